@@ -1,0 +1,49 @@
+// What `npm start` runs: a chat in the terminal with an agent that has a few tools.
+
+import { InputEndedError, interruptOnCtrlC, TerminalUserInput, UserAgent, type Msg } from 'troupe';
+import { OfflineModel } from 'troupe/offline';
+
+import { ToolAgent } from './tool-agent.ts';
+import { calculate, currentTime, fileTools } from './tools.ts';
+
+const BANNER = `Troupe: chat with an agent that has tools, offline. The only model built in so far is a stand-in with simple rules.
+Try: What is 12 * (3 + 4)?   What time is it?   List the files   Read package.json
+Ctrl-C stops an answer. To leave: /exit, Ctrl-D, or Ctrl-C at the prompt.
+`;
+
+const agent = new ToolAgent({
+  name: 'assistant',
+  model: new OfflineModel({ delayMs: process.stdout.isTTY ? 30 : 0 }), // as if somebody were typing
+  tools: [calculate, currentTime, ...fileTools(process.cwd())],
+  systemPrompt: 'You are a helpful assistant. Use the tools where they help.',
+});
+const user = new UserAgent({ name: 'you', input: new TerminalUserInput({ prompt: 'you: ' }) });
+user.setConsoleOutputEnabled(false); // what is typed is on the screen already
+
+/** What the user says next, or undefined when there is nothing more to say. */
+async function ask(): Promise<Msg | undefined> {
+  try {
+    const msg = await user.call();
+    const isOver = msg.metadata['_is_interrupted'] === true || msg.text.trim() === '/exit';
+    return isOver ? undefined : msg;
+  } catch (error) {
+    if (error instanceof InputEndedError) return undefined;
+    throw error;
+  }
+}
+
+async function chat(): Promise<void> {
+  console.log(BANNER);
+  for (let msg = await ask(); msg !== undefined; msg = await ask()) {
+    if (msg.text.trim() === '') continue;
+    try {
+      await agent.call(msg);
+    } catch (error) {
+      console.error(error instanceof Error ? error.message : error);
+    }
+  }
+}
+
+// Ctrl-C reaches the agent while it answers, and otherwise withdraws the question, which ends the chat.
+const stopListening = interruptOnCtrlC(() => [agent], { leave: () => void user.interrupt() });
+await chat().finally(stopListening);

@@ -1,0 +1,382 @@
+import { forkRunConfig, getLogger } from '../config/run-config.ts';
+import { AgentBusyError, AgentClosedError, messageOf, TroupeError, type InterruptSource } from '../errors.ts';
+import type { AgentEvent, EventError } from '../event/agent-event.ts';
+import { replyStream, type RunListener, type StreamOptions } from '../event/reply-stream.ts';
+import { HookedModule, type hookTypes } from '../hooks/hooked-module.ts';
+import { callHook, runPostHooks, runPreHooks } from '../hooks/weave.ts';
+import { Msg, type MsgInput } from '../message/msg.ts';
+import { abortable, withGrace } from '../util/abort.ts';
+import type { BoundedQueue } from '../util/bounded-queue.ts';
+import { startTimer } from '../util/clock.ts';
+import { newId } from '../util/ids.ts';
+import { describe } from '../util/json.ts';
+import type { AnySchema } from '../util/schema.ts';
+import { AGENT_HOOK_POINTS, CALL_HOOK_TYPES, type AgentHooks } from './agent-hooks.ts';
+import type { ConsoleView } from './console-view.ts';
+import { Printer, programConsole, type PrintedMsg } from './printer.ts';
+import { RunLane, type OnBusy } from './run-lane.ts';
+import { Subscribers, type Observer } from './subscribers.ts';
+import { currentTurn, Turn, type StepRunner } from './turn.ts';
+
+export interface AgentOptions {
+  /** How others call the agent. */
+  readonly name: string;
+  /** What a call does while another runs. @default 'reject' */
+  readonly onBusy?: OnBusy;
+  /** What the agent says when it was interrupted. */
+  readonly interruptReply?: string;
+}
+
+export interface CallOptions {
+  /** Aborts the call, which then rejects with the signal's reason. An interrupt is something else: it is answered. */
+  readonly signal?: AbortSignal;
+  readonly onBusy?: OnBusy;
+  /** The shape that the answer's `metadata` should have, for agents that can do that. */
+  readonly structuredModel?: AnySchema;
+  /** Whether the call goes on when the agent call that it is made in stops. @default false */
+  readonly detached?: boolean;
+  /** Runs the steps of this call and of the calls made in it. */
+  readonly runStep?: StepRunner;
+}
+
+/** What `handleInterrupt` gets to know. */
+export interface Interrupt {
+  readonly source: InterruptSource;
+  /** What was said with the interrupt. */
+  readonly msgs: readonly Msg[];
+  /** Steering and follow-ups that nobody read. */
+  readonly unread: readonly Msg[];
+}
+
+const INTERRUPT_REPLY = 'I noticed that you have interrupted me. What can I do for you?';
+const HANDLE_INTERRUPT_LIMIT_MS = 1000;
+
+/**
+ * The base of all agents. A subclass writes `reply`, and may write `observe`,
+ * `handleInterrupt` and `print`; hooks, interrupts, events and broadcasts are
+ * there by themselves.
+ *
+ * An agent answers one call at a time. An interrupt settles the call at once,
+ * from wherever it waits, with what `handleInterrupt` says; a foreign abort
+ * rejects it. Either way the agent is free for the next call.
+ */
+export abstract class AgentBase extends HookedModule implements Observer, AsyncDisposable {
+  static override readonly hookPoints = AGENT_HOOK_POINTS;
+  static override readonly otherHookTypes = CALL_HOOK_TYPES;
+
+  declare readonly [hookTypes]?: AgentHooks<this>;
+  readonly id: string = newId();
+  name: string;
+  readonly #options: AgentOptions;
+  readonly #lane = new RunLane();
+  readonly #printer = new Printer();
+  readonly #subscribers = new Subscribers();
+  #abandoned = 0;
+  #isClosed = false;
+
+  constructor(options: AgentOptions) {
+    super();
+    if (typeof options?.name !== 'string' || options.name === '') {
+      throw new TroupeError('invalid_config', `An agent needs a name: super({ name: 'assistant' }).`);
+    }
+    this.name = options.name;
+    this.#options = options;
+  }
+
+  /** Answers the messages. What the agent does besides is in `turn`: its signal, its events, its steps. */
+  abstract reply(msgs: readonly Msg[], turn: Turn): Promise<Msg>;
+
+  /** Takes messages in without answering. */
+  async observe(_msgs: MsgInput): Promise<void> {}
+
+  /** What an interrupted call answers. After a second, or a second interrupt, the default answer is given instead. */
+  async handleInterrupt(_msgs: readonly Msg[], _interrupt: Interrupt): Promise<Msg> {
+    const msg = this.interruptReply();
+    await this.print(msg);
+    return msg;
+  }
+
+  /** Calls the agent: the answer, also when it was interrupted. Rejects when it fails or is aborted. */
+  async call(input?: MsgInput, options: CallOptions = {}): Promise<Msg> {
+    return this.#call(Msg.list(input), options);
+  }
+
+  /**
+   * The same call as a stream of events, which returns the answer. Leaving the loop interrupts the call.
+   * Nothing happens before the first event is asked for.
+   */
+  stream(input?: MsgInput, options: CallOptions & StreamOptions = {}): AsyncGenerator<AgentEvent, Msg, void> {
+    const msgs = Msg.list(input);
+    return replyStream((listener) => this.#call(msgs, options, listener), options);
+  }
+
+  /** Whether a call is being answered. */
+  get isRunning(): boolean {
+    return this.#lane.current !== undefined;
+  }
+
+  /** How many replies ignored an interrupt and are still running, with no effect any more. */
+  get abandonedReplies(): number {
+    return this.#abandoned;
+  }
+
+  /**
+   * Stops the call that runs now, with a message to go with it. Resolves when the agent is free.
+   * @returns false if there was nothing to stop: no call, or its answer was already there.
+   */
+  async interrupt(input?: MsgInput): Promise<boolean> {
+    return this.#interrupt('user', Msg.list(input));
+  }
+
+  /** Hands messages to the running reply, which reads them at its next step. Returns false if none is running. */
+  steer(input: MsgInput): boolean {
+    return this.#lane.current?.steer(Msg.list(input)) ?? false;
+  }
+
+  /** Has messages answered after the running reply, in the same call. Returns false if none is running. */
+  followUp(input: MsgInput): boolean {
+    return this.#lane.current?.followUp(Msg.list(input)) ?? false;
+  }
+
+  /**
+   * Shows a message, or what is new of one that grows: to the console, the stream and the queue.
+   * @param last whether the message is complete
+   */
+  async print(msg: Msg, last = true): Promise<void> {
+    await this.#printer.print({ msg, last }, this.#turnHere(), this.showsOnConsole(msg));
+  }
+
+  /** Everything printed goes to a queue as well, while it is enabled. A full queue makes the agent wait. */
+  setMsgQueueEnabled(enabled: boolean, queue?: BoundedQueue<PrintedMsg>): void {
+    this.#printer.setQueueEnabled(enabled, queue);
+  }
+
+  get msgQueue(): BoundedQueue<PrintedMsg> | undefined {
+    return this.#printer.queue;
+  }
+
+  /** Whether `print` writes to the console. `TROUPE_DISABLE_CONSOLE_OUTPUT=true` turns it off from the start. */
+  setConsoleOutputEnabled(enabled: boolean, view: ConsoleView = programConsole): void {
+    this.#printer.setConsole(enabled ? view : undefined);
+  }
+
+  /** Sets who hears what the agent says in a hub; the agent itself never does. */
+  resetSubscribers(hub: string, observers: readonly Observer[]): void {
+    this.#subscribers.reset(
+      hub,
+      observers.filter((observer) => observer !== this),
+    );
+  }
+
+  removeSubscribers(hub: string): void {
+    if (!this.#subscribers.remove(hub))
+      getLogger().log('warn', `${this.name} has no subscribers in the hub '${hub}'.`);
+  }
+
+  /** Interrupts what runs, waits for it, and takes no more calls. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#isClosed = true;
+    await this.#interrupt('dispose', []);
+    this.setMsgQueueEnabled(false);
+  }
+
+  /** The message with which an interrupted call is answered by default. */
+  protected interruptReply(): Msg {
+    const text = this.#options.interruptReply ?? INTERRUPT_REPLY;
+    return Msg.assistant(text, { name: this.name, metadata: { _is_interrupted: true } });
+  }
+
+  /** Whether a message belongs on the console, provided that output to it is enabled. */
+  protected showsOnConsole(_msg: Msg): boolean {
+    return true;
+  }
+
+  protected override assertStateCanLoad(): void {
+    if (this.isRunning) throw new AgentBusyError(this.name, 'Load its state when it is idle.');
+  }
+
+  #call(msgs: readonly Msg[], options: CallOptions, listener?: RunListener): Promise<Msg> {
+    const outer = options.detached ? undefined : currentTurn();
+    const parent = outer?.isOver && !outer.signal.aborted ? undefined : outer;
+    const { signal, runStep, structuredModel } = options;
+    const turn = new Turn({
+      agentId: this.id,
+      agentName: this.name,
+      parent,
+      listener,
+      signal,
+      runStep,
+      structuredModel,
+    });
+    const call = this.#run(msgs, turn, options.onBusy ?? this.#options.onBusy ?? 'reject');
+    parent?.adopt(call);
+    return call;
+  }
+
+  async #run(msgs: readonly Msg[], turn: Turn, onBusy: OnBusy): Promise<Msg> {
+    try {
+      if (this.#isClosed) throw new AgentClosedError(this.name);
+      const waits = this.#lane.enter(turn, this.name, onBusy);
+      if (waits) await waits;
+      try {
+        return await turn.run(() => forkRunConfig(() => this.#answerAll(msgs, turn)));
+      } finally {
+        this.#lane.leave();
+      }
+    } finally {
+      turn.end();
+    }
+  }
+
+  /** The reply, then those to what came in meanwhile. Ends in one `run_end`, whatever happens. */
+  async #answerAll(msgs: readonly Msg[], turn: Turn): Promise<Msg> {
+    try {
+      let answer = await this.#answerOne(msgs, turn);
+      while (!turn.signal.aborted) {
+        const next = turn.takeFollowUps();
+        if (next.length === 0) break;
+        answer = await this.#answerOne(next, turn);
+      }
+      await turn.emit({
+        type: 'run_end',
+        status: turn.interruptedBy ? 'interrupted' : 'finished',
+        msg: answer,
+      });
+      return answer;
+    } catch (error) {
+      await turn.emit({ type: 'run_end', status: failureStatus(turn), error: eventError(error) });
+      throw error;
+    } finally {
+      const lost = turn.unread.length;
+      if (lost > 0 && !turn.interruptedBy)
+        getLogger().log('warn', `${this.name} left ${lost} messages unanswered.`);
+    }
+  }
+
+  async #answerOne(msgs: readonly Msg[], turn: Turn): Promise<Msg> {
+    try {
+      turn.signal.throwIfAborted();
+      await turn.emit({ type: 'reply_start', name: this.name });
+      const answer = await this.#replyOrInterrupt(msgs, turn);
+      await this.#printer.end(this.name, turn);
+      await this.#broadcast(answer, turn);
+      await turn.emit({
+        type: 'reply_end',
+        status: turn.interruptedBy ? 'interrupted' : 'finished',
+        msgId: answer.id,
+      });
+      return answer;
+    } catch (error) {
+      await this.#printer.end(this.name, turn);
+      const status = failureStatus(turn);
+      if (status === 'failed') await this.#runErrorHooks(error, msgs, turn);
+      await turn.emit({ type: 'reply_end', status });
+      throw error;
+    }
+  }
+
+  async #replyOrInterrupt(msgs: readonly Msg[], turn: Turn): Promise<Msg> {
+    const work = this.#reply(msgs, turn);
+    try {
+      return await withGrace(
+        work,
+        turn.signal,
+        () => this.#leaveBehind(work),
+        () => turn.children,
+      );
+    } catch (error) {
+      if (!turn.signal.aborted) throw error;
+      if (turn.answer !== undefined) return turn.answer; // the interrupt came too late
+      if (turn.interruptedBy === undefined) throw turn.signal.reason;
+      await this.#printer.end(this.name, turn);
+      return this.#answerInterrupt(msgs, turn, turn.interruptedBy);
+    }
+  }
+
+  async #reply(msgs: readonly Msg[], turn: Turn): Promise<Msg> {
+    const args = await runPreHooks(this, 'preCall', this.hooksOf('preCall'), { msgs }, turn.signal);
+    const reply: unknown = await this.reply(args.msgs, turn);
+    if (!(reply instanceof Msg)) {
+      throw new TroupeError(
+        'invalid_reply',
+        `reply() of ${this.constructor.name} must return a Msg, not ${describe(reply)}.`,
+      );
+    }
+    turn.commit(reply);
+    turn.commit(await runPostHooks(this, 'postCall', this.hooksOf('postCall'), args, reply, turn.signal));
+    return turn.answer ?? reply;
+  }
+
+  async #answerInterrupt(msgs: readonly Msg[], turn: Turn, source: InterruptSource): Promise<Msg> {
+    const stopWaiting = startTimer(HANDLE_INTERRUPT_LIMIT_MS, () => turn.hurry());
+    const work = this.handleInterrupt(msgs, { source, msgs: turn.interruptMsgs, unread: turn.unread });
+    try {
+      return await withGrace(work, turn.closing, () => this.#leaveBehind(work));
+    } catch (error) {
+      if (turn.closing.aborted) return this.interruptReply();
+      throw error;
+    } finally {
+      stopWaiting();
+    }
+  }
+
+  async #broadcast(msg: Msg, turn: Turn): Promise<void> {
+    if (this.#subscribers.isEmpty) return;
+    const report = (observer: Observer, error: unknown): void => {
+      const message = `${observer.name} could not observe ${this.name}: ${messageOf(error)}`;
+      getLogger().log('warn', message);
+      void turn.emit({ type: 'error', error: { message } });
+    };
+    await this.#subscribers.broadcast(msg, report, turn.closing);
+  }
+
+  async #runErrorHooks(error: unknown, msgs: readonly Msg[], turn: Turn): Promise<void> {
+    for (const hook of this.hooksOf('error')) {
+      try {
+        await abortable(callHook('error', hook, this, { error, msgs }), turn.closing);
+      } catch (failure) {
+        getLogger().log('warn', messageOf(failure));
+      }
+    }
+  }
+
+  async #interrupt(source: InterruptSource, msgs: readonly Msg[]): Promise<boolean> {
+    const turn = this.#lane.current;
+    if (turn === undefined) return false;
+    const isAccepted = turn.interrupt(source, msgs);
+    if (!isAccepted) turn.hurry();
+    if (!isInside(turn)) await this.#lane.whenLeft();
+    return isAccepted;
+  }
+
+  #leaveBehind(work: Promise<unknown>): void {
+    getLogger().log('warn', `A reply of ${this.name} ignored the interrupt and was left behind.`);
+    this.#abandoned++;
+    const settled = (): void => void this.#abandoned--;
+    work.then(settled, settled);
+  }
+
+  /** The turn of this agent that the code here belongs to, which may be over. */
+  #turnHere(): Turn | undefined {
+    for (let turn = currentTurn(); turn !== undefined; turn = turn.parent) {
+      if (turn.agentId === this.id) return turn;
+    }
+    return this.#lane.current;
+  }
+}
+
+/** Whether the code here is part of a turn, which therefore can't wait for its end. */
+function isInside(turn: Turn): boolean {
+  let here = currentTurn();
+  while (here !== undefined && here !== turn) here = here.parent;
+  return here === turn;
+}
+
+/** Why a call rejects: it was aborted from outside, or something in it failed. */
+function failureStatus(turn: Turn): 'aborted' | 'failed' {
+  return turn.signal.aborted && turn.interruptedBy === undefined ? 'aborted' : 'failed';
+}
+
+function eventError(error: unknown): EventError {
+  return { message: messageOf(error), ...(TroupeError.isInstance(error) && { code: error.code }) };
+}

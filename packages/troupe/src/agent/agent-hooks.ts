@@ -1,0 +1,74 @@
+import type { HookPoint } from '../hooks/weave.ts';
+import { Msg } from '../message/msg.ts';
+import { Turn } from './turn.ts';
+
+type Maybe<T> = T | undefined | void;
+export type MaybeAsync<T> = Maybe<T> | Promise<Maybe<T>>;
+
+interface CallArgs {
+  readonly msgs: readonly Msg[];
+}
+
+interface ReplyArgs {
+  readonly msgs: readonly Msg[];
+  readonly turn: Turn;
+}
+
+interface ObserveArgs {
+  readonly msgs: readonly Msg[];
+}
+
+interface PrintArgs {
+  readonly msg: Msg;
+  readonly last: boolean;
+}
+
+interface ErrorArgs {
+  readonly error: unknown;
+  readonly msgs: readonly Msg[];
+}
+
+/**
+ * The hooks that every agent has. A `pre` hook may return some of the arguments
+ * anew, a `post` hook a new result; returning nothing changes nothing.
+ */
+export interface AgentHooks<Agent> {
+  /** Before a call's reply, outside of `preReply`. */
+  preCall(agent: Agent, args: CallArgs): MaybeAsync<Partial<CallArgs>>;
+  /** After a call's reply; not when it was interrupted or failed. */
+  postCall(agent: Agent, args: CallArgs, result: Msg): MaybeAsync<Msg>;
+  preReply(agent: Agent, args: ReplyArgs): MaybeAsync<Partial<ReplyArgs>>;
+  postReply(agent: Agent, args: ReplyArgs, result: Msg): MaybeAsync<Msg>;
+  preObserve(agent: Agent, args: ObserveArgs): MaybeAsync<Partial<ObserveArgs>>;
+  postObserve(agent: Agent, args: ObserveArgs): MaybeAsync<void>;
+  prePrint(agent: Agent, args: PrintArgs): MaybeAsync<Partial<PrintArgs>>;
+  postPrint(agent: Agent, args: PrintArgs): MaybeAsync<void>;
+  /** When a call failed. The error goes on to the caller whatever the hook does. */
+  error(agent: Agent, args: ErrorArgs): MaybeAsync<void>;
+}
+
+/** For methods that take a turn. */
+export function signalOfTurn({ turn }: { readonly turn?: unknown }): AbortSignal | undefined {
+  return turn instanceof Turn ? turn.signal : undefined;
+}
+
+export const AGENT_HOOK_POINTS: readonly HookPoint[] = [
+  { method: 'reply', pre: 'preReply', post: 'postReply', params: ['msgs', 'turn'], signalOf: signalOfTurn },
+  {
+    method: 'observe',
+    pre: 'preObserve',
+    post: 'postObserve',
+    params: ['msgs'],
+    normalize: ([input]) => [Msg.list(input as Msg)],
+  },
+  {
+    method: 'print',
+    pre: 'prePrint',
+    post: 'postPrint',
+    params: ['msg', 'last'],
+    normalize: ([msg, last = true]) => [msg, last],
+  },
+];
+
+/** The hooks that belong to no method of their own. */
+export const CALL_HOOK_TYPES: readonly string[] = ['preCall', 'postCall', 'error'];

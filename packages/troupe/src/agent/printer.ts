@@ -1,0 +1,81 @@
+import { getLogger } from '../config/run-config.ts';
+import type { BlockChange } from '../message/block-change.ts';
+import type { Msg } from '../message/msg.ts';
+import { abortable } from '../util/abort.ts';
+import { BoundedQueue } from '../util/bounded-queue.ts';
+import { readEnv, yieldToEventLoop } from '#platform';
+import { ConsoleView } from './console-view.ts';
+import { PrintLog } from './print-log.ts';
+import type { Turn } from './turn.ts';
+
+/** A message as it was printed. */
+export interface PrintedMsg {
+  readonly msg: Msg;
+  /** Whether it is complete. The same message is printed again and again while it grows. */
+  readonly last: boolean;
+}
+
+const SILENCE_VARIABLE = 'TROUPE_DISABLE_CONSOLE_OUTPUT';
+const QUEUE_CAPACITY = 100;
+
+/** The console of this program, shared by all agents. */
+export const programConsole = new ConsoleView();
+
+/**
+ * Where an agent's messages go when it prints them: to the console and the stream, what is
+ * new of them; to the queue, the messages themselves. What a turn that is over prints is dropped.
+ */
+export class Printer {
+  readonly #log = new PrintLog();
+  #console: ConsoleView | undefined =
+    readEnv(SILENCE_VARIABLE)?.toLowerCase() === 'true' ? undefined : programConsole;
+  #queue: BoundedQueue<PrintedMsg> | undefined;
+  #hasWarned = false;
+
+  get queue(): BoundedQueue<PrintedMsg> | undefined {
+    return this.#queue;
+  }
+
+  setQueueEnabled(enabled: boolean, queue?: BoundedQueue<PrintedMsg>): void {
+    if (!enabled) this.#queue = undefined;
+    else this.#queue = queue ?? this.#queue ?? new BoundedQueue(QUEUE_CAPACITY);
+  }
+
+  setConsole(view: ConsoleView | undefined): void {
+    this.#console = view;
+  }
+
+  async print({ msg, last }: PrintedMsg, turn: Turn | undefined, toConsole: boolean): Promise<void> {
+    if (turn?.signal.aborted) await yieldToEventLoop(); // who prints on and on must not hold up the interrupt
+    if (turn?.isOver) return;
+    const console = toConsole ? this.#console : undefined;
+    if (console !== undefined || turn?.hasListener) {
+      for (const change of this.#log.changes(msg, last)) await show(msg.name, change, console, turn);
+    }
+    await this.#enqueue({ msg, last }, turn);
+  }
+
+  /** Ends what was printed in part and will not be printed again. */
+  async end(agentName: string, turn: Turn): Promise<void> {
+    for (const change of this.#log.close()) await show(agentName, change, this.#console, turn);
+  }
+
+  async #enqueue(printed: PrintedMsg, turn: Turn | undefined): Promise<void> {
+    const waits = this.#queue?.put(printed);
+    if (!waits) return;
+    if (!this.#hasWarned) {
+      this.#hasWarned = true;
+      getLogger().log(
+        'warn',
+        `The message queue of ${printed.msg.name} is full: it waits until somebody reads.`,
+      );
+    }
+    await (turn ? abortable(waits, turn.signal).catch(() => {}) : waits);
+  }
+}
+
+async function show(name: string, change: BlockChange, console?: ConsoleView, turn?: Turn): Promise<void> {
+  console?.show(name, change);
+  const waits = turn?.emit(change);
+  if (waits) await waits;
+}

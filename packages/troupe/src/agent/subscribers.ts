@@ -1,0 +1,70 @@
+import type { Msg } from '../message/msg.ts';
+import { whenAborted } from '../util/abort.ts';
+import { startTimer } from '../util/clock.ts';
+
+/** Somebody who listens to what an agent says. */
+export interface Observer {
+  readonly name: string;
+  observe(msgs: readonly Msg[]): Promise<void>;
+}
+
+/** How long a speaker waits for its slowest listener. */
+const OBSERVE_LIMIT_MS = 10_000;
+
+/**
+ * The listeners of one agent, grouped by hub. Each hears a message once, even if
+ * it shares several hubs with the speaker, and none can break or block it.
+ */
+export class Subscribers {
+  readonly #hubs = new Map<string, readonly Observer[]>();
+
+  get isEmpty(): boolean {
+    return this.#hubs.size === 0;
+  }
+
+  reset(hub: string, observers: readonly Observer[]): void {
+    this.#hubs.set(hub, observers);
+  }
+
+  remove(hub: string): boolean {
+    return this.#hubs.delete(hub);
+  }
+
+  /**
+   * Tells all listeners at the same time, and `report`s those that fail or take too long.
+   * The signal ends the waiting for those that are not done.
+   */
+  async broadcast(
+    msg: Msg,
+    report: (observer: Observer, error: unknown) => void,
+    signal?: AbortSignal,
+  ): Promise<void> {
+    const observers = new Set([...this.#hubs.values()].flat());
+    const heard = withoutThinking(msg);
+    if (observers.size === 0 || heard === undefined) return;
+    const told = [...observers].map((observer) =>
+      deliver(observer, heard, signal).catch((error: unknown) => report(observer, error)),
+    );
+    await Promise.all(told);
+  }
+}
+
+async function deliver(observer: Observer, msg: Msg, signal: AbortSignal | undefined): Promise<void> {
+  let finish: (() => void)[] = [];
+  const waitIsOver = new Promise<void>((resolve, reject) => {
+    const tooLong = new Error(`It took longer than ${OBSERVE_LIMIT_MS} ms.`);
+    finish = [startTimer(OBSERVE_LIMIT_MS, () => reject(tooLong)), whenAborted(signal, () => resolve())];
+  });
+  try {
+    await Promise.race([observer.observe([msg]), waitIsOver]);
+  } finally {
+    for (const end of finish) end();
+  }
+}
+
+/** The message as others may hear it, or undefined if there is nothing to hear. */
+function withoutThinking(msg: Msg): Msg | undefined {
+  if (typeof msg.content === 'string' || !msg.hasContentBlocks('thinking')) return msg;
+  const content = msg.content.filter((block) => block.type !== 'thinking');
+  return content.length === 0 ? undefined : msg.with({ content });
+}

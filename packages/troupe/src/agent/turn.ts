@@ -1,0 +1,238 @@
+import { InterruptedError, type InterruptSource } from '../errors.ts';
+import type { AgentEvent, EventBody } from '../event/agent-event.ts';
+import type { RunListener } from '../event/reply-stream.ts';
+import type { Msg } from '../message/msg.ts';
+import { abortable, whenAborted } from '../util/abort.ts';
+import { newId } from '../util/ids.ts';
+import type { AnySchema } from '../util/schema.ts';
+import { createAsyncScope, yieldToEventLoop } from '#platform';
+
+/**
+ * Runs one step of a run: a model call, a tool call or a durable write. The default
+ * just runs it; a durable engine, a recorder or a fault driver puts itself in between.
+ */
+export type StepRunner = <T>(name: string, body: () => Promise<T>) => Promise<T>;
+
+export interface TurnOptions {
+  readonly agentId: string;
+  readonly agentName: string;
+  readonly parent?: Turn | undefined;
+  readonly signal?: AbortSignal | undefined;
+  readonly listener?: RunListener | undefined;
+  readonly runStep?: StepRunner | undefined;
+  readonly structuredModel?: AnySchema | undefined;
+}
+
+const turns = createAsyncScope<Turn>();
+
+/** The turn that the code here runs in, if any. */
+export function currentTurn(): Turn | undefined {
+  return turns.getStore();
+}
+
+/**
+ * One call of an agent, from start to end: its ids, its signal, its events, and
+ * the messages that arrive meanwhile.
+ *
+ * `signal` is aborted by an interrupt, by the caller's own signal, by a consumer
+ * that left, or with the turn of the agent that made the call. Once the answer is
+ * committed, an interrupt comes too late. A turn that is over is deaf: what
+ * late work emits or prints is dropped.
+ */
+export class Turn {
+  readonly runId: string;
+  readonly agentId: string;
+  readonly agentPath: readonly string[];
+  readonly parent: Turn | undefined;
+  /** The shape that the caller wants the answer's `metadata` to have. */
+  readonly structuredModel: AnySchema | undefined;
+  readonly #agentName: string;
+  readonly #controller = new AbortController();
+  readonly #unlink: (() => void)[];
+  readonly #listener: RunListener | undefined;
+  readonly #runStep: StepRunner | undefined;
+  readonly #events: { count: number };
+  readonly #steering: Msg[] = [];
+  readonly #followUps: Msg[] = [];
+  readonly #children = new Set<Promise<unknown>>();
+  #replyId = newId();
+  #interruptedBy: InterruptedError | undefined;
+  #interruptMsgs: readonly Msg[] = [];
+  #answer: Msg | undefined;
+  #isOver = false;
+  #takesMsgs = true;
+  #closing: AbortController | undefined;
+
+  constructor(options: TurnOptions) {
+    const { agentName, parent, listener } = options;
+    this.#agentName = agentName;
+    this.agentId = options.agentId;
+    this.parent = parent;
+    this.structuredModel = options.structuredModel;
+    this.runId = parent?.runId ?? newId();
+    this.agentPath = Object.freeze([...(parent?.agentPath ?? []), agentName]);
+    this.#events = parent === undefined ? { count: 0 } : parent.#events;
+    this.#listener = listener;
+    this.#runStep = options.runStep ?? (parent === undefined ? undefined : parent.#runStep);
+    const stopForConsumer = (): void => void this.interrupt('consumer');
+    listener?.left.addEventListener('abort', stopForConsumer, { once: true });
+    this.#unlink = [
+      whenAborted(parent?.signal, (reason) => this.#abort(reason)),
+      whenAborted(options.signal, (reason) => this.#abort(reason)),
+      () => listener?.left.removeEventListener('abort', stopForConsumer),
+    ];
+    if (listener !== undefined) this.signal.addEventListener('abort', listener.release, { once: true });
+  }
+
+  get signal(): AbortSignal {
+    return this.#controller.signal;
+  }
+
+  /** The id of the reply that is being made; a follow-up gets a new one. */
+  get replyId(): string {
+    return this.#replyId;
+  }
+
+  get isOver(): boolean {
+    return this.#isOver;
+  }
+
+  /** Who interrupted this very turn; undefined for a foreign abort. */
+  get interruptedBy(): InterruptSource | undefined {
+    return this.#interruptedBy?.source;
+  }
+
+  /** What was said with the interrupt. */
+  get interruptMsgs(): readonly Msg[] {
+    return this.#interruptMsgs;
+  }
+
+  /** The answer, once it is committed. */
+  get answer(): Msg | undefined {
+    return this.#answer;
+  }
+
+  /** Stops the turn. Returns false if it is too late: the answer is there, or the turn was stopped before. */
+  interrupt(source: InterruptSource, msgs: readonly Msg[] = []): boolean {
+    if (this.#isOver || this.#answer !== undefined || this.signal.aborted) return false;
+    this.#interruptedBy = new InterruptedError(this.#agentName, source);
+    this.#interruptMsgs = msgs;
+    this.#controller.abort(this.#interruptedBy);
+    return true;
+  }
+
+  /** Cuts short what comes after the answer: post hooks, `handleInterrupt`, observers. */
+  hurry(): void {
+    this.#abort(new InterruptedError(this.#agentName, 'user'));
+  }
+
+  /** Aborted when nobody wants to wait for the end of the turn. */
+  get closing(): AbortSignal {
+    return (this.#closing ??= new AbortController()).signal;
+  }
+
+  /** Says what the answer is, just before it is stored. From here on an interrupt does not change it. */
+  commit(answer: Msg): void {
+    if (this.#answer === undefined) this.signal.throwIfAborted();
+    this.#answer = answer;
+  }
+
+  /** Tells the stream what happens. Returns a promise only when the consumer is slow. */
+  emit(body: EventBody): void | Promise<void> {
+    if (this.#isOver) return yieldToEventLoop(); // who tells on and on must not hold up everybody else
+    const seq = this.#events.count++;
+    let waits: void | Promise<unknown> = this.#listener?.emit(this.#event(body, seq));
+    for (let outer = this.parent; outer !== undefined; outer = outer.parent) {
+      if (outer.#isOver || outer.#listener?.nested !== true) continue;
+      waits = both(waits, outer.#listener.emit(this.#event(body, seq)));
+    }
+    return this.signal.aborted ? yieldToEventLoop() : (waits as void | Promise<void>);
+  }
+
+  /** Whether anybody would see an event. */
+  get hasListener(): boolean {
+    return this.#listener !== undefined || (this.parent?.hasListener ?? false);
+  }
+
+  /**
+   * Runs a model call, a tool call or a durable write of this turn.
+   * Rejects as soon as the turn is stopped, even if the step goes on.
+   */
+  async step<T>(name: string, body: () => Promise<T>): Promise<T> {
+    this.signal.throwIfAborted();
+    return abortable(this.#runStep ? this.#runStep(name, body) : body(), this.signal);
+  }
+
+  /** The messages that came by `steer` since the last time. */
+  takeSteering(): readonly Msg[] {
+    return this.#steering.splice(0);
+  }
+
+  /** What is to be answered next, in this run: follow-ups, and steering that nobody read. If that is nothing, no more is taken in. */
+  takeFollowUps(): readonly Msg[] {
+    const next = [...this.#steering.splice(0), ...this.#followUps.splice(0)];
+    if (next.length === 0) this.#takesMsgs = false;
+    else {
+      this.#replyId = newId();
+      this.#answer = undefined;
+    }
+    return next;
+  }
+
+  steer(msgs: readonly Msg[]): boolean {
+    return this.#receive(this.#steering, msgs);
+  }
+
+  followUp(msgs: readonly Msg[]): boolean {
+    return this.#receive(this.#followUps, msgs);
+  }
+
+  /** Messages that arrived but were neither read nor answered. */
+  get unread(): readonly Msg[] {
+    return [...this.#steering, ...this.#followUps];
+  }
+
+  /** Runs code so that `currentTurn()` finds this turn, through all awaits. */
+  run<T>(body: () => T): T {
+    return turns.run(this, body);
+  }
+
+  /** The calls that were made in this turn and still run. They stop with it. */
+  get children(): Iterable<Promise<unknown>> {
+    return this.#children;
+  }
+
+  adopt(child: Promise<unknown>): void {
+    this.#children.add(child);
+    const settled = (): void => void this.#children.delete(child);
+    child.then(settled, settled);
+  }
+
+  /** Ends the turn. Nothing that happens later has an effect. */
+  end(): void {
+    this.#isOver = true;
+    this.#takesMsgs = false;
+    for (const unlink of this.#unlink) unlink();
+  }
+
+  /** Takes messages in, unless nobody will read them any more. */
+  #receive(box: Msg[], msgs: readonly Msg[]): boolean {
+    if (!this.#takesMsgs || this.signal.aborted) return false;
+    box.push(...msgs);
+    return true;
+  }
+
+  /** Stops everything, and lets nobody wait for what comes after. */
+  #abort(reason: unknown): void {
+    (this.#closing ??= new AbortController()).abort(reason);
+    this.#controller.abort(reason);
+  }
+
+  #event(body: EventBody, seq: number): AgentEvent {
+    return { ...body, runId: this.runId, replyId: this.#replyId, agentPath: this.agentPath, seq };
+  }
+}
+
+function both(a: void | Promise<unknown>, b: void | Promise<unknown>): void | Promise<unknown> {
+  return a && b ? Promise.all([a, b]) : (a ?? b);
+}

@@ -1,0 +1,232 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { build } from 'vite';
+
+/** Real programs with real standard input: they are bundled from the source and run by this very Node. */
+const PROGRAMS = {
+  /** Prints what the user says until there is no more. */
+  chat: `
+    const user = new UserAgent({ name: 'user' });
+    try {
+      for (;;) console.log(JSON.stringify((await user.call()).content));
+    } catch (error) {
+      console.log(error.name + ': ' + error.message);
+    }`,
+  /** Asks once and has nothing else to do. */
+  once: `
+    console.log(JSON.stringify((await new UserAgent({ name: 'user' }).call()).content));`,
+  form: `
+    const properties = { thinking: { type: 'string' }, decision: { type: 'string' }, sure: { type: 'boolean', default: true } };
+    const structuredModel = { type: 'object', properties, required: ['thinking', 'decision'] };
+    const msg = await new UserAgent({ name: 'user' }).call(undefined, { structuredModel });
+    console.log(JSON.stringify([msg.content, msg.metadata]));`,
+  /** Two at the same time; the question to the first is withdrawn. */
+  withdrawn: `
+    const [first, second] = ['first', 'second'].map((name) => new UserAgent({ name }));
+    process.once('SIGINT', () => void first.interrupt());
+    const calls = [first.call(), second.call()];
+    for (const call of calls) console.log((await call).text);`,
+  /** Works on what the user says, which takes forever, and can be stopped by Ctrl-C. */
+  worker: `
+    class Worker extends AgentBase {
+      async reply(msgs, turn) {
+        console.log('working on ' + msgs[0].text);
+        const alive = setInterval(() => {}, 1000);
+        try {
+          return await turn.step('work', () => new Promise(() => {}));
+        } finally {
+          clearInterval(alive);
+        }
+      }
+    }
+    const user = new UserAgent({ name: 'user' });
+    const worker = new Worker({ name: 'worker' });
+    interruptOnCtrlC(() => [user, worker]);
+    for (;;) await worker.call(await user.call());`,
+  /** Only wants to know about Ctrl-C. */
+  deaf: `
+    const stop = interruptOnCtrlC(() => []);
+    if (process.argv[2] === 'stop') stop();
+    console.log('done');`,
+};
+
+let folder: string;
+const running = new Set<ChildProcess>();
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'troupe-terminal-'));
+  const source = (name: string): string => JSON.stringify(fileURLToPath(new URL(name, import.meta.url)));
+  const imports = `
+    import { AgentBase } from ${source('agent-base.ts')};
+    import { interruptOnCtrlC } from ${source('interrupt-key.ts')};
+    import { UserAgent } from ${source('user-agent.ts')};`;
+  const input: Record<string, string> = {};
+  for (const [name, program] of Object.entries(PROGRAMS)) {
+    input[name] = join(folder, `${name}.js`);
+    await writeFile(input[name], imports + program);
+  }
+  const conditions = ['troupe:source', 'node', 'module'];
+  await build({
+    configFile: false,
+    root: folder,
+    logLevel: 'silent',
+    ssr: { noExternal: true, resolve: { conditions } },
+    build: {
+      ssr: true,
+      target: 'node22',
+      outDir: join(folder, 'out'),
+      rolldownOptions: { input, output: { entryFileNames: '[name].mjs' } },
+    },
+  });
+});
+
+afterEach(() => {
+  for (const child of running) child.kill('SIGKILL');
+});
+
+afterAll(() => rm(folder, { recursive: true, force: true }));
+
+class Program {
+  output = '';
+  /** The exit code, or the signal that ended it. */
+  readonly ended: Promise<number | NodeJS.Signals | null>;
+  readonly #child: ChildProcess;
+  #seen = 0;
+  #onOutput: () => void = () => {};
+
+  constructor(name: keyof typeof PROGRAMS, ...args: readonly string[]) {
+    this.#child = spawn(process.execPath, [join(folder, 'out', `${name}.mjs`), ...args]);
+    running.add(this.#child);
+    for (const stream of [this.#child.stdout, this.#child.stderr]) {
+      stream?.setEncoding('utf8').on('data', (text: string) => {
+        this.output += text;
+        this.#onOutput();
+      });
+    }
+    this.ended = new Promise((resolve) => {
+      this.#child.on('close', (code, signal) => {
+        running.delete(this.#child);
+        resolve(code ?? signal);
+      });
+    });
+  }
+
+  /** Waits until the program has written this, after what it was waited for the last time. */
+  async shows(text: string): Promise<void> {
+    while (!this.output.includes(text, this.#seen)) {
+      const written = new Promise<void>((resolve) => {
+        this.#onOutput = resolve;
+      });
+      const ended = this.ended.then((code) => {
+        throw new Error(`The program ended with ${code} before it showed "${text}":\n${this.output}`);
+      });
+      await Promise.race([written, ended]);
+    }
+    this.#seen = this.output.indexOf(text, this.#seen) + text.length;
+  }
+
+  type(text: string | Buffer): void {
+    this.#child.stdin?.write(text);
+  }
+
+  endInput(): void {
+    this.#child.stdin?.end();
+  }
+
+  pressCtrlC(): void {
+    this.#child.kill('SIGINT');
+  }
+}
+
+describe('a user agent on a pipe', () => {
+  test('answers one question with each line, however they arrive, and then ends with a clear error', async () => {
+    const program = new Program('chat');
+    const [part, rest] = [Buffer.from('3 €').subarray(0, 3), Buffer.from('3 €').subarray(3)];
+    program.type(Buffer.concat([Buffer.from('one\ntwo\r\n\n'), part]));
+    await program.shows('""\nUser Input: ');
+    program.type(rest);
+    program.type('\nno line feed');
+    program.endInput();
+    expect(await program.ended).toBe(0);
+    expect(program.output).toBe(
+      [
+        'User Input: one',
+        '"one"',
+        'User Input: two',
+        '"two"',
+        'User Input: ',
+        '""',
+        'User Input: 3 €',
+        '"3 €"',
+        'User Input: no line feed',
+        '"no line feed"',
+        'User Input: ',
+        'InputEndedError: There is no more input for user on the terminal.',
+        '',
+      ].join('\n'),
+    );
+  });
+
+  test('lets the program end when nobody asks, though the pipe is open and has more lines', async () => {
+    const program = new Program('once');
+    program.type('one\ntwo\nthree');
+    expect(await program.ended).toBe(0);
+    expect(program.output).toBe('User Input: one\n"one"\n');
+  });
+
+  test('asks for the fields of a structured model', async () => {
+    const program = new Program('form');
+    program.type('Hi!\nsth\n\napple\nmaybe\nfalse\n');
+    expect(await program.ended).toBe(0);
+    expect(program.output.split('\n')).toEqual([
+      'User Input: Hi!',
+      '  thinking (string): sth',
+      '  decision (string): ',
+      '  ! An answer is required.',
+      '  decision (string): apple',
+      '  sure (boolean, default true): maybe',
+      '  ! Please enter it as JSON, for example true or false.',
+      '  sure (boolean, default true): false',
+      '["Hi!",{"thinking":"sth","decision":"apple","sure":false}]',
+      '',
+    ]);
+  });
+
+  test('withdraws a question when it is interrupted, and hands the line to the next in turn', async () => {
+    const program = new Program('withdrawn');
+    await program.shows('User Input: ');
+    expect(program.output).toBe('User Input: ');
+    program.pressCtrlC();
+    await program.shows('first: The question was withdrawn before I answered it.\n');
+    program.type('mine\n');
+    expect(await program.ended).toBe(0);
+    expect(program.output.split('User Input: ')).toHaveLength(3);
+    expect(program.output).toMatch(/mine\n(.*answered it\.\n)?mine\n$/);
+  });
+});
+
+describe('Ctrl-C in a program', () => {
+  test('interrupts the agent that works, and leaves from the prompt', async () => {
+    const program = new Program('worker');
+    for (const task of ['one', 'two']) {
+      await program.shows('User Input: ');
+      program.type(`${task}\n`);
+      await program.shows(`working on ${task}`);
+      program.pressCtrlC();
+      await program.shows('worker: I noticed that you have interrupted me.');
+    }
+    await program.shows('User Input: ');
+    program.pressCtrlC();
+    expect(await program.ended).toBe(130);
+  });
+
+  test.each([['listen'], ['stop']])('does not keep it alive (%s)', async (mode) => {
+    const program = new Program('deaf', mode);
+    expect(await program.ended).toBe(0);
+    expect(program.output).toBe('done\n');
+  });
+});

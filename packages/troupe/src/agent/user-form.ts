@@ -1,0 +1,172 @@
+import { TroupeError } from '../errors.ts';
+import {
+  copyJsonObject,
+  isJsonObject,
+  parseJson,
+  setOwn,
+  type JsonObject,
+  type JsonValue,
+} from '../util/json.ts';
+import {
+  toJsonSchema,
+  validateWith,
+  type AnySchema,
+  type JsonSchema,
+  type SchemaProblem,
+} from '../util/schema.ts';
+
+/** Who fills in a form. */
+export interface Respondent {
+  ask(prompt: string): Promise<string>;
+  say(line: string): void;
+}
+
+interface Field {
+  readonly name: string;
+  readonly schema: JsonSchema;
+  readonly isRequired: boolean;
+  /** Checks this field alone: it requires no other, and knows all that the field's schema may refer to. */
+  readonly alone: JsonSchema;
+}
+
+type Answer = { readonly value: JsonValue | undefined } | { readonly problems: readonly string[] };
+
+/** An example of each type that is entered as JSON. */
+const EXAMPLES: Readonly<Record<string, string>> = {
+  number: '3.14',
+  integer: '42',
+  boolean: 'true or false',
+  array: '["red", "green"]',
+  object: '{"colour": "red"}',
+  null: 'null',
+};
+
+const DEFINITION = /^#\/(\$defs|definitions)\/([^/]+)$/;
+
+// What a schema says must not move the cursor or restyle the terminal.
+const CONTROL_CHARACTERS = /[\u0000-\u001f\u007f-\u009f]+/g;
+
+/**
+ * Has an object filled in, one field after the other, until it fits the schema. An empty line leaves
+ * an optional field out, or gives it its default.
+ * @throws TroupeError if the schema is not one of an object with properties.
+ */
+export class UserForm {
+  readonly #model: AnySchema;
+  readonly #fields: readonly Field[];
+
+  constructor(model: AnySchema) {
+    this.#model = model;
+    this.#fields = fieldsOf(toJsonSchema(model));
+  }
+
+  async fillIn(person: Respondent): Promise<JsonObject> {
+    for (;;) {
+      const answers: { [name: string]: JsonValue } = {};
+      for (const field of this.#fields) {
+        const value = await askField(field, person);
+        if (value !== undefined) setOwn(answers, field.name, value);
+      }
+      const checked = await validateWith(this.#model, answers);
+      if (checked.ok) return copyJsonObject(checked.value, 'the structured answer');
+      person.say('  These answers do not go together. Please enter them again.');
+      sayAll(checked.problems.map(problemText), person);
+    }
+  }
+}
+
+/** A problem as one line of text. */
+export function problemText({ path, message }: SchemaProblem): string {
+  return path === '' ? message : `${path}: ${message}`;
+}
+
+function fieldsOf(root: JsonSchema): readonly Field[] {
+  const { properties, required, $defs = {}, definitions = {} } = root;
+  if (!isJsonObject(properties) || Object.keys(properties).length === 0) {
+    throw new TroupeError(
+      'invalid_config',
+      'A structured model that a person fills in must be an object with properties.',
+    );
+  }
+  return Object.entries(properties).map(([name, property]) => ({
+    name,
+    schema: resolved(property, root),
+    isRequired: Array.isArray(required) && required.includes(name),
+    alone: { $defs, definitions, properties },
+  }));
+}
+
+/** What is to be shown of a property: with what it refers to, if that is one of the schema's definitions. */
+function resolved(property: JsonValue, root: JsonSchema): JsonSchema {
+  if (!isJsonObject(property)) return {};
+  const { $ref } = property;
+  const [, group = '', name = ''] = (typeof $ref === 'string' && DEFINITION.exec($ref)) || [];
+  const definitions = root[group];
+  const definition =
+    isJsonObject(definitions) && Object.hasOwn(definitions, name) ? definitions[name] : undefined;
+  return isJsonObject(definition) ? { ...definition, ...property } : property;
+}
+
+async function askField(field: Field, person: Respondent): Promise<JsonValue | undefined> {
+  for (;;) {
+    const answer = await toAnswer(field, await person.ask(promptOf(field)));
+    if ('value' in answer) return answer.value;
+    sayAll(answer.problems, person);
+  }
+}
+
+async function toAnswer({ name, schema, isRequired, alone }: Field, text: string): Promise<Answer> {
+  if (text.trim() === '') {
+    if (schema['default'] === undefined && isRequired) return { problems: ['An answer is required.'] };
+    return { value: schema['default'] };
+  }
+  let problems: readonly string[] = [`Please enter it as JSON, for example ${exampleOf(schema)}.`];
+  for (const value of readingsOf(text, schema)) {
+    const checked = await validateWith(alone, { [name]: value });
+    if (checked.ok) return { value };
+    problems = checked.problems.map(problemText);
+  }
+  return { problems };
+}
+
+/** What a text can mean: itself if it is to be a string, what it says in JSON if it is to be something else, or either. */
+function readingsOf(text: string, schema: JsonSchema): readonly JsonValue[] {
+  const types = typesOf(schema);
+  if (types.length === 1 && types[0] === 'string') return [text];
+  const asText = types.length === 0 || types.includes('string') ? [text] : [];
+  try {
+    return [parseJson(text), ...asText];
+  } catch {
+    return asText;
+  }
+}
+
+function typesOf({ type }: JsonSchema): readonly string[] {
+  return [type].flat().filter((name) => typeof name === 'string');
+}
+
+function exampleOf(schema: JsonSchema): string {
+  const examples = typesOf(schema).filter((type) => Object.hasOwn(EXAMPLES, type));
+  return examples.map((type) => EXAMPLES[type]).join(' or ') || 'null';
+}
+
+function promptOf({ name, schema, isRequired }: Field): string {
+  const { enum: choices, default: fallback, description } = schema;
+  const kind = Array.isArray(choices) ? choices.map(shown).join(' | ') : typesOf(schema).join(' or ');
+  const notes = [
+    kind,
+    isRequired || fallback !== undefined ? '' : 'optional',
+    fallback === undefined ? '' : `default ${JSON.stringify(fallback)}`,
+  ].filter((note) => note !== '');
+  const details = notes.length === 0 ? '' : ` (${notes.join(', ')})`;
+  const about = typeof description === 'string' ? ` - ${description}` : '';
+  return `  ${name}${details}${about}: `.replace(CONTROL_CHARACTERS, ' ');
+}
+
+function shown(choice: JsonValue): string {
+  return typeof choice === 'string' ? choice : JSON.stringify(choice);
+}
+
+function sayAll(problems: readonly string[], person: Respondent): void {
+  for (const problem of problems) person.say(`  ! ${problem}`.replace(CONTROL_CHARACTERS, ' '));
+}

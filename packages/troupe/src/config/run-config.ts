@@ -1,0 +1,93 @@
+import { TroupeError } from '../errors.ts';
+import { timestamp } from '../util/clock.ts';
+import { newId } from '../util/ids.ts';
+import { describe } from '../util/json.ts';
+import { createAsyncScope } from '#platform';
+import { lineLogger, silentLogger, type Logger, type LogLevel } from './logger.ts';
+
+/** What is true for a whole run of a program, or of a part of it. */
+export interface RunConfig {
+  readonly runId: string;
+  readonly project: string;
+  readonly name: string;
+  readonly createdAt: string;
+  readonly logger: Logger;
+}
+
+export interface InitOptions {
+  readonly project?: string;
+  readonly name?: string;
+  readonly runId?: string;
+  /** A level writes lines to standard output; a logger gets everything. @default nothing is logged */
+  readonly logging?: LogLevel | Logger;
+}
+
+const scopes = createAsyncScope<{ config: RunConfig }>();
+let root: { config: RunConfig } | undefined;
+
+/** The configuration that holds here. */
+export function getRunConfig(): RunConfig {
+  return currentScope().config;
+}
+
+export function getLogger(): Logger {
+  return currentScope().config.logger;
+}
+
+/**
+ * Sets parts of the configuration, for what runs after this in the same scope: the
+ * program, or the innermost `withRunConfig` or agent call around it.
+ */
+export function init(options: InitOptions = {}): RunConfig {
+  const scope = currentScope();
+  scope.config = changed(scope.config, options);
+  return scope.config;
+}
+
+/** Runs `body` with a configuration of its own; outside of it nothing changes. */
+export function withRunConfig<T>(options: InitOptions, body: () => T): T {
+  return scopes.run({ config: changed(getRunConfig(), options) }, body);
+}
+
+/** Runs `body` in a scope of its own, where `init` changes nothing outside. */
+export function forkRunConfig<T>(body: () => T): T {
+  return scopes.run({ config: getRunConfig() }, body);
+}
+
+function currentScope(): { config: RunConfig } {
+  return scopes.getStore() ?? (root ??= { config: defaultConfig() });
+}
+
+function defaultConfig(): RunConfig {
+  const createdAt = timestamp();
+  const [day = '', time = ''] = createdAt.split('T');
+  return Object.freeze({
+    runId: newId(),
+    project: `UnnamedProject_At${day.replaceAll('-', '')}`,
+    name: `${time.slice(0, 8).replaceAll(':', '')}_${newId().slice(0, 4)}`,
+    createdAt,
+    logger: silentLogger,
+  });
+}
+
+function changed(config: RunConfig, options: InitOptions): RunConfig {
+  for (const key of ['project', 'name', 'runId'] as const) {
+    const value: unknown = options[key];
+    if (value !== undefined && typeof value !== 'string') {
+      throw new TroupeError('invalid_config', `${key} must be a string, not ${describe(value)}.`);
+    }
+  }
+  return Object.freeze({
+    ...config,
+    project: options.project || config.project,
+    name: options.name || config.name,
+    runId: options.runId || config.runId,
+    logger: toLogger(options.logging) ?? config.logger,
+  });
+}
+
+function toLogger(logging: LogLevel | Logger | undefined): Logger | undefined {
+  if (logging === undefined) return undefined;
+  if (typeof logging === 'object' && typeof logging?.log === 'function') return logging;
+  return lineLogger(logging as LogLevel);
+}

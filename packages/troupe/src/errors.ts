@@ -1,0 +1,127 @@
+/** Every error of the kernel. A message says what to do, and holds no prompt, key or header. */
+
+export type ErrorCode =
+  | 'agent_busy'
+  | 'agent_closed'
+  | 'hook_failed'
+  | 'hook_not_found'
+  | 'input_ended'
+  | 'interrupted'
+  | 'invalid_config'
+  | 'invalid_hook'
+  | 'invalid_input'
+  | 'invalid_msg'
+  | 'invalid_reply'
+  | 'invalid_state'
+  | 'model_failed'
+  | 'script_failed';
+
+const brand = Symbol.for('troupe.error');
+
+/** The base of all of them. `TroupeError.isInstance` works across copies of the package. */
+export class TroupeError extends Error {
+  override readonly name: string = 'TroupeError';
+  readonly [brand] = true;
+
+  constructor(
+    readonly code: ErrorCode,
+    message: string,
+    options?: ErrorOptions,
+  ) {
+    super(message, options);
+  }
+
+  static isInstance(value: unknown): value is TroupeError {
+    return typeof value === 'object' && value !== null && brand in value;
+  }
+}
+
+/** A message or block that is not one. */
+export class InvalidMsgError extends TroupeError {
+  override readonly name = 'InvalidMsgError';
+
+  constructor(message: string, options?: ErrorOptions) {
+    super('invalid_msg', message, options);
+  }
+}
+
+/** A call to an agent that is already answering one. */
+export class AgentBusyError extends TroupeError {
+  override readonly name = 'AgentBusyError';
+
+  constructor(agentName: string, advice: string) {
+    super('agent_busy', `${agentName} is busy with another call. ${advice}`);
+  }
+}
+
+/** A call to an agent that was disposed of. */
+export class AgentClosedError extends TroupeError {
+  override readonly name = 'AgentClosedError';
+
+  constructor(agentName: string) {
+    super('agent_closed', `${agentName} was disposed of and takes no more calls. Make a new agent.`);
+  }
+}
+
+/** Who stopped a run. */
+export type InterruptSource = 'user' | 'consumer' | 'caller' | 'parent' | 'dispose';
+
+/** The reason with which an interrupted run is aborted. A program sees it only where no answer is due. */
+export class InterruptedError extends TroupeError {
+  override readonly name = 'InterruptedError';
+
+  constructor(
+    agentName: string,
+    readonly source: InterruptSource,
+  ) {
+    super('interrupted', `${agentName} was interrupted.`);
+  }
+}
+
+/** A question that nobody is left to answer: a person pressed Ctrl-D, a pipe or a list of answers is used up. */
+export class InputEndedError extends TroupeError {
+  override readonly name = 'InputEndedError';
+
+  constructor(problem: string) {
+    super('input_ended', problem);
+  }
+}
+
+/** A hook threw. The cause is what it threw. */
+export class HookError extends TroupeError {
+  override readonly name = 'HookError';
+
+  constructor(
+    readonly hookType: string,
+    readonly hookName: string,
+    problem: string,
+    options?: ErrorOptions,
+  ) {
+    super('hook_failed', `The ${hookType} hook '${hookName}' ${problem}`, options);
+  }
+}
+
+/** A state that can't be registered, saved or loaded. Nothing was changed. */
+export class StateError extends TroupeError {
+  override readonly name = 'StateError';
+
+  constructor(
+    readonly path: string,
+    problem: string,
+    options?: ErrorOptions,
+  ) {
+    super('invalid_state', `Invalid state: ${path} ${problem}`, options);
+  }
+}
+
+/** What was thrown, as one line of at most 300 characters; whatever was thrown. */
+export function messageOf(thrown: unknown): string {
+  let text = 'an error without a message';
+  try {
+    text = String(thrown instanceof Error ? thrown.message || thrown.name : thrown);
+  } catch {
+    // An object whose toString throws has nothing to say.
+  }
+  const line = text.slice(0, 301).replace(/\s+/g, ' ');
+  return line.length > 300 ? `${line.slice(0, 300)}…` : line;
+}

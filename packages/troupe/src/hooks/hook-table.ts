@@ -1,0 +1,77 @@
+import { TroupeError } from '../errors.ts';
+
+/** Any hook, before its type says what it takes. */
+export type AnyHook = (...args: never[]) => unknown;
+
+export interface HookOptions {
+  /** Lower runs first; equal ones run in the order of registration. @default 100 */
+  readonly priority?: number;
+}
+
+export interface NamedHook {
+  readonly name: string;
+  readonly hook: AnyHook;
+  readonly priority: number;
+}
+
+const NONE: readonly NamedHook[] = Object.freeze([]);
+
+/**
+ * Named hooks by type. A list that was read never changes: who registers or
+ * removes a hook while hooks run, changes the next run.
+ */
+export class HookTable {
+  /** In the order of registration; a hook that replaces another has its place. */
+  readonly #registered = new Map<string, Map<string, NamedHook>>();
+  /** In the order in which they run. */
+  readonly #lists = new Map<string, readonly NamedHook[]>();
+
+  of(type: string): readonly NamedHook[] {
+    return this.#lists.get(type) ?? NONE;
+  }
+
+  /** Adds a hook, or replaces the one of the same name where it stands. Returns what `removeExactly` takes. */
+  register(type: string, name: string, hook: AnyHook, { priority = 100 }: HookOptions = {}): NamedHook {
+    if (typeof name !== 'string')
+      throw new TroupeError('invalid_hook', `A ${type} hook needs a name, then a function.`);
+    if (typeof hook !== 'function')
+      throw new TroupeError('invalid_hook', `The ${type} hook '${name}' must be a function.`);
+    if (typeof priority !== 'number' || Number.isNaN(priority)) {
+      throw new TroupeError('invalid_hook', `The priority of the ${type} hook '${name}' must be a number.`);
+    }
+    const entry: NamedHook = { name, hook, priority };
+    const hooks = this.#registered.get(type) ?? new Map<string, NamedHook>();
+    this.#change(type, hooks.set(name, entry));
+    return entry;
+  }
+
+  /** @throws TroupeError if there is no such hook. */
+  remove(type: string, name: string): void {
+    const hooks = this.#registered.get(type);
+    if (!hooks?.delete(name)) {
+      const names = [...(hooks?.keys() ?? [])].map((other) => `'${other}'`).join(', ') || 'none';
+      throw new TroupeError('hook_not_found', `There is no ${type} hook '${name}'. Registered: ${names}.`);
+    }
+    this.#change(type, hooks);
+  }
+
+  /** Removes what was registered by that very call, if it is still there. */
+  removeExactly(type: string, entry: NamedHook): void {
+    if (this.#registered.get(type)?.get(entry.name) === entry) this.remove(type, entry.name);
+  }
+
+  clear(type?: string): void {
+    for (const each of type === undefined ? [...this.#registered.keys()] : [type])
+      this.#change(each, new Map());
+  }
+
+  #change(type: string, hooks: Map<string, NamedHook>): void {
+    this.#registered.set(type, hooks);
+    this.#lists.set(type, byPriority([...hooks.values()]));
+  }
+}
+
+/** Lower first; equal ones stay as they are. */
+export function byPriority(hooks: readonly NamedHook[]): readonly NamedHook[] {
+  return hooks.toSorted((a, b) => a.priority - b.priority);
+}

@@ -1,0 +1,102 @@
+import { TroupeError } from '../errors.ts';
+import { StateModule } from '../state/state-module.ts';
+import { changeClassHooks, classHooks, type AnyClass } from './class-hooks.ts';
+import { HookTable, type AnyHook, type HookOptions, type NamedHook } from './hook-table.ts';
+import { weave, type Hookable, type HookPoint } from './weave.ts';
+
+/** The key of a property that exists only for the compiler: it carries the types of a class's hooks. */
+export const hookTypes: unique symbol = Symbol('hookTypes');
+
+type HooksOf<Module> = Module extends { readonly [hookTypes]?: infer Hooks } ? NonNullable<Hooks> : never;
+type HookType<Module> = keyof HooksOf<Module> & string;
+type ClassOf<Module> = abstract new (...args: never[]) => Module;
+
+/**
+ * A module whose methods can be hooked, on one instance or on a class.
+ *
+ * Hooks are named. Those of the instance run first, then those of its class and of the
+ * classes above; in each group a lower priority goes first, then the order of
+ * registration. A class's hooks reach its subclasses and nobody else.
+ */
+export abstract class HookedModule extends StateModule implements Hookable {
+  /** The methods that hooks surround. */
+  static readonly hookPoints: readonly HookPoint[] = [];
+  /** Types of hooks that belong to no method. */
+  static readonly otherHookTypes: readonly string[] = [];
+
+  #instanceHooks: HookTable | undefined;
+
+  constructor() {
+    super();
+    weave(this, new.target, new.target.hookPoints);
+  }
+
+  /** Adds a hook to this instance. The returned function removes it. */
+  registerInstanceHook<Type extends HookType<this>>(
+    type: Type,
+    name: string,
+    hook: HooksOf<this>[Type],
+    options?: HookOptions,
+  ): () => void {
+    checkHookType(this.constructor, type);
+    const table = (this.#instanceHooks ??= new HookTable());
+    const entry = table.register(type, name, hook as AnyHook, options);
+    return () => table.removeExactly(type, entry);
+  }
+
+  /** @throws TroupeError if there is no such hook. */
+  removeInstanceHook(type: HookType<this>, name: string): void {
+    checkHookType(this.constructor, type);
+    (this.#instanceHooks ?? new HookTable()).remove(type, name);
+  }
+
+  clearInstanceHooks(type?: HookType<this>): void {
+    checkHookType(this.constructor, type);
+    this.#instanceHooks?.clear(type);
+  }
+
+  /** Adds a hook to all instances of this class and of its subclasses. The returned function removes it. */
+  static registerClassHook<Module extends HookedModule, Type extends HookType<Module>>(
+    this: ClassOf<Module>,
+    type: Type,
+    name: string,
+    hook: HooksOf<Module>[Type],
+    options?: HookOptions,
+  ): () => void {
+    checkHookType(this, type);
+    const entry = changeClassHooks(this, (table) => table.register(type, name, hook as AnyHook, options));
+    return () => changeClassHooks(this, (table) => table.removeExactly(type, entry));
+  }
+
+  /** @throws TroupeError if this very class has no such hook. */
+  static removeClassHook<Module extends HookedModule>(
+    this: ClassOf<Module>,
+    type: HookType<Module>,
+    name: string,
+  ): void {
+    checkHookType(this, type);
+    changeClassHooks(this, (table) => table.remove(type, name));
+  }
+
+  static clearClassHooks<Module extends HookedModule>(this: ClassOf<Module>, type?: HookType<Module>): void {
+    checkHookType(this, type);
+    changeClassHooks(this, (table) => table.clear(type));
+  }
+
+  /** The hooks of a type in the order in which they run. */
+  hooksOf(type: string): readonly NamedHook[] {
+    const shared = classHooks(this.constructor as AnyClass, type);
+    const own = this.#instanceHooks?.of(type);
+    return own === undefined || own.length === 0 ? shared : [...own, ...shared];
+  }
+}
+
+function checkHookType(cls: { readonly name: string }, type: string | undefined): void {
+  const { hookPoints, otherHookTypes } = cls as typeof HookedModule;
+  const types = [...hookPoints.flatMap((point) => [point.pre, point.post]), ...otherHookTypes];
+  if (type === undefined || types.includes(type)) return;
+  throw new TroupeError(
+    'invalid_hook',
+    `${cls.name} has no hook type '${type}'. It has: ${types.join(', ')}.`,
+  );
+}

@@ -1,0 +1,158 @@
+import { HookError, messageOf } from '../errors.ts';
+import { abortable } from '../util/abort.ts';
+import { describe, isJsonObject } from '../util/json.ts';
+import type { AnyClass } from './class-hooks.ts';
+import type { NamedHook } from './hook-table.ts';
+
+type Args = Readonly<Record<string, unknown>>;
+
+/** A method that hooks surround. Its arguments reach the hooks by name. */
+export interface HookPoint {
+  readonly method: string;
+  readonly pre: string;
+  readonly post: string;
+  readonly params: readonly string[];
+  /** Brings arguments into the form that the method expects, before hooks and method see them. */
+  readonly normalize?: (args: readonly unknown[]) => unknown[];
+  /** The signal that stops the method, by its named arguments: nobody waits for hooks once it is aborted. */
+  readonly signalOf?: (args: Args) => AbortSignal | undefined;
+}
+
+/** What weaving needs of an object. */
+export interface Hookable {
+  /** The hooks of one type, in the order in which they run. */
+  hooksOf(type: string): readonly NamedHook[];
+}
+
+type Method = (this: Hookable, ...args: unknown[]) => unknown;
+
+/** The hook of a type that runs before a method: it may return arguments to use instead. */
+export type PreHook<Agent, Params> = (
+  agent: Agent,
+  args: Readonly<Params>,
+) => Partial<Params> | undefined | void | Promise<Partial<Params> | undefined | void>;
+
+/** The hook of a type that runs after a method: it may return a result to use instead. */
+export type PostHook<Agent, Params, Result> = (
+  agent: Agent,
+  args: Readonly<Params>,
+  result: Result,
+) => Result | undefined | void | Promise<Result | undefined | void>;
+
+const wovenPrototypes = new WeakMap<AnyClass, object>();
+
+/**
+ * Surrounds the methods of an instance with hooks, whatever class they come from.
+ *
+ * Between the instance and its class goes one more prototype, shared by all
+ * instances of the class, whose methods run the hooks and then the class's own
+ * method. Code that says `this.reply()` or `agent.reply()` finds that prototype
+ * first; `super.reply()` starts above it. So hooks run once, for the outermost
+ * method, each call has its own, and a subclass need not know of any of this.
+ */
+export function weave(instance: Hookable, cls: AnyClass, points: readonly HookPoint[]): void {
+  let woven = wovenPrototypes.get(cls);
+  if (woven === undefined) {
+    woven = weavePrototype(cls.prototype as object, points);
+    wovenPrototypes.set(cls, woven);
+  }
+  Object.setPrototypeOf(instance, woven);
+}
+
+function weavePrototype(prototype: object, points: readonly HookPoint[]): object {
+  const woven = Object.create(prototype) as object;
+  for (const point of points) {
+    const hooked: Method = function (...given) {
+      let args: unknown[];
+      try {
+        args = point.normalize?.(given) ?? given;
+      } catch (error) {
+        return Promise.reject(error); // as an async method would
+      }
+      const own = (prototype as Readonly<Record<string, Method>>)[point.method] as Method;
+      const pre = this.hooksOf(point.pre);
+      const post = this.hooksOf(point.post);
+      if (pre.length === 0 && post.length === 0) return own.apply(this, args);
+      return runHooked(this, point, args, own, pre, post);
+    };
+    Object.defineProperty(hooked, 'name', { value: point.method });
+    Object.defineProperty(woven, point.method, { value: hooked, writable: true, configurable: true });
+  }
+  return woven;
+}
+
+async function runHooked(
+  agent: Hookable,
+  point: HookPoint,
+  positional: readonly unknown[],
+  own: Method,
+  pre: readonly NamedHook[],
+  post: readonly NamedHook[],
+): Promise<unknown> {
+  const named = Object.fromEntries(point.params.map((name, i) => [name, positional[i]]));
+  const signal = point.signalOf?.(named);
+  const args = await runPreHooks(agent, point.pre, pre, named, signal);
+  const result = await own.apply(agent, [...Object.values(args), ...positional.slice(point.params.length)]);
+  return runPostHooks(agent, point.post, post, args, result, signal);
+}
+
+/** Runs hooks one after the other, each on the arguments that the one before it left, until the signal is aborted. */
+export async function runPreHooks<A extends Args>(
+  agent: object,
+  type: string,
+  hooks: readonly NamedHook[],
+  args: A,
+  signal?: AbortSignal,
+): Promise<A> {
+  let current = Object.freeze({ ...args });
+  for (const hook of hooks) {
+    const changes = await until(callHook(type, hook, agent, current), signal);
+    if (changes === undefined) continue;
+    const keys = isJsonObject(changes) ? Object.keys(changes) : [describe(changes)];
+    const unknown = keys.find((key) => !Object.hasOwn(args, key));
+    if (unknown !== undefined) {
+      const names = Object.keys(args).join(', ');
+      throw new HookError(
+        type,
+        hook.name,
+        `must return nothing or an object with some of: ${names}; not ${unknown}.`,
+      );
+    }
+    current = Object.freeze({ ...current, ...(changes as Partial<A>) });
+  }
+  return current;
+}
+
+/** Runs hooks one after the other, each on the result that the one before it left, until the signal is aborted. */
+export async function runPostHooks<Result>(
+  agent: object,
+  type: string,
+  hooks: readonly NamedHook[],
+  args: Args,
+  result: Result,
+  signal?: AbortSignal,
+): Promise<Result> {
+  let current = result;
+  for (const hook of hooks) {
+    const replacement = await until(callHook(type, hook, agent, args, current), signal);
+    if (replacement !== undefined) current = replacement as Result;
+  }
+  return current;
+}
+
+function until<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+  return signal === undefined ? work : abortable(work, signal);
+}
+
+/** @throws HookError with the hook's name. */
+export async function callHook(
+  type: string,
+  { name, hook }: NamedHook,
+  ...args: unknown[]
+): Promise<unknown> {
+  try {
+    return await (hook as (...args: unknown[]) => unknown)(...args);
+  } catch (error) {
+    throw new HookError(type, name, `failed: ${messageOf(error)}`, { cause: error });
+  }
+}

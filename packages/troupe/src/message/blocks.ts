@@ -1,0 +1,192 @@
+import { InvalidMsgError, messageOf } from '../errors.ts';
+import { copyJsonObject, describe, isJsonObject, type JsonObject } from '../util/json.ts';
+
+/** What a provider wants back with a block (signatures, reasoning ids): kept as it came. */
+export type ProviderMeta = JsonObject;
+
+interface BlockBase {
+  readonly providerMeta?: ProviderMeta;
+}
+
+export interface TextBlock extends BlockBase {
+  readonly type: 'text';
+  readonly text: string;
+}
+
+export interface ThinkingBlock extends BlockBase {
+  readonly type: 'thinking';
+  readonly thinking: string;
+}
+
+/** Where the bytes of a medium are: here, or at an address. */
+export type MediaSource =
+  | { readonly type: 'base64'; readonly mediaType: string; readonly data: string }
+  | { readonly type: 'url'; readonly url: string; readonly mediaType?: string };
+
+export interface ImageBlock extends BlockBase {
+  readonly type: 'image';
+  readonly source: MediaSource;
+}
+
+export interface AudioBlock extends BlockBase {
+  readonly type: 'audio';
+  readonly source: MediaSource;
+}
+
+export interface VideoBlock extends BlockBase {
+  readonly type: 'video';
+  readonly source: MediaSource;
+}
+
+export interface FileBlock extends BlockBase {
+  readonly type: 'file';
+  readonly source: MediaSource;
+  readonly filename?: string;
+}
+
+export interface ToolUseBlock extends BlockBase {
+  readonly type: 'tool_use';
+  readonly id: string;
+  readonly name: string;
+  readonly input: JsonObject;
+  /** What the model wrote, when it could not be read as an object. */
+  readonly rawInput?: string;
+}
+
+/** How a tool call ended. */
+export type ToolStatus = 'ok' | 'error' | 'interrupted' | 'denied' | 'unavailable';
+
+export type ToolOutputBlock = TextBlock | ImageBlock | AudioBlock | VideoBlock | FileBlock;
+
+export interface ToolResultBlock extends BlockBase {
+  readonly type: 'tool_result';
+  /** The id of the call that this answers. */
+  readonly id: string;
+  readonly name: string;
+  readonly output: string | readonly ToolOutputBlock[];
+  readonly status: ToolStatus;
+}
+
+export type ContentBlock =
+  | TextBlock
+  | ThinkingBlock
+  | ImageBlock
+  | AudioBlock
+  | VideoBlock
+  | FileBlock
+  | ToolUseBlock
+  | ToolResultBlock;
+
+export type BlockType = ContentBlock['type'];
+export type BlockOf<Type extends BlockType> = Extract<ContentBlock, { type: Type }>;
+
+const STATUSES: readonly string[] = [
+  'ok',
+  'error',
+  'interrupted',
+  'denied',
+  'unavailable',
+] satisfies ToolStatus[];
+const OUTPUT_TYPES: readonly string[] = ['text', 'image', 'audio', 'video', 'file'] satisfies BlockType[];
+
+/** How deep a block, or a message's metadata, may nest. Less than all JSON may: a message is part of a state. */
+export const MAX_BLOCK_DEPTH = 100;
+
+type Check = (block: JsonObject, path: string) => void;
+
+/** What each type of block must have. Further keys are allowed and kept. */
+const CHECKS: Record<BlockType, Check> = {
+  text: (block, path) => requireString(block, 'text', path),
+  thinking: (block, path) => requireString(block, 'thinking', path),
+  image: requireSource,
+  audio: requireSource,
+  video: requireSource,
+  file(block, path) {
+    requireSource(block, path);
+    allowString(block, 'filename', path);
+  },
+  tool_use(block, path) {
+    requireString(block, 'id', path);
+    requireString(block, 'name', path);
+    if (!isJsonObject(block['input'])) fail(`${path}.input`, 'an object', block['input']);
+    allowString(block, 'rawInput', path);
+  },
+  tool_result(block, path) {
+    requireString(block, 'id', path);
+    requireString(block, 'name', path);
+    requireOneOf(block, 'status', STATUSES, path);
+    const output = block['output'];
+    if (typeof output === 'string') return;
+    if (!Array.isArray(output)) return fail(`${path}.output`, 'a string or a list of blocks', output);
+    output.forEach((part: unknown, i) => {
+      const at = `${path}.output[${i}]`;
+      checkBlock(part, at);
+      requireOneOf(part, 'type', OUTPUT_TYPES, at);
+    });
+  },
+};
+
+/**
+ * A frozen copy of a block, further keys included.
+ * @throws InvalidMsgError that names the place and what is expected there.
+ */
+export function toBlock(value: unknown, path: string): ContentBlock {
+  const block = toJsonObject(value, path);
+  checkBlock(block, path);
+  return block;
+}
+
+/**
+ * A frozen copy of a part of a message.
+ * @throws InvalidMsgError that names the place.
+ */
+export function toJsonObject(value: unknown, path: string, maxDepth = MAX_BLOCK_DEPTH): JsonObject {
+  try {
+    return copyJsonObject(value, path, { maxDepth });
+  } catch (error) {
+    throw new InvalidMsgError(`${messageOf(error)}.`, { cause: error });
+  }
+}
+
+function checkBlock(block: unknown, path: string): asserts block is ContentBlock & JsonObject {
+  if (!isJsonObject(block)) return fail(path, 'a block', block);
+  const type = block['type'];
+  if (typeof type !== 'string' || !Object.hasOwn(CHECKS, type)) {
+    throw new InvalidMsgError(`${path}.type must be one of ${Object.keys(CHECKS).join(', ')}.`);
+  }
+  CHECKS[type as BlockType](block, path);
+  const meta = block['providerMeta'];
+  if (meta !== undefined && !isJsonObject(meta)) fail(`${path}.providerMeta`, 'an object', meta);
+}
+
+function requireSource(block: JsonObject, path: string): void {
+  const source = block['source'];
+  if (!isJsonObject(source)) return fail(`${path}.source`, 'an object', source);
+  const at = `${path}.source`;
+  requireOneOf(source, 'type', ['base64', 'url'], at);
+  if (source['type'] === 'url') {
+    requireString(source, 'url', at);
+    allowString(source, 'mediaType', at);
+  } else {
+    requireString(source, 'mediaType', at);
+    requireString(source, 'data', at);
+  }
+}
+
+function requireString(block: JsonObject, key: string, path: string): void {
+  if (typeof block[key] !== 'string') fail(`${path}.${key}`, 'a string', block[key]);
+}
+
+function allowString(block: JsonObject, key: string, path: string): void {
+  if (block[key] !== undefined) requireString(block, key, path);
+}
+
+function requireOneOf(block: JsonObject, key: string, allowed: readonly string[], path: string): void {
+  const value = block[key];
+  if (typeof value === 'string' && allowed.includes(value)) return;
+  throw new InvalidMsgError(`${path}.${key} must be one of ${allowed.join(', ')}.`);
+}
+
+function fail(path: string, expected: string, actual: unknown): never {
+  throw new InvalidMsgError(`${path} must be ${expected}, not ${describe(actual)}.`);
+}

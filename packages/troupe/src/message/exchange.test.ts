@@ -1,0 +1,164 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { InvalidMsgError } from '../errors.ts';
+import type { ToolResultBlock, ToolUseBlock } from './blocks.ts';
+import { Exchange } from './exchange.ts';
+import { findHistoryFaults } from './history.ts';
+import { Msg } from './msg.ts';
+
+const INTERRUPTED = 'The call was interrupted before it returned a result.';
+
+const call = (id: string): ToolUseBlock => ({ type: 'tool_use', id, name: `tool-${id}`, input: {} });
+const result = (id: string, output = `result of ${id}`): ToolResultBlock => ({
+  type: 'tool_result',
+  id,
+  name: `tool-${id}`,
+  output,
+  status: 'ok',
+});
+const interrupted = (id: string): ToolResultBlock => ({ ...result(id, INTERRUPTED), status: 'interrupted' });
+const thoughtWith = (...ids: string[]): Msg =>
+  Msg.assistant([{ type: 'text', text: 'Let me see.' }, ...ids.map(call)]);
+const blocksOf = (msgs: readonly Msg[]): unknown[] => msgs.flatMap((msg) => msg.getContentBlocks());
+
+describe('an exchange', () => {
+  test('reads as the thought, then one result message for each call', () => {
+    const exchange = new Exchange(thoughtWith('a', 'b'));
+    expect(exchange.calls).toEqual([call('a'), call('b')]);
+    expect([exchange.answer(result('b')), exchange.answer(result('a'))]).toEqual([true, true]);
+    const [thought, ...results] = exchange.toMsgs();
+    expect(thought).toBe(exchange.thought);
+    expect(results.map(({ name, role, content }) => ({ name, role, content }))).toEqual([
+      { name: 'system', role: 'system', content: [result('a')] },
+      { name: 'system', role: 'system', content: [result('b')] },
+    ]);
+    expect(exchange.lateAnswers).toBe(0);
+  });
+
+  test('reads calls that nothing answered as interrupted', () => {
+    const exchange = new Exchange(thoughtWith('a', 'b', 'c'));
+    exchange.answer(result('b'));
+    expect(blocksOf(exchange.toMsgs().slice(1))).toEqual([interrupted('a'), result('b'), interrupted('c')]);
+  });
+
+  test('without calls is just the thought', () => {
+    const exchange = new Exchange(Msg.assistant('Nothing to do.'));
+    expect(exchange.toMsgs()).toEqual([exchange.thought]);
+  });
+
+  test('takes the first answer; the second is late', () => {
+    const exchange = new Exchange(thoughtWith('a'));
+    expect(exchange.answer(result('a', 'first'))).toBe(true);
+    expect(exchange.answer(result('a', 'second'))).toBe(false);
+    expect(blocksOf(exchange.toMsgs().slice(1))).toEqual([result('a', 'first')]);
+    expect(exchange.lateAnswers).toBe(1);
+  });
+
+  test('takes no answer after it was read', () => {
+    const exchange = new Exchange(thoughtWith('a', 'b'));
+    exchange.answer(result('a'));
+    const read = JSON.stringify(blocksOf(exchange.toMsgs()));
+    expect([
+      exchange.answer(result('a')),
+      exchange.answer(result('b')),
+      exchange.answer(result('b')),
+    ]).toEqual([false, false, false]);
+    expect(exchange.lateAnswers).toBe(3);
+    expect(JSON.stringify(blocksOf(exchange.toMsgs()))).toBe(read);
+  });
+
+  test('gives the message of a result the same id, on its way and at the end', () => {
+    const exchange = new Exchange(thoughtWith('a', 'b'));
+    const chunk = exchange.resultMsg(result('b', 'half'));
+    exchange.answer(result('b', 'whole'));
+    const [, a, b] = exchange.toMsgs();
+    expect(b?.id).toBe(chunk.id);
+    expect(a?.id).not.toBe(b?.id);
+    expect(exchange.toMsgs().map((msg) => msg.id)).toEqual([exchange.thought.id, a?.id, b?.id]);
+  });
+
+  test('keeps an answer as it was given', () => {
+    const exchange = new Exchange(thoughtWith('a'));
+    const answer = { ...result('a', 'before') };
+    exchange.answer(answer);
+    (answer as { output: string }).output = 'after';
+    expect(blocksOf(exchange.toMsgs().slice(1))).toEqual([result('a', 'before')]);
+  });
+
+  test('refuses two calls with one id', () => {
+    expect(() => new Exchange(thoughtWith('a', 'b', 'a'))).toThrow(
+      new InvalidMsgError('Two tool calls of a message share an id.'),
+    );
+  });
+
+  test('refuses a result that nobody asked for', () => {
+    const exchange = new Exchange(thoughtWith('a'));
+    for (const id of ['b', '__proto__', 'constructor', '']) {
+      expect(() => exchange.answer(result(id))).toThrow(
+        new InvalidMsgError('A tool result answers a call that was not made.'),
+      );
+    }
+    expect(exchange.lateAnswers).toBe(0);
+  });
+
+  test.each<[string, object, string]>([
+    ['is no JSON', { ...result('a'), output: new Map() }, 'result.output is a Map, not a plain object.'],
+    [
+      'has no output',
+      { ...result('a'), output: undefined },
+      'result.output must be a string or a list of blocks, not undefined.',
+    ],
+    ['is a call', call('a'), 'result.type must be tool_result.'],
+  ])('refuses an answer that %s, and the call stays open', (_, answer, message) => {
+    const exchange = new Exchange(thoughtWith('a'));
+    expect(() => exchange.answer(answer as ToolResultBlock)).toThrow(new InvalidMsgError(message));
+    expect(exchange.answer(result('a'))).toBe(true);
+    expect(blocksOf(exchange.toMsgs().slice(1))).toEqual([result('a')]);
+  });
+
+  test('counts a late answer without looking at it', () => {
+    const exchange = new Exchange(thoughtWith('a'));
+    exchange.toMsgs();
+    expect(exchange.answer({ ...result('a'), output: 7 as never })).toBe(false);
+    expect(exchange.lateAnswers).toBe(1);
+  });
+
+  test('holds ids that mean something to JavaScript', () => {
+    const ids = ['__proto__', 'constructor', 'toString', ''];
+    const exchange = new Exchange(thoughtWith(...ids));
+    for (const id of ids) expect(exchange.answer(result(id))).toBe(true);
+    expect(blocksOf(exchange.toMsgs().slice(1))).toEqual(ids.map((id) => result(id)));
+  });
+
+  test('is whole and in order, whatever is answered, how often, in which order and how late', () => {
+    let late = 0;
+    const scenario = fc
+      .uniqueArray(fc.string({ maxLength: 3 }), { minLength: 1, maxLength: 6 })
+      .chain((ids) =>
+        fc.tuple(fc.constant(ids), fc.array(fc.constantFrom(...ids), { maxLength: 12 }), fc.nat(12)),
+      );
+    fc.assert(
+      fc.property(scenario, ([ids, answers, readAfter]) => {
+        const exchange = new Exchange(thoughtWith(...ids));
+        const expected = new Map<string, ToolResultBlock>();
+        const counted: boolean[] = [];
+        const wanted: boolean[] = [];
+        let msgs: readonly Msg[] | undefined;
+        answers.forEach((id, n) => {
+          if (n === readAfter) msgs = exchange.toMsgs();
+          wanted.push(msgs === undefined && !expected.has(id));
+          if (wanted.at(-1)) expected.set(id, result(id, `answer ${n}`));
+          counted.push(exchange.answer(result(id, `answer ${n}`)));
+        });
+        msgs = exchange.toMsgs();
+        expect(counted).toEqual(wanted);
+        expect(exchange.lateAnswers).toBe(wanted.filter((counts) => !counts).length);
+        expect(msgs).toHaveLength(1 + ids.length);
+        expect(blocksOf(msgs.slice(1))).toEqual(ids.map((id) => expected.get(id) ?? interrupted(id)));
+        expect(findHistoryFaults(msgs)).toEqual([]);
+        late += exchange.lateAnswers;
+      }),
+    );
+    expect(late).toBeGreaterThan(50);
+  });
+});

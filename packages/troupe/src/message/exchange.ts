@@ -1,0 +1,76 @@
+import { InvalidMsgError } from '../errors.ts';
+import { newId } from '../util/ids.ts';
+import { toBlock, type ToolResultBlock, type ToolUseBlock } from './blocks.ts';
+import { Msg } from './msg.ts';
+
+const INTERRUPTED = 'The call was interrupted before it returned a result.';
+
+/**
+ * An assistant message that calls tools, together with the answers to it.
+ *
+ * Providers reject a history in which a call has no result. An exchange can
+ * therefore only be read whole: a call that nothing answered reads as
+ * interrupted, whatever stopped it (a signal, a throw, a consumer that left).
+ */
+export class Exchange {
+  /** The calls, in the order in which the model made them. */
+  readonly calls: readonly ToolUseBlock[];
+  readonly #answers = new Map<string, ToolResultBlock>();
+  readonly #resultIds = new Map<string, string>();
+  #lateAnswers = 0;
+  #isClosed = false;
+
+  /** @throws InvalidMsgError if two calls share an id. A `MsgDraft` never makes such a message. */
+  constructor(readonly thought: Msg) {
+    this.calls = thought.getContentBlocks('tool_use');
+    for (const call of this.calls) {
+      if (this.#resultIds.has(call.id)) throw new InvalidMsgError('Two tool calls of a message share an id.');
+      this.#resultIds.set(call.id, newId());
+    }
+  }
+
+  /** How many answers came too late, or twice. They changed nothing. */
+  get lateAnswers(): number {
+    return this.#lateAnswers;
+  }
+
+  /**
+   * Records an answer. The first one wins, and none counts after `toMsgs`.
+   * @returns whether it counted
+   * @throws InvalidMsgError if there is no such call, or if it is no result: then the call is still open.
+   */
+  answer(result: ToolResultBlock): boolean {
+    if (!this.#resultIds.has(result.id))
+      throw new InvalidMsgError('A tool result answers a call that was not made.');
+    if (this.#isClosed || this.#answers.has(result.id)) {
+      this.#lateAnswers++;
+      return false;
+    }
+    this.#answers.set(result.id, toResult(result));
+    return true;
+  }
+
+  /** The message that carries a result, final or on its way: always the same id for the same call. */
+  resultMsg(result: ToolResultBlock): Msg {
+    return Msg.system([result], { id: this.#resultIds.get(result.id) });
+  }
+
+  /** The messages to remember: the thought, then exactly one result for each call. Closes the exchange. */
+  toMsgs(): readonly Msg[] {
+    this.#isClosed = true;
+    return [
+      this.thought,
+      ...this.calls.map((call) => this.resultMsg(this.#answers.get(call.id) ?? interrupted(call))),
+    ];
+  }
+}
+
+function toResult(value: unknown): ToolResultBlock {
+  const block = toBlock(value, 'result');
+  if (block.type !== 'tool_result') throw new InvalidMsgError('result.type must be tool_result.');
+  return block;
+}
+
+function interrupted(call: ToolUseBlock): ToolResultBlock {
+  return { type: 'tool_result', id: call.id, name: call.name, output: INTERRUPTED, status: 'interrupted' };
+}

@@ -1,0 +1,32 @@
+import type { Msg } from './msg.ts';
+
+/**
+ * What a strict provider would reject in a history: calls without exactly one
+ * result right behind them, results without a call, ids used twice. An empty
+ * list means that the history is valid.
+ */
+export function findHistoryFaults(history: readonly Msg[]): string[] {
+  const faults: string[] = [];
+  const seen = new Set<string>();
+  let open = new Set<string>();
+
+  for (const [i, msg] of history.entries()) {
+    const results = msg.getContentBlocks('tool_result');
+    const calls = msg.getContentBlocks('tool_use');
+    for (const result of results) {
+      if (!open.delete(result.id))
+        faults.push(`message ${i} has a result for '${result.id}', which is not waiting for one`);
+    }
+    if (open.size > 0 && (results.length === 0 || calls.length > 0)) {
+      for (const id of open) faults.push(`message ${i} comes before the result of call '${id}'`);
+      open = new Set();
+    }
+    for (const call of calls) {
+      if (seen.has(call.id)) faults.push(`message ${i} uses the call id '${call.id}' again`);
+      seen.add(call.id);
+      open.add(call.id);
+    }
+  }
+  for (const id of open) faults.push(`the call '${id}' at the end has no result`);
+  return faults;
+}

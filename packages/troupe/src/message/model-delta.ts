@@ -1,0 +1,27 @@
+import type { ContentBlock, ProviderMeta } from './blocks.ts';
+import type { Usage } from './msg.ts';
+
+/** Why a model stopped. */
+export type FinishReason = 'stop' | 'tool_calls' | 'length' | 'content_filter' | 'other';
+
+/**
+ * One piece of a model's answer, as it arrives. Text and thinking go on where they
+ * were, unless something else came in between. A tool call is made only once
+ * `tool_use_end` has come: arguments that were cut off are never acted on.
+ */
+export type ModelDelta =
+  | { readonly type: 'text'; readonly text: string; readonly providerMeta?: ProviderMeta }
+  | { readonly type: 'thinking'; readonly thinking: string; readonly providerMeta?: ProviderMeta }
+  | {
+      readonly type: 'tool_use_start';
+      readonly index: number;
+      readonly id?: string;
+      readonly name: string;
+      readonly providerMeta?: ProviderMeta;
+    }
+  | { readonly type: 'tool_input'; readonly index: number; readonly json: string }
+  | { readonly type: 'tool_use_end'; readonly index: number; readonly providerMeta?: ProviderMeta }
+  | { readonly type: 'block'; readonly block: ContentBlock }
+  | { readonly type: 'usage'; readonly usage: Usage }
+  | { readonly type: 'finish'; readonly reason: FinishReason }
+  | { readonly type: 'response_id'; readonly id: string };

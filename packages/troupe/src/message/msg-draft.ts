@@ -1,0 +1,295 @@
+import { timestamp } from '../util/clock.ts';
+import { newId } from '../util/ids.ts';
+import { parseJson, type JsonObject } from '../util/json.ts';
+import type { BlockChange } from './block-change.ts';
+import { MAX_BLOCK_DEPTH, toBlock, toJsonObject, type ContentBlock, type ProviderMeta } from './blocks.ts';
+import type { FinishReason, ModelDelta } from './model-delta.ts';
+import { Msg, toUsage, type Usage } from './msg.ts';
+
+export interface MsgDraftOptions {
+  /** Ids of calls in the history, which a new call may not use again. */
+  readonly isCallIdTaken?: (id: string) => boolean;
+  /** Reads the arguments of a finished call. @default strict JSON */
+  readonly parseInput?: (json: string) => JsonObject;
+}
+
+/** A block that is being written, or is finished. */
+type Part = TextPart | CallPart | { readonly type: 'whole'; readonly block: ContentBlock };
+type TextPart = { readonly type: 'text' | 'thinking'; text: string; isOpen: boolean } & Written;
+type CallPart = {
+  readonly type: 'tool_use';
+  readonly id: string;
+  readonly name: string;
+  json: string;
+} & Written;
+type Written = { providerMeta?: ProviderMeta; block?: ContentBlock };
+
+/**
+ * Folds a model's deltas into a message, each in constant time, whatever came
+ * before: nothing is joined or parsed again.
+ *
+ * `snapshot` is the message so far, `finish` the whole one, `cutShort` what is
+ * left of one that was stopped: its text is kept, half-made calls are dropped.
+ * Every call has an id that no other has, whatever the model sent.
+ */
+export class MsgDraft {
+  readonly id: string = newId();
+  readonly #timestamp = timestamp();
+  readonly #parts: Part[] = [];
+  readonly #calls = new Map<number, number>();
+  readonly #callIds = new Set<string>();
+  readonly #changes: BlockChange[] = [];
+  readonly #options: MsgDraftOptions;
+  #forgotten = 0;
+  #usage: Usage | undefined;
+  #finishReason: FinishReason | undefined;
+  #responseId: string | undefined;
+  #final: Msg | undefined;
+
+  constructor(
+    readonly name: string,
+    options: MsgDraftOptions = {},
+  ) {
+    this.#options = options;
+  }
+
+  get finishReason(): FinishReason | undefined {
+    return this.#finishReason;
+  }
+
+  get responseId(): string | undefined {
+    return this.#responseId;
+  }
+
+  /** The finished message, once there is one. */
+  get final(): Msg | undefined {
+    return this.#final;
+  }
+
+  add(delta: ModelDelta): void {
+    if (this.#final !== undefined) return;
+    switch (delta.type) {
+      case 'text':
+        return this.#addText('text', delta.text, delta.providerMeta);
+      case 'thinking':
+        return this.#addText('thinking', delta.thinking, delta.providerMeta);
+      case 'tool_use_start':
+        return this.#startCall(delta);
+      case 'tool_input':
+        return this.#addInput(delta.index, delta.json);
+      case 'tool_use_end':
+        return this.#endCall(delta.index, delta.providerMeta);
+      case 'block':
+        return this.#addBlock(delta.block);
+      case 'usage':
+        this.#usage = toUsage(delta.usage);
+        return;
+      case 'finish':
+        this.#finishReason = delta.reason;
+        return;
+      case 'response_id':
+        this.#responseId = delta.id;
+    }
+  }
+
+  /** The message so far, without calls that are still being made. */
+  snapshot(): Msg {
+    return this.#final ?? new DraftSnapshot(this, this.#blocks(), this.#changeCount);
+  }
+
+  /** The whole message. A call that the model never finished is dropped. */
+  finish(): Msg {
+    if (this.#final === undefined) {
+      this.#closeText();
+      this.#dropOpenCalls();
+      this.#final = new Msg({ ...this.init(), usage: this.#usage }, { blocks: this.#blocks() });
+    }
+    return this.#final;
+  }
+
+  /** What is left of a message that was stopped, or undefined if there is nothing yet. */
+  cutShort(): Msg | undefined {
+    const msg = this.finish();
+    return msg.content.length === 0 ? undefined : msg;
+  }
+
+  /**
+   * What happened from change number `start` up to where `msg` was taken. What came
+   * before is forgotten, so that a draft holds no history of itself; who asks for
+   * forgotten changes gets undefined.
+   */
+  changesUpTo(msg: Msg, start: number): readonly BlockChange[] | undefined {
+    if (start < this.#forgotten) return undefined;
+    this.#changes.splice(0, start - this.#forgotten);
+    this.#forgotten = start;
+    const end = msg instanceof DraftSnapshot ? msg.position : this.#changeCount;
+    return this.#changes.slice(0, Math.max(0, end - start));
+  }
+
+  /** The fields that all messages of this draft share. */
+  init(): { id: string; name: string; role: 'assistant'; content: []; timestamp: string } {
+    return { id: this.id, name: this.name, role: 'assistant', content: [], timestamp: this.#timestamp };
+  }
+
+  /** How many changes there were in all. */
+  get #changeCount(): number {
+    return this.#forgotten + this.#changes.length;
+  }
+
+  #addText(type: 'text' | 'thinking', text: string, providerMeta: ProviderMeta | undefined): void {
+    if (text === '' && providerMeta === undefined) return;
+    let part = this.#parts.at(-1);
+    if (part?.type !== type || !part.isOpen) {
+      this.#closeText();
+      part = { type, text: '', isOpen: true };
+      this.#start(part, { blockType: type });
+    }
+    if (providerMeta !== undefined) part.providerMeta = merged(part.providerMeta, providerMeta);
+    delete part.block;
+    if (text === '') return;
+    part.text += text;
+    this.#tell(type, text);
+  }
+
+  /** Tells what the last part says. */
+  #tell(type: 'text' | 'thinking', text: string): void {
+    const at = { msgId: this.id, index: this.#parts.length - 1 };
+    this.#changes.push(
+      type === 'text'
+        ? { type: 'text_delta', ...at, text }
+        : { type: 'thinking_delta', ...at, thinking: text },
+    );
+  }
+
+  #closeText(): void {
+    const part = this.#parts.at(-1);
+    if ((part?.type !== 'text' && part?.type !== 'thinking') || !part.isOpen) return;
+    part.isOpen = false;
+    this.#end(this.#parts.length - 1, part.providerMeta && textBlock(part));
+  }
+
+  #startCall(delta: Extract<ModelDelta, { type: 'tool_use_start' }>): void {
+    if (this.#openCall(delta.index) !== undefined) return; // said twice: the first one stands
+    this.#closeText();
+    const id = this.#uniqueCallId(delta.id);
+    this.#calls.set(delta.index, this.#parts.length);
+    const part: CallPart = { type: 'tool_use', id, name: delta.name, json: '' };
+    if (delta.providerMeta !== undefined) part.providerMeta = merged(undefined, delta.providerMeta);
+    this.#start(part, { blockType: 'tool_use', id, name: delta.name });
+  }
+
+  #addInput(callIndex: number, json: string): void {
+    const call = this.#openCall(callIndex);
+    if (call === undefined) return;
+    call.part.json += json;
+    this.#changes.push({ type: 'tool_input_delta', msgId: this.id, index: call.index, json });
+  }
+
+  #endCall(callIndex: number, providerMeta: ProviderMeta | undefined): void {
+    const call = this.#openCall(callIndex);
+    if (call === undefined) return;
+    const { part, index } = call;
+    if (providerMeta !== undefined) part.providerMeta = merged(part.providerMeta, providerMeta);
+    part.block = this.#readCall(part);
+    this.#end(index, part.block);
+  }
+
+  /** The call that the model counts as number `callIndex`, until it is finished. The number may be used again. */
+  #openCall(callIndex: number): { part: CallPart; index: number } | undefined {
+    const index = this.#calls.get(callIndex);
+    const part = index === undefined ? undefined : this.#parts[index];
+    return index === undefined || part?.type !== 'tool_use' || part.block !== undefined
+      ? undefined
+      : { part, index };
+  }
+
+  #readCall({ id, name, json, providerMeta }: CallPart): ContentBlock {
+    const call = { type: 'tool_use', id, name, input: {}, providerMeta };
+    if (json.trim() === '') return toBlock(call, 'tool call');
+    try {
+      return toBlock({ ...call, input: (this.#options.parseInput ?? parseJson)(json) }, 'tool call');
+    } catch {
+      return toBlock({ ...call, rawInput: json }, 'tool call');
+    }
+  }
+
+  #addBlock(block: ContentBlock): void {
+    this.#closeText();
+    const id = block.type === 'tool_use' ? this.#uniqueCallId(block.id) : undefined;
+    const whole = toBlock(id === undefined ? block : { ...block, id }, 'block');
+    const call = whole.type === 'tool_use' ? { id: whole.id, name: whole.name } : {};
+    this.#start({ type: 'whole', block: whole }, { blockType: whole.type, ...call });
+    if (whole.type === 'text') this.#tell('text', whole.text);
+    if (whole.type === 'thinking') this.#tell('thinking', whole.thinking);
+    this.#end(this.#parts.length - 1, whole);
+  }
+
+  #uniqueCallId(wanted: string | undefined): string {
+    const isTaken = (id: string): boolean =>
+      this.#callIds.has(id) || (this.#options.isCallIdTaken?.(id) ?? false);
+    let id = wanted || newId('call_');
+    if (isTaken(id)) id = newId('call_');
+    while (isTaken(id)) id += '_'; // where ids are not random
+    this.#callIds.add(id);
+    return id;
+  }
+
+  #dropOpenCalls(): void {
+    this.#parts.forEach((part, index) => {
+      if (part.type === 'tool_use' && part.block === undefined) this.#end(index);
+    });
+  }
+
+  #start(part: Part, details: { blockType: ContentBlock['type']; id?: string; name?: string }): void {
+    this.#changes.push({ type: 'block_start', msgId: this.id, index: this.#parts.length, ...details });
+    this.#parts.push(part);
+  }
+
+  #end(index: number, block?: ContentBlock): void {
+    this.#changes.push({ type: 'block_end', msgId: this.id, index, ...(block && { block }) });
+  }
+
+  #blocks(): readonly ContentBlock[] {
+    const blocks: ContentBlock[] = [];
+    for (const part of this.#parts) {
+      if ((part.type === 'text' || part.type === 'thinking') && part.block === undefined)
+        part.block = textBlock(part);
+      if (part.block !== undefined) blocks.push(part.block);
+    }
+    return Object.freeze(blocks);
+  }
+}
+
+/** The message at one moment of its draft: it knows which changes it already holds. */
+export class DraftSnapshot extends Msg {
+  readonly #draft: MsgDraft;
+  readonly #position: number;
+
+  constructor(draft: MsgDraft, blocks: readonly ContentBlock[], position: number) {
+    super(draft.init(), { blocks });
+    this.#draft = draft;
+    this.#position = position;
+    Object.freeze(this);
+  }
+
+  get draft(): MsgDraft {
+    return this.#draft;
+  }
+
+  get position(): number {
+    return this.#position;
+  }
+}
+
+function textBlock(part: TextPart): ContentBlock {
+  const meta = part.providerMeta && { providerMeta: part.providerMeta };
+  const block: ContentBlock =
+    part.type === 'text'
+      ? { type: 'text', text: part.text, ...meta }
+      : { type: 'thinking', thinking: part.text, ...meta };
+  return Object.freeze(block);
+}
+
+function merged(before: ProviderMeta | undefined, after: ProviderMeta): ProviderMeta {
+  return toJsonObject({ ...before, ...after }, 'providerMeta', MAX_BLOCK_DEPTH - 1);
+}

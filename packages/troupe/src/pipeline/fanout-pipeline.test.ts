@@ -1,0 +1,229 @@
+import { scheduler } from 'node:timers/promises';
+
+import { expect, test, vi } from 'vitest';
+
+import { AgentBase } from '../agent/agent-base.ts';
+import type { Turn } from '../agent/turn.ts';
+import { Msg } from '../message/msg.ts';
+import { FakeClock } from '../testing/fake-clock.ts';
+import { abortable } from '../util/abort.ts';
+import { FanoutPipeline, fanoutPipeline } from './fanout-pipeline.ts';
+
+type Reply = (msgs: readonly Msg[], turn: Turn) => Promise<Msg>;
+
+/** An agent that counts its calls and answers as it is told. */
+class Worker extends AgentBase {
+  calls = 0;
+  readonly #answer: Reply;
+
+  constructor(name: string, answer: Reply) {
+    super({ name });
+    this.#answer = answer;
+    this.setConsoleOutputEnabled(false);
+  }
+
+  async reply(msgs: readonly Msg[], turn: Turn): Promise<Msg> {
+    this.calls++;
+    return this.#answer(msgs, turn);
+  }
+}
+
+const forever = new Promise<never>(() => {});
+const number = (result: number): Msg => Msg.assistant('', { metadata: { result } });
+const calculator = (compute: (n: number) => number): Worker =>
+  new Worker('calculator', async (msgs) => number(compute(Number(msgs.at(-1)?.metadata['result'] ?? 0))));
+const stuck = (name: string): Worker => new Worker(name, (_msgs, { signal }) => abortable(forever, signal));
+const deaf = (name: string): Worker => new Worker(name, () => forever);
+const broken = (): Worker => new Worker('broken', async () => Promise.reject(new Error('I broke')));
+const results = (answers: readonly Msg[]): unknown[] => answers.map((msg) => msg.metadata['result']);
+
+/** Lets everything go on as far as it can without the clock. */
+async function letPromisesSettle(): Promise<void> {
+  for (let i = 0; i < 10; i++) await scheduler.yield();
+}
+
+const zero = Msg.user('', { metadata: { result: 0 } });
+
+test.each([{ concurrent: true }, { concurrent: false }, { concurrency: 2 }])(
+  'every agent starts from the same input: %o',
+  async (options) => {
+    const agents = [calculator((n) => n + 1), calculator((n) => n + 2), calculator((n) => n * 3)];
+    expect(results(await fanoutPipeline(agents, zero, options))).toEqual([1, 2, 0]);
+    expect(results(await new FanoutPipeline(agents, options).call(zero))).toEqual([1, 2, 0]);
+  },
+);
+
+test('without input the agents are called with nothing', async () => {
+  const count = (): Worker => new Worker('count', async (msgs) => number(msgs.length));
+  expect(results(await fanoutPipeline([count(), count()]))).toEqual([0, 0]);
+});
+
+test('without agents there are no answers', async () => {
+  expect(await fanoutPipeline([], zero)).toEqual([]);
+  expect(await new FanoutPipeline([], { concurrent: false }).call()).toEqual([]);
+});
+
+test('a text is one message for all, in a list of their own', async () => {
+  const seen: (readonly Msg[])[] = [];
+  const reader = (): Worker => new Worker('reader', async (msgs) => number(seen.push(msgs)));
+  await fanoutPipeline([reader(), reader()], 'Hello');
+  const [first, second] = seen;
+  expect(first?.map((msg) => msg.text)).toEqual(['Hello']);
+  expect(second).toEqual(first);
+  expect(second).not.toBe(first);
+});
+
+test.each([
+  { options: {}, most: 5 },
+  { options: { concurrency: 2 }, most: 2 },
+  { options: { concurrent: false }, most: 1 },
+  { options: { concurrent: false, concurrency: 3 }, most: 1 },
+])('at most $most of five answer at the same time: $options', async ({ options, most }) => {
+  let running = 0;
+  const seen: number[] = [];
+  const gates: (() => void)[] = [];
+  const agents = [0, 1, 2, 3, 4].map(
+    (i) =>
+      new Worker(`${i}`, async () => {
+        seen.push(++running);
+        await new Promise<void>((resolve) => gates.push(resolve));
+        running--;
+        return number(i);
+      }),
+  );
+  const answers = new FanoutPipeline(agents, options).call(zero);
+  for (let opened = 0; opened < agents.length;) {
+    await letPromisesSettle();
+    opened++;
+    gates.pop()?.(); // the last to start is the first to answer
+  }
+  expect(results(await answers)).toEqual([0, 1, 2, 3, 4]);
+  expect(Math.max(...seen)).toBe(most);
+});
+
+test.each([0, -1, 1.5, Number.NaN])('a concurrency of %d is refused', async (concurrency) => {
+  const problem = 'concurrency must be a whole number of 1 or more.';
+  await expect(fanoutPipeline([stuck('a')], zero, { concurrency })).rejects.toThrow(problem);
+  expect(() => new FanoutPipeline([stuck('a')], { concurrency })).toThrow(problem);
+});
+
+test('when one fails the others are aborted, and its error is thrown once they have ended', async () => {
+  const unwound: string[] = [];
+  const tidy = new Worker('tidy', async (_msgs, { signal }) => {
+    await abortable(forever, signal).catch(async () => {
+      await Promise.resolve();
+      unwound.push('tidy');
+    });
+    throw new Error('a second error, which nobody sees');
+  });
+  const waiting = stuck('waiting');
+  await expect(fanoutPipeline([tidy, broken(), waiting], zero)).rejects.toThrow('I broke');
+  expect(unwound).toEqual(['tidy']);
+  expect([tidy.isRunning, waiting.isRunning]).toEqual([false, false]);
+});
+
+test('when two fail at once the first error is thrown', async () => {
+  const late = new Worker('late', async () => Promise.reject(new Error('I broke too')));
+  await expect(fanoutPipeline([broken(), late], zero)).rejects.toThrow(/^I broke$/);
+});
+
+test.each([{ concurrent: false }, { concurrency: 1 }])(
+  'agents whose turn has not come when one fails are left alone: %o',
+  async (options) => {
+    const next = stuck('next');
+    const busy = next.call('something else');
+    const fanout = fanoutPipeline([broken(), next], zero, { ...options, onBusy: 'interrupt' });
+    await expect(fanout).rejects.toThrow('I broke');
+    expect(next.calls).toBe(1);
+    expect(await next.interrupt()).toBe(true); // nobody has done so before
+    await busy;
+  },
+);
+
+test('an answer that comes after the failure starts no agent that waits for its turn', async () => {
+  using _ = new FakeClock().install();
+  let fail = (): void => {};
+  let finish = (): void => {};
+  const failing = new Worker(
+    'failing',
+    () => new Promise((_, reject) => (fail = () => reject(new Error('I broke')))),
+  );
+  const late = calculator((n) => n);
+  late.registerInstanceHook('postCall', 'dawdle', () => new Promise((resolve) => (finish = resolve)));
+  const next = stuck('next');
+  const busy = next.call('something else');
+  const fanout = fanoutPipeline([failing, late, next], zero, { concurrency: 2, onBusy: 'interrupt' });
+  const failure = fanout.catch((error: unknown) => error);
+  await letPromisesSettle();
+  fail();
+  await letPromisesSettle();
+  finish();
+  expect(await failure).toEqual(new Error('I broke'));
+  expect(next.calls).toBe(1);
+  expect(await next.interrupt()).toBe(true); // nobody has done so before
+  await busy;
+});
+
+test('an agent that ignores its signal is left behind, not waited for', async () => {
+  const clock = new FakeClock();
+  using _ = clock.install();
+  const ignorant = deaf('ignorant');
+  const [fanout] = await Promise.allSettled([fanoutPipeline([ignorant, broken()], zero), clock.advance(50)]);
+  expect(fanout).toEqual({ status: 'rejected', reason: new Error('I broke') });
+  expect([ignorant.isRunning, ignorant.abandonedReplies, clock.pendingTimers]).toEqual([false, 1, 0]);
+});
+
+test('a caller’s signal aborts all, and is left without listeners', async () => {
+  const agents = [stuck('a'), stuck('b')];
+  const controller = new AbortController();
+  const remove = vi.spyOn(controller.signal, 'removeEventListener');
+  const fanout = fanoutPipeline(agents, zero, { signal: controller.signal });
+  controller.abort(new Error('enough'));
+  await expect(fanout).rejects.toThrow('enough');
+  expect(agents.map((agent) => agent.isRunning)).toEqual([false, false]);
+  expect(remove).toHaveBeenCalledOnce();
+  await expect(fanoutPipeline(agents, zero, { signal: controller.signal })).rejects.toThrow('enough');
+  expect(agents.map((agent) => agent.calls)).toEqual([1, 1]);
+});
+
+test('an interrupt of one agent is its answer; the others go on', async () => {
+  const interrupted = stuck('interrupted');
+  const fanout = fanoutPipeline([interrupted, calculator((n) => n + 1)], zero);
+  await interrupted.interrupt();
+  expect((await fanout).map((msg) => msg.metadata)).toEqual([{ _is_interrupted: true }, { result: 1 }]);
+});
+
+test('an interrupt of an agent stops the fan-out of ten that it waits for, deaf ones included', async () => {
+  const clock = new FakeClock();
+  using _ = clock.install();
+  const crew = Array.from({ length: 10 }, (_, i) => (i % 2 ? deaf : stuck)(`worker ${i}`));
+  const leader = new Worker('leader', async (msgs) => {
+    const [first = zero] = await fanoutPipeline(crew, msgs);
+    return first;
+  });
+  const answer = leader.call(zero);
+  await clock.advance(0);
+  expect(crew.every((agent) => agent.isRunning)).toBe(true);
+
+  const stopped = leader.interrupt();
+  await clock.advance(50);
+  await letPromisesSettle();
+  expect(await stopped).toBe(true);
+  expect((await answer).metadata).toEqual({ _is_interrupted: true });
+  expect(crew.map((agent) => agent.isRunning)).toEqual(crew.map(() => false));
+  expect(clock.pendingTimers).toBe(0);
+});
+
+test('a fan-out of a hundred raises no listener warning', async () => {
+  const warnings: Error[] = [];
+  const note = (warning: Error): void => void warnings.push(warning);
+  process.on('warning', note);
+  const agents = Array.from({ length: 100 }, (_, i) => stuck(`${i}`));
+  const controller = new AbortController();
+  const fanout = fanoutPipeline(agents, zero, { signal: controller.signal });
+  controller.abort(new Error('enough'));
+  await expect(fanout).rejects.toThrow('enough');
+  await letPromisesSettle();
+  process.off('warning', note);
+  expect(warnings).toEqual([]);
+});

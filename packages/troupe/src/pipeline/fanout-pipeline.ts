@@ -1,0 +1,68 @@
+import type { AgentBase, CallOptions } from '../agent/agent-base.ts';
+import { TroupeError } from '../errors.ts';
+import { Msg, type MsgInput } from '../message/msg.ts';
+import { whenAborted } from '../util/abort.ts';
+
+export interface FanoutOptions {
+  /** Whether the agents answer at the same time, or in turn. @default true */
+  readonly concurrent?: boolean;
+  /** How many may answer at the same time. @default all */
+  readonly concurrency?: number;
+}
+
+/**
+ * Calls agents with the same input; the answers come in the order of the agents.
+ * When one fails, the others are aborted and waited for before its error is thrown.
+ */
+export async function fanoutPipeline(
+  agents: readonly AgentBase[],
+  input?: MsgInput,
+  { concurrent = true, concurrency = Infinity, ...options }: FanoutOptions & CallOptions = {},
+): Promise<Msg[]> {
+  checkConcurrency(concurrency);
+  const msgs = Msg.list(input);
+  const answers: Msg[] = [];
+  const failures: unknown[] = [];
+  const controller = new AbortController();
+  const unlink = whenAborted(options.signal, (reason) => controller.abort(reason));
+  const rest = agents.entries();
+
+  async function callRest(): Promise<void> {
+    try {
+      for (const [i, agent] of rest) {
+        controller.signal.throwIfAborted();
+        answers[i] = await agent.call(msgs, { ...options, signal: controller.signal });
+      }
+    } catch (error) {
+      failures.push(error);
+      controller.abort(error);
+    }
+  }
+
+  const width = Math.min(concurrent ? concurrency : 1, agents.length);
+  await Promise.all(Array.from({ length: width }, callRest));
+  unlink();
+  if (failures.length > 0) throw failures[0];
+  return answers;
+}
+
+/** `fanoutPipeline` over the same agents, for more than one input. */
+export class FanoutPipeline {
+  readonly agents: readonly AgentBase[];
+  readonly #options: FanoutOptions;
+
+  constructor(agents: readonly AgentBase[], options: FanoutOptions = {}) {
+    checkConcurrency(options.concurrency);
+    this.agents = [...agents];
+    this.#options = options;
+  }
+
+  call(input?: MsgInput, options?: CallOptions): Promise<Msg[]> {
+    return fanoutPipeline(this.agents, input, { ...this.#options, ...options });
+  }
+}
+
+function checkConcurrency(concurrency = Infinity): void {
+  if (concurrency === Infinity || (Number.isInteger(concurrency) && concurrency >= 1)) return;
+  throw new TroupeError('invalid_config', 'concurrency must be a whole number of 1 or more.');
+}

@@ -1,0 +1,91 @@
+import type { ModelRequest, ToolChoice, ToolSchema } from '../../model/chat-model-base.ts';
+import { isJsonObject, type JsonObject, type JsonValue } from '../../util/json.ts';
+import { readConversation, type Conversation, type PastCall } from './conversation.ts';
+import { readFacts, type Facts } from './facts.ts';
+import { planCall, planCalls, type PlannedCall } from './plan-calls.ts';
+import { askForMissing, greeting, help, introduced, isGreeting, refuseTools, report } from './talk.ts';
+
+/** What the model does next: it calls tools, and says why, or it speaks. */
+export type Decision =
+  | {
+      readonly type: 'call';
+      readonly calls: readonly { name: string; input: JsonObject }[];
+      readonly why: string;
+    }
+  | { readonly type: 'say'; readonly text: string };
+
+/** Decides by simple rules. The same request always gets the same decision. */
+export function decide({ messages, tools = [], toolChoice = 'auto' }: ModelRequest): Decision {
+  const conversation = readConversation(messages);
+  const facts = readFacts(conversation.question);
+  const planned = plan(tools, toolChoice, facts, conversation);
+  const possible = planned.filter(
+    (call) => call.missing.length === 0 && !hasFailed(call, conversation.pastCalls),
+  );
+  const mayCall = toolChoice !== 'none' && (toolChoice !== 'auto' || conversation.pastCalls.length === 0);
+  if (mayCall && possible.length > 0) {
+    return {
+      type: 'call',
+      calls: possible.map(({ name, input }) => ({ name, input })),
+      why: possible.map((call) => call.why).join(' '),
+    };
+  }
+  const text = speak(tools, toolChoice, conversation, planned);
+  return { type: 'say', text: conversation.isNew ? introduced(text) : text };
+}
+
+function plan(
+  tools: readonly ToolSchema[],
+  choice: ToolChoice,
+  facts: Facts,
+  { pastCalls }: Conversation,
+): readonly PlannedCall[] {
+  if (typeof choice === 'object') {
+    const rest = pastCalls.length > 0 ? report(pastCalls) : undefined;
+    return tools.filter((tool) => tool.name === choice.name).map((tool) => forced(tool, facts, rest));
+  }
+  const planned = planCalls(tools, facts);
+  if (choice !== 'required' || planned.some((call) => call.missing.length === 0)) return planned;
+  const anyTool = tools
+    .map((tool) => forced(tool, facts))
+    .find((call) => call.missing.length === 0 && !hasFailed(call, pastCalls));
+  return anyTool === undefined ? planned : [anyTool];
+}
+
+function forced(tool: ToolSchema, facts: Facts, rest?: string): PlannedCall {
+  const call = planCall(tool, facts, 'A tool has to be called.', rest);
+  if (call.missing.length === 0 || facts.text === '') return call;
+  return planCall(tool, facts, call.why, facts.text);
+}
+
+/** Whether this very call was made for this message already, and did not succeed. */
+function hasFailed(planned: PlannedCall, pastCalls: readonly PastCall[]): boolean {
+  return pastCalls.some(
+    ({ call, result }) =>
+      result.status !== 'ok' && call.name === planned.name && isEqual(call.input, planned.input),
+  );
+}
+
+function speak(
+  tools: readonly ToolSchema[],
+  choice: ToolChoice,
+  conversation: Conversation,
+  planned: readonly PlannedCall[],
+): string {
+  if (conversation.pastCalls.length > 0) return report(conversation.pastCalls);
+  if (planned.length > 0) return choice === 'none' ? refuseTools(planned) : askForMissing(planned);
+  return isGreeting(conversation.question) ? greeting(tools) : help(tools);
+}
+
+function isEqual(a: JsonValue, b: JsonValue): boolean {
+  return stable(a) === stable(b);
+}
+
+/** The same text for equal values, whatever the order of their keys. */
+function stable(value: JsonValue): string {
+  return JSON.stringify(value, (_key, part: JsonValue) =>
+    isJsonObject(part)
+      ? Object.fromEntries(Object.entries(part).toSorted(([a], [b]) => (a < b ? -1 : 1)))
+      : part,
+  );
+}

@@ -1,0 +1,1 @@
+export { OfflineModel, type OfflineModelOptions } from './offline-model.ts';

@@ -1,0 +1,60 @@
+import { TroupeError } from '../../errors.ts';
+import type { ModelDelta } from '../../message/model-delta.ts';
+import { ChatModelBase, type ModelCallOptions, type ModelRequest } from '../../model/chat-model-base.ts';
+import { sleep } from '../../util/clock.ts';
+import { decide, type Decision } from './decide.ts';
+
+export interface OfflineModelOptions {
+  /** How long to wait before each word, so that it looks like somebody is typing. @default 0 */
+  readonly delayMs?: number;
+}
+
+/**
+ * A stand-in for a language model, for demos without a key or a network. Not for tests:
+ * those want a `ScriptedModel`.
+ *
+ * It streams, really calls the tools that it is given, chosen by simple rules over
+ * their schemas and the newest message of the user, and says what it is. The same request
+ * always gets the same answer. A call that failed is not made again until the user asks anew.
+ */
+export class OfflineModel extends ChatModelBase {
+  readonly #delayMs: number;
+
+  constructor({ delayMs = 0 }: OfflineModelOptions = {}) {
+    super('offline');
+    if (!(delayMs >= 0)) throw new TroupeError('invalid_config', 'delayMs must be a number of 0 or more.');
+    this.#delayMs = delayMs;
+  }
+
+  override async *stream(
+    request: ModelRequest,
+    { signal }: ModelCallOptions = {},
+  ): AsyncGenerator<ModelDelta, void, void> {
+    signal?.throwIfAborted();
+    for (const delta of deltasOf(decide(request))) {
+      const isWord = delta.type === 'text' || delta.type === 'thinking';
+      if (isWord && this.#delayMs > 0) await sleep(this.#delayMs, signal);
+      signal?.throwIfAborted();
+      yield delta;
+    }
+  }
+}
+
+function* deltasOf(decision: Decision): Generator<ModelDelta, void, void> {
+  if (decision.type === 'say') {
+    for (const text of wordByWord(decision.text)) yield { type: 'text', text };
+    return yield { type: 'finish', reason: 'stop' };
+  }
+  for (const thinking of wordByWord(decision.why)) yield { type: 'thinking', thinking };
+  for (const [index, { name, input }] of decision.calls.entries()) {
+    yield { type: 'tool_use_start', index, name };
+    yield { type: 'tool_input', index, json: JSON.stringify(input) };
+    yield { type: 'tool_use_end', index };
+  }
+  yield { type: 'finish', reason: 'tool_calls' };
+}
+
+/** The text in pieces, each of which ends where the next word begins. */
+function wordByWord(text: string): readonly string[] {
+  return text.split(/(?<=\s)(?=\S)/);
+}

@@ -1,0 +1,85 @@
+import type { ToolResultBlock } from '../../message/blocks.ts';
+import type { ToolSchema } from '../../model/chat-model-base.ts';
+import type { PastCall } from './conversation.ts';
+import type { PlannedCall } from './plan-calls.ts';
+import { wordsOf } from './words.ts';
+
+const WHO = "I am Troupe's offline stand-in: I follow simple rules, and no language model is behind me";
+const REAL_MODEL =
+  'For real answers, give the agent a real model in my place: any class that extends ChatModelBase. ' +
+  'Adapters that read OPENAI_API_KEY, ANTHROPIC_API_KEY, GEMINI_API_KEY or DASHSCOPE_API_KEY, or that talk to ' +
+  'a local Ollama, are not part of this version yet.';
+const MAX_OUTPUT = 4_000;
+const GREETING = /^(?:hello|hi|hey|hallo|greetings|good (?:morning|afternoon|evening))\b/;
+
+/** Whether a message is a greeting and nothing else. */
+export function isGreeting(message: string): boolean {
+  const words = wordsOf(message);
+  return words.length <= 3 && GREETING.test(words.join(' '));
+}
+
+export function greeting(tools: readonly ToolSchema[]): string {
+  return `Hello! ${WHO}. ${toolList(tools)}`;
+}
+
+/** What the stand-in says when it has no rule for a message. */
+export function help(tools: readonly ToolSchema[]): string {
+  return `I can't answer that. ${WHO}. ${toolList(tools)}\n${REAL_MODEL}`;
+}
+
+/** What came of the calls, in words. */
+export function report(pastCalls: readonly PastCall[]): string {
+  return pastCalls.map(({ call, result }) => reportOne(call.name, result)).join('\n');
+}
+
+export function askForMissing(calls: readonly PlannedCall[]): string {
+  const wishes = calls.map(({ name, missing }) => `To use ${name} I need: ${missing.join(', ')}.`);
+  return `${wishes.join(' ')} Please say it in one sentence, with text in quotes.`;
+}
+
+export function refuseTools(calls: readonly PlannedCall[]): string {
+  return `I would use ${calls.map((call) => call.name).join(' and ')} for this, but no tools are allowed here. ${WHO}.`;
+}
+
+/** The text with a word on who is speaking, for the first answer of a conversation. */
+export function introduced(text: string): string {
+  return text.includes(WHO) ? text : `${text}\n(${WHO}.)`;
+}
+
+function reportOne(name: string, { status, output }: ToolResultBlock): string {
+  const text = outputText(output);
+  switch (status) {
+    case 'ok':
+      if (text === '') return `${name} is done; it returned nothing.`;
+      return text.includes('\n') ? `${name} says:\n${text}` : `${name} says: ${text}`;
+    case 'error':
+      return `${name} failed: ${text}`;
+    case 'interrupted':
+      return `${name} was interrupted before it had a result.`;
+    case 'denied':
+      return `${name} was not allowed: ${text}`;
+    case 'unavailable':
+      return `${name} is not available: ${text}`;
+  }
+}
+
+function outputText(output: ToolResultBlock['output']): string {
+  const parts =
+    typeof output === 'string'
+      ? [output]
+      : output.map((block) => (block.type === 'text' ? block.text : `[${block.type}]`));
+  const text = parts.join('\n').trim();
+  return text.length > MAX_OUTPUT ? `${text.slice(0, MAX_OUTPUT)}… (cut off)` : text;
+}
+
+function toolList(tools: readonly ToolSchema[]): string {
+  if (tools.length === 0) return 'I have no tools, so there is little that I can do.';
+  const lines = tools.map(
+    ({ name, description = '' }) => `- ${name}${description === '' ? '' : `: ${firstLine(description)}`}`,
+  );
+  return `I can use these tools when you ask for what they do:\n${lines.join('\n')}`;
+}
+
+function firstLine(text: string): string {
+  return text.split('\n', 1)[0]?.slice(0, 120) ?? '';
+}

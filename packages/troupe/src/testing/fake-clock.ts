@@ -1,0 +1,73 @@
+import { useClock, type Clock } from '../util/clock.ts';
+import { yieldToEventLoop } from '#platform';
+
+interface Timer {
+  readonly dueAt: number;
+  readonly callback: () => void;
+}
+
+const START = Date.UTC(2026, 0, 1);
+
+/**
+ * A clock that stands still until a test moves it.
+ *
+ * `advance` fires the timers that fall due in the order of their time, then of
+ * their start, and lets everything that waits on promises go on in between; a
+ * timer started meanwhile fires too if it falls due. What a timer throws, `advance` throws.
+ */
+export class FakeClock implements Clock {
+  readonly #timers = new Set<Timer>();
+  #now: number;
+
+  /** @param start milliseconds since 1970; by default the start of 2026 */
+  constructor(start: number = START) {
+    this.#now = start;
+  }
+
+  now(): number {
+    return this.#now;
+  }
+
+  startTimer(ms: number, callback: () => void): () => void {
+    const timer: Timer = { dueAt: this.#now + (ms > 0 ? ms : 0), callback };
+    this.#timers.add(timer);
+    return () => void this.#timers.delete(timer);
+  }
+
+  /** How many timers were started and have neither fired nor been cancelled. */
+  get pendingTimers(): number {
+    return this.#timers.size;
+  }
+
+  /** Moves the time on. With 0 it stands still, but timers that are due fire and promises settle. */
+  async advance(ms: number): Promise<void> {
+    if (!(ms >= 0))
+      throw new RangeError('A clock only moves forward: advance(ms) needs a number of 0 or more.');
+    const end = this.#now + ms;
+    await yieldToEventLoop(); // by then every promise chain has run as far as it can, however long it is
+    for (let timer = this.#next(end); timer !== undefined; timer = this.#next(end)) {
+      this.#timers.delete(timer);
+      this.#moveTo(timer.dueAt);
+      timer.callback();
+      await yieldToEventLoop();
+    }
+    this.#moveTo(end);
+  }
+
+  /** Makes this the clock of the whole library, until the returned object is disposed of. */
+  install(): Disposable {
+    return { [Symbol.dispose]: useClock(this) };
+  }
+
+  #next(end: number): Timer | undefined {
+    let next: Timer | undefined;
+    for (const timer of this.#timers) {
+      if (timer.dueAt <= end && (next === undefined || timer.dueAt < next.dueAt)) next = timer;
+    }
+    return next;
+  }
+
+  #moveTo(time: number): void {
+    this.#now = Math.max(this.#now, time);
+  }
+}

@@ -1,0 +1,121 @@
+import { startTimer } from './clock.ts';
+
+/** Settles with the promise, or rejects with the signal's reason as soon as it is aborted. */
+export function abortable<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const stop = (): void => reject(signal.reason as Error);
+    if (signal.aborted) stop();
+    else signal.addEventListener('abort', stop, { once: true });
+    promise.then(
+      (value) => {
+        signal.removeEventListener('abort', stop);
+        resolve(value);
+      },
+      (error: unknown) => {
+        signal.removeEventListener('abort', stop);
+        reject(error);
+      },
+    );
+  });
+}
+
+/**
+ * The items of a source until the signal is aborted; then rejects at once, even
+ * if the source hangs. The source is always told to stop, but only a source
+ * that still works is waited for.
+ */
+export async function* abortableItems<T>(
+  source: AsyncIterable<T>,
+  signal: AbortSignal,
+): AsyncGenerator<T, void, void> {
+  const items = source[Symbol.asyncIterator]();
+  let finished = false;
+  let abort: (reason: unknown) => void = () => {};
+  const stop = (): void => abort(signal.reason);
+  signal.addEventListener('abort', stop, { once: true });
+  try {
+    for (;;) {
+      signal.throwIfAborted();
+      const next = items.next();
+      const item = await new Promise<IteratorResult<T>>((resolve, reject) => {
+        abort = reject;
+        next.then(resolve, reject);
+      });
+      if (item.done) {
+        finished = true;
+        return;
+      }
+      yield item.value;
+    }
+  } catch (error) {
+    finished = !signal.aborted; // a source that threw has ended by itself
+    throw error;
+  } finally {
+    signal.removeEventListener('abort', stop);
+    if (!finished) {
+      const closed = close(items);
+      if (!signal.aborted) await abortable(closed, signal).catch(() => {});
+    }
+  }
+}
+
+/** Tells a source to stop. Whether it likes that is its own affair. */
+async function close(items: AsyncIterator<unknown>): Promise<void> {
+  try {
+    await items.return?.();
+  } catch {
+    // Whoever leaves a source no longer wants to know.
+  }
+}
+
+/** How long work may take to unwind after an abort before nobody waits for it any longer. */
+const GRACE_MS = 25;
+
+/**
+ * Settles with the work. Once the signal is aborted the work, and what it started, gets a
+ * moment to unwind; work that ignores the signal is left behind: `onAbandoned` is
+ * told, and this rejects with the signal's reason.
+ */
+export async function withGrace<T>(
+  work: Promise<T>,
+  signal: AbortSignal,
+  onAbandoned: () => void,
+  started: () => Iterable<Promise<unknown>> = () => [],
+): Promise<T> {
+  try {
+    return await abortable(work, signal);
+  } catch (error) {
+    if (!signal.aborted) throw error;
+    let hasSettled = false;
+    const settled = (): void => {
+      hasSettled = true;
+    };
+    await settlesWithin(Promise.allSettled([work.then(settled, settled), ...started()]), GRACE_MS);
+    if (hasSettled) return work;
+    onAbandoned();
+    throw signal.reason;
+  }
+}
+
+/** Resolves when the promise does, or after the time. */
+function settlesWithin(promise: Promise<unknown>, ms: number): Promise<void> {
+  return new Promise((resolve) => {
+    const cancel = startTimer(ms, resolve);
+    void promise.then(() => {
+      cancel();
+      resolve();
+    });
+  });
+}
+
+/** Calls back with the reason once the signal is aborted, at once if it is; the returned function calls that off. */
+export function whenAborted(
+  signal: AbortSignal | undefined,
+  callback: (reason: unknown) => void,
+): () => void {
+  if (signal === undefined) return () => {};
+  const stop = (): void => callback(signal.reason);
+  if (signal.aborted) stop();
+  else signal.addEventListener('abort', stop, { once: true });
+  return () => signal.removeEventListener('abort', stop);
+}

@@ -1,0 +1,60 @@
+/** The one place that reads the time and waits, so that a test can move the clock. */
+
+export interface Clock {
+  /** Milliseconds since 1970. */
+  now(): number;
+  /** Calls back once after `ms`; the returned function cancels it. */
+  startTimer(ms: number, callback: () => void): () => void;
+}
+
+const systemClock: Clock = {
+  now: () => Date.now(),
+  startTimer(ms, callback) {
+    const timer = setTimeout(callback, ms);
+    return () => clearTimeout(timer);
+  },
+};
+
+let clock: Clock = systemClock;
+
+export function now(): number {
+  return clock.now();
+}
+
+let latest = { ms: NaN, text: '' };
+
+/** The time as text, e.g. `2026-01-31T09:30:00.000Z`. */
+export function timestamp(): string {
+  const ms = clock.now();
+  if (ms !== latest.ms) latest = { ms, text: new Date(ms).toISOString() };
+  return latest.text;
+}
+
+export function startTimer(ms: number, callback: () => void): () => void {
+  return clock.startTimer(ms, callback);
+}
+
+/** Waits. Rejects with the signal's reason as soon as it is aborted. */
+export function sleep(ms: number, signal?: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    if (signal?.aborted) return reject(signal.reason as Error);
+    const stop = (): void => {
+      cancel();
+      reject(signal?.reason as Error);
+    };
+    const cancel = clock.startTimer(ms, () => {
+      signal?.removeEventListener('abort', stop);
+      resolve();
+    });
+    signal?.addEventListener('abort', stop, { once: true });
+  });
+}
+
+/** Replaces the clock, until the returned function is called. */
+export function useClock(replacement: Clock): () => void {
+  const previous = clock;
+  clock = replacement;
+  return () => {
+    clock = previous;
+  };
+}

@@ -1,0 +1,48 @@
+/** The twin of `platform.node.ts` for browsers and other hosts without Node's built-ins. */
+import type { AsyncScope, Terminal } from './platform.ts';
+
+/**
+ * Browsers can't follow a call through its awaits, so a scope holds only until
+ * the first one. Pass `signal` to an agent that you call inside another.
+ */
+export function createAsyncScope<T>(): AsyncScope<T> {
+  const values: T[] = [];
+  return {
+    run(value, body) {
+      values.push(value);
+      try {
+        return body();
+      } finally {
+        values.pop();
+      }
+    },
+    getStore: () => values.at(-1),
+  };
+}
+
+let line = '';
+
+export function writeOutput(text: string): void {
+  const lines = (line + text).split('\n');
+  line = lines.pop() ?? '';
+  for (const whole of lines) console.log(whole);
+}
+
+export function yieldToEventLoop(): Promise<void> {
+  return new Promise((resolve) => void setTimeout(resolve, 0));
+}
+
+export function readEnv(_name: string): string | undefined {
+  return undefined;
+}
+
+export async function openTerminal(_signal: AbortSignal): Promise<Terminal> {
+  throw new Error('There is no terminal here. Give the UserAgent an input method of your own.');
+}
+
+/** There is no such key in a browser. */
+export function onInterruptKey(_handler: () => void): () => void {
+  return () => {};
+}
+
+export function exitProgram(_code: number): void {}

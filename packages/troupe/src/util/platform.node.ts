@@ -1,0 +1,23 @@
+/** What the root entry needs of Node. `platform.browser.ts` is its twin for browsers. */
+import { AsyncLocalStorage } from 'node:async_hooks';
+
+import type { AsyncScope } from './platform.ts';
+
+export function createAsyncScope<T>(): AsyncScope<T> {
+  return new AsyncLocalStorage<T>();
+}
+
+export function writeOutput(text: string): void {
+  process.stdout.write(text);
+}
+
+export function readEnv(name: string): string | undefined {
+  return process.env[name];
+}
+
+/** Lets timers and input have their turn. */
+export function yieldToEventLoop(): Promise<void> {
+  return new Promise((resolve) => void setImmediate(resolve));
+}
+
+export { exitProgram, onInterruptKey, openTerminal } from './terminal.node.ts';

@@ -1,0 +1,151 @@
+/**
+ * A small agent that calls tools, for tests of the kernel: parallel or in turn, with
+ * tools that work, throw, stream, never end or don't exist. It keeps to the rules that
+ * every loop must keep: a thought and its results enter memory together, on every way
+ * out; half-made calls are dropped; late results change nothing.
+ */
+import { ReActAgentBase } from '../src/agent/react-agent-base.ts';
+import type { Interrupt } from '../src/agent/agent-base.ts';
+import type { Turn } from '../src/agent/turn.ts';
+import type { ToolResultBlock, ToolStatus, ToolUseBlock } from '../src/message/blocks.ts';
+import { Exchange } from '../src/message/exchange.ts';
+import { MsgDraft } from '../src/message/msg-draft.ts';
+import { Msg } from '../src/message/msg.ts';
+import type { ChatModelBase, ToolChoice } from '../src/model/chat-model-base.ts';
+import { abortable, abortableItems } from '../src/util/abort.ts';
+import type { JsonObject } from '../src/util/json.ts';
+
+export type Tool = (input: JsonObject, turn: Turn) => Promise<string> | AsyncIterable<string>;
+
+export interface ReferenceAgentOptions {
+  readonly name?: string;
+  readonly model: ChatModelBase;
+  readonly tools?: Readonly<Record<string, Tool>>;
+  readonly parallel?: boolean;
+  readonly maxIters?: number;
+}
+
+/** An endless tool is cut off after this many pieces. */
+const MAX_CHUNKS = 3;
+
+export class ReferenceAgent extends ReActAgentBase {
+  readonly history: Msg[] = [];
+  /** How many results came after their call had been answered otherwise. */
+  lateResults = 0;
+  readonly #options: ReferenceAgentOptions;
+
+  constructor(options: ReferenceAgentOptions) {
+    super({ name: options.name ?? 'reference' });
+    this.#options = options;
+    this.setConsoleOutputEnabled(false);
+  }
+
+  override async reply(msgs: readonly Msg[], turn: Turn): Promise<Msg> {
+    this.history.push(...msgs);
+    for (let iter = 0; iter < (this.#options.maxIters ?? 10); iter++) {
+      this.history.push(...turn.takeSteering());
+      const thought = await this.reasoning('auto', turn);
+      const exchange = new Exchange(thought);
+      if (exchange.calls.length === 0) return this.#answer(thought, turn);
+      try {
+        await this.#act(exchange, turn);
+      } finally {
+        this.history.push(...exchange.toMsgs());
+      }
+    }
+    return this.#answer(await this.summarizing(turn), turn);
+  }
+
+  override async observe(msgs: readonly Msg[]): Promise<void> {
+    this.history.push(...msgs);
+  }
+
+  override async handleInterrupt(msgs: readonly Msg[], interrupt: Interrupt): Promise<Msg> {
+    const missed = msgs.filter((msg) => !this.history.includes(msg));
+    const reply = await super.handleInterrupt(msgs, interrupt);
+    this.history.push(...missed, ...interrupt.msgs, ...interrupt.unread, reply);
+    return reply;
+  }
+
+  protected override async reasoning(_toolChoice: ToolChoice, turn: Turn): Promise<Msg> {
+    const taken = new Set(
+      this.history.flatMap((msg) => msg.getContentBlocks('tool_use').map((call) => call.id)),
+    );
+    const draft = new MsgDraft(this.name, { isCallIdTaken: (id) => taken.has(id) });
+    try {
+      return await turn.step('model', async () => {
+        const deltas = this.#options.model.stream({ messages: this.history }, { signal: turn.signal });
+        for await (const delta of abortableItems(deltas, turn.signal)) {
+          draft.add(delta);
+          await this.print(draft.snapshot(), false);
+          await this.notifyReasoningChunk(draft.snapshot());
+        }
+        const thought = draft.finish();
+        await this.print(thought, true);
+        return thought;
+      });
+    } catch (error) {
+      const rest = draft.cutShort();
+      if (rest !== undefined) this.history.push(...new Exchange(rest).toMsgs());
+      throw error;
+    }
+  }
+
+  protected override async acting(toolUse: ToolUseBlock, turn: Turn): Promise<ToolResultBlock> {
+    const tool = this.#options.tools?.[toolUse.name];
+    if (tool === undefined) return result(toolUse, `There is no tool '${toolUse.name}'.`, 'error');
+    try {
+      const output = await turn.step(`tool ${toolUse.name}`, () => this.#run(tool, toolUse, turn));
+      return result(toolUse, output, 'ok');
+    } catch (error) {
+      turn.signal.throwIfAborted();
+      return result(toolUse, String(error), 'error');
+    }
+  }
+
+  protected override async summarizing(_turn: Turn): Promise<Msg> {
+    return Msg.assistant('I could not finish.', { name: this.name });
+  }
+
+  async #act(exchange: Exchange, turn: Turn): Promise<void> {
+    const work = exchange.calls.map((call) => async () => {
+      turn.signal.throwIfAborted();
+      await turn.emit({ type: 'tool_start', call });
+      const answer = await this.acting(call, turn);
+      if (!exchange.answer(answer)) this.lateResults++;
+      await turn.emit({ type: 'tool_result', result: answer });
+      await this.print(exchange.resultMsg(answer), true);
+    });
+    if (!this.#options.parallel) {
+      for (const run of work) await run();
+      return;
+    }
+    const settled = await abortable(Promise.allSettled(work.map((run) => run())), turn.signal);
+    for (const outcome of settled) if (outcome.status === 'rejected') throw outcome.reason;
+  }
+
+  async #run(tool: Tool, toolUse: ToolUseBlock, turn: Turn): Promise<string> {
+    const output = tool(toolUse.input, turn);
+    if (output instanceof Promise) return output;
+    let text = '';
+    let chunks = 0;
+    for await (const chunk of abortableItems(output, turn.signal)) {
+      text += chunk;
+      const soFar = result(toolUse, text, 'ok');
+      await turn.emit({ type: 'tool_chunk', result: soFar });
+      await this.notifyActingChunk(soFar);
+      if (++chunks === MAX_CHUNKS) break;
+    }
+    return text;
+  }
+
+  #answer(msg: Msg, turn: Turn): Msg {
+    turn.commit(msg);
+    this.history.push(msg);
+    return msg;
+  }
+}
+
+function result(call: ToolUseBlock, output: string, status: ToolStatus): ToolResultBlock {
+  return { type: 'tool_result', id: call.id, name: call.name, output, status };
+}

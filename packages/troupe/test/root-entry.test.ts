@@ -1,0 +1,86 @@
+/** What importing the library costs, and where it can be imported. Uses the built entry, which `npm test` makes. */
+import { execFile } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+import { promisify } from 'node:util';
+import { createContext, runInContext } from 'node:vm';
+
+import { build } from 'vite';
+import { expect, test } from 'vitest';
+
+const run = promisify(execFile);
+const here = (path: string): string => fileURLToPath(new URL(path, import.meta.url));
+const entry = here('../dist/index.js');
+
+const PROBE = `
+  const before = new Set(process.moduleLoadList);
+  const start = performance.now();
+  await import(process.argv[1]);
+  const ms = performance.now() - start;
+  const builtins = process.moduleLoadList.filter((name) => !before.has(name));
+  console.log(JSON.stringify({ ms, builtins, resources: process.getActiveResourcesInfo() }));
+`;
+
+async function importOnce(): Promise<{ ms: number; builtins: string[]; resources: string[] }> {
+  const args = ['--input-type=module', '--eval', PROBE, pathToFileURL(entry).href];
+  const { stdout } = await run(process.execPath, args);
+  return JSON.parse(stdout) as { ms: number; builtins: string[]; resources: string[] };
+}
+
+test('importing the root entry is fast and touches neither network nor files', async () => {
+  expect(existsSync(entry), 'npm run build makes dist/').toBe(true);
+  const imports = [];
+  for (let i = 0; i < 5; i++) imports.push(await importOnce());
+  expect(Math.min(...imports.map(({ ms }) => ms))).toBeLessThan(60);
+
+  const touched = imports
+    .flatMap(({ builtins }) => builtins)
+    .filter((name) => name.startsWith('NativeModule'));
+  const outside =
+    /^NativeModule (?:net|dgram|dns|tls|http|https|http2|child_process|worker_threads|readline|fs\/promises|undici|internal\/deps\/undici)/;
+  expect(touched.filter((name) => outside.test(name))).toEqual([]);
+  for (const { resources } of imports) expect(resources.filter((name) => name !== 'PipeWrap')).toEqual([]);
+});
+
+test('the root entry bundles for browsers, and an agent works there', async () => {
+  const result = await build({
+    logLevel: 'silent',
+    configFile: false,
+    root: here('..'),
+    resolve: { conditions: ['troupe:source', 'browser'] },
+    build: {
+      write: false,
+      minify: false,
+      lib: { entry: here('../src/index.ts'), formats: ['iife'], name: 'troupe' },
+    },
+  });
+  const [bundle] = [result].flat() as { output: { code: string }[] }[];
+  const code = bundle?.output[0]?.code ?? '';
+  expect(code).toContain('AgentBase');
+  expect(code).not.toMatch(/["']node:|\brequire\(|\bprocess\./);
+
+  const lines: string[] = [];
+  const browser = createContext({
+    AbortController,
+    crypto,
+    URL,
+    setTimeout,
+    clearTimeout,
+    console: { log: (line: string) => lines.push(line) },
+  });
+  const answer = (await runInContext(
+    `${code}
+    class Echo extends troupe.AgentBase {
+      constructor() { super({ name: 'echo' }); }
+      async reply(msgs) {
+        const answer = troupe.Msg.assistant('You said: ' + msgs[0].text, { name: this.name });
+        await this.print(answer);
+        return answer;
+      }
+    }
+    new Echo().call('hi').then((msg) => msg.text);`,
+    browser,
+  )) as string;
+  expect(answer).toBe('You said: hi');
+  expect(lines).toEqual(['echo: You said: hi']);
+});

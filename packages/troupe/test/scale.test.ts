@@ -1,0 +1,170 @@
+/** Cost that must not grow: measured as ratios, the best of several runs, never as seconds. */
+import { describe, expect, test } from 'vitest';
+
+import { AgentBase } from '../src/agent/agent-base.ts';
+import { ConsoleView } from '../src/agent/console-view.ts';
+import type { Turn } from '../src/agent/turn.ts';
+import { MsgDraft } from '../src/message/msg-draft.ts';
+import { Msg } from '../src/message/msg.ts';
+
+/** Says `count` words, one delta each. */
+class Talker extends AgentBase {
+  constructor(readonly count: number) {
+    super({ name: 'talker' });
+    this.setConsoleOutputEnabled(false);
+  }
+
+  override async reply(_msgs: readonly Msg[], turn: Turn): Promise<Msg> {
+    const draft = new MsgDraft(this.name);
+    for (let i = 0; i < this.count; i++) {
+      turn.signal.throwIfAborted();
+      draft.add({ type: 'text', text: 'word ' });
+      await this.print(draft.snapshot(), false);
+    }
+    const msg = draft.finish();
+    await this.print(msg, true);
+    return msg;
+  }
+}
+
+async function milliseconds(work: () => Promise<void>): Promise<number> {
+  globalThis.gc?.();
+  const start = performance.now();
+  await work();
+  return performance.now() - start;
+}
+
+/**
+ * Twice the deltas take at most 2.2 times as long. Half and whole runs alternate and the fastest
+ * of each count; a busy machine gets further tries, which don't help a cost that grows.
+ */
+async function expectLinear(measure: (deltas: number) => Promise<void>): Promise<void> {
+  await measure(10_000); // warm up
+  const ratios: number[] = [];
+  while (ratios.length < 8 && !ratios.some((ratio) => ratio <= 2.2)) {
+    let half = Infinity;
+    let whole = Infinity;
+    for (let i = 0; i < 4; i++) {
+      half = Math.min(half, await milliseconds(() => measure(10_000)));
+      whole = Math.min(whole, await milliseconds(() => measure(20_000)));
+    }
+    ratios.push(whole / half);
+  }
+  expect(Math.min(...ratios)).toBeLessThanOrEqual(2.2);
+}
+
+describe('20 000 deltas cost twice as much as 10 000', { timeout: 120_000 }, () => {
+  test('through stream(), with a consumer', async () => {
+    await expectLinear(async (deltas) => {
+      let text = 0;
+      for await (const event of new Talker(deltas).stream('go'))
+        if (event.type === 'text_delta') text += event.text.length;
+      expect(text).toBe(deltas * 5);
+    });
+  });
+
+  test('through stream(), with hooks on every print', async () => {
+    await expectLinear(async (deltas) => {
+      const agent = new Talker(deltas);
+      let hooks = 0;
+      agent.registerInstanceHook('prePrint', 'count', () => void hooks++);
+      agent.registerInstanceHook('postPrint', 'count', () => void hooks++);
+      for await (const event of agent.stream('go')) expect(event.seq).toBeTypeOf('number');
+      expect(hooks).toBe(2 * (deltas + 1));
+    });
+  });
+
+  test('through print, to the console', async () => {
+    await expectLinear(async (deltas) => {
+      const agent = new Talker(deltas);
+      let written = 0;
+      agent.setConsoleOutputEnabled(true, new ConsoleView((text) => (written += text.length)));
+      await agent.call('go');
+      expect(written).toBe('talker: '.length + deltas * 5 + '\n'.length);
+    });
+  });
+
+  test('through print, to the message queue', async () => {
+    await expectLinear(async (deltas) => {
+      const agent = new Talker(deltas);
+      agent.setMsgQueueEnabled(true);
+      const call = agent.call('go').finally(() => agent.msgQueue?.close());
+      let printed = 0;
+      for await (const { last } of agent.msgQueue ?? []) if (!last) printed++;
+      await call;
+      expect(printed).toBe(deltas);
+    });
+  });
+});
+
+test('a consumer that reads slowly holds the agent back: never more than 64 events wait', async () => {
+  const agent = new Talker(20_000);
+  let said = 0;
+  agent.registerInstanceHook('prePrint', 'count', () => void said++);
+  let read = 0;
+  let most = 0;
+  for await (const event of agent.stream('go')) {
+    if (event.type !== 'text_delta') continue;
+    read++;
+    for (let i = 0; i < 3; i++) await undefined;
+    most = Math.max(most, said - read);
+  }
+  expect(read).toBe(20_000);
+  expect(most).toBeLessThanOrEqual(66); // 64 in the queue, one on its way in and one in the hook
+});
+
+/** Waits until it is told to go on. */
+class Waiter extends AgentBase {
+  readonly #gate: Promise<void>;
+
+  constructor(gate: Promise<void>) {
+    super({ name: 'waiter' });
+    this.#gate = gate;
+    this.setConsoleOutputEnabled(false);
+  }
+
+  override async reply(msgs: readonly Msg[], turn: Turn): Promise<Msg> {
+    await turn.step('wait', () => this.#gate);
+    return Msg.assistant(msgs.map((msg) => msg.text).join(), { name: this.name });
+  }
+}
+
+test('10 000 agents with 10 000 concurrent calls take at most 150 kB each, and give it back', async () => {
+  const count = 10_000;
+  const warnings: string[] = [];
+  const onWarning = (warning: Error): void => void warnings.push(warning.name);
+  process.on('warning', onWarning);
+
+  const shared = new AbortController();
+  async function round(): Promise<number> {
+    let open = (): void => {};
+    const gate = new Promise<void>((resolve) => {
+      open = resolve;
+    });
+    globalThis.gc?.();
+    const before = process.memoryUsage().heapUsed;
+    const agents = Array.from({ length: count }, () => new Waiter(gate));
+    const calls = agents.map((agent, i) => agent.call(`question ${i}`, { signal: shared.signal }));
+    globalThis.gc?.();
+    const live = process.memoryUsage().heapUsed;
+    expect(agents.every((agent) => agent.isRunning)).toBe(true);
+    open();
+    const answers = await Promise.all(calls);
+    expect(answers.filter((msg, i) => msg.text === `question ${i}`).length).toBe(count);
+    return (live - before) / count;
+  }
+
+  await round(); // warm up
+  globalThis.gc?.();
+  const before = process.memoryUsage().heapUsed;
+  const perCall = await round();
+  await new Promise((resolve) => setImmediate(resolve));
+  globalThis.gc?.();
+  const after = process.memoryUsage().heapUsed;
+  process.off('warning', onWarning);
+
+  expect(globalThis.gc, 'run with --expose-gc').toBeTypeOf('function');
+  expect(perCall).toBeLessThan(150_000);
+  expect(after).toBeLessThan(before * 1.1);
+  expect(warnings).toEqual([]);
+});

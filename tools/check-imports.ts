@@ -1,0 +1,298 @@
+// Holds the architecture of packages/troupe/src: imports point downwards only, value imports form no cycle, and
+// every dangerous verb (parsing JSON, reading the clock, fetching, …) has one home. The tables below are the rules.
+
+import { readFileSync } from 'node:fs';
+import { builtinModules } from 'node:module';
+import { join, posix } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { filesBelow, report, ROOT } from './lib/files.ts';
+import { lineAt, readSource } from './lib/source-text.ts';
+
+const SRC = 'packages/troupe/src';
+
+/** The folders (and top-level files, without `.ts`) of each layer, from the bottom up. */
+const LAYERS: readonly (readonly string[])[] = [
+  ['util'],
+  ['message', 'event', 'state', 'hooks', 'errors', 'config'],
+  ['model', 'formatter', 'memory', 'session', 'embedding', 'token', 'tracing', 'tts'],
+  ['toolkit', 'plan', 'rag', 'longterm', 'compression', 'permission', 'filesystem', 'mcp', 'a2a'],
+  ['agent'],
+  ['pipeline'],
+  ['index'],
+];
+
+/** Folders whose subfolders are leaves: they may import up to `LEAF_CEILING`, and nothing imports them. */
+const LEAVES = ['providers', 'stores'];
+const LEAF_CEILING = 2;
+
+/** May import anything; no other source may import it. */
+const TESTING = 'testing';
+
+/** Where Node's own modules may be imported. */
+const NODE_HOMES = [/^util\/[^/]+\.node\.ts$/, /^providers\//, /^stores\//, /^testing\//];
+
+interface Ban {
+  /** What to look for in code, outside of comments and literals. */
+  readonly pattern: RegExp;
+  /** The files in which it is allowed. */
+  readonly homes: readonly RegExp[];
+  readonly advice: string;
+}
+
+/** A call of a global function, not of a method of that name, and not the head of a method that is so named. */
+const call = (name: string): RegExp => new RegExp(`(?:\\bglobalThis\\.|(?<![\\w$.#]))${name}\\s*\\(`, 'g');
+
+const CLOCK = [/^util\/clock\.ts$/, /^util\/[^/]+\.(node|browser)\.ts$/];
+const IDS = [/^util\/ids\.ts$/];
+const CLOCK_ADVICE = 'take a Clock (util/clock.ts)';
+const IDS_ADVICE = 'make ids by util/ids.ts';
+const SIGNAL_ADVICE = 'it leaks or cannot be faked: use what util/ has for it';
+
+const BANS: readonly Ban[] = [
+  { pattern: /\bJSON\.parse\s*\(/g, homes: [/^util\/json\.ts$/], advice: 'parse by util/json.ts' },
+  { pattern: /\bDate\.now\s*\(/g, homes: CLOCK, advice: CLOCK_ADVICE },
+  { pattern: /\bnew\s+Date\s*\(/g, homes: CLOCK, advice: CLOCK_ADVICE },
+  { pattern: /\bperformance\.now\s*\(/g, homes: CLOCK, advice: CLOCK_ADVICE },
+  { pattern: call('setTimeout'), homes: CLOCK, advice: CLOCK_ADVICE },
+  { pattern: call('setInterval'), homes: CLOCK, advice: CLOCK_ADVICE },
+  { pattern: call('setImmediate'), homes: CLOCK, advice: CLOCK_ADVICE },
+  { pattern: /\bMath\.random\s*\(/g, homes: IDS, advice: IDS_ADVICE },
+  { pattern: /\brandomUUID\b/g, homes: IDS, advice: IDS_ADVICE },
+  { pattern: /\bgetRandomValues\b/g, homes: IDS, advice: IDS_ADVICE },
+  { pattern: call('fetch'), homes: [/^util\/safe-fetch\.ts$/], advice: 'fetch by util/safe-fetch.ts' },
+  {
+    pattern: /(?:\bglobalThis\.|(?<![\w$.#]))process\./g,
+    homes: [/^util\/[^/]+\.node\.ts$/, /^providers\//],
+    advice: 'ask #platform',
+  },
+  {
+    pattern: /(?:\bglobalThis\.|(?<![\w$.#]))console\./g,
+    homes: [/^util\/platform\.[^/]+\.ts$/],
+    advice: 'print by #platform',
+  },
+  { pattern: /\bAbortSignal\.timeout\b/g, homes: [/^util\//], advice: SIGNAL_ADVICE },
+  { pattern: /\bAbortSignal\.any\b/g, homes: [/^util\//], advice: SIGNAL_ADVICE },
+  { pattern: /\bas\s+unknown\s+as\b/g, homes: [], advice: 'find the type that is true' },
+  { pattern: /\bas\s+any\b/g, homes: [], advice: 'find the type that is true' },
+];
+
+/** The sources by their path below src (tests left out), and what they may refer to outside of it. */
+export interface Project {
+  readonly sources: ReadonlyMap<string, string>;
+  /** Packages that may be imported. */
+  readonly dependencies: readonly string[];
+  /** Subpath imports such as `#platform`, and the source files that they can mean. */
+  readonly aliases: ReadonlyMap<string, readonly string[]>;
+}
+
+interface Import {
+  readonly specifier: string;
+  readonly isTypeOnly: boolean;
+  readonly line: number;
+}
+
+const CLAUSE = String.raw`(?:\{[^}]*\}|\*(?:\s+as\s+[\w$]+)?|[\w$]+(?:\s*,\s*(?:\{[^}]*\}|\*\s+as\s+[\w$]+))?)`;
+const STATIC_IMPORT = new RegExp(
+  String.raw`\b(?:import|export)\s+(type\s+)?${CLAUSE}\s*from\s*(['"])([^'"]+)\2`,
+  'g',
+);
+const BARE_IMPORT = /\bimport\s*()(['"])([^'"]+)\2/g;
+const DYNAMIC_IMPORT =
+  /(\btypeof\s+)?\bimport\s*\(\s*(['"])([^'"]+)\2[^)]*\)(\s*\.\s*(?!then\b|catch\b|finally\b)\w)?/g;
+
+/** All imports and re-exports of a source. `import { type A }` runs the module, so it counts as a value import. */
+export function readImports(source: string): Import[] {
+  const { withoutComments, bare } = readSource(source);
+  const found: Import[] = [];
+  for (const pattern of [STATIC_IMPORT, BARE_IMPORT, DYNAMIC_IMPORT]) {
+    for (const match of withoutComments.matchAll(pattern)) {
+      const [text, typeMark, , specifier = '', memberAccess] = match;
+      const keyword = /^\w+/.exec(text)?.[0] ?? '';
+      if (!bare.startsWith(keyword, match.index)) continue; // inside a string
+      const isTypeOnly = Boolean(typeMark) || memberAccess !== undefined;
+      found.push({ specifier, isTypeOnly, line: lineAt(source, match.index) });
+    }
+  }
+  return found.sort((a, b) => a.line - b.line);
+}
+
+/** The unit of a file that layers are about: its top folder, or the vendor's folder for leaves, or its own name. */
+function unitOf(file: string): string {
+  const [top = '', second = ''] = file.split('/');
+  return (LEAVES.includes(top) ? `${top}/${second}` : top).replace(/\.ts$/, '');
+}
+
+type Place = { kind: 'layer'; level: number } | { kind: 'leaf' } | { kind: 'testing' } | { kind: 'unknown' };
+
+function placeOf(unit: string): Place {
+  if (unit === TESTING) return { kind: 'testing' };
+  if (LEAVES.some((leaf) => unit.startsWith(`${leaf}/`))) return { kind: 'leaf' };
+  const level = LAYERS.findIndex((layer) => layer.includes(unit));
+  return level < 0 ? { kind: 'unknown' } : { kind: 'layer', level };
+}
+
+/** Why one unit may not import another, or undefined if it may. */
+function whyNot(from: string, to: string): string | undefined {
+  if (from === to) return undefined;
+  const importer = placeOf(from);
+  const imported = placeOf(to);
+  if (importer.kind === 'testing') return undefined;
+  if (imported.kind === 'testing') return 'nothing but tests may import testing/';
+  if (imported.kind === 'leaf') return `${to} is a leaf: nothing may import it`;
+  if (importer.kind === 'unknown' || imported.kind === 'unknown') return undefined; // reported by itself
+  const ceiling = importer.kind === 'leaf' ? LEAF_CEILING : importer.level;
+  if (imported.level <= ceiling) return undefined;
+  const where = importer.kind === 'leaf' ? 'a leaf' : `layer ${importer.level}`;
+  return `${from} (${where}) may not import ${to} (layer ${imported.level}): imports point downwards`;
+}
+
+/** Cycles of a graph, each as a path that ends where it began: at least one if there is any. */
+function cyclesOf(graph: ReadonlyMap<string, ReadonlySet<string>>): string[][] {
+  const cycles: string[][] = [];
+  const done = new Set<string>();
+  const path: string[] = [];
+  const visit = (node: string): void => {
+    const seenAt = path.indexOf(node);
+    if (seenAt >= 0) {
+      cycles.push([...path.slice(seenAt), node]);
+      return;
+    }
+    if (done.has(node)) return;
+    path.push(node);
+    for (const next of graph.get(node) ?? []) visit(next);
+    path.pop();
+    done.add(node);
+  };
+  for (const node of graph.keys()) visit(node);
+  return cycles;
+}
+
+/** Is this match the head of a method that is declared under a banned name, as in `  fetch(url: URL): Promise<…>`? */
+function isMethodHead(code: string, start: number, end: number): boolean {
+  const lineStart = code.lastIndexOf('\n', start) + 1;
+  if (
+    !/^\s*(?:(?:async|static|override|protected|public|private|abstract)\s+)*$/.test(
+      code.slice(lineStart, start),
+    )
+  ) {
+    return false;
+  }
+  let depth = 1;
+  let at = end;
+  for (; at < code.length && depth > 0; at++) depth += code[at] === '(' ? 1 : code[at] === ')' ? -1 : 0;
+  return /^\s*[:{]/.test(code.slice(at));
+}
+
+function bannedIn(file: string, source: string): string[] {
+  const { bare } = readSource(source);
+  const problems: string[] = [];
+  for (const { pattern, homes, advice } of BANS) {
+    if (homes.some((home) => home.test(file))) continue;
+    for (const match of bare.matchAll(pattern)) {
+      if (match[0].endsWith('(') && isMethodHead(bare, match.index, match.index + match[0].length)) continue;
+      const verb = match[0].replace(/\s+/g, ' ');
+      problems.push(
+        `${SRC}/${file}:${lineAt(bare, match.index)}: \`${verb}\` is not allowed here: ${advice}`,
+      );
+    }
+  }
+  return problems;
+}
+
+function packageOf(specifier: string): string {
+  return specifier
+    .split('/')
+    .slice(0, specifier.startsWith('@') ? 2 : 1)
+    .join('/');
+}
+
+/** Everything that breaks the rules, one line each. */
+export function checkProject({ sources, dependencies, aliases }: Project): string[] {
+  const problems: string[] = [];
+  const files = new Map<string, Set<string>>();
+  const units = new Map<string, Set<string>>();
+  const link = (graph: Map<string, Set<string>>, from: string, to: string): void => {
+    graph.set(from, (graph.get(from) ?? new Set()).add(to));
+  };
+
+  for (const [file, source] of sources) {
+    const unit = unitOf(file);
+    if (placeOf(unit).kind === 'unknown') {
+      problems.push(`${SRC}/${file}:1: ${unit} has no layer: give it one in tools/check-imports.ts`);
+    }
+    for (const { specifier, isTypeOnly, line } of readImports(source)) {
+      const here = `${SRC}/${file}:${line}`;
+      let targets: readonly string[];
+      if (specifier.startsWith('.')) {
+        targets = [posix.join(posix.dirname(file), specifier)];
+      } else if (specifier.startsWith('#')) {
+        targets = aliases.get(specifier) ?? [];
+        if (targets.length === 0)
+          problems.push(`${here}: ${specifier} is not among the imports of package.json`);
+      } else {
+        targets = [];
+        if (specifier.startsWith('node:') || builtinModules.includes(packageOf(specifier))) {
+          if (!NODE_HOMES.some((home) => home.test(file))) {
+            problems.push(
+              `${here}: ${specifier} is Node's: only util/*.node.ts, providers, stores and testing may use it`,
+            );
+          }
+        } else if (!dependencies.includes(packageOf(specifier))) {
+          problems.push(`${here}: ${specifier} is not a dependency of this package`);
+        }
+      }
+      for (const target of targets) {
+        if (!sources.has(target)) {
+          problems.push(
+            `${here}: ${specifier} is not a source file (write the extension .ts; tests do not count)`,
+          );
+          continue;
+        }
+        const reason = whyNot(unit, unitOf(target));
+        if (reason !== undefined) problems.push(`${here}: ${reason}`);
+        if (isTypeOnly) continue;
+        link(files, file, target);
+        if (unitOf(target) !== unit && unit !== TESTING) link(units, unit, unitOf(target));
+      }
+    }
+    problems.push(...bannedIn(file, source));
+  }
+  for (const cycle of cyclesOf(files))
+    problems.push(`files import each other in a circle: ${cycle.join(' -> ')}`);
+  for (const cycle of cyclesOf(units))
+    problems.push(`folders import each other in a circle: ${cycle.join(' -> ')}`);
+  return problems;
+}
+
+/** The string at the end of every branch of a conditional export or import that holds the source condition. */
+function sourceTargets(value: unknown): string[] {
+  if (typeof value === 'string') return [value];
+  if (typeof value !== 'object' || value === null) return [];
+  const byCondition = value as Record<string, unknown>;
+  const chosen = 'troupe:source' in byCondition ? [byCondition['troupe:source']] : Object.values(byCondition);
+  return chosen.flatMap(sourceTargets);
+}
+
+function readProject(): Project {
+  const manifest = JSON.parse(readFileSync(join(ROOT, 'packages/troupe/package.json'), 'utf8')) as {
+    dependencies?: Record<string, string>;
+    peerDependencies?: Record<string, string>;
+    imports?: Record<string, unknown>;
+  };
+  const files = filesBelow(SRC, '.ts').filter((file) => !/\.test(-d)?\.ts$/.test(file));
+  return {
+    sources: new Map(files.map((file) => [file, readFileSync(join(ROOT, SRC, file), 'utf8')])),
+    dependencies: Object.keys({ ...manifest.dependencies, ...manifest.peerDependencies }),
+    aliases: new Map(
+      Object.entries(manifest.imports ?? {}).map(([name, value]) => [
+        name,
+        sourceTargets(value).map((target) => target.replace('./src/', '')),
+      ]),
+    ),
+  };
+}
+
+if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) {
+  const project = readProject();
+  report(checkProject(project), `${project.sources.size} files in order`);
+}
