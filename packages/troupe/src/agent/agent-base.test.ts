@@ -205,13 +205,48 @@ describe('hooks around a call', () => {
       agent.registerInstanceHook(type, 'stuck', () => new Promise<never>(() => {}));
       const call = agent.call('hi');
       await ticks(20);
-      const stopped = agent.interrupt();
-      if (type.endsWith('Print')) await agent.interrupt(); // handleInterrupt prints too, and hangs in the same hook
-      expect(await stopped).toBe(true);
+      const start = performance.now();
+      expect(await agent.interrupt()).toBe(true);
       expect(isInterrupted(await call)).toBe(true);
+      expect(performance.now() - start).toBeLessThan(100);
       expect(agent.isRunning).toBe(false);
     },
   );
+
+  test.each(['postReply', 'postCall'] as const)(
+    'a %s hook that returns no message is named',
+    async (type) => {
+      const agent = new TestAgent(echo);
+      agent.registerInstanceHook(type, 'odd', () => 'text' as never);
+      await expect(agent.call('hi')).rejects.toThrow(
+        `The ${type} hook 'odd' must return nothing or a Msg, not a string.`,
+      );
+      agent.clearInstanceHooks();
+      agent.registerInstanceHook('postPrint', 'odd', () => 'text' as never);
+      await expect(agent.call('hi')).rejects.toThrow(
+        "The postPrint hook 'odd' must return nothing, not a string.",
+      );
+    },
+  );
+
+  test('a hook may hand over messages in any form, and further arguments of a method pass', async () => {
+    const agent = new TestAgent(echo);
+    agent.registerInstanceHook('preReply', 'text', () => ({ msgs: 'from the hook' as never }));
+    expect((await agent.call('hi')).text).toBe('You said: from the hook');
+
+    const speeches: unknown[] = [];
+    class Speaker extends TestAgent {
+      override async print(msg: Msg, last?: boolean, speech?: string): Promise<void> {
+        speeches.push(speech);
+        await super.print(msg, last);
+      }
+    }
+    const speaker = new Speaker(echo);
+    await speaker.print(Msg.assistant('hi'), true, 'hi.wav');
+    speaker.registerInstanceHook('prePrint', 'none', () => {});
+    await speaker.print(Msg.assistant('hi'), true, 'again.wav');
+    expect(speeches).toEqual(['hi.wav', 'again.wav']);
+  });
 
   test.each(['preCall', 'preReply'] as const)(
     'no reply starts when a %s hook returns after the interrupt',
@@ -458,6 +493,19 @@ describe('interrupt', () => {
     });
     await boss.call();
     expect(wasFree).toBe(true);
+  });
+
+  test('a handleInterrupt that returns no message fails the call', async () => {
+    class Wrong extends TestAgent {
+      override handleInterrupt(): Promise<Msg> {
+        return 'text' as never;
+      }
+    }
+    const agent = new Wrong(hang);
+    const call = agent.call();
+    void agent.interrupt();
+    await expect(call).rejects.toThrow('handleInterrupt() of Wrong must return a Msg, not a string.');
+    expect(agent.isRunning).toBe(false);
   });
 
   test('a failing handleInterrupt fails the call and frees the agent', async () => {

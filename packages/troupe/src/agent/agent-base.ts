@@ -5,13 +5,13 @@ import { replyStream, type RunListener, type StreamOptions } from '../event/repl
 import { HookedModule, type hookTypes } from '../hooks/hooked-module.ts';
 import { callHook, runPostHooks, runPreHooks } from '../hooks/weave.ts';
 import { Msg, type MsgInput } from '../message/msg.ts';
-import { abortable, withGrace } from '../util/abort.ts';
+import { abortable, inAMoment, withGrace } from '../util/abort.ts';
 import type { BoundedQueue } from '../util/bounded-queue.ts';
 import { startTimer } from '../util/clock.ts';
 import { newId } from '../util/ids.ts';
 import { describe } from '../util/json.ts';
 import type { AnySchema } from '../util/schema.ts';
-import { AGENT_HOOK_POINTS, CALL_HOOK_TYPES, type AgentHooks } from './agent-hooks.ts';
+import { A_MSG, AGENT_HOOK_POINTS, CALL_HOOK_TYPES, type AgentHooks } from './agent-hooks.ts';
 import type { ConsoleView } from './console-view.ts';
 import { Printer, programConsole, type PrintedMsg } from './printer.ts';
 import { RunLane, type OnBusy } from './run-lane.ts';
@@ -92,7 +92,7 @@ export abstract class AgentBase extends HookedModule implements Observer, AsyncD
   /** What an interrupted call answers. After a second, or a second interrupt, the default answer is given instead. */
   async handleInterrupt(_msgs: readonly Msg[], _interrupt: Interrupt): Promise<Msg> {
     const msg = this.interruptReply();
-    await this.print(msg);
+    await inAMoment(this.print(msg)); // a print hook that hangs must not hold up the interrupt
     return msg;
   }
 
@@ -295,21 +295,27 @@ export abstract class AgentBase extends HookedModule implements Observer, AsyncD
 
   async #reply(msgs: readonly Msg[], turn: Turn): Promise<Msg> {
     const args = await runPreHooks(this, 'preCall', this.hooksOf('preCall'), { msgs }, turn.signal);
-    const reply: unknown = await this.reply(args.msgs, turn);
-    if (!(reply instanceof Msg)) {
-      throw new TroupeError(
-        'invalid_reply',
-        `reply() of ${this.constructor.name} must return a Msg, not ${describe(reply)}.`,
-      );
-    }
+    const reply = checkedMsg(await this.reply(args.msgs, turn), `reply() of ${this.constructor.name}`);
     turn.commit(reply);
-    turn.commit(await runPostHooks(this, 'postCall', this.hooksOf('postCall'), args, reply, turn.signal));
-    return turn.answer ?? reply;
+    const hooks = this.hooksOf('postCall');
+    const answer = await runPostHooks(this, 'postCall', hooks, args, reply, {
+      kind: A_MSG,
+      signal: turn.signal,
+    });
+    turn.commit(answer);
+    return answer;
   }
 
   async #answerInterrupt(msgs: readonly Msg[], turn: Turn, source: InterruptSource): Promise<Msg> {
+    const answer = async (): Promise<Msg> => {
+      const interrupt: Interrupt = { source, msgs: turn.interruptMsgs, unread: turn.unread };
+      return checkedMsg(
+        await this.handleInterrupt(msgs, interrupt),
+        `handleInterrupt() of ${this.constructor.name}`,
+      );
+    };
     const stopWaiting = startTimer(HANDLE_INTERRUPT_LIMIT_MS, () => turn.hurry());
-    const work = this.handleInterrupt(msgs, { source, msgs: turn.interruptMsgs, unread: turn.unread });
+    const work = answer();
     try {
       return await withGrace(work, turn.closing, () => this.#leaveBehind(work));
     } catch (error) {
@@ -370,6 +376,11 @@ function isInside(turn: Turn): boolean {
   let here = currentTurn();
   while (here !== undefined && here !== turn) here = here.parent;
   return here === turn;
+}
+
+function checkedMsg(value: unknown, source: string): Msg {
+  if (value instanceof Msg) return value;
+  throw new TroupeError('invalid_reply', `${source} must return a Msg, not ${describe(value)}.`);
 }
 
 /** Why a call rejects: it was aborted from outside, or something in it failed. */

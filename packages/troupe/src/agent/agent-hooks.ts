@@ -1,5 +1,5 @@
-import type { HookPoint } from '../hooks/weave.ts';
-import { Msg } from '../message/msg.ts';
+import type { HookPoint, ResultKind } from '../hooks/weave.ts';
+import { Msg, type MsgInput } from '../message/msg.ts';
 import { Turn } from './turn.ts';
 
 type Maybe<T> = T | undefined | void;
@@ -52,23 +52,42 @@ export function signalOfTurn({ turn }: { readonly turn?: unknown }): AbortSignal
   return turn instanceof Turn ? turn.signal : undefined;
 }
 
+const NOTHING: ResultKind = { name: 'nothing', includes: () => false };
+
+export const A_MSG: ResultKind = { name: 'nothing or a Msg', includes: (value) => value instanceof Msg };
+
 export const AGENT_HOOK_POINTS: readonly HookPoint[] = [
-  { method: 'reply', pre: 'preReply', post: 'postReply', params: ['msgs', 'turn'], signalOf: signalOfTurn },
+  {
+    method: 'reply',
+    pre: 'preReply',
+    post: 'postReply',
+    params: ['msgs', 'turn'],
+    normalize: toMsgList,
+    result: A_MSG,
+    signalOf: signalOfTurn,
+  },
   {
     method: 'observe',
     pre: 'preObserve',
     post: 'postObserve',
     params: ['msgs'],
-    normalize: ([input]) => [Msg.list(input as Msg)],
+    result: NOTHING,
+    normalize: toMsgList,
   },
   {
     method: 'print',
     pre: 'prePrint',
     post: 'postPrint',
     params: ['msg', 'last'],
-    normalize: ([msg, last = true]) => [msg, last],
+    result: NOTHING,
+    normalize: ([msg, last = true, ...rest]) => [msg, last, ...rest],
   },
 ];
+
+/** Whoever calls the method, or returns arguments from a hook, may hand over messages in any form. */
+function toMsgList([input, ...rest]: readonly unknown[]): unknown[] {
+  return [Msg.list(input as MsgInput), ...rest];
+}
 
 /** The hooks that belong to no method of their own. */
 export const CALL_HOOK_TYPES: readonly string[] = ['preCall', 'postCall', 'error'];

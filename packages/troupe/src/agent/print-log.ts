@@ -93,7 +93,7 @@ function changesByLength(open: OpenMsg, msg: Msg, last: boolean): readonly Block
         );
         shown.length = text.length;
       }
-      if (isComplete) changes.push({ type: 'block_end', ...at });
+      if (isComplete) changes.push({ type: 'block_end', ...at, ...(block.providerMeta && { block }) });
       shown.hasEnded = isComplete;
     } else if (last) {
       changes.push({ type: 'block_end', ...at, block });

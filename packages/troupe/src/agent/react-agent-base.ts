@@ -1,10 +1,11 @@
 import type { hookTypes } from '../hooks/hooked-module.ts';
-import { callHook, type HookPoint } from '../hooks/weave.ts';
+import { callHook, type HookPoint, type ResultKind } from '../hooks/weave.ts';
 import type { ToolResultBlock, ToolUseBlock } from '../message/blocks.ts';
 import type { Msg } from '../message/msg.ts';
 import type { ToolChoice } from '../model/chat-model-base.ts';
+import { isJsonObject } from '../util/json.ts';
 import { AgentBase } from './agent-base.ts';
-import { signalOfTurn, type AgentHooks, type MaybeAsync } from './agent-hooks.ts';
+import { A_MSG, signalOfTurn, type AgentHooks, type MaybeAsync } from './agent-hooks.ts';
 import type { Turn } from './turn.ts';
 
 interface ReasoningArgs {
@@ -37,17 +38,36 @@ export interface ReActHooks<Agent> extends AgentHooks<Agent> {
   postSummary(agent: Agent, args: SummaryArgs, result: Msg): MaybeAsync<Msg>;
 }
 
-const signalOf = signalOfTurn;
+const A_TOOL_RESULT: ResultKind = {
+  name: 'nothing or a tool_result block',
+  includes: (value) => isJsonObject(value) && value['type'] === 'tool_result',
+};
+
 const REACT_HOOK_POINTS: readonly HookPoint[] = [
   {
     method: 'reasoning',
     pre: 'preReasoning',
     post: 'postReasoning',
     params: ['toolChoice', 'turn'],
-    signalOf,
+    result: A_MSG,
+    signalOf: signalOfTurn,
   },
-  { method: 'acting', pre: 'preActing', post: 'postActing', params: ['toolUse', 'turn'], signalOf },
-  { method: 'summarizing', pre: 'preSummary', post: 'postSummary', params: ['turn'], signalOf },
+  {
+    method: 'acting',
+    pre: 'preActing',
+    post: 'postActing',
+    params: ['toolUse', 'turn'],
+    result: A_TOOL_RESULT,
+    signalOf: signalOfTurn,
+  },
+  {
+    method: 'summarizing',
+    pre: 'preSummary',
+    post: 'postSummary',
+    params: ['turn'],
+    result: A_MSG,
+    signalOf: signalOfTurn,
+  },
 ];
 
 /**

@@ -6,6 +6,13 @@ import type { NamedHook } from './hook-table.ts';
 
 type Args = Readonly<Record<string, unknown>>;
 
+/** What a post hook may return, besides nothing. */
+export interface ResultKind {
+  /** For the error message, e.g. `nothing or a Msg`. */
+  readonly name: string;
+  readonly includes: (value: unknown) => boolean;
+}
+
 /** A method that hooks surround. Its arguments reach the hooks by name. */
 export interface HookPoint {
   readonly method: string;
@@ -14,6 +21,8 @@ export interface HookPoint {
   readonly params: readonly string[];
   /** Brings arguments into the form that the method expects, before hooks and method see them. */
   readonly normalize?: (args: readonly unknown[]) => unknown[];
+  /** What a post hook may return. @default anything */
+  readonly result?: ResultKind;
   /** The signal that stops the method, by its named arguments: nobody waits for hooks once it is aborted. */
   readonly signalOf?: (args: Args) => AbortSignal | undefined;
 }
@@ -92,8 +101,9 @@ async function runHooked(
   const named = Object.fromEntries(point.params.map((name, i) => [name, positional[i]]));
   const signal = point.signalOf?.(named);
   const args = await runPreHooks(agent, point.pre, pre, named, signal);
-  const result = await own.apply(agent, [...Object.values(args), ...positional.slice(point.params.length)]);
-  return runPostHooks(agent, point.post, post, args, result, signal);
+  const changed = [...Object.values(args), ...positional.slice(point.params.length)];
+  const result = await own.apply(agent, point.normalize?.(changed) ?? changed);
+  return runPostHooks(agent, point.post, post, args, result, { kind: point.result, signal });
 }
 
 /** Runs hooks one after the other, each on the arguments that the one before it left, until the signal is aborted. */
@@ -130,12 +140,16 @@ export async function runPostHooks<Result>(
   hooks: readonly NamedHook[],
   args: Args,
   result: Result,
-  signal?: AbortSignal,
+  { kind, signal }: { kind?: ResultKind | undefined; signal?: AbortSignal | undefined } = {},
 ): Promise<Result> {
   let current = result;
   for (const hook of hooks) {
     const replacement = await until(callHook(type, hook, agent, args, current), signal);
-    if (replacement !== undefined) current = replacement as Result;
+    if (replacement === undefined) continue;
+    if (kind?.includes(replacement) === false) {
+      throw new HookError(type, hook.name, `must return ${kind.name}, not ${describe(replacement)}.`);
+    }
+    current = replacement as Result;
   }
   return current;
 }

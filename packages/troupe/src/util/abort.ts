@@ -90,22 +90,24 @@ export async function withGrace<T>(
     const settled = (): void => {
       hasSettled = true;
     };
-    await settlesWithin(Promise.allSettled([work.then(settled, settled), ...started()]), GRACE_MS);
+    await inAMoment(Promise.allSettled([work.then(settled, settled), ...started()]));
     if (hasSettled) return work;
     onAbandoned();
     throw signal.reason;
   }
 }
 
-/** Resolves when the promise does, or after the time. */
-function settlesWithin(promise: Promise<unknown>, ms: number): Promise<void> {
-  return new Promise((resolve) => {
-    const cancel = startTimer(ms, resolve);
-    void promise.then(() => {
-      cancel();
-      resolve();
-    });
+/** Settles when the work does, but waits no longer for it than a moment. */
+export async function inAMoment(work: Promise<unknown>): Promise<void> {
+  let cancel = (): void => {};
+  const moment = new Promise<void>((resolve) => {
+    cancel = startTimer(GRACE_MS, resolve);
   });
+  try {
+    await Promise.race([work, moment]);
+  } finally {
+    cancel();
+  }
 }
 
 /** Calls back with the reason once the signal is aborted, at once if it is; the returned function calls that off. */
