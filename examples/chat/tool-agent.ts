@@ -74,9 +74,10 @@ export class ToolAgent extends AgentBase {
     this.memory.push(...Msg.list(msgs));
   }
 
-  override async handleInterrupt(_msgs: readonly Msg[], interrupt: Interrupt): Promise<Msg> {
+  override async handleInterrupt(msgs: readonly Msg[], interrupt: Interrupt): Promise<Msg> {
     const answer = this.interruptReply();
-    this.memory.push(...interrupt.unread, ...interrupt.msgs, answer);
+    const missed = msgs.filter((msg) => !this.memory.includes(msg)); // if it came before the reply began
+    this.memory.push(...missed, ...interrupt.unread, ...interrupt.msgs, answer);
     await this.print(answer);
     return answer;
   }

@@ -42,7 +42,8 @@ export {
 export type { AgentEvent, Emit, EventBody, EventError, EventOrigin, RunStatus } from './event/agent-event.ts';
 export { replyStream, type RunListener, type StreamOptions } from './event/reply-stream.ts';
 export type { HookOptions } from './hooks/hook-table.ts';
-export { HookedModule } from './hooks/hooked-module.ts';
+export { HookedModule, hookTypes } from './hooks/hooked-module.ts';
+export type { HookPoint, PostHook, PreHook, ResultKind } from './hooks/weave.ts';
 export type { BlockChange } from './message/block-change.ts';
 export type {
   AudioBlock,
@@ -84,6 +85,7 @@ export {
   type StateConverter,
   type StateMigration,
 } from './state/state-module.ts';
+export { abortableItems } from './util/abort.ts';
 export { BoundedQueue } from './util/bounded-queue.ts';
 export type { JsonLimits, JsonObject, JsonValue } from './util/json.ts';
 export {

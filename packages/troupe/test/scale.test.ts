@@ -9,7 +9,10 @@ import { Msg } from '../src/message/msg.ts';
 
 /** Says `count` words, one delta each. */
 class Talker extends AgentBase {
-  constructor(readonly count: number) {
+  constructor(
+    readonly count: number,
+    readonly wordsPerThought = Infinity,
+  ) {
     super({ name: 'talker' });
     this.setConsoleOutputEnabled(false);
   }
@@ -18,6 +21,7 @@ class Talker extends AgentBase {
     const draft = new MsgDraft(this.name);
     for (let i = 0; i < this.count; i++) {
       turn.signal.throwIfAborted();
+      if (i > 0 && i % this.wordsPerThought === 0) draft.add({ type: 'thinking', thinking: 'Hm.' });
       draft.add({ type: 'text', text: 'word ' });
       await this.print(draft.snapshot(), false);
     }
@@ -60,6 +64,14 @@ describe('20 000 deltas cost twice as much as 10 000', { timeout: 120_000 }, () 
       for await (const event of new Talker(deltas).stream('go'))
         if (event.type === 'text_delta') text += event.text.length;
       expect(text).toBe(deltas * 5);
+    });
+  });
+
+  test('through stream(), in a message of many blocks', async () => {
+    await expectLinear(async (deltas) => {
+      let blocks = 0;
+      for await (const event of new Talker(deltas, 20).stream('go')) if (event.type === 'block_end') blocks++;
+      expect(blocks).toBe((deltas / 20) * 2 - 1);
     });
   });
 

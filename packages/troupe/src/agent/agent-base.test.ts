@@ -392,7 +392,12 @@ describe('interrupt', () => {
     expect(await stopped).toBe(true);
     expect(isInterrupted(await call)).toBe(true);
     expect(agent.interrupts).toEqual([
-      { source: 'user', msgs: [expect.objectContaining({ content: 'wait, not that' })], unread: [] },
+      {
+        source: 'user',
+        msgs: [expect.objectContaining({ content: 'wait, not that' })],
+        unread: [],
+        signal: expect.any(AbortSignal),
+      },
     ]);
   });
 

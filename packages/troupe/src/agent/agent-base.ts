@@ -3,7 +3,7 @@ import { AgentBusyError, AgentClosedError, messageOf, TroupeError, type Interrup
 import type { AgentEvent, EventError } from '../event/agent-event.ts';
 import { replyStream, type RunListener, type StreamOptions } from '../event/reply-stream.ts';
 import { HookedModule, type hookTypes } from '../hooks/hooked-module.ts';
-import { callHook, runPostHooks, runPreHooks } from '../hooks/weave.ts';
+import { callHook, callHooked, runPostHooks, runPreHooks } from '../hooks/weave.ts';
 import { Msg, type MsgInput } from '../message/msg.ts';
 import { abortable, inAMoment, withGrace } from '../util/abort.ts';
 import type { BoundedQueue } from '../util/bounded-queue.ts';
@@ -11,12 +11,12 @@ import { startTimer } from '../util/clock.ts';
 import { newId } from '../util/ids.ts';
 import { describe } from '../util/json.ts';
 import type { AnySchema } from '../util/schema.ts';
-import { A_MSG, AGENT_HOOK_POINTS, CALL_HOOK_TYPES, type AgentHooks } from './agent-hooks.ts';
+import { A_MSG, AGENT_HOOK_POINTS, CALL_HOOK_TYPES, REPLY, type AgentHooks } from './agent-hooks.ts';
 import type { ConsoleView } from './console-view.ts';
 import { Printer, programConsole, type PrintedMsg } from './printer.ts';
 import { RunLane, type OnBusy } from './run-lane.ts';
 import { Subscribers, type Observer } from './subscribers.ts';
-import { currentTurn, Turn, type StepRunner } from './turn.ts';
+import { currentTurn, currentTurnOf, Turn, type StepRunner } from './turn.ts';
 
 export interface AgentOptions {
   /** How others call the agent. */
@@ -46,6 +46,8 @@ export interface Interrupt {
   readonly msgs: readonly Msg[];
   /** Steering and follow-ups that nobody read. */
   readonly unread: readonly Msg[];
+  /** Aborted when nobody waits for the answer any longer: do nothing more then. */
+  readonly signal: AbortSignal;
 }
 
 const INTERRUPT_REPLY = 'I noticed that you have interrupted me. What can I do for you?';
@@ -92,13 +94,13 @@ export abstract class AgentBase extends HookedModule implements Observer, AsyncD
   /** What an interrupted call answers. After a second, or a second interrupt, the default answer is given instead. */
   async handleInterrupt(_msgs: readonly Msg[], _interrupt: Interrupt): Promise<Msg> {
     const msg = this.interruptReply();
-    await inAMoment(this.print(msg)); // a print hook that hangs must not hold up the interrupt
+    await inAMoment(this.print(msg)).catch((error: unknown) => getLogger().log('warn', messageOf(error)));
     return msg;
   }
 
   /** Calls the agent: the answer, also when it was interrupted. Rejects when it fails or is aborted. */
-  async call(input?: MsgInput, options: CallOptions = {}): Promise<Msg> {
-    return this.#call(Msg.list(input), options);
+  call(input?: MsgInput, options: CallOptions = {}): Promise<Msg> {
+    return this.#call(input, options);
   }
 
   /**
@@ -195,7 +197,7 @@ export abstract class AgentBase extends HookedModule implements Observer, AsyncD
     if (this.isRunning) throw new AgentBusyError(this.name, 'Load its state when it is idle.');
   }
 
-  #call(msgs: readonly Msg[], options: CallOptions, listener?: RunListener): Promise<Msg> {
+  #call(input: MsgInput, options: CallOptions, listener?: RunListener): Promise<Msg> {
     const outer = options.detached ? undefined : currentTurn();
     const parent = outer?.isOver && !outer.signal.aborted ? undefined : outer;
     const { signal, runStep, structuredModel } = options;
@@ -208,17 +210,19 @@ export abstract class AgentBase extends HookedModule implements Observer, AsyncD
       runStep,
       structuredModel,
     });
-    const call = this.#run(msgs, turn, options.onBusy ?? this.#options.onBusy ?? 'reject');
+    const call = this.#run(input, turn, options.onBusy ?? this.#options.onBusy ?? 'reject');
     parent?.adopt(call);
     return call;
   }
 
-  async #run(msgs: readonly Msg[], turn: Turn, onBusy: OnBusy): Promise<Msg> {
+  async #run(input: MsgInput, turn: Turn, onBusy: OnBusy): Promise<Msg> {
     try {
-      if (this.#isClosed) throw new AgentClosedError(this.name);
+      const msgs = Msg.list(input);
+      this.#assertOpen();
       const waits = this.#lane.enter(turn, this.name, onBusy);
       if (waits) await waits;
       try {
+        this.#assertOpen();
         return await turn.run(() => forkRunConfig(() => this.#answerAll(msgs, turn)));
       } finally {
         this.#lane.leave();
@@ -255,8 +259,8 @@ export abstract class AgentBase extends HookedModule implements Observer, AsyncD
 
   async #answerOne(msgs: readonly Msg[], turn: Turn): Promise<Msg> {
     try {
-      turn.signal.throwIfAborted();
-      await turn.emit({ type: 'reply_start', name: this.name });
+      const waits = turn.emit({ type: 'reply_start', name: this.name });
+      if (waits) await waits; // otherwise the reply starts at once, so that its input is safe
       const answer = await this.#replyOrInterrupt(msgs, turn);
       await this.#printer.end(this.name, turn);
       await this.#broadcast(answer, turn);
@@ -267,6 +271,7 @@ export abstract class AgentBase extends HookedModule implements Observer, AsyncD
       });
       return answer;
     } catch (error) {
+      turn.fail();
       await this.#printer.end(this.name, turn);
       const status = failureStatus(turn);
       if (status === 'failed') await this.#runErrorHooks(error, msgs, turn);
@@ -281,7 +286,7 @@ export abstract class AgentBase extends HookedModule implements Observer, AsyncD
       return await withGrace(
         work,
         turn.signal,
-        () => this.#leaveBehind(work),
+        () => this.#leaveBehind(work, 'reply'),
         () => turn.children,
       );
     } catch (error) {
@@ -294,8 +299,14 @@ export abstract class AgentBase extends HookedModule implements Observer, AsyncD
   }
 
   async #reply(msgs: readonly Msg[], turn: Turn): Promise<Msg> {
-    const args = await runPreHooks(this, 'preCall', this.hooksOf('preCall'), { msgs }, turn.signal);
-    const reply = checkedMsg(await this.reply(args.msgs, turn), `reply() of ${this.constructor.name}`);
+    turn.signal.throwIfAborted();
+    const preHooks = this.hooksOf('preCall');
+    const args =
+      preHooks.length === 0 ? { msgs } : await runPreHooks(this, 'preCall', preHooks, { msgs }, turn.signal);
+    const reply = checkedMsg(
+      await callHooked(this, REPLY, args.msgs, turn),
+      `reply() of ${this.constructor.name}`,
+    );
     turn.commit(reply);
     const hooks = this.hooksOf('postCall');
     const answer = await runPostHooks(this, 'postCall', hooks, args, reply, {
@@ -306,23 +317,31 @@ export abstract class AgentBase extends HookedModule implements Observer, AsyncD
     return answer;
   }
 
+  #assertOpen(): void {
+    if (this.#isClosed) throw new AgentClosedError(this.name);
+  }
+
   async #answerInterrupt(msgs: readonly Msg[], turn: Turn, source: InterruptSource): Promise<Msg> {
+    const handling = turn.continuation();
     const answer = async (): Promise<Msg> => {
-      const interrupt: Interrupt = { source, msgs: turn.interruptMsgs, unread: turn.unread };
+      const { signal } = handling;
+      const interrupt: Interrupt = { source, msgs: turn.interruptMsgs, unread: turn.unread, signal };
       return checkedMsg(
         await this.handleInterrupt(msgs, interrupt),
         `handleInterrupt() of ${this.constructor.name}`,
       );
     };
     const stopWaiting = startTimer(HANDLE_INTERRUPT_LIMIT_MS, () => turn.hurry());
-    const work = answer();
+    const work = handling.run(answer);
     try {
-      return await withGrace(work, turn.closing, () => this.#leaveBehind(work));
+      return await withGrace(work, turn.closing, () => this.#leaveBehind(work, 'handleInterrupt'));
     } catch (error) {
       if (turn.closing.aborted) return this.interruptReply();
       throw error;
     } finally {
       stopWaiting();
+      turn.fail(); // or done: in any case decided
+      handling.end();
     }
   }
 
@@ -333,7 +352,8 @@ export abstract class AgentBase extends HookedModule implements Observer, AsyncD
       getLogger().log('warn', message);
       void turn.emit({ type: 'error', error: { message } });
     };
-    await this.#subscribers.broadcast(msg, report, turn.closing);
+    const told = this.#subscribers.broadcast(msg, report, turn.closing);
+    await (turn.signal.aborted ? inAMoment(told) : told);
   }
 
   async #runErrorHooks(error: unknown, msgs: readonly Msg[], turn: Turn): Promise<void> {
@@ -355,8 +375,8 @@ export abstract class AgentBase extends HookedModule implements Observer, AsyncD
     return isAccepted;
   }
 
-  #leaveBehind(work: Promise<unknown>): void {
-    getLogger().log('warn', `A reply of ${this.name} ignored the interrupt and was left behind.`);
+  #leaveBehind(work: Promise<unknown>, what: 'reply' | 'handleInterrupt'): void {
+    getLogger().log('warn', `${this.name} ignored an interrupt in its ${what}, which was left behind.`);
     this.#abandoned++;
     const settled = (): void => void this.#abandoned--;
     work.then(settled, settled);
@@ -364,18 +384,13 @@ export abstract class AgentBase extends HookedModule implements Observer, AsyncD
 
   /** The turn of this agent that the code here belongs to, which may be over. */
   #turnHere(): Turn | undefined {
-    for (let turn = currentTurn(); turn !== undefined; turn = turn.parent) {
-      if (turn.agentId === this.id) return turn;
-    }
-    return this.#lane.current;
+    return currentTurnOf(this.id) ?? this.#lane.current;
   }
 }
 
 /** Whether the code here is part of a turn, which therefore can't wait for its end. */
 function isInside(turn: Turn): boolean {
-  let here = currentTurn();
-  while (here !== undefined && here !== turn) here = here.parent;
-  return here === turn;
+  return currentTurnOf(turn.agentId) !== undefined;
 }
 
 function checkedMsg(value: unknown, source: string): Msg {

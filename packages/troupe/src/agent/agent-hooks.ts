@@ -1,6 +1,6 @@
 import type { HookPoint, ResultKind } from '../hooks/weave.ts';
 import { Msg, type MsgInput } from '../message/msg.ts';
-import { Turn } from './turn.ts';
+import { currentTurnOf, Turn } from './turn.ts';
 
 type Maybe<T> = T | undefined | void;
 export type MaybeAsync<T> = Maybe<T> | Promise<Maybe<T>>;
@@ -56,16 +56,18 @@ const NOTHING: ResultKind = { name: 'nothing', includes: () => false };
 
 export const A_MSG: ResultKind = { name: 'nothing or a Msg', includes: (value) => value instanceof Msg };
 
+export const REPLY: HookPoint = {
+  method: 'reply',
+  pre: 'preReply',
+  post: 'postReply',
+  params: ['msgs', 'turn'],
+  normalize: toMsgList,
+  result: A_MSG,
+  signalOf: signalOfTurn,
+};
+
 export const AGENT_HOOK_POINTS: readonly HookPoint[] = [
-  {
-    method: 'reply',
-    pre: 'preReply',
-    post: 'postReply',
-    params: ['msgs', 'turn'],
-    normalize: toMsgList,
-    result: A_MSG,
-    signalOf: signalOfTurn,
-  },
+  REPLY,
   {
     method: 'observe',
     pre: 'preObserve',
@@ -80,6 +82,7 @@ export const AGENT_HOOK_POINTS: readonly HookPoint[] = [
     post: 'postPrint',
     params: ['msg', 'last'],
     result: NOTHING,
+    signalOf: (_args, agent) => currentTurnOf((agent as { readonly id?: string }).id ?? '')?.signal,
     normalize: ([msg, last = true, ...rest]) => [msg, last, ...rest],
   },
 ];

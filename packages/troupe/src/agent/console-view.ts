@@ -1,11 +1,10 @@
 import type { BlockChange } from '../message/block-change.ts';
 import type { ContentBlock } from '../message/blocks.ts';
+import { withoutControls } from '../util/text.ts';
 import { writeOutput } from '#platform';
 
 /** Text is shown as it comes, media are not shown at all. */
 const NOT_AS_JSON: readonly ContentBlock['type'][] = ['text', 'thinking', 'image', 'audio', 'video', 'file'];
-// Control characters could move the cursor or restyle the terminal; only tab and line feed pass.
-const CONTROL_CHARACTERS = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g;
 
 /**
  * Shows messages on a console while they grow, as `name: …` and `name(thinking): …`.
@@ -39,7 +38,7 @@ export class ConsoleView {
   }
 
   #speak(speaker: string, prefix: string, text: string): void {
-    let output = text.replace(CONTROL_CHARACTERS, '');
+    let output = withoutControls(text);
     if (this.#speaking !== speaker) output = `${this.#isAtLineStart ? '' : '\n'}${prefix}${output}`;
     this.#speaking = speaker;
     this.#isAtLineStart = output.endsWith('\n');

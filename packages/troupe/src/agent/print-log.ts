@@ -3,6 +3,9 @@ import type { ContentBlock } from '../message/blocks.ts';
 import { DraftSnapshot, type MsgDraft } from '../message/msg-draft.ts';
 import type { Msg } from '../message/msg.ts';
 
+/** So many complete messages are remembered, so that none of them is shown twice. */
+const MAX_REMEMBERED = 64;
+
 /** How much of a block was shown. */
 interface Shown {
   readonly type: ContentBlock['type'];
@@ -25,9 +28,12 @@ interface OpenMsg {
  */
 export class PrintLog {
   readonly #open = new Map<string, OpenMsg>();
+  /** The ids of messages that are complete, the latest ones. */
+  readonly #complete = new Set<string>();
 
   /** What is new since the message was last printed. The last time ends all its blocks. */
   changes(msg: Msg, last: boolean): readonly BlockChange[] {
+    if (this.#complete.has(msg.id)) return [];
     let open = this.#open.get(msg.id);
     if (open === undefined) {
       open = { shown: [], draft: undefined, position: 0 };
@@ -36,7 +42,13 @@ export class PrintLog {
     const changes = changesOfDraft(open, msg) ?? changesByLength(open, msg, last);
     if (!last) return changes;
     this.#open.delete(msg.id);
+    this.#complete.add(msg.id);
+    if (this.#complete.size > MAX_REMEMBERED) this.#forgetOldest();
     return [...changes, ...endings(open, msg.id)];
+  }
+
+  #forgetOldest(): void {
+    for (const id of this.#complete) return void this.#complete.delete(id);
   }
 
   /** The ends of messages that were never printed for the last time. */

@@ -3,7 +3,7 @@ import type { BlockChange } from '../message/block-change.ts';
 import type { Msg } from '../message/msg.ts';
 import { abortable } from '../util/abort.ts';
 import { BoundedQueue } from '../util/bounded-queue.ts';
-import { readEnv, yieldToEventLoop } from '#platform';
+import { readEnv } from '#platform';
 import { ConsoleView } from './console-view.ts';
 import { PrintLog } from './print-log.ts';
 import type { Turn } from './turn.ts';
@@ -30,6 +30,8 @@ export class Printer {
   #console: ConsoleView | undefined =
     readEnv(SILENCE_VARIABLE)?.toLowerCase() === 'true' ? undefined : programConsole;
   #queue: BoundedQueue<PrintedMsg> | undefined;
+  /** The last queue that was made here, and not given. */
+  #ownQueue: BoundedQueue<PrintedMsg> | undefined;
   #hasWarned = false;
 
   get queue(): BoundedQueue<PrintedMsg> | undefined {
@@ -37,8 +39,10 @@ export class Printer {
   }
 
   setQueueEnabled(enabled: boolean, queue?: BoundedQueue<PrintedMsg>): void {
+    const isOwn = this.#queue !== undefined && this.#queue === this.#ownQueue;
+    if (isOwn && (!enabled || queue !== undefined)) this.#queue?.flood(); // nobody waits for it any longer
     if (!enabled) this.#queue = undefined;
-    else this.#queue = queue ?? this.#queue ?? new BoundedQueue(QUEUE_CAPACITY);
+    else this.#queue = queue ?? this.#queue ?? (this.#ownQueue = new BoundedQueue(QUEUE_CAPACITY));
   }
 
   setConsole(view: ConsoleView | undefined): void {
@@ -46,7 +50,8 @@ export class Printer {
   }
 
   async print({ msg, last }: PrintedMsg, turn: Turn | undefined, toConsole: boolean): Promise<void> {
-    if (turn?.signal.aborted) await yieldToEventLoop(); // who prints on and on must not hold up the interrupt
+    const pauses = turn?.pause(); // who prints on and on must not hold up an interrupt
+    if (pauses) await pauses;
     if (turn?.isOver) return;
     const console = toConsole ? this.#console : undefined;
     if (console !== undefined || turn?.hasListener) {
@@ -67,7 +72,7 @@ export class Printer {
       this.#hasWarned = true;
       getLogger().log(
         'warn',
-        `The message queue of ${printed.msg.name} is full: it waits until somebody reads.`,
+        `The message queue that ${printed.msg.name} prints to is full: it waits until somebody reads.`,
       );
     }
     await (turn ? abortable(waits, turn.signal).catch(() => {}) : waits);

@@ -1,14 +1,16 @@
-import { AgentBusyError } from '../errors.ts';
+import { AgentBusyError, TroupeError } from '../errors.ts';
 import { abortable } from '../util/abort.ts';
 import { currentTurn, type Turn } from './turn.ts';
 
 /** What a call does when the agent is busy with another. */
 export type OnBusy = 'reject' | 'queue' | 'interrupt';
 
+const ON_BUSY: readonly OnBusy[] = ['reject', 'queue', 'interrupt'];
+
 /** Lets one turn at a time through. */
 export class RunLane {
   #current: { readonly turn: Turn; readonly left: Promise<void>; readonly leave: () => void } | undefined;
-  readonly #waiting: (() => void)[] = [];
+  readonly #waiting: { readonly admit: () => void; readonly isUrgent: boolean }[] = [];
 
   get current(): Turn | undefined {
     return this.#current?.turn;
@@ -26,6 +28,9 @@ export class RunLane {
    */
   enter(turn: Turn, agentName: string, onBusy: OnBusy): void | Promise<void> {
     turn.signal.throwIfAborted();
+    if (!ON_BUSY.includes(onBusy)) {
+      throw new TroupeError('invalid_config', `onBusy is one of ${ON_BUSY.join(', ')}.`);
+    }
     if (this.#current === undefined && this.#waiting.length === 0) return this.#admit(turn);
     if (onBusy === 'reject') {
       throw new AgentBusyError(
@@ -34,21 +39,23 @@ export class RunLane {
       );
     }
     for (let outer = currentTurn(); outer !== undefined; outer = outer.parent) {
-      if (outer === this.current)
+      if (outer.agentId === turn.agentId)
         throw new AgentBusyError(agentName, 'It can not wait for itself inside its own reply.');
     }
-    if (onBusy === 'interrupt') this.current?.interrupt('caller');
-    return this.#wait(turn, onBusy === 'interrupt');
+    const isUrgent = onBusy === 'interrupt';
+    if (isUrgent && this.current?.interrupt('caller') === false) this.current.hurry();
+    return this.#wait(turn, isUrgent);
   }
 
   leave(): void {
     const current = this.#current;
     this.#current = undefined;
     current?.leave();
-    this.#waiting.shift()?.();
+    this.#waiting.shift()?.admit();
   }
 
-  async #wait(turn: Turn, goesFirst: boolean): Promise<void> {
+  /** Waits behind those that came earlier; an urgent turn goes before all that are not. */
+  async #wait(turn: Turn, isUrgent: boolean): Promise<void> {
     let admit = (): void => {};
     const admitted = new Promise<void>((resolve) => {
       admit = () => {
@@ -56,14 +63,15 @@ export class RunLane {
         resolve();
       };
     });
-    if (goesFirst) this.#waiting.unshift(admit);
-    else this.#waiting.push(admit);
+    const entry = { admit, isUrgent };
+    const place = isUrgent ? this.#waiting.findIndex((other) => !other.isUrgent) : -1;
+    this.#waiting.splice(place === -1 ? this.#waiting.length : place, 0, entry);
     try {
       await abortable(admitted, turn.signal);
     } catch (error) {
-      const place = this.#waiting.indexOf(admit);
-      if (place === -1) this.leave(); // admitted and aborted at the same moment
-      else this.#waiting.splice(place, 1);
+      const place = this.#waiting.indexOf(entry);
+      if (place === -1) return; // admitted at the same moment: the turn itself deals with the abort
+      this.#waiting.splice(place, 1);
       throw error;
     }
   }

@@ -9,7 +9,7 @@ export interface Observer {
 }
 
 /** How long a speaker waits for its slowest listener. */
-const OBSERVE_LIMIT_MS = 10_000;
+const OBSERVE_LIMIT_MS = 1000;
 
 /**
  * The listeners of one agent, grouped by hub. Each hears a message once, even if

@@ -1,5 +1,5 @@
 import { InterruptedError, type InterruptSource } from '../errors.ts';
-import type { AgentEvent, EventBody } from '../event/agent-event.ts';
+import type { EventBody, EventOrigin } from '../event/agent-event.ts';
 import type { RunListener } from '../event/reply-stream.ts';
 import type { Msg } from '../message/msg.ts';
 import { abortable, whenAborted } from '../util/abort.ts';
@@ -21,13 +21,25 @@ export interface TurnOptions {
   readonly listener?: RunListener | undefined;
   readonly runStep?: StepRunner | undefined;
   readonly structuredModel?: AnySchema | undefined;
+  /** The turn whose interrupt this one handles: the same run, but not stopped yet. */
+  readonly continues?: Turn | undefined;
 }
+
+/** After so many prints, events and steps without a pause, everybody else gets a chance: timers, input, an interrupt. */
+const STEPS_BETWEEN_PAUSES = 256;
 
 const turns = createAsyncScope<Turn>();
 
 /** The turn that the code here runs in, if any. */
 export function currentTurn(): Turn | undefined {
   return turns.getStore();
+}
+
+/** The turn of one agent that the code here runs in, if any; it may be over. */
+export function currentTurnOf(agentId: string): Turn | undefined {
+  let turn = currentTurn();
+  while (turn !== undefined && turn.agentId !== agentId) turn = turn.parent;
+  return turn;
 }
 
 /**
@@ -55,25 +67,31 @@ export class Turn {
   readonly #steering: Msg[] = [];
   readonly #followUps: Msg[] = [];
   readonly #children = new Set<Promise<unknown>>();
-  #replyId = newId();
+  #replyId: string;
+  #stepsSincePause = 0;
   #interruptedBy: InterruptedError | undefined;
   #interruptMsgs: readonly Msg[] = [];
   #answer: Msg | undefined;
+  #isDecided = false;
+  #isInterruptHandled = false;
+  #isSealed = false;
   #isOver = false;
   #takesMsgs = true;
   #closing: AbortController | undefined;
 
   constructor(options: TurnOptions) {
-    const { agentName, parent, listener } = options;
+    const { agentName, parent, listener, continues } = options;
     this.#agentName = agentName;
     this.agentId = options.agentId;
     this.parent = parent;
     this.structuredModel = options.structuredModel;
-    this.runId = parent?.runId ?? newId();
+    this.runId = (continues ?? parent)?.runId ?? newId();
+    this.#replyId = continues?.replyId ?? newId();
     this.agentPath = Object.freeze([...(parent?.agentPath ?? []), agentName]);
-    this.#events = parent === undefined ? { count: 0 } : parent.#events;
+    const sameRun = continues ?? parent;
+    this.#events = sameRun === undefined ? { count: 0 } : sameRun.#events;
     this.#listener = listener;
-    this.#runStep = options.runStep ?? (parent === undefined ? undefined : parent.#runStep);
+    this.#runStep = options.runStep ?? (sameRun === undefined ? undefined : sameRun.#runStep);
     const stopForConsumer = (): void => void this.interrupt('consumer');
     listener?.left.addEventListener('abort', stopForConsumer, { once: true });
     this.#unlink = [
@@ -107,14 +125,35 @@ export class Turn {
     return this.#interruptMsgs;
   }
 
+  /** The turn in which an interrupt of this one is handled. It is stopped by `hurry`. */
+  continuation(): Turn {
+    this.#isInterruptHandled = true;
+    return new Turn({
+      agentId: this.agentId,
+      agentName: this.#agentName,
+      parent: this.parent,
+      signal: this.closing,
+      listener: this.#listener && { ...this.#listener, left: this.closing },
+      structuredModel: this.structuredModel,
+      continues: this,
+    });
+  }
+
   /** The answer, once it is committed. */
   get answer(): Msg | undefined {
     return this.#answer;
   }
 
-  /** Stops the turn. Returns false if it is too late: the answer is there, or the turn was stopped before. */
+  /**
+   * Stops the turn. A second interrupt adds its messages to the first, as long as that is not handled yet.
+   * Returns false if it is too late: the outcome is decided, or the turn was stopped otherwise.
+   */
   interrupt(source: InterruptSource, msgs: readonly Msg[] = []): boolean {
-    if (this.#isOver || this.#answer !== undefined || this.signal.aborted) return false;
+    if (this.#interruptedBy !== undefined && !this.#isInterruptHandled && !this.#isDecided) {
+      this.#interruptMsgs = [...this.#interruptMsgs, ...msgs];
+      return true;
+    }
+    if (this.#isOver || this.#isDecided || this.signal.aborted) return false;
     this.#interruptedBy = new InterruptedError(this.#agentName, source);
     this.#interruptMsgs = msgs;
     this.#controller.abort(this.#interruptedBy);
@@ -135,23 +174,36 @@ export class Turn {
   commit(answer: Msg): void {
     if (this.#answer === undefined) this.signal.throwIfAborted();
     this.#answer = answer;
+    this.#isDecided = true;
   }
 
-  /** Tells the stream what happens. Returns a promise only when the consumer is slow. */
+  /** Says that there will be no answer, because something failed. An interrupt does not change that either. */
+  fail(): void {
+    this.#isDecided = true;
+  }
+
+  /** Tells the stream what happens. Returns a promise only when the consumer is slow, or others need a chance. */
   emit(body: EventBody): void | Promise<void> {
-    if (this.#isOver) return yieldToEventLoop(); // who tells on and on must not hold up everybody else
-    const seq = this.#events.count++;
-    let waits: void | Promise<unknown> = this.#listener?.emit(this.#event(body, seq));
-    for (let outer = this.parent; outer !== undefined; outer = outer.parent) {
-      if (outer.#isOver || outer.#listener?.nested !== true) continue;
-      waits = both(waits, outer.#listener.emit(this.#event(body, seq)));
-    }
-    return this.signal.aborted ? yieldToEventLoop() : (waits as void | Promise<void>);
+    if (this.#isOver || this.#isSealed) return this.pause();
+    this.#isSealed = body.type === 'run_end'; // nothing comes after it
+    const listeners = this.#listeners();
+    if (listeners.length === 0) return this.pause();
+    const event = { ...body, ...this.#origin() };
+    let waits: void | Promise<unknown> = this.pause();
+    for (const { emit } of listeners) waits = both(waits, emit(event));
+    return waits as void | Promise<void>;
   }
 
   /** Whether anybody would see an event. */
   get hasListener(): boolean {
-    return this.#listener !== undefined || (this.parent?.hasListener ?? false);
+    return this.#listeners().length > 0;
+  }
+
+  /** Lets timers, input and interrupts have their turn, if it is time for that. */
+  pause(): void | Promise<void> {
+    if (!this.#isOver && !this.signal.aborted && ++this.#stepsSincePause < STEPS_BETWEEN_PAUSES) return;
+    this.#stepsSincePause = 0;
+    return yieldToEventLoop();
   }
 
   /**
@@ -159,6 +211,8 @@ export class Turn {
    * Rejects as soon as the turn is stopped, even if the step goes on.
    */
   async step<T>(name: string, body: () => Promise<T>): Promise<T> {
+    const pauses = this.pause();
+    if (pauses) await pauses;
     this.signal.throwIfAborted();
     return abortable(this.#runStep ? this.#runStep(name, body) : body(), this.signal);
   }
@@ -175,6 +229,7 @@ export class Turn {
     else {
       this.#replyId = newId();
       this.#answer = undefined;
+      this.#isDecided = false;
     }
     return next;
   }
@@ -228,8 +283,23 @@ export class Turn {
     this.#controller.abort(reason);
   }
 
-  #event(body: EventBody, seq: number): AgentEvent {
-    return { ...body, runId: this.runId, replyId: this.#replyId, agentPath: this.agentPath, seq };
+  /** Who sees the events of this turn: its own consumer, and those around it who want nested ones. */
+  #listeners(): readonly RunListener[] {
+    const found = this.#listener === undefined ? [] : [this.#listener];
+    for (let outer = this.parent; outer !== undefined; outer = outer.parent) {
+      const isListening = !outer.#isOver && !outer.#isSealed && outer.#listener?.nested === true;
+      if (isListening && outer.#listener) found.push(outer.#listener);
+    }
+    return found;
+  }
+
+  #origin(): EventOrigin {
+    return {
+      runId: this.runId,
+      replyId: this.#replyId,
+      agentPath: this.agentPath,
+      seq: this.#events.count++,
+    };
   }
 }
 

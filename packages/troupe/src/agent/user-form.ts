@@ -14,6 +14,7 @@ import {
   type JsonSchema,
   type SchemaProblem,
 } from '../util/schema.ts';
+import { oneLine } from '../util/text.ts';
 
 /** Who fills in a form. */
 export interface Respondent {
@@ -42,9 +43,6 @@ const EXAMPLES: Readonly<Record<string, string>> = {
 };
 
 const DEFINITION = /^#\/(\$defs|definitions)\/([^/]+)$/;
-
-// What a schema says must not move the cursor or restyle the terminal.
-const CONTROL_CHARACTERS = /[\u0000-\u001f\u007f-\u009f]+/g;
 
 /**
  * Has an object filled in, one field after the other, until it fits the schema. An empty line leaves
@@ -160,7 +158,7 @@ function promptOf({ name, schema, isRequired }: Field): string {
   ].filter((note) => note !== '');
   const details = notes.length === 0 ? '' : ` (${notes.join(', ')})`;
   const about = typeof description === 'string' ? ` - ${description}` : '';
-  return `  ${name}${details}${about}: `.replace(CONTROL_CHARACTERS, ' ');
+  return oneLine(`  ${name}${details}${about}: `);
 }
 
 function shown(choice: JsonValue): string {
@@ -168,5 +166,5 @@ function shown(choice: JsonValue): string {
 }
 
 function sayAll(problems: readonly string[], person: Respondent): void {
-  for (const problem of problems) person.say(`  ! ${problem}`.replace(CONTROL_CHARACTERS, ' '));
+  for (const problem of problems) person.say(oneLine(`  ! ${problem}`));
 }

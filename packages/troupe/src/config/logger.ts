@@ -2,6 +2,7 @@ import { TroupeError } from '../errors.ts';
 import { timestamp } from '../util/clock.ts';
 import { describe, type JsonObject } from '../util/json.ts';
 import { writeOutput } from '#platform';
+import { oneLine } from '../util/text.ts';
 
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error';
 
@@ -10,8 +11,6 @@ export interface Logger {
   log(level: LogLevel, message: string, details?: JsonObject): void;
 }
 
-// A message could start a line that looks like another one, or restyle the terminal.
-const CONTROL_CHARACTERS = /[\u0000-\u001f\u007f-\u009f]+/g;
 const LEVELS: readonly LogLevel[] = ['debug', 'info', 'warn', 'error'];
 
 export const silentLogger: Logger = { log: () => {} };
@@ -27,7 +26,7 @@ export function lineLogger(level: LogLevel, write: (line: string) => void = writ
     log(level, message, details) {
       if (LEVELS.indexOf(level) < least) return;
       const rest = details === undefined ? '' : ` ${JSON.stringify(details)}`;
-      write(`${timestamp()} ${level.toUpperCase()} ${message.replace(CONTROL_CHARACTERS, ' ')}${rest}\n`);
+      write(`${timestamp()} ${level.toUpperCase()} ${oneLine(message)}${rest}\n`);
     },
   };
 }

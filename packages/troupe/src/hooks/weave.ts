@@ -24,7 +24,7 @@ export interface HookPoint {
   /** What a post hook may return. @default anything */
   readonly result?: ResultKind;
   /** The signal that stops the method, by its named arguments: nobody waits for hooks once it is aborted. */
-  readonly signalOf?: (args: Args) => AbortSignal | undefined;
+  readonly signalOf?: (args: Args, instance: object) => AbortSignal | undefined;
 }
 
 /** What weaving needs of an object. */
@@ -35,13 +35,13 @@ export interface Hookable {
 
 type Method = (this: Hookable, ...args: unknown[]) => unknown;
 
-/** The hook of a type that runs before a method: it may return arguments to use instead. */
+/** The type of a hook that runs before a method: it may return arguments to use instead. */
 export type PreHook<Agent, Params> = (
   agent: Agent,
   args: Readonly<Params>,
 ) => Partial<Params> | undefined | void | Promise<Partial<Params> | undefined | void>;
 
-/** The hook of a type that runs after a method: it may return a result to use instead. */
+/** The type of a hook that runs after a method: it may return a result to use instead. */
 export type PostHook<Agent, Params, Result> = (
   agent: Agent,
   args: Readonly<Params>,
@@ -78,16 +78,30 @@ function weavePrototype(prototype: object, points: readonly HookPoint[]): object
       } catch (error) {
         return Promise.reject(error); // as an async method would
       }
-      const own = (prototype as Readonly<Record<string, Method>>)[point.method] as Method;
-      const pre = this.hooksOf(point.pre);
-      const post = this.hooksOf(point.post);
-      if (pre.length === 0 && post.length === 0) return own.apply(this, args);
-      return runHooked(this, point, args, own, pre, post);
+      return hook(this, point, args, (prototype as Readonly<Record<string, Method>>)[point.method] as Method);
     };
     Object.defineProperty(hooked, 'name', { value: point.method });
     Object.defineProperty(woven, point.method, { value: hooked, writable: true, configurable: true });
   }
   return woven;
+}
+
+/**
+ * Calls a method with its hooks, also if it is a property of the instance, such as a class field with an
+ * arrow function, which hides the woven method.
+ */
+export function callHooked(instance: Hookable, point: HookPoint, ...args: unknown[]): unknown {
+  const method = Reflect.get(instance, point.method) as Method;
+  return Object.hasOwn(instance, point.method)
+    ? hook(instance, point, args, method)
+    : method.apply(instance, args);
+}
+
+function hook(instance: Hookable, point: HookPoint, args: unknown[], own: Method): unknown {
+  const pre = instance.hooksOf(point.pre);
+  const post = instance.hooksOf(point.post);
+  if (pre.length === 0 && post.length === 0) return own.apply(instance, args);
+  return runHooked(instance, point, args, own, pre, post);
 }
 
 async function runHooked(
@@ -99,7 +113,7 @@ async function runHooked(
   post: readonly NamedHook[],
 ): Promise<unknown> {
   const named = Object.fromEntries(point.params.map((name, i) => [name, positional[i]]));
-  const signal = point.signalOf?.(named);
+  const signal = point.signalOf?.(named, agent);
   const args = await runPreHooks(agent, point.pre, pre, named, signal);
   const changed = [...Object.values(args), ...positional.slice(point.params.length)];
   const result = await own.apply(agent, point.normalize?.(changed) ?? changed);
@@ -116,6 +130,7 @@ export async function runPreHooks<A extends Args>(
 ): Promise<A> {
   let current = Object.freeze({ ...args });
   for (const hook of hooks) {
+    signal?.throwIfAborted();
     const changes = await until(callHook(type, hook, agent, current), signal);
     if (changes === undefined) continue;
     const keys = isJsonObject(changes) ? Object.keys(changes) : [describe(changes)];
@@ -144,6 +159,7 @@ export async function runPostHooks<Result>(
 ): Promise<Result> {
   let current = result;
   for (const hook of hooks) {
+    signal?.throwIfAborted();
     const replacement = await until(callHook(type, hook, agent, args, current), signal);
     if (replacement === undefined) continue;
     if (kind?.includes(replacement) === false) {

@@ -22,7 +22,7 @@ type CallPart = {
   readonly name: string;
   json: string;
 } & Written;
-type Written = { providerMeta?: ProviderMeta; block?: ContentBlock };
+type Written = { providerMeta?: ProviderMeta; block?: ContentBlock | undefined };
 
 /**
  * Folds a model's deltas into a message, each in constant time, whatever came
@@ -40,6 +40,8 @@ export class MsgDraft {
   readonly #callIds = new Set<string>();
   readonly #changes: BlockChange[] = [];
   readonly #options: MsgDraftOptions;
+  readonly #settled: ContentBlock[] = [];
+  #settledParts = 0;
   #forgotten = 0;
   #usage: Usage | undefined;
   #finishReason: FinishReason | undefined;
@@ -145,7 +147,7 @@ export class MsgDraft {
       this.#start(part, { blockType: type });
     }
     if (providerMeta !== undefined) part.providerMeta = merged(part.providerMeta, providerMeta);
-    delete part.block;
+    part.block = undefined;
     if (text === '') return;
     part.text += text;
     this.#tell(type, text);
@@ -249,12 +251,16 @@ export class MsgDraft {
     this.#changes.push({ type: 'block_end', msgId: this.id, index, ...(block && { block }) });
   }
 
+  /** The blocks so far. Those at the front that no longer change are not looked at again. */
   #blocks(): readonly ContentBlock[] {
-    const blocks: ContentBlock[] = [];
-    for (const part of this.#parts) {
-      if ((part.type === 'text' || part.type === 'thinking') && part.block === undefined)
-        part.block = textBlock(part);
-      if (part.block !== undefined) blocks.push(part.block);
+    for (let part = this.#parts[this.#settledParts]; part && isSettled(part);) {
+      this.#settled.push(...blockOf(part));
+      part = this.#parts[++this.#settledParts];
+    }
+    const blocks = [...this.#settled];
+    for (let i = this.#settledParts; i < this.#parts.length; i++) {
+      const part = this.#parts[i];
+      if (part !== undefined) blocks.push(...blockOf(part));
     }
     return Object.freeze(blocks);
   }
@@ -279,6 +285,18 @@ export class DraftSnapshot extends Msg {
   get position(): number {
     return this.#position;
   }
+}
+
+/** Whether a part stays as it is. */
+function isSettled(part: Part): boolean {
+  if (part.type === 'text' || part.type === 'thinking') return !part.isOpen;
+  return part.block !== undefined;
+}
+
+/** The block of a part; none for a call that is still being made. */
+function blockOf(part: Part): readonly ContentBlock[] {
+  if (part.type === 'text' || part.type === 'thinking') part.block ??= textBlock(part);
+  return part.block === undefined ? [] : [part.block];
 }
 
 function textBlock(part: TextPart): ContentBlock {

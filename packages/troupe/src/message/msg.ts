@@ -43,7 +43,7 @@ export type MsgExtras = Partial<Omit<MsgInit, 'content' | 'role'>>;
 /** Whatever can be handed to an agent. */
 export type MsgInput = Msg | string | readonly Msg[] | null | undefined;
 
-export const ROLES: readonly string[] = ['user', 'assistant', 'system'] satisfies Role[];
+const ROLES: readonly string[] = ['user', 'assistant', 'system'] satisfies Role[];
 const KEYS: ReadonlySet<string> = new Set([
   'id',
   'name',

@@ -271,16 +271,16 @@ test('W12: listeners hear at the same time; a slow one does not keep the others 
   await Promise.all(underWay);
 });
 
-test('a listener that never comes back holds up a broadcast for ten seconds at most', async () => {
+test('a listener that never comes back holds up a broadcast for a second at most', async () => {
   const clock = new FakeClock();
   using _ = clock.install();
   const [alice, bob] = trio();
   bob.digest = () => new Promise(() => {});
   await using hub = await MsgHub.open({ participants: [alice, bob], name: 'lobby' });
   const warnings = logOf(() => hub.broadcast('hello?'));
-  await clock.advance(10_000);
+  await clock.advance(1000);
   expect(await warnings).toEqual([
-    "warn: bob could not observe a broadcast in the hub 'lobby': It took longer than 10000 ms.",
+    "warn: bob could not observe a broadcast in the hub 'lobby': It took longer than 1000 ms.",
   ]);
   expect([alice.heard, clock.pendingTimers]).toEqual([['user: hello?'], 0]);
 });

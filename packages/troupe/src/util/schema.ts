@@ -1,4 +1,4 @@
-import { Validator, type OutputUnit } from '@cfworker/json-schema';
+import type { OutputUnit, Validator } from '@cfworker/json-schema';
 import type { StandardJSONSchemaV1, StandardSchemaV1 } from '@standard-schema/spec';
 
 import { copyJson, copyJsonObject, NotJsonError, type JsonObject, type JsonValue } from './json.ts';
@@ -86,8 +86,8 @@ function hasJsonSchema(schema: StandardSchemaV1): schema is StandardSchemaV1 & S
   return typeof standard.jsonSchema?.input === 'function';
 }
 
-function validateJson(schema: JsonSchema, value: unknown): Validation<JsonValue> {
-  const validator = compile(schema);
+async function validateJson(schema: JsonSchema, value: unknown): Promise<Validation<JsonValue>> {
+  const validator = await compile(schema);
   try {
     const json = copyJson(value, '');
     const { valid, errors } = validator.validate(json);
@@ -104,7 +104,8 @@ function validateJson(schema: JsonSchema, value: unknown): Validation<JsonValue>
 }
 
 /** The validator writes notes into the schema, so it gets a copy. */
-function compile(schema: JsonSchema): Validator {
+async function compile(schema: JsonSchema): Promise<Validator> {
+  const { Validator } = await import('@cfworker/json-schema'); // not before it is needed: it takes its time to load
   try {
     const copy = structuredClone(copyJsonObject(schema, 'it'));
     return new Validator(copy, '2020-12', false);

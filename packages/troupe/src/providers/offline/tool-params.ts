@@ -18,7 +18,8 @@ export interface Param {
 const KINDS: readonly string[] = ['string', 'number', 'integer', 'boolean', 'array'] satisfies ParamKind[];
 
 /** The parameters of a tool, in the order of its schema. What the schema says besides is not looked at. */
-export function paramsOf(schema: JsonSchema): readonly Param[] {
+export function paramsOf(parameters: JsonSchema): readonly Param[] {
+  const schema = isJsonObject(parameters) ? parameters : {}; // whoever gives the tools may be wrong about it
   const properties = isJsonObject(schema['properties']) ? schema['properties'] : {};
   const required = Array.isArray(schema['required']) ? (schema['required'] as readonly JsonValue[]) : [];
   return Object.entries(properties).map(([name, property]) => {

@@ -1,0 +1,13 @@
+/** Characters that move the cursor, restyle a terminal or forge a line. */
+const CONTROL_CHARACTERS = /[\u0000-\u001f\u007f-\u009f]+/g;
+const CONTROL_CHARACTERS_BUT_LINES = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g;
+
+/** The text on one line, safe for a terminal and a log. */
+export function oneLine(text: string): string {
+  return text.replace(CONTROL_CHARACTERS, ' ');
+}
+
+/** The text without what could control a terminal; tabs and line feeds stay. */
+export function withoutControls(text: string): string {
+  return text.replace(CONTROL_CHARACTERS_BUT_LINES, '');
+}
