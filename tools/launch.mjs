@@ -237,6 +237,7 @@ function sourceHash(dir) {
     'tsconfig.base.json',
     `${dir}/tsconfig.build.json`,
     `${dir}/package.json`,
+    'tools/build.mjs',
   ];
   const all = createHash('sha256');
   for (const file of [...settings, ...sources]) all.update(`${file}\n`).update(fs.readFileSync(inRoot(file)));
@@ -259,9 +260,8 @@ async function build({ checkTypes }) {
         // Beside dist and then swapped in: no stale files, and a program that runs from dist never sees half of it.
         const fresh = inRoot(path.join(dir, `.dist-${process.pid}`));
         const old = `${fresh}-old`;
-        const config = path.join(dir, 'tsconfig.build.json');
-        const args = ['node_modules/typescript/bin/tsc', '-p', config, '--outDir', fresh];
-        const failure = runQuietly(process.execPath, checkTypes ? args : [...args, '--noCheck']);
+        const args = ['tools/build.mjs', dir, fresh];
+        const failure = runQuietly(process.execPath, checkTypes ? args : [...args, '--no-check']);
         try {
           if (failure) throw new LaunchError(`${failure}\n\nCompiling ${dir} failed.`);
           if (fs.existsSync(dist)) fs.renameSync(dist, old);

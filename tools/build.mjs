@@ -1,0 +1,66 @@
+// Builds a package: `node tools/build.mjs <package folder> <output folder> [--no-check]`. The entries of its package.json
+// become one file each, with what they share in chunks, because a program starts faster from few files than from
+// many. Types are emitted file by file.
+// @ts-check
+
+import { spawnSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+import { build } from 'vite';
+
+const ROOT = fileURLToPath(new URL('..', import.meta.url));
+const SOURCE = 'troupe:source';
+const [dir = '', out = '', ...flags] = process.argv.slice(2);
+
+/**
+ * The source files behind all exports and imports of a package.json.
+ * @param {unknown} conditions
+ * @returns {string[]}
+ */
+function sourcesIn(conditions) {
+  if (typeof conditions === 'string') return [conditions];
+  return Object.values(/** @type {object} */ (conditions)).flatMap(sourcesIn);
+}
+
+/** @type {{ exports: Record<string, unknown>, imports?: Record<string, unknown> }} */
+const manifest = JSON.parse(readFileSync(join(dir, 'package.json'), 'utf8'));
+const targets = [...Object.values(manifest.exports), ...Object.values(manifest.imports ?? {})];
+const sources = targets.flatMap((target) =>
+  sourcesIn(/** @type {Record<string, unknown>} */ (target)[SOURCE] ?? {}),
+);
+
+const tsc = [join(ROOT, 'node_modules/typescript/bin/tsc'), '-p', join(dir, 'tsconfig.build.json')];
+const emit = [
+  '--outDir',
+  resolve(out),
+  '--emitDeclarationOnly',
+  ...(flags.includes('--no-check') ? ['--noCheck'] : []),
+];
+const types = spawnSync(process.execPath, [...tsc, ...emit], { stdio: 'inherit' });
+if (types.status !== 0) process.exit(types.status ?? 1);
+
+await build({
+  root: dir,
+  configFile: false,
+  logLevel: 'warn',
+  build: {
+    outDir: resolve(out),
+    emptyOutDir: false,
+    minify: false,
+    sourcemap: true,
+    target: 'es2023',
+    lib: {
+      entry: Object.fromEntries(
+        sources.map((file) => [file.replace(/^\.\/src\/|\.ts$/g, ''), resolve(dir, file)]),
+      ),
+      formats: ['es'],
+      fileName: (_format, name) => `${name}.js`,
+    },
+    rollupOptions: {
+      external: (id) => !/^[./]/.test(id) && !id.startsWith(ROOT), // packages, built-ins, and #platform
+      output: { chunkFileNames: 'chunks/[name]-[hash].js' },
+    },
+  },
+});
