@@ -58,7 +58,7 @@ await build({
       formats: ['es'],
       fileName: (_format, name) => `${name}.js`,
     },
-    rollupOptions: {
+    rolldownOptions: {
       external: (id) => !/^[./]/.test(id) && !id.startsWith(ROOT), // packages, built-ins, and #platform
       output: { chunkFileNames: 'chunks/[name]-[hash].js' },
     },
