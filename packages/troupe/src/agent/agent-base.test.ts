@@ -921,6 +921,7 @@ describe('print', () => {
       await agent.print(msg, false);
       await agent.print(msg, false);
       await agent.print(msg, true);
+      await agent.print(msg, true);
     });
     expect(output).toBe('bob: same\n');
   });

@@ -1,0 +1,53 @@
+import { expect, test } from 'vitest';
+
+import { Msg } from '../message/msg.ts';
+import { Turn } from './turn.ts';
+
+const makeTurn = (): Turn => new Turn({ agentId: 'a', agentName: 'ann' });
+const texts = (msgs: readonly Msg[]): string[] => msgs.map((msg) => msg.text);
+
+test('takes messages in until there is nothing more to answer', () => {
+  const turn = makeTurn();
+  const firstReply = turn.replyId;
+  expect(turn.steer([Msg.user('left')])).toBe(true);
+  expect(turn.followUp([Msg.user('and then?')])).toBe(true);
+  expect(texts(turn.unread)).toEqual(['left', 'and then?']);
+  expect(texts(turn.takeSteering())).toEqual(['left']);
+  expect(texts(turn.takeFollowUps())).toEqual(['and then?']);
+  expect(turn.replyId).not.toBe(firstReply);
+  expect(turn.followUp([Msg.user('one more')])).toBe(true);
+  expect(texts(turn.takeFollowUps())).toEqual(['one more']);
+
+  expect(turn.takeFollowUps()).toEqual([]);
+  expect(turn.followUp([Msg.user('too late')])).toBe(false);
+  expect(turn.steer([Msg.user('too late')])).toBe(false);
+  expect(turn.unread).toEqual([]);
+});
+
+test('an interrupt counts until the outcome is decided', () => {
+  const stopped = makeTurn();
+  expect(stopped.interrupt('user', [Msg.user('stop')])).toBe(true);
+  expect(stopped.interruptedBy).toBe('user');
+  expect(() => stopped.commit(Msg.assistant('late'))).toThrow('ann was interrupted.');
+
+  const answered = makeTurn();
+  answered.commit(Msg.assistant('done'));
+  expect(answered.interrupt('user')).toBe(false);
+  expect(answered.signal.aborted).toBe(false);
+
+  const failed = makeTurn();
+  failed.fail();
+  expect(failed.interrupt('user')).toBe(false);
+});
+
+test('a turn that is over hears nothing of its parent or its caller', () => {
+  const caller = new AbortController();
+  const parent = makeTurn();
+  const turn = new Turn({ agentId: 'b', agentName: 'bob', parent, signal: caller.signal });
+  expect(turn.agentPath).toEqual(['ann', 'bob']);
+  expect(turn.runId).toBe(parent.runId);
+  turn.end();
+  parent.interrupt('user');
+  caller.abort();
+  expect(turn.signal.aborted).toBe(false);
+});
