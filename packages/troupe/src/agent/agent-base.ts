@@ -1,17 +1,15 @@
 import { forkRunConfig, getLogger } from '../config/run-config.ts';
 import { AgentBusyError, AgentClosedError, messageOf, TroupeError, type InterruptSource } from '../errors.ts';
-import type { AgentEvent, EventError } from '../event/agent-event.ts';
+import type { AgentEvent } from '../event/agent-event.ts';
 import { replyStream, type RunListener, type StreamOptions } from '../event/reply-stream.ts';
 import { HookedModule, type hookTypes } from '../hooks/hooked-module.ts';
-import { callHook, callHooked, runPostHooks, runPreHooks } from '../hooks/weave.ts';
 import { Msg, type MsgInput } from '../message/msg.ts';
-import { abortable, inAMoment, withGrace } from '../util/abort.ts';
+import { inAMoment } from '../util/abort.ts';
 import type { BoundedQueue } from '../util/bounded-queue.ts';
-import { startTimer } from '../util/clock.ts';
 import { newId } from '../util/ids.ts';
-import { describe } from '../util/json.ts';
 import type { AnySchema } from '../util/schema.ts';
-import { A_MSG, AGENT_HOOK_POINTS, CALL_HOOK_TYPES, REPLY, type AgentHooks } from './agent-hooks.ts';
+import { AgentCall, type AgentParts } from './agent-call.ts';
+import { AGENT_HOOK_POINTS, CALL_HOOK_TYPES, type AgentHooks } from './agent-hooks.ts';
 import type { ConsoleView } from './console-view.ts';
 import { Printer, programConsole, type PrintedMsg } from './printer.ts';
 import { RunLane, type OnBusy } from './run-lane.ts';
@@ -51,7 +49,6 @@ export interface Interrupt {
 }
 
 const INTERRUPT_REPLY = 'I noticed that you have interrupted me. What can I do for you?';
-const HANDLE_INTERRUPT_LIMIT_MS = 1000;
 
 /**
  * The base of all agents. A subclass writes `reply`, and may write `observe`,
@@ -73,6 +70,12 @@ export abstract class AgentBase extends HookedModule implements Observer, AsyncD
   readonly #lane = new RunLane();
   readonly #printer = new Printer();
   readonly #subscribers = new Subscribers();
+  readonly #parts: AgentParts = {
+    printer: this.#printer,
+    subscribers: this.#subscribers,
+    interruptReply: () => this.interruptReply(),
+    leaveBehind: (work, what) => this.#leaveBehind(work, what),
+  };
   #abandoned = 0;
   #isClosed = false;
 
@@ -223,7 +226,7 @@ export abstract class AgentBase extends HookedModule implements Observer, AsyncD
       if (waits) await waits;
       try {
         this.#assertOpen();
-        return await turn.run(() => forkRunConfig(() => this.#answerAll(msgs, turn)));
+        return await turn.run(() => forkRunConfig(() => new AgentCall(this, turn, this.#parts).answer(msgs)));
       } finally {
         this.#lane.leave();
       }
@@ -232,138 +235,8 @@ export abstract class AgentBase extends HookedModule implements Observer, AsyncD
     }
   }
 
-  /** The reply, then those to what came in meanwhile. Ends in one `run_end`, whatever happens. */
-  async #answerAll(msgs: readonly Msg[], turn: Turn): Promise<Msg> {
-    try {
-      let answer = await this.#answerOne(msgs, turn);
-      while (!turn.signal.aborted) {
-        const next = turn.takeFollowUps();
-        if (next.length === 0) break;
-        answer = await this.#answerOne(next, turn);
-      }
-      await turn.emit({
-        type: 'run_end',
-        status: turn.interruptedBy ? 'interrupted' : 'finished',
-        msg: answer,
-      });
-      return answer;
-    } catch (error) {
-      await turn.emit({ type: 'run_end', status: failureStatus(turn), error: eventError(error) });
-      throw error;
-    } finally {
-      const lost = turn.unread.length;
-      if (lost > 0 && !turn.interruptedBy)
-        getLogger().log('warn', `${this.name} left ${lost} messages unanswered.`);
-    }
-  }
-
-  async #answerOne(msgs: readonly Msg[], turn: Turn): Promise<Msg> {
-    try {
-      const waits = turn.emit({ type: 'reply_start', name: this.name });
-      if (waits) await waits; // otherwise the reply starts at once, so that its input is safe
-      const answer = await this.#replyOrInterrupt(msgs, turn);
-      await this.#printer.end(this.name, turn);
-      await this.#broadcast(answer, turn);
-      await turn.emit({
-        type: 'reply_end',
-        status: turn.interruptedBy ? 'interrupted' : 'finished',
-        msgId: answer.id,
-      });
-      return answer;
-    } catch (error) {
-      turn.fail();
-      await this.#printer.end(this.name, turn);
-      const status = failureStatus(turn);
-      if (status === 'failed') await this.#runErrorHooks(error, msgs, turn);
-      await turn.emit({ type: 'reply_end', status });
-      throw error;
-    }
-  }
-
-  async #replyOrInterrupt(msgs: readonly Msg[], turn: Turn): Promise<Msg> {
-    const work = this.#reply(msgs, turn);
-    try {
-      return await withGrace(
-        work,
-        turn.signal,
-        () => this.#leaveBehind(work, 'reply'),
-        () => turn.children,
-      );
-    } catch (error) {
-      if (!turn.signal.aborted) throw error;
-      if (turn.answer !== undefined) return turn.answer; // the interrupt came too late
-      if (turn.interruptedBy === undefined) throw turn.signal.reason;
-      await this.#printer.end(this.name, turn);
-      return this.#answerInterrupt(msgs, turn, turn.interruptedBy);
-    }
-  }
-
-  async #reply(msgs: readonly Msg[], turn: Turn): Promise<Msg> {
-    turn.signal.throwIfAborted();
-    const preHooks = this.hooksOf('preCall');
-    const args =
-      preHooks.length === 0 ? { msgs } : await runPreHooks(this, 'preCall', preHooks, { msgs }, turn.signal);
-    const reply = checkedMsg(
-      await callHooked(this, REPLY, args.msgs, turn),
-      `reply() of ${this.constructor.name}`,
-    );
-    turn.commit(reply);
-    const hooks = this.hooksOf('postCall');
-    const answer = await runPostHooks(this, 'postCall', hooks, args, reply, {
-      kind: A_MSG,
-      signal: turn.signal,
-    });
-    turn.commit(answer);
-    return answer;
-  }
-
   #assertOpen(): void {
     if (this.#isClosed) throw new AgentClosedError(this.name);
-  }
-
-  async #answerInterrupt(msgs: readonly Msg[], turn: Turn, source: InterruptSource): Promise<Msg> {
-    const handling = turn.continuation();
-    const answer = async (): Promise<Msg> => {
-      const { signal } = handling;
-      const interrupt: Interrupt = { source, msgs: turn.interruptMsgs, unread: turn.unread, signal };
-      return checkedMsg(
-        await this.handleInterrupt(msgs, interrupt),
-        `handleInterrupt() of ${this.constructor.name}`,
-      );
-    };
-    const stopWaiting = startTimer(HANDLE_INTERRUPT_LIMIT_MS, () => turn.hurry());
-    const work = handling.run(answer);
-    try {
-      return await withGrace(work, turn.closing, () => this.#leaveBehind(work, 'handleInterrupt'));
-    } catch (error) {
-      if (turn.closing.aborted) return this.interruptReply();
-      throw error;
-    } finally {
-      stopWaiting();
-      turn.fail(); // or done: in any case decided
-      handling.end();
-    }
-  }
-
-  async #broadcast(msg: Msg, turn: Turn): Promise<void> {
-    if (this.#subscribers.isEmpty) return;
-    const report = (observer: Observer, error: unknown): void => {
-      const message = `${observer.name} could not observe ${this.name}: ${messageOf(error)}`;
-      getLogger().log('warn', message);
-      void turn.emit({ type: 'error', error: { message } });
-    };
-    const told = this.#subscribers.broadcast(msg, report, turn.closing);
-    await (turn.signal.aborted ? inAMoment(told) : told);
-  }
-
-  async #runErrorHooks(error: unknown, msgs: readonly Msg[], turn: Turn): Promise<void> {
-    for (const hook of this.hooksOf('error')) {
-      try {
-        await abortable(callHook('error', hook, this, { error, msgs }), turn.closing);
-      } catch (failure) {
-        getLogger().log('warn', messageOf(failure));
-      }
-    }
   }
 
   async #interrupt(source: InterruptSource, msgs: readonly Msg[]): Promise<boolean> {
@@ -391,18 +264,4 @@ export abstract class AgentBase extends HookedModule implements Observer, AsyncD
 /** Whether the code here is part of a turn, which therefore can't wait for its end. */
 function isInside(turn: Turn): boolean {
   return currentTurnOf(turn.agentId) !== undefined;
-}
-
-function checkedMsg(value: unknown, source: string): Msg {
-  if (value instanceof Msg) return value;
-  throw new TroupeError('invalid_reply', `${source} must return a Msg, not ${describe(value)}.`);
-}
-
-/** Why a call rejects: it was aborted from outside, or something in it failed. */
-function failureStatus(turn: Turn): 'aborted' | 'failed' {
-  return turn.signal.aborted && turn.interruptedBy === undefined ? 'aborted' : 'failed';
-}
-
-function eventError(error: unknown): EventError {
-  return { message: messageOf(error), ...(TroupeError.isInstance(error) && { code: error.code }) };
 }
