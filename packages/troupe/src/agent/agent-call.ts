@@ -3,7 +3,7 @@ import { messageOf, TroupeError, type InterruptSource } from '../errors.ts';
 import type { EventError } from '../event/agent-event.ts';
 import { callHook, callHooked, runPostHooks, runPreHooks } from '../hooks/weave.ts';
 import { Msg } from '../message/msg.ts';
-import { abortable, inAMoment, withGrace } from '../util/abort.ts';
+import { inAMoment, withGrace } from '../util/abort.ts';
 import { startTimer } from '../util/clock.ts';
 import { describe } from '../util/json.ts';
 import type { AgentBase, Interrupt } from './agent-base.ts';
@@ -171,7 +171,7 @@ export class AgentCall {
     const turn = this.#turn;
     for (const hook of this.#agent.hooksOf('error')) {
       try {
-        await abortable(callHook('error', hook, this.#agent, { error, msgs }), turn.closing);
+        await callHook('error', hook, [this.#agent, { error, msgs }], turn.closing);
       } catch (failure) {
         getLogger().log('warn', messageOf(failure));
       }

@@ -96,11 +96,12 @@ export abstract class ReActAgentBase extends AgentBase {
 
   /** Runs the `reasoningChunk` hooks. */
   protected async notifyReasoningChunk(msg: Msg): Promise<void> {
-    for (const hook of this.hooksOf('reasoningChunk')) await callHook('reasoningChunk', hook, this, { msg });
+    for (const hook of this.hooksOf('reasoningChunk'))
+      await callHook('reasoningChunk', hook, [this, { msg }]);
   }
 
   /** Runs the `actingChunk` hooks. */
   protected async notifyActingChunk(result: ToolResultBlock): Promise<void> {
-    for (const hook of this.hooksOf('actingChunk')) await callHook('actingChunk', hook, this, { result });
+    for (const hook of this.hooksOf('actingChunk')) await callHook('actingChunk', hook, [this, { result }]);
   }
 }

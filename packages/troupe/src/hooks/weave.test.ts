@@ -249,7 +249,7 @@ describe('a hook that throws', () => {
       throw thrown;
     });
     for (const each of [hook!, slow!]) {
-      const error = await callHook('preSay', each).catch((error: unknown) => error as HookError);
+      const error = await callHook('preSay', each, []).catch((error: unknown) => error as HookError);
       expect(error).toBeInstanceOf(HookError);
       expect(error).toMatchObject({
         code: 'hook_failed',

@@ -130,8 +130,7 @@ export async function runPreHooks<A extends Args>(
 ): Promise<A> {
   let current = Object.freeze({ ...args });
   for (const hook of hooks) {
-    signal?.throwIfAborted();
-    const changes = await until(callHook(type, hook, agent, current), signal);
+    const changes = await callHook(type, hook, [agent, current], signal);
     if (changes === undefined) continue;
     const keys = isJsonObject(changes) ? Object.keys(changes) : [describe(changes)];
     const unknown = keys.find((key) => !Object.hasOwn(args, key));
@@ -159,8 +158,7 @@ export async function runPostHooks<Result>(
 ): Promise<Result> {
   let current = result;
   for (const hook of hooks) {
-    signal?.throwIfAborted();
-    const replacement = await until(callHook(type, hook, agent, args, current), signal);
+    const replacement = await callHook(type, hook, [agent, args, current], signal);
     if (replacement === undefined) continue;
     if (kind?.includes(replacement) === false) {
       throw new HookError(type, hook.name, `must return ${kind.name}, not ${describe(replacement)}.`);
@@ -170,19 +168,22 @@ export async function runPostHooks<Result>(
   return current;
 }
 
-function until<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
-  return signal === undefined ? work : abortable(work, signal);
-}
-
-/** @throws HookError with the hook's name. */
+/**
+ * Runs a hook, and waits for it until the signal is aborted.
+ * @throws HookError with the hook's name, or the reason of the signal.
+ */
 export async function callHook(
   type: string,
   { name, hook }: NamedHook,
-  ...args: unknown[]
+  args: readonly unknown[],
+  signal?: AbortSignal,
 ): Promise<unknown> {
+  signal?.throwIfAborted();
   try {
-    return await (hook as (...args: unknown[]) => unknown)(...args);
+    const result = (hook as (...args: readonly unknown[]) => unknown)(...args);
+    return await (signal && result instanceof Promise ? abortable(result, signal) : result);
   } catch (error) {
+    signal?.throwIfAborted();
     throw new HookError(type, name, `failed: ${messageOf(error)}`, { cause: error });
   }
 }
