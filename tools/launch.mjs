@@ -207,7 +207,7 @@ async function installDependencies() {
     () => readIfThere(stamp) === lockHash,
     () => {
       say('Installing dependencies (npm ci) …');
-      const failure = npm(['ci'], ROOT);
+      const failure = npm(['ci', '--ignore-scripts'], ROOT);
       if (failure) throw new LaunchError(`${failure}\n\nnpm ci failed.`);
       fs.writeFileSync(stamp, lockHash);
     },

@@ -14,7 +14,7 @@ import type { ConsoleView } from './console-view.ts';
 import { Printer, programConsole, type PrintedMsg } from './printer.ts';
 import { RunLane, type OnBusy } from './run-lane.ts';
 import { Subscribers, type Observer } from './subscribers.ts';
-import { currentTurn, currentTurnOf, Turn, type StepRunner } from './turn.ts';
+import { currentTurn, currentTurnOf, isInsideCallOf, Turn, type StepRunner } from './turn.ts';
 
 export interface AgentOptions {
   /** How others call the agent. */
@@ -244,7 +244,7 @@ export abstract class AgentBase extends HookedModule implements Observer, AsyncD
     if (turn === undefined) return false;
     const isAccepted = turn.interrupt(source, msgs);
     if (!isAccepted) turn.hurry();
-    if (!isInside(turn)) await this.#lane.whenLeft();
+    if (!isInsideCallOf(this.id)) await this.#lane.whenLeft();
     return isAccepted;
   }
 
@@ -259,9 +259,4 @@ export abstract class AgentBase extends HookedModule implements Observer, AsyncD
   #turnHere(): Turn | undefined {
     return currentTurnOf(this.id) ?? this.#lane.current;
   }
-}
-
-/** Whether the code here is part of a turn, which therefore can't wait for its end. */
-function isInside(turn: Turn): boolean {
-  return currentTurnOf(turn.agentId) !== undefined;
 }

@@ -32,6 +32,7 @@ export class AgentCall {
   readonly #agent: AgentBase;
   readonly #turn: Turn;
   readonly #parts: AgentParts;
+  #failure: 'aborted' | 'failed' = 'failed';
 
   constructor(agent: AgentBase, turn: Turn, parts: AgentParts) {
     this.#agent = agent;
@@ -56,7 +57,7 @@ export class AgentCall {
       });
       return answer;
     } catch (error) {
-      await turn.emit({ type: 'run_end', status: failureStatus(turn), error: eventError(error) });
+      await turn.emit({ type: 'run_end', status: this.#failure, error: eventError(error) });
       throw error;
     } finally {
       const lost = turn.unread.length;
@@ -82,9 +83,9 @@ export class AgentCall {
     } catch (error) {
       turn.fail();
       await this.#parts.printer.end(this.#agent.name, turn);
-      const status = failureStatus(turn);
-      if (status === 'failed') await this.#runErrorHooks(error, msgs);
-      await turn.emit({ type: 'reply_end', status });
+      this.#failure = failureStatus(turn);
+      if (this.#failure === 'failed') await this.#runErrorHooks(error, msgs);
+      await turn.emit({ type: 'reply_end', status: this.#failure });
       throw error;
     }
   }

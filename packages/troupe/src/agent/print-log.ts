@@ -28,7 +28,7 @@ interface OpenMsg {
  */
 export class PrintLog {
   readonly #open = new Map<string, OpenMsg>();
-  /** The ids of messages that are complete, the latest ones. */
+  /** The ids of messages that are complete, the latest ones since the log was closed. */
   readonly #complete = new Set<string>();
 
   /** What is new since the message was last printed. The last time ends all its blocks. */
@@ -51,10 +51,11 @@ export class PrintLog {
     for (const id of this.#complete) return void this.#complete.delete(id);
   }
 
-  /** The ends of messages that were never printed for the last time. */
+  /** The ends of messages that were never printed for the last time. From here on, any message is new again. */
   close(): readonly BlockChange[] {
     const changes = [...this.#open].flatMap(([msgId, open]) => endings(open, msgId));
     this.#open.clear();
+    this.#complete.clear();
     return changes;
   }
 }

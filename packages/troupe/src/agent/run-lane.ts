@@ -1,6 +1,6 @@
 import { AgentBusyError, TroupeError } from '../errors.ts';
 import { abortable } from '../util/abort.ts';
-import { currentTurn, type Turn } from './turn.ts';
+import { isInsideCallOf, type Turn } from './turn.ts';
 
 /** What a call does when the agent is busy with another. */
 export type OnBusy = 'reject' | 'queue' | 'interrupt';
@@ -38,9 +38,8 @@ export class RunLane {
         "Wait for it, or call with { onBusy: 'queue' } or { onBusy: 'interrupt' }.",
       );
     }
-    for (let outer = currentTurn(); outer !== undefined; outer = outer.parent) {
-      if (outer.agentId === turn.agentId)
-        throw new AgentBusyError(agentName, 'It can not wait for itself inside its own reply.');
+    if (isInsideCallOf(turn.agentId)) {
+      throw new AgentBusyError(agentName, 'It can not wait for itself inside its own reply.');
     }
     const isUrgent = onBusy === 'interrupt';
     if (isUrgent && this.current?.interrupt('caller') === false) this.current.hurry();

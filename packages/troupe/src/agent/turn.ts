@@ -42,6 +42,11 @@ export function currentTurnOf(agentId: string): Turn | undefined {
   return turn;
 }
 
+/** Whether the code here is part of a call of that agent, which therefore can't wait for its own end. */
+export function isInsideCallOf(agentId: string): boolean {
+  return currentTurnOf(agentId)?.isOver === false;
+}
+
 /**
  * One call of an agent, from start to end: its ids, its signal, its events, and
  * the messages that arrive meanwhile.
