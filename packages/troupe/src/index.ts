@@ -66,14 +66,24 @@ export { Exchange } from './message/exchange.ts';
 export { findHistoryFaults } from './message/history.ts';
 export type { FinishReason, ModelDelta } from './message/model-delta.ts';
 export { MsgDraft, type MsgDraftOptions } from './message/msg-draft.ts';
-export { Msg, type MsgExtras, type MsgInit, type MsgInput, type Role, type Usage } from './message/msg.ts';
+export { Msg, type MsgExtras, type MsgInit, type MsgInput, type Role } from './message/msg.ts';
+export { addUsage, type Pricing, type Usage } from './message/usage.ts';
 export {
   ChatModelBase,
+  type GenerationOptions,
   type ModelCallOptions,
+  type ModelCapabilities,
   type ModelRequest,
+  type StructuredFormat,
   type ToolChoice,
   type ToolSchema,
 } from './model/chat-model-base.ts';
+export {
+  ModelError,
+  type Deadline,
+  type ModelErrorDetails,
+  type ModelErrorKind,
+} from './model/model-error.ts';
 export { ChatRoom, type ChatRoomOptions } from './pipeline/chat-room.ts';
 export { FanoutPipeline, fanoutPipeline, type FanoutOptions } from './pipeline/fanout-pipeline.ts';
 export { MsgHub, type MsgHubOptions } from './pipeline/msg-hub.ts';

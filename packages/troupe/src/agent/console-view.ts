@@ -1,6 +1,6 @@
 import type { BlockChange } from '../message/block-change.ts';
 import type { ContentBlock } from '../message/blocks.ts';
-import { withoutControls } from '../util/text.ts';
+import { oneLine, withoutControls } from '../util/text.ts';
 import { writeOutput } from '#platform';
 
 /** Text is shown as it comes, media are not shown at all. */
@@ -31,10 +31,20 @@ export class ConsoleView {
           this.#speak(`${change.msgId} ${change.index}`, `${name}: `, JSON.stringify(change.block, null, 2));
         }
         return this.#endLine(`${change.msgId} ${change.index}`);
+      case 'msg_reset':
+        return this.#startAnew(name, change.reason);
       case 'block_start':
+      case 'audio_delta':
       case 'tool_input_delta':
         return;
     }
+  }
+
+  #startAnew(name: string, reason: string): void {
+    const notice = `${this.#isAtLineStart ? '' : '\n'}${name} starts anew: ${oneLine(reason)}\n`;
+    this.#speaking = undefined;
+    this.#isAtLineStart = true;
+    this.#write(notice);
   }
 
   #speak(speaker: string, prefix: string, text: string): void {

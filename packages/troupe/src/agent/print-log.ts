@@ -71,6 +71,10 @@ function changesOfDraft(open: OpenMsg, msg: Msg): readonly BlockChange[] | undef
 }
 
 function note(shown: Shown[], change: BlockChange): void {
+  if (change.type === 'msg_reset') {
+    shown.length = 0;
+    return;
+  }
   if (change.type === 'block_start') {
     shown[change.index] = { type: change.blockType, length: 0, hasEnded: false };
     return;

@@ -1,7 +1,8 @@
 import type { ErrorCode } from '../errors.ts';
 import type { BlockChange } from '../message/block-change.ts';
 import type { ToolResultBlock, ToolUseBlock } from '../message/blocks.ts';
-import type { Msg, Usage } from '../message/msg.ts';
+import type { Msg } from '../message/msg.ts';
+import type { Usage } from '../message/usage.ts';
 
 /** How a run ended. */
 export type RunStatus = 'finished' | 'interrupted' | 'aborted' | 'failed';

@@ -30,9 +30,13 @@ export type BlockChange =
       readonly index: number;
       readonly json: string;
     }
+  /** Sound, as base64 that can be decoded by itself. */
+  | { readonly type: 'audio_delta'; readonly msgId: string; readonly index: number; readonly data: string }
   | {
       readonly type: 'block_end';
       readonly msgId: string;
       readonly index: number;
       readonly block?: ContentBlock;
-    };
+    }
+  /** The message starts anew: its blocks so far are void. */
+  | { readonly type: 'msg_reset'; readonly msgId: string; readonly reason: string };

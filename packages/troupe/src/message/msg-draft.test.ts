@@ -61,11 +61,15 @@ function replay(changes: readonly BlockChange[]): ContentBlock[] {
       parts.push({ type: change.blockType, text: '' });
       continue;
     }
+    if (change.type === 'msg_reset') {
+      parts.length = 0;
+      continue;
+    }
     const part = parts[change.index]!;
     if (change.type === 'text_delta') part.text += change.text;
     else if (change.type === 'thinking_delta') part.text += change.thinking;
     else if (change.type === 'tool_input_delta') part.text += change.json;
-    else {
+    else if (change.type === 'block_end') {
       part.block = change.block;
       part.isDropped = part.type === 'tool_use' && change.block === undefined;
     }
@@ -444,6 +448,69 @@ describe('call ids', () => {
   });
 });
 
+describe('sound', () => {
+  const audio = (data: string): ModelDelta => ({ type: 'audio', data, mediaType: 'audio/pcm' });
+
+  test('comes in pieces that were encoded one by one, and is one block', () => {
+    const pieces = ['abcd', 'e', 'fg', 'hijkl'].map((piece) => btoa(piece));
+    const source = { type: 'base64', mediaType: 'audio/pcm', data: btoa('abcdefghijkl') };
+    expect(contentOf([text('Hear:'), ...pieces.map(audio), text('So.')])).toEqual([
+      { type: 'text', text: 'Hear:' },
+      { type: 'audio', source },
+      { type: 'text', text: 'So.' },
+    ]);
+  });
+
+  test('is told piece by piece', () => {
+    const draft = draftOf([audio('YWJj'), audio('ZGVm')]);
+    const types = changesOf(draft, draft.finish()).map(({ type }) => type);
+    expect(types).toEqual(['block_start', 'audio_delta', 'audio_delta', 'block_end']);
+    expect(draft.finish().getContentBlocks('audio')[0]?.source).toMatchObject({ data: 'YWJjZGVm' });
+  });
+});
+
+describe('a reset', () => {
+  const usage = (inputTokens: number): ModelDelta => ({
+    type: 'usage',
+    usage: { inputTokens, outputTokens: 1 },
+  });
+  const deltas: ModelDelta[] = [
+    text('Half an ans'),
+    start(0, 'a'),
+    input(0, '{}'),
+    end(0),
+    usage(10),
+    { type: 'finish', reason: 'length' },
+    { type: 'reset', reason: 'another model' },
+    text('Whole.'),
+    start(0, 'a'),
+    end(0),
+    usage(5),
+  ];
+
+  test('makes what came before void, but not what it cost', () => {
+    const draft = draftOf(deltas);
+    const msg = draft.finish();
+    expect(msg.content).toEqual([
+      { type: 'text', text: 'Whole.' },
+      { type: 'tool_use', id: 'a', name: 'tool', input: {} },
+    ]);
+    expect(msg.usage).toEqual({ inputTokens: 15, outputTokens: 2 });
+    expect(draft.finishReason).toBe(undefined);
+  });
+
+  test('is told, so that whoever shows the message can begin again', () => {
+    const draft = draftOf(deltas);
+    const msg = draft.finish();
+    expect(changesOf(draft, msg)).toContainEqual({
+      type: 'msg_reset',
+      msgId: draft.id,
+      reason: 'another model',
+    });
+    expect(replay(changesOf(draft, msg))).toEqual(msg.content);
+  });
+});
+
 describe('arguments', () => {
   const read = (json: string, options?: MsgDraftOptions): unknown =>
     (contentOf([start(0, 'a'), input(0, json), end(0)], options) as unknown[])[0];
@@ -463,8 +530,8 @@ describe('arguments', () => {
 
   test.each([
     ['cut off', '{"a":1'],
-    ['with a comma too many', '{"a":1,}'],
-    ['in single quotes', "{'a':1}"],
+    ['cut off in a text', '{"a":"/tmp'],
+    ['cut off behind a comma', '{"a":1,'],
     ['that are null', 'null'],
     ['that are a list', '[{"a":1}]'],
     ['that are text', '"a"'],
@@ -474,6 +541,16 @@ describe('arguments', () => {
     ['nested far too deep', `{"a":${'['.repeat(100_000)}${']'.repeat(100_000)}}`],
   ])('%s are kept as they came', (_, json) => {
     expect(read(json)).toEqual({ ...call, rawInput: json });
+  });
+
+  test.each([
+    ['a comma too many', '{"a":1,}'],
+    ['single quotes', "{'a':1}"],
+    ['keys without quotes', '{a:1}'],
+    ['a comment', '{"a":1 /* one */}'],
+    ['a code fence', '```json\n{"a":1}\n```'],
+  ])('with %s are understood', (_, json) => {
+    expect(read(json)).toEqual({ ...call, input: { a: 1 } });
   });
 
   test('may be nested as deep as a message may', () => {
@@ -645,8 +722,8 @@ describe('the changes', () => {
         const msg = draft.finish();
         const changes = changesOf(draft, msg);
         expect(replay(changes)).toEqual(msg.content);
-        const starts = changes.filter(({ type }) => type === 'block_start').map(({ index }) => index);
-        const ends = changes.filter(({ type }) => type === 'block_end').map(({ index }) => index);
+        const starts = changes.flatMap((change) => (change.type === 'block_start' ? change.index : []));
+        const ends = changes.flatMap((change) => (change.type === 'block_end' ? change.index : []));
         expect(ends.toSorted((a, b) => a - b)).toEqual(starts);
         expect(changes.every(({ msgId }) => msgId === draft.id)).toBe(true);
         changed += changes.length;
@@ -672,7 +749,10 @@ describe('the changes', () => {
         tell(draft.finish());
         const again = draftOf(deltas);
         const bare = (changes: readonly BlockChange[]): unknown =>
-          changes.map(({ type, index }) => ({ type, index }));
+          changes.map((change) => ({
+            type: change.type,
+            index: 'index' in change ? change.index : undefined,
+          }));
         expect(bare(told)).toEqual(bare(changesOf(again, again.finish())));
       }),
     );

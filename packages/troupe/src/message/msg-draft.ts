@@ -1,20 +1,23 @@
 import { timestamp } from '../util/clock.ts';
 import { newId } from '../util/ids.ts';
-import { parseJson, type JsonObject } from '../util/json.ts';
+import { joinBase64 } from '../util/base64.ts';
+import type { JsonObject } from '../util/json.ts';
+import { parseToolInput } from '../util/tool-input.ts';
 import type { BlockChange } from './block-change.ts';
 import { MAX_BLOCK_DEPTH, toBlock, toJsonObject, type ContentBlock, type ProviderMeta } from './blocks.ts';
 import type { FinishReason, ModelDelta } from './model-delta.ts';
-import { Msg, toUsage, type Usage } from './msg.ts';
+import { Msg } from './msg.ts';
+import { addUsage, toUsage, type Usage } from './usage.ts';
 
 export interface MsgDraftOptions {
   /** Ids of calls in the history, which a new call may not use again. */
   readonly isCallIdTaken?: (id: string) => boolean;
-  /** Reads the arguments of a finished call. @default strict JSON */
+  /** Reads the arguments of a finished call. @default JSON, small mistakes repaired */
   readonly parseInput?: (json: string) => JsonObject;
 }
 
 /** A block that is being written, or is finished. */
-type Part = TextPart | CallPart | { readonly type: 'whole'; readonly block: ContentBlock };
+type Part = TextPart | CallPart | AudioPart | { readonly type: 'whole'; readonly block: ContentBlock };
 type TextPart = { readonly type: 'text' | 'thinking'; text: string; isOpen: boolean } & Written;
 type CallPart = {
   readonly type: 'tool_use';
@@ -22,6 +25,7 @@ type CallPart = {
   readonly name: string;
   json: string;
 } & Written;
+type AudioPart = { readonly type: 'audio'; readonly mediaType: string; readonly pieces: string[] } & Written;
 type Written = { providerMeta?: ProviderMeta; block?: ContentBlock | undefined };
 
 /**
@@ -44,6 +48,8 @@ export class MsgDraft {
   #settledParts = 0;
   #forgotten = 0;
   #usage: Usage | undefined;
+  /** What answers cost that were given up. */
+  #voidUsage: Usage | undefined;
   #finishReason: FinishReason | undefined;
   #responseId: string | undefined;
   #final: Msg | undefined;
@@ -81,6 +87,8 @@ export class MsgDraft {
         return this.#addInput(delta.index, delta.json);
       case 'tool_use_end':
         return this.#endCall(delta.index, delta.providerMeta);
+      case 'audio':
+        return this.#addAudio(delta);
       case 'block':
         return this.#addBlock(delta.block);
       case 'usage':
@@ -91,6 +99,9 @@ export class MsgDraft {
         return;
       case 'response_id':
         this.#responseId = delta.id;
+        return;
+      case 'reset':
+        return this.#reset(delta.reason);
     }
   }
 
@@ -100,11 +111,12 @@ export class MsgDraft {
   }
 
   /** The whole message. A call that the model never finished is dropped. */
-  finish(): Msg {
+  finish(metadata?: JsonObject): Msg {
     if (this.#final === undefined) {
-      this.#closeText();
+      this.#closeOpenPart();
       this.#dropOpenCalls();
-      this.#final = new Msg({ ...this.init(), usage: this.#usage }, { blocks: this.#blocks() });
+      const usage = addUsage(this.#voidUsage, this.#usage);
+      this.#final = new Msg({ ...this.init(), usage, metadata }, { blocks: this.#blocks() });
     }
     return this.#final;
   }
@@ -142,7 +154,7 @@ export class MsgDraft {
     if (text === '' && providerMeta === undefined) return;
     let part = this.#parts.at(-1);
     if (part?.type !== type || !part.isOpen) {
-      this.#closeText();
+      this.#closeOpenPart();
       part = { type, text: '', isOpen: true };
       this.#start(part, { blockType: type });
     }
@@ -163,8 +175,13 @@ export class MsgDraft {
     );
   }
 
-  #closeText(): void {
+  /** Ends the text or sound that something else now follows. */
+  #closeOpenPart(): void {
     const part = this.#parts.at(-1);
+    if (part?.type === 'audio' && part.block === undefined) {
+      part.block = audioBlock(part);
+      return this.#end(this.#parts.length - 1, part.block);
+    }
     if ((part?.type !== 'text' && part?.type !== 'thinking') || !part.isOpen) return;
     part.isOpen = false;
     this.#end(this.#parts.length - 1, part.providerMeta && textBlock(part));
@@ -172,7 +189,7 @@ export class MsgDraft {
 
   #startCall(delta: Extract<ModelDelta, { type: 'tool_use_start' }>): void {
     if (this.#openCall(delta.index) !== undefined) return; // said twice: the first one stands
-    this.#closeText();
+    this.#closeOpenPart();
     const id = this.#uniqueCallId(delta.id);
     this.#calls.set(delta.index, this.#parts.length);
     const part: CallPart = { type: 'tool_use', id, name: delta.name, json: '' };
@@ -209,14 +226,39 @@ export class MsgDraft {
     const call = { type: 'tool_use', id, name, input: {}, providerMeta };
     if (json.trim() === '') return toBlock(call, 'tool call');
     try {
-      return toBlock({ ...call, input: (this.#options.parseInput ?? parseJson)(json) }, 'tool call');
+      return toBlock({ ...call, input: (this.#options.parseInput ?? parseToolInput)(json) }, 'tool call');
     } catch {
       return toBlock({ ...call, rawInput: json }, 'tool call');
     }
   }
 
+  #addAudio({ data, mediaType, providerMeta }: Extract<ModelDelta, { type: 'audio' }>): void {
+    let part = this.#parts.at(-1);
+    if (part?.type !== 'audio' || part.block !== undefined || part.mediaType !== mediaType) {
+      this.#closeOpenPart();
+      part = { type: 'audio', mediaType, pieces: [] };
+      this.#start(part, { blockType: 'audio' });
+    }
+    if (providerMeta !== undefined) part.providerMeta = merged(part.providerMeta, providerMeta);
+    if (data === '') return;
+    part.pieces.push(data);
+    this.#changes.push({ type: 'audio_delta', msgId: this.id, index: this.#parts.length - 1, data });
+  }
+
+  /** Forgets everything but what it cost. */
+  #reset(reason: string): void {
+    this.#parts.length = 0;
+    this.#settled.length = 0;
+    this.#settledParts = 0;
+    this.#calls.clear();
+    this.#callIds.clear();
+    this.#voidUsage = addUsage(this.#voidUsage, this.#usage);
+    this.#usage = this.#finishReason = this.#responseId = undefined;
+    this.#changes.push({ type: 'msg_reset', msgId: this.id, reason });
+  }
+
   #addBlock(block: ContentBlock): void {
-    this.#closeText();
+    this.#closeOpenPart();
     const id = block.type === 'tool_use' ? this.#uniqueCallId(block.id) : undefined;
     const whole = toBlock(id === undefined ? block : { ...block, id }, 'block');
     const call = whole.type === 'tool_use' ? { id: whole.id, name: whole.name } : {};
@@ -293,7 +335,7 @@ function isSettled(part: Part): boolean {
   return part.block !== undefined;
 }
 
-/** The block of a part; none for a call that is still being made. */
+/** The block of a part; none for a call or sound that is still being made. */
 function blockOf(part: Part): readonly ContentBlock[] {
   if (part.type === 'text' || part.type === 'thinking') part.block ??= textBlock(part);
   return part.block === undefined ? [] : [part.block];
@@ -306,6 +348,11 @@ function textBlock(part: TextPart): ContentBlock {
       ? { type: 'text', text: part.text, ...meta }
       : { type: 'thinking', thinking: part.text, ...meta };
   return Object.freeze(block);
+}
+
+function audioBlock({ mediaType, pieces, providerMeta }: AudioPart): ContentBlock {
+  const source = { type: 'base64', mediaType, data: joinBase64(pieces) };
+  return toBlock({ type: 'audio', source, providerMeta }, 'audio');
 }
 
 function merged(before: ProviderMeta | undefined, after: ProviderMeta): ProviderMeta {

@@ -10,17 +10,9 @@ import {
   type BlockType,
   type ContentBlock,
 } from './blocks.ts';
+import { toUsage, type Usage } from './usage.ts';
 
 export type Role = 'user' | 'assistant' | 'system';
-
-/** What an answer cost. */
-export type Usage = {
-  readonly inputTokens: number;
-  readonly outputTokens: number;
-  readonly cachedTokens?: number;
-  readonly reasoningTokens?: number;
-  readonly seconds?: number;
-};
 
 export interface MsgInit {
   readonly name: string;
@@ -53,13 +45,6 @@ const KEYS: ReadonlySet<string> = new Set([
   'timestamp',
   'usage',
 ]);
-const USAGE_KEYS: readonly (readonly [key: keyof Usage, isRequired: boolean])[] = [
-  ['inputTokens', true],
-  ['outputTokens', true],
-  ['cachedTokens', false],
-  ['reasoningTokens', false],
-  ['seconds', false],
-];
 const EMPTY: JsonObject = Object.freeze({});
 const extraKeys = Symbol('extraKeys');
 
@@ -207,17 +192,6 @@ function toContent(content: unknown): string | readonly ContentBlock[] {
     throw new InvalidMsgError(`content must be a string or a list of blocks, not ${describe(content)}.`);
   }
   return Object.freeze(Array.from(content, (block: unknown, i) => toBlock(block, `content[${i}]`)));
-}
-
-/** A frozen copy of a usage. @throws InvalidMsgError */
-export function toUsage(usage: unknown): Usage {
-  const fields = toJsonObject(usage, 'usage');
-  for (const [key, isRequired] of USAGE_KEYS) {
-    const value = fields[key];
-    if (typeof value === 'number' || (value === undefined && !isRequired)) continue;
-    throw new InvalidMsgError(`usage.${key} must be a number, not ${describe(value)}.`);
-  }
-  return fields as JsonObject & Usage;
 }
 
 function text(value: unknown, key: string): string {

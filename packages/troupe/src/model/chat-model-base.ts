@@ -1,6 +1,8 @@
+import type { FormatterBase } from '../formatter/formatter-base.ts';
 import type { ModelDelta } from '../message/model-delta.ts';
 import { MsgDraft } from '../message/msg-draft.ts';
 import type { Msg } from '../message/msg.ts';
+import type { JsonObject } from '../util/json.ts';
 import type { JsonSchema } from '../util/schema.ts';
 
 /** A tool as a model sees it. */
@@ -11,32 +13,103 @@ export interface ToolSchema {
   readonly parameters: JsonSchema;
 }
 
-/** Whether the model may, must not or must call a tool, or which one. */
-export type ToolChoice = 'auto' | 'none' | 'required' | { readonly name: string };
+/** Whether the model may, must not or must call a tool, which one, or which ones it may choose from. */
+export type ToolChoice =
+  | 'auto'
+  | 'none'
+  | 'required'
+  | { readonly name: string }
+  | { readonly allowed: readonly string[]; readonly mode?: 'auto' | 'required' };
+
+/** A shape that the answer's text shall have. Only for models whose `structured` capability is 'native'. */
+export interface StructuredFormat {
+  /** What the shape is called. @default 'answer' */
+  readonly name?: string;
+  readonly schema: JsonSchema;
+}
+
+/** How an answer is made. What a model doesn't know is not sent to it. */
+export interface GenerationOptions {
+  readonly maxTokens?: number;
+  readonly temperature?: number;
+  readonly topP?: number;
+  readonly topK?: number;
+  readonly stop?: readonly string[];
+  readonly seed?: number;
+  readonly presencePenalty?: number;
+  readonly frequencyPenalty?: number;
+  readonly reasoningEffort?: 'none' | 'minimal' | 'low' | 'medium' | 'high' | 'xhigh';
+  /** How many tokens the model may think, for models that count them; 0 turns thinking off. */
+  readonly thinkingTokens?: number;
+  readonly parallelToolCalls?: boolean;
+  /** Further fields of the request's body, sent as they are. They win over all others. */
+  readonly extra?: JsonObject;
+}
 
 export interface ModelRequest {
   readonly messages: readonly Msg[];
   readonly tools?: readonly ToolSchema[];
   readonly toolChoice?: ToolChoice;
+  readonly structured?: StructuredFormat;
+  /** For this call only; what it leaves out is as the model was set up. */
+  readonly generation?: GenerationOptions;
+  /** Turns the messages into a prompt. @default the model's own */
+  readonly formatter?: FormatterBase;
+  /** The name of the agent that asks: in a conversation of several, its own messages are told from the others'. */
+  readonly agentName?: string;
 }
 
 export interface ModelCallOptions {
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
 }
+
+/** What a model can do. Data, so that others can choose by it. */
+export interface ModelCapabilities {
+  /** Takes images. */
+  readonly vision: boolean;
+  /** Takes audio. */
+  readonly audio: boolean;
+  /** Takes video. */
+  readonly video: boolean;
+  /** Takes documents, such as PDF. */
+  readonly files: boolean;
+  readonly tools: boolean;
+  /** Whether it can be made to call a tool: always, never, or only while it doesn't think. */
+  readonly forcedTools: 'always' | 'without_thinking' | 'never';
+  /** Whether it can be held to a JSON Schema by itself. */
+  readonly structured: 'native' | 'none';
+}
+
+/** What a model can do if nothing is known about it. */
+export const PLAIN_CAPABILITIES: ModelCapabilities = Object.freeze({
+  vision: false,
+  audio: false,
+  video: false,
+  files: false,
+  tools: true,
+  forcedTools: 'always',
+  structured: 'none',
+});
 
 /**
  * A chat model. A provider writes `stream`; `call` is the same, folded.
  * A stream that is left or aborted stops the work behind it.
  */
 export abstract class ChatModelBase {
+  readonly capabilities: ModelCapabilities = PLAIN_CAPABILITIES;
+
   constructor(readonly modelName: string) {}
 
   abstract stream(request: ModelRequest, options?: ModelCallOptions): AsyncIterable<ModelDelta>;
 
-  /** The whole answer. */
+  /** The whole answer. Its `metadata` tells the `finishReason` and the provider's `responseId`. */
   async call(request: ModelRequest, options?: ModelCallOptions): Promise<Msg> {
-    const draft = new MsgDraft('assistant');
+    const draft = new MsgDraft(request.agentName ?? 'assistant');
     for await (const delta of this.stream(request, options)) draft.add(delta);
-    return draft.finish();
+    const { finishReason, responseId } = draft;
+    return draft.finish({
+      ...(finishReason !== undefined && { finishReason }),
+      ...(responseId !== undefined && { responseId }),
+    });
   }
 }

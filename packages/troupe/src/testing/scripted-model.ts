@@ -1,6 +1,6 @@
 import { TroupeError } from '../errors.ts';
 import type { FinishReason, ModelDelta } from '../message/model-delta.ts';
-import type { Usage } from '../message/msg.ts';
+import type { Usage } from '../message/usage.ts';
 import { ChatModelBase, type ModelCallOptions, type ModelRequest } from '../model/chat-model-base.ts';
 import { abortable } from '../util/abort.ts';
 import type { JsonObject } from '../util/json.ts';

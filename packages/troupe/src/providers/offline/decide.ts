@@ -38,8 +38,13 @@ function plan(
   tools: readonly ToolSchema[],
   choice: ToolChoice,
   facts: Facts,
-  { pastCalls }: Conversation,
+  conversation: Conversation,
 ): readonly PlannedCall[] {
+  if (typeof choice === 'object' && 'allowed' in choice) {
+    const allowed = tools.filter((tool) => choice.allowed.includes(tool.name));
+    return plan(allowed, choice.mode ?? 'auto', facts, conversation);
+  }
+  const { pastCalls } = conversation;
   if (typeof choice === 'object') {
     const rest = pastCalls.length > 0 ? report(pastCalls) : undefined;
     return tools.filter((tool) => tool.name === choice.name).map((tool) => forced(tool, facts, rest));
