@@ -4,6 +4,9 @@
  */
 import { AgentBase, Msg, MsgDraft, type Turn } from 'troupe';
 
+import { fastest, row } from './measure.ts';
+import { measureAnswers, measureHistory } from './models.ts';
+
 const DELTAS = 20_000;
 const CALLS = 10_000;
 
@@ -54,25 +57,6 @@ function silent<Agent extends AgentBase>(agent: Agent): Agent {
 
 async function drain(items: AsyncIterable<unknown>): Promise<void> {
   for await (const _item of items);
-}
-
-/** The fastest of several runs, in milliseconds. */
-async function fastest(runs: number, work: () => Promise<unknown>): Promise<number> {
-  let best = Infinity;
-  for (let i = 0; i < runs; i++) {
-    globalThis.gc?.();
-    const start = performance.now();
-    await work();
-    best = Math.min(best, performance.now() - start);
-  }
-  return best;
-}
-
-function row(what: string, ours: number, floor: number, unit: string): void {
-  const ratio = floor > 0 ? `${(ours / floor).toFixed(1)} x` : '';
-  console.log(
-    `${what.padEnd(46)} ${ours.toFixed(2).padStart(9)} ${floor.toFixed(2).padStart(9)} ${unit.padEnd(8)} ${ratio}`,
-  );
 }
 
 async function measureStreaming(): Promise<void> {
@@ -134,9 +118,11 @@ async function measureInterrupt(): Promise<void> {
   row('an interrupt until the call settles, p99', times[1980] ?? 0, 0, 'ms');
 }
 
-console.log(`Node ${process.version}\n${''.padEnd(46)} ${'troupe'.padStart(9)} ${'by hand'.padStart(9)}`);
+console.log(`Node ${process.version}\n${''.padEnd(58)} ${'troupe'.padStart(9)} ${'by hand'.padStart(9)}`);
 await measureStreaming();
 await measureCalls();
 await measureHooks();
 await measureMemory();
 await measureInterrupt();
+await measureHistory();
+await measureAnswers();

@@ -183,7 +183,7 @@ describe('bans', () => {
     ['Math.random()', 'Math.random(', 'util/ids.ts'],
     ['crypto.randomUUID()', 'randomUUID', 'util/ids.ts'],
     ['crypto.getRandomValues(a)', 'getRandomValues', 'util/ids.ts'],
-    ['await fetch(url)', 'fetch(', 'util/safe-fetch.ts'],
+    ['await fetch(url)', 'fetch(', 'util/http.ts'],
     ['process.env', 'process.', 'util/env.node.ts'],
     ['process.env', 'process.', 'providers/openai/model.ts'],
     ['console.log(1)', 'console.', 'util/platform.browser.ts'],

@@ -59,7 +59,11 @@ const BANS: readonly Ban[] = [
   { pattern: /\bMath\.random\s*\(/g, homes: IDS, advice: IDS_ADVICE },
   { pattern: /\brandomUUID\b/g, homes: IDS, advice: IDS_ADVICE },
   { pattern: /\bgetRandomValues\b/g, homes: IDS, advice: IDS_ADVICE },
-  { pattern: call('fetch'), homes: [/^util\/safe-fetch\.ts$/], advice: 'fetch by util/safe-fetch.ts' },
+  {
+    pattern: call('fetch'),
+    homes: [/^util\/http\.ts$/],
+    advice: 'fetch by util/http.ts, and addresses that nobody vouches for by #safe-fetch',
+  },
   {
     pattern: /(?:\bglobalThis\.|(?<![\w$.#]))process\./g,
     homes: [/^util\/[^/]+\.node\.ts$/, /^providers\//],

@@ -36,6 +36,7 @@ const COMMANDS = {
   build: [],
   format: ['node_modules/oxfmt/bin/oxfmt'],
   bench: ['bench/run.ts'],
+  'test:local-llm': ['tools/local-llm.mjs'],
 };
 
 /** A failure whose message is all that the user needs to see. */

@@ -19,7 +19,7 @@ function chat(...lines: readonly string[]): { output: string; errors: string; co
     input: lines.map((line) => `${line}\n`).join(''),
     encoding: 'utf8',
     timeout: 20_000,
-    env: { ...process.env, NODE_OPTIONS: '', TROUPE_DISABLE_CONSOLE_OUTPUT: '' },
+    env: { PATH: process.env['PATH'], OLLAMA_HOST: '127.0.0.1:1' }, // without keys, and without a local model
   });
   return { output: stdout, errors: stderr, code: status };
 }

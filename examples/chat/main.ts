@@ -1,19 +1,21 @@
 // What `npm start` runs: a chat in the terminal with an agent that has a few tools.
 
 import { InputEndedError, interruptOnCtrlC, TerminalUserInput, UserAgent, type Msg } from 'troupe';
-import { OfflineModel } from 'troupe/offline';
 
+import { chooseModel } from './choose-model.ts';
 import { ToolAgent } from './tool-agent.ts';
 import { calculate, currentTime, fileTools } from './tools.ts';
 
-const BANNER = `Troupe: chat with an agent that has tools, offline. The only model built in so far is a stand-in with simple rules.
+const { model, description } = await chooseModel(process.env, process.stdout.isTTY ? 30 : 0); // as if somebody were typing
+
+const BANNER = `Troupe: chat with an agent that has tools, ${description}.
 Try: What is 12 * (3 + 4)?   What time is it?   List the files   Read package.json
 Ctrl-C stops an answer. To leave: /exit, Ctrl-D, or Ctrl-C at the prompt.
 `;
 
 const agent = new ToolAgent({
   name: 'assistant',
-  model: new OfflineModel({ delayMs: process.stdout.isTTY ? 30 : 0 }), // as if somebody were typing
+  model,
   tools: [calculate, currentTime, ...fileTools(process.cwd())],
   systemPrompt: 'You are a helpful assistant. Use the tools where they help.',
 });

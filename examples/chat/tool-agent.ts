@@ -98,8 +98,11 @@ export class ToolAgent extends AgentBase {
         }
         return draft.finish();
       });
-      await this.print(thought);
-      return thought;
+      await turn.addUsage(thought.usage);
+      const isAnswer = !thought.hasContentBlocks('tool_use');
+      const told = isAnswer && turn.usage ? thought.with({ usage: turn.usage }) : thought; // what all of it cost
+      await this.print(told);
+      return told;
     } catch (error) {
       const rest = draft.cutShort();
       if (rest !== undefined) {

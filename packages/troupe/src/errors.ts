@@ -13,8 +13,10 @@ export type ErrorCode =
   | 'invalid_msg'
   | 'invalid_reply'
   | 'invalid_state'
+  | 'media_failed'
   | 'model_failed'
-  | 'script_failed';
+  | 'script_failed'
+  | 'structured_output_failed';
 
 const brand = Symbol.for('troupe.error');
 

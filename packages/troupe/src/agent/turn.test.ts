@@ -51,3 +51,18 @@ test('a turn that is over hears nothing of its parent or its caller', () => {
   caller.abort();
   expect(turn.signal.aborted).toBe(false);
 });
+
+test('adds up what it cost, with the calls inside of it', async () => {
+  const turn = makeTurn();
+  expect(turn.usage).toBe(undefined);
+  const inner = new Turn({ agentId: 'b', agentName: 'bob', parent: turn });
+  await turn.addUsage({ inputTokens: 10, outputTokens: 1, cost: 0.5 });
+  await inner.addUsage({ inputTokens: 5, outputTokens: 2, cachedTokens: 3 });
+  await turn.addUsage(undefined);
+  expect(inner.usage).toEqual({ inputTokens: 5, outputTokens: 2, cachedTokens: 3 });
+  expect(turn.usage).toEqual({ inputTokens: 15, outputTokens: 3, cachedTokens: 3, cost: 0.5 });
+  expect(turn.continuation().usage).toEqual(turn.usage);
+  turn.end();
+  await turn.addUsage({ inputTokens: 1, outputTokens: 1 });
+  expect(turn.usage?.inputTokens).toBe(15);
+});

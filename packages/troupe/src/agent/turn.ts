@@ -2,6 +2,7 @@ import { InterruptedError, type InterruptSource } from '../errors.ts';
 import type { EventBody, EventOrigin } from '../event/agent-event.ts';
 import type { RunListener } from '../event/reply-stream.ts';
 import type { Msg } from '../message/msg.ts';
+import { addUsage, type Usage } from '../message/usage.ts';
 import { abortable, whenAborted } from '../util/abort.ts';
 import { newId } from '../util/ids.ts';
 import type { AnySchema } from '../util/schema.ts';
@@ -69,6 +70,8 @@ export class Turn {
   readonly #listener: RunListener | undefined;
   readonly #runStep: StepRunner | undefined;
   readonly #events: { count: number };
+  /** Shared with the turn that handles an interrupt of this one. */
+  readonly #spent: { usage: Usage | undefined };
   readonly #steering: Msg[] = [];
   readonly #followUps: Msg[] = [];
   readonly #children = new Set<Promise<unknown>>();
@@ -95,6 +98,7 @@ export class Turn {
     this.agentPath = Object.freeze([...(parent?.agentPath ?? []), agentName]);
     const sameRun = continues ?? parent;
     this.#events = sameRun === undefined ? { count: 0 } : sameRun.#events;
+    this.#spent = continues === undefined ? { usage: undefined } : continues.#spent;
     this.#listener = listener;
     this.#runStep = options.runStep ?? (sameRun === undefined ? undefined : sameRun.#runStep);
     const stopForConsumer = (): void => void this.interrupt('consumer');
@@ -197,6 +201,23 @@ export class Turn {
     let waits: void | Promise<unknown> = this.pause();
     for (const { emit } of listeners) waits = both(waits, emit(event));
     return waits as void | Promise<void>;
+  }
+
+  /** What this turn has cost so far, with all agents that it called. */
+  get usage(): Usage | undefined {
+    return this.#spent.usage;
+  }
+
+  /** Counts what a model's answer cost, for this turn and for those around it, and tells the stream. */
+  addUsage(usage: Usage | undefined): void | Promise<void> {
+    if (usage === undefined || this.#isOver) return;
+    this.#spend(usage);
+    return this.emit({ type: 'usage', usage });
+  }
+
+  #spend(usage: Usage): void {
+    this.#spent.usage = addUsage(this.#spent.usage, usage);
+    if (this.parent !== undefined) this.parent.#spend(usage);
   }
 
   /** Whether anybody would see an event. */

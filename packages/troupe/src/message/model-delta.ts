@@ -6,7 +6,8 @@ export type FinishReason = 'stop' | 'tool_calls' | 'length' | 'content_filter' |
 
 /**
  * One piece of a model's answer, as it arrives. Text and thinking go on where they
- * were, unless something else came in between. A tool call is made only once
+ * were, unless something else came in between, or the block has got its `providerMeta`,
+ * which comes last. A tool call is made only once
  * `tool_use_end` has come: arguments that were cut off are never acted on.
  */
 export type ModelDelta =

@@ -100,9 +100,12 @@ function naiveFold(deltas: readonly ModelDelta[], taken: (id: string) => boolean
     switch (delta.type) {
       case 'text':
       case 'thinking': {
-        if ((delta.type === 'text' ? delta.text : delta.thinking) === '' && !delta.providerMeta) break;
+        const said = delta.type === 'text' ? delta.text : delta.thinking;
+        if (said === '' && !delta.providerMeta) break;
         const last = slots.at(-1);
-        if (last?.deltas[0]?.type === delta.type) last.deltas.push(delta);
+        const isSealed =
+          said !== '' && last?.deltas.some((other) => 'providerMeta' in other && other.providerMeta);
+        if (last?.deltas[0]?.type === delta.type && !isSealed) last.deltas.push(delta);
         else slots.push({ deltas: [delta] });
         break;
       }
@@ -119,10 +122,12 @@ function naiveFold(deltas: readonly ModelDelta[], taken: (id: string) => boolean
           ...(delta.block.type === 'tool_use' && { id: unique(delta.block.id) }),
         });
         break;
+      case 'audio':
+      case 'reset':
       case 'usage':
       case 'finish':
       case 'response_id':
-        break;
+        break; // the first two are tested by themselves
     }
   }
   return slots.flatMap((slot): ContentBlock[] => {
@@ -446,6 +451,19 @@ describe('call ids', () => {
   test('deltas of a call that never started are nothing', () => {
     expect(contentOf([input(7, '{}'), end(7)])).toEqual([]);
   });
+});
+
+test('what follows a signature is another block, which has its own', () => {
+  const thinking = (thinking: string): ModelDelta => ({ type: 'thinking', thinking });
+  const signed = (signature: string): ModelDelta => ({
+    type: 'thinking',
+    thinking: '',
+    providerMeta: { signature },
+  });
+  expect(contentOf([thinking('A'), thinking('B'), signed('1'), thinking('C'), signed('2')])).toEqual([
+    { type: 'thinking', thinking: 'AB', providerMeta: { signature: '1' } },
+    { type: 'thinking', thinking: 'C', providerMeta: { signature: '2' } },
+  ]);
 });
 
 describe('sound', () => {

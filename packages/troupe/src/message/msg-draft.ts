@@ -150,10 +150,12 @@ export class MsgDraft {
     return this.#forgotten + this.#changes.length;
   }
 
+  /** What a provider says about a text, such as its signature, stands at its end: what follows is another. */
   #addText(type: 'text' | 'thinking', text: string, providerMeta: ProviderMeta | undefined): void {
     if (text === '' && providerMeta === undefined) return;
     let part = this.#parts.at(-1);
-    if (part?.type !== type || !part.isOpen) {
+    const isSealed = part?.type === type && part.providerMeta !== undefined && text !== '';
+    if (part?.type !== type || !part.isOpen || isSealed) {
       this.#closeOpenPart();
       part = { type, text: '', isOpen: true };
       this.#start(part, { blockType: type });

@@ -30,33 +30,33 @@ export interface StructuredFormat {
 
 /** How an answer is made. What a model doesn't know is not sent to it. */
 export interface GenerationOptions {
-  readonly maxTokens?: number;
-  readonly temperature?: number;
-  readonly topP?: number;
-  readonly topK?: number;
-  readonly stop?: readonly string[];
-  readonly seed?: number;
-  readonly presencePenalty?: number;
-  readonly frequencyPenalty?: number;
-  readonly reasoningEffort?: 'none' | 'minimal' | 'low' | 'medium' | 'high' | 'xhigh';
+  readonly maxTokens?: number | undefined;
+  readonly temperature?: number | undefined;
+  readonly topP?: number | undefined;
+  readonly topK?: number | undefined;
+  readonly stop?: readonly string[] | undefined;
+  readonly seed?: number | undefined;
+  readonly presencePenalty?: number | undefined;
+  readonly frequencyPenalty?: number | undefined;
+  readonly reasoningEffort?: 'none' | 'minimal' | 'low' | 'medium' | 'high' | 'xhigh' | undefined;
   /** How many tokens the model may think, for models that count them; 0 turns thinking off. */
-  readonly thinkingTokens?: number;
-  readonly parallelToolCalls?: boolean;
+  readonly thinkingTokens?: number | undefined;
+  readonly parallelToolCalls?: boolean | undefined;
   /** Further fields of the request's body, sent as they are. They win over all others. */
-  readonly extra?: JsonObject;
+  readonly extra?: JsonObject | undefined;
 }
 
 export interface ModelRequest {
   readonly messages: readonly Msg[];
-  readonly tools?: readonly ToolSchema[];
-  readonly toolChoice?: ToolChoice;
-  readonly structured?: StructuredFormat;
+  readonly tools?: readonly ToolSchema[] | undefined;
+  readonly toolChoice?: ToolChoice | undefined;
+  readonly structured?: StructuredFormat | undefined;
   /** For this call only; what it leaves out is as the model was set up. */
-  readonly generation?: GenerationOptions;
+  readonly generation?: GenerationOptions | undefined;
   /** Turns the messages into a prompt. @default the model's own */
-  readonly formatter?: FormatterBase;
+  readonly formatter?: FormatterBase | undefined;
   /** The name of the agent that asks: in a conversation of several, its own messages are told from the others'. */
-  readonly agentName?: string;
+  readonly agentName?: string | undefined;
 }
 
 export interface ModelCallOptions {
@@ -104,7 +104,9 @@ export abstract class ChatModelBase {
 
   /** The whole answer. Its `metadata` tells the `finishReason` and the provider's `responseId`. */
   async call(request: ModelRequest, options?: ModelCallOptions): Promise<Msg> {
-    const draft = new MsgDraft(request.agentName ?? 'assistant');
+    const draft = new MsgDraft(request.agentName ?? 'assistant', {
+      isCallIdTaken: (id) => request.messages.some((msg) => hasCall(msg, id)),
+    });
     for await (const delta of this.stream(request, options)) draft.add(delta);
     const { finishReason, responseId } = draft;
     return draft.finish({
@@ -112,4 +114,11 @@ export abstract class ChatModelBase {
       ...(responseId !== undefined && { responseId }),
     });
   }
+}
+
+function hasCall(msg: Msg, id: string): boolean {
+  return (
+    typeof msg.content !== 'string' &&
+    msg.content.some((block) => block.type === 'tool_use' && block.id === id)
+  );
 }

@@ -1,4 +1,13 @@
 export {
+  CONTRACT_CALLS,
+  CONTRACT_TEXT,
+  chatModelContract,
+  contractRequest,
+  type ContractCase,
+  type ContractOptions,
+  type ContractScenario,
+} from './chat-model-contract.ts';
+export {
   abortAtEvery,
   failAtEvery,
   InjectedFault,

@@ -4,6 +4,9 @@
 const SLICE = 0x6000; // a multiple of 3, so that slices join
 
 export function toBase64(bytes: Uint8Array): string {
+  if (typeof Buffer !== 'undefined') {
+    return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('base64'); // much faster
+  }
   let text = '';
   for (let i = 0; i < bytes.length; i += SLICE) {
     text += btoa(String.fromCharCode(...bytes.subarray(i, i + SLICE)));
@@ -19,7 +22,9 @@ export function fromBase64(text: string): Uint8Array {
   } catch {
     throw new TypeError('is not base64');
   }
-  return Uint8Array.from(binary, (char) => char.charCodeAt(0));
+  const bytes = new Uint8Array(binary.length);
+  for (let i = 0; i < binary.length; i++) bytes[i] = binary.charCodeAt(i);
+  return bytes;
 }
 
 /** Pieces that were encoded one by one, as one text. */

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { newId, useIdSource } from './ids.ts';
+import { newId, randomFraction, useIdSource, useRandomSource } from './ids.ts';
 
 test('an id has 22 letters and digits', () => {
   expect(newId()).toMatch(/^[0-9A-Za-z]{22}$/);
@@ -24,4 +24,20 @@ test('another source can be used for a while, and sources nest', () => {
   expect(newId()).toBe('id3');
   restore();
   expect(newId()).toMatch(/^[0-9A-Za-z]{22}$/);
+});
+
+test('a fraction is 0 or more, less than 1, and rarely the same', () => {
+  const fractions = Array.from({ length: 1000 }, randomFraction);
+  expect(fractions.every((fraction) => fraction >= 0 && fraction < 1)).toBe(true);
+  expect(new Set(fractions).size).toBeGreaterThan(900);
+});
+
+test('another source of fractions can be used for a while, and sources nest', () => {
+  const restore = useRandomSource(() => 0.25);
+  const restoreInner = useRandomSource(() => 0.5);
+  expect(randomFraction()).toBe(0.5);
+  restoreInner();
+  expect([randomFraction(), randomFraction()]).toEqual([0.25, 0.25]);
+  restore();
+  expect(new Set(Array.from({ length: 10 }, randomFraction)).size).toBeGreaterThan(1);
 });

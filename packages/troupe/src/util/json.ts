@@ -162,6 +162,18 @@ export function parseJson(text: string, path = 'the text', limits: JsonLimits = 
   return copyJson(value, path, limits);
 }
 
+/**
+ * Parses JSON text that is looked at once and thrown away, such as a piece of a stream: a plain value
+ * that is neither copied nor frozen; undefined if it is no JSON.
+ */
+export function readJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
 export function isJsonObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

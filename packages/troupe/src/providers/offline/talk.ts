@@ -6,9 +6,8 @@ import { wordsOf } from './words.ts';
 
 const WHO = "I am Troupe's offline stand-in: I follow simple rules, and no language model is behind me";
 const REAL_MODEL =
-  'For real answers, give the agent a real model in my place: any class that extends ChatModelBase. ' +
-  'Adapters that read OPENAI_API_KEY, ANTHROPIC_API_KEY, GEMINI_API_KEY or DASHSCOPE_API_KEY, or that talk to ' +
-  'a local Ollama, are not part of this version yet.';
+  'For real answers, give the agent a real model in my place, such as `new OpenAIChatModel({ modelName })` of troupe/openai. ' +
+  'There are models for OPENAI_API_KEY, ANTHROPIC_API_KEY, GEMINI_API_KEY, DASHSCOPE_API_KEY and others, and for a local Ollama.';
 const MAX_OUTPUT = 4_000;
 const GREETING = /^(?:hello|hi|hey|hallo|greetings|good (?:morning|afternoon|evening))\b/;
 

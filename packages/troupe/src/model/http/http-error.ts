@@ -1,0 +1,149 @@
+import { messageOf } from '../../errors.ts';
+import { isJsonObject, readJson } from '../../util/json.ts';
+import { oneLine } from '../../util/text.ts';
+import { ModelError, type ModelErrorKind } from '../model-error.ts';
+
+/** What a provider said about a failure, as far as it could be read. */
+interface Complaint {
+  readonly code: string;
+  readonly message: string;
+}
+
+export interface FailedAnswer {
+  /** Who failed, e.g. 'OpenAI'. */
+  readonly vendor: string;
+  readonly status?: number | undefined;
+  readonly body: string;
+  readonly requestId?: string | undefined;
+  readonly retryAfterMs?: number | undefined;
+}
+
+/** How providers say that the prompt is too long. */
+const TOO_LONG =
+  /context[ _-]?(length|window|size)|maximum context|prompt is too long|input is too long|too many (input )?tokens|(input|prompt)[^.]{0,40}(exceed|longer than)[^.]{0,60}(token|limit|length)|token count[^.]{0,40}exceeds|range of input length|reduce the length|exceeds? (the )?(model'?s? )?max(imum)?( \w+)? tokens/i;
+const FILTERED =
+  /content[ _-]?filter|content management policy|data_inspection_failed|inappropriate content|safety (system|settings)|prohibited[ _]content/i;
+const BAD_KEY =
+  /api[ _-]?key[^.]{0,30}(invalid|not valid|incorrect|missing|expired)|(invalid|incorrect|missing)[^.]{0,20}api[ _-]?key|authentication|permission_(denied|error)|unauthorized/i;
+const NO_MONEY =
+  /insufficient[_ ](quota|balance|credits?)|exceeded your current quota|billing|arrears|credit balance is too low/i;
+const REJECTED = /invalid_(request|argument)|bad_request|not_found/i;
+const TOO_FAST = /rate[_ -]?limit|too many requests|resource_exhausted|throttl/i;
+
+/** The kind of a failure, by its status and by what the provider said. */
+export function kindOf(status: number | undefined, { code, message }: Complaint): ModelErrorKind {
+  const said = `${code} ${message}`;
+  if (status === 401 || status === 403) return FILTERED.test(said) ? 'content_filter' : 'auth';
+  if (status === 402) return 'rate_limit';
+  if (status === 408) return 'timeout';
+  if (status === 413) return 'context_overflow';
+  if (status === 429) return TOO_LONG.test(said) ? 'context_overflow' : 'rate_limit';
+  if (status !== undefined && status >= 500) return 'overloaded';
+  if (TOO_LONG.test(said)) return 'context_overflow';
+  if (FILTERED.test(said)) return 'content_filter';
+  if (BAD_KEY.test(said)) return 'auth';
+  if (TOO_FAST.test(said) || NO_MONEY.test(said)) return 'rate_limit';
+  if (status === 409) return 'overloaded';
+  // What goes wrong after the request was accepted is the provider's fault, unless it says otherwise.
+  return status === undefined && !REJECTED.test(said) ? 'overloaded' : 'bad_request';
+}
+
+const WHAT: Record<ModelErrorKind, string> = {
+  auth: 'did not accept the key. Check the key and what it may be used for',
+  rate_limit: 'has had too many requests. Wait, or use a RetryModel',
+  overloaded: 'is overloaded or has a fault. Try again later, or use a RetryModel',
+  context_overflow: 'says that the prompt is too long. Shorten the history',
+  content_filter: 'blocked the request by its content filter',
+  bad_request: 'rejected the request',
+  network: 'could not be reached',
+  timeout: 'took too long',
+  malformed: 'answered with something that is no answer',
+};
+
+/** The error for an answer that says what went wrong, in its status or inside of it. */
+export function failedAnswer(answer: FailedAnswer): ModelError {
+  const { vendor, body, requestId, retryAfterMs } = answer;
+  const complaint = readComplaint(body);
+  const status = answer.status ?? statusIn(complaint);
+  const kind = kindOf(status, complaint);
+  const askedMs = delayIn(body);
+  const isBroke =
+    status === 402 || (askedMs === undefined && NO_MONEY.test(`${complaint.code} ${complaint.message}`));
+  const what =
+    kind === 'rate_limit' && isBroke
+      ? 'says that the account has no credit left. Check the plan'
+      : WHAT[kind];
+  const said = sentence(oneLine(complaint.message).slice(0, 300).trim());
+  const hint = status === 404 ? ' Check the name of the model and the baseUrl.' : '';
+  return new ModelError(
+    `${vendor} ${what}${status === undefined ? '' : ` (${status})`}.${said === '' ? '' : ` It said: ${said}`}${hint}`,
+    {
+      kind,
+      status,
+      providerCode: complaint.code || undefined,
+      retryAfterMs: retryAfterMs ?? askedMs,
+      requestId,
+      body,
+      ...(isBroke && { isRetryable: false }),
+    },
+  );
+}
+
+export function malformedAnswer(vendor: string, problem: string, body?: string): ModelError {
+  return new ModelError(`${vendor} answered with something that is no answer: ${problem}.`, {
+    kind: 'malformed',
+    body,
+  });
+}
+
+/** The error for a connection that could not be made, or broke. */
+export function lostConnection(vendor: string, hasBegun: boolean, thrown?: unknown): ModelError {
+  const reason = thrown === undefined ? 'it ended before the answer did' : reasonOf(thrown);
+  const what = hasBegun ? `The connection to ${vendor} was lost` : `${vendor} could not be reached`;
+  return new ModelError(`${what}: ${reason}. Check the network and the baseUrl.`, {
+    kind: 'network',
+    ...(thrown instanceof Error && { cause: thrown }),
+  });
+}
+
+/** `fetch` says 'fetch failed', and its cause says why. */
+function reasonOf(thrown: unknown): string {
+  const cause = thrown instanceof Error ? thrown.cause : undefined;
+  if (!(cause instanceof Error)) return messageOf(thrown);
+  const code = (cause as NodeJS.ErrnoException).code;
+  return code === undefined ? messageOf(cause) : `${code} ${messageOf(cause)}`;
+}
+
+/** Finds the provider's own words in any of the shapes that errors have. */
+function readComplaint(body: string): Complaint {
+  const parsed = readJson(body);
+  const outer = Array.isArray(parsed) ? (parsed as readonly unknown[])[0] : parsed;
+  if (!isJsonObject(outer)) return { code: '', message: /^\s*</.test(body) ? '' : body.slice(0, 300) };
+  const { error = outer } = outer;
+  if (typeof error === 'string') return { code: text(outer['code']), message: error };
+  if (!isJsonObject(error)) return { code: '', message: '' };
+  const code = text(error['code']) || text(error['status']) || text(error['type']);
+  return {
+    code: /^\d*$/.test(code) ? text(error['status']) || text(error['type']) || code : code,
+    message: text(error['message']) || text(outer['message']) || text(outer['detail']),
+  };
+}
+
+/** Errors inside of a stream may carry the status that they would have had. */
+function statusIn({ code }: Complaint): number | undefined {
+  return /^[45]\d\d$/.test(code) ? Number(code) : undefined;
+}
+
+/** Google says in the body how long to wait. Who is told to wait has not run out of money. */
+function delayIn(body: string): number | undefined {
+  const seconds = /"retryDelay"\s*:\s*"(\d+(?:\.\d+)?)s"/.exec(body)?.[1];
+  return seconds === undefined ? undefined : Math.round(Number(seconds) * 1000);
+}
+
+function sentence(text: string): string {
+  return text === '' || /[.!?…]$/.test(text) ? text : `${text}.`;
+}
+
+function text(value: unknown): string {
+  return typeof value === 'string' || typeof value === 'number' ? String(value) : '';
+}

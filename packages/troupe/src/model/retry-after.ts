@@ -1,0 +1,29 @@
+/** A date as HTTP writes it: in its present form, and in the two older ones. */
+const HTTP_DATES = [
+  /^[A-Z][a-z]{2}, \d\d [A-Z][a-z]{2} \d{4} \d\d:\d\d:\d\d GMT$/,
+  /^[A-Z][a-z]{5,8}, \d\d-[A-Z][a-z]{2}-\d\d \d\d:\d\d:\d\d GMT$/,
+  /^[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d \d{4}$/,
+];
+const NUMBER = /^\d{1,15}(?:\.\d{1,15})?$/;
+
+/**
+ * How many milliseconds from `now` a server asks to wait: by `retry-after-ms`, or by `Retry-After` in
+ * seconds or as a date. Undefined if it doesn't ask, or not in words that HTTP has.
+ */
+export function parseRetryAfter(headers: Headers, now: number): number | undefined {
+  return inMilliseconds(headers.get('retry-after-ms'), 1) ?? parseStandard(headers.get('retry-after'), now);
+}
+
+function parseStandard(value: string | null, now: number): number | undefined {
+  const delay = inMilliseconds(value, 1000);
+  if (delay !== undefined || value === null) return delay;
+  const text = value.trim();
+  if (!HTTP_DATES.some((form) => form.test(text))) return undefined;
+  const date = Date.parse(text.endsWith('GMT') ? text : `${text} GMT`); // the oldest form doesn't say GMT
+  return Number.isNaN(date) ? undefined : Math.max(0, date - now);
+}
+
+function inMilliseconds(value: string | null, unit: number): number | undefined {
+  const text = value?.trim() ?? '';
+  return NUMBER.test(text) ? Math.round(Number(text) * unit) : undefined;
+}

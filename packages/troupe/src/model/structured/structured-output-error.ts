@@ -1,0 +1,76 @@
+import { TroupeError } from '../../errors.ts';
+import type { FinishReason } from '../../message/model-delta.ts';
+import type { Msg } from '../../message/msg.ts';
+import type { Usage } from '../../message/usage.ts';
+import type { SchemaProblem } from '../../util/schema.ts';
+import { oneLine } from '../../util/text.ts';
+import type { StructuredStrategy, StructuredWay } from './structured-way.ts';
+
+export interface StructuredOutputErrorDetails {
+  readonly strategy: StructuredStrategy;
+  readonly tried: readonly StructuredWay[];
+  readonly attempts: number;
+  readonly problems: readonly SchemaProblem[];
+  readonly finishReason: FinishReason | undefined;
+  readonly usage: Usage | undefined;
+  /** The last answer. */
+  readonly msg: Msg;
+}
+
+const MAX_ANSWER = 1024;
+const MAX_SUMMARY = 300;
+
+/**
+ * A model gave no answer of the wanted shape. `problems` says what was wrong with the last one. What the model wrote
+ * is in `lastAnswer`, which is cut to 1 kB and left out when the error is logged or turned into JSON.
+ */
+export class StructuredOutputError extends TroupeError {
+  override readonly name = 'StructuredOutputError';
+  readonly strategy: StructuredStrategy;
+  /** The ways in which the model was asked, in order. All but the last were rejected by the provider. */
+  readonly tried: readonly StructuredWay[];
+  /** How many answers there were. */
+  readonly attempts: number;
+  readonly problems: readonly SchemaProblem[];
+  /** Why the last answer ended. */
+  declare readonly finishReason?: FinishReason;
+  /** What all answers cost. */
+  declare readonly usage?: Usage;
+  /** The text of the last answer, or the arguments of its call. */
+  declare readonly lastAnswer: string;
+
+  constructor(details: StructuredOutputErrorDetails) {
+    const { strategy, tried, attempts, problems, finishReason, usage, msg } = details;
+    const answers = attempts === 1 ? 'one answer' : `${attempts} answers`;
+    const advice = finishReason === 'length' ? ' Raise maxTokens.' : '';
+    super('structured_output_failed', `No structured output after ${answers}: ${summary(problems)}${advice}`);
+    this.strategy = strategy;
+    this.tried = tried;
+    this.attempts = attempts;
+    this.problems = problems;
+    if (finishReason !== undefined) this.finishReason = finishReason;
+    if (usage !== undefined) this.usage = usage;
+    Object.defineProperty(this, 'lastAnswer', { value: cut(contentOf(msg), MAX_ANSWER), enumerable: false });
+  }
+
+  static override isInstance(value: unknown): value is StructuredOutputError {
+    return TroupeError.isInstance(value) && value.code === 'structured_output_failed';
+  }
+}
+
+function summary(problems: readonly SchemaProblem[]): string {
+  const texts = problems.map(({ path, message }) => (path === '' ? message : `${path}: ${message}`));
+  return cut(oneLine(texts.join(' ')), MAX_SUMMARY);
+}
+
+function contentOf(msg: Msg): string {
+  if (msg.text !== '') return msg.text;
+  return msg
+    .getContentBlocks('tool_use')
+    .map((call) => call.rawInput ?? JSON.stringify(call.input))
+    .join('\n');
+}
+
+function cut(text: string, length: number): string {
+  return text.length > length ? `${text.slice(0, length - 1)}…` : text;
+}

@@ -1,0 +1,167 @@
+import { getLogger } from '../../config/run-config.ts';
+import { TroupeError } from '../../errors.ts';
+import { MsgDraft } from '../../message/msg-draft.ts';
+import type { Msg } from '../../message/msg.ts';
+import { addUsage, type Usage } from '../../message/usage.ts';
+import { abortableItems } from '../../util/abort.ts';
+import type { AnySchema, SchemaOutput, SchemaProblem } from '../../util/schema.ts';
+import { AnswerShape } from './answer-shape.ts';
+import type { ChatModelBase, ModelCallOptions, ModelRequest } from '../chat-model-base.ts';
+import { checkNumber } from '../wrappers/check-number.ts';
+import { StructuredOutputError } from './structured-output-error.ts';
+import { readAnswer, type ModelAnswer } from './structured-reading.ts';
+import {
+  requestBy,
+  strategyOf,
+  waysAfter,
+  waysFor,
+  type StructuredStrategy,
+  type StructuredWay,
+  type Ways,
+} from './structured-way.ts';
+
+export interface StructuredOptions extends ModelCallOptions {
+  /** @default the best that the model can do, and the next best if the provider rejects that */
+  readonly strategy?: StructuredStrategy;
+  /** How often a wrong answer is handed back to the model, with what is wrong with it. @default 2 */
+  readonly maxRetries?: number;
+  /** What the tool is called that takes the answer. @default 'generate_response' */
+  readonly toolName?: string;
+  /** Is told of every answer. */
+  readonly onAttempt?: (attempt: StructuredAttempt) => void;
+}
+
+/** One answer of the model, good or not. */
+export interface StructuredAttempt {
+  /** From 1. */
+  readonly number: number;
+  readonly strategy: StructuredStrategy;
+  readonly msg: Msg;
+  /** None if the answer is good. */
+  readonly problems: readonly SchemaProblem[];
+}
+
+export interface StructuredAnswer<Value> {
+  readonly value: Value;
+  /** The message that has the value in it. */
+  readonly msg: Msg;
+  readonly strategy: StructuredStrategy;
+  /** The ways in which the model was asked, in order. All but the last were rejected by the provider. */
+  readonly tried: readonly StructuredWay[];
+  /** How many answers it took. */
+  readonly attempts: number;
+  /** What all of them cost. */
+  readonly usage: Usage | undefined;
+}
+
+/** The first answer, and how it was asked for. */
+interface FirstAnswer {
+  readonly way: StructuredWay;
+  readonly tried: readonly StructuredWay[];
+  readonly request: ModelRequest;
+  readonly answer: ModelAnswer;
+}
+
+/**
+ * Asks for an answer of a given shape: by the model's own means if it has them, else by a tool that it has to call, else
+ * by a prompt. What comes back has passed the schema. An answer that has not is handed back with what is wrong with it.
+ *
+ * The request's own tools are not sent. Nothing is remembered: the next call starts with the best way again.
+ * @throws StructuredOutputError if no answer fits, or the model refuses; ModelError; the reason of the signal.
+ */
+export async function callStructured<S extends AnySchema>(
+  model: ChatModelBase,
+  request: ModelRequest,
+  schema: S,
+  options: StructuredOptions = {},
+): Promise<StructuredAnswer<SchemaOutput<S>>> {
+  const { strategy: wanted, maxRetries = 2, toolName = 'generate_response', signal, onAttempt } = options;
+  checkNumber('maxRetries', maxRetries, { least: 0, whole: true });
+  checkToolName(toolName);
+  const shape = new AnswerShape(schema);
+  warnOfTools(request);
+  const ways = waysFor(model.capabilities, request, wanted);
+  const requestOf = (way: StructuredWay): ModelRequest => requestBy(way, request, shape.jsonSchema, toolName);
+  const first = await firstAnswer(model, ways, requestOf, signal);
+
+  const { way, tried } = first;
+  const strategy = strategyOf(way);
+  let { answer } = first;
+  let { messages } = first.request;
+  let usage: Usage | undefined;
+  for (let attempts = 1; ; attempts++) {
+    const { msg, finishReason } = answer;
+    usage = addUsage(usage, msg.usage);
+    const reading = await readAnswer(answer, strategy, shape, toolName);
+    signal?.throwIfAborted();
+    onAttempt?.({ number: attempts, strategy, msg, problems: reading.ok ? [] : reading.problems });
+    if (reading.ok) return { value: reading.value, msg, strategy, tried, attempts, usage };
+    const { problems, corrected } = reading;
+    if (corrected === undefined || attempts > maxRetries) {
+      throw new StructuredOutputError({ strategy, tried, attempts, problems, finishReason, usage, msg });
+    }
+    messages = [...messages, ...corrected];
+    answer = await ask(model, { ...first.request, messages }, signal);
+  }
+}
+
+/** Asks in one way after the other, until the provider takes one. */
+async function firstAnswer(
+  model: ChatModelBase,
+  allWays: Ways,
+  requestOf: (way: StructuredWay) => ModelRequest,
+  signal: AbortSignal | undefined,
+): Promise<FirstAnswer> {
+  const tried: StructuredWay[] = [];
+  for (let ways = allWays; ;) {
+    const [way] = ways;
+    tried.push(way);
+    const request = requestOf(way);
+    try {
+      return { way, tried, request, answer: await ask(model, request, signal) };
+    } catch (error) {
+      const left = waysAfter(error, ways);
+      if (left === undefined) throw error;
+      ways = left;
+      getLogger().log('warn', `${model.modelName} rejects a request for structured output.`, {
+        rejected: way,
+        next: ways[0],
+      });
+    }
+  }
+}
+
+/** As `model.call`, but ends at once when aborted, and ids of calls are new in the whole conversation. */
+async function ask(
+  model: ChatModelBase,
+  request: ModelRequest,
+  signal: AbortSignal | undefined,
+): Promise<ModelAnswer> {
+  signal?.throwIfAborted();
+  const calls = request.messages.flatMap((msg) => msg.getContentBlocks('tool_use'));
+  const ids = new Set(calls.map((call) => call.id));
+  const draft = new MsgDraft(request.agentName ?? 'assistant', { isCallIdTaken: (id) => ids.has(id) });
+  const deltas = model.stream(request, { signal });
+  for await (const delta of signal === undefined ? deltas : abortableItems(deltas, signal)) draft.add(delta);
+  const { finishReason, responseId } = draft;
+  const msg = draft.finish({
+    ...(finishReason !== undefined && { finishReason }),
+    ...(responseId !== undefined && { responseId }),
+  });
+  return { msg, finishReason };
+}
+
+function warnOfTools({ tools = [] }: ModelRequest): void {
+  if (tools.length === 0) return;
+  getLogger().log('warn', 'The tools of a request are not sent when structured output is asked for.', {
+    tools: tools.map((tool) => tool.name),
+  });
+}
+
+function checkToolName(name: string): void {
+  if (/^[\w-]{1,64}$/.test(name)) return;
+  throw new TroupeError(
+    'invalid_config',
+    'toolName must be 1 to 64 letters, digits, underscores and dashes: providers take nothing else.',
+  );
+}

@@ -1,0 +1,21 @@
+import { TroupeError } from '../../errors.ts';
+
+interface Range {
+  readonly least: number;
+  readonly most?: number;
+  readonly whole?: boolean;
+}
+
+/** The longest that a timer can wait. */
+export const MAX_TIMER_MS = 2 ** 31 - 1;
+
+/** @throws TroupeError that names the option, unless the value is a number in the range. */
+export function checkNumber(
+  name: string,
+  value: number,
+  { least, most = Infinity, whole = false }: Range,
+): void {
+  if (value >= least && value <= most && (!whole || Number.isInteger(value))) return;
+  const range = most === Infinity ? `of ${least} or more` : `from ${least} to ${most}`;
+  throw new TroupeError('invalid_config', `${name} must be a ${whole ? 'whole ' : ''}number ${range}.`);
+}

@@ -1,0 +1,54 @@
+import type { ContentBlock } from '../../message/blocks.ts';
+import type { Msg } from '../../message/msg.ts';
+import type { ModelRequest } from '../chat-model-base.ts';
+
+const BYTES_PER_TOKEN = 4;
+const TOKENS_PER_MESSAGE = 4;
+const TOKENS_PER_MEDIUM = 1000;
+
+const known = new WeakMap<object, number>();
+
+/** About how many tokens the prompt of a request has, in a glance: every message and tool is looked at only once. */
+export function estimateTokens({ messages, tools = [] }: ModelRequest): number {
+  const ofMessages = messages.reduce((sum, msg) => sum + once(msg, () => ofMsg(msg)), 0);
+  return tools.reduce((sum, tool) => sum + once(tool, () => ofText(JSON.stringify(tool))), ofMessages);
+}
+
+function once(value: object, estimate: () => number): number {
+  let tokens = known.get(value);
+  if (tokens === undefined) known.set(value, (tokens = estimate()));
+  return tokens;
+}
+
+function ofMsg(msg: Msg): number {
+  return msg.getContentBlocks().reduce((sum, block) => sum + ofBlock(block), TOKENS_PER_MESSAGE);
+}
+
+function ofBlock(block: ContentBlock): number {
+  switch (block.type) {
+    case 'text':
+      return ofText(block.text);
+    case 'thinking':
+      return ofText(block.thinking);
+    case 'tool_use':
+      return ofText(block.name + JSON.stringify(block.input));
+    case 'tool_result':
+      if (typeof block.output === 'string') return ofText(block.output);
+      return block.output.reduce((sum, part) => sum + ofBlock(part), 0);
+    case 'image':
+    case 'audio':
+    case 'video':
+    case 'file':
+      return TOKENS_PER_MEDIUM;
+  }
+}
+
+/** By bytes of UTF-8, not by characters: a Chinese character takes as much as several Latin letters. */
+function ofText(text: string): number {
+  let bytes = 0;
+  for (let i = 0; i < text.length; i++) {
+    const code = text.charCodeAt(i);
+    bytes += code < 0x80 ? 1 : code < 0x800 ? 2 : 3;
+  }
+  return Math.ceil(bytes / BYTES_PER_TOKEN);
+}

@@ -1,0 +1,36 @@
+import { checkNumber } from './check-number.ts';
+import type { CacheStore } from './cache-model.ts';
+import type { ModelDelta } from '../../message/model-delta.ts';
+
+/** Answers in memory. When there are too many, the one that was not used for the longest time is dropped. */
+export class MemoryCacheStore implements CacheStore {
+  /** From the one that was not used for the longest time to the latest. */
+  readonly #answers = new Map<string, readonly ModelDelta[]>();
+  readonly #maxEntries: number;
+
+  constructor(maxEntries = 1000) {
+    checkNumber('maxEntries', maxEntries, { least: 1, whole: true });
+    this.#maxEntries = maxEntries;
+  }
+
+  get(key: string): readonly ModelDelta[] | undefined {
+    const answer = this.#answers.get(key);
+    if (answer !== undefined) this.#toEnd(key, answer);
+    return answer;
+  }
+
+  set(key: string, answer: readonly ModelDelta[]): void {
+    this.#toEnd(key, answer);
+    if (this.#answers.size <= this.#maxEntries) return;
+    for (const oldest of this.#answers.keys()) return void this.#answers.delete(oldest);
+  }
+
+  get size(): number {
+    return this.#answers.size;
+  }
+
+  #toEnd(key: string, answer: readonly ModelDelta[]): void {
+    this.#answers.delete(key);
+    this.#answers.set(key, answer);
+  }
+}

@@ -1,0 +1,113 @@
+import { messageOf, TroupeError } from '../../errors.ts';
+import { failedAnswer, kindOf, malformedAnswer } from '../../model/http/http-error.ts';
+import { ModelError } from '../../model/model-error.ts';
+import { parseRetryAfter } from '../../model/retry-after.ts';
+import { now } from '../../util/clock.ts';
+import { isJsonObject } from '../../util/json.ts';
+
+const UNREADABLE: readonly string[] = [
+  'AI_JSONParseError',
+  'AI_TypeValidationError',
+  'AI_InvalidResponseDataError',
+  'AI_EmptyResponseBodyError',
+  'AI_NoContentGeneratedError',
+];
+const REQUEST_ID_HEADERS = ['x-request-id', 'request-id', 'x-goog-request-id', 'apim-request-id'];
+
+/**
+ * What a wrapped model threw, or put into its stream, as one of our errors. An error of the AI SDK holds the
+ * request with all of the prompt, and the headers: only what the provider answered is taken from it, and it is
+ * never the `cause`.
+ */
+export function toModelError(thrown: unknown, vendor: string, hasBegun: boolean): TroupeError {
+  if (TroupeError.isInstance(thrown)) return thrown;
+  const { name, statusCode, isRetryable, responseBody, responseHeaders } = fieldsOf(thrown);
+  if (typeof name === 'string' && UNREADABLE.includes(name)) {
+    return malformedAnswer(vendor, `it could not be read (${name})`, messageOf(thrown));
+  }
+  if (typeof statusCode === 'number' && statusCode >= 400) {
+    const hasBody = typeof responseBody === 'string' && responseBody.trim() !== '';
+    return failedAnswer({
+      vendor,
+      status: statusCode,
+      body: hasBody ? responseBody : complaintOf(thrown),
+      ...fromHeaders(responseHeaders),
+    });
+  }
+  if (name === 'TimeoutError') return new ModelError(`${vendor} took too long.`, { kind: 'timeout' });
+  const reason = networkReason(thrown);
+  if (reason !== undefined) return lostAnswer(vendor, hasBegun, reason);
+  // Without a status it calls only connections retryable; with a good one, the answer could not be read to its end.
+  if (name === 'AI_APICallError' && (isRetryable === true || statusCode !== undefined)) {
+    return lostAnswer(vendor, hasBegun, messageOf(thrown));
+  }
+  if (!(thrown instanceof Error)) return failedAnswer({ vendor, body: complaintOf(thrown) });
+  const complaint = { code: thrown.name, message: thrown.message };
+  return new ModelError(`${vendor} could not be asked: ${messageOf(thrown)}`, {
+    kind: kindOf(400, complaint),
+  });
+}
+
+/** The error for a connection that could not be made, or that ended before the answer did. */
+export function lostAnswer(
+  vendor: string,
+  hasBegun: boolean,
+  reason = 'it ended before the answer did',
+): ModelError {
+  const what = hasBegun ? `The connection to ${vendor} was lost` : `${vendor} could not be reached`;
+  return new ModelError(`${what}: ${reason}. Check the network and the address.`, { kind: 'network' });
+}
+
+interface ErrorFields {
+  readonly name?: unknown;
+  readonly statusCode?: unknown;
+  readonly isRetryable?: unknown;
+  readonly responseBody?: unknown;
+  readonly responseHeaders?: unknown;
+}
+
+function fieldsOf(thrown: unknown): ErrorFields {
+  return typeof thrown === 'object' && thrown !== null ? thrown : {};
+}
+
+/** The words of an error, in the shape in which providers send them. */
+function complaintOf(thrown: unknown): string {
+  if (!isJsonObject(thrown)) return JSON.stringify({ error: messageOf(thrown) });
+  const inner = isJsonObject(thrown['error']) ? thrown['error'] : thrown;
+  const { message, code, status, type } = inner;
+  return JSON.stringify({
+    error: { message: text(message), code: text(code), status: text(status), type: text(type) },
+  });
+}
+
+function text(value: unknown): string | undefined {
+  return typeof value === 'string' || typeof value === 'number' ? String(value).slice(0, 1000) : undefined;
+}
+
+/** Why a connection failed, if it was that. `fetch` says 'fetch failed' or 'terminated', and its cause says why. */
+function networkReason(thrown: unknown): string | undefined {
+  let error = thrown;
+  for (let depth = 0; depth < 5 && error instanceof Error; depth++) {
+    const { code } = error as { code?: unknown };
+    if (typeof code === 'string' && /^(?:E(?!RR_)[A-Z_]{3,}|UND_ERR_\w+)$/.test(code))
+      return `${code} ${messageOf(error)}`;
+    error = error.cause;
+  }
+  const isFetch =
+    thrown instanceof TypeError && /^(?:fetch failed|failed to fetch|terminated)$/i.test(thrown.message);
+  const isAbort = thrown instanceof Error && thrown.name === 'AbortError'; // not by us: that is told apart before
+  return isFetch || isAbort ? messageOf(thrown) : undefined;
+}
+
+function fromHeaders(value: unknown): { requestId?: string | undefined; retryAfterMs?: number | undefined } {
+  if (!isJsonObject(value)) return {};
+  const headers = new Headers();
+  for (const [name, content] of Object.entries(value)) {
+    if (typeof content === 'string' && /^[\w-]+$/.test(name)) headers.set(name, content);
+  }
+  const ids = REQUEST_ID_HEADERS.map((name) => headers.get(name));
+  return {
+    requestId: ids.find((id) => id !== null) ?? undefined,
+    retryAfterMs: parseRetryAfter(headers, now()),
+  };
+}

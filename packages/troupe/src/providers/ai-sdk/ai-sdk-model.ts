@@ -1,0 +1,176 @@
+import { getLogger } from '../../config/run-config.ts';
+import { TroupeError } from '../../errors.ts';
+import { ChatFormatter } from '../../formatter/chat-formatter.ts';
+import { MediaLoader } from '../../formatter/media-loader.ts';
+import { PromptMedia } from '../../formatter/prompt-media.ts';
+import type { MediaBlock, Prompt } from '../../formatter/prompt.ts';
+import type { ModelDelta } from '../../message/model-delta.ts';
+import { withCost } from '../../message/usage.ts';
+import {
+  ChatModelBase,
+  PLAIN_CAPABILITIES,
+  type GenerationOptions,
+  type ModelCallOptions,
+  type ModelCapabilities,
+  type ModelRequest,
+} from '../../model/chat-model-base.ts';
+import type { HttpModelOptions } from '../../model/http/http-chat-model.ts';
+import { stoppable } from '../../util/stoppable.ts';
+import { checkToolChoice } from '../../model/tool-choice.ts';
+import { now } from '../../util/clock.ts';
+import { describe, type JsonObject } from '../../util/json.ts';
+import { SPEC_VERSIONS, type AiSdkLanguageModel, type SupportedUrls } from './language-model.ts';
+import { PartDecoder } from './part-decoder.ts';
+import { readParts } from './read-parts.ts';
+import {
+  isResponsesApi,
+  mediaTypeOf,
+  mergedExtra,
+  PromptWriter,
+  toCallOptions,
+  type Addressee,
+} from './to-call.ts';
+
+/** `generation.extra` holds options by provider, such as `{ openai: { store: false } }`: the AI SDK's `providerOptions`. */
+export type AiSdkModelOptions = Omit<HttpModelOptions, 'modelName' | 'apiKey' | 'baseUrl' | 'fetch'>;
+
+/** What is known about the models of a provider, by the beginning of its name. Of others it is only assumed that they see. */
+const KNOWN: Readonly<Record<string, Partial<ModelCapabilities>>> = {
+  openai: { files: true, structured: 'native' },
+  azure: { files: true, structured: 'native' },
+  anthropic: { files: true, forcedTools: 'without_thinking' },
+  google: { audio: true, video: true, files: true, structured: 'native' },
+};
+
+/**
+ * By default OpenAI's Responses API stores an answer and is later sent references to its parts. But the history is
+ * kept here, and an answer that was interrupted is stored nowhere: it gets the parts themselves.
+ */
+const STORES_NOTHING: JsonObject = { openai: { store: false } };
+
+/**
+ * Any language model of the AI SDK (specification v2, v3 or v4). What its provider sends along with thinking, text
+ * and calls (signatures, ids) is kept in the message and goes back with it, to the same provider only.
+ * Tools that the provider runs by itself are its own affair: they are no calls.
+ */
+export class AiSdkModel extends ChatModelBase {
+  override readonly capabilities: ModelCapabilities;
+  readonly #model: AiSdkLanguageModel;
+  readonly #options: AiSdkModelOptions;
+  readonly #addressee: Addressee;
+  readonly #writer: PromptWriter;
+  readonly #media: PromptMedia;
+  #supportedUrls: SupportedUrls = {};
+
+  /** @throws TroupeError if it is no model that can be wrapped. */
+  constructor(languageModel: AiSdkLanguageModel, options: AiSdkModelOptions = {}) {
+    checkModel(languageModel);
+    super(languageModel.modelId);
+    const { provider, specificationVersion: version } = languageModel;
+    this.#model = languageModel;
+    this.#options = options;
+    this.#addressee = { provider, version };
+    this.#writer = new PromptWriter(this.#addressee);
+    const known = KNOWN[/^[a-z]*/.exec(provider)?.[0] ?? ''];
+    this.capabilities = Object.freeze({
+      ...PLAIN_CAPABILITIES,
+      vision: true,
+      ...known,
+      ...options.capabilities,
+    });
+    this.#media = new PromptMedia({
+      loader: options.media ?? new MediaLoader(),
+      capabilities: this.capabilities,
+      takesUrl: (block) => isSupported(block, this.#supportedUrls),
+    });
+  }
+
+  override stream(
+    request: ModelRequest,
+    { signal }: ModelCallOptions = {},
+  ): AsyncGenerator<ModelDelta, void, void> {
+    return stoppable((stop) => this.#answer(request, stop), signal);
+  }
+
+  async *#answer(request: ModelRequest, signal: AbortSignal): AsyncGenerator<ModelDelta, void, void> {
+    checkToolChoice(request);
+    const startedAt = now();
+    const { headers, deadlines = {}, pricing } = this.#options;
+    const prompt = await this.#prompt(request, signal);
+    const options = {
+      ...toCallOptions({ ...request, generation: this.#generation(request) }, this.#addressee),
+      prompt: this.#writer.messages(prompt.items),
+      ...(headers && { headers }),
+    };
+    const decoder = new PartDecoder(this.#addressee.provider, this.#addressee.version);
+    const call = { model: this.#model, options, deadlines, isOver: () => decoder.isComplete };
+    for await (const part of readParts(call, signal)) yield* decoder.read(part);
+    for (const delta of decoder.end()) {
+      if (delta.type !== 'usage') yield delta;
+      else {
+        const usage = { ...delta.usage, seconds: (now() - startedAt) / 1000 };
+        yield { type: 'usage', usage: withCost(usage, pricing) };
+      }
+    }
+  }
+
+  #generation(request: ModelRequest): GenerationOptions {
+    const own = this.#options.generation;
+    const usual = isResponsesApi(this.#addressee.provider) ? STORES_NOTHING : undefined;
+    const extra = mergedExtra(mergedExtra(usual, own?.extra), request.generation?.extra);
+    const { extra: _, ...generation } = mergeGeneration(own, request.generation);
+    return { ...generation, ...(extra && { extra }) };
+  }
+
+  async #prompt(request: ModelRequest, signal: AbortSignal): Promise<Prompt> {
+    const { tools, agentName, messages } = request;
+    const formatter = request.formatter ?? this.#options.formatter ?? new ChatFormatter();
+    const prompt = await formatter.format(messages, { tools, agentName, signal });
+    if (prompt.repairs.length > 0) this.#report(prompt.repairs);
+    this.#supportedUrls = (await Promise.resolve(this.#model.supportedUrls).catch(() => undefined)) ?? {};
+    return this.#media.place(prompt, signal);
+  }
+
+  #report(repairs: readonly string[]): void {
+    if (this.#options.onRepair) return this.#options.onRepair(repairs);
+    getLogger().log(
+      'warn',
+      `The history had to be repaired before ${this.modelName} could read it: ${repairs.join('; ')}.`,
+    );
+  }
+}
+
+function checkModel(model: unknown): asserts model is AiSdkLanguageModel {
+  if (typeof model !== 'object' || model === null || !('specificationVersion' in model)) {
+    throw invalid(
+      `AiSdkModel needs a language model of the AI SDK, such as openai('gpt-5'), not ${describe(model)}.`,
+    );
+  }
+  const { specificationVersion: version } = model;
+  if (SPEC_VERSIONS.some((known) => known === version)) return;
+  throw invalid(
+    `AiSdkModel knows the versions ${SPEC_VERSIONS.join(', ')} of language models, not ${String(version)}.`,
+  );
+}
+
+function invalid(message: string): TroupeError {
+  return new TroupeError('invalid_config', message);
+}
+
+/** Whether a provider fetches a medium from its address by itself. */
+function isSupported(block: MediaBlock, urls: SupportedUrls): boolean {
+  const { source } = block;
+  if (source.type !== 'url') return false;
+  const mediaType = mediaTypeOf(block).toLowerCase();
+  const { href } = new URL(source.url);
+  return Object.entries(urls).some(
+    ([pattern, addresses]) =>
+      matches(mediaType, pattern.toLowerCase()) &&
+      addresses.some((address) => new RegExp(address).test(href)),
+  );
+}
+
+function matches(mediaType: string, pattern: string): boolean {
+  if (pattern === '*' || pattern === '*/*') return true;
+  return pattern.endsWith('/*') ? mediaType.startsWith(pattern.slice(0, -1)) : mediaType === pattern;
+}

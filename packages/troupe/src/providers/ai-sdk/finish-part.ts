@@ -1,0 +1,67 @@
+import type { FinishReason } from '../../message/model-delta.ts';
+import type { Usage } from '../../message/usage.ts';
+import { ModelError } from '../../model/model-error.ts';
+import { isJsonObject, type JsonObject } from '../../util/json.ts';
+import { oneLine } from '../../util/text.ts';
+import { lostAnswer } from './ai-sdk-error.ts';
+import type { SpecVersion } from './language-model.ts';
+import { numberOf, stringOf } from './part-values.ts';
+
+/**
+ * Why the answer has ended: one word in v2, since then also the provider's own one (`raw`).
+ * @throws ModelError if it has broken off.
+ */
+export function reasonOf(
+  { finishReason: said }: JsonObject,
+  { provider, version }: { readonly provider: string; readonly version: SpecVersion },
+): FinishReason {
+  const raw = isJsonObject(said) ? stringOf(said['raw']) : '';
+  const unified = stringOf(isJsonObject(said) ? said['unified'] : said);
+  switch (unified) {
+    case 'stop':
+    case 'length':
+      return unified;
+    case 'tool-calls':
+      return 'tool_calls';
+    case 'content-filter':
+      return version !== 'v2' && isRefusal(raw) ? 'refusal' : 'content_filter';
+    case 'error': {
+      const why = raw === '' ? '' : `: ${oneLine(raw).slice(0, 100)}`;
+      throw new ModelError(`${provider} broke off its answer${why}.`, { kind: 'overloaded' });
+    }
+    case 'other':
+      if (version === 'v3' && raw === '') break; // its word for what v4 calls interrupted
+      return 'other';
+  }
+  throw lostAnswer(provider, true);
+}
+
+/** A model that refuses comes to an end by itself. Packages call that a filter, but have no word of its own for it. */
+function isRefusal(raw: string): boolean {
+  return raw === 'refusal' || raw === 'stop' || raw === '';
+}
+
+/** What the answer cost, if that is known: flat in v2, in groups since then. */
+export function usageOf({ usage }: JsonObject): Usage | undefined {
+  if (!isJsonObject(usage)) return undefined;
+  const input = isJsonObject(usage['inputTokens']) ? usage['inputTokens'] : {};
+  const output = isJsonObject(usage['outputTokens']) ? usage['outputTokens'] : {};
+  const inputTokens = numberOf(input['total'] ?? usage['inputTokens']);
+  const outputTokens = numberOf(output['total'] ?? usage['outputTokens']);
+  if (inputTokens === undefined && outputTokens === undefined) return undefined;
+  const cachedTokens = numberOf(input['cacheRead'] ?? usage['cachedInputTokens']);
+  const cacheWriteTokens = numberOf(input['cacheWrite']);
+  const reasoningTokens = numberOf(output['reasoning'] ?? usage['reasoningTokens']);
+  return {
+    inputTokens: whole(inputTokens, cachedTokens),
+    outputTokens: whole(outputTokens, reasoningTokens),
+    ...(cachedTokens !== undefined && { cachedTokens }),
+    ...(cacheWriteTokens !== undefined && { cacheWriteTokens }),
+    ...(reasoningTokens !== undefined && { reasoningTokens }),
+  };
+}
+
+/** A part that is more than its whole was counted apart from it. */
+function whole(total = 0, part = 0): number {
+  return part > total ? total + part : total;
+}

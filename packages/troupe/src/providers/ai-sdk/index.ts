@@ -1,0 +1,2 @@
+export { AiSdkModel, type AiSdkModelOptions } from './ai-sdk-model.ts';
+export type { AiSdkLanguageModel } from './language-model.ts';

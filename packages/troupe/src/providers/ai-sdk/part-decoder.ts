@@ -1,0 +1,206 @@
+import { getLogger } from '../../config/run-config.ts';
+import { toBlock } from '../../message/blocks.ts';
+import type { FinishReason, ModelDelta } from '../../message/model-delta.ts';
+import { toBase64 } from '../../util/base64.ts';
+import { isJsonObject, type JsonObject } from '../../util/json.ts';
+import { oneLine } from '../../util/text.ts';
+import { lostAnswer, toModelError } from './ai-sdk-error.ts';
+import { toBlockMeta } from './block-meta.ts';
+import { reasonOf, usageOf } from './finish-part.ts';
+import type { SpecVersion } from './language-model.ts';
+import { metadataIn, stringOf } from './part-values.ts';
+import { TextRun } from './text-run.ts';
+
+interface OpenCall {
+  readonly index: number;
+  readonly name: string;
+  /** What was passed on of its arguments. */
+  json: string;
+  /** Whether they come as something else than JSON until they are whole. */
+  readonly isRaw: boolean;
+}
+
+/** The call that is whole, but would not be if the answer was cut off behind it. */
+interface HeldCall {
+  readonly index: number;
+  readonly metadata: JsonObject | undefined;
+}
+
+const CUT_OFF: readonly FinishReason[] = ['length', 'content_filter'];
+
+/** Reads the stream parts of one answer, in any version of the specification. */
+export class PartDecoder {
+  readonly #provider: string;
+  readonly #version: SpecVersion;
+  readonly #calls = new Map<string, OpenCall>();
+  #run: TextRun | undefined;
+  #held: HeldCall | undefined;
+  #callCount = 0;
+  #madeCount = 0;
+  #hasId = false;
+  #finish: JsonObject | undefined;
+
+  constructor(provider: string, version: SpecVersion) {
+    this.#provider = provider;
+    this.#version = version;
+  }
+
+  /** Whether the provider has said how the answer ends. */
+  get isComplete(): boolean {
+    return this.#finish !== undefined;
+  }
+
+  /** @throws ModelError when the part says that something went wrong. */
+  *read(part: unknown): Generator<ModelDelta, void, void> {
+    if (!isJsonObject(part)) return;
+    switch (stringOf(part['type'])) {
+      case 'stream-start':
+        return this.#warn(part['warnings']);
+      case 'response-metadata':
+        return yield* this.#responseId(stringOf(part['id']));
+      case 'text-start':
+      case 'text-delta':
+        return yield* this.#write('text', part);
+      case 'reasoning-start':
+      case 'reasoning-delta':
+        return yield* this.#write('thinking', part);
+      case 'text-end':
+      case 'reasoning-end': {
+        const type = part['type'] === 'text-end' ? 'text' : 'thinking';
+        if (this.#run?.type === type) this.#run.add(part); // else something has followed already
+        return;
+      }
+      case 'tool-input-start':
+        if (part['providerExecuted'] !== true) yield* this.#startCall(stringOf(part['id']), part);
+        return;
+      case 'tool-input-delta':
+        return yield* this.#input(part);
+      case 'tool-call':
+        if (part['providerExecuted'] !== true) yield* this.#call(part);
+        return;
+      case 'file':
+        return yield* this.#file(part);
+      case 'finish':
+        this.#finish = part; // a stream may hold more than one: the last one stands
+        return;
+      case 'error':
+        throw toModelError(part['error'], this.#provider, true);
+    }
+  }
+
+  /** What is left to say when the stream has ended. @throws ModelError if it did before the answer was over. */
+  *end(): Generator<ModelDelta, void, void> {
+    if (this.#finish === undefined) throw lostAnswer(this.#provider, true);
+    const reason = reasonOf(this.#finish, { provider: this.#provider, version: this.#version });
+    yield* this.#closeRun();
+    if (!CUT_OFF.includes(reason)) yield* this.#endHeldCall();
+    const usage = usageOf(this.#finish);
+    if (usage !== undefined) yield { type: 'usage', usage };
+    yield { type: 'finish', reason: reason === 'stop' && this.#madeCount > 0 ? 'tool_calls' : reason };
+  }
+
+  *#responseId(id: string): Generator<ModelDelta, void, void> {
+    if (this.#hasId || id === '') return;
+    this.#hasId = true;
+    yield { type: 'response_id', id };
+  }
+
+  *#write(type: TextRun['type'], part: JsonObject): Generator<ModelDelta, void, void> {
+    if (stringOf(part['delta']) === '' && part['providerMetadata'] === undefined) return;
+    if (this.#run?.type !== type) {
+      yield* this.#closeRun();
+      this.#run = new TextRun(type);
+    }
+    const text = this.#run.add(part);
+    if (text !== '') yield type === 'text' ? { type, text } : { type, thinking: text };
+  }
+
+  /** Tells what belongs to the block that now ends. */
+  *#closeRun(): Generator<ModelDelta, void, void> {
+    const run = this.#run;
+    this.#run = undefined;
+    if (run?.pieces === undefined) return;
+    const providerMeta = toBlockMeta(this.#provider, { pieces: run.pieces });
+    yield run.type === 'text'
+      ? { type: 'text', text: '', providerMeta }
+      : { type: 'thinking', thinking: '', providerMeta };
+  }
+
+  *#startCall(id: string, part: JsonObject): Generator<ModelDelta, OpenCall, void> {
+    yield* this.#closeRun();
+    const name = stringOf(part['toolName']);
+    const call = { index: this.#callCount++, name, json: '', isRaw: part['inputEncoding'] === 'text' };
+    this.#calls.set(id, call);
+    yield { type: 'tool_use_start', index: call.index, name, ...(id !== '' && { id }) };
+    return call;
+  }
+
+  *#input(part: JsonObject): Generator<ModelDelta, void, void> {
+    const call = this.#calls.get(stringOf(part['id']));
+    const json = stringOf(part['delta']);
+    if (call === undefined || call.isRaw || json === '') return;
+    call.json += json;
+    yield { type: 'tool_input', index: call.index, json };
+  }
+
+  /** A call that the provider says is whole. What it says here stands, whatever was passed on before. */
+  *#call(part: JsonObject): Generator<ModelDelta, void, void> {
+    yield* this.#endHeldCall();
+    const id = stringOf(part['toolCallId']);
+    const input = stringOf(part['input']);
+    const begun = this.#calls.get(id);
+    const isSame = begun?.name === part['toolName'] && input.startsWith(begun?.json ?? '');
+    const call = begun !== undefined && isSame ? begun : yield* this.#startCall(id, part);
+    this.#calls.delete(id);
+    const rest = input.slice(call.json.length);
+    if (rest !== '') yield { type: 'tool_input', index: call.index, json: rest };
+    this.#held = { index: call.index, metadata: metadataIn(part) };
+  }
+
+  *#endHeldCall(): Generator<ModelDelta, void, void> {
+    const held = this.#held;
+    this.#held = undefined;
+    if (held === undefined) return;
+    this.#madeCount++;
+    const { index, metadata } = held;
+    yield metadata === undefined
+      ? { type: 'tool_use_end', index }
+      : { type: 'tool_use_end', index, providerMeta: toBlockMeta(this.#provider, { metadata }) };
+  }
+
+  /** A medium that the model has made. */
+  *#file(part: JsonObject): Generator<ModelDelta, void, void> {
+    const mediaType = stringOf(part['mediaType']);
+    const source = toSource(part['data'], mediaType);
+    if (source === undefined) return;
+    yield* this.#closeRun();
+    const type = /^(?:image|audio|video)(?=\/)/.exec(mediaType)?.[0] ?? 'file';
+    const providerMeta = toBlockMeta(this.#provider, { metadata: metadataIn(part) ?? {} });
+    yield { type: 'block', block: toBlock({ type, source, providerMeta }, 'file') };
+  }
+
+  #warn(warnings: unknown): void {
+    if (!Array.isArray(warnings)) return;
+    for (const warning of warnings) {
+      getLogger().log('warn', `${this.#provider} warns: ${oneLine(describeWarning(warning)).slice(0, 300)}`);
+    }
+  }
+}
+
+/** Where the bytes of a file are. Since v4 it is said whether they are here or at an address. */
+function toSource(data: unknown, mediaType: string): JsonObject | undefined {
+  if (isJsonObject(data) && data['type'] === 'url') {
+    const url: unknown = data['url'];
+    return { type: 'url', url: url instanceof URL ? url.href : stringOf(url), mediaType };
+  }
+  const bytes: unknown = isJsonObject(data) && data['type'] === 'data' ? data['data'] : data;
+  if (typeof bytes === 'string') return { type: 'base64', mediaType, data: bytes };
+  return bytes instanceof Uint8Array ? { type: 'base64', mediaType, data: toBase64(bytes) } : undefined;
+}
+
+function describeWarning(warning: unknown): string {
+  if (!isJsonObject(warning)) return String(warning);
+  const { type, feature, setting, tool, details, message } = warning;
+  const about = feature ?? setting ?? (isJsonObject(tool) ? tool['name'] : undefined);
+  return [type, about, details ?? message].map(stringOf).filter(Boolean).join(', ');
+}

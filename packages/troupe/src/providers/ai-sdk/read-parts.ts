@@ -1,0 +1,63 @@
+import { DeadlineWatch, type Deadlines } from '../../model/http/deadlines.ts';
+import { abortable, whenAborted } from '../../util/abort.ts';
+import { toModelError } from './ai-sdk-error.ts';
+import type { AiSdkCallOptions, AiSdkLanguageModel, AiSdkReader } from './language-model.ts';
+
+export interface PartsCall {
+  readonly model: AiSdkLanguageModel;
+  readonly options: AiSdkCallOptions;
+  readonly deadlines: Deadlines;
+  /** Whether the answer is over, though its stream may not have ended yet. */
+  readonly isOver: () => boolean;
+}
+
+/**
+ * Makes a call and yields the parts of its stream. However it ends, the stream is cancelled and the
+ * model's signal aborted: on an error, when a deadline passes, when the caller's signal is aborted, when
+ * the reader leaves. A model that ignores its signal is not waited for.
+ * @throws ModelError, or the reason of the signal.
+ */
+export async function* readParts(
+  { model, options, deadlines, isOver }: PartsCall,
+  signal: AbortSignal,
+): AsyncGenerator<unknown, void, void> {
+  signal.throwIfAborted();
+  const controller = new AbortController();
+  const stop = (reason: unknown): void => controller.abort(reason);
+  const unlink = whenAborted(signal, stop);
+  const watch = new DeadlineWatch(model.provider, deadlines, stop);
+  let hasBegun = false;
+  try {
+    const opening = open(model, { ...options, abortSignal: controller.signal });
+    whenAborted(controller.signal, () => void opening.then(cancel, () => {}));
+    const reader = await abortable(opening, controller.signal);
+    watch.accepted();
+    for (;;) {
+      const { done, value } = await abortable(Promise.resolve(reader.read()), controller.signal);
+      if (done) return;
+      hasBegun = true;
+      watch.pause();
+      yield value;
+      watch.heard();
+    }
+  } catch (error) {
+    signal.throwIfAborted();
+    if (isOver()) return; // what breaks now takes nothing away
+    if (controller.signal.aborted) throw controller.signal.reason;
+    throw toModelError(error, model.provider, hasBegun);
+  } finally {
+    watch.stop();
+    unlink();
+    controller.abort(); // closes what is still open
+  }
+}
+
+async function open(model: AiSdkLanguageModel, options: AiSdkCallOptions): Promise<AiSdkReader> {
+  const { stream } = await model.doStream(options);
+  return stream.getReader();
+}
+
+/** Whoever leaves a stream no longer wants to know how it ends. */
+function cancel(reader: AiSdkReader): void {
+  reader.cancel().then(undefined, () => {});
+}

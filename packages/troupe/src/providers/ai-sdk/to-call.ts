@@ -1,0 +1,246 @@
+import type { AssistantItem, MediaBlock, PromptItem, ToolItem } from '../../formatter/prompt.ts';
+import { plainOutput, shownMedia } from '../../formatter/tool-output.ts';
+import type { MediaSource, TextBlock } from '../../message/blocks.ts';
+import type { GenerationOptions, ModelRequest, ToolChoice, ToolSchema } from '../../model/chat-model-base.ts';
+import { allowedTools, isForced } from '../../model/tool-choice.ts';
+import { isJsonObject, type JsonObject } from '../../util/json.ts';
+import { mediaTypeOfName } from '../../util/media-type.ts';
+import { metadataOf, piecesOf, type TextPiece } from './block-meta.ts';
+import type { AiSdkCallOptions, SpecVersion } from './language-model.ts';
+
+/** Whom a prompt is for: what comes back depends on the provider, how files look on the version. */
+export interface Addressee {
+  readonly provider: string;
+  readonly version: SpecVersion;
+}
+
+/** A message of the AI SDK: instructions are plain text, everything else comes in parts. */
+type Message =
+  | { readonly role: 'system'; readonly content: string }
+  | { readonly role: 'user' | 'assistant' | 'tool'; readonly content: readonly object[] };
+
+/** Turns prompt items into messages of the AI SDK, each only once: an item never changes. */
+export class PromptWriter {
+  readonly #addressee: Addressee;
+  readonly #written = new WeakMap<PromptItem, readonly Message[]>();
+
+  constructor(addressee: Addressee) {
+    this.#addressee = addressee;
+  }
+
+  /**
+   * The packages hand most of a prompt on as it is, and not every provider takes every order. So instructions
+   * are such only at the beginning, later they are told in a message; a user speaks first and last; and what
+   * the model said in a row is one message.
+   */
+  messages(items: readonly PromptItem[]): readonly Message[] {
+    const start = Math.max(
+      0,
+      items.findIndex((item) => item.role !== 'system'),
+    );
+    const messages = items.slice(0, start).flatMap(toInstructions);
+    if (items[start]?.role === 'assistant') messages.push(say('(The conversation begins.)'));
+    for (const item of items.slice(start)) {
+      for (const message of this.#messagesOf(item)) {
+        const last = messages.at(-1);
+        if (message.role === 'assistant' && last?.role === 'assistant')
+          messages[messages.length - 1] = { ...last, content: [...last.content, ...message.content] };
+        else messages.push(message);
+      }
+    }
+    if (messages.at(-1)?.role === 'assistant') messages.push(say('(Go on.)'));
+    return messages;
+  }
+
+  #messagesOf(item: PromptItem): readonly Message[] {
+    let messages = this.#written.get(item);
+    if (messages === undefined) this.#written.set(item, (messages = toMessages(item, this.#addressee)));
+    return messages;
+  }
+}
+
+function toInstructions(item: PromptItem): Message[] {
+  return item.role === 'system' ? [{ role: 'system', content: item.text }] : [];
+}
+
+function toMessages(item: PromptItem, addressee: Addressee): readonly Message[] {
+  switch (item.role) {
+    case 'system':
+      return [say(`<system-info>${item.text}</system-info>`)];
+    case 'user':
+      return [{ role: 'user', content: toUserContent(item.content, addressee) }];
+    case 'assistant': {
+      const content = item.content.flatMap((block) => toAssistantParts(block, addressee));
+      return content.length === 0 ? [] : [{ role: 'assistant', content }];
+    }
+    case 'tool':
+      return toResults(item, addressee);
+  }
+}
+
+function say(text: string): Message {
+  return { role: 'user', content: [{ type: 'text', text }] };
+}
+
+function toUserContent(blocks: readonly (TextBlock | MediaBlock)[], addressee: Addressee): object[] {
+  return blocks.map((block) =>
+    block.type === 'text' ? { type: 'text', text: block.text } : toFilePart(block, addressee),
+  );
+}
+
+/** What the model said. Thinking and media go back to the provider they came from, and to nobody else. */
+function toAssistantParts(block: AssistantItem['content'][number], addressee: Addressee): object[] {
+  const { provider } = addressee;
+  const { providerMeta } = block;
+  switch (block.type) {
+    case 'text': {
+      const pieces = piecesOf(block.text, providerMeta, provider) ?? [{ text: block.text }];
+      return pieces.map((piece) => toTextPart('text', piece));
+    }
+    case 'thinking': {
+      const pieces = piecesOf(block.thinking, providerMeta, provider) ?? [];
+      return pieces.map((piece) => toTextPart('reasoning', piece));
+    }
+    case 'tool_use': {
+      const call = { type: 'tool-call', toolCallId: block.id, toolName: block.name, input: block.input };
+      return [{ ...call, ...optionsFrom(metadataOf(providerMeta, provider)) }];
+    }
+    default: {
+      const metadata = metadataOf(providerMeta, provider);
+      if (metadata === undefined || block.source.type === 'url') return [];
+      return [{ ...toFilePart(block, addressee), ...optionsFrom(metadata) }];
+    }
+  }
+}
+
+function toTextPart(type: 'text' | 'reasoning', { text, metadata }: TextPiece): object {
+  return { type, text, ...optionsFrom(metadata) };
+}
+
+/** What was metadata on the way out are options on the way back; those of no provider are left out. */
+function optionsFrom(metadata: JsonObject | undefined): { readonly providerOptions?: JsonObject } {
+  return metadata === undefined || Object.keys(metadata).length === 0 ? {} : { providerOptions: metadata };
+}
+
+/** All results in one message; behind it, the media that they hold: not every provider takes them as results. */
+function toResults(item: ToolItem, addressee: Addressee): readonly Message[] {
+  const content = item.results.map((result) => ({
+    type: 'tool-result',
+    toolCallId: result.id,
+    toolName: result.name,
+    output: { type: result.status === 'ok' ? 'text' : 'error-text', value: plainOutput(result).text },
+  }));
+  const media = shownMedia(item);
+  const results = { role: 'tool', content } as const;
+  return media.length === 0
+    ? [results]
+    : [results, { role: 'user', content: toUserContent(media, addressee) }];
+}
+
+function toFilePart(block: MediaBlock, { version }: Addressee): object {
+  const filename = block.type === 'file' ? block.filename : undefined;
+  return {
+    type: 'file',
+    mediaType: mediaTypeOf(block),
+    data: version === 'v4' ? toTaggedData(block.source) : toData(block.source),
+    ...(filename !== undefined && { filename }),
+  };
+}
+
+function toData(source: MediaSource): string | URL {
+  return source.type === 'url' ? new URL(source.url) : source.data;
+}
+
+function toTaggedData(source: MediaSource): object {
+  return source.type === 'url'
+    ? { type: 'url', url: new URL(source.url) }
+    : { type: 'data', data: source.data };
+}
+
+const ANY_TYPE: Record<MediaBlock['type'], string> = {
+  image: 'image/*',
+  audio: 'audio/*',
+  video: 'video/*',
+  file: 'application/octet-stream',
+};
+
+/** The media type of a block, as exactly as it is known without its bytes. */
+export function mediaTypeOf(block: MediaBlock): string {
+  const { source } = block;
+  if (source.type === 'base64') return source.mediaType;
+  const named = block.type === 'file' ? mediaTypeOfName(block.filename ?? '') : undefined;
+  return source.mediaType ?? named ?? mediaTypeOfName(pathOf(source.url)) ?? ANY_TYPE[block.type];
+}
+
+function pathOf(url: string): string {
+  return URL.canParse(url) ? new URL(url).pathname : '';
+}
+
+/** The options of a call besides the prompt, the signal and the headers. */
+export function toCallOptions(
+  request: ModelRequest & { readonly generation: GenerationOptions },
+  addressee: Addressee,
+): Omit<AiSdkCallOptions, 'prompt'> {
+  const { generation, structured, toolChoice } = request;
+  const tools = allowedTools(request);
+  return withoutUndefined({
+    maxOutputTokens: generation.maxTokens,
+    temperature: generation.temperature,
+    topP: generation.topP,
+    topK: generation.topK,
+    stopSequences: generation.stop && [...generation.stop],
+    seed: generation.seed,
+    presencePenalty: generation.presencePenalty,
+    frequencyPenalty: generation.frequencyPenalty,
+    reasoning: addressee.version === 'v4' ? reasoningOf(generation) : undefined,
+    responseFormat: structured && {
+      type: 'json',
+      name: structured.name ?? 'answer',
+      schema: structured.schema,
+    },
+    tools: tools.length > 0 ? tools.map((tool) => toTool(tool, addressee)) : undefined,
+    toolChoice: tools.length > 0 ? toToolChoice(toolChoice) : undefined,
+    providerOptions: generation.extra,
+  });
+}
+
+function reasoningOf({ reasoningEffort, thinkingTokens }: GenerationOptions): string | undefined {
+  return reasoningEffort ?? (thinkingTokens === 0 ? 'none' : undefined);
+}
+
+/** The Responses API takes schemas as strict ones if nobody says otherwise, and only the package of v3 doesn't. */
+function toTool({ name, description, parameters }: ToolSchema, { version, provider }: Addressee): object {
+  const strict = version === 'v3' && isResponsesApi(provider) ? false : undefined;
+  return withoutUndefined({ type: 'function', name, description, inputSchema: parameters, strict });
+}
+
+export function isResponsesApi(provider: string): boolean {
+  return /^(?:openai|azure)\.responses$/.test(provider);
+}
+
+function toToolChoice(choice: ToolChoice | undefined): object | undefined {
+  if (choice === undefined) return undefined;
+  if (typeof choice === 'string') return { type: choice };
+  if ('name' in choice) return { type: 'tool', toolName: choice.name };
+  return { type: isForced(choice) ? 'required' : 'auto' };
+}
+
+type Defined<T> = { [K in keyof T]?: Exclude<T[K], undefined> };
+
+/** Some providers look whether an option is there, not whether it has a value. */
+function withoutUndefined<T extends object>(options: T): Defined<T> {
+  return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined)) as Defined<T>;
+}
+
+/** Options by provider: those of a call are added to those that the model was set up with. */
+export function mergedExtra(
+  own: JsonObject | undefined,
+  added: JsonObject | undefined,
+): JsonObject | undefined {
+  if (own === undefined || added === undefined) return own ?? added;
+  const both = Object.entries(added).map(([provider, options]) => {
+    const before = own[provider];
+    return [provider, isJsonObject(before) && isJsonObject(options) ? { ...before, ...options } : options];
+  });
+  return { ...own, ...(Object.fromEntries(both) as JsonObject) };
+}

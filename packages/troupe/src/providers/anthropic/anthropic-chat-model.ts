@@ -1,0 +1,82 @@
+import { TroupeError } from '../../errors.ts';
+import type { MediaBlock, Prompt } from '../../formatter/prompt.ts';
+import {
+  HttpChatModel,
+  type HttpModelOptions,
+  type WireCall,
+  type WireDecoder,
+  type WireRequest,
+} from '../../model/http/http-chat-model.ts';
+import { jsonBody } from '../../model/http/wire-texts.ts';
+import { allowedTools } from '../../model/tool-choice.ts';
+import type { JsonObject } from '../../util/json.ts';
+import { AnthropicApi, VENDOR, type AnthropicApiOptions } from './anthropic-api.ts';
+import { AnthropicDecoder } from './anthropic-from-wire.ts';
+import { toOptions } from './anthropic-options.ts';
+import { fetchesUrl } from './anthropic-to-wire.ts';
+import { claudeModel, type ClaudeModel } from './claude-models.ts';
+import { PromptTexts } from './prompt-texts.ts';
+import { BINDING_BETA, planThinking } from './thinking-plan.ts';
+
+export interface AnthropicChatModelOptions extends HttpModelOptions, AnthropicApiOptions {
+  /**
+   * Whether Anthropic keeps the prompt, so that the next call of the same conversation is cheaper and faster;
+   * `auto` is for five minutes. @default 'auto'
+   */
+  readonly caching?: 'auto' | 'off' | { readonly ttl: '5m' | '1h' } | undefined;
+}
+
+/**
+ * Claude, behind Anthropic's Messages API. What sets the generations of Claude apart is in `CLAUDE_MODELS`.
+ *
+ * Thinking is kept with its signature and goes back with the next call. Nothing that marks what is to be
+ * cached stands inside of a message, so a history that grows keeps its bytes.
+ */
+export class AnthropicChatModel extends HttpChatModel {
+  readonly #api: AnthropicApi;
+  readonly #model: ClaudeModel;
+  readonly #cacheControl: JsonObject | undefined;
+  readonly #texts: PromptTexts;
+
+  /** @throws TroupeError without a key. */
+  constructor(options: AnthropicChatModelOptions) {
+    const model = claudeModel(options.modelName);
+    const { forcedTools, structured, files } = model;
+    super(VENDOR, options, { vision: true, files, forcedTools, structured });
+    this.#model = { ...model, forcedTools: this.capabilities.forcedTools };
+    const betas = [...(model.bindsThinking ? [BINDING_BETA] : []), ...(options.betas ?? [])];
+    this.#api = new AnthropicApi({ ...options, betas });
+    this.#cacheControl = toCacheControl(options.caching);
+    this.#texts = new PromptTexts(this.#cacheControl);
+  }
+
+  protected override get secrets(): readonly string[] {
+    return [this.#api.apiKey];
+  }
+
+  protected override takesUrl(block: MediaBlock): boolean {
+    return fetchesUrl(block);
+  }
+
+  protected override toCall(prompt: Prompt, request: WireRequest): WireCall {
+    const tools = allowedTools(request);
+    const plan = planThinking(request.generation, this.#model, prompt.items);
+    const options = toOptions(request, this.#model, plan, tools.length > 0);
+    const body = jsonBody(
+      { model: this.modelName, cache_control: this.#cacheControl, ...options },
+      this.#texts.write(prompt, tools, plan.keepsEarlier),
+    );
+    return { url: this.#api.url('messages'), headers: this.#api.headers, body };
+  }
+
+  protected override newDecoder(): WireDecoder {
+    return new AnthropicDecoder();
+  }
+}
+
+function toCacheControl(caching: AnthropicChatModelOptions['caching'] = 'auto'): JsonObject | undefined {
+  if (caching === 'off') return undefined;
+  if (caching === 'auto') return { type: 'ephemeral' };
+  if (caching.ttl === '5m' || caching.ttl === '1h') return { type: 'ephemeral', ttl: caching.ttl };
+  throw new TroupeError('invalid_config', "caching must be 'auto', 'off', {ttl: '5m'} or {ttl: '1h'}.");
+}

@@ -1,0 +1,135 @@
+import type { AssistantItem, MediaBlock, PromptItem, ToolItem } from '../../formatter/prompt.ts';
+import type { TextBlock, ThinkingBlock, ToolOutputBlock, ToolResultBlock } from '../../message/blocks.ts';
+import type { ToolSchema } from '../../model/chat-model-base.ts';
+import { fromBase64 } from '../../util/base64.ts';
+import { isJsonObject, type JsonObject } from '../../util/json.ts';
+
+/** Images that Claude sees. */
+const IMAGE_TYPES: readonly string[] = ['image/jpeg', 'image/png', 'image/gif', 'image/webp'];
+
+/** The wire messages of one prompt item. A system item that is not at the very front comes as the user's. */
+export function toMessages(item: PromptItem): readonly JsonObject[] {
+  switch (item.role) {
+    case 'system':
+      return [userMessage(item.text)];
+    case 'user':
+      return [{ role: 'user', content: item.content.map(toPart) }];
+    case 'assistant':
+      return toAssistant(item);
+    case 'tool':
+      return [toResults(item)];
+  }
+}
+
+export function userMessage(text: string): JsonObject {
+  return { role: 'user', content: [{ type: 'text', text }] };
+}
+
+/** The item with no thinking in it, for a model that must not get any back. */
+export function withoutThinking(item: PromptItem): PromptItem {
+  if (item.role !== 'assistant') return item;
+  return { ...item, content: item.content.filter((block) => block.type !== 'thinking') };
+}
+
+function toAssistant({ content }: AssistantItem): readonly JsonObject[] {
+  const parts: JsonObject[] = [];
+  let end = 0; // thinking at the very end is rejected: it leads to nothing
+  for (const block of content) {
+    if (block.type === 'thinking') parts.push(...toThinking(block));
+    else if (block.type === 'text') end = parts.push({ type: 'text', text: block.text });
+    else if (block.type === 'tool_use') {
+      end = parts.push({ type: 'tool_use', id: block.id, name: block.name, input: block.input });
+    } // the model's own media have no place here
+  }
+  return end === 0 ? [] : [{ role: 'assistant', content: parts.slice(0, end) }];
+}
+
+/** Thinking goes back as it came, or not at all: without its signature it is rejected. */
+function toThinking({ thinking, providerMeta }: ThinkingBlock): readonly JsonObject[] {
+  const meta = providerMeta?.['anthropic'];
+  if (!isJsonObject(meta)) return [];
+  const { signature, redactedData: data } = meta;
+  if (typeof data === 'string') return [{ type: 'redacted_thinking', data }];
+  return typeof signature === 'string' && signature !== '' ? [{ type: 'thinking', thinking, signature }] : [];
+}
+
+/** Whether an item begins with thinking that can go back. */
+export function beginsWithThinking({ content }: AssistantItem): boolean {
+  const [first] = content;
+  return first?.type === 'thinking' && toThinking(first).length > 0;
+}
+
+/** All results of a turn in one message: nothing may stand between them. */
+function toResults({ results }: ToolItem): JsonObject {
+  return { role: 'user', content: results.map(toResult) };
+}
+
+function toResult({ id, output, status }: ToolResultBlock): JsonObject {
+  const parts = (typeof output === 'string' ? [{ type: 'text', text: output } as const] : output)
+    .filter((block) => block.type !== 'text' || /\S/.test(block.text))
+    .map(toPart);
+  const isError = status !== 'ok';
+  if (isError && parts.length === 0) parts.push({ type: 'text', text: `The call ended as '${status}'.` });
+  return {
+    type: 'tool_result',
+    tool_use_id: id,
+    ...(parts.length > 0 && { content: parts }),
+    ...(isError && { is_error: true }),
+  };
+}
+
+function toPart(block: TextBlock | MediaBlock | ToolOutputBlock): JsonObject {
+  switch (block.type) {
+    case 'text':
+      return { type: 'text', text: block.text };
+    case 'image':
+      return toImage(block);
+    case 'file':
+      return toDocument(block);
+    case 'audio':
+    case 'video':
+      return leftOut(block, 'it can be neither heard nor watched');
+  }
+}
+
+function toImage(block: Extract<MediaBlock, { type: 'image' }>): JsonObject {
+  const { source } = block;
+  if (source.type === 'url') return { type: 'image', source: { type: 'url', url: source.url } };
+  const { mediaType, data } = source;
+  if (!IMAGE_TYPES.includes(mediaType)) return leftOut(block, `${mediaType} can't be seen`);
+  return { type: 'image', source: { type: 'base64', media_type: mediaType, data } };
+}
+
+function toDocument(block: Extract<MediaBlock, { type: 'file' }>): JsonObject {
+  const { source, filename } = block;
+  const title = filename === undefined || filename === '' ? {} : { title: filename.slice(0, 500) };
+  if (source.type === 'url') return { type: 'document', source: { type: 'url', url: source.url }, ...title };
+  const { mediaType, data } = source;
+  if (mediaType === 'application/pdf') {
+    return { type: 'document', source: { type: 'base64', media_type: mediaType, data }, ...title };
+  }
+  const text = /^text\/|[/+]json\b/.test(mediaType) ? new TextDecoder().decode(fromBase64(data)) : '';
+  if (!/\S/.test(text)) return leftOut(block, `${mediaType} can't be read`);
+  return { type: 'document', source: { type: 'text', media_type: 'text/plain', data: text }, ...title };
+}
+
+/** Whether Claude fetches a medium by itself. Of documents only those in PDF. */
+export function fetchesUrl({ type, source }: MediaBlock): boolean {
+  if (source.type !== 'url' || !/^https:/i.test(source.url)) return false;
+  if (type !== 'file') return type === 'image';
+  return source.mediaType === undefined
+    ? /\.pdf(?:[?#]|$)/i.test(source.url)
+    : source.mediaType === 'application/pdf';
+}
+
+function leftOut({ type }: MediaBlock, why: string): JsonObject {
+  return { type: 'text', text: `[There was ${/^[ai]/.test(type) ? 'an' : 'a'} ${type} here, but ${why}.]` };
+}
+
+export function toTool({ name, description, parameters }: ToolSchema): JsonObject {
+  return {
+    name,
+    ...(description !== undefined && { description }),
+    input_schema: { type: 'object', ...parameters },
+  };
+}

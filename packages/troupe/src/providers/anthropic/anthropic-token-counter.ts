@@ -1,0 +1,87 @@
+import { ChatFormatter } from '../../formatter/chat-formatter.ts';
+import type { FormatterBase } from '../../formatter/formatter-base.ts';
+import { MediaLoader } from '../../formatter/media-loader.ts';
+import { PromptMedia } from '../../formatter/prompt-media.ts';
+import { Msg } from '../../message/msg.ts';
+import { PLAIN_CAPABILITIES, type ToolSchema } from '../../model/chat-model-base.ts';
+import type { HttpModelOptions } from '../../model/http/http-chat-model.ts';
+import { malformedAnswer } from '../../model/http/http-error.ts';
+import { readAnswer } from '../../model/http/read-answer.ts';
+import { jsonBody } from '../../model/http/wire-texts.ts';
+import { TokenCounterBase, type CountOptions } from '../../token/token-counter-base.ts';
+import { platformFetch } from '../../util/http.ts';
+import { isJsonObject, readJson } from '../../util/json.ts';
+import { AnthropicApi, VENDOR, type AnthropicApiOptions } from './anthropic-api.ts';
+import { fetchesUrl } from './anthropic-to-wire.ts';
+import { claudeModel } from './claude-models.ts';
+import { PromptTexts } from './prompt-texts.ts';
+import { BINDING_BETA, planThinking } from './thinking-plan.ts';
+
+export interface AnthropicTokenCounterOptions
+  extends
+    AnthropicApiOptions,
+    Pick<HttpModelOptions, 'modelName' | 'fetch' | 'deadlines' | 'formatter' | 'media'> {}
+
+/**
+ * Asks Anthropic how many tokens a prompt has. It costs nothing but the way there and back, and has limits
+ * of its own. Every count is one request: for a history that grows, an estimate may do.
+ */
+export class AnthropicTokenCounter extends TokenCounterBase {
+  readonly #options: AnthropicTokenCounterOptions;
+  readonly #api: AnthropicApi;
+  readonly #formatter: FormatterBase;
+  readonly #media: PromptMedia;
+  readonly #texts = new PromptTexts();
+
+  /** @throws TroupeError without a key. */
+  constructor(options: AnthropicTokenCounterOptions) {
+    super();
+    const { files, bindsThinking } = claudeModel(options.modelName);
+    this.#options = options;
+    const betas = [...(bindsThinking ? [BINDING_BETA] : []), ...(options.betas ?? [])];
+    this.#api = new AnthropicApi({ ...options, betas });
+    this.#formatter = options.formatter ?? new ChatFormatter();
+    this.#media = new PromptMedia({
+      loader: options.media ?? new MediaLoader(),
+      capabilities: { ...PLAIN_CAPABILITIES, vision: true, files },
+      takesUrl: fetchesUrl,
+    });
+  }
+
+  /** @throws ModelError if Anthropic does not tell. */
+  override async count(
+    messages: readonly Msg[],
+    tools: readonly ToolSchema[] = [],
+    { signal }: CountOptions = {},
+  ): Promise<number> {
+    const { modelName, fetch = platformFetch, deadlines = {} } = this.#options;
+    const formatted = await this.#formatter.format(messages, { tools, signal });
+    const prompt = await this.#media.place(formatted, signal);
+    const { field, keepsEarlier } = planThinking({}, claudeModel(modelName), prompt.items);
+    const call = {
+      url: this.#api.url('messages/count_tokens'),
+      headers: this.#api.headers,
+      body: jsonBody({ model: modelName, thinking: field }, this.#texts.write(prompt, tools, keepsEarlier)),
+      vendor: VENDOR,
+      fetch,
+      deadlines,
+      secrets: [this.#api.apiKey],
+      isOver: () => false,
+    };
+    let text = '';
+    for await (const piece of readAnswer(call, signal)) text += piece;
+    const answer = readJson(text);
+    const tokens = isJsonObject(answer) ? answer['input_tokens'] : undefined;
+    if (typeof tokens === 'number') return tokens;
+    throw malformedAnswer(VENDOR, 'it holds no count', text.slice(0, 1024));
+  }
+
+  /** Results can't be sent without the calls that they answer, so those are counted with them. */
+  protected override countOne(msg: Msg, options: CountOptions): Promise<number> {
+    const calls = msg
+      .getContentBlocks('tool_result')
+      .map(({ id, name }) => ({ type: 'tool_use', id, name, input: {} }) as const);
+    const before = calls.length === 0 ? [] : [Msg.assistant(calls)];
+    return this.count([...before, msg], undefined, options);
+  }
+}

@@ -1,0 +1,3 @@
+export { AnthropicChatModel, type AnthropicChatModelOptions } from './anthropic-chat-model.ts';
+export { AnthropicTokenCounter, type AnthropicTokenCounterOptions } from './anthropic-token-counter.ts';
+export { CLAUDE_MODELS, type ClaudeModel } from './claude-models.ts';

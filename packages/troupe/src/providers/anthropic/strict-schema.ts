@@ -1,0 +1,85 @@
+import { isJsonObject, type JsonObject, type JsonValue } from '../../util/json.ts';
+import type { JsonSchema } from '../../util/schema.ts';
+
+/** Keywords that are taken as they are. Most others, such as `minimum`, are rejected. */
+const PLAIN = ['type', 'enum', 'const', 'title', 'description', 'default'] as const;
+const FORMATS = /^(?:date-time|time|date|duration|email|hostname|uri|ipv4|ipv6|uuid)$/;
+
+/**
+ * The schema in the words that Claude can be held to; undefined if there are none for it, as for an object
+ * with any keys, or for a schema that refers to itself. Bounds and patterns are left out: whoever asked
+ * validates the answer anyway.
+ */
+export function toStrictSchema(schema: JsonSchema): JsonSchema | undefined {
+  try {
+    return new StrictWriter(schema).write(schema, []);
+  } catch (error) {
+    if (error instanceof Unsayable) return undefined;
+    throw error;
+  }
+}
+
+class Unsayable extends Error {}
+
+class StrictWriter {
+  readonly #root: JsonSchema;
+
+  constructor(root: JsonSchema) {
+    this.#root = root;
+  }
+
+  /** @param refs the definitions that the schema is part of */
+  write(schema: JsonValue | undefined, refs: readonly string[]): JsonObject {
+    if (!isJsonObject(schema)) throw new Unsayable(); // such as `true`, for anything
+    if (typeof schema['$ref'] === 'string') return this.#ref(schema['$ref'], refs);
+    const strict: Record<string, JsonValue> = {};
+    for (const key of PLAIN) if (schema[key] !== undefined) strict[key] = schema[key];
+    if (typeof schema['format'] === 'string' && FORMATS.test(schema['format']))
+      strict['format'] = schema['format'];
+    const choices = schema['anyOf'] ?? schema['oneOf'];
+    if (Array.isArray(choices)) strict['anyOf'] = choices.map((choice) => this.write(choice, refs));
+    if (Array.isArray(schema['allOf'])) {
+      strict['allOf'] = schema['allOf'].map((part) => this.write(part, refs));
+    }
+    const types = [schema['type']].flat();
+    if (types.includes('object')) Object.assign(strict, this.#object(schema, refs));
+    if (types.includes('array')) Object.assign(strict, this.#array(schema, refs));
+    if (!['type', 'enum', 'const', 'anyOf', 'allOf'].some((key) => key in strict)) throw new Unsayable();
+    for (const key of ['$defs', 'definitions']) {
+      if (isJsonObject(schema[key])) strict[key] = this.#each(schema[key], refs);
+    }
+    return strict;
+  }
+
+  #object({ properties, required, additionalProperties }: JsonObject, refs: readonly string[]): JsonObject {
+    const isOpen = additionalProperties !== false && !isJsonObject(properties);
+    if (isOpen) throw new Unsayable(); // what it is about are the keys that nobody knows yet
+    return {
+      properties: isJsonObject(properties) ? this.#each(properties, refs) : {},
+      ...(required !== undefined && { required }),
+      additionalProperties: false,
+    };
+  }
+
+  #array({ items, prefixItems, minItems }: JsonObject, refs: readonly string[]): JsonObject {
+    if (prefixItems !== undefined) throw new Unsayable();
+    return {
+      items: this.write(items, refs),
+      ...((minItems === 0 || minItems === 1) && { minItems }),
+    };
+  }
+
+  #each(schemas: JsonObject, refs: readonly string[]): JsonObject {
+    return Object.fromEntries(
+      Object.entries(schemas).map(([name, schema]) => [name, this.write(schema, refs)]),
+    );
+  }
+
+  #ref(ref: string, refs: readonly string[]): JsonObject {
+    const [, key = '', name = ''] = /^#\/(\$defs|definitions)\/([^/]+)$/.exec(ref) ?? [];
+    const definitions = this.#root[key];
+    if (!isJsonObject(definitions) || refs.includes(ref)) throw new Unsayable();
+    this.write(definitions[name], [...refs, ref]); // only to see whether it can be said
+    return { $ref: ref };
+  }
+}

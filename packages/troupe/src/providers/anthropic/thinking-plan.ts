@@ -1,0 +1,84 @@
+import type { PromptItem } from '../../formatter/prompt.ts';
+import type { GenerationOptions } from '../../model/chat-model-base.ts';
+import type { JsonObject } from '../../util/json.ts';
+import { beginsWithThinking } from './anthropic-to-wire.ts';
+import type { ClaudeModel } from './claude-models.ts';
+
+/** How a model is asked to think, in one call. */
+export interface ThinkingPlan {
+  readonly isOn: boolean;
+  /** What the field `thinking` says, if it is sent. */
+  readonly field?: JsonObject | undefined;
+  readonly effort?: string | undefined;
+  /** How many tokens it may think; 0 if that is left to the model. */
+  readonly budget: number;
+  /** Whether earlier thinking goes back to the model. */
+  readonly keepsEarlier: boolean;
+}
+
+/** The least that may be asked for, and the least that is left for the answer. */
+const MIN_TOKENS = 1024;
+const BUDGETS = { minimal: MIN_TOKENS, low: 2048, medium: 8192, high: 16_384, xhigh: 32_000 };
+const EFFORTS = { minimal: 'low', low: 'low', medium: 'medium', high: 'high' };
+
+/** What has to be asked for by name, in the header `anthropic-beta`. */
+export const BINDING_BETA = 'thinking-binding-controls-2026-08-01';
+/** Thinking that no longer fits the history is left out instead of failing the call: memories forget and compress. */
+const DROP_UNFITTING = { block_binding: { prefix_mismatch_behavior: 'drop_block' } };
+
+export function planThinking(
+  { reasoningEffort: effort, thinkingTokens: tokens }: GenerationOptions,
+  model: ClaudeModel,
+  items: readonly PromptItem[],
+): ThinkingPlan {
+  const isOff = effort === 'none' || tokens === 0;
+  const isAsked = !isOff && (effort !== undefined || tokens !== undefined);
+  const plan = { isOn: false, budget: 0, keepsEarlier: model.thinking !== 'none' };
+  if (model.thinking === 'adaptive') return { ...plan, ...adaptive(model, effort, isOff, isAsked) };
+  if (model.thinking === 'none' || !isAsked || isTurnWithoutThinking(items)) return plan;
+  const wanted = tokens ?? BUDGETS[effort ?? 'medium'];
+  const budget = Math.max(MIN_TOKENS, Math.min(Math.floor(wanted), model.maxOutput - MIN_TOKENS));
+  return { ...plan, isOn: true, budget, field: { type: 'enabled', budget_tokens: budget } };
+}
+
+function adaptive(
+  model: ClaudeModel,
+  effort: GenerationOptions['reasoningEffort'],
+  isOff: boolean,
+  isAsked: boolean,
+): Partial<ThinkingPlan> {
+  const { thinkingOff, bindsThinking } = model;
+  if (isOff && thinkingOff !== 'never') {
+    return {
+      ...(thinkingOff !== 'unasked' && { field: { type: thinkingOff } }),
+      keepsEarlier: !bindsThinking,
+    };
+  }
+  return {
+    isOn: isAsked || thinkingOff !== 'unasked',
+    ...((isAsked || bindsThinking) && {
+      field: {
+        type: 'adaptive',
+        ...(isAsked && { display: 'summarized' }),
+        ...(bindsThinking && DROP_UNFITTING),
+      },
+    }),
+    effort: isOff ? 'low' : effortOf(effort, model),
+  };
+}
+
+function effortOf(effort: GenerationOptions['reasoningEffort'], model: ClaudeModel): string | undefined {
+  if (effort === undefined || effort === 'none') return undefined;
+  return effort === 'xhigh' ? model.topEffort : EFFORTS[effort];
+}
+
+/**
+ * Whether the calls at the end of the history belong to a turn that began without thinking, by another
+ * model or while it was off. Models that think up to a budget can't start in the middle of one.
+ */
+function isTurnWithoutThinking(items: readonly PromptItem[]): boolean {
+  if (items.at(-1)?.role !== 'tool') return false;
+  const start = items.findLastIndex(({ role }) => role === 'user' || role === 'system') + 1;
+  const first = items[start];
+  return first?.role === 'assistant' && !beginsWithThinking(first);
+}

@@ -1,0 +1,165 @@
+import type { ProviderMeta } from '../../message/blocks.ts';
+import type { FinishReason, ModelDelta } from '../../message/model-delta.ts';
+import type { Usage } from '../../message/usage.ts';
+import type { WireDecoder } from '../../model/http/http-chat-model.ts';
+import { ModelError } from '../../model/model-error.ts';
+import { isJsonObject, type JsonObject } from '../../util/json.ts';
+
+const REASONS: Readonly<Record<string, FinishReason>> = {
+  STOP: 'stop',
+  MAX_TOKENS: 'length',
+  CONTINUATION: 'length',
+  SAFETY: 'content_filter',
+  RECITATION: 'content_filter',
+  BLOCKLIST: 'content_filter',
+  PROHIBITED_CONTENT: 'content_filter',
+  SPII: 'content_filter',
+  MODEL_ARMOR: 'content_filter',
+  IMAGE_SAFETY: 'content_filter',
+  IMAGE_PROHIBITED_CONTENT: 'content_filter',
+  IMAGE_RECITATION: 'content_filter',
+};
+
+/** The model tried to call a tool and failed. It mostly succeeds when it is asked again. */
+const FAILED_CALLS: readonly string[] = [
+  'MALFORMED_FUNCTION_CALL',
+  'MALFORMED_RESPONSE',
+  'UNEXPECTED_TOOL_CALL',
+];
+
+/**
+ * Reads the chunks of one answer. Calls come whole, but they count as made only when all of the answer
+ * was read and it came to a regular end: what Gemini says last is what holds.
+ */
+export class GeminiDecoder implements WireDecoder {
+  #responseId = '';
+  #reason = '';
+  #callCount = 0;
+  #usage: Usage | undefined;
+  /** Whether text is being written, which an empty part that follows signs. */
+  #isInText = false;
+
+  get isComplete(): boolean {
+    return this.#reason !== '';
+  }
+
+  *read(chunk: JsonObject): Generator<ModelDelta, void, void> {
+    const id = stringOf(chunk['responseId']);
+    if (this.#responseId === '' && id !== '') {
+      this.#responseId = id;
+      yield { type: 'response_id', id };
+    }
+    if (isJsonObject(chunk['usageMetadata'])) this.#usage = toUsage(chunk['usageMetadata']);
+    const candidate = listOf(chunk['candidates'])[0];
+    if (candidate === undefined) return checkPrompt(chunk['promptFeedback']);
+    const content = isJsonObject(candidate['content']) ? candidate['content'] : {};
+    for (const part of listOf(content['parts'])) yield* this.#part(part);
+    const reason = stringOf(candidate['finishReason']);
+    if (FAILED_CALLS.includes(reason)) throw failedCall(reason, candidate);
+    if (reason !== '') this.#reason = reason;
+  }
+
+  *end(): Generator<ModelDelta, void, void> {
+    const said = Object.hasOwn(REASONS, this.#reason) ? REASONS[this.#reason] : undefined;
+    const isCalling = said === 'stop' && this.#callCount > 0;
+    for (let index = 0; isCalling && index < this.#callCount; index++) yield { type: 'tool_use_end', index };
+    if (this.#usage !== undefined) yield { type: 'usage', usage: this.#usage };
+    yield { type: 'finish', reason: isCalling ? 'tool_calls' : (said ?? 'other') };
+  }
+
+  *#part(part: JsonObject): Generator<ModelDelta, void, void> {
+    const signature = stringOf(part['thoughtSignature']);
+    const signed = signature === '' ? undefined : { gemini: { thoughtSignature: signature } };
+    const meta = signed && { providerMeta: signed };
+    const { text, functionCall, inlineData } = part;
+    if (typeof text === 'string') {
+      if (text === '' && signed === undefined) return;
+      // An empty part has nothing to say. Its signature belongs to the text so far, else to the thinking.
+      const isThinking = part['thought'] === true || (text === '' && !this.#isInText);
+      this.#isInText = !isThinking;
+      if (isThinking) yield { type: 'thinking', thinking: text, ...meta };
+      else yield { type: 'text', text, ...meta };
+      return;
+    }
+    this.#isInText = false;
+    if (isJsonObject(functionCall)) yield* this.#call(functionCall, meta);
+    else if (isJsonObject(inlineData) && part['thought'] !== true)
+      yield* toMedia(inlineData, signed ?? { gemini: {} });
+  }
+
+  *#call(
+    call: JsonObject,
+    meta: { readonly providerMeta: ProviderMeta } | undefined,
+  ): Generator<ModelDelta, void, void> {
+    const id = stringOf(call['id']);
+    const name = stringOf(call['name']);
+    if (call['partialArgs'] !== undefined || call['willContinue'] === true) {
+      throw new ModelError(
+        'Gemini sent a call in pieces, which is not supported: leave streamFunctionCallArguments off.',
+        { kind: 'malformed' },
+      );
+    }
+    const index = this.#callCount++;
+    yield { type: 'tool_use_start', index, name, ...(id !== '' && { id }), ...meta };
+    if (isJsonObject(call['args'])) yield { type: 'tool_input', index, json: JSON.stringify(call['args']) };
+  }
+}
+
+/** @throws ModelError if the prompt was blocked: then there is no answer. */
+function checkPrompt(feedback: unknown): void {
+  const reason = isJsonObject(feedback) ? stringOf(feedback['blockReason']) : '';
+  if (reason === '') return;
+  throw new ModelError(`Gemini blocked the request by its content filter: ${reason.slice(0, 100)}.`, {
+    kind: 'content_filter',
+    providerCode: reason.slice(0, 100),
+  });
+}
+
+function failedCall(reason: string, { finishMessage }: JsonObject): ModelError {
+  return new ModelError(`Gemini failed to call a tool: ${reason}. Ask again, or use a RetryModel.`, {
+    kind: 'malformed',
+    providerCode: reason,
+    isRetryable: true,
+    ...(typeof finishMessage === 'string' && { body: finishMessage }),
+  });
+}
+
+/** Marked as the model's own, which is why it may be sent back. */
+function* toMedia(inlineData: JsonObject, providerMeta: ProviderMeta): Generator<ModelDelta, void, void> {
+  const mediaType = stringOf(inlineData['mimeType']);
+  const data = stringOf(inlineData['data']);
+  const type = /^(?:image|audio|video)(?=\/)/.exec(mediaType)?.[0];
+  if (data === '') return;
+  if (type === 'audio') yield { type: 'audio', data, mediaType, providerMeta };
+  else {
+    const source = { type: 'base64', mediaType, data } as const;
+    yield {
+      type: 'block',
+      block: { type: type === 'image' || type === 'video' ? type : 'file', source, providerMeta },
+    };
+  }
+}
+
+/** Thinking is not among the candidates' tokens, nor what tools of Google's own were asked among the prompt's. */
+function toUsage(usage: JsonObject): Usage {
+  const cached = usage['cachedContentTokenCount'];
+  const thinking = usage['thoughtsTokenCount'];
+  return {
+    inputTokens: numberOf(usage['promptTokenCount']) + numberOf(usage['toolUsePromptTokenCount']),
+    outputTokens: numberOf(usage['candidatesTokenCount']) + numberOf(thinking),
+    ...(cached !== undefined && { cachedTokens: numberOf(cached) }),
+    ...(thinking !== undefined && { reasoningTokens: numberOf(thinking) }),
+  };
+}
+
+function listOf(value: unknown): readonly JsonObject[] {
+  return Array.isArray(value) ? value.filter((item) => isJsonObject(item)) : [];
+}
+
+function stringOf(value: unknown): string {
+  return typeof value === 'string' ? value : '';
+}
+
+function numberOf(value: unknown): number {
+  return typeof value === 'number' && Number.isFinite(value) ? value : 0;
+}

@@ -1,0 +1,91 @@
+import type { GenerationOptions, ToolChoice, ToolSchema } from '../../model/chat-model-base.ts';
+import type { WireRequest } from '../../model/http/http-chat-model.ts';
+import { allowedTools, isForced } from '../../model/tool-choice.ts';
+import { isJsonObject, setOwn, type JsonObject, type JsonValue } from '../../util/json.ts';
+import type { JsonSchema } from '../../util/schema.ts';
+import type { GeminiDialect } from './gemini-dialect.ts';
+
+/**
+ * The fields of the body besides the contents, the system's instructions and the tools.
+ * @param schema the shape that the answer shall have, references inlined
+ */
+export function toGeminiOptions(
+  { generation, toolChoice, tools = [] }: WireRequest,
+  dialect: GeminiDialect,
+  schema: JsonSchema | undefined,
+): { [key: string]: JsonValue | undefined } {
+  const { generationConfig, ...extra } = generation.extra ?? {};
+  const config: { [key: string]: JsonValue | undefined } = {
+    maxOutputTokens: generation.maxTokens,
+    temperature: generation.temperature,
+    topP: generation.topP,
+    topK: generation.topK,
+    stopSequences: generation.stop,
+    seed: generation.seed,
+    presencePenalty: dialect.takesPenalties ? generation.presencePenalty : undefined,
+    frequencyPenalty: dialect.takesPenalties ? generation.frequencyPenalty : undefined,
+    responseMimeType: schema && 'application/json',
+    responseJsonSchema: schema,
+    thinkingConfig: toThinking(generation, dialect),
+    ...(isJsonObject(generationConfig) && generationConfig),
+  };
+  return {
+    generationConfig: onlyGiven(config),
+    toolConfig: tools.length > 0 && toolChoice !== undefined ? toToolConfig(toolChoice) : undefined,
+    ...extra,
+  };
+}
+
+/** The fields that have a value; undefined if there are none. */
+function onlyGiven(fields: { readonly [key: string]: JsonValue | undefined }): JsonObject | undefined {
+  const given: { [key: string]: JsonValue } = {};
+  for (const [key, value] of Object.entries(fields)) if (value !== undefined) setOwn(given, key, value);
+  return Object.keys(given).length > 0 ? given : undefined;
+}
+
+function toToolConfig(choice: ToolChoice): JsonObject {
+  const names =
+    typeof choice === 'object' && isForced(choice) ? ('name' in choice ? [choice.name] : choice.allowed) : [];
+  const mode = choice === 'none' ? 'NONE' : isForced(choice) ? 'ANY' : 'AUTO';
+  return { functionCallingConfig: { mode, ...(names.length > 0 && { allowedFunctionNames: names }) } };
+}
+
+const BUDGETS = { none: 0, minimal: 1024, low: 1024, medium: 8192, high: 24_576, xhigh: 24_576 };
+
+/** How much to think. What the model thinks is shown. */
+function toThinking(
+  { reasoningEffort: effort, thinkingTokens: tokens }: GenerationOptions,
+  { thinking }: GeminiDialect,
+): JsonObject | undefined {
+  if (thinking === undefined) return undefined;
+  if (tokens !== undefined) return { thinkingBudget: tokens, includeThoughts: tokens !== 0 };
+  if (effort === undefined) return undefined;
+  const includeThoughts = effort !== 'none';
+  if (thinking.by === 'budget') {
+    return { thinkingBudget: Math.max(thinking.least, BUDGETS[effort]), includeThoughts };
+  }
+  const isLeast = effort === 'none' || effort === 'minimal';
+  return { thinkingLevel: isLeast ? thinking.least : effort === 'xhigh' ? 'high' : effort, includeThoughts };
+}
+
+/** @param parameters those of the tool, references inlined */
+export function toFunction({ name, description }: ToolSchema, parameters: JsonSchema): JsonObject {
+  return {
+    name,
+    ...(description !== undefined && { description }),
+    ...(!isEmpty(parameters) && { parametersJsonSchema: parameters }),
+  };
+}
+
+/** Whether there are no parameters at all. */
+function isEmpty(schema: JsonSchema): boolean {
+  const { type, properties = {}, additionalProperties = false, ...rest } = schema;
+  const { required: _required, title: _title, description: _description, ...others } = rest;
+  const hasNone = isJsonObject(properties) && Object.keys(properties).length === 0;
+  return type === 'object' && hasNone && additionalProperties === false && Object.keys(others).length === 0;
+}
+
+/** The tools that the model is told of. It can be told which of them it must use, but not which ones it may. */
+export function offeredTools(request: WireRequest): readonly ToolSchema[] {
+  return isForced(request.toolChoice) ? (request.tools ?? []) : allowedTools(request);
+}

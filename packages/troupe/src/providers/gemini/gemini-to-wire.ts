@@ -1,0 +1,89 @@
+import { isMedia } from '../../formatter/prompt-media.ts';
+import type { AssistantItem, MediaBlock, PromptItem, ToolItem } from '../../formatter/prompt.ts';
+import { plainOutput, shownMedia } from '../../formatter/tool-output.ts';
+import type { ContentBlock, TextBlock, ToolResultBlock } from '../../message/blocks.ts';
+import { isJsonObject, type JsonObject } from '../../util/json.ts';
+import type { GeminiDialect } from './gemini-dialect.ts';
+
+/** Google's own mark for a call that no Gemini made: its signature is not asked for. */
+const NO_SIGNATURE = 'skip_thought_signature_validator';
+
+/** The contents of one prompt item. */
+export function toContents(item: PromptItem, dialect: GeminiDialect): readonly JsonObject[] {
+  switch (item.role) {
+    case 'system':
+      return [{ role: 'user', parts: [{ text: item.text }] }];
+    case 'user':
+      return [{ role: 'user', parts: item.content.map(toPart) }];
+    case 'assistant':
+      return [{ role: 'model', parts: toAnswer(item, dialect) }];
+    case 'tool':
+      return toResponses(item, dialect.hasIds);
+  }
+}
+
+/** Whether a block of an answer is sent back: not foreign thinking, and of media only the model's own images. */
+export function isSent(block: ContentBlock): boolean {
+  if (block.type === 'thinking') return signatureOf(block) !== undefined;
+  if (!isMedia(block)) return true;
+  return (
+    block.type === 'image' && block.source.type === 'base64' && isJsonObject(block.providerMeta?.['gemini'])
+  );
+}
+
+function toAnswer(
+  { content }: AssistantItem,
+  { hasIds, needsSignature }: GeminiDialect,
+): readonly JsonObject[] {
+  const firstCall = content.find((block) => block.type === 'tool_use');
+  return content.filter(isSent).map((block) => {
+    const thoughtSignature = signatureOf(block);
+    const signed = thoughtSignature === undefined ? {} : { thoughtSignature };
+    if (block.type === 'thinking') {
+      return { text: block.thinking, ...(block.thinking !== '' && { thought: true }), ...signed };
+    }
+    if (block.type !== 'tool_use') return { ...toPart(block), ...signed };
+    const { id, name, input } = block;
+    const functionCall = { ...(hasIds && { id }), name, args: input };
+    const isUnsigned = needsSignature && block === firstCall && thoughtSignature === undefined;
+    return { functionCall, ...(isUnsigned ? { thoughtSignature: NO_SIGNATURE } : signed) };
+  });
+}
+
+/** All results in one content, with nothing else in it; the media that they hold follow in another. */
+function toResponses(item: ToolItem, hasIds: boolean): readonly JsonObject[] {
+  const responses = item.results.map((result) => ({ functionResponse: toResponse(result, hasIds) }));
+  const media = shownMedia(item).map(toPart);
+  return [
+    { role: 'user', parts: responses },
+    ...(media.length === 0 ? [] : [{ role: 'user', parts: media }]),
+  ];
+}
+
+function toResponse(result: ToolResultBlock, hasIds: boolean): JsonObject {
+  const { id, name, status } = result;
+  const { text } = plainOutput(result);
+  return { ...(hasIds && { id }), name, response: status === 'ok' ? { output: text } : { error: text } };
+}
+
+function toPart(block: TextBlock | MediaBlock): JsonObject {
+  if (block.type === 'text') return { text: block.text };
+  const { source } = block;
+  if (source.type === 'base64') return { inlineData: { mimeType: source.mediaType, data: source.data } };
+  const { url, mediaType } = source;
+  return { fileData: { fileUri: url, ...(mediaType !== undefined && { mimeType: mediaType }) } };
+}
+
+/** What Gemini fetches by itself: files that were uploaded to it, and films of YouTube. */
+const FETCHED =
+  /^https:\/\/(?:generativelanguage\.googleapis\.com|(?:www\.|m\.)?youtube\.com|youtu\.be)(?=\/)/i;
+
+export function isFetched({ source }: MediaBlock): boolean {
+  return source.type === 'url' && FETCHED.test(source.url);
+}
+
+function signatureOf({ providerMeta }: ContentBlock): string | undefined {
+  const meta = providerMeta?.['gemini'];
+  const signature = isJsonObject(meta) ? meta['thoughtSignature'] : undefined;
+  return typeof signature === 'string' && signature !== '' ? signature : undefined;
+}

@@ -1,0 +1,81 @@
+import { ChatFormatter } from '../../formatter/chat-formatter.ts';
+import { MediaLoader } from '../../formatter/media-loader.ts';
+import { PromptMedia } from '../../formatter/prompt-media.ts';
+import type { Msg } from '../../message/msg.ts';
+import { PLAIN_CAPABILITIES, type ToolSchema } from '../../model/chat-model-base.ts';
+import { malformedAnswer } from '../../model/http/http-error.ts';
+import type { HttpModelOptions } from '../../model/http/http-chat-model.ts';
+import { readAnswer } from '../../model/http/read-answer.ts';
+import { jsonBody } from '../../model/http/wire-texts.ts';
+import { EstimateTokenCounter } from '../../token/estimate-token-counter.ts';
+import { TokenCounterBase, type CountOptions } from '../../token/token-counter-base.ts';
+import { platformFetch } from '../../util/http.ts';
+import { isJsonObject, readJson } from '../../util/json.ts';
+import { geminiEndpoint, type GeminiEndpoint } from './gemini-endpoint.ts';
+import { isFetched } from './gemini-to-wire.ts';
+import { GeminiWriter } from './gemini-writer.ts';
+
+export type GeminiTokenCounterOptions = Pick<
+  HttpModelOptions,
+  'modelName' | 'apiKey' | 'baseUrl' | 'headers' | 'fetch' | 'deadlines' | 'formatter'
+>;
+
+/**
+ * Asks the API how many tokens a prompt has: one small request per count, and nothing is generated.
+ * What a single message adds can't be asked, as it is no prompt by itself: that is estimated here.
+ */
+export class GeminiTokenCounter extends TokenCounterBase {
+  readonly #options: GeminiTokenCounterOptions;
+  readonly #endpoint: GeminiEndpoint;
+  readonly #writer: GeminiWriter;
+  readonly #estimate: EstimateTokenCounter;
+  /** Downloads nothing. */
+  readonly #media = new PromptMedia({
+    loader: new MediaLoader(),
+    capabilities: { ...PLAIN_CAPABILITIES, vision: true, audio: true, video: true, files: true },
+    takesUrl: isFetched,
+  });
+
+  constructor(options: GeminiTokenCounterOptions) {
+    super();
+    this.#options = options;
+    this.#endpoint = geminiEndpoint(options);
+    this.#writer = new GeminiWriter(this.#endpoint.dialect);
+    this.#estimate = new EstimateTokenCounter(options.modelName, { thinking: false });
+  }
+
+  /** @throws ModelError, or the reason of the signal. */
+  override async count(
+    messages: readonly Msg[],
+    tools: readonly ToolSchema[] = [],
+    { signal }: CountOptions = {},
+  ): Promise<number> {
+    if (messages.length === 0 && tools.length === 0) return 0;
+    const { formatter = new ChatFormatter() } = this.#options;
+    const prompt = await this.#media.place(await formatter.format(messages, { tools, signal }), signal);
+    const generateContentRequest = jsonBody(
+      { model: this.#endpoint.model },
+      this.#writer.texts(prompt, tools),
+    );
+    const answer = await this.#ask(`{"generateContentRequest":${generateContentRequest}}`, signal);
+    const parsed = readJson(answer);
+    const total = isJsonObject(parsed) ? parsed['totalTokens'] : undefined;
+    if (typeof total === 'number') return total;
+    throw malformedAnswer('Gemini', 'it holds no count', answer.slice(0, 1024));
+  }
+
+  protected override async countOne(msg: Msg, options: CountOptions): Promise<number> {
+    const [count = 0] = await this.#estimate.countEach([msg], options);
+    return count;
+  }
+
+  async #ask(body: string, signal: AbortSignal | undefined): Promise<string> {
+    const { fetch = platformFetch, deadlines = {} } = this.#options;
+    const { headers, secrets } = this.#endpoint;
+    const url = this.#endpoint.url('countTokens');
+    const call = { vendor: 'Gemini', url, headers, body, fetch, deadlines, secrets, isOver: () => false };
+    let answer = '';
+    for await (const text of readAnswer(call, signal)) answer += text;
+    return answer;
+  }
+}

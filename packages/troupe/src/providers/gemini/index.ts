@@ -1,0 +1,2 @@
+export { GeminiChatModel, type GeminiChatModelOptions } from './gemini-chat-model.ts';
+export { GeminiTokenCounter, type GeminiTokenCounterOptions } from './gemini-token-counter.ts';

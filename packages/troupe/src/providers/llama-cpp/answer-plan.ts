@@ -1,0 +1,87 @@
+import type { GenerationOptions, ModelRequest, ToolSchema } from '../../model/chat-model-base.ts';
+import { allowedTools, isForced } from '../../model/tool-choice.ts';
+import type { JsonSchema } from '../../util/schema.ts';
+import { ARGUMENTS, NEXT_CALL, SAY, TOOL } from './envelope.ts';
+import { choice, Gbnf, literal } from './gbnf.ts';
+
+/** How an answer is to look, and what the model has to know about that. */
+export interface AnswerPlan {
+  /** What holds the model to it; undefined for free text. */
+  readonly grammar?: string;
+  /** What the model is told in its instructions; empty for free text. */
+  readonly instructions: string;
+  /** Whether it comes as `{"say": …}` or `{"tool": …}`. */
+  readonly isEnveloped: boolean;
+  /** Whether what it says is JSON of the caller's schema. */
+  readonly isStructured: boolean;
+}
+
+/** A small model that may make several calls at once would easily make them without end. */
+const MAX_CALLS = 8;
+
+/**
+ * The plan for a request. The instructions are the same for every choice among the same
+ * tools, so that what was computed for them can be used again; the choice is made by the grammar.
+ */
+export function planAnswer(request: ModelRequest, generation: GenerationOptions = {}): AnswerPlan {
+  const { tools = [], toolChoice, structured } = request;
+  const maxCalls = generation.parallelToolCalls ? MAX_CALLS : 1;
+  const isStructured = structured !== undefined;
+  if (tools.length === 0 || toolChoice === 'none') {
+    if (!isStructured) return { instructions: '', isEnveloped: false, isStructured };
+    const grammar = new Gbnf();
+    return {
+      grammar: grammar.text(grammar.schema(structured.schema)),
+      instructions: `Answer with JSON of this schema and nothing else: ${schemaText(structured.schema)}`,
+      isEnveloped: false,
+      isStructured,
+    };
+  }
+  return {
+    grammar: envelopeGrammar(request, maxCalls),
+    instructions: toolInstructions(request, maxCalls),
+    isEnveloped: true,
+    isStructured,
+  };
+}
+
+function envelopeGrammar(request: ModelRequest, maxCalls: number): string {
+  const grammar = new Gbnf();
+  const inputs = callableTools(request).map(({ name, parameters }) => {
+    const input = grammar.schema({ ...parameters, type: 'object' });
+    return `${literal(JSON.stringify(name) + ARGUMENTS)} ${input}`;
+  });
+  const call = grammar.rule(`${literal(TOOL)} ${choice(inputs)} "}"`);
+  const calls = maxCalls === 1 ? call : `${call} (${literal(NEXT_CALL)} ${call}){0,${maxCalls - 1}}`;
+  if (isForced(request.toolChoice)) return grammar.text(calls);
+  const { structured } = request;
+  const said = structured === undefined ? '"\\"" char+ "\\""' : grammar.schema(structured.schema);
+  return grammar.text(`${calls} | ${literal(SAY)} ${said} "}"`);
+}
+
+/** The tools that the model may call now. */
+function callableTools(request: ModelRequest): readonly ToolSchema[] {
+  const { toolChoice } = request;
+  const isNamed = typeof toolChoice === 'object' && 'name' in toolChoice;
+  return allowedTools(request).filter((tool) => !isNamed || tool.name === toolChoice.name);
+}
+
+function toolInstructions({ tools = [], structured }: ModelRequest, maxCalls: number): string {
+  const list = tools.map(
+    ({ name, description, parameters }) =>
+      `- ${name}${description ? `: ${description}` : ''}\n  Arguments: ${schemaText(parameters)}`,
+  );
+  const said =
+    structured === undefined ? '"your text"' : `JSON of this schema: ${schemaText(structured.schema)}`;
+  return [
+    'You can use these tools:',
+    ...list,
+    `To use one, answer with ${TOOL}"its name"${ARGUMENTS}{…}} and nothing else. You will be told its result.`,
+    ...(maxCalls > 1 ? ['To use several at once, write one such line for each.'] : []),
+    `To speak to the user, answer with ${SAY}…} and nothing else, where … is ${said}.`,
+  ].join('\n');
+}
+
+function schemaText({ $schema: _, ...schema }: JsonSchema): string {
+  return JSON.stringify(schema);
+}

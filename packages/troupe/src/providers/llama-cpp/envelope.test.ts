@@ -1,0 +1,16 @@
+import { expect, test } from 'vitest';
+
+import { callText, jsonText, sayText } from './envelope.ts';
+
+test('JSON has one space behind each comma and colon, and nowhere else', () => {
+  const value = { a: [1, 'x, "y": z', null, []], b: { c: true, d: {} }, '"e"': -0.5 };
+  expect(jsonText(value)).toBe(
+    String.raw`{"a": [1, "x, \"y\": z", null, []], "b": {"c": true, "d": {}}, "\"e\"": -0.5}`,
+  );
+  expect(JSON.parse(jsonText(value))).toEqual(value);
+});
+
+test('what is said and what is called are JSON objects', () => {
+  expect(sayText('She said "hi".\n')).toBe(String.raw`{"say": "She said \"hi\".\n"}`);
+  expect(callText('add', { a: 1, b: [2, 3] })).toBe('{"tool": "add", "arguments": {"a": 1, "b": [2, 3]}}');
+});

@@ -1,0 +1,1 @@
+export { LlamaCppModel, type LlamaCppModelOptions } from './llama-cpp-model.ts';

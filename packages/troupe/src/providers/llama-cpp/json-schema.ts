@@ -1,0 +1,65 @@
+import { isJsonObject, type JsonObject, type JsonValue } from '../../util/json.ts';
+import type { JsonSchema } from '../../util/schema.ts';
+
+/** A reference that leads to a reference, and so on, is not followed further than this. */
+const MAX_REF_CHAIN = 16;
+
+/** What a reference within a schema, such as `#/$defs/a`, leads to; undefined if that is nowhere. */
+export function atRef(ref: string, root: JsonSchema): JsonValue | undefined {
+  if (!/^#(\/|$)/.test(ref)) return undefined;
+  let value: JsonValue | undefined = root;
+  for (const token of ref.split('/').slice(1)) {
+    const key = fromPointer(token);
+    if (typeof value !== 'object' || value === null || !Object.hasOwn(value, key)) return undefined;
+    value = (value as JsonObject)[key];
+  }
+  return value;
+}
+
+/** The schema itself, or the one that it refers to. */
+export function resolvedSchema(schema: JsonValue | undefined, root: JsonSchema): JsonObject {
+  let value = schema;
+  for (let i = 0; i < MAX_REF_CHAIN && isJsonObject(value) && typeof value['$ref'] === 'string'; i++) {
+    value = atRef(value['$ref'], root);
+  }
+  return isJsonObject(value) ? value : {};
+}
+
+/** A schema for what both schemas ask for; where they say different things, the second is right. */
+export function mergedSchemas(a: JsonObject, b: JsonObject): JsonObject {
+  const properties = { ...objectOf(a['properties']), ...objectOf(b['properties']) };
+  const required = [...listOf(a['required']), ...listOf(b['required'])];
+  return {
+    ...a,
+    ...b,
+    ...((a['properties'] ?? b['properties']) !== undefined && { properties }),
+    ...(required.length > 0 && { required }),
+  };
+}
+
+/** The types that a value of a schema can have, or `any`. */
+export function typesOf(schema: JsonObject): readonly JsonValue[] {
+  const { type } = schema;
+  if (typeof type === 'string') return [type];
+  if (Array.isArray(type)) return type as readonly JsonValue[];
+  const has = (...keys: string[]): boolean => keys.some((key) => Object.hasOwn(schema, key));
+  if (has('properties', 'required', 'additionalProperties')) return ['object'];
+  return has('items', 'prefixItems') ? ['array'] : ['any'];
+}
+
+function fromPointer(token: string): string {
+  const text = token.replaceAll('~1', '/').replaceAll('~0', '~');
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
+function objectOf(value: JsonValue | undefined): JsonObject {
+  return isJsonObject(value) ? value : {};
+}
+
+function listOf(value: JsonValue | undefined): readonly JsonValue[] {
+  return Array.isArray(value) ? (value as readonly JsonValue[]) : [];
+}

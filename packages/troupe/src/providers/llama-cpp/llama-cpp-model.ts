@@ -1,0 +1,226 @@
+import { basename } from 'node:path';
+
+import { getLogger } from '../../config/run-config.ts';
+import { TroupeError } from '../../errors.ts';
+import { ChatFormatter } from '../../formatter/chat-formatter.ts';
+import type { FormatterBase } from '../../formatter/formatter-base.ts';
+import { MediaLoader } from '../../formatter/media-loader.ts';
+import { PromptMedia } from '../../formatter/prompt-media.ts';
+import type { PromptItem } from '../../formatter/prompt.ts';
+import type { FinishReason, ModelDelta } from '../../message/model-delta.ts';
+import {
+  ChatModelBase,
+  PLAIN_CAPABILITIES,
+  type GenerationOptions,
+  type ModelCallOptions,
+  type ModelCapabilities,
+  type ModelRequest,
+} from '../../model/chat-model-base.ts';
+import { mergeGeneration } from '../../model/generation.ts';
+import { ModelError } from '../../model/model-error.ts';
+import { stoppable } from '../../util/stoppable.ts';
+import { checkToolChoice } from '../../model/tool-choice.ts';
+import { abortable, whenAborted } from '../../util/abort.ts';
+import { now } from '../../util/clock.ts';
+import { planAnswer, type AnswerPlan } from './answer-plan.ts';
+import { EnvelopeReader, TextReader, type AnswerReader } from './answer-reader.ts';
+import { toChatHistory } from './chat-history.ts';
+import { LlamaEngine, type EnginePiece, type EngineRequest } from './llama-engine.ts';
+import { importLlamaLibrary, type GpuChoice } from './llama-library.ts';
+
+export interface LlamaCppModelOptions {
+  /** The weights: any GGUF file of a chat model. */
+  readonly modelPath: string;
+  /** How many tokens a prompt and its answer may have together. @default 4096, or less if the model was made for less */
+  readonly contextSize?: number | undefined;
+  /** How many calls are answered at the same time; others wait. Each needs memory for its context. @default 1 */
+  readonly parallelCalls?: number | undefined;
+  /** @default as many as node-llama-cpp thinks good */
+  readonly threads?: number | undefined;
+  /** @default false: the CPU */
+  readonly gpu?: GpuChoice | undefined;
+  /** A chat wrapper of node-llama-cpp. @default the one that fits the template in the file */
+  readonly chatWrapper?: object | undefined;
+  readonly generation?: GenerationOptions | undefined;
+  /** @default a ChatFormatter */
+  readonly formatter?: FormatterBase | undefined;
+  /** Loads node-llama-cpp, e.g. from another place. @default import('node-llama-cpp') */
+  readonly library?: (() => Promise<unknown>) | undefined;
+}
+
+const DEFAULT_CONTEXT = 4096;
+
+/**
+ * A model that runs in this process, by llama.cpp. The weights are loaded once, by the first
+ * call or by `load`, and shared by all calls; `dispose` frees them.
+ *
+ * Tool calls and structured answers are held by a grammar: they have the form that was asked
+ * for, however small the model is. While it is held a model does not think.
+ */
+export class LlamaCppModel extends ChatModelBase {
+  override readonly capabilities: ModelCapabilities = Object.freeze({
+    ...PLAIN_CAPABILITIES,
+    structured: 'native',
+  });
+  readonly #options: LlamaCppModelOptions;
+  readonly #formatter: FormatterBase;
+  readonly #media: PromptMedia;
+  readonly #closing = new AbortController();
+  #engine: Promise<LlamaEngine> | undefined;
+  #disposal: Promise<void> | undefined;
+
+  constructor(options: LlamaCppModelOptions) {
+    const { modelPath } = options;
+    if (typeof modelPath !== 'string' || modelPath === '') {
+      throw new TroupeError('invalid_config', 'A LlamaCppModel needs a modelPath: the path of a GGUF file.');
+    }
+    for (const key of ['contextSize', 'parallelCalls', 'threads'] as const) {
+      const value = options[key];
+      if (value === undefined || (Number.isInteger(value) && value > 0)) continue;
+      throw new TroupeError('invalid_config', `${key} must be a whole number of 1 or more.`);
+    }
+    super(basename(modelPath, '.gguf'));
+    this.#options = options;
+    this.#formatter = options.formatter ?? new ChatFormatter();
+    this.#media = new PromptMedia({
+      loader: new MediaLoader(),
+      capabilities: this.capabilities,
+      takesUrl: () => false,
+    });
+  }
+
+  /** Loads the weights, if they are not there yet. */
+  async load(): Promise<void> {
+    await this.#load();
+  }
+
+  override stream(
+    request: ModelRequest,
+    { signal }: ModelCallOptions = {},
+  ): AsyncGenerator<ModelDelta, void, void> {
+    return stoppable((stop) => this.#answer(request, stop), signal);
+  }
+
+  /** Stops all calls, frees the weights, and takes no more calls. */
+  dispose(): Promise<void> {
+    this.#disposal ??= this.#close();
+    return this.#disposal;
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.dispose();
+  }
+
+  async *#answer(request: ModelRequest, signal: AbortSignal): AsyncGenerator<ModelDelta, void, void> {
+    checkToolChoice(request);
+    const startedAt = now();
+    const call = new AbortController();
+    const stop = (reason: unknown): void => call.abort(reason);
+    const unlinks = [whenAborted(signal, stop), whenAborted(this.#closing.signal, stop)];
+    try {
+      const generation = this.#generationOf(request);
+      const plan = planAnswer(request, generation);
+      const items = await this.#itemsOf(request, call.signal);
+      const engine = await abortable(this.#load(), call.signal);
+      const pieces = engine.answer(engineRequest(items, plan, generation), call.signal);
+      yield* deltasOf(pieces, plan, startedAt);
+    } finally {
+      for (const unlink of unlinks) unlink();
+    }
+  }
+
+  async #itemsOf(request: ModelRequest, signal: AbortSignal): Promise<readonly PromptItem[]> {
+    const { messages, tools, agentName } = request;
+    const formatter = request.formatter ?? this.#formatter;
+    const prompt = await formatter.format(messages, { tools, agentName, signal });
+    if (prompt.repairs.length > 0) {
+      const repairs = prompt.repairs.join('; ');
+      getLogger().log(
+        'warn',
+        `The history had to be repaired before ${this.modelName} could read it: ${repairs}.`,
+      );
+    }
+    const { items } = await this.#media.place(prompt, signal);
+    return items;
+  }
+
+  #generationOf(request: ModelRequest): GenerationOptions {
+    return mergeGeneration(this.#options.generation, request.generation);
+  }
+
+  #load(): Promise<LlamaEngine> {
+    if (this.#closing.signal.aborted) return Promise.reject(this.#closing.signal.reason);
+    const { contextSize, parallelCalls = 1, gpu = false, chatWrapper = 'auto', library } = this.#options;
+    this.#engine ??= LlamaEngine.load({
+      ...this.#options,
+      contextSize: contextSize ?? { max: DEFAULT_CONTEXT },
+      parallelCalls,
+      gpu,
+      chatWrapper,
+      library: library ?? importLlamaLibrary,
+    }).catch((error: unknown) => {
+      this.#engine = undefined; // the file may be there the next time
+      throw error;
+    });
+    return this.#engine;
+  }
+
+  async #close(): Promise<void> {
+    const problem = `${this.modelName} was disposed of and takes no more calls. Make a new model.`;
+    this.#closing.abort(new ModelError(problem, { kind: 'bad_request' }));
+    const engine = await this.#engine?.catch(() => undefined);
+    await engine?.dispose();
+  }
+}
+
+function engineRequest(
+  items: readonly PromptItem[],
+  plan: AnswerPlan,
+  generation: GenerationOptions,
+): EngineRequest {
+  const { grammar } = plan;
+  const { maxTokens = Infinity, temperature, topP, topK, seed, stop, extra } = generation;
+  const { presencePenalty, frequencyPenalty, thinkingTokens, reasoningEffort } = generation;
+  const hasPenalty = presencePenalty !== undefined || frequencyPenalty !== undefined;
+  return {
+    history: toChatHistory(items, plan),
+    grammar,
+    mayThink: grammar === undefined && thinkingTokens !== 0 && reasoningEffort !== 'none',
+    maxTokens,
+    sampling: {
+      temperature,
+      topP,
+      topK,
+      seed,
+      ...(hasPenalty && { repeatPenalty: { presencePenalty, frequencyPenalty } }),
+      // Within JSON, a text is no end, and a penalty would change what is only copied.
+      ...(grammar === undefined ? { customStopTriggers: stop } : !hasPenalty && { repeatPenalty: false }),
+      ...(thinkingTokens !== undefined && { budgets: { thoughtTokens: thinkingTokens } }),
+      ...extra,
+    },
+  };
+}
+
+async function* deltasOf(
+  pieces: AsyncIterable<EnginePiece>,
+  plan: AnswerPlan,
+  startedAt: number,
+): AsyncGenerator<ModelDelta, void, void> {
+  const reader = plan.isEnveloped ? new EnvelopeReader(plan.isStructured) : new TextReader();
+  for await (const piece of pieces) {
+    if (piece.type === 'end') {
+      const { inputTokens, outputTokens, cachedTokens } = piece;
+      const seconds = (now() - startedAt) / 1000;
+      yield { type: 'usage', usage: { inputTokens, outputTokens, cachedTokens, seconds } };
+      yield { type: 'finish', reason: finishReason(reader, plan, piece.isCutOff) };
+    } else if (piece.type === 'thought') yield { type: 'thinking', thinking: piece.text };
+    else yield* reader.read(piece.text);
+  }
+}
+
+function finishReason(reader: AnswerReader, plan: AnswerPlan, isCutOff: boolean): FinishReason {
+  if (reader.isOver) return reader.hasCall ? 'tool_calls' : 'stop';
+  if (isCutOff) return 'length';
+  if (!plan.isEnveloped) return 'stop';
+  throw new ModelError('The model stopped in the middle of its answer.', { kind: 'malformed' });
+}

@@ -1,0 +1,253 @@
+import { stat } from 'node:fs/promises';
+
+import { getLogger } from '../../config/run-config.ts';
+import { messageOf, TroupeError } from '../../errors.ts';
+import { ModelError } from '../../model/model-error.ts';
+import { whenAborted } from '../../util/abort.ts';
+import { BoundedQueue } from '../../util/bounded-queue.ts';
+import type {
+  ChatTurn,
+  GenerateOptions,
+  GpuChoice,
+  Llama,
+  LlamaChat,
+  LlamaGrammar,
+  LlamaLibrary,
+  ResponseChunk,
+  Thought,
+  Token,
+} from './llama-library.ts';
+import { Pool } from './pool.ts';
+
+export interface EngineOptions {
+  readonly library: () => Promise<unknown>;
+  readonly modelPath: string;
+  readonly contextSize: number | { readonly max: number };
+  readonly parallelCalls: number;
+  readonly threads?: number | undefined;
+  readonly gpu: GpuChoice;
+  readonly chatWrapper: object | 'auto';
+}
+
+export interface EngineRequest {
+  readonly history: readonly ChatTurn[];
+  readonly grammar?: string | undefined;
+  /** Whether a model that thinks may do so before it answers. */
+  readonly mayThink: boolean;
+  readonly maxTokens: number;
+  /** Further options of the package's `generateResponse`. */
+  readonly sampling: Readonly<Record<string, unknown>>;
+}
+
+/** A piece of an answer; at last, how it ended and what it took. */
+export type EnginePiece =
+  | { readonly type: 'text' | 'thought'; readonly text: string }
+  | ({ readonly type: 'end' } & EngineReport);
+
+export interface EngineReport {
+  /** Whether there was no room for more. */
+  readonly isCutOff: boolean;
+  readonly inputTokens: number;
+  readonly cachedTokens: number;
+  readonly outputTokens: number;
+}
+
+/** A prompt is computed in parts of so many tokens: an abort is heard in between. */
+const BATCH = 64;
+/** Room in the context for what a chat template may add to an answer. */
+const RESERVE = 16;
+const MAX_GRAMMARS = 64;
+const NO_THOUGHT: Thought = { type: 'segment', segmentType: 'thought', text: '', ended: true };
+
+/**
+ * Loaded weights, and as many chats over them as calls may run at the same time. A chat keeps
+ * what it has computed: a prompt goes to the free chat that has most of it already.
+ *
+ * Who aborts is let go at once; the chat is free again when the engine has come to the end
+ * of the token, or of the part of the prompt, that it was at.
+ */
+export class LlamaEngine {
+  readonly contextSize: number;
+  readonly #llama: Llama;
+  readonly #tokenizer: unknown;
+  readonly #chats: Pool<LlamaChat>;
+  readonly #template: LlamaChat['chatWrapper'];
+  readonly #grammars = new Map<string, Promise<LlamaGrammar>>();
+  readonly #work = new Set<Promise<unknown>>();
+
+  private constructor(
+    llama: Llama,
+    tokenizer: unknown,
+    contextSize: number,
+    chats: readonly [LlamaChat, ...LlamaChat[]],
+  ) {
+    this.contextSize = contextSize;
+    this.#llama = llama;
+    this.#tokenizer = tokenizer;
+    this.#chats = new Pool(chats);
+    this.#template = chats[0].chatWrapper;
+  }
+
+  /** @throws ModelError if the file is missing or can't be loaded, TroupeError if the package can't. */
+  static async load(options: EngineOptions): Promise<LlamaEngine> {
+    const { modelPath, contextSize, parallelCalls, threads, gpu } = options;
+    const file = await stat(modelPath).catch(() => undefined);
+    if (!file?.isFile()) throw refused(`There is no model file at ${modelPath}.`);
+    const library = asLibrary(await options.library());
+    let llama: Llama | undefined;
+    try {
+      llama = await library.getLlama({
+        gpu,
+        build: 'never', // compiles nothing and downloads nothing
+        skipDownload: true,
+        progressLogs: false,
+        logger: (level, message) => getLogger().log('warn', `llama.cpp: ${level}: ${message}`),
+        ...(threads !== undefined && { maxThreads: threads }),
+      });
+      const weights = await llama.loadModel({ modelPath });
+      const context = await weights.createContext({
+        contextSize,
+        sequences: parallelCalls,
+        ...(threads !== undefined && { threads }),
+      });
+      const chatWith = (chatWrapper: object | 'auto'): LlamaChat =>
+        new library.LlamaChat({ contextSequence: context.getSequence(), chatWrapper });
+      const first = chatWith(options.chatWrapper);
+      const others = Array.from({ length: parallelCalls - 1 }, () => chatWith(first.chatWrapper));
+      return new LlamaEngine(llama, weights.tokenizer, context.contextSize, [first, ...others]);
+    } catch (error) {
+      await llama?.dispose();
+      throw refused(`${modelPath} could not be loaded: ${messageOf(error)}`, error);
+    }
+  }
+
+  /** The pieces of an answer as they are sampled. @throws ModelError, or the signal's reason. */
+  async *answer(request: EngineRequest, signal: AbortSignal): AsyncGenerator<EnginePiece, void, void> {
+    const history = this.#withOpenTurn(request);
+    const tokens = this.#tokensOf(history);
+    const room = this.contextSize - tokens.length - RESERVE;
+    if (room < 1) throw tooLong(tokens.length, this.contextSize);
+    const grammar = request.grammar === undefined ? undefined : await this.#grammar(request.grammar);
+    const chat = await this.#chats.take(
+      ({ sequence }) => sequence.compareContextTokens(tokens).firstDifferentIndex,
+      signal,
+    );
+    const pieces = new BoundedQueue<ResponseChunk>(this.contextSize); // there can't be more
+    const work = this.#generate(chat, history, tokens, {
+      ...request.sampling,
+      signal,
+      maxTokens: Math.min(request.maxTokens, room),
+      ...(grammar !== undefined && { grammar }),
+      contextShift: {
+        strategy: () => {
+          throw tooLong(this.contextSize, this.contextSize);
+        },
+      },
+      onResponseChunk: (piece) => void pieces.put(piece),
+    }).finally(() => {
+      pieces.close();
+      this.#chats.give(chat);
+      this.#work.delete(work);
+    });
+    this.#work.add(work);
+    work.catch(() => {}); // is read below, or nobody wants to know
+    const unlink = whenAborted(signal, () => pieces.close());
+    try {
+      for await (const { type, text } of pieces) {
+        signal.throwIfAborted();
+        if (text !== '') yield { type: type === 'segment' ? 'thought' : 'text', text };
+      }
+      signal.throwIfAborted();
+      yield { type: 'end', ...(await work) };
+    } finally {
+      unlink();
+    }
+  }
+
+  /** Frees the weights, as soon as nothing works on them any more. */
+  async dispose(): Promise<void> {
+    await Promise.allSettled(this.#work);
+    await this.#llama.dispose();
+  }
+
+  /** Computes the prompt, and then the answer. */
+  async #generate(
+    chat: LlamaChat,
+    history: readonly ChatTurn[],
+    tokens: readonly Token[],
+    options: GenerateOptions,
+  ): Promise<EngineReport> {
+    const { sequence } = chat;
+    const { signal } = options;
+    try {
+      const prompt = tokens.slice(0, -1); // the last one is for the answer to begin with
+      await sequence.adaptStateToTokens(prompt, false);
+      const cachedTokens = sequence.nextTokenIndex;
+      for (let at = cachedTokens; at < prompt.length; at += BATCH) {
+        signal.throwIfAborted();
+        await sequence.evaluateWithoutGeneratingNewTokens(prompt.slice(at, at + BATCH));
+      }
+      signal.throwIfAborted();
+      const before = sequence.tokenMeter.usedOutputTokens;
+      const { metadata } = await chat.generateResponse(history, options);
+      return {
+        isCutOff: metadata.stopReason === 'maxTokens',
+        inputTokens: tokens.length,
+        cachedTokens,
+        outputTokens: sequence.tokenMeter.usedOutputTokens - before,
+      };
+    } catch (error) {
+      throw ModelError.isInstance(error) ? error : failed(error);
+    }
+  }
+
+  /** The history with the turn that the model is to write. */
+  #withOpenTurn({ history, mayThink }: EngineRequest): readonly ChatTurn[] {
+    const canThink = this.#template.settings.segments?.thought !== undefined;
+    return [...history, { type: 'model', response: canThink && !mayThink ? [NO_THOUGHT] : [] }];
+  }
+
+  #tokensOf(chatHistory: readonly ChatTurn[]): readonly Token[] {
+    try {
+      return this.#template.generateContextState({ chatHistory }).contextText.tokenize(this.#tokenizer);
+    } catch (error) {
+      throw refused(`The chat template of the model does not take this history: ${messageOf(error)}`, error);
+    }
+  }
+
+  #grammar(text: string): Promise<LlamaGrammar> {
+    let grammar = this.#grammars.get(text);
+    if (grammar === undefined) {
+      grammar = this.#llama.createGrammar({ grammar: text }).catch((error: unknown) => {
+        throw refused(`llama.cpp does not take the grammar of this answer: ${messageOf(error)}`, error);
+      });
+      if (this.#grammars.size === MAX_GRAMMARS) this.#grammars.clear();
+      this.#grammars.set(text, grammar);
+    }
+    return grammar;
+  }
+}
+
+function asLibrary(module: unknown): LlamaLibrary {
+  const library = module as Partial<LlamaLibrary>;
+  if (typeof library?.getLlama === 'function' && typeof library.LlamaChat === 'function') {
+    return library as LlamaLibrary;
+  }
+  throw new TroupeError('invalid_config', 'What `library` loads must be the package node-llama-cpp.');
+}
+
+function refused(problem: string, cause?: unknown): ModelError {
+  return new ModelError(problem, { kind: 'bad_request', cause });
+}
+
+function failed(cause: unknown): ModelError {
+  return new ModelError(`llama.cpp failed: ${messageOf(cause)}`, { kind: 'malformed', cause });
+}
+
+function tooLong(tokens: number, contextSize: number): ModelError {
+  return new ModelError(
+    `The prompt of ${tokens} tokens leaves no room for an answer in a context of ${contextSize}. ` +
+      'Shorten it, or give the model a larger contextSize.',
+    { kind: 'context_overflow' },
+  );
+}

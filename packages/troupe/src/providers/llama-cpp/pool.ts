@@ -1,0 +1,44 @@
+import { whenAborted } from '../../util/abort.ts';
+
+/** Things that are used by one at a time. Who finds none free waits; whoever came first is served first. */
+export class Pool<T> {
+  readonly #free: T[];
+  readonly #waiting: ((item: T) => void)[] = [];
+
+  constructor(items: readonly T[]) {
+    this.#free = [...items];
+  }
+
+  /**
+   * Of the free things, the one with the highest worth. It must be given back.
+   * Rejects with the signal's reason as soon as it is aborted.
+   */
+  async take(worth: (item: T) => number, signal: AbortSignal): Promise<T> {
+    signal.throwIfAborted();
+    const best = this.#best(worth);
+    if (best !== undefined) return best;
+    return new Promise((resolve, reject) => {
+      const serve = (item: T): void => {
+        unlink();
+        resolve(item);
+      };
+      this.#waiting.push(serve);
+      const unlink = whenAborted(signal, (reason) => {
+        this.#waiting.splice(this.#waiting.indexOf(serve), 1);
+        reject(reason);
+      });
+    });
+  }
+
+  give(item: T): void {
+    const serve = this.#waiting.shift();
+    if (serve === undefined) this.#free.push(item);
+    else serve(item);
+  }
+
+  #best(worth: (item: T) => number): T | undefined {
+    const ranked = this.#free.map((item, at) => ({ at, worth: worth(item) }));
+    const [best] = ranked.sort((a, b) => b.worth - a.worth);
+    return best && this.#free.splice(best.at, 1)[0];
+  }
+}

@@ -1,0 +1,70 @@
+import type { MediaBlock, Prompt } from '../../formatter/prompt.ts';
+import {
+  HttpChatModel,
+  type WireCall,
+  type WireDecoder,
+  type WireRequest,
+} from '../../model/http/http-chat-model.ts';
+import { jsonBody, ToolTexts, WireTexts } from '../../model/http/wire-texts.ts';
+import { allowedTools } from '../../model/tool-choice.ts';
+import { isJsonObject } from '../../util/json.ts';
+import { ChatDecoder } from './chat-from-wire.ts';
+import { toChatMessages, toChatOptions, toChatTool } from './chat-to-wire.ts';
+import { endpointOf, vendorOf, type Endpoint, type OpenAIEndpointOptions } from './endpoint.ts';
+import { CHAT_VENDORS, type ChatVendor, type ChatVendorName } from './vendors.ts';
+
+export type OpenAIChatModelOptions = OpenAIEndpointOptions;
+
+/**
+ * A model behind OpenAI's Chat Completions API, or behind one that many other
+ * vendors offer in its likeness. What sets them apart is in `CHAT_VENDORS`.
+ */
+export class OpenAIChatModel extends HttpChatModel {
+  readonly vendor: ChatVendorName;
+  readonly #vendor: ChatVendor;
+  readonly #endpoint: Endpoint;
+  readonly #messages: WireTexts;
+  readonly #tools = new ToolTexts(toChatTool);
+
+  constructor(options: OpenAIChatModelOptions) {
+    const name = vendorOf(options);
+    const vendor: ChatVendor = CHAT_VENDORS[name];
+    super(vendor.title, options, {
+      vision: vendor.vision.test(options.modelName),
+      audio: vendor.audio.test(options.modelName),
+      video: vendor.video.test(options.modelName),
+      files: vendor.files.test(options.modelName),
+      forcedTools: vendor.forcedTools,
+      structured: vendor.structured,
+    });
+    this.vendor = name;
+    this.#vendor = vendor;
+    this.#endpoint = endpointOf(options, vendor, '/chat/completions');
+    const needsThinking = vendor.thinkingNeeded.test(options.modelName);
+    this.#messages = new WireTexts((item) => toChatMessages(item, vendor, needsThinking));
+  }
+
+  protected override get secrets(): readonly string[] {
+    return this.#endpoint.secrets;
+  }
+
+  protected override takesUrl(block: MediaBlock): boolean {
+    return block.type === 'image' || block.type === 'video';
+  }
+
+  protected override toCall(prompt: Prompt, request: WireRequest): WireCall {
+    const tools = allowedTools(request);
+    const texts = {
+      messages: this.#messages.array(prompt.items),
+      ...(tools.length > 0 && { tools: this.#tools.array(tools) }),
+    };
+    const body = jsonBody({ model: this.modelName, ...toChatOptions(request, this.#vendor) }, texts);
+    return { url: this.#endpoint.url, headers: this.#endpoint.headers, body };
+  }
+
+  protected override newDecoder({ generation }: WireRequest): WireDecoder {
+    const audio = generation.extra?.['audio'];
+    const format = isJsonObject(audio) && typeof audio['format'] === 'string' ? audio['format'] : 'wav';
+    return new ChatDecoder(this.#vendor, format === 'pcm16' ? 'audio/pcm' : `audio/${format}`);
+  }
+}

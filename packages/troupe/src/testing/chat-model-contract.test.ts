@@ -1,0 +1,614 @@
+import { describe, expect, test } from 'vitest';
+
+import { TroupeError } from '../errors.ts';
+import type { ModelDelta } from '../message/model-delta.ts';
+import { Msg } from '../message/msg.ts';
+import { ChatModelBase, type ModelCallOptions, type ModelRequest } from '../model/chat-model-base.ts';
+import { ModelError } from '../model/model-error.ts';
+import { OfflineModel } from '../providers/offline/offline-model.ts';
+import {
+  chatModelContract,
+  CONTRACT_CALLS,
+  CONTRACT_TEXT,
+  contractRequest,
+  type ContractOptions,
+  type ContractScenario,
+} from './chat-model-contract.ts';
+import { ScriptedModel, type ScriptedTurn } from './scripted-model.ts';
+
+const SECRET = 'sk-1234567890';
+
+function turnOf(scenario: ContractScenario): ScriptedTurn {
+  const usage = { inputTokens: 3, outputTokens: 4, seconds: 0.5 };
+  const error = new ModelError('The provider is overloaded.', { kind: 'overloaded', status: 503 });
+  switch (scenario) {
+    case 'text':
+      return { text: CONTRACT_TEXT, chunkSize: 3, usage };
+    case 'tools':
+      return { thinking: 'Hm.', toolCalls: CONTRACT_CALLS, chunkSize: 3, usage };
+    case 'stall':
+      return { text: 'Let me see', chunkSize: 3, stall: true };
+    case 'failure':
+      return { error };
+    case 'breaks':
+      return { text: 'Let me see', chunkSize: 3, error };
+  }
+}
+
+function scripted(scenario: ContractScenario): ScriptedModel {
+  return new ScriptedModel([{ when: () => true, ...turnOf(scenario) }]);
+}
+
+const workOf = (model: ChatModelBase): number => (model as ScriptedModel | Broken).requests.length;
+
+describe('ScriptedModel', () => {
+  const cases = chatModelContract(scripted, { secret: SECRET, workOf });
+  test.each(cases.map(({ name, run }) => [name, run] as const))('%s', (_name, run) => run());
+
+  test('runs all cases, each under a name of its own', () => {
+    expect(new Set(cases.map(({ name }) => name)).size).toBe(30);
+  });
+});
+
+describe('OfflineModel', async () => {
+  const make = (): OfflineModel => new OfflineModel();
+  const { text } = await make().call(contractRequest('text'));
+  const cases = chatModelContract(make, { scenarios: ['text', 'tools'], text });
+  test.each(cases.map(({ name, run }) => [name, run] as const))('%s', (_name, run) => run());
+
+  test('runs the cases of the scenarios that it can play', () => {
+    expect(cases.filter(({ name }) => /^text: |^tools: /.test(name))).toHaveLength(23);
+    expect(cases).toHaveLength(23);
+  });
+});
+
+test('a model that answers in one piece, out of order, with blocks and resets, passes too', async () => {
+  const unusual: Readonly<Record<ContractScenario, readonly ModelDelta[]>> = {
+    text: [
+      { type: 'text', text: 'I am the first mo' },
+      { type: 'finish', reason: 'length' },
+      { type: 'reset', reason: 'the first model failed' },
+      { type: 'response_id', id: 'r1' },
+      { type: 'block', block: { type: 'text', text: CONTRACT_TEXT } },
+      { type: 'text', text: '' },
+      { type: 'finish', reason: 'stop' },
+      { type: 'usage', usage: { inputTokens: 0, outputTokens: 0 } },
+    ],
+    tools: [
+      { type: 'tool_use_start', index: 7, name: 'calculate' },
+      { type: 'tool_use_start', index: 3, name: 'read_file' },
+      { type: 'tool_input', index: 3, json: JSON.stringify(CONTRACT_CALLS[1]?.input) },
+      { type: 'tool_input', index: 7, json: JSON.stringify(CONTRACT_CALLS[0]?.input) },
+      { type: 'tool_use_end', index: 3 },
+      { type: 'tool_use_end', index: 7 },
+      { type: 'finish', reason: 'tool_calls' },
+    ],
+    stall: [{ type: 'text', text: 'Hm' }],
+    failure: [{ type: 'usage', usage: { inputTokens: 1, outputTokens: 0 } }],
+    breaks: [{ type: 'text', text: 'Hm' }],
+  };
+  const make = (scenario: ContractScenario): ScriptedModel => {
+    const { stall, error } = turnOf(scenario);
+    const ending = { ...(stall !== undefined && { stall }), ...(error !== undefined && { error }) };
+    return new ScriptedModel([{ when: () => true, deltas: unusual[scenario], ...ending }]);
+  };
+  const cases = chatModelContract(make);
+  for (const { run } of cases) await run();
+  expect(cases).toHaveLength(28);
+});
+
+test('what differs from answer to answer by nature may differ', async () => {
+  let count = 0;
+  const make = mapping((delta) => {
+    count++;
+    if (delta.type === 'tool_use_start') return { ...delta, id: `call_${count}` };
+    if (delta.type !== 'usage') return delta;
+    return [
+      { type: 'response_id', id: `r${count}` },
+      { type: 'usage', usage: { ...delta.usage, seconds: count } },
+    ];
+  });
+  const cases = chatModelContract(make, { scenarios: ['text', 'tools'] });
+  for (const { run } of cases) await run();
+  expect([cases.length, count > 100]).toEqual([23, true]);
+});
+
+test('the requests are the same every time, deeply frozen, and JSON', () => {
+  for (const scenario of ['text', 'tools'] as const) {
+    const request = contractRequest(scenario);
+    expect(contractRequest(scenario)).toBe(request);
+    const parts = [
+      request,
+      request.messages,
+      request.generation,
+      request.tools ?? null,
+      request.tools?.[0]?.parameters ?? null,
+    ];
+    expect(parts.every((part) => Object.isFrozen(part))).toBe(true);
+    expect(request.messages.map((msg) => msg.id)).toHaveLength(4);
+  }
+});
+
+test('only the scenarios that are wanted are run, and each model is made for one of them', async () => {
+  const made: string[] = [];
+  const make = (scenario: ContractScenario): ScriptedModel => {
+    made.push(scenario);
+    return scripted(scenario);
+  };
+  const cases = chatModelContract(make, { scenarios: ['failure'], secret: SECRET });
+  expect(cases.map(({ name }) => name)).toEqual([
+    'failure: fails before it says anything, again and again',
+    'failure: the error holds no secret',
+  ]);
+  expect(made).toEqual([]);
+  for (const { run } of cases) await run();
+  expect(made).toEqual(['failure', 'failure']);
+});
+
+type Stream = (request: ModelRequest, options: ModelCallOptions) => AsyncIterable<ModelDelta>;
+
+/** A model that does one thing in another way than it should. */
+class Broken extends ChatModelBase {
+  readonly requests: ModelRequest[] = [];
+  readonly #stream: Stream;
+  readonly #call: ((folded: Msg) => Msg | Promise<Msg>) | undefined;
+
+  constructor(stream: Stream, call?: (folded: Msg) => Msg | Promise<Msg>) {
+    super('broken');
+    this.#stream = stream;
+    this.#call = call;
+  }
+
+  override stream(request: ModelRequest, options: ModelCallOptions = {}): AsyncIterable<ModelDelta> {
+    return this.#stream(request, options);
+  }
+
+  override async call(request: ModelRequest, options?: ModelCallOptions): Promise<Msg> {
+    const folded = await super.call(request, options);
+    return this.#call?.(folded) ?? folded;
+  }
+}
+
+type Make = (scenario: ContractScenario) => ChatModelBase;
+
+/** Models whose stream is that of a good one, changed. */
+function changing(
+  change: (deltas: AsyncIterable<ModelDelta>, request: ModelRequest) => AsyncIterable<ModelDelta>,
+): Make {
+  return (scenario) =>
+    new Broken((request, options) => change(scripted(scenario).stream(request, options), request));
+}
+
+/** Models each delta of which is replaced. */
+function mapping(map: (delta: ModelDelta) => ModelDelta | readonly ModelDelta[]): Make {
+  return changing(async function* (deltas) {
+    for await (const delta of deltas) {
+      const mapped = map(delta);
+      if (Array.isArray(mapped)) yield* mapped as readonly ModelDelta[];
+      else yield mapped as ModelDelta;
+    }
+  });
+}
+
+/** Models that do the same with every request, before they answer it as they should. */
+function first(act: (request: ModelRequest, options: ModelCallOptions) => void): Make {
+  return (scenario) =>
+    new Broken((request, options) => {
+      act(request, options);
+      return scripted(scenario).stream(request, options);
+    });
+}
+
+/** Models that answer as they should, except to requests from number `least` to number `most`. */
+function exceptFor(least: number, most: number, answer: Stream): Make {
+  return (scenario) => {
+    let count = 0;
+    return new Broken((request, options) => {
+      count++;
+      const isWrong = count >= least && count <= most;
+      return isWrong ? answer(request, options) : scripted(scenario).stream(request, options);
+    });
+  };
+}
+
+/** Models that take a signal for what it is only as far as this. */
+function hearing(heard: (signal: AbortSignal | undefined) => AbortSignal | undefined): Make {
+  return (scenario) =>
+    new Broken((request, { signal }) => {
+      const own = heard(signal);
+      return scripted(scenario).stream(request, own && { signal: own });
+    });
+}
+
+/** Models that fail with another error than they should. */
+function failing(error: (count: number) => Error): Make {
+  return (scenario) => {
+    let count = 0;
+    const { text = '' } = turnOf(scenario);
+    return new Broken(async function* () {
+      if (text !== '') yield { type: 'text', text };
+      throw error(count++);
+    });
+  };
+}
+
+const overloaded = (message: string, more: { body?: string; cause?: unknown } = {}): ModelError =>
+  new ModelError(message, { kind: 'overloaded', ...more });
+
+async function* saying(...deltas: readonly ModelDelta[]): AsyncGenerator<ModelDelta, void, void> {
+  yield* deltas;
+}
+
+const isCall = ({ type }: ModelDelta): boolean =>
+  ['tool_use_start', 'tool_input', 'tool_use_end'].includes(type);
+
+/** Models that are called so, and say that they can do that. */
+function named(name: string, capabilities: object): Make {
+  return () =>
+    Object.defineProperties(new Broken(() => saying()), {
+      modelName: { value: name },
+      capabilities: { value: capabilities },
+    });
+}
+
+function calling(call: (folded: Msg) => Msg): Make {
+  return (scenario) => new Broken((request, options) => scripted(scenario).stream(request, options), call);
+}
+
+function costing(usage: object): Make {
+  return mapping((delta) => (delta.type === 'usage' ? ({ type: 'usage', usage } as ModelDelta) : delta));
+}
+
+/** Models that say more than a delta has to say. */
+function adding(more: object): Make {
+  return mapping((delta) => Object.assign({}, delta, more));
+}
+
+function trimmed(delta: ModelDelta): ModelDelta {
+  return delta.type === 'text' ? { type: 'text', text: delta.text.trim() } : delta;
+}
+
+function halved(delta: ModelDelta): readonly ModelDelta[] {
+  return delta.type === 'text' ? delta.text.split('').map((text) => ({ type: 'text', text })) : [delta];
+}
+
+function misspelt(delta: ModelDelta): ModelDelta {
+  return delta.type === 'tool_input' ? { ...delta, json: delta.json.replace('☕', '?') } : delta;
+}
+
+/** All requests get their answer from one stream. */
+function sharing(): Make {
+  return (scenario) => {
+    let shared: AsyncGenerator<ModelDelta, void, void> | undefined;
+    return new Broken(async function* (request, options) {
+      const deltas = (shared ??= scripted(scenario).stream(request, options));
+      for (let next = await deltas.next(); next.done !== true; next = await deltas.next()) yield next.value;
+      shared = undefined;
+    });
+  };
+}
+
+function callingAnyway(): Make {
+  class Deaf extends ScriptedModel {
+    override call(request: ModelRequest): Promise<Msg> {
+      return super.call(request);
+    }
+  }
+  return (scenario) => new Deaf([{ when: () => true, ...turnOf(scenario) }]);
+}
+
+function hanging(): Make {
+  return (scenario) =>
+    new Broken(async function* (request, options) {
+      if (options.signal?.aborted) await new Promise(() => {});
+      yield* scripted(scenario).stream(request, options);
+    });
+}
+
+/** Asks first and looks at the signal later. */
+function working(): Make {
+  return (scenario) => {
+    const model: Broken = new Broken((request, options) => {
+      model.requests.push(request);
+      return scripted(scenario).stream(request, options);
+    });
+    return model;
+  };
+}
+
+/** Tells of an abort in its own words. */
+function translating(): Make {
+  return changing(async function* (deltas) {
+    try {
+      yield* deltas;
+    } catch {
+      throw new DOMException('This operation was aborted', 'AbortError');
+    }
+  });
+}
+
+/** Notices only the end of an answer, not that it was left. */
+function busyUntilEnd(): Make {
+  return (scenario) => {
+    let isBusy = false;
+    return new Broken(async function* (request, options) {
+      if (isBusy) throw new Error('still busy');
+      isBusy = true;
+      yield* scripted(scenario).stream(request, options);
+      isBusy = false;
+    });
+  };
+}
+
+/** Never lets go of who leaves. */
+function clinging(): Make {
+  return changing((deltas) => ({
+    [Symbol.asyncIterator]: () => {
+      const items = deltas[Symbol.asyncIterator]();
+      return { next: () => items.next(), return: () => new Promise(() => {}) };
+    },
+  }));
+}
+
+async function* swallowing(deltas: AsyncIterable<ModelDelta>): AsyncGenerator<ModelDelta, void, void> {
+  try {
+    yield* deltas;
+  } catch {
+    // As if it were the end.
+  }
+}
+
+async function* finishing(deltas: AsyncIterable<ModelDelta>): AsyncGenerator<ModelDelta, void, void> {
+  try {
+    yield* deltas;
+  } finally {
+    yield { type: 'finish', reason: 'stop' };
+  }
+}
+
+function quietly(act: () => unknown): void {
+  try {
+    act();
+  } catch {
+    // Nobody shall know.
+  }
+}
+
+function refuse(keys: readonly string[]): void {
+  if (keys.includes('unheardOf')) throw new Error('There is no field unheardOf.');
+}
+
+/** What breaks each case, and what it says about it. */
+const BROKEN: Readonly<Record<string, readonly (readonly [problem: RegExp, make: Make])[]>> = {
+  'text: has a name, and capabilities that are data': [
+    [/modelName/, named('', {})],
+    [/capabilities: expected/, named('x', { tools: true })],
+    [/does not survive JSON/, named('x', { tools: () => true })],
+  ],
+  'text: says exactly what it has to say': [
+    [/The text of the answer: expected/, mapping(trimmed)],
+    [/half a character/, mapping(halved)],
+    [
+      /The calls of the answer/,
+      mapping((delta) =>
+        delta.type === 'finish'
+          ? [{ type: 'block', block: { type: 'tool_use', id: 'a', name: 'a', input: {} } }, delta]
+          : delta,
+      ),
+    ],
+  ],
+  'tools: says exactly what it has to say': [[/The calls of the answer: expected/, mapping(misspelt)]],
+  'text: `call` gives what `stream` gives': [
+    [/should give a Msg/, calling(() => ({ content: '' }) as Msg)],
+    [/`call`: expected/, calling((msg) => msg.with({ metadata: {} }))],
+    [/`call`: expected/, calling((msg) => msg.with({ usage: { inputTokens: 9, outputTokens: 9 } }))],
+  ],
+  'tools: `call` gives what `stream` gives': [
+    [/`call`: expected/, calling((msg) => msg.with({ content: 'done' }))],
+  ],
+  'text: finishes once, behind all content': [
+    [
+      /reasons to finish: expected \["stop"\], but found \[\]/,
+      mapping((delta) => (delta.type === 'finish' ? [] : delta)),
+    ],
+    [/found \["stop","stop"\]/, mapping((delta) => (delta.type === 'finish' ? [delta, delta] : delta))],
+    [
+      /behind the finish: .*\["text"\]/,
+      mapping((delta) => (delta.type === 'finish' ? [delta, { type: 'text', text: '' }] : delta)),
+    ],
+  ],
+  'tools: finishes once, behind all content': [
+    [
+      /expected \["tool_calls"\]/,
+      mapping((delta) => (delta.type === 'finish' ? { type: 'finish', reason: 'stop' } : delta)),
+    ],
+  ],
+  'text: every delta is plain JSON': [
+    [/Delta 0 does not survive JSON/, adding({ providerMeta: undefined })],
+    [/Delta 0 is no JSON/, adding({ size: 1n })],
+    [/does not survive JSON/, adding({ raw: new Uint8Array(2) })],
+  ],
+  'tools: every delta is plain JSON': [[/does not survive JSON/, adding({ at: new Date(0) })]],
+  'text: usage is made of finite numbers': [
+    [/usage\.outputTokens/, costing({ inputTokens: 1, outputTokens: Number.NaN })],
+    [/usage\.inputTokens/, costing({ outputTokens: 1 })],
+    [/usage\.cachedTokens/, costing({ inputTokens: 1, outputTokens: 1, cachedTokens: -1 })],
+  ],
+  'tools: usage is made of finite numbers': [
+    [/usage\.cost/, costing({ inputTokens: 1, outputTokens: 1, cost: '1' })],
+  ],
+  'text: answers a second time': [[/The text of the second answer/, exceptFor(2, 2, () => saying())]],
+  'tools: answers a second time': [
+    [
+      /The calls of the second answer/,
+      exceptFor(2, 2, () => saying({ type: 'text', text: 'Already done.' })),
+    ],
+  ],
+  'text: two answers at once do not mix': [[/three answers at once/, sharing()]],
+  'tools: two answers at once do not mix': [[/three answers at once/, sharing()]],
+  'text: leaves the request as it is': [
+    [
+      /The request was changed/,
+      first(({ messages }) => quietly(() => (messages as Msg[]).push(Msg.user('mine')))),
+    ],
+    [
+      /not extensible/,
+      first((request) => {
+        if (Object.isFrozen(request)) Object.assign(request, { mine: true });
+      }),
+    ],
+    [
+      /not extensible/,
+      first((request, options) => {
+        if (Object.isFrozen(request)) Object.assign(options, { mine: true });
+      }),
+    ],
+  ],
+  'tools: leaves the request as it is': [
+    [
+      /The request was changed/,
+      first(({ tools }) => quietly(() => Object.assign(tools?.[0] ?? {}, { strict: true }))),
+    ],
+    [
+      /The request was changed/,
+      first(({ tools }) =>
+        quietly(() => Object.assign(tools?.[0]?.parameters ?? {}, { additionalProperties: false })),
+      ),
+    ],
+  ],
+  'text: takes fields that it does not know': [
+    [/unheardOf/, first((request) => refuse(Object.keys(request)))],
+    [/unheardOf/, first(({ messages }) => messages.forEach((msg) => refuse(Object.keys(msg.toJSON()))))],
+    [
+      /unheardOf/,
+      first(({ messages }) =>
+        messages.forEach((msg) => msg.getContentBlocks().forEach((block) => refuse(Object.keys(block)))),
+      ),
+    ],
+  ],
+  'tools: takes fields that it does not know': [
+    [
+      /The calls of the answer: expected/,
+      (scenario) =>
+        new Broken((request, options) =>
+          'unheardOf' in request ? saying() : scripted(scenario).stream(request, options),
+        ),
+    ],
+    [/unheardOf/, first((_request, options) => refuse(Object.keys(options)))],
+  ],
+  'text: aborted beforehand, it rejects with the reason and does no work': [
+    [/`stream` should have failed/, hearing(() => undefined)],
+    [
+      /`stream` should reject with the reason, not with Error: aborted/,
+      hearing((signal) => signal && AbortSignal.abort(new Error('aborted'))),
+    ],
+    [/`call` should have failed/, callingAnyway()],
+    [
+      /what came all the same/,
+      changing(async function* (deltas) {
+        yield { type: 'response_id', id: 'r' };
+        yield* deltas;
+      }),
+    ],
+    [/did not come within/, hanging()],
+    [/work done: expected 0, but found 2/, working()],
+  ],
+  'text: aborted between two deltas, it rejects with the reason': [
+    [/`stream` should have failed/, hearing(() => undefined)],
+    [/not with AbortError/, translating()],
+  ],
+  'text: left early, it answers the next request': [
+    [/deltas before it was left: expected 1, but found 0/, exceptFor(1, 1, () => saying())],
+    [/still busy/, busyUntilEnd()],
+  ],
+  'tools: every call starts once and ends once': [
+    [/Call 0 started twice/, mapping((delta) => (delta.type === 'tool_use_start' ? [delta, delta] : delta))],
+    [
+      /Call 0 ended, but is not open/,
+      mapping((delta) => (delta.type === 'tool_use_end' ? [delta, delta] : delta)),
+    ],
+    [
+      /Input for call 8, which is not open/,
+      mapping((delta) => (delta.type === 'tool_input' ? { ...delta, index: delta.index + 8 } : delta)),
+    ],
+    [
+      /calls that never ended: expected \[\], but found \[0,1\]/,
+      mapping((delta) => (delta.type === 'tool_use_end' ? [] : delta)),
+    ],
+    [/calls that ended: expected 2, but found 0/, mapping((delta) => (isCall(delta) ? [] : delta))],
+    [
+      /ids of calls/,
+      mapping((delta) => (delta.type === 'tool_use_start' ? { ...delta, id: 'call' } : delta)),
+    ],
+    [
+      /whole number/,
+      mapping((delta) => (delta.type === 'tool_use_start' ? { ...delta, index: 0.5 } : delta)),
+    ],
+  ],
+  'stall: aborted while it waits, `stream` rejects with the reason at once': [
+    [/`stream` after the abort did not come/, hearing(() => undefined)],
+    [/not with AbortError/, translating()],
+    [/ended by itself/, () => scripted('text')],
+  ],
+  'stall: aborted while it waits, `call` rejects with the reason at once': [
+    [/`call` after the abort did not come/, hearing(() => undefined)],
+    [/ended by itself/, () => scripted('text')],
+  ],
+  'stall: left early, it returns at once and speaks again': [
+    [/The return of the first answer did not come/, clinging()],
+    [/The second answer ended by itself/, exceptFor(2, 2, () => saying())],
+  ],
+  'failure: fails before it says anything, again and again': [
+    [/`stream` should have failed/, () => scripted('text')],
+    [/what was said before the failure/, () => scripted('breaks')],
+    [/a ModelError, not with Error: boom/, failing(() => new Error('boom'))],
+    [/should have a `kind`/, failing(() => new TroupeError('invalid_input', 'boom'))],
+    [/should have a `kind`/, failing(() => new ModelError('boom', { kind: 'http' as 'network' }))],
+    [
+      /kinds of errors/,
+      failing((count) => new ModelError('boom', { kind: count === 0 ? 'auth' : 'network' })),
+    ],
+    [
+      /the second `call` should have failed/,
+      exceptFor(3, 3, () => scripted('text').stream({ messages: [] })),
+    ],
+  ],
+  'failure: the error holds no secret': [
+    [/The secret is in the error/, failing(() => overloaded(`key ${SECRET}`))],
+    [/The secret is in the error/, failing(() => overloaded('x', { body: `{"key":"${SECRET}"}` }))],
+    [
+      /The secret is in the error/,
+      failing(() => overloaded('x', { cause: { request: { headers: [SECRET] } } })),
+    ],
+    [/should have failed/, () => scripted('text')],
+  ],
+  'breaks: says something, then fails, again and again': [
+    [/Nothing was said/, () => scripted('failure')],
+    [/`stream` should have failed/, changing(swallowing)],
+    [/says it is finished/, changing(finishing)],
+    [/a ModelError, not with TypeError: terminated/, failing(() => new TypeError('terminated'))],
+  ],
+  'breaks: the error holds no secret': [
+    [/The secret is in the error/, failing(() => overloaded('x', { cause: new Error(SECRET) }))],
+  ],
+};
+
+describe('a broken model', () => {
+  const options: ContractOptions = { secret: SECRET, workOf };
+
+  test.each(
+    Object.entries(BROKEN).flatMap(([name, ways]) =>
+      ways.map(([problem, make]) => [name, problem, make] as const),
+    ),
+  )('%s (%s)', async (name, problem, make) => {
+    const [broken] = chatModelContract(make, options).filter((one) => one.name === name);
+    const [good] = chatModelContract(scripted, options).filter((one) => one.name === name);
+    await good?.run();
+    await expect(broken?.run()).rejects.toThrow(problem);
+  });
+
+  test('is found by every case', () => {
+    const names = chatModelContract(scripted, options).map(({ name }) => name);
+    expect(Object.keys(BROKEN).sort()).toEqual(names.sort());
+  });
+});

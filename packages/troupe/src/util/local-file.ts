@@ -1,0 +1,18 @@
+/** What `local-file.node.ts` and `local-file.browser.ts` both speak. */
+
+export interface LocalFileOptions {
+  /** The folders below which a file may be read. None: no file. */
+  readonly allowedDirs: readonly string[];
+  readonly maxBytes: number;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** A file that was not read. Of what lies outside the allowed folders it says nothing, not even whether it exists. */
+export class LocalFileError extends Error {
+  override readonly name = 'LocalFileError';
+
+  constructor(place: string, problem: string, options?: ErrorOptions) {
+    const shown = place.length > 200 ? `${place.slice(0, 199)}…` : place;
+    super(`The file '${shown}' ${problem}`, options);
+  }
+}

@@ -1,0 +1,15 @@
+// Runs the tests on real weights, which no other run includes: see tools/local-llm.mjs.
+
+import { defineConfig } from 'vitest/config';
+
+import ordinary from '../../../../vitest.config.ts';
+
+export default defineConfig({
+  ...ordinary,
+  test: {
+    ...ordinary.test,
+    include: ['packages/troupe/test/local-llm/*.local.ts'],
+    testTimeout: 600_000, // how fast a model is depends on the machine
+    hookTimeout: 600_000,
+  },
+});

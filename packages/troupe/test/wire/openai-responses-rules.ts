@@ -1,0 +1,130 @@
+import type { JsonObject } from '../../src/util/json.ts';
+import { Faults, isLike, jsonObjectIn } from './check.ts';
+
+const NAME = /^[a-zA-Z0-9_-]{1,64}$/;
+const BODY_KEYS = [
+  'model',
+  'input',
+  'instructions',
+  'tools',
+  'tool_choice',
+  'parallel_tool_calls',
+  'stream',
+  'store',
+  'max_output_tokens',
+  'temperature',
+  'top_p',
+  'text',
+  'reasoning',
+  'include',
+  'metadata',
+  'previous_response_id',
+  'truncation',
+  'service_tier',
+];
+
+/** What OpenAI's Responses API rejects in a request. */
+export function openAiResponsesFaults(body: JsonObject): string[] {
+  const faults = new Faults();
+  faults.object(body, 'body', BODY_KEYS);
+  faults.text(body['model'], 'model');
+  checkInput(faults, faults.items(body['input'], 'input'));
+  checkTools(faults, body);
+  return faults.list;
+}
+
+function checkInput(faults: Faults, items: readonly unknown[]): void {
+  faults.must(items.length > 0, 'input must not be empty');
+  const open = new Set<unknown>();
+  const seen = new Set<unknown>();
+  let dangling = '';
+  items.forEach((item, i) => {
+    const at = `input[${i}]`;
+    const { type = 'message', role } = item as JsonObject;
+    const isAnswer = type === 'function_call_output';
+    faults.must(
+      !dangling || type === 'function_call' || role === 'assistant' || type === 'reasoning',
+      dangling,
+    );
+    dangling = type === 'reasoning' ? `${at} is a reasoning item without what followed it` : '';
+    if (type === 'message' && role !== 'assistant') {
+      faults.must(open.size === 0, `${at} comes before the outputs of ${[...open].join(', ')}`);
+    }
+    if (type === 'message') checkMessage(faults, item, at);
+    else if (type === 'reasoning') {
+      if (!faults.object(item, at, ['type', 'id', 'summary', 'encrypted_content'])) return;
+      faults.text(item['encrypted_content'], `${at}.encrypted_content`);
+      faults.items(item['summary'], `${at}.summary`);
+    } else if (type === 'function_call') {
+      if (!faults.object(item, at, ['type', 'id', 'call_id', 'name', 'arguments', 'status'])) return;
+      faults.text(item['call_id'], `${at}.call_id`, /^.{1,64}$/);
+      faults.text(item['name'], `${at}.name`, NAME);
+      faults.must(jsonObjectIn(item['arguments']), `${at}.arguments must be the JSON of an object`);
+      faults.must(!seen.has(item['call_id']), `${at}.call_id is used again`);
+      seen.add(item['call_id']);
+      open.add(item['call_id']);
+    } else if (isAnswer) {
+      if (!faults.object(item, at, ['type', 'call_id', 'output'])) return;
+      faults.must(open.delete(item['call_id']), `${at} answers no call that is open`);
+      if (typeof item['output'] !== 'string')
+        checkParts(faults, item['output'], `${at}.output`, 'input_text');
+    } else faults.must(false, `${at}.type is '${String(type)}'`);
+  });
+  faults.must(dangling === '', dangling);
+  faults.must(open.size === 0, `no outputs for ${[...open].join(', ')}`);
+}
+
+function checkMessage(faults: Faults, message: unknown, at: string): void {
+  if (!faults.object(message, at, ['type', 'role', 'content', 'id', 'status'])) return;
+  const { role } = message;
+  faults.must(isOneOf(role, 'user', 'system', 'developer', 'assistant'), `${at}.role is '${String(role)}'`);
+  checkParts(
+    faults,
+    message['content'],
+    `${at}.content`,
+    role === 'assistant' ? 'output_text' : 'input_text',
+  );
+}
+
+function checkParts(faults: Faults, parts: unknown, at: string, textType: string): void {
+  const list = faults.items(parts, at);
+  faults.must(list.length > 0, `${at} must not be empty`);
+  for (const part of list) {
+    const { type } = part as JsonObject;
+    if (type === textType) {
+      if (faults.object(part, at, ['type', 'text', 'annotations'])) faults.text(part['text'], `${at}.text`);
+    } else if (type === 'input_image' && textType === 'input_text') {
+      if (!faults.object(part, at, ['type', 'image_url', 'detail', 'file_id'])) continue;
+      faults.text(part['image_url'], `${at}.image_url`, /^(https?:|data:image\/)/);
+    } else if (type === 'input_file' && textType === 'input_text') {
+      faults.object(part, at, ['type', 'filename', 'file_data', 'file_url', 'file_id']);
+    } else faults.must(false, `${at} has a part of type '${String(type)}'`);
+  }
+}
+
+function checkTools(faults: Faults, { tools, tool_choice: choice }: JsonObject): void {
+  if (tools === undefined) return void faults.must(choice === undefined, 'tool_choice needs tools');
+  const list = faults.items(tools, 'tools');
+  faults.must(list.length > 0, 'tools must not be empty');
+  const names = list.map((tool, i) => {
+    if (!faults.object(tool, `tools[${i}]`, ['type', 'name', 'description', 'parameters', 'strict']))
+      return '';
+    faults.text(tool['name'], `tools[${i}].name`, NAME);
+    faults.must(isLike(tool['parameters'], 'object'), `tools[${i}].parameters must be an object`);
+    faults.must(tool['strict'] === false, `tools[${i}] is strict, but its schema may not be`);
+    return tool['name'];
+  });
+  faults.unique(names, 'the names of tools');
+  if (choice === undefined || isOneOf(choice, 'auto', 'none', 'required')) return;
+  if (!faults.object(choice, 'tool_choice', ['type', 'name', 'mode', 'tools'])) return;
+  const allowed =
+    choice['type'] === 'allowed_tools' ? faults.items(choice['tools'], 'tool_choice.tools') : [choice];
+  for (const tool of allowed) {
+    const { name } = tool as JsonObject;
+    faults.must(names.includes(name), `tool_choice names ${String(name)}`);
+  }
+}
+
+function isOneOf(value: unknown, ...values: string[]): boolean {
+  return values.some((one) => one === value);
+}
