@@ -6,6 +6,7 @@ import { PromptMedia } from '../../formatter/prompt-media.ts';
 import type { MediaBlock, Prompt } from '../../formatter/prompt.ts';
 import type { ModelDelta } from '../../message/model-delta.ts';
 import { withCost } from '../../message/usage.ts';
+import { mergeGeneration } from '../../model/generation.ts';
 import {
   ChatModelBase,
   PLAIN_CAPABILITIES,
