@@ -6,6 +6,7 @@ import { AgentBase, Msg, MsgDraft, type Turn } from 'troupe';
 
 import { fastest, row } from './measure.ts';
 import { measureAnswers, measureHistory } from './models.ts';
+import { measureRounds } from './rounds.ts';
 
 const DELTAS = 20_000;
 const CALLS = 10_000;
@@ -126,3 +127,4 @@ await measureMemory();
 await measureInterrupt();
 await measureHistory();
 await measureAnswers();
+await measureRounds();

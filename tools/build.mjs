@@ -4,7 +4,7 @@
 // @ts-check
 
 import { spawnSync } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { readFileSync, rmSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
@@ -41,6 +41,7 @@ const emit = [
 const types = spawnSync(process.execPath, [...tsc, ...emit], { stdio: 'inherit' });
 if (types.status !== 0) process.exit(types.status ?? 1);
 
+rmSync(join(out, 'chunks'), { recursive: true, force: true }); // their names change with their content
 await build({
   root: dir,
   configFile: false,

@@ -1,8 +1,9 @@
-// Keeps the table of vendor quirks in the docs equal to the one in the code. `--write` brings it up to date.
+// Keeps the tables of vendor quirks in the docs equal to those in the code. `--write` brings it up to date.
 
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
+import { EFFORTS, type ModelRule } from '../packages/troupe/src/providers/openai/model-rules.ts';
 import { CHAT_VENDORS, type ChatVendor } from '../packages/troupe/src/providers/openai/vendors.ts';
 import { report, ROOT } from './lib/files.ts';
 
@@ -10,8 +11,10 @@ const PAGE = 'docs/models/chat-vendors.md';
 const START = '<!-- made by tools/quirk-table.ts from the code: do not edit -->';
 const END = '<!-- end -->';
 
+type Columns<Row> = readonly (readonly [heading: string, cell: (row: Row, name: string) => string])[];
+
 /** The columns: a heading, and what a vendor has there. */
-const COLUMNS: readonly [heading: string, cell: (vendor: ChatVendor, name: string) => string][] = [
+const COLUMNS: Columns<ChatVendor> = [
   ['`vendor`', (_, name) => `\`${name}\``],
   ['Name', ({ title }) => title],
   ['`baseUrl`', ({ baseUrl }) => (baseUrl === undefined ? 'your own' : `\`${baseUrl}\``)],
@@ -28,7 +31,29 @@ const COLUMNS: readonly [heading: string, cell: (vendor: ChatVendor, name: strin
   ['Names', ({ takesNames }) => (takesNames ? 'yes' : 'no')],
   ['`topK`', ({ takesTopK }) => (takesTopK ? 'yes' : 'no')],
   ['Sees images', ({ vision }) => models(vision)],
+  ['Fetches by itself', ({ fetches }) => fetches.join(', ') || 'nothing'],
 ];
+
+const MODEL_COLUMNS: Columns<ModelRule> = [
+  ['`vendor`', (_, name) => `\`${name}\``],
+  ['Models', ({ models: pattern }) => models(pattern)],
+  ['`temperature`, `topP`', ({ sampling }) => SAMPLING[sampling]],
+  ['Penalties', ({ penalties }) => (penalties ? 'yes' : 'no')],
+  ['`stop`', ({ stop }) => (stop ? 'yes' : 'no')],
+  ['`reasoningEffort`', effortsOf],
+  ['With tools in Chat Completions', ({ chatTools }) => (chatTools === undefined ? '' : 'it does not think')],
+];
+
+function effortsOf({ efforts, thinkingSwitch }: ModelRule): string {
+  if (thinkingSwitch === 'none' || efforts.length === 0) return 'no';
+  return efforts === EFFORTS ? 'any' : efforts.join(', ');
+}
+
+const SAMPLING: Record<ModelRule['sampling'], string> = {
+  always: 'yes',
+  without_thinking: "with the effort 'none'",
+  never: 'no',
+};
 
 const BACK: Record<ChatVendor['thinkingBack'], (field: string) => string> = {
   never: () => 'no',
@@ -43,26 +68,46 @@ function models(pattern: RegExp): string {
   return pattern.source === '(?!)' ? 'none' : `\`${pattern.source.replaceAll('|', '\\|')}\``;
 }
 
-export function quirkTable(): string {
-  const rows = Object.entries(CHAT_VENDORS).map(([name, vendor]) =>
-    COLUMNS.map(([, cell]) => cell(vendor, name)),
-  );
-  const lines = [COLUMNS.map(([heading]) => heading), COLUMNS.map(() => '---'), ...rows];
+function table<Row>(columns: Columns<Row>, rows: readonly (readonly [name: string, row: Row])[]): string {
+  const lines = [
+    columns.map(([heading]) => heading),
+    columns.map(() => '---'),
+    ...rows.map(([name, row]) => columns.map(([, cell]) => cell(row, name))),
+  ];
   return lines.map((cells) => `| ${cells.join(' | ')} |`).join('\n');
 }
 
-/** The page with the table of today in its place. */
-export function withTable(page: string): string {
-  const [before, rest = ''] = page.split(START);
-  const [, after = ''] = rest.split(END);
-  return `${before}${START}\n\n${quirkTable()}\n\n${END}${after}`;
+/** The tables in the order in which they stand on the page. */
+export function quirkTables(): readonly string[] {
+  const vendors = Object.entries<ChatVendor>(CHAT_VENDORS);
+  // Those that share the rules of another vendor are named together with it.
+  const owners = vendors.filter(
+    ([, { models: rules }], i) => vendors.findIndex(([, own]) => own.models === rules) === i,
+  );
+  const rules = owners.flatMap(([, owner]) => {
+    const name = vendors
+      .flatMap(([name, { models: own }]) => (own === owner.models ? name : []))
+      .join('`, `');
+    return owner.models.map((rule) => [name, rule] as const);
+  });
+  return [table(COLUMNS, vendors), table(MODEL_COLUMNS, rules)];
+}
+
+/** The page with the tables of today in their places. */
+export function withTables(page: string): string {
+  const [before, ...places] = page.split(START);
+  const parts = quirkTables().map((text, i) => {
+    const [, after = ''] = (places[i] ?? '').split(END);
+    return `${START}\n\n${text}\n\n${END}${after}`;
+  });
+  return `${before}${parts.join('')}`;
 }
 
 if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) {
   const path = join(ROOT, PAGE);
   const page = readFileSync(path, 'utf8');
-  const current = withTable(page);
+  const current = withTables(page);
   if (process.argv.includes('--write')) writeFileSync(path, current);
-  const problem = `${PAGE} does not show the table of the code: run node tools/quirk-table.ts --write`;
-  report(page === current || process.argv.includes('--write') ? [] : [problem], 'the table is up to date');
+  const problem = `${PAGE} does not show the tables of the code: run node tools/quirk-table.ts --write`;
+  report(page === current || process.argv.includes('--write') ? [] : [problem], 'the tables are up to date');
 }

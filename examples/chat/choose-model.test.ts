@@ -28,7 +28,8 @@ test.each([
 test('a local Ollama is used if there is no key', async () => {
   const server = createServer((request, response) => {
     response.setHeader('content-type', 'application/json');
-    if (request.url === '/api/tags') return response.end('{"models":[{"name":"qwen3:8b"},{"name":"other"}]}');
+    if (request.url === '/api/tags')
+      return response.end('{"models":[{"name":"nomic-embed-text"},{"name":"qwen3:8b"}]}');
     return response.end(
       '{"message":{"role":"assistant","content":"Hi!"},"done":true,"done_reason":"stop"}\n',
     );

@@ -59,14 +59,13 @@ export async function chooseModel(env: Environment, delayMs = 0): Promise<Chosen
 }
 
 /** The name of a model that a local Ollama has, if there is one. */
-async function firstOllamaModel(host = '127.0.0.1:11434'): Promise<string | undefined> {
-  const url = `${/^https?:/.test(host) ? host : `http://${host}`}/api/tags`;
+async function firstOllamaModel(host = '127.0.0.1'): Promise<string | undefined> {
+  const [, name, port = '11434'] = /^([^/:]*)(?::(\d+))?$/.exec(host) ?? [];
+  const base = name === undefined ? host : `http://${name.replace('0.0.0.0', '') || '127.0.0.1'}:${port}`;
   try {
-    const response = await fetch(url.replace('//0.0.0.0', '//127.0.0.1'), {
-      signal: AbortSignal.timeout(500),
-    });
-    const { models } = (await response.json()) as { models?: { name?: string }[] };
-    return models?.[0]?.name;
+    const response = await fetch(`${base}/api/tags`, { signal: AbortSignal.timeout(500) });
+    const { models = [] } = (await response.json()) as { models?: { name?: string }[] };
+    return models.map((model) => model.name).find((name) => name !== undefined && !name.includes('embed'));
   } catch {
     return undefined; // nobody is there
   }

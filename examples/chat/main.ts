@@ -2,9 +2,8 @@
 
 import { InputEndedError, interruptOnCtrlC, TerminalUserInput, UserAgent, type Msg } from 'troupe';
 
+import { chatAgent } from './chat-agent.ts';
 import { chooseModel } from './choose-model.ts';
-import { ToolAgent } from './tool-agent.ts';
-import { calculate, currentTime, fileTools } from './tools.ts';
 
 const { model, description } = await chooseModel(process.env, process.stdout.isTTY ? 30 : 0); // as if somebody were typing
 
@@ -13,12 +12,7 @@ Try: What is 12 * (3 + 4)?   What time is it?   List the files   Read package.js
 Ctrl-C stops an answer. To leave: /exit, Ctrl-D, or Ctrl-C at the prompt.
 `;
 
-const agent = new ToolAgent({
-  name: 'assistant',
-  model,
-  tools: [calculate, currentTime, ...fileTools(process.cwd())],
-  systemPrompt: 'You are a helpful assistant. Use the tools where they help.',
-});
+const agent = chatAgent(model, process.cwd());
 const user = new UserAgent({ name: 'you', input: new TerminalUserInput({ prompt: 'you: ' }) });
 user.setConsoleOutputEnabled(false); // what is typed is on the screen already
 

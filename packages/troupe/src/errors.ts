@@ -16,6 +16,7 @@ export type ErrorCode =
   | 'media_failed'
   | 'model_failed'
   | 'script_failed'
+  | 'too_deep'
   | 'structured_output_failed';
 
 const brand = Symbol.for('troupe.error');

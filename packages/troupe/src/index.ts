@@ -1,9 +1,11 @@
+export { structuredOf } from './agent/answer-form.ts';
 export { AgentBase, type AgentOptions, type CallOptions, type Interrupt } from './agent/agent-base.ts';
 export type { AgentHooks } from './agent/agent-hooks.ts';
 export { ConsoleView } from './agent/console-view.ts';
 export { interruptOnCtrlC, type InterruptOnCtrlCOptions } from './agent/interrupt-key.ts';
 export type { PrintedMsg } from './agent/printer.ts';
 export { ReActAgentBase, type ReActHooks } from './agent/react-agent-base.ts';
+export { ReActAgent, type EndReason, type ReActAgentOptions } from './agent/react-agent.ts';
 export type { OnBusy } from './agent/run-lane.ts';
 export type { Observer } from './agent/subscribers.ts';
 export { currentTurn, Turn, type StepRunner } from './agent/turn.ts';
@@ -67,6 +69,13 @@ export {
 export type { HookOptions } from './hooks/hook-table.ts';
 export { HookedModule, hookTypes } from './hooks/hooked-module.ts';
 export type { HookPoint, PostHook, PreHook, ResultKind } from './hooks/weave.ts';
+export {
+  LongTermMemoryBase,
+  type LongTermMemoryMode,
+  type LongTermOptions,
+} from './longterm/long-term-memory-base.ts';
+export { InMemoryMemory } from './memory/in-memory-memory.ts';
+export { MemoryBase } from './memory/memory-base.ts';
 export type { BlockChange } from './message/block-change.ts';
 export type {
   AudioBlock,
@@ -139,6 +148,7 @@ export { FanoutPipeline, fanoutPipeline, type FanoutOptions } from './pipeline/f
 export { MsgHub, type MsgHubOptions } from './pipeline/msg-hub.ts';
 export { SequentialPipeline, sequentialPipeline } from './pipeline/sequential-pipeline.ts';
 export { streamPrintingMessages, type StreamPrintingOptions } from './pipeline/stream-printing-messages.ts';
+export { KnowledgeBase, type RetrievedDocument, type RetrieveOptions } from './rag/knowledge-base.ts';
 export {
   StateModule,
   type LoadStateOptions,
@@ -149,6 +159,19 @@ export { CalibratedTokenCounter } from './token/calibrated-token-counter.ts';
 export { CharTokenCounter } from './token/char-token-counter.ts';
 export { EstimateTokenCounter, type EstimateOptions } from './token/estimate-token-counter.ts';
 export { TokenCounterBase, type CountOptions } from './token/token-counter-base.ts';
+export type { NextToolCall, ToolCallContext, ToolMiddleware } from './toolkit/tool-middleware.ts';
+export { ToolResponse, type ToolResponseOptions } from './toolkit/tool-response.ts';
+export {
+  tool,
+  type Tool,
+  type ToolCallResult,
+  type ToolContext,
+  type ToolInput,
+  type ToolOptions,
+  type ToolRetry,
+  type ToolSettings,
+} from './toolkit/tool.ts';
+export { Toolkit, type RegisterToolOptions, type ToolkitOptions } from './toolkit/toolkit.ts';
 export { abortableItems } from './util/abort.ts';
 export { BoundedQueue } from './util/bounded-queue.ts';
 export type { JsonLimits, JsonObject, JsonValue } from './util/json.ts';

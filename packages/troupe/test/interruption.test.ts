@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 
 import { AgentBase } from '../src/agent/agent-base.ts';
 import type { Turn } from '../src/agent/turn.ts';
@@ -15,6 +15,7 @@ import {
   type Outcome,
   type Scenario,
 } from '../src/testing/drivers.ts';
+import { FakeClock } from '../src/testing/fake-clock.ts';
 import { ReferenceAgent, type Tool } from './reference-agent.ts';
 
 /** Six calls of five kinds, two with the same id, and one that is cut off; then an answer. */
@@ -119,6 +120,13 @@ function finished(agent: ReferenceAgent): void {
     ['fine', 'ok'],
   ]);
 }
+
+// Everything here stops by itself. A clock that stands still keeps a busy machine from being taken for stubborn code.
+let clock: Disposable | undefined;
+beforeEach(() => {
+  clock = new FakeClock().install();
+});
+afterEach(() => clock?.[Symbol.dispose]());
 
 describe.each([
   ['in turn', false],
@@ -260,6 +268,7 @@ class Stubborn extends AgentBase {
 }
 
 test('a reply that ignores its signal is left behind, and what it does later has no effect', async () => {
+  clock?.[Symbol.dispose](); // it takes real time to be left behind
   const agent = new Stubborn();
   agent.setMsgQueueEnabled(true);
   const call = agent.call('go');

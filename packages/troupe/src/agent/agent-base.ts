@@ -4,7 +4,7 @@ import type { AgentEvent } from '../event/agent-event.ts';
 import { replyStream, type RunListener, type StreamOptions } from '../event/reply-stream.ts';
 import { HookedModule, type hookTypes } from '../hooks/hooked-module.ts';
 import { Msg, type MsgInput } from '../message/msg.ts';
-import { inAMoment } from '../util/abort.ts';
+import { inAMoment } from '../util/grace.ts';
 import type { BoundedQueue } from '../util/bounded-queue.ts';
 import { newId } from '../util/ids.ts';
 import type { AnySchema } from '../util/schema.ts';
@@ -20,21 +20,21 @@ export interface AgentOptions {
   /** How others call the agent. */
   readonly name: string;
   /** What a call does while another runs. @default 'reject' */
-  readonly onBusy?: OnBusy;
+  readonly onBusy?: OnBusy | undefined;
   /** What the agent says when it was interrupted. */
-  readonly interruptReply?: string;
+  readonly interruptReply?: string | undefined;
 }
 
 export interface CallOptions {
   /** Aborts the call, which then rejects with the signal's reason. An interrupt is something else: it is answered. */
-  readonly signal?: AbortSignal;
-  readonly onBusy?: OnBusy;
+  readonly signal?: AbortSignal | undefined;
+  readonly onBusy?: OnBusy | undefined;
   /** The shape that the answer's `metadata` should have, for agents that can do that. */
-  readonly structuredModel?: AnySchema;
+  readonly structuredModel?: AnySchema | undefined;
   /** Whether the call goes on when the agent call that it is made in stops. @default false */
-  readonly detached?: boolean;
+  readonly detached?: boolean | undefined;
   /** Runs the steps of this call and of the calls made in it. */
-  readonly runStep?: StepRunner;
+  readonly runStep?: StepRunner | undefined;
 }
 
 /** What `handleInterrupt` gets to know. */
@@ -48,6 +48,8 @@ export interface Interrupt {
   readonly signal: AbortSignal;
 }
 
+/** So deep may agents call each other. */
+const MAX_DEPTH = 64;
 const INTERRUPT_REPLY = 'I noticed that you have interrupted me. What can I do for you?';
 
 /**
@@ -222,6 +224,7 @@ export abstract class AgentBase extends HookedModule implements Observer, AsyncD
     try {
       const msgs = Msg.list(input);
       this.#assertOpen();
+      assertNotTooDeep(turn);
       const waits = this.#lane.enter(turn, this.name, onBusy);
       if (waits) await waits;
       try {
@@ -259,4 +262,11 @@ export abstract class AgentBase extends HookedModule implements Observer, AsyncD
   #turnHere(): Turn | undefined {
     return currentTurnOf(this.id) ?? this.#lane.current;
   }
+}
+
+/** @throws TroupeError where agents call each other without an end. */
+function assertNotTooDeep({ agentPath }: Turn): void {
+  if (agentPath.length <= MAX_DEPTH) return;
+  const path = `${agentPath.slice(0, 3).join(' > ')} > …`;
+  throw new TroupeError('too_deep', `Agents called each other more than ${MAX_DEPTH} deep: ${path}.`);
 }

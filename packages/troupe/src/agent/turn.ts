@@ -227,7 +227,7 @@ export class Turn {
 
   /** Lets timers, input and interrupts have their turn, if it is time for that. */
   pause(): void | Promise<void> {
-    if (!this.#isOver && !this.signal.aborted && ++this.#stepsSincePause < STEPS_BETWEEN_PAUSES) return;
+    if (!this.#isOver && ++this.#stepsSincePause < STEPS_BETWEEN_PAUSES) return;
     this.#stepsSincePause = 0;
     return yieldToEventLoop();
   }
@@ -241,6 +241,11 @@ export class Turn {
     if (pauses) await pauses;
     this.signal.throwIfAborted();
     return abortable(this.#runStep ? this.#runStep(name, body) : body(), this.signal);
+  }
+
+  /** Runs a write that has to be done also when the turn was stopped, so that nothing is left half. */
+  async write<T>(name: string, body: () => Promise<T>): Promise<T> {
+    return this.#runStep ? this.#runStep(name, body) : body();
   }
 
   /** The messages that came by `steer` since the last time. */

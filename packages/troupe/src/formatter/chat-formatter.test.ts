@@ -69,12 +69,12 @@ describe('a foreign history', () => {
   ];
 
   test.each(Object.entries(HISTORIES))('with %s is reported if it is repaired', (name, msgs) => {
-    const { repairs } = formatter.format(msgs);
+    const { repairs } = new ChatFormatter().format(msgs);
     if (ok.includes(name) || name === 'half a character') expect(repairs).toEqual([]);
     else expect(repairs.length).toBeGreaterThan(0);
   });
 
-  const repairsOf = (...msgs: Msg[]): readonly string[] => formatter.format(msgs).repairs;
+  const repairsOf = (...msgs: Msg[]): readonly string[] => new ChatFormatter().format(msgs).repairs;
   const itemsOf = (...msgs: Msg[]): readonly PromptItem[] => formatter.format(msgs).items;
 
   test('gets results for calls that have none', () => {
@@ -157,6 +157,54 @@ describe('a foreign history', () => {
       "left out an empty message of 'assistant'",
       "left out an empty message of 'assistant'",
     ]);
+  });
+
+  test('is reported once, not again with every turn', () => {
+    const history = [Msg.user('Hi.'), result('ghost')];
+    const own = new ChatFormatter();
+    expect(own.format(history).repairs).toHaveLength(1);
+    expect(own.format(history).repairs).toEqual([]);
+    expect(own.format([...history, Msg.user(' ')]).repairs).toEqual(["left out an empty message of 'user'"]);
+  });
+
+  test('keeps ids as odd as they are, as long as they can be sent', () => {
+    const [item] = itemsOf(calls('functions.get_time:0'));
+    expect(item).toMatchObject({ content: [{ id: 'functions.get_time:0' }] });
+    for (const id of ['', 'a b', 'ü', 'x'.repeat(65), 'a\n']) {
+      expect(itemsOf(calls(id))[0]).toMatchObject({
+        content: [{ id: expect.stringMatching(/^call_[0-9a-f]{16}$/) }],
+      });
+    }
+  });
+
+  test('has no half characters left, in text, thinking, inputs, names or outputs', () => {
+    const half = 'a\ud83d';
+    const history = [
+      Msg.user(half, { name: half }),
+      Msg.assistant([
+        { type: 'thinking', thinking: half },
+        { type: 'text', text: half },
+        { type: 'tool_use', id: 'a', name: 'get_time', input: { [half]: [half, '\\ud83d', '😀'] } },
+      ]),
+      result('a', half),
+      Msg.system(half),
+    ];
+    const text = JSON.stringify(itemsOf(...history));
+    expect(text).not.toMatch(/[^\\]\\ud8/);
+    expect(text.match(/\ufffd/g)).toHaveLength(8);
+    expect(text).toContain('["a\ufffd","\\\\ud83d","😀"]');
+  });
+
+  test('of thousands of calls with the same id is put right in linear time', () => {
+    const timeOf = (count: number): number => {
+      const history = Array.from({ length: count }, () => [calls('a'), result('a')]).flat();
+      const before = performance.now();
+      const { items } = new ChatFormatter().format(history);
+      expect(items).toHaveLength(2 * count);
+      return performance.now() - before;
+    };
+    timeOf(500);
+    expect(timeOf(8000) / Math.max(timeOf(1000), 1)).toBeLessThan(30); // 8 is linear, 64 is quadratic
   });
 
   test('is never changed itself', () => {

@@ -9,9 +9,13 @@ export class ChatFormatter extends FormatterBase {
   readonly #known = new PrefixMemo<Msg, PromptBuilder>();
 
   override format(msgs: readonly Msg[]): Prompt {
-    const { work: prompt, length } = this.#known.take(msgs) ?? { work: new PromptBuilder(), length: 0 };
-    for (let i = length; i < msgs.length; i++) prompt.add(msgs[i] as Msg);
-    if (prompt.isSettled) this.#known.put(msgs, prompt);
-    return prompt.finish();
+    return this.#known
+      .workOn(
+        msgs,
+        () => new PromptBuilder(),
+        (prompt, msg) => prompt.add(msg),
+        (prompt) => prompt.isSettled,
+      )
+      .finish();
   }
 }

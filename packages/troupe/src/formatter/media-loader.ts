@@ -11,11 +11,11 @@ export interface MediaLoaderOptions extends Pick<
   'timeoutMs' | 'maxRedirects' | 'allowHosts' | 'lookup'
 > {
   /** Whether http and https URLs are downloaded. No by default: then a provider that can may do so. */
-  readonly download?: boolean;
+  readonly download?: boolean | undefined;
   /** The folders below which local files are read. None by default. */
-  readonly allowedDirs?: readonly string[];
+  readonly allowedDirs?: readonly string[] | undefined;
   /** The most bytes of one medium; 20 MB by default. */
-  readonly maxBytes?: number;
+  readonly maxBytes?: number | undefined;
 }
 
 /** A medium whose bytes are here, as providers want it. */

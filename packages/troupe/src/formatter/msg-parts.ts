@@ -1,6 +1,7 @@
 import type { ContentBlock, ToolOutputBlock, ToolResultBlock, ToolUseBlock } from '../message/blocks.ts';
 import type { Msg } from '../message/msg.ts';
 import { fingerprint } from '../util/hash.ts';
+import { readJson, type JsonObject } from '../util/json.ts';
 import type { AssistantItem, SystemItem, UserItem } from './prompt.ts';
 
 /** A message by itself, taken apart and made fit for every provider. */
@@ -10,6 +11,9 @@ export interface MsgParts {
   /** What is left of the message without the results. It holds the calls. */
   readonly item: SystemItem | UserItem | AssistantItem | undefined;
 }
+
+/** Only a half character is written so: `JSON.stringify` leaves whole ones as they are. The backslash itself is not escaped. */
+const LONE_SURROGATE = /(?<=(?:^|[^\\])(?:\\\\)*)\\ud[89a-f][0-9a-f]{2}/g;
 
 const known = new WeakMap<Msg, MsgParts>();
 let made = 0;
@@ -55,7 +59,7 @@ function toItem(
 ): MsgParts['item'] {
   if (msg.role === 'assistant' || hasCalls) {
     const saysSomething = blocks.some((block) => block.type !== 'thinking');
-    return saysSomething ? { role: 'assistant', name: msg.name, content: blocks } : undefined;
+    return saysSomething ? { role: 'assistant', name: wellFormed(msg.name), content: blocks } : undefined;
   }
   const content = blocks.filter((block) => block.type !== 'thinking' && block.type !== 'tool_use');
   if (content.length === 0) return undefined;
@@ -65,15 +69,26 @@ function toItem(
       text: content.map((block) => (block.type === 'text' ? block.text : '')).join('\n'),
     };
   }
-  return { role: 'user', name: msg.name, content };
+  return { role: 'user', name: wellFormed(msg.name), content };
 }
 
 function cleanBlock<B extends Exclude<ContentBlock, ToolResultBlock>>(block: B): B {
   if (block.type === 'text')
     return wellFormed(block.text) === block.text ? block : { ...block, text: wellFormed(block.text) };
+  if (block.type === 'thinking') {
+    const isSigned = block.providerMeta !== undefined; // then every character counts
+    return isSigned || block.thinking.isWellFormed()
+      ? block
+      : { ...block, thinking: wellFormed(block.thinking) };
+  }
   if (block.type !== 'tool_use') return block;
   const { rawInput: _, ...call } = block; // what could not be read is not sent again
-  return { ...call, id: cleanId(block.id), name: cleanToolName(block.name) } as B;
+  return {
+    ...call,
+    id: cleanId(block.id),
+    name: cleanToolName(block.name),
+    input: wellFormedJson(block.input),
+  } as B;
 }
 
 function cleanResult(block: ToolResultBlock): ToolResultBlock {
@@ -90,9 +105,14 @@ function cleanOutput(block: ToolOutputBlock): ToolOutputBlock {
   return block.type === 'text' ? { ...block, text: wellFormed(block.text) } : block;
 }
 
-/** An id that every provider accepts: the same one, or one made of it. */
+/** An id of a usual form: the same one, or one made of it. Some models want their own ids back, odd as they are. */
 export function cleanId(id: string): string {
-  return /^[\w-]{1,40}$/.test(id) ? id : `call_${fingerprint(id)}`;
+  return fitId(id, /^[\x21-\x7e]{1,64}$/);
+}
+
+/** The id if it is of that form, else one made of it. */
+export function fitId(id: string, form: RegExp): string {
+  return form.test(id) ? id : `call_${fingerprint(id)}`;
 }
 
 /** A tool's name that every provider accepts. A model may have made up any name. */
@@ -104,6 +124,11 @@ export function cleanToolName(name: string): string {
 /** Half a character, which JSON can hold but providers reject, becomes U+FFFD. */
 function wellFormed(text: string): string {
   return text.isWellFormed() ? text : text.toWellFormed();
+}
+
+function wellFormedJson(input: JsonObject): JsonObject {
+  const text = JSON.stringify(input);
+  return /\\ud[89a-f]/.test(text) ? (readJson(text.replace(LONE_SURROGATE, '\ufffd')) as JsonObject) : input;
 }
 
 function isBlank(text: string): boolean {

@@ -4,44 +4,60 @@ import { PrefixMemo } from './prefix-memo.ts';
 const items = Array.from({ length: 100 }, (_, n) => ({ n }));
 const first = (count: number): { n: number }[] => items.slice(0, count);
 
+/** A memo that sums up numbers, and tells how many it had to look at. */
+function summing(
+  canGoOn?: (sum: number) => boolean,
+): (list: readonly { n: number }[]) => { sum: number; steps: number } {
+  const memo = new PrefixMemo<{ n: number }, number>();
+  return (list) => {
+    let steps = 0;
+    const step = (sum: number, { n }: { n: number }): number => {
+      steps++;
+      return sum + n;
+    };
+    return { sum: memo.workOn(list, () => 0, step, canGoOn), steps };
+  };
+}
+
 describe('a memo of beginnings', () => {
-  test('knows nothing at first, and nothing of an empty list', () => {
-    const memo = new PrefixMemo<object, string>();
-    memo.put([], 'nothing');
-    expect(memo.take([])).toBe(undefined);
-    expect(memo.take(items)).toBe(undefined);
+  test('goes on from what it knows', () => {
+    const sum = summing();
+    expect(sum([])).toEqual({ sum: 0, steps: 0 });
+    expect(sum(first(4))).toEqual({ sum: 6, steps: 4 });
+    expect(sum(first(6))).toEqual({ sum: 15, steps: 2 });
+    expect(sum(first(6))).toEqual({ sum: 15, steps: 0 });
   });
 
-  test('gives the work on the longest known beginning, once', () => {
-    const memo = new PrefixMemo<object, string>();
-    memo.put(first(50), 'of 50');
-    memo.put(first(60), 'of 60');
-    expect(memo.take(first(62))).toEqual({ work: 'of 60', length: 60 });
-    expect(memo.take(first(62))).toEqual({ work: 'of 50', length: 50 });
-    expect(memo.take(first(62))).toBe(undefined);
-  });
-
-  test('gives the work on the very list itself', () => {
-    const memo = new PrefixMemo<object, string>();
-    memo.put(first(5), 'of 5');
-    expect(memo.take(first(5))).toEqual({ work: 'of 5', length: 5 });
+  test('gives work away once: who branches off begins anew, and both are right', () => {
+    const sum = summing();
+    sum(first(4));
+    expect(sum([...first(4), { n: 100 }])).toEqual({ sum: 106, steps: 1 });
+    expect(sum([...first(4), { n: 1000 }])).toEqual({ sum: 1006, steps: 5 });
+    expect(sum(first(4))).toEqual({ sum: 6, steps: 4 });
   });
 
   test('is not taken in by a list with another beginning, or by one that was changed later', () => {
-    const memo = new PrefixMemo<object, string>();
+    const sum = summing();
     const list = first(5);
-    memo.put(list, 'of 5');
-    expect(memo.take([{ n: -1 }, ...items.slice(1, 6)])).toBe(undefined);
-    expect(memo.take(items.slice(1, 6))).toBe(undefined);
-    expect(memo.take(first(4))).toBe(undefined);
+    sum(list);
+    list[0] = { n: 50 };
+    expect(sum(list)).toEqual({ sum: 60, steps: 5 });
+    expect(sum(items.slice(1, 6))).toEqual({ sum: 15, steps: 5 });
     list.push({ n: 7 });
-    expect(memo.take(first(8))).toEqual({ work: 'of 5', length: 5 });
+    expect(sum(list).sum).toBe(67);
+  });
+
+  test('keeps nothing that can not be gone on with', () => {
+    const sum = summing((total) => total > 5);
+    expect(sum(first(3)).steps).toBe(3);
+    expect(sum(first(4)).steps).toBe(4);
+    expect(sum(first(5)).steps).toBe(1);
   });
 
   test('does not look back for ever', () => {
-    const memo = new PrefixMemo<object, string>();
-    memo.put(first(10), 'of 10');
-    expect(memo.take(first(100))).toBe(undefined);
-    expect(memo.take(first(70))).toEqual({ work: 'of 10', length: 10 });
+    const sum = summing();
+    sum(first(10));
+    expect(sum(first(100)).steps).toBe(100);
+    expect(summing()(first(70)).steps).toBe(70);
   });
 });

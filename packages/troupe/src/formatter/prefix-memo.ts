@@ -3,7 +3,7 @@ const MAX_STEPS_BACK = 64;
 
 /** What was made of a list, so that it can be gone on with when the list has grown. */
 interface Entry<Item, Work> {
-  readonly items: readonly Item[];
+  readonly items: Item[];
   readonly work: Work;
 }
 
@@ -15,22 +15,41 @@ interface Entry<Item, Work> {
 export class PrefixMemo<Item extends object, Work> {
   readonly #entries = new WeakMap<Item, Entry<Item, Work>>();
 
-  /** Hands over the work on the longest known beginning of the list, and how long that is. It is given away only once. */
-  take(items: readonly Item[]): { readonly work: Work; readonly length: number } | undefined {
+  /**
+   * The work on a list: `step` for each item, beginning behind what is known.
+   * @param start makes the work on an empty list
+   * @param canGoOn whether the work can be gone on with when the list has grown
+   */
+  workOn(
+    items: readonly Item[],
+    start: () => Work,
+    step: (work: Work, item: Item) => Work,
+    canGoOn: (work: Work) => boolean = () => true,
+  ): Work {
+    const known = this.#take(items);
+    const seen = known?.items ?? [];
+    let work = known === undefined ? start() : known.work;
+    for (let i = seen.length; i < items.length; i++) {
+      const item = items[i] as Item;
+      work = step(work, item);
+      seen.push(item);
+    }
+    const last = items.at(-1);
+    if (last !== undefined && canGoOn(work)) this.#entries.set(last, { items: seen, work });
+    return work;
+  }
+
+  /** The entry of the longest known beginning of the list. It is given away only once. */
+  #take(items: readonly Item[]): Entry<Item, Work> | undefined {
     const end = Math.max(0, items.length - MAX_STEPS_BACK);
     for (let i = items.length - 1; i >= end; i--) {
       const last = items[i];
       const entry = last && this.#entries.get(last);
       if (last === undefined || entry === undefined || !isBeginning(entry.items, items)) continue;
       this.#entries.delete(last);
-      return { work: entry.work, length: entry.items.length };
+      return entry;
     }
     return undefined;
-  }
-
-  put(items: readonly Item[], work: Work): void {
-    const last = items.at(-1);
-    if (last !== undefined) this.#entries.set(last, { items: [...items], work });
   }
 }
 

@@ -25,14 +25,17 @@ export class PromptBuilder {
   readonly #items: PromptItem[] = [];
   readonly #repairs: string[] = [];
   readonly #ids = new Set<string>();
+  /** The next number to try for an id that is used again. */
+  readonly #uses = new Map<string, number>();
   #open: OpenCalls | undefined;
 
-  add(msg: Msg): void {
+  add(msg: Msg): this {
     const { results, calls, item } = partsOf(msg);
     for (const result of results) this.#addResult(result);
     if (calls.length > 0 && item?.role === 'assistant') this.#startCalls(item, calls);
     else if (item !== undefined) this.addItem(item);
     else if (results.length === 0) this.#repairs.push(`left out an empty message of ${nameOf(msg)}`);
+    return this;
   }
 
   /** Adds what is no message of the history. It must hold no calls. */
@@ -45,9 +48,10 @@ export class PromptBuilder {
     return this.#open === undefined;
   }
 
+  /** The prompt so far, with the repairs since the last time. */
   finish(): Prompt {
     this.#closeCalls();
-    return { items: [...this.#items], repairs: [...this.#repairs] };
+    return { items: [...this.#items], repairs: this.#repairs.splice(0) };
   }
 
   #startCalls(item: AssistantItem, calls: readonly ToolUseBlock[]): void {
@@ -69,7 +73,10 @@ export class PromptBuilder {
   /** The id, or a new one if it was used before. */
   #claim(id: string): string {
     let own = id;
-    for (let n = 2; this.#ids.has(own); n++) own = `${id.slice(0, 40 - String(n).length - 1)}_${n}`;
+    for (let n = this.#uses.get(id) ?? 2; this.#ids.has(own); n++) {
+      own = `${id.slice(0, 64 - String(n).length - 1)}_${n}`;
+      this.#uses.set(id, n + 1);
+    }
     if (own !== id) this.#repairs.push(`the call id '${id}' was used again: it became '${own}'`);
     this.#ids.add(own);
     return own;

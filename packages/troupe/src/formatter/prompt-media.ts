@@ -3,6 +3,7 @@ import { messageOf } from '../errors.ts';
 import type { TextBlock, ToolResultBlock } from '../message/blocks.ts';
 import type { ModelCapabilities } from '../model/chat-model-base.ts';
 import type { MediaLoader } from './media-loader.ts';
+import { PrefixMemo } from './prefix-memo.ts';
 import type { MediaBlock, Prompt, PromptItem } from './prompt.ts';
 
 export interface MediaNeeds {
@@ -26,6 +27,8 @@ const CAPABILITY_FOR: Record<MediaBlock['type'], 'vision' | 'audio' | 'video' | 
 export class PromptMedia {
   readonly #needs: MediaNeeds;
   readonly #done = new WeakMap<PromptItem, PromptItem>();
+  /** How many items of a prompt hold media. */
+  readonly #mediaItems = new PrefixMemo<PromptItem, number>();
 
   constructor(needs: MediaNeeds) {
     this.#needs = needs;
@@ -33,7 +36,12 @@ export class PromptMedia {
 
   /** The prompt with all media in place; without media it is the same one. */
   async place(prompt: Prompt, signal: AbortSignal | undefined): Promise<Prompt> {
-    if (!prompt.items.some(hasMedia)) return prompt;
+    const count = this.#mediaItems.workOn(
+      prompt.items,
+      () => 0,
+      (count, item) => count + (hasMedia(item) ? 1 : 0),
+    );
+    if (count === 0) return prompt;
     return { ...prompt, items: await Promise.all(prompt.items.map((item) => this.#item(item, signal))) };
   }
 

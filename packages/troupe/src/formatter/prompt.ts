@@ -41,6 +41,6 @@ export type PromptItem = SystemItem | UserItem | AssistantItem | ToolItem;
 
 export interface Prompt {
   readonly items: readonly PromptItem[];
-  /** What had to be put right, in words; empty for a history of our own. */
+  /** What had to be put right in what is new, in words; empty for a history of our own. */
   readonly repairs: readonly string[];
 }

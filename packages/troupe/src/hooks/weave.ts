@@ -181,9 +181,13 @@ export async function callHook(
   signal?.throwIfAborted();
   try {
     const result = (hook as (...args: readonly unknown[]) => unknown)(...args);
-    return await (signal && result instanceof Promise ? abortable(result, signal) : result);
+    return await (signal && isThenable(result) ? abortable(Promise.resolve(result), signal) : result);
   } catch (error) {
     signal?.throwIfAborted();
     throw new HookError(type, name, `failed: ${messageOf(error)}`, { cause: error });
   }
+}
+
+function isThenable(value: unknown): value is PromiseLike<unknown> {
+  return typeof value === 'object' && value !== null && 'then' in value;
 }

@@ -1,5 +1,4 @@
 import { InvalidMsgError } from '../errors.ts';
-import { newId } from '../util/ids.ts';
 import { toBlock, type ToolResultBlock, type ToolUseBlock } from './blocks.ts';
 import { Msg } from './msg.ts';
 
@@ -25,7 +24,7 @@ export class Exchange {
     this.calls = thought.getContentBlocks('tool_use');
     for (const call of this.calls) {
       if (this.#resultIds.has(call.id)) throw new InvalidMsgError('Two tool calls of a message share an id.');
-      this.#resultIds.set(call.id, newId());
+      this.#resultIds.set(call.id, `${thought.id}:${call.id}`); // the same when a run is replayed
     }
   }
 
@@ -48,6 +47,11 @@ export class Exchange {
     }
     this.#answers.set(result.id, toResult(result));
     return true;
+  }
+
+  /** The answer to a call, if there is one by now. */
+  answerTo(callId: string): ToolResultBlock | undefined {
+    return this.#answers.get(callId);
   }
 
   /** The message that carries a result, final or on its way: always the same id for the same call. */

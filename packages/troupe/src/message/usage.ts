@@ -24,9 +24,9 @@ export interface Pricing {
   readonly input: number;
   readonly output: number;
   /** @default as `input` */
-  readonly cachedInput?: number;
+  readonly cachedInput?: number | undefined;
   /** @default as `input` */
-  readonly cacheWrite?: number;
+  readonly cacheWrite?: number | undefined;
 }
 
 const REQUIRED = ['inputTokens', 'outputTokens'] as const;

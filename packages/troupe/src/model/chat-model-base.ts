@@ -91,12 +91,18 @@ export const PLAIN_CAPABILITIES: ModelCapabilities = Object.freeze({
   structured: 'none',
 });
 
+const NO_OPTIONS: GenerationOptions = Object.freeze({});
+
 /**
  * A chat model. A provider writes `stream`; `call` is the same, folded.
  * A stream that is left or aborted stops the work behind it.
  */
 export abstract class ChatModelBase {
   readonly capabilities: ModelCapabilities = PLAIN_CAPABILITIES;
+  /** Its own options, for all its calls. Those of a request win over them. */
+  readonly generation: GenerationOptions = NO_OPTIONS;
+  /** Who offers it, in words; undefined where that makes no difference. */
+  readonly vendorName: string | undefined = undefined;
 
   constructor(readonly modelName: string) {}
 

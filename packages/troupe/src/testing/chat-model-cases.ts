@@ -10,9 +10,9 @@ import {
 } from '../model/chat-model-base.ts';
 import type { ModelErrorKind } from '../model/model-error.ts';
 import type { JsonObject } from '../util/json.ts';
-import { yieldToEventLoop } from '#platform';
 import type { ContractScenario } from './chat-model-contract.ts';
-import { check, checkJson, checkSame, frozen, soon, textsIn, thrownBy } from './contract-checks.ts';
+import { STALL_CHECKS } from './chat-model-stall-cases.ts';
+import { check, checkJson, checkSame, frozen, rejects, textsIn, thrownBy } from './contract-checks.ts';
 
 /** What a case is run with. */
 export interface ContractSubject {
@@ -22,6 +22,7 @@ export interface ContractSubject {
   readonly expected: string | readonly { readonly name: string; readonly input: JsonObject }[];
   readonly secret: string | undefined;
   workOf(model: ChatModelBase): number;
+  readonly runningOf: ((model: ChatModelBase) => number) | undefined;
 }
 
 interface Case {
@@ -31,10 +32,7 @@ interface Case {
   run(subject: ContractSubject): Promise<void>;
 }
 
-type Check = Case['run'];
-
-/** Turns that something gets that should not come. */
-const A_FEW_TURNS = 10;
+export type Check = Case['run'];
 
 const ANSWERS: Readonly<Record<string, Check>> = {
   'says exactly what it has to say': saysIt,
@@ -58,11 +56,7 @@ export const CASES: readonly Case[] = [
     'left early, it answers the next request': survivesBeingLeft,
   }),
   ...cases('tools', { ...ANSWERS, 'every call starts once and ends once': callsAreWhole }),
-  ...cases('stall', {
-    'aborted while it waits, `stream` rejects with the reason at once': obeysAbortWhileWaiting,
-    'aborted while it waits, `call` rejects with the reason at once': callObeysAbort,
-    'left early, it returns at once and speaks again': canBeLeft,
-  }),
+  ...cases('stall', STALL_CHECKS),
   ...cases('failure', { 'fails before it says anything, again and again': failsAtOnce }),
   ...cases('breaks', { 'says something, then fails, again and again': failsInTheMiddle }),
   ...(['failure', 'breaks'] as const).map((scenario) => ({
@@ -223,65 +217,6 @@ async function callsAreWhole({ make, request, expected }: ContractSubject): Prom
   checkSame([...open], [], 'calls that never ended');
   checkSame(ended, expected.length, 'calls that ended');
   checkSame([...new Set(ids)], ids, 'ids of calls');
-}
-
-async function obeysAbortWhileWaiting(subject: ContractSubject): Promise<void> {
-  const controller = new AbortController();
-  const { signal } = controller;
-  const model = await subject.make();
-  let hasSpoken = (): void => {};
-  const firstText = new Promise<void>((resolve) => (hasSpoken = resolve));
-  const reading = (async () => {
-    for await (const delta of model.stream(subject.request, { signal }))
-      if (delta.type === 'text') hasSpoken();
-  })();
-  await Promise.race([firstText, reading]);
-  await checkAborted(reading, controller, '`stream`');
-}
-
-async function callObeysAbort({ make, request }: ContractSubject): Promise<void> {
-  const controller = new AbortController();
-  const calling = (await make()).call(request, { signal: controller.signal });
-  await checkAborted(calling, controller, '`call`');
-}
-
-async function checkAborted(
-  work: Promise<unknown>,
-  controller: AbortController,
-  what: string,
-): Promise<void> {
-  const reason = new Error('The caller left while the model was silent.');
-  let isOver = false;
-  const over = (): void => {
-    isOver = true;
-  };
-  work.then(over, over);
-  for (let turn = 0; turn < A_FEW_TURNS; turn++) await yieldToEventLoop();
-  check(!isOver, `${what} ended by itself, but in this scenario the model falls silent.`);
-  controller.abort(reason);
-  await rejects(work, reason, what);
-}
-
-/** Checks that work which was aborted ends soon, with the very reason. */
-async function rejects(work: Promise<unknown>, reason: Error, what: string): Promise<void> {
-  const thrown = await soon(thrownBy(work, what), `The end of ${what} after the abort`);
-  check(thrown === reason, `${what} should reject with the reason, not with ${String(thrown)}.`);
-}
-
-async function canBeLeft({ make, request }: ContractSubject): Promise<void> {
-  const model = await make();
-  for (const time of ['first', 'second']) {
-    const deltas = model.stream(request)[Symbol.asyncIterator]();
-    for (let hasSpoken = false; !hasSpoken;) {
-      const next = await deltas.next();
-      check(
-        next.done !== true,
-        `The ${time} answer ended by itself, but in this scenario the model falls silent.`,
-      );
-      hasSpoken = next.value.type === 'text';
-    }
-    await soon(Promise.resolve(deltas.return?.()), `The return of the ${time} answer`);
-  }
 }
 
 async function failsAtOnce({ make, request }: ContractSubject): Promise<void> {

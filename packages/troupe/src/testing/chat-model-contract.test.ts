@@ -5,6 +5,7 @@ import type { ModelDelta } from '../message/model-delta.ts';
 import { Msg } from '../message/msg.ts';
 import { ChatModelBase, type ModelCallOptions, type ModelRequest } from '../model/chat-model-base.ts';
 import { ModelError } from '../model/model-error.ts';
+import { WrapperModel, type RelayOptions } from '../model/wrappers/wrapper-model.ts';
 import { OfflineModel } from '../providers/offline/offline-model.ts';
 import {
   chatModelContract,
@@ -46,7 +47,7 @@ describe('ScriptedModel', () => {
   test.each(cases.map(({ name, run }) => [name, run] as const))('%s', (_name, run) => run());
 
   test('runs all cases, each under a name of its own', () => {
-    expect(new Set(cases.map(({ name }) => name)).size).toBe(30);
+    expect(new Set(cases.map(({ name }) => name)).size).toBe(31);
   });
 });
 
@@ -94,7 +95,7 @@ test('a model that answers in one piece, out of order, with blocks and resets, p
   };
   const cases = chatModelContract(make);
   for (const { run } of cases) await run();
-  expect(cases).toHaveLength(28);
+  expect(cases).toHaveLength(29);
 });
 
 test('what differs from answer to answer by nature may differ', async () => {
@@ -350,6 +351,34 @@ function clinging(): Make {
   }));
 }
 
+/** Lets go of who leaves, but not of who still waits. */
+function forgetting(): Make {
+  return changing((deltas) => ({
+    [Symbol.asyncIterator]: () => {
+      const items = deltas[Symbol.asyncIterator]();
+      return { next: () => items.next(), return: async () => ({ done: true, value: undefined }) };
+    },
+  }));
+}
+
+/** Tells an error to who has left. */
+function complaining(): Make {
+  return changing((deltas) => ({
+    [Symbol.asyncIterator]: () => {
+      const items = deltas[Symbol.asyncIterator]();
+      let complain = (_error: Error): void => {};
+      const complaint = new Promise<never>((_resolve, reject) => (complain = reject));
+      return {
+        next: () => Promise.race([items.next(), complaint]),
+        async return() {
+          complain(new Error('too late'));
+          return { done: true, value: undefined };
+        },
+      };
+    },
+  }));
+}
+
 async function* swallowing(deltas: AsyncIterable<ModelDelta>): AsyncGenerator<ModelDelta, void, void> {
   try {
     yield* deltas;
@@ -556,7 +585,15 @@ const BROKEN: Readonly<Record<string, readonly (readonly [problem: RegExp, make:
   ],
   'stall: left early, it returns at once and speaks again': [
     [/The return of the first answer did not come/, clinging()],
-    [/The second answer ended by itself/, exceptFor(2, 2, () => saying())],
+    [/the second answer ended by itself/, exceptFor(2, 2, () => saying())],
+  ],
+  'stall: left while it waits, it returns at once and speaks again': [
+    [/The return of the first answer did not come/, mapping((delta) => delta)],
+    [/The return of the first answer did not come/, clinging()],
+    [/The end of the wait for more of the first answer did not come/, forgetting()],
+    [/the first answer failed with Error: too late/, complaining()],
+    [/the first answer ended by itself/, exceptFor(1, 1, () => saying({ type: 'text', text: 'Hm' }))],
+    [/the second answer ended by itself/, exceptFor(2, 2, () => saying())],
   ],
   'failure: fails before it says anything, again and again': [
     [/`stream` should have failed/, () => scripted('text')],
@@ -592,6 +629,52 @@ const BROKEN: Readonly<Record<string, readonly (readonly [problem: RegExp, make:
     [/The secret is in the error/, failing(() => overloaded('x', { cause: new Error(SECRET) }))],
   ],
 };
+
+describe('the work behind a model', () => {
+  /** A model that counts its open answers: those that ended, or all. */
+  class Watched extends WrapperModel {
+    running = 0;
+    readonly #stops: boolean;
+
+    constructor(model: ChatModelBase, stops: boolean) {
+      super(model);
+      this.#stops = stops;
+    }
+
+    protected override async *relay(
+      request: ModelRequest,
+      options: RelayOptions,
+    ): AsyncGenerator<ModelDelta> {
+      this.running++;
+      try {
+        yield* this.model.stream(request, options);
+      } finally {
+        if (this.#stops) this.running--;
+      }
+    }
+  }
+
+  const casesFor = (stops: boolean, runningOf: (model: ChatModelBase) => number) =>
+    chatModelContract((scenario) => new Watched(scripted(scenario), stops), {
+      scenarios: ['stall'],
+      runningOf,
+    });
+  const runningOf = (model: ChatModelBase): number => (model as Watched).running;
+
+  test.each(casesFor(true, runningOf))('is over: $name', ({ run }) => run());
+
+  test.each(casesFor(false, runningOf))('goes on: $name', async ({ run }) => {
+    await expect(run()).rejects.toThrow(/Nobody waits for the( first)? answer, but it is still being made/);
+  });
+
+  test('has to be counted, where it is said to be', async () => {
+    const outcomes = await Promise.all(
+      casesFor(true, () => 0).map(({ run }) => run().catch((error: unknown) => String(error))),
+    );
+    const problem = 'Error: runningOf should count the answer that is being made.';
+    expect(outcomes).toEqual([undefined, undefined, problem, problem]);
+  });
+});
 
 describe('a broken model', () => {
   const options: ContractOptions = { secret: SECRET, workOf };

@@ -8,7 +8,7 @@ import { frozen } from './contract-checks.ts';
  * What the model of a case does:
  * - `text`: answers with the text, as often as it is asked.
  * - `tools`: makes the calls side by side, as often as it is asked.
- * - `stall`: says some text, then nothing more until it is aborted.
+ * - `stall`: says some text, then nothing more until it is aborted or left.
  * - `failure`: fails with a ModelError before it says anything, every time.
  * - `breaks`: says some text, then fails with a ModelError, every time.
  */
@@ -16,13 +16,15 @@ export type ContractScenario = 'text' | 'tools' | 'stall' | 'failure' | 'breaks'
 
 export interface ContractOptions {
   /** @default all */
-  readonly scenarios?: readonly ContractScenario[];
+  readonly scenarios?: readonly ContractScenario[] | undefined;
   /** What the model says in `text`. @default CONTRACT_TEXT */
-  readonly text?: string;
+  readonly text?: string | undefined;
   /** What must not be in any error, such as the key that the model was made with. */
-  readonly secret?: string;
+  readonly secret?: string | undefined;
   /** How often a model has asked whoever is behind it. If given, a request that is aborted beforehand must not count. */
-  readonly workOf?: (model: ChatModelBase) => number;
+  readonly workOf?: ((model: ChatModelBase) => number) | undefined;
+  /** How many requests are being answered for a model right now. If given, none may be once it was aborted or left. */
+  readonly runningOf?: ((model: ChatModelBase) => number) | undefined;
 }
 
 /** A case by its name. `run` throws an Error that says what is wrong. */
@@ -50,7 +52,7 @@ export function chatModelContract(
   make: (scenario: ContractScenario) => ChatModelBase | Promise<ChatModelBase>,
   options: ContractOptions = {},
 ): readonly ContractCase[] {
-  const { scenarios, text = CONTRACT_TEXT, secret, workOf = () => 0 } = options;
+  const { scenarios, text = CONTRACT_TEXT, secret, workOf = () => 0, runningOf } = options;
   return CASES.filter(
     ({ scenario, needsSecret }) =>
       (scenarios === undefined || scenarios.includes(scenario)) && (!needsSecret || secret !== undefined),
@@ -61,6 +63,7 @@ export function chatModelContract(
       expected: scenario === 'tools' ? CONTRACT_CALLS : text,
       secret,
       workOf,
+      runningOf,
     };
     return { name: `${scenario}: ${name}`, run: () => run(subject) };
   });

@@ -1,6 +1,17 @@
 import { expect, test } from 'vitest';
 
-import { checkJson, checkSame, frozen, isSame, soon, textsIn, thrownBy } from './contract-checks.ts';
+import {
+  becomes,
+  checkJson,
+  checkSame,
+  frozen,
+  isPending,
+  isSame,
+  rejects,
+  soon,
+  textsIn,
+  thrownBy,
+} from './contract-checks.ts';
 
 test.each([
   [1, 1],
@@ -67,4 +78,30 @@ test('what is frozen is frozen in its depth', () => {
   const value = frozen({ a: [{ b: 1 }] });
   expect([value, value.a, value.a[0]].every((part) => Object.isFrozen(part))).toBe(true);
   expect(frozen('text')).toBe('text');
+});
+
+test('what becomes true in a few turns is waited for, and what never does is told', async () => {
+  let isTrue = false;
+  setImmediate(() => setImmediate(() => (isTrue = true)));
+  await becomes(() => isTrue, 'it should');
+  expect(isTrue).toBe(true);
+  await expect(becomes(() => false, 'it should')).rejects.toThrow('it should');
+});
+
+test('what has not come after a few turns is pending, whatever it would have been', async () => {
+  expect(await isPending(new Promise(() => {}))).toBe(true);
+  expect(await isPending(Promise.resolve(1))).toBe(false);
+  expect(await isPending(Promise.reject(new Error('no')))).toBe(false);
+  expect(await isPending(new Promise((resolve) => setImmediate(resolve)))).toBe(false);
+});
+
+test('aborted work has to reject soon, with the very reason', async () => {
+  const reason = new Error('stop');
+  await rejects(Promise.reject(reason), reason, 'it');
+  const wrong: [() => Promise<unknown>, string][] = [
+    [() => Promise.resolve(), 'it should have failed'],
+    [() => Promise.reject(new Error('stop')), 'it should reject with the reason, not with Error: stop.'],
+    [() => new Promise(() => {}), 'The end of it after the abort did not come'],
+  ];
+  for (const [work, problem] of wrong) await expect(rejects(work(), reason, 'it')).rejects.toThrow(problem);
 });

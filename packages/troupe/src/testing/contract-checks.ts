@@ -5,6 +5,8 @@ import { yieldToEventLoop } from '#platform';
 
 /** As many turns of the event loop as something may take that has nothing to wait for. */
 const MAX_TURNS = 1_000;
+/** Turns that something gets that should not come. */
+const A_FEW_TURNS = 10;
 const MAX_SHOWN = 400;
 
 export function check(isTrue: boolean, problem: string): asserts isTrue {
@@ -50,9 +52,14 @@ export async function soon<T>(work: Promise<T>, what: string): Promise<T> {
     isSettled = true;
   };
   work.then(settled, settled);
-  for (let turn = 0; turn < MAX_TURNS && !isSettled; turn++) await yieldToEventLoop();
-  check(isSettled, `${what} did not come within ${MAX_TURNS} turns of the event loop.`);
+  await becomes(() => isSettled, `${what} did not come within ${MAX_TURNS} turns of the event loop.`);
   return work;
+}
+
+/** Waits until something is true that has nothing to wait for. @throws Error if it stays false. */
+export async function becomes(isTrue: () => boolean, problem: string): Promise<void> {
+  for (let turn = 0; turn < MAX_TURNS && !isTrue(); turn++) await yieldToEventLoop();
+  check(isTrue(), problem);
 }
 
 /** What the work throws. @throws Error if it throws nothing. */
@@ -63,6 +70,23 @@ export async function thrownBy(work: Promise<unknown>, what: string): Promise<un
     return error;
   }
   throw new Error(`${what} should have failed, but did not.`);
+}
+
+/** Whether something does not come, given a few turns to do so. */
+export async function isPending(work: Promise<unknown>): Promise<boolean> {
+  let isOver = false;
+  const over = (): void => {
+    isOver = true;
+  };
+  work.then(over, over);
+  for (let turn = 0; turn < A_FEW_TURNS && !isOver; turn++) await yieldToEventLoop();
+  return !isOver;
+}
+
+/** Checks that work which was aborted ends soon, with the very reason. */
+export async function rejects(work: Promise<unknown>, reason: Error, what: string): Promise<void> {
+  const thrown = await soon(thrownBy(work, what), `The end of ${what} after the abort`);
+  check(thrown === reason, `${what} should reject with the reason, not with ${String(thrown)}.`);
 }
 
 /** Every text that can be found in a value: hidden properties, causes and stacks too. */

@@ -159,6 +159,15 @@ test('a stall ends when the signal is aborted', async () => {
   await expect(next).rejects.toThrow('stop');
 });
 
+test('a stall ends when the stream is left', async () => {
+  const model = new ScriptedModel([{ text: 'so far', stall: true }]);
+  const stream = model.stream(asking('x'));
+  expect((await stream.next()).value).toEqual({ type: 'text', text: 'so far' });
+  const next = stream.next();
+  expect(await stream.return()).toEqual({ done: true, value: undefined });
+  expect(await next).toEqual({ done: true, value: undefined });
+});
+
 test('a stubborn stall goes on for ever', async () => {
   const model = new ScriptedModel([{ stall: true, stubborn: true }]);
   const controller = new AbortController();

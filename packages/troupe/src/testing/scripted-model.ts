@@ -4,33 +4,34 @@ import type { Usage } from '../message/usage.ts';
 import { ChatModelBase, type ModelCallOptions, type ModelRequest } from '../model/chat-model-base.ts';
 import { abortable } from '../util/abort.ts';
 import type { JsonObject } from '../util/json.ts';
+import { stoppable } from '../util/stoppable.ts';
 
 export interface ScriptedToolCall {
   readonly name: string;
   /** A string is sent as it is, e.g. to send arguments that are no JSON. */
   readonly input: JsonObject | string;
-  readonly id?: string;
+  readonly id?: string | undefined;
 }
 
 /** One answer of the model: thinking, text, tool calls and raw deltas, in this order; then how it ends. */
 export interface ScriptedTurn {
   /** Makes the turn answer every request that fits, instead of one in its place in the script. */
-  readonly when?: (request: ModelRequest) => boolean;
-  readonly thinking?: string;
-  readonly text?: string;
-  readonly toolCalls?: readonly ScriptedToolCall[];
-  readonly deltas?: readonly ModelDelta[];
+  readonly when?: ((request: ModelRequest) => boolean) | undefined;
+  readonly thinking?: string | undefined;
+  readonly text?: string | undefined;
+  readonly toolCalls?: readonly ScriptedToolCall[] | undefined;
+  readonly deltas?: readonly ModelDelta[] | undefined;
   /** How many characters of text, thinking or tool input go into one delta. @default all of them */
-  readonly chunkSize?: number;
-  readonly usage?: Usage;
+  readonly chunkSize?: number | undefined;
+  readonly usage?: Usage | undefined;
   /** @default 'tool_calls' or 'stop', and none after raw deltas */
-  readonly finish?: FinishReason;
+  readonly finish?: FinishReason | undefined;
   /** Is thrown once the rest was sent: at once if there is no rest. */
-  readonly error?: Error;
-  /** Once the rest was sent, nothing comes any more, until the signal is aborted. */
-  readonly stall?: boolean;
-  /** Ignores the signal, as a badly written provider would. */
-  readonly stubborn?: boolean;
+  readonly error?: Error | undefined;
+  /** Once the rest was sent, nothing comes any more, until the signal is aborted or the stream is left. */
+  readonly stall?: boolean | undefined;
+  /** Ignores that it is aborted or left, as a badly written provider would. */
+  readonly stubborn?: boolean | undefined;
 }
 
 /**
@@ -55,20 +56,11 @@ export class ScriptedModel extends ChatModelBase {
     }
   }
 
-  override async *stream(
+  override stream(
     request: ModelRequest,
     { signal }: ModelCallOptions = {},
   ): AsyncGenerator<ModelDelta, void, void> {
-    signal?.throwIfAborted();
-    this.requests.push({ ...request, messages: [...request.messages] });
-    const turn = this.#take(request);
-    const heard = turn.stubborn ? undefined : signal;
-    for (const delta of deltasOf(turn)) {
-      heard?.throwIfAborted();
-      yield delta;
-    }
-    if (turn.stall) await stall(heard);
-    if (turn.error) throw turn.error;
+    return stoppable((stopped) => this.#play(request, stopped), signal);
   }
 
   /** @throws TroupeError that lists the turns of the script that answered nothing. */
@@ -81,6 +73,18 @@ export class ScriptedModel extends ChatModelBase {
       'script_failed',
       `The script was not used up. What answered nothing: ${unused.join(', ')}.`,
     );
+  }
+
+  async *#play(request: ModelRequest, signal: AbortSignal): AsyncGenerator<ModelDelta, void, void> {
+    this.requests.push({ ...request, messages: [...request.messages] });
+    const turn = this.#take(request);
+    const heard = turn.stubborn ? undefined : signal;
+    for (const delta of deltasOf(turn)) {
+      heard?.throwIfAborted();
+      yield delta;
+    }
+    if (turn.stall) await stall(heard);
+    if (turn.error) throw turn.error;
   }
 
   #take(request: ModelRequest): ScriptedTurn {

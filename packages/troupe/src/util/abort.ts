@@ -1,5 +1,3 @@
-import { startTimer } from './clock.ts';
-
 /** Settles with the promise, or rejects with the signal's reason as soon as it is aborted. */
 export function abortable<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
   return new Promise((resolve, reject) => {
@@ -65,48 +63,6 @@ async function close(items: AsyncIterator<unknown>): Promise<void> {
     await items.return?.();
   } catch {
     // Whoever leaves a source no longer wants to know.
-  }
-}
-
-/** How long work may take to unwind after an abort before nobody waits for it any longer. */
-const GRACE_MS = 25;
-
-/**
- * Settles with the work. Once the signal is aborted the work, and what it started, gets a
- * moment to unwind; work that ignores the signal is left behind: `onAbandoned` is
- * told, and this rejects with the signal's reason.
- */
-export async function withGrace<T>(
-  work: Promise<T>,
-  signal: AbortSignal,
-  onAbandoned: () => void,
-  started: () => Iterable<Promise<unknown>> = () => [],
-): Promise<T> {
-  try {
-    return await abortable(work, signal);
-  } catch (error) {
-    if (!signal.aborted) throw error;
-    let hasSettled = false;
-    const settled = (): void => {
-      hasSettled = true;
-    };
-    await inAMoment(Promise.allSettled([work.then(settled, settled), ...started()]));
-    if (hasSettled) return work;
-    onAbandoned();
-    throw signal.reason;
-  }
-}
-
-/** Settles when the work does, but waits no longer for it than a moment. */
-export async function inAMoment(work: Promise<unknown>): Promise<void> {
-  let cancel = (): void => {};
-  const moment = new Promise<void>((resolve) => {
-    cancel = startTimer(GRACE_MS, resolve);
-  });
-  try {
-    await Promise.race([work, moment]);
-  } finally {
-    cancel();
   }
 }
 

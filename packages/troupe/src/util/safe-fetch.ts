@@ -6,19 +6,19 @@ export const MAX_BYTES = 20 * 1024 * 1024;
 export interface SafeFetchOptions {
   readonly signal?: AbortSignal | undefined;
   /** The most bytes that a body may have; 20 MB by default. */
-  readonly maxBytes?: number;
+  readonly maxBytes?: number | undefined;
   /** The most time for all of it, redirects included; 30 s by default. */
-  readonly timeoutMs?: number;
+  readonly timeoutMs?: number | undefined;
   /** By default 10, which is also the most. */
-  readonly maxRedirects?: number;
+  readonly maxRedirects?: number | undefined;
   /** The media types that are wanted, such as `image/*`; all by default. */
   readonly accept?: readonly string[] | undefined;
   /** Sent to the origin of the URL, and to no other that it redirects to. */
-  readonly headers?: Readonly<Record<string, string>>;
+  readonly headers?: Readonly<Record<string, string>> | undefined;
   /** Hosts that may be private, by name or address: `intranet.example`, `127.0.0.1`. */
-  readonly allowHosts?: readonly string[];
+  readonly allowHosts?: readonly string[] | undefined;
   /** Finds the addresses of a host; by default the system does. */
-  readonly lookup?: (host: string) => Promise<readonly string[]>;
+  readonly lookup?: ((host: string) => Promise<readonly string[]>) | undefined;
 }
 
 export interface Download {

@@ -4,7 +4,7 @@ import { pathToFileURL } from 'node:url';
 
 import { afterAll, beforeAll, expect, test } from 'vitest';
 
-import { ToolAgent } from '../../../../examples/chat/tool-agent.ts';
+import { ReActAgent } from '../../src/agent/react-agent.ts';
 import type { ModelDelta } from '../../src/message/model-delta.ts';
 import { Msg } from '../../src/message/msg.ts';
 import {
@@ -16,6 +16,8 @@ import {
 import { Gbnf } from '../../src/providers/llama-cpp/gbnf.ts';
 import { LlamaCppModel } from '../../src/providers/llama-cpp/llama-cpp-model.ts';
 import type { Llama, LlamaLibrary } from '../../src/providers/llama-cpp/llama-library.ts';
+import { tool } from '../../src/toolkit/tool.ts';
+import { Toolkit } from '../../src/toolkit/toolkit.ts';
 import { parseJson, type JsonObject } from '../../src/util/json.ts';
 import { validateWith } from '../../src/util/schema.ts';
 import { schemaExamples } from './schema-examples.ts';
@@ -193,16 +195,19 @@ class CallFirst extends ChatModelBase {
   }
 }
 
-function makeAgent(over: ChatModelBase, inputs: JsonObject[] = []): ToolAgent {
-  const run = (input: JsonObject): string => {
+function makeAgent(over: ChatModelBase, inputs: JsonObject[] = []): ReActAgent {
+  const toolkit = new Toolkit();
+  const { name, description, parameters: schema } = weather;
+  const execute = (input: JsonObject): string => {
     inputs.push(input);
     return '18 degrees, sunny';
   };
-  const agent = new ToolAgent({
+  if (over !== model) toolkit.registerToolFunction(tool({ name, description, schema, execute }));
+  const agent = new ReActAgent({
     name: 'tiny',
     model: over,
-    systemPrompt: 'You are a helpful assistant.',
-    tools: over === model ? [] : [{ ...weather, run }],
+    sysPrompt: 'You are a helpful assistant.',
+    toolkit,
   });
   agent.setConsoleOutputEnabled(false);
   return agent;
@@ -217,7 +222,9 @@ test('an agent uses a tool and answers', async () => {
   note('its answer', JSON.stringify(answer.text));
   expect(inputs).toHaveLength(1);
   expect(await validateWith(weather.parameters, inputs[0])).toMatchObject({ ok: true });
-  const types = agent.memory.map((msg) => msg.getContentBlocks().map((block) => block.type));
+  const types = (await agent.memory.getMemory()).map((msg) =>
+    msg.getContentBlocks().map((block) => block.type),
+  );
   expect(types).toEqual([['text'], ['tool_use'], ['tool_result'], ['text']]);
   expect(answer.text).toMatch(/\w/);
 });
@@ -236,7 +243,7 @@ test('an interrupt in the middle of an answer is prompt, and the next call works
   note('interrupt to settled', `${latency.toFixed(0)} ms`);
   expect(interruptedAt).toBeGreaterThan(0);
   expect(latency).toBeLessThan(1_000); // a busy machine is no failure; the figure above tells how long it was
-  const [asked, cut, ...rest] = agent.memory;
+  const [asked, cut, ...rest] = await agent.memory.getMemory();
   expect(asked?.text).toMatch(/^Tell me/);
   expect(heard.startsWith(cut?.text ?? '?')).toBe(true);
   expect(rest.map((msg) => msg.role)).toEqual(['user', 'assistant']);

@@ -2,9 +2,11 @@ import { isJsonObject, type JsonObject } from '../../src/util/json.ts';
 import { Faults, isLike } from './check.ts';
 
 const TOOL_NAME = /^[a-zA-Z0-9_-]{1,64}$/;
-const CALL_ID = /^[a-zA-Z0-9_-]+$/;
+const CALL_ID = /^[a-zA-Z0-9_-]{1,64}$/;
 const IMAGE_TYPE = /^image\/(jpeg|png|gif|webp)$/;
 const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/;
+/** Half a character, which JSON writes as an escape. */
+const HALF_CHARACTER = /(?<!\\)(?:\\\\)*\\ud[89a-f]/;
 const PROMPT_KEYS = [
   'model',
   'messages',
@@ -79,6 +81,7 @@ function checkSampling(faults: Faults, body: JsonObject): void {
 }
 
 function checkPrompt(faults: Faults, body: JsonObject): void {
+  faults.must(!HALF_CHARACTER.test(JSON.stringify(body)), 'the body holds half a character');
   faults.text(body['model'], 'model');
   let marks = mark(faults, body, 'body');
   if (body['system'] !== undefined) {

@@ -104,12 +104,18 @@ describeWire({
       finishReason: 'stop',
       responseId,
     },
-    'error-in-stream': { content: [text('Wéll')], responseId, error: 'overloaded' },
-    disconnect: { content: [text('Half an äns')], responseId, error: 'network' },
+    'error-in-stream': { content: [text('Wéll')], usage: usage(12, 1), responseId, error: 'overloaded' },
+    disconnect: { content: [text('Half an äns')], usage: usage(12, 1), responseId, error: 'network' },
     'server-tools': {
       content: [text("I'll search. It is 12 °C.")],
       usage: usage(10_682, 510),
       finishReason: 'stop',
+      responseId,
+    },
+    'open-call': {
+      content: [call('toolu_01Closed', 'get_time')],
+      usage: usage(90, 30),
+      finishReason: 'tool_calls',
       responseId,
     },
     'whole-input': {

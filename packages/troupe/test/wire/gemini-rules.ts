@@ -4,6 +4,8 @@ import { Faults, isLike } from './check.ts';
 const NAME = /^[a-zA-Z0-9_.:-]{1,64}$/;
 const FUNCTION_NAME = /^[a-zA-Z_][a-zA-Z0-9_.:-]{0,63}$/;
 const BASE64 = /^[A-Za-z0-9+/_-]+={0,2}$/;
+/** Half a character, which JSON writes as an escape. */
+const HALF_CHARACTER = /(?<!\\)(?:\\\\)*\\ud[89a-f]/;
 const BODY_KEYS = [
   'contents',
   'systemInstruction',
@@ -25,6 +27,7 @@ export function geminiFaults(body: JsonObject, modelName: string): string[] {
   const faults = new Faults();
   const isNew = /gemini-[3-9]/.test(modelName);
   faults.object(body, 'body', BODY_KEYS);
+  faults.must(!HALF_CHARACTER.test(JSON.stringify(body)), 'the body holds half a character');
   checkContents(faults, faults.items(body['contents'], 'contents'), isNew);
   checkSystem(faults, body['systemInstruction']);
   checkTools(faults, body);

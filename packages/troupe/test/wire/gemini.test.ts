@@ -55,7 +55,12 @@ describeWire({
       finishReason: 'tool_calls',
       responseId,
     },
-    refusal: { content: [], responseId: 'QpXaZ9q_Ft-xYQ-7mT4Bg', error: 'content_filter' },
+    refusal: {
+      content: [],
+      usage: { inputTokens: 19, outputTokens: 0 },
+      responseId: 'QpXaZ9q_Ft-xYQ-7mT4Bg',
+      error: 'content_filter',
+    },
     'length-stop': {
       content: [text('Gut, ')],
       usage: { inputTokens: 60, outputTokens: 16 },
@@ -74,8 +79,18 @@ describeWire({
       finishReason: 'stop',
       responseId,
     },
-    'error-in-stream': { content: [text('Nun, ähm')], responseId, error: 'overloaded' },
-    disconnect: { content: [text('Eine halbe Antwört')], responseId, error: 'network' },
+    'error-in-stream': {
+      content: [text('Nun, ähm')],
+      usage: { inputTokens: 20, outputTokens: 3 },
+      responseId,
+      error: 'overloaded',
+    },
+    disconnect: {
+      content: [text('Eine halbe Antwört')],
+      usage: { inputTokens: 20, outputTokens: 6 },
+      responseId,
+      error: 'network',
+    },
     'signed-text': {
       content: [
         { type: 'thinking', thinking: '**Greeting**\n\nA warm 挨拶.\n' },
@@ -97,6 +112,7 @@ describeWire({
     },
     'malformed-call': {
       content: [{ type: 'thinking', thinking: '**Calling**\n\nIch rufe auf…' }],
+      usage: { inputTokens: 80, outputTokens: 30, reasoningTokens: 30 },
       responseId,
       error: 'malformed',
     },

@@ -1,6 +1,7 @@
 // What a server and a network can do to an answer, over real connections and by the clock.
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
+import { inspect } from 'node:util';
 import { createGzip } from 'node:zlib';
 import { afterEach, describe, expect, test } from 'vitest';
 import { Msg } from '../../src/message/msg.ts';
@@ -82,6 +83,37 @@ describe('an answer that is an error', () => {
       false,
     ],
     [400, complaint('The response was filtered', 'content_filter'), 'content_filter', false],
+    [
+      400,
+      complaint('Invalid request: Your request exceeded model token limit: 8192'),
+      'context_overflow',
+      false,
+    ],
+    [
+      400,
+      complaint("This model's maximum prompt length is 131072 but the request contains 200000 tokens."),
+      'context_overflow',
+      false,
+    ],
+    [400, '{"error":{"code":"1261","message":"Prompt超长"}}', 'context_overflow', false],
+    [
+      400,
+      '{"error":{"code":"1301","message":"系统检测到输入或生成内容可能包含不安全或敏感内容"}}',
+      'content_filter',
+      false,
+    ],
+    [
+      400,
+      complaint('Access denied, please make sure your account is in good standing.', 'Arrearage'),
+      'rate_limit',
+      false,
+    ],
+    [
+      429,
+      '{"error":{"code":"1113","message":"您的账户已欠费，请充值后重试。余额不足"}}',
+      'rate_limit',
+      false,
+    ],
     [401, complaint(`Incorrect API key provided: ${KEY}.`, 'invalid_api_key'), 'auth', false],
     [403, complaint('Country not supported'), 'auth', false],
     [404, complaint('The model `x` does not exist', 'model_not_found'), 'bad_request', false],
@@ -325,6 +357,42 @@ describe('a connection', () => {
     expect(asked).toBe(0);
   });
 
+  test.each([
+    ['fails', (response: ServerResponse) => void setTimeout(() => response.socket?.resetAndDestroy(), 20)],
+    ['ends', (response: ServerResponse) => void setTimeout(() => response.end(), 20)],
+  ])('that %s behind a complete answer does no harm', async (_, end) => {
+    const complete = toText(plain).replace('data: [DONE]\n\n', '');
+    const model = await modelAt((_request, response) => {
+      response.writeHead(200, sse).write(complete, () => end(response));
+    });
+    expect(await outcomeOf(model, ASK)).toMatchObject({
+      content: [{ text: PLAIN_TEXT }],
+      finishReason: 'stop',
+    });
+  });
+
+  test('is closed when the reader leaves while it waits', async () => {
+    const model = await modelAt((_, response) => void response.writeHead(200, sse).write(firstDelta));
+    const stream = model.stream(ASK);
+    for (let delta = await stream.next(); !delta.done && delta.value.type !== 'text';)
+      delta = await stream.next();
+    const pending = stream.next();
+    await stream.return();
+    expect(await pending).toEqual({ done: true, value: undefined });
+    expect(await allClosed()).toBe(true);
+  });
+
+  test.each([
+    ['a header that can not be sent', { headers: { 'x-gateway': 'gw\ngw-secret-1' } }, 'gw-secret-1'],
+    ['a header that is shown by the server', { headers: { 'X-Gateway': 'gw-secret-2' } }, 'gw-secret-2'],
+  ])('shows nothing of %s', async (_, options, secret) => {
+    const model = await modelAt((request, response) => {
+      response.writeHead(400).end(complaint(`bad header ${String(request.headers['x-gateway'])}`));
+    }, options);
+    const error = await failureOf(model);
+    expect(inspect(error, { depth: 9, showHidden: true })).not.toContain(secret);
+  });
+
   test('that stays open behind [DONE] holds nobody up', async () => {
     const model = await modelAt((_, response) => void response.writeHead(200, sse).write(plain));
     expect((await model.call(ASK)).text).toBe(PLAIN_TEXT);
@@ -375,6 +443,44 @@ describe('a deadline', () => {
     const [at, error] = await watch(model(fetch, deadlines), 10);
     expect(error).toMatchObject({ kind: 'timeout', deadline, isRetryable: true });
     expect(at).toBe(minutes);
+  });
+
+  test('for what may come behind a complete answer is short, and its end no failure', async () => {
+    const clock = new FakeClock();
+    using _ = clock.install();
+    const complete = toText(plain)
+      .split('data: [DONE]')[0]!
+      .replace(/data: [^\n]*"usage":\{.*\n\n$/, '');
+    const call = model(stalled(complete)).call(ASK);
+    await clock.advance(0);
+    await clock.advance(5000);
+    expect((await call).text).toBe(PLAIN_TEXT);
+  });
+
+  test('is a number of milliseconds, or none', () => {
+    for (const ms of [0, -1, NaN]) {
+      expect(() => model(undefined, { idleMs: ms })).toThrow(
+        'deadlines.idleMs must be a number of milliseconds above 0.',
+      );
+    }
+    expect(() => model(undefined, { idleMs: undefined, totalMs: Infinity, connectMs: 3e9 })).not.toThrow();
+  });
+
+  test('of more than the clock can hold is none', async () => {
+    const [at, error] = await watch(model(stalled(''), { totalMs: 3e9, firstByteMs: 7 * MINUTE }), 10);
+    expect([at, error.deadline]).toEqual([7, 'first_byte']);
+  });
+
+  test('of Node itself is told as one', async () => {
+    const cause = Object.assign(new Error('Headers Timeout Error'), { code: 'UND_ERR_HEADERS_TIMEOUT' });
+    const failing: HttpModelOptions['fetch'] = async () => {
+      throw new TypeError('fetch failed', { cause });
+    };
+    expect(await failureOf(model(failing))).toMatchObject({
+      kind: 'timeout',
+      deadline: 'connect',
+      isRetryable: true,
+    });
   });
 
   test('is not for the reader, who may take all the time in the world', async () => {

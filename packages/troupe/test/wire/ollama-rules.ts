@@ -1,6 +1,8 @@
 import type { JsonObject } from '../../src/util/json.ts';
 import { Faults, isLike } from './check.ts';
 
+/** Half a character, which JSON writes as an escape. */
+const HALF_CHARACTER = /(?<!\\)(?:\\\\)*\\ud[89a-f]/;
 const BODY_KEYS = ['model', 'messages', 'tools', 'stream', 'think', 'format', 'options', 'keep_alive'];
 const OPTION_KEYS = [
   'num_predict',
@@ -18,7 +20,13 @@ const OPTION_KEYS = [
 export function ollamaFaults(body: JsonObject): string[] {
   const faults = new Faults();
   faults.object(body, 'body', BODY_KEYS);
+  faults.must(!HALF_CHARACTER.test(JSON.stringify(body)), 'the body holds half a character');
   faults.text(body['model'], 'model');
+  const levels = /gpt-oss/.test(String(body['model'])) ? ['low', 'medium', 'high'] : [true, false];
+  faults.must(
+    [undefined, ...levels].includes(body['think'] as string),
+    'think has a value that is not supported',
+  );
   if (body['options'] !== undefined) faults.object(body['options'], 'options', OPTION_KEYS);
   checkMessages(faults, faults.items(body['messages'], 'messages'));
   if (body['tools'] !== undefined) checkTools(faults, faults.items(body['tools'], 'tools'));

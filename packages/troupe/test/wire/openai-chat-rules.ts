@@ -2,7 +2,6 @@ import type { JsonObject } from '../../src/util/json.ts';
 import { Faults, isLike, jsonObjectIn } from './check.ts';
 
 const NAME = /^[a-zA-Z0-9_-]{1,64}$/;
-const CALL_ID = /^.{1,40}$/;
 const BODY_KEYS = [
   'model',
   'messages',
@@ -32,18 +31,188 @@ const BODY_KEYS = [
   'top_logprobs',
 ];
 
-/** What OpenAI's Chat Completions API rejects in a request. */
-export function openAiChatFaults(body: JsonObject): string[] {
+/** What sets the vendors apart in what they reject. */
+export interface ChatStrictness {
+  readonly bodyKeys: readonly string[];
+  readonly assistantKeys: readonly string[];
+  readonly takesNames: boolean;
+  readonly callId: RegExp;
+  /** What a tool choice may be besides 'auto' and 'none'. */
+  readonly choices: readonly ('required' | 'named')[];
+  /** Where an image may be. A server of one's own must not be sent to look for it. */
+  readonly imageUrl: RegExp;
+  readonly audioData: RegExp;
+  /** Without which calls are rejected. */
+  readonly thinkingField?: string;
+}
+
+const ANYWHERE = /^(https?:|data:image\/)/;
+
+const OPENAI: ChatStrictness = {
+  bodyKeys: BODY_KEYS,
+  assistantKeys: ['role', 'content', 'name', 'tool_calls', 'refusal', 'audio'],
+  takesNames: true,
+  callId: /^.{1,40}$/,
+  choices: ['required', 'named'],
+  imageUrl: ANYWHERE,
+  audioData: /^[\w+/=]+$/,
+};
+
+const OTHER: ChatStrictness = {
+  ...OPENAI,
+  bodyKeys: BODY_KEYS.filter((key) => key !== 'max_completion_tokens'),
+  assistantKeys: ['role', 'content', 'tool_calls'],
+  takesNames: false,
+  callId: /^[!-~]{1,64}$/,
+};
+
+/** By the vendor. */
+export const STRICTNESS = {
+  openai: OPENAI,
+  azure: OPENAI,
+  dashscope: {
+    ...OTHER,
+    bodyKeys: [...OTHER.bodyKeys, 'top_k', 'enable_thinking', 'thinking_budget'],
+    choices: ['named'],
+    audioData: /^(data:;base64,[\w+/=]+|https?:.*)$/,
+  },
+  deepseek: {
+    ...OTHER,
+    bodyKeys: [...OTHER.bodyKeys, 'thinking'],
+    assistantKeys: [...OTHER.assistantKeys, 'reasoning_content'],
+    thinkingField: 'reasoning_content',
+  },
+  moonshot: {
+    ...OTHER,
+    bodyKeys: [...OTHER.bodyKeys, 'thinking'],
+    assistantKeys: [...OTHER.assistantKeys, 'reasoning_content'],
+    choices: [],
+    imageUrl: /^data:image\//,
+    thinkingField: 'reasoning_content',
+  },
+  zhipu: {
+    ...OTHER,
+    bodyKeys: [...OTHER.bodyKeys, 'thinking'],
+    assistantKeys: [...OTHER.assistantKeys, 'reasoning_content'],
+    choices: [],
+  },
+  xai: { ...OTHER, bodyKeys: BODY_KEYS },
+  openrouter: {
+    ...OTHER,
+    bodyKeys: [...OTHER.bodyKeys, 'top_k', 'reasoning'],
+    assistantKeys: [...OTHER.assistantKeys, 'reasoning', 'reasoning_details'],
+  },
+  vllm: { ...OTHER, bodyKeys: [...OTHER.bodyKeys, 'top_k'], imageUrl: /^data:image\// },
+  compatible: { ...OTHER, imageUrl: /^data:image\// },
+} as const satisfies Record<string, ChatStrictness>;
+
+/** What a Chat Completions API rejects in a request. */
+export function openAiChatFaults(body: JsonObject, strict: ChatStrictness = OPENAI): string[] {
   const faults = new Faults();
-  faults.object(body, 'body', BODY_KEYS);
+  faults.object(body, 'body', strict.bodyKeys);
   faults.text(body['model'], 'model');
   faults.must(body['stream_options'] === undefined || body['stream'] === true, 'stream_options needs stream');
-  checkMessages(faults, faults.items(body['messages'], 'messages'));
-  checkTools(faults, body);
+  checkMessages(faults, faults.items(body['messages'], 'messages'), strict);
+  checkTools(faults, body, strict);
+  checkOptions(faults, body, body['reasoning_effort']);
+  checkToolsWithEffort(faults, body);
+  checkCharacters(faults, body, 'body');
   return faults.list;
 }
 
-function checkMessages(faults: Faults, messages: readonly unknown[]): void {
+const LOW_TO_HIGH = ['low', 'medium', 'high'];
+
+/** What the vendors say about their models: the efforts that they know, and whether they can be sampled. */
+export const MODELS: Readonly<
+  Record<
+    string,
+    { efforts: readonly string[]; sampling: 'always' | 'with none' | 'never'; penalties: boolean }
+  >
+> = {
+  'gpt-4.1': { efforts: [], sampling: 'always', penalties: true },
+  'gpt-4o-mini': { efforts: [], sampling: 'always', penalties: true },
+  'gpt-35-turbo': { efforts: [], sampling: 'always', penalties: true },
+  'ft:gpt-4.1:me:x': { efforts: [], sampling: 'always', penalties: true },
+  'gpt-4o-mini-search-preview': { efforts: [], sampling: 'never', penalties: false },
+  'gpt-5-chat-latest': { efforts: [], sampling: 'always', penalties: true },
+  'o1-mini': { efforts: [], sampling: 'never', penalties: false },
+  'o3-mini': { efforts: LOW_TO_HIGH, sampling: 'never', penalties: false },
+  o3: { efforts: LOW_TO_HIGH, sampling: 'never', penalties: false },
+  'ft:o4-mini:me:x': { efforts: LOW_TO_HIGH, sampling: 'never', penalties: false },
+  'gpt-5': { efforts: ['minimal', ...LOW_TO_HIGH], sampling: 'never', penalties: false },
+  'gpt-5-nano': { efforts: ['minimal', ...LOW_TO_HIGH], sampling: 'never', penalties: false },
+  'gpt-5-pro': { efforts: ['high'], sampling: 'never', penalties: false },
+  'gpt-5-codex': { efforts: LOW_TO_HIGH, sampling: 'never', penalties: false },
+  'gpt-5.1-chat-latest': { efforts: ['medium'], sampling: 'never', penalties: false },
+  'gpt-5.1-codex-max': { efforts: [...LOW_TO_HIGH, 'xhigh'], sampling: 'never', penalties: false },
+  'gpt-5.1': { efforts: ['none', ...LOW_TO_HIGH], sampling: 'with none', penalties: false },
+  'gpt-5.2': { efforts: ['none', ...LOW_TO_HIGH, 'xhigh'], sampling: 'with none', penalties: false },
+  'gpt-5.2-pro': { efforts: ['medium', 'high', 'xhigh'], sampling: 'never', penalties: false },
+  'gpt-5.3-codex': { efforts: [...LOW_TO_HIGH, 'xhigh'], sampling: 'never', penalties: false },
+  'gpt-5.4-mini': { efforts: ['none', ...LOW_TO_HIGH, 'xhigh'], sampling: 'with none', penalties: false },
+  'gpt-5.6-terra': { efforts: ['none', ...LOW_TO_HIGH, 'xhigh'], sampling: 'with none', penalties: false },
+  'gpt-6': { efforts: [...LOW_TO_HIGH, 'xhigh'], sampling: 'never', penalties: false },
+  'grok-3': { efforts: [], sampling: 'always', penalties: true },
+  'grok-3-mini': { efforts: ['low', 'high'], sampling: 'always', penalties: false },
+  'grok-4': { efforts: [], sampling: 'always', penalties: false },
+  'grok-4-1-fast-non-reasoning': { efforts: [], sampling: 'always', penalties: false },
+  'grok-4.20-0309-reasoning': { efforts: [], sampling: 'always', penalties: false },
+  'grok-4.3': { efforts: ['none', ...LOW_TO_HIGH], sampling: 'always', penalties: false },
+  'grok-4.5': { efforts: LOW_TO_HIGH, sampling: 'always', penalties: false },
+  'kimi-k2.5': { efforts: [], sampling: 'never', penalties: false },
+  'kimi-k3': { efforts: ['low', 'high', 'max'], sampling: 'never', penalties: false },
+};
+
+/** What the model itself rejects. Of a model that is not in the list, nothing is known. */
+export function checkOptions(faults: Faults, body: JsonObject, effort: unknown): void {
+  const { model, stop } = body;
+  const known = typeof model === 'string' && Object.hasOwn(MODELS, model) ? MODELS[model] : undefined;
+  if (known === undefined) return;
+  const of = `with ${String(model)}`;
+  if (effort !== undefined) {
+    faults.must(
+      known.efforts.some((one) => one === effort),
+      `the effort '${String(effort)}' is not supported ${of}`,
+    );
+  }
+  const isQuiet = effort === 'none' || (effort === undefined && String(model).startsWith('gpt-5.4'));
+  const isSampled = known.sampling === 'always' || (known.sampling === 'with none' && isQuiet);
+  for (const key of ['temperature', 'top_p']) {
+    faults.must(isSampled || body[key] === undefined, `${key} is not supported ${of}`);
+  }
+  for (const key of ['presence_penalty', 'frequency_penalty']) {
+    faults.must(known.penalties || body[key] === undefined, `${key} is not supported ${of}`);
+  }
+  const isThinker = /^(ft:)?o\d|^gpt-[5-9](?!-chat)|^grok-(3-mini|4)(?!.*non-reasoning)/.test(String(model));
+  faults.must(!isThinker || stop === undefined, `stop is not supported ${of}`);
+  const isOld = /^(ft:)?o\d/.test(String(model)) && body['messages'] !== undefined;
+  faults.must(
+    !isOld || body['parallel_tool_calls'] === undefined,
+    `parallel_tool_calls is not supported ${of}`,
+  );
+}
+
+/** Some models think together with tools in the Responses API only. */
+function checkToolsWithEffort(faults: Faults, body: JsonObject): void {
+  const { model, tools, reasoning_effort: effort } = body;
+  if (tools === undefined) return;
+  if (String(model).startsWith('gpt-5.4'))
+    faults.must(effort === undefined, 'function tools with reasoning_effort');
+  if (String(model).startsWith('gpt-5.6'))
+    faults.must(effort === 'none', "function tools want the effort 'none'");
+}
+
+/** Half a character can be written in JSON, but it is no text. */
+export function checkCharacters(faults: Faults, value: unknown, at: string): void {
+  if (typeof value === 'string') faults.must(value.isWellFormed(), `${at} holds half a character`);
+  if (typeof value !== 'object' || value === null) return;
+  for (const [key, part] of Object.entries(value)) {
+    faults.must(key.isWellFormed(), `${at} has a key with half a character`);
+    checkCharacters(faults, part, `${at}.${key}`);
+  }
+}
+
+function checkMessages(faults: Faults, messages: readonly unknown[], strict: ChatStrictness): void {
   faults.must(messages.length > 0, 'messages must not be empty');
   let open: string[] = [];
   messages.forEach((message, i) => {
@@ -63,35 +232,35 @@ function checkMessages(faults: Faults, messages: readonly unknown[]): void {
       if (faults.object(message, at, ['role', 'content', 'name']))
         faults.text(message['content'], `${at}.content`);
     } else if (role === 'user') {
-      if (faults.object(message, at, ['role', 'content', 'name'])) checkUser(faults, message, at);
-    } else if (role === 'assistant') open = checkAssistant(faults, message, at);
+      const keys = strict.takesNames ? ['role', 'content', 'name'] : ['role', 'content'];
+      if (faults.object(message, at, keys)) checkUser(faults, message, at, strict);
+    } else if (role === 'assistant') open = checkAssistant(faults, message, at, strict);
     else faults.must(false, `${at}.role is '${String(role)}'`);
   });
   faults.must(open.length === 0, `no results for ${open.join(', ')}`);
 }
 
-function checkUser(faults: Faults, message: JsonObject, at: string): void {
+function checkUser(faults: Faults, message: JsonObject, at: string, strict: ChatStrictness): void {
   if (message['name'] !== undefined) faults.text(message['name'], `${at}.name`, NAME);
   if (typeof message['content'] === 'string') return void faults.text(message['content'], `${at}.content`);
   const parts = faults.items(message['content'], `${at}.content`);
   faults.must(parts.length > 0, `${at}.content must not be empty`);
-  parts.forEach((part, j) => checkPart(faults, part, `${at}.content[${j}]`));
+  parts.forEach((part, j) => checkPart(faults, part, `${at}.content[${j}]`, strict));
 }
 
-function checkPart(faults: Faults, part: unknown, at: string): void {
+function checkPart(faults: Faults, part: unknown, at: string, strict: ChatStrictness): void {
   const type = (part as JsonObject)['type'];
   if (type === 'text') {
     if (faults.object(part, at, ['type', 'text'])) faults.text(part['text'], `${at}.text`);
   } else if (type === 'image_url') {
     if (!faults.object(part, at, ['type', 'image_url'])) return;
     const image = part['image_url'];
-    if (faults.object(image, at, ['url', 'detail']))
-      faults.text(image['url'], `${at}.url`, /^(https?:|data:image\/)/);
+    if (faults.object(image, at, ['url', 'detail'])) faults.text(image['url'], `${at}.url`, strict.imageUrl);
   } else if (type === 'input_audio') {
     if (!faults.object(part, at, ['type', 'input_audio'])) return;
     const audio = part['input_audio'];
     if (!faults.object(audio, at, ['data', 'format'])) return;
-    faults.text(audio['data'], `${at}.data`, /^[\w+/=]+$/);
+    faults.text(audio['data'], `${at}.data`, strict.audioData);
     faults.text(audio['format'], `${at}.format`, /^(wav|mp3)$/);
   } else if (type === 'file') {
     if (!faults.object(part, at, ['type', 'file'])) return;
@@ -100,18 +269,20 @@ function checkPart(faults: Faults, part: unknown, at: string): void {
 }
 
 /** The ids of its calls. */
-function checkAssistant(faults: Faults, message: unknown, at: string): string[] {
-  if (!faults.object(message, at, ['role', 'content', 'name', 'tool_calls', 'refusal', 'audio'])) return [];
+function checkAssistant(faults: Faults, message: unknown, at: string, strict: ChatStrictness): string[] {
+  if (!faults.object(message, at, strict.assistantKeys)) return [];
   if (message['name'] !== undefined) faults.text(message['name'], `${at}.name`, NAME);
   const { content, tool_calls: calls } = message;
   if (content !== null || calls === undefined) faults.text(content, `${at}.content`);
   if (calls === undefined) return [];
   const list = faults.items(calls, `${at}.tool_calls`);
   faults.must(list.length > 0, `${at}.tool_calls must not be empty`);
+  if (strict.thinkingField !== undefined)
+    faults.text(message[strict.thinkingField], `${at}.${strict.thinkingField}`);
   const ids = list.map((call, j) => {
     const path = `${at}.tool_calls[${j}]`;
     if (!faults.object(call, path, ['id', 'type', 'function'])) return '';
-    faults.text(call['id'], `${path}.id`, CALL_ID);
+    faults.text(call['id'], `${path}.id`, strict.callId);
     faults.must(call['type'] === 'function', `${path}.type must be 'function'`);
     const called = call['function'];
     if (faults.object(called, path, ['name', 'arguments'])) {
@@ -124,7 +295,7 @@ function checkAssistant(faults: Faults, message: unknown, at: string): string[] 
   return ids;
 }
 
-function checkTools(faults: Faults, body: JsonObject): void {
+function checkTools(faults: Faults, body: JsonObject, strict: ChatStrictness): void {
   const { tools, tool_choice: choice } = body;
   if (tools === undefined) return void faults.must(choice === undefined, 'tool_choice needs tools');
   const list = faults.items(tools, 'tools');
@@ -139,7 +310,10 @@ function checkTools(faults: Faults, body: JsonObject): void {
     return String(called['name']);
   });
   faults.unique(names, 'the names of tools');
-  if (choice === undefined || choice === 'auto' || choice === 'none' || choice === 'required') return;
+  if (choice === undefined || choice === 'auto' || choice === 'none') return;
+  const kind = choice === 'required' ? 'required' : 'named';
+  faults.must(strict.choices.includes(kind), `tool_choice must not be ${kind}`);
+  if (kind === 'required') return;
   if (!faults.object(choice, 'tool_choice', ['type', 'function'])) return;
   const name = (choice['function'] as JsonObject)['name'];
   faults.must(names.includes(name as string), `tool_choice names ${String(name)}`);

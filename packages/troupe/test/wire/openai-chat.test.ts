@@ -1,5 +1,12 @@
+import { describe, expect, test } from 'vitest';
+import { Msg } from '../../src/message/msg.ts';
+import type { GenerationOptions } from '../../src/model/chat-model-base.ts';
 import { OpenAIChatModel } from '../../src/providers/openai/openai-chat-model.ts';
-import { openAiChatFaults } from './openai-chat-rules.ts';
+import { EFFORTS } from '../../src/providers/openai/model-rules.ts';
+import type { JsonObject } from '../../src/util/json.ts';
+import { TOOLS } from './histories.ts';
+import { MODELS, openAiChatFaults, STRICTNESS } from './openai-chat-rules.ts';
+import { fetchOf, readFixtures, type SentRequest } from './replay.ts';
 import { describeWire } from './wire-suite.ts';
 
 const call = (id: string, name: string, input = {}) => ({ type: 'tool_use', id, name, input }) as const;
@@ -39,7 +46,7 @@ describeWire({
     },
     'thinking-and-tools': {
       content: [
-        { type: 'thinking', thinking: 'The user asks 日本?' },
+        { type: 'thinking', thinking: 'The user asks 日本?', providerMeta: { openai: {} } },
         text('Let me look.'),
         call('call_00_a', 'get_capital', { country: 'Japan' }),
       ],
@@ -82,4 +89,59 @@ describeWire({
       responseId: 'chatcmpl-C1x',
     },
   },
+});
+
+describe('requests with every option', () => {
+  const plain = readFixtures('openai-chat').get('plain')!;
+  const options: GenerationOptions = {
+    maxTokens: 100,
+    temperature: 0.5,
+    topP: 0.9,
+    stop: ['END'],
+    seed: 7,
+    presencePenalty: 1,
+    frequencyPenalty: 1,
+    parallelToolCalls: false,
+  };
+  const vendorOf = (modelName: string): 'xai' | 'moonshot' | 'openai' =>
+    modelName.startsWith('grok') ? 'xai' : modelName.startsWith('kimi') ? 'moonshot' : 'openai';
+
+  test.each(Object.keys(MODELS))('are accepted by %s, whatever the effort', async (modelName) => {
+    const sent: SentRequest[] = [];
+    const vendor = vendorOf(modelName);
+    const model = new OpenAIChatModel({
+      vendor,
+      modelName,
+      apiKey: 'k',
+      fetch: fetchOf({ pieces: [plain] }, sent),
+    });
+    for (const reasoningEffort of [undefined, ...EFFORTS]) {
+      for (const tools of [[], TOOLS]) {
+        await model.call({ messages: [Msg.user('Hi.')], tools, generation: { ...options, reasoningEffort } });
+      }
+    }
+    const faults = sent.flatMap(({ body }) =>
+      openAiChatFaults(JSON.parse(body) as JsonObject, STRICTNESS[vendor]),
+    );
+    expect(faults).toEqual([]);
+    expect(sent).toHaveLength(14);
+  });
+
+  test('would be rejected otherwise', () => {
+    const faultsOf = (body: JsonObject): string[] =>
+      openAiChatFaults({ messages: [{ role: 'user', content: 'Hi.' }], ...body });
+    expect(faultsOf({ model: 'gpt-5', temperature: 1, reasoning_effort: 'minimal' })).toEqual([
+      'temperature is not supported with gpt-5',
+    ]);
+    expect(faultsOf({ model: 'gpt-5.1', top_p: 1, reasoning_effort: 'none' })).toEqual([]);
+    expect(faultsOf({ model: 'gpt-5.1', top_p: 1, reasoning_effort: 'low' })).toHaveLength(1);
+    expect(faultsOf({ model: 'gpt-4o-mini', reasoning_effort: 'low', stop: ['x'] })).toHaveLength(1);
+    expect(faultsOf({ model: 'o3', stop: ['x'], presence_penalty: 1 })).toHaveLength(2);
+    expect(faultsOf({ model: 'x', user: 'half \ud83d' })).toEqual(['body.user holds half a character']);
+    const tools = [{ type: 'function', function: { name: 'a', parameters: { '\udc00': 1 } } }];
+    expect(faultsOf({ model: 'gpt-5.4-mini', tools, reasoning_effort: 'low' })).toEqual([
+      'function tools with reasoning_effort',
+      'body.tools.0.function.parameters has a key with half a character',
+    ]);
+  });
 });

@@ -1,5 +1,6 @@
 import type { JsonObject } from '../../src/util/json.ts';
 import { Faults, isLike, jsonObjectIn } from './check.ts';
+import { checkCharacters, checkOptions } from './openai-chat-rules.ts';
 
 const NAME = /^[a-zA-Z0-9_-]{1,64}$/;
 const BODY_KEYS = [
@@ -30,6 +31,11 @@ export function openAiResponsesFaults(body: JsonObject): string[] {
   faults.text(body['model'], 'model');
   checkInput(faults, faults.items(body['input'], 'input'));
   checkTools(faults, body);
+  const { reasoning } = body;
+  if (reasoning !== undefined && !faults.object(reasoning, 'reasoning', ['effort', 'summary']))
+    return faults.list;
+  checkOptions(faults, body, reasoning?.['effort']);
+  checkCharacters(faults, body, 'body');
   return faults.list;
 }
 
@@ -75,8 +81,12 @@ function checkInput(faults: Faults, items: readonly unknown[]): void {
 }
 
 function checkMessage(faults: Faults, message: unknown, at: string): void {
-  if (!faults.object(message, at, ['type', 'role', 'content', 'id', 'status'])) return;
-  const { role } = message;
+  if (!faults.object(message, at, ['type', 'role', 'content', 'id', 'status', 'phase'])) return;
+  const { role, phase } = message;
+  if (phase !== undefined) {
+    faults.must(role === 'assistant', `${at}.phase is for assistants`);
+    faults.must(isOneOf(phase, 'commentary', 'final_answer'), `${at}.phase is '${String(phase)}'`);
+  }
   faults.must(isOneOf(role, 'user', 'system', 'developer', 'assistant'), `${at}.role is '${String(role)}'`);
   checkParts(
     faults,

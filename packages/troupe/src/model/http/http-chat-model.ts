@@ -9,6 +9,7 @@ import type { ModelDelta } from '../../message/model-delta.ts';
 import { withCost, type Pricing } from '../../message/usage.ts';
 import { now } from '../../util/clock.ts';
 import { platformFetch, type Fetch } from '../../util/http.ts';
+import { stoppable } from '../../util/stoppable.ts';
 import { isJsonObject, readJson, type JsonObject } from '../../util/json.ts';
 import {
   ChatModelBase,
@@ -20,10 +21,10 @@ import {
 } from '../chat-model-base.ts';
 import { mergeGeneration } from '../generation.ts';
 import { checkToolChoice } from '../tool-choice.ts';
-import type { Deadlines } from './deadlines.ts';
+import { checkDeadlines, type Deadlines } from './deadlines.ts';
 import { LineFraming, SseFraming, TooLongError, type WireEvent } from './framing.ts';
-import { failedAnswer, lostConnection, malformedAnswer } from './http-error.ts';
-import { readAnswer, withoutSecrets } from './read-answer.ts';
+import { failedAnswer, lostConnection, malformedAnswer, withoutSecrets } from './http-error.ts';
+import { readAnswer } from './read-answer.ts';
 
 export interface HttpModelOptions {
   readonly modelName: string;
@@ -80,6 +81,7 @@ const MAX_SAMPLE = 1024;
  */
 export abstract class HttpChatModel extends ChatModelBase {
   override readonly capabilities: ModelCapabilities;
+  override readonly generation: GenerationOptions;
   readonly #options: HttpModelOptions;
   readonly #formatter: FormatterBase;
   readonly #media: PromptMedia;
@@ -87,7 +89,7 @@ export abstract class HttpChatModel extends ChatModelBase {
   /** @param known what the provider's code knows about the model */
   constructor(
     /** Who is asked, as it is called in errors. */
-    readonly vendorName: string,
+    override readonly vendorName: string,
     options: HttpModelOptions,
     known: Partial<ModelCapabilities> = {},
   ) {
@@ -96,6 +98,8 @@ export abstract class HttpChatModel extends ChatModelBase {
       throw new TroupeError('invalid_config', `A model of ${vendorName} needs a modelName.`);
     }
     this.#options = options;
+    checkDeadlines(options.deadlines);
+    this.generation = Object.freeze({ ...options.generation });
     this.#formatter = options.formatter ?? new ChatFormatter();
     this.capabilities = Object.freeze({ ...PLAIN_CAPABILITIES, ...known, ...options.capabilities });
     this.#media = new PromptMedia({
@@ -115,6 +119,12 @@ export abstract class HttpChatModel extends ChatModelBase {
     return false;
   }
 
+  /** The key, and what was given in headers: a gateway's key, perhaps. */
+  get #allSecrets(): readonly string[] {
+    const given = Object.values(this.#options.headers ?? {}).flatMap((value) => value.split(/\s+/));
+    return [...this.secrets, ...given.filter((word) => word.length >= 8)];
+  }
+
   /** How events are told apart. */
   protected get framing(): 'sse' | 'lines' {
     return 'sse';
@@ -125,48 +135,58 @@ export abstract class HttpChatModel extends ChatModelBase {
     return this.#options.apiKey === undefined ? [] : [this.#options.apiKey];
   }
 
-  override async *stream(
+  override stream(
     request: ModelRequest,
     { signal }: ModelCallOptions = {},
   ): AsyncGenerator<ModelDelta, void, void> {
-    signal?.throwIfAborted();
+    return stoppable((stopped) => this.#answer(request, stopped), signal);
+  }
+
+  async *#answer(request: ModelRequest, signal: AbortSignal): AsyncGenerator<ModelDelta, void, void> {
     checkToolChoice(request);
     const startedAt = now();
-    const wireRequest = this.#wireRequest(request);
+    const wireRequest = { ...request, generation: mergeGeneration(this.generation, request.generation) };
     const prompt = await this.#prompt(wireRequest, signal);
     const decoder = this.newDecoder(wireRequest);
     for await (const events of this.#events(this.toCall(prompt, wireRequest), decoder, signal)) {
       for (const event of events) {
-        signal?.throwIfAborted();
+        signal.throwIfAborted();
         const data = this.#dataOf(event);
-        if (data !== undefined) for (const delta of decoder.read(data, event.event)) yield delta;
+        if (data === undefined) continue;
+        for (const delta of decoder.read(data, event.event)) yield this.#costed(delta, startedAt);
       }
     }
     for (const delta of decoder.end()) {
-      signal?.throwIfAborted();
-      if (delta.type !== 'usage') yield delta;
-      else {
-        const usage = { ...delta.usage, seconds: (now() - startedAt) / 1000 };
-        yield { type: 'usage', usage: withCost(usage, this.#options.pricing) };
-      }
+      signal.throwIfAborted();
+      yield this.#costed(delta, startedAt);
     }
+  }
+
+  /** A usage with how long it took and what it costs; any other delta as it is. */
+  #costed(delta: ModelDelta, startedAt: number): ModelDelta {
+    if (delta.type !== 'usage') return delta;
+    const usage = { ...delta.usage, seconds: Math.max(0, now() - startedAt) / 1000 };
+    return { type: 'usage', usage: withCost(usage, this.#options.pricing) };
   }
 
   /** The events of an answer in the groups in which they come. @throws ModelError if it never came to its end. */
   async *#events(
     call: WireCall,
     decoder: WireDecoder,
-    signal: AbortSignal | undefined,
+    signal: AbortSignal,
   ): AsyncGenerator<readonly AnswerEvent[], void, void> {
     const framing = this.framing === 'sse' ? new SseFraming() : new LineFraming();
     const { fetch = platformFetch, deadlines = {} } = this.#options;
-    const { vendorName: vendor, secrets } = this;
+    const { vendorName: vendor } = this;
+    const secrets = this.#allSecrets;
     let isDone = false;
     let hasEvents = false;
     let sample = '';
     const isOver = (): boolean => isDone || decoder.isOver === true;
-    for await (const text of readAnswer({ ...call, vendor, fetch, deadlines, secrets, isOver }, signal)) {
-      if (!hasEvents && sample.length < MAX_SAMPLE) sample += text.slice(0, MAX_SAMPLE);
+    const isComplete = (): boolean => decoder.isComplete;
+    const answer = { ...call, vendor, fetch, deadlines, secrets, isOver, isComplete };
+    for await (const text of readAnswer(answer, signal)) {
+      if (!hasEvents && sample.length < MAX_SAMPLE) sample += text.slice(0, 16 * MAX_SAMPLE);
       const events = this.#framed(() => framing.feed(text));
       const end = events.findIndex((event) => event.data === DONE);
       isDone = end !== -1;
@@ -176,7 +196,7 @@ export abstract class HttpChatModel extends ChatModelBase {
     if (!isOver()) yield framing.end().map((event) => ({ ...event, mayBeCutOff: true }));
     if (decoder.isComplete) return;
     if (!hasEvents) this.#complainAbout(withoutSecrets(sample, secrets));
-    throw lostConnection(vendor, true);
+    throw lostConnection({ vendor, secrets }, true);
   }
 
   #framed(feed: () => readonly WireEvent[]): readonly WireEvent[] {
@@ -193,7 +213,7 @@ export abstract class HttpChatModel extends ChatModelBase {
     const data = readJson(text);
     if (!isJsonObject(data)) {
       if (mayBeCutOff) return undefined;
-      const sample = withoutSecrets(text.slice(0, MAX_SAMPLE), this.secrets);
+      const sample = withoutSecrets(text, this.#allSecrets).slice(0, MAX_SAMPLE);
       throw malformedAnswer(this.vendorName, 'an event that is not JSON', sample);
     }
     const { error, object } = data;
@@ -203,7 +223,7 @@ export abstract class HttpChatModel extends ChatModelBase {
 
   /** The error that an event of the stream tells. */
   protected failure(data: JsonObject): Error {
-    const body = withoutSecrets(JSON.stringify(data).slice(0, 16 * MAX_SAMPLE), this.secrets);
+    const body = withoutSecrets(JSON.stringify(data), this.#allSecrets).slice(0, 16 * MAX_SAMPLE);
     return failedAnswer({ vendor: this.vendorName, body });
   }
 
@@ -215,11 +235,7 @@ export abstract class HttpChatModel extends ChatModelBase {
     if (/\S/.test(text)) throw malformedAnswer(this.vendorName, 'it holds no event', text);
   }
 
-  #wireRequest(request: ModelRequest): WireRequest {
-    return { ...request, generation: mergeGeneration(this.#options.generation, request.generation) };
-  }
-
-  async #prompt(request: WireRequest, signal: AbortSignal | undefined): Promise<Prompt> {
+  async #prompt(request: WireRequest, signal: AbortSignal): Promise<Prompt> {
     const { tools, agentName } = request;
     const prompt = await (request.formatter ?? this.#formatter).format(request.messages, {
       tools,

@@ -1,7 +1,7 @@
 import { messageOf } from '../../errors.ts';
 import { isJsonObject, readJson } from '../../util/json.ts';
 import { oneLine } from '../../util/text.ts';
-import { ModelError, type ModelErrorKind } from '../model-error.ts';
+import { ModelError, type Deadline, type ModelErrorKind } from '../model-error.ts';
 
 /** What a provider said about a failure, as far as it could be read. */
 interface Complaint {
@@ -20,14 +20,14 @@ export interface FailedAnswer {
 
 /** How providers say that the prompt is too long. */
 const TOO_LONG =
-  /context[ _-]?(length|window|size)|maximum context|prompt is too long|input is too long|too many (input )?tokens|(input|prompt)[^.]{0,40}(exceed|longer than)[^.]{0,60}(token|limit|length)|token count[^.]{0,40}exceeds|range of input length|reduce the length|exceeds? (the )?(model'?s? )?max(imum)?( \w+)? tokens/i;
+  /context[ _-]?(length|window|size)|maximum context|prompt is too long|input is too long|too many (input )?tokens|(input|prompt)[^.]{0,40}(exceed|longer than)[^.]{0,60}(token|limit|length)|token count[^.]{0,40}exceeds|range of input length|reduce the length|exceeded model token limit|token length too long|maximum prompt length|超长|exceeds? (the )?(model'?s? )?max(imum)?( \w+)? tokens/i;
 const FILTERED =
-  /content[ _-]?filter|content management policy|data_inspection_failed|inappropriate content|safety (system|settings)|prohibited[ _]content/i;
+  /content[ _-]?filter|content management policy|data_inspection_failed|inappropriate content|safety (system|settings)|prohibited[ _]content|invalid_prompt|^1301\b|不安全或敏感/i;
 const BAD_KEY =
   /api[ _-]?key[^.]{0,30}(invalid|not valid|incorrect|missing|expired)|(invalid|incorrect|missing)[^.]{0,20}api[ _-]?key|authentication|permission_(denied|error)|unauthorized/i;
 const NO_MONEY =
-  /insufficient[_ ](quota|balance|credits?)|exceeded your current quota|billing|arrears|credit balance is too low/i;
-const REJECTED = /invalid_(request|argument)|bad_request|not_found/i;
+  /insufficient[_ ](quota|balance|credits?)|exceeded your current quota|billing|arrear|credit balance is too low|^1113\b|余额不足/i;
+const REJECTED = /invalid_(request|argument|image)|image_parse_error|bad_request|not_found|unsupported/i;
 const TOO_FAST = /rate[_ -]?limit|too many requests|resource_exhausted|throttl/i;
 
 /** The kind of a failure, by its status and by what the provider said. */
@@ -96,22 +96,45 @@ export function malformedAnswer(vendor: string, problem: string, body?: string):
   });
 }
 
-/** The error for a connection that could not be made, or broke. */
-export function lostConnection(vendor: string, hasBegun: boolean, thrown?: unknown): ModelError {
-  const reason = thrown === undefined ? 'it ended before the answer did' : reasonOf(thrown);
+/** Node's own fetch gives up by itself. */
+const GIVEN_UP: Readonly<Record<string, Deadline>> = {
+  UND_ERR_CONNECT_TIMEOUT: 'connect',
+  UND_ERR_HEADERS_TIMEOUT: 'connect',
+  UND_ERR_BODY_TIMEOUT: 'idle',
+};
+
+/**
+ * The error for a connection that could not be made, or broke. What was thrown is told in words only: it may hold the
+ * address or a header.
+ */
+export function lostConnection(
+  { vendor, secrets }: { readonly vendor: string; readonly secrets: readonly string[] },
+  hasBegun: boolean,
+  thrown?: unknown,
+): ModelError {
+  const { code, words } =
+    thrown === undefined ? { code: '', words: 'it ended before the answer did' } : reasonOf(thrown);
   const what = hasBegun ? `The connection to ${vendor} was lost` : `${vendor} could not be reached`;
-  return new ModelError(`${what}: ${reason}. Check the network and the baseUrl.`, {
-    kind: 'network',
-    ...(thrown instanceof Error && { cause: thrown }),
+  const reason = withoutSecrets([code, words].filter(Boolean).join(' '), secrets);
+  const deadline = GIVEN_UP[code];
+  return new ModelError(`${what}: ${reason.replace(/\.$/, '')}. Check the network and the baseUrl.`, {
+    kind: deadline === undefined ? 'network' : 'timeout',
+    deadline,
   });
 }
 
+export function withoutSecrets(text: string, secrets: readonly string[]): string {
+  return secrets.reduce(
+    (rest, secret) => (secret === '' ? rest : rest.replaceAll(secret, '[redacted]')),
+    text,
+  );
+}
+
 /** `fetch` says 'fetch failed', and its cause says why. */
-function reasonOf(thrown: unknown): string {
-  const cause = thrown instanceof Error ? thrown.cause : undefined;
-  if (!(cause instanceof Error)) return messageOf(thrown);
-  const code = (cause as NodeJS.ErrnoException).code;
-  return code === undefined ? messageOf(cause) : `${code} ${messageOf(cause)}`;
+function reasonOf(thrown: unknown): { readonly code: string; readonly words: string } {
+  const inner = thrown instanceof Error && thrown.cause instanceof Error ? thrown.cause : thrown;
+  const code: unknown = inner instanceof Error ? (inner as NodeJS.ErrnoException).code : undefined;
+  return { code: typeof code === 'string' ? code : '', words: messageOf(inner) };
 }
 
 /** Finds the provider's own words in any of the shapes that errors have. */

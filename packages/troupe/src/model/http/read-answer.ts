@@ -1,11 +1,11 @@
 import { abortable, whenAborted } from '../../util/abort.ts';
+import { soon } from '../../util/grace.ts';
 import { now } from '../../util/clock.ts';
 import type { Fetch } from '../../util/http.ts';
 import { ModelError } from '../model-error.ts';
 import { parseRetryAfter } from '../retry-after.ts';
 import { DeadlineWatch, type Deadlines } from './deadlines.ts';
-import { failedAnswer, lostConnection, malformedAnswer } from './http-error.ts';
-import { yieldToEventLoop } from '#platform';
+import { failedAnswer, lostConnection, malformedAnswer, withoutSecrets } from './http-error.ts';
 
 export interface HttpCall {
   /** Who is asked, for errors. */
@@ -19,10 +19,14 @@ export interface HttpCall {
   readonly secrets: readonly string[];
   /** Whether the answer is over, though the server may not have closed it yet. */
   readonly isOver: () => boolean;
+  /** Whether the answer is complete, though more may be told about it. From then on nothing that goes wrong matters. */
+  readonly isComplete?: () => boolean;
 }
 
 /** Of an answer that is an error, no more than this is read. */
 const MAX_ERROR_BYTES = 16_384;
+/** Why a connection is closed that nobody reads any more. Made once: to make an error costs more than all the rest. */
+const OVER = new Error('The answer was read.');
 const REQUEST_ID_HEADERS = ['x-request-id', 'request-id', 'x-goog-request-id', 'apim-request-id'];
 
 /**
@@ -49,15 +53,17 @@ export async function* readAnswer(
       hasBegun = true;
       watch.pause();
       yield bytes;
-      watch.heard();
+      watch.heard(call.isComplete?.());
     }
   } catch (error) {
-    if (controller.signal.aborted) throw controller.signal.reason;
-    throw ModelError.isInstance(error) ? error : lostConnection(call.vendor, hasBegun, error);
+    signal?.throwIfAborted();
+    if (hasBegun && call.isComplete?.()) return;
+    const reason: unknown = controller.signal.aborted ? controller.signal.reason : error;
+    throw ModelError.isInstance(reason) ? reason : lostConnection(call, hasBegun, reason);
   } finally {
     watch.stop();
     unlink();
-    controller.abort(); // closes what is still open
+    controller.abort(OVER); // closes what is still open
   }
 }
 
@@ -104,16 +110,6 @@ async function* piecesOf(
   }
 }
 
-/** Waits a few turns of the event loop for something that is about to happen, but no longer. */
-async function soon(event: Promise<unknown>): Promise<void> {
-  let hasHappened = false;
-  const happened = event.then(
-    () => void (hasHappened = true),
-    () => void (hasHappened = true),
-  );
-  for (let turn = 0; turn < 8 && !hasHappened; turn++) await Promise.race([happened, yieldToEventLoop()]);
-}
-
 /** The beginning of an answer; what could not be read is left out. */
 async function firstBytes(response: Response, signal: AbortSignal): Promise<string> {
   let text = '';
@@ -126,11 +122,4 @@ async function firstBytes(response: Response, signal: AbortSignal): Promise<stri
     if (signal.aborted) throw error;
   }
   return text.slice(0, MAX_ERROR_BYTES);
-}
-
-export function withoutSecrets(text: string, secrets: readonly string[]): string {
-  return secrets.reduce(
-    (rest, secret) => (secret === '' ? rest : rest.replaceAll(secret, '[redacted]')),
-    text,
-  );
 }

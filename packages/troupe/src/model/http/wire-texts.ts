@@ -26,13 +26,14 @@ export class WireTexts {
 
   /** The items as a JSON array. Of items that were asked for before, only the text is put together. */
   array(items: readonly PromptItem[]): string {
-    const { work: known, length } = this.#known.take(items) ?? { work: '', length: 0 };
-    let text = known;
-    for (let i = length; i < items.length; i++) {
-      const own = this.#textOf(items[i] as PromptItem);
-      if (own !== '') text += text === '' ? own : `,${own}`;
-    }
-    this.#known.put(items, text);
+    const text = this.#known.workOn(
+      items,
+      () => '',
+      (text, item) => {
+        const own = this.#textOf(item);
+        return text === '' || own === '' ? text + own : `${text},${own}`;
+      },
+    );
     return `[${text}]`;
   }
 
@@ -70,15 +71,16 @@ export class ToolTexts {
   }
 }
 
-/** A JSON object of values, and of texts that are JSON already. */
+/** A JSON object of values, and of texts that are JSON already. A value wins over a text of the same name. */
 export function jsonBody(
   fields: { readonly [key: string]: JsonValue | undefined },
   texts: Readonly<Record<string, string>>,
 ): string {
-  const parts = Object.entries(texts).map(([key, text]) => `${JSON.stringify(key)}:${text}`);
-  for (const [key, value] of Object.entries(fields)) {
-    if (value !== undefined && !Object.hasOwn(texts, key))
-      parts.push(`${JSON.stringify(key)}:${JSON.stringify(value)}`);
-  }
-  return `{${parts.join(',')}}`;
+  let body = '';
+  const add = (key: string, text: string): void => {
+    body += `${body === '' ? '' : ','}${JSON.stringify(key)}:${text}`; // not joined: a long text is copied only when it is sent
+  };
+  for (const [key, text] of Object.entries(texts)) if (fields[key] === undefined) add(key, text);
+  for (const [key, value] of Object.entries(fields)) if (value !== undefined) add(key, JSON.stringify(value));
+  return `{${body}}`;
 }

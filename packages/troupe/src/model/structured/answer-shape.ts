@@ -37,6 +37,11 @@ export class AnswerShape<S extends AnySchema> {
     const checked = await validateWith(this.#schema, value);
     return checked.ok ? checked : { ok: false, problems: checked.problems.map(insideKey) };
   }
+
+  /** The bare value of an answer that was checked. */
+  unwrap(answer: JsonObject): JsonValue | undefined {
+    return this.#isWrapped ? answer[KEY] : answer;
+  }
 }
 
 function insideKey({ path, message }: SchemaProblem): SchemaProblem {

@@ -10,8 +10,14 @@ import { Msg } from '../../message/msg.ts';
 import { ScriptedModel, type ScriptedToolCall, type ScriptedTurn } from '../../testing/scripted-model.ts';
 import type { JsonObject } from '../../util/json.ts';
 import type { AnySchema, JsonSchema } from '../../util/schema.ts';
-import { PLAIN_CAPABILITIES, type ModelCapabilities, type ModelRequest } from '../chat-model-base.ts';
+import {
+  PLAIN_CAPABILITIES,
+  type GenerationOptions,
+  type ModelCapabilities,
+  type ModelRequest,
+} from '../chat-model-base.ts';
 import { ModelError } from '../model-error.ts';
+import { RetryModel } from '../wrappers/retry-model.ts';
 import { StructuredOutputError } from './structured-output-error.ts';
 import { callStructured, type StructuredAttempt, type StructuredOptions } from './structured-output.ts';
 import type { StructuredStrategy } from './structured-way.ts';
@@ -26,10 +32,16 @@ const STRATEGIES: readonly StructuredStrategy[] = ['native', 'tool', 'prompt'];
 
 class Able extends ScriptedModel {
   override readonly capabilities: ModelCapabilities;
+  override readonly generation: GenerationOptions;
 
-  constructor(script: readonly (string | ScriptedTurn)[], can: Partial<ModelCapabilities> = {}) {
+  constructor(
+    script: readonly (string | ScriptedTurn)[],
+    can: Partial<ModelCapabilities> = {},
+    generation: GenerationOptions = {},
+  ) {
     super(script);
     this.capabilities = { ...PLAIN_CAPABILITIES, ...can };
+    this.generation = generation;
   }
 }
 
@@ -101,6 +113,33 @@ describe('which way is taken', () => {
       usage: undefined,
     });
     expect(model.requests).toHaveLength(1);
+  });
+
+  const setUps: [string, GenerationOptions, GenerationOptions | undefined, string][] = [
+    ['a model that was set up to think', { reasoningEffort: 'high' }, undefined, 'tool_auto'],
+    ['a model with tokens to think', { thinkingTokens: 1024 }, { temperature: 0 }, 'tool_auto'],
+    [
+      'a call that leaves it at that',
+      { reasoningEffort: 'high' },
+      { reasoningEffort: undefined },
+      'tool_auto',
+    ],
+    ['a call that turns thinking off', { reasoningEffort: 'high' }, { reasoningEffort: 'none' }, 'tool'],
+    ['a call that turns thinking on', { reasoningEffort: 'none' }, { reasoningEffort: 'low' }, 'tool_auto'],
+  ];
+
+  test.each(setUps)('%s', async (_what, ofModel, generation, way) => {
+    const model = new Able([answering('tool', GOOD)], thinker(), ofModel);
+    const request = { ...REQUEST, generation };
+    for (const each of [model, new RetryModel(new Able([answering('tool', GOOD)], thinker(), ofModel))]) {
+      const { tried } = await callStructured(each, request, Weather);
+      expect(tried).toEqual([way]);
+    }
+    const [sent] = model.requests;
+    expect([sent?.generation, sent?.toolChoice]).toEqual([
+      generation, // what the model was set up with is not sent twice
+      way === 'tool' ? { name: 'generate_response' } : 'auto',
+    ]);
   });
 
   function thinker(): Partial<ModelCapabilities> {

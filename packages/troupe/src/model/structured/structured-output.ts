@@ -7,7 +7,7 @@ import { abortableItems } from '../../util/abort.ts';
 import type { AnySchema, SchemaOutput, SchemaProblem } from '../../util/schema.ts';
 import { AnswerShape } from './answer-shape.ts';
 import type { ChatModelBase, ModelCallOptions, ModelRequest } from '../chat-model-base.ts';
-import { checkNumber } from '../wrappers/check-number.ts';
+import { checkNumber } from '../../config/check-number.ts';
 import { StructuredOutputError } from './structured-output-error.ts';
 import { readAnswer, type ModelAnswer } from './structured-reading.ts';
 import {
@@ -22,13 +22,13 @@ import {
 
 export interface StructuredOptions extends ModelCallOptions {
   /** @default the best that the model can do, and the next best if the provider rejects that */
-  readonly strategy?: StructuredStrategy;
+  readonly strategy?: StructuredStrategy | undefined;
   /** How often a wrong answer is handed back to the model, with what is wrong with it. @default 2 */
-  readonly maxRetries?: number;
+  readonly maxRetries?: number | undefined;
   /** What the tool is called that takes the answer. @default 'generate_response' */
-  readonly toolName?: string;
+  readonly toolName?: string | undefined;
   /** Is told of every answer. */
-  readonly onAttempt?: (attempt: StructuredAttempt) => void;
+  readonly onAttempt?: ((attempt: StructuredAttempt) => void) | undefined;
 }
 
 /** One answer of the model, good or not. */
@@ -80,7 +80,7 @@ export async function callStructured<S extends AnySchema>(
   checkToolName(toolName);
   const shape = new AnswerShape(schema);
   warnOfTools(request);
-  const ways = waysFor(model.capabilities, request, wanted);
+  const ways = waysFor(model, request, wanted);
   const requestOf = (way: StructuredWay): ModelRequest => requestBy(way, request, shape.jsonSchema, toolName);
   const first = await firstAnswer(model, ways, requestOf, signal);
 

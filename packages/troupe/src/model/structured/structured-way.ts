@@ -1,6 +1,13 @@
 import { Msg } from '../../message/msg.ts';
 import type { JsonSchema } from '../../util/schema.ts';
-import type { GenerationOptions, ModelCapabilities, ModelRequest, ToolSchema } from '../chat-model-base.ts';
+import type {
+  ChatModelBase,
+  GenerationOptions,
+  ModelCapabilities,
+  ModelRequest,
+  ToolSchema,
+} from '../chat-model-base.ts';
+import { mergeGeneration } from '../generation.ts';
 import { ModelError } from '../model-error.ts';
 
 /** Who sees to the shape of an answer: the provider, the call of a tool, or a prompt. */
@@ -13,11 +20,13 @@ export type StructuredWay = StructuredStrategy | 'tool_auto';
 export type Ways = readonly [StructuredWay, ...StructuredWay[]];
 
 export function waysFor(
-  capabilities: ModelCapabilities,
+  { capabilities, generation }: Pick<ChatModelBase, 'capabilities' | 'generation'>,
   request: ModelRequest,
   strategy: StructuredStrategy | undefined,
 ): Ways {
-  const byTool: Ways = canForce(capabilities, request) ? ['tool', 'tool_auto'] : ['tool_auto'];
+  const byTool: Ways = canForce(capabilities, mergeGeneration(generation, request.generation))
+    ? ['tool', 'tool_auto']
+    : ['tool_auto'];
   if (strategy !== undefined) return strategy === 'tool' ? byTool : [strategy];
   const ways: Ways = capabilities.tools ? [...byTool, 'prompt'] : ['prompt'];
   // A conversation about tools goes on best with a tool: many providers reject a schema beside calls.
@@ -65,11 +74,11 @@ export function strategyOf(way: StructuredWay): StructuredStrategy {
   return way === 'tool_auto' ? 'tool' : way;
 }
 
-function canForce({ forcedTools }: ModelCapabilities, { generation = {} }: ModelRequest): boolean {
+function canForce({ forcedTools }: ModelCapabilities, generation: GenerationOptions): boolean {
   return forcedTools === 'always' || (forcedTools === 'without_thinking' && !isThinking(generation));
 }
 
-function isThinking({ reasoningEffort = 'none', thinkingTokens = 0 }: GenerationOptions): boolean {
+export function isThinking({ reasoningEffort = 'none', thinkingTokens = 0 }: GenerationOptions): boolean {
   return reasoningEffort !== 'none' || thinkingTokens !== 0;
 }
 

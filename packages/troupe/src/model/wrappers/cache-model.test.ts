@@ -6,9 +6,11 @@ import type { FinishReason, ModelDelta } from '../../message/model-delta.ts';
 import { Msg } from '../../message/msg.ts';
 import { ScriptedModel, type ScriptedTurn } from '../../testing/scripted-model.ts';
 import { CacheModel, type CacheStore } from './cache-model.ts';
-import type { ModelCallOptions, ModelRequest } from '../chat-model-base.ts';
+import type { ChatModelBase, GenerationOptions, ModelCallOptions, ModelRequest } from '../chat-model-base.ts';
+import { FallbackModel } from './fallback-model.ts';
 import { MemoryCacheStore } from './memory-cache-store.ts';
 import { ModelError } from '../model-error.ts';
+import { RetryModel } from './retry-model.ts';
 
 const asking = (text: string, rest: Partial<ModelRequest> = {}): ModelRequest => ({
   messages: [Msg.user(text)],
@@ -100,6 +102,91 @@ test('models of different names can share a store', async () => {
   const texts: string[] = [];
   for (const model of [...models, ...models]) texts.push((await model.call(base)).text);
   expect([texts, store.size]).toEqual([['a', 'b', 'a', 'b'], 2]);
+});
+
+class Offered extends ScriptedModel {
+  override readonly vendorName: string | undefined;
+  override readonly generation: GenerationOptions;
+
+  constructor(text: string, vendorName?: string, generation: GenerationOptions = {}) {
+    super([text], 'm');
+    this.vendorName = vendorName;
+    this.generation = generation;
+  }
+}
+
+class Resold extends Offered {}
+
+const pairs: Record<string, readonly [ChatModelBase, ChatModelBase]> = {
+  'of another vendor': [new Offered('one', 'Ann'), new Offered('two', 'Bob')],
+  'with other options': [
+    new Offered('one', 'Ann', { temperature: 0 }),
+    new Offered('two', 'Ann', { temperature: 1 }),
+  ],
+  'of another class': [new Offered('one', 'Ann'), new Resold('two', 'Ann')],
+  'of another vendor, in a wrapper': [
+    new RetryModel(new Offered('one', 'Ann')),
+    new RetryModel(new Offered('two', 'Bob')),
+  ],
+  'of another class, in a wrapper': [
+    new RetryModel(new Offered('one', 'Ann')),
+    new RetryModel(new Resold('two', 'Ann')),
+  ],
+  'in another wrapper': [new Offered('one'), new RetryModel(new Offered('two'))],
+  'before another one': [
+    new FallbackModel([new Offered('one', 'Ann'), new Offered('x', 'Bob')]),
+    new FallbackModel([new Offered('two', 'Ann'), new Offered('x', 'Cid')]),
+  ],
+};
+
+test.each(Object.entries(pairs))(
+  'a model of the same name, but %s, has other answers',
+  async (_how, pair) => {
+    const store = new MemoryCacheStore();
+    const models = pair.map((model) => new CacheModel(model, { store }));
+    const texts: string[] = [];
+    for (const model of [...models, ...models]) texts.push((await model.call(base)).text);
+    expect([texts, store.size]).toEqual([['one', 'two', 'one', 'two'], 2]);
+  },
+);
+
+test('models that are the same share their answers, in whatever order their options are', async () => {
+  const store = new MemoryCacheStore();
+  const [first, second] = [
+    new Offered('one', 'Ann', { topK: 1, topP: 0.5, seed: undefined }),
+    new Offered('two', 'Ann', { topP: 0.5, topK: 1 }),
+  ].map((model) => new CacheModel(model, { store }));
+  expect([(await first!.call(base)).text, (await second!.call(base)).text]).toEqual(['one', 'one']);
+});
+
+test('who changes the deltas that they got changes nothing in the cache', async () => {
+  const store = new MemoryCacheStore();
+  const model = new CacheModel(new ScriptedModel([answer]), { store });
+  const deltas: ModelDelta[] = [];
+  for await (const delta of model.stream(base)) {
+    deltas.push(structuredClone(delta));
+    for (const key of Object.keys(delta)) if (key !== 'type') Reflect.set(delta, key, 'changed');
+  }
+  const free = { type: 'usage', usage: { inputTokens: 0, outputTokens: 0 } };
+  const expected = deltas.map((delta) => (delta.type === 'usage' ? free : delta));
+  for (let i = 0; i < 2; i++) {
+    const again = await read(model, base);
+    expect(again).toEqual(expected);
+    for (const delta of again) Reflect.set(delta, 'text', 'changed');
+  }
+});
+
+test('an answer that is no JSON is not kept, and fails no call', async () => {
+  const lines: unknown[] = [];
+  const store = new MemoryCacheStore();
+  const odd = { type: 'text', text: 'hi', at: new Date(0) } as ModelDelta;
+  const end: ModelDelta = { type: 'finish', reason: 'stop' };
+  const inner = new ScriptedModel([{ deltas: [odd, odd, end] }]);
+  await withRunConfig({ logging: { log: (...line) => void lines.push(line) } }, async () => {
+    expect(await read(new CacheModel(inner, { store }))).toEqual([odd, odd, end]);
+  });
+  const warning = 'The cache of scripted could not write: a delta.at is a Date, not a plain object';
+  expect([lines, store.size]).toEqual([[['warn', warning]], 0]);
 });
 
 test('a key tells nothing of the prompt', async () => {

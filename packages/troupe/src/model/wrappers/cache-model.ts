@@ -2,8 +2,10 @@ import { getLogger } from '../../config/run-config.ts';
 import { messageOf } from '../../errors.ts';
 import type { FinishReason, ModelDelta } from '../../message/model-delta.ts';
 import { abortable } from '../../util/abort.ts';
-import { canonicalRequest } from './canonical-request.ts';
+import { copyJson, type JsonValue } from '../../util/json.ts';
+import { canonicalRequest, withSortedKeys } from './canonical-request.ts';
 import type { ChatModelBase, ModelRequest } from '../chat-model-base.ts';
+import { FallbackModel } from './fallback-model.ts';
 import { MemoryCacheStore } from './memory-cache-store.ts';
 import { WrapperModel, type RelayOptions } from './wrapper-model.ts';
 
@@ -17,9 +19,9 @@ export interface CacheStore {
 
 export interface CacheOptions {
   /** @default a MemoryCacheStore of 1 000 answers */
-  readonly store?: CacheStore;
+  readonly store?: CacheStore | undefined;
   /** Requests with the same key have the same answer. @default a hash of what the answer depends on */
-  readonly key?: (request: ModelRequest) => string | Promise<string>;
+  readonly key?: ((request: ModelRequest) => string | Promise<string>) | undefined;
 }
 
 /** Answers that are as the model wanted them. Others, such as one that was cut off, may be better next time. */
@@ -33,8 +35,9 @@ const NO_COST: ModelDelta = Object.freeze({
  * Gives the same answer to the same request, delta by delta, without asking again. An answer from the cache says
  * that it took no tokens, because it took none.
  *
- * Only an answer that was read to its end and that is complete is kept. A store that fails is as good as an empty
- * one: the call goes on, and a warning is logged.
+ * Only an answer that was read to its end and that is complete is kept, as it was when it came: whoever changes the
+ * deltas that they got changes nothing here. A store that fails is as good as an empty one: the call goes on, and a
+ * warning is logged.
  */
 export class CacheModel extends WrapperModel {
   readonly #store: CacheStore;
@@ -44,7 +47,7 @@ export class CacheModel extends WrapperModel {
     super(model);
     this.#store = store;
     this.#key =
-      key ?? ((request) => hash([model.modelName, formatterName(request), canonicalRequest(request)]));
+      key ?? ((request) => hash([identityOf(model), formatterName(request), canonicalRequest(request)]));
   }
 
   protected override async *relay(
@@ -57,20 +60,14 @@ export class CacheModel extends WrapperModel {
       key === undefined ? undefined : await this.#attempt('read', signal, () => this.#store.get(key));
     if (Array.isArray(known)) return yield* replay(known, signal);
 
-    const answer: ModelDelta[] = [];
-    let finish: FinishReason | undefined;
+    let answer = new Answer();
     for await (const delta of this.model.stream(request, options)) {
-      if (delta.type === 'reset') {
-        answer.length = 0;
-        finish = undefined;
-      } else {
-        answer.push(delta);
-        if (delta.type === 'finish') finish = delta.reason;
-      }
+      if (delta.type === 'reset') answer = new Answer();
+      else answer.add(delta);
       yield delta;
     }
-    if (key === undefined || finish === undefined || !COMPLETE.includes(finish)) return;
-    await this.#attempt('write', signal, () => this.#store.set(key, answer));
+    if (key === undefined || !answer.isComplete) return;
+    await this.#attempt('write', signal, () => this.#store.set(key, answer.toDeltas()));
   }
 
   /** What the cache says; undefined if it fails. Rejects only when the signal is aborted. */
@@ -85,11 +82,46 @@ export class CacheModel extends WrapperModel {
   }
 }
 
+/** An answer on its way: a copy of it, as whoever reads it may change what they get. */
+class Answer {
+  readonly #deltas: ModelDelta[] = [];
+  #problem: string | undefined;
+  #finish: FinishReason | undefined;
+
+  add(delta: ModelDelta): void {
+    if (delta.type === 'finish') this.#finish = delta.reason;
+    try {
+      this.#deltas.push(copyJson(delta, 'a delta') as JsonValue & ModelDelta);
+    } catch (error) {
+      this.#problem ??= messageOf(error);
+    }
+  }
+
+  get isComplete(): boolean {
+    return this.#finish !== undefined && COMPLETE.includes(this.#finish);
+  }
+
+  /** @throws TypeError if one of them could not be copied. */
+  toDeltas(): readonly ModelDelta[] {
+    if (this.#problem !== undefined) throw new TypeError(this.#problem);
+    return this.#deltas;
+  }
+}
+
 function* replay(answer: readonly ModelDelta[], signal: AbortSignal): Generator<ModelDelta, void, void> {
   for (const delta of answer) {
     signal.throwIfAborted();
     yield delta.type === 'usage' ? NO_COST : delta;
   }
+}
+
+/** What a model's answers depend on, besides the request. */
+function identityOf(model: ChatModelBase): JsonValue {
+  const className = model.constructor.name;
+  if (model instanceof WrapperModel) return [className, identityOf(model.model)];
+  if (model instanceof FallbackModel) return [className, ...model.models.map(identityOf)];
+  const { modelName, vendorName = null, generation } = model;
+  return [className, modelName, vendorName, withSortedKeys(copyJson(generation, 'generation'))];
 }
 
 /** Formatters make different prompts of the same messages. */

@@ -7,6 +7,7 @@ import { Msg } from '../../message/msg.ts';
 import { ScriptedModel, type ScriptedTurn } from '../../testing/scripted-model.ts';
 import {
   PLAIN_CAPABILITIES,
+  type GenerationOptions,
   type ModelCallOptions,
   type ModelCapabilities,
   type ModelRequest,
@@ -257,10 +258,14 @@ const weak: ModelCapabilities = {
 
 class Able extends ScriptedModel {
   override readonly capabilities: ModelCapabilities;
+  override readonly vendorName: string;
+  override readonly generation: GenerationOptions;
 
-  constructor(name: string, capabilities: ModelCapabilities) {
+  constructor(name: string, capabilities: ModelCapabilities, generation: GenerationOptions = {}) {
     super([], name);
     this.capabilities = capabilities;
+    this.vendorName = `the vendor of ${name}`;
+    this.generation = generation;
   }
 }
 
@@ -279,6 +284,56 @@ test('can do what all of its models can, and is called like the first', () => {
   expect(ability({ ...strong, forcedTools: 'without_thinking' }, weak)).toEqual(weak);
   const model = new FallbackModel(models('x', 'y'));
   expect([model.modelName, model.capabilities]).toEqual(['a', PLAIN_CAPABILITIES]);
+});
+
+test('has the vendor and the options of the first model', () => {
+  const all = [new Able('a', strong, { topK: 1 }), new Able('b', strong, { topK: 2, seed: 3 })];
+  const { vendorName, generation } = new FallbackModel(all);
+  expect([vendorName, generation]).toEqual(['the vendor of a', { topK: 1 }]);
+});
+
+test('can not be forced to call a tool if one of its models was set up to think, and can not while it does', () => {
+  const thinker: ModelCapabilities = { ...strong, forcedTools: 'without_thinking' };
+  const forced = (...all: Able[]): string => new FallbackModel(all).capabilities.forcedTools;
+  const other = new Able('a', strong);
+  expect(forced(other, new Able('b', thinker, { reasoningEffort: 'low' }))).toBe('never');
+  expect(forced(new Able('b', thinker, { thinkingTokens: 1024 }), other)).toBe('never');
+  expect(forced(other, new Able('b', thinker, { thinkingTokens: 0 }))).toBe('without_thinking');
+  expect(forced(other, new Able('b', strong, { reasoningEffort: 'high' }))).toBe('always');
+});
+
+test('keeps what a model has told early that it costs, the last word counting, when it breaks off', async () => {
+  const told = (inputTokens: number, outputTokens: number): ModelDelta => ({
+    type: 'usage',
+    usage: { inputTokens, outputTokens },
+  });
+  const all = models(
+    failing({ kind: 'network' }, { deltas: [told(10, 1), text('I th'), told(10, 4)] }),
+    failing({ kind: 'overloaded' }, { deltas: [told(20, 0)] }),
+    { deltas: [told(30, 1), text('hello'), told(30, 7), STOP] },
+  );
+  expect(await new FallbackModel(all).call(request)).toMatchObject({
+    content: [text('hello')],
+    usage: { inputTokens: 60, outputTokens: 11 },
+  });
+  expect(asked(all)).toEqual([1, 1, 1]);
+});
+
+test('what a call has cost that is interrupted is known to whoever read it', async () => {
+  const early: ModelDelta = { type: 'usage', usage: { inputTokens: 10, outputTokens: 1 } };
+  const all = models(failing({ kind: 'network' }, { deltas: [early] }), {
+    deltas: [early, text('I th')],
+    stall: true,
+  });
+  const draft = new MsgDraft('assistant');
+  for await (const delta of new FallbackModel(all).stream(request)) {
+    draft.add(delta);
+    if (delta.type === 'text') break;
+  }
+  expect(draft.cutShort()).toMatchObject({
+    content: [text('I th')],
+    usage: { inputTokens: 20, outputTokens: 2 },
+  });
 });
 
 test('needs a model, and does not notice what happens to the list later', async () => {

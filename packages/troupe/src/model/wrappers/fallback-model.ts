@@ -5,11 +5,13 @@ import { whenAborted } from '../../util/abort.ts';
 import { oneLine } from '../../util/text.ts';
 import {
   ChatModelBase,
+  type GenerationOptions,
   type ModelCallOptions,
   type ModelCapabilities,
   type ModelRequest,
 } from '../chat-model-base.ts';
 import { ModelError, type ModelErrorKind } from '../model-error.ts';
+import { isThinking } from '../structured/structured-way.ts';
 import { stoppable } from '../../util/stoppable.ts';
 import type { RelayOptions } from './wrapper-model.ts';
 
@@ -25,8 +27,8 @@ export interface FallbackOptions {
    * Whether the next model is to be asked after the model number `index` (from 0) has failed.
    * @default for every ModelError but those that another model would not cure: `bad_request` and `content_filter`
    */
-  readonly shouldFallBack?: (error: unknown, index: number) => boolean;
-  readonly onFallback?: (fallback: Fallback) => void;
+  readonly shouldFallBack?: ((error: unknown, index: number) => boolean) | undefined;
+  readonly onFallback?: ((fallback: Fallback) => void) | undefined;
 }
 
 /** Errors that are the request's fault, or that no other model should be asked to overlook. */
@@ -36,7 +38,8 @@ const FINAL: readonly ModelErrorKind[] = ['bad_request', 'content_filter'];
 const FORCING = ['never', 'without_thinking', 'always'] as const;
 
 /**
- * Asks the next model when one fails. Its name is that of the first, and it can do what all of them can.
+ * Asks the next model when one fails. Its name, vendor and options are those of the first, and it can do what all
+ * of them can.
  *
  * Every model has a signal of its own, which follows the caller's; a caller's abort ends it all. If something
  * was passed on already, a `reset` tells that it is void and keeps what it has cost. An error after which no other
@@ -45,6 +48,8 @@ const FORCING = ['never', 'without_thinking', 'always'] as const;
  */
 export class FallbackModel extends ChatModelBase {
   override readonly capabilities: ModelCapabilities;
+  override readonly generation: GenerationOptions;
+  override readonly vendorName: string | undefined;
   readonly models: readonly ChatModelBase[];
   readonly #shouldFallBack: (error: unknown, index: number) => boolean;
   readonly #onFallback: ((fallback: Fallback) => void) | undefined;
@@ -54,7 +59,9 @@ export class FallbackModel extends ChatModelBase {
     if (first === undefined) throw new TroupeError('invalid_config', 'A FallbackModel needs a model.');
     super(first.modelName);
     this.models = Object.freeze([...models]);
-    this.capabilities = models.map((model) => model.capabilities).reduce(whatBothCan);
+    this.capabilities = models.map(whatItCan).reduce(whatBothCan);
+    this.generation = first.generation;
+    this.vendorName = first.vendorName;
     this.#shouldFallBack = options.shouldFallBack ?? isCurable;
     this.#onFallback = options.onFallback;
   }
@@ -133,6 +140,12 @@ function soonest(errors: readonly ModelError[]): number | undefined {
 
 function kindOf(error: unknown): string {
   return ModelError.isInstance(error) ? error.kind : 'error';
+}
+
+/** What a model can do as it was set up: one that thinks may not be one that can be forced. */
+function whatItCan({ capabilities, generation }: ChatModelBase): ModelCapabilities {
+  const isHeldBack = capabilities.forcedTools === 'without_thinking' && isThinking(generation);
+  return isHeldBack ? { ...capabilities, forcedTools: 'never' } : capabilities;
 }
 
 function whatBothCan(a: ModelCapabilities, b: ModelCapabilities): ModelCapabilities {

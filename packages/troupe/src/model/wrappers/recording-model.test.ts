@@ -155,6 +155,42 @@ test('writes how a call failed, without what the provider sent', async () => {
   expect(lines.join('')).not.toContain('the body');
 });
 
+test('no secret is in what the provider or the model is called', async () => {
+  const lines: string[] = [];
+  const error = new ModelError('No.', { kind: 'auth', providerCode: 'bad_key:hunter2' });
+  const model = new RecordingModel(new ScriptedModel([{ error }], 'ft:hunter2:gpt'), {
+    write: (line) => void lines.push(line),
+    secrets: ['hunter2'],
+  });
+  await expect(read(model)).rejects.toBe(error);
+  expect(lines.map((line) => JSON.parse(line) as unknown)).toEqual([
+    { ...HEADER, model: 'ft:[redacted]:gpt' },
+    {
+      request: askedHi,
+      deltas: [],
+      ms: 0,
+      error: { message: 'No.', kind: 'auth', providerCode: 'bad_key:[redacted]', isRetryable: false },
+    },
+  ]);
+});
+
+test('a password in the arguments of a call is not on the tape, in an answer or in a request', async () => {
+  const input = { user: 'ann', password: 'correct horse', note: JSON.stringify({ token: 'abc' }) };
+  const { model, lines, inner } = recording([
+    { toolCalls: [{ name: 'login', input, id: 'call_1' }], chunkSize: 3 },
+    'Done.',
+  ]);
+  const call = await model.call(asking('hi'));
+  await model.call({ messages: [Msg.user('hi'), call] });
+  expect(inner.requests[1]?.messages[1]?.getContentBlocks('tool_use')[0]?.input).toEqual(input);
+  await model.flush();
+  expect(lines.join('')).not.toMatch(/horse|abc/);
+  expect(lines[1]).toContain(
+    JSON.stringify(JSON.stringify({ user: 'ann', password: '[redacted]' })).slice(1, -2),
+  );
+  expect(lines[2]).toContain('"password":"[redacted]"');
+});
+
 const stops: Record<string, (model: RecordingModel) => Promise<unknown>> = {
   'is aborted': async (model) => {
     const controller = new AbortController();

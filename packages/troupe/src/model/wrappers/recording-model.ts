@@ -90,7 +90,7 @@ export class RecordingModel extends WrapperModel {
           ...(end.by === 'error' && { error: this.#taped(end.error) }),
           ...(end.by === 'caller' && { aborted: true }),
         };
-        if (!this.#hasHeader) await this.#write(tapeHeader(this.model));
+        if (!this.#hasHeader) await this.#write(this.#header());
         this.#hasHeader = true;
         await this.#write(`${JSON.stringify(call)}\n`);
       })
@@ -98,6 +98,11 @@ export class RecordingModel extends WrapperModel {
         getLogger().log('warn', `A call of ${this.modelName} is not on the tape: ${messageOf(error)}`);
       });
     return this.#written;
+  }
+
+  #header(): string {
+    const { modelName, capabilities } = this.model;
+    return tapeHeader({ modelName: this.#redactor.text(modelName), capabilities });
   }
 
   #taped(error: unknown): TapedError {
@@ -109,7 +114,7 @@ export class RecordingModel extends WrapperModel {
       kind,
       isRetryable,
       ...(status !== undefined && { status }),
-      ...(providerCode !== undefined && { providerCode }),
+      ...(providerCode !== undefined && { providerCode: this.#redactor.text(providerCode) }),
       ...(retryAfterMs !== undefined && { retryAfterMs }),
     };
   }

@@ -1,6 +1,9 @@
+import fc from 'fast-check';
 import { expect, test } from 'vitest';
 
 import type { ModelDelta } from '../../message/model-delta.ts';
+import { MsgDraft } from '../../message/msg-draft.ts';
+import type { JsonObject, JsonValue } from '../../util/json.ts';
 import { redactDeltas } from './redact-deltas.ts';
 import { Redactor } from './redactor.ts';
 import type { TimedDelta } from './tape.ts';
@@ -87,11 +90,84 @@ test('texts that do not belong together are not put together', () => {
   const apart: ModelDelta[][] = [
     [text('hun'), thinking('x'), text('ter2')],
     [text('hun'), start(0), end(0), text('ter2')],
+    [text('hun'), { type: 'audio', data: 'AAAA', mediaType: 'audio/wav' }, text('ter2')],
+    [text('hun'), { type: 'block', block: { type: 'text', text: 'x' } }, text('ter2')],
+    [{ type: 'text', text: 'hun', providerMeta: { v: 1 } }, text('ter2')],
+    [text('hun'), { type: 'text', text: '', providerMeta: { v: 1 } }, text('ter2')],
     [text('hun'), { type: 'reset', reason: 'again' }, text('ter2')],
+    [start(0), { type: 'reset', reason: 'again' }, text('hun'), start(0), text('ter2')],
     [start(0), input(0, 'hun'), end(0), start(0), input(0, 'ter2'), end(0)],
     [start(0), input(0, 'hun'), { type: 'reset', reason: 'again' }, input(0, 'ter2')],
   ];
   for (const deltas of apart) expect(redacted(deltas)).toEqual(timed(deltas));
+});
+
+test('what does not end a text hides no secret', () => {
+  const between: Record<string, ModelDelta[]> = {
+    'arguments of an open call': [input(0, '{}')],
+    'the end of an open call': [end(0)],
+    'a start that is said twice': [start(0)],
+    'empty thinking': [thinking('')],
+    'what is told about the answer': [
+      usage,
+      { type: 'response_id', id: 'r' },
+      { type: 'finish', reason: 'stop' },
+    ],
+  };
+  for (const [what, deltas] of Object.entries(between)) {
+    expect([what, redacted([start(0), text('hun'), ...deltas, text('ter2'), end(0)])]).toEqual([
+      what,
+      [
+        [0, start(0)],
+        [1, text('[redacted]')],
+        ...deltas.map((delta, i) => [i + 2, delta]),
+        [deltas.length + 3, end(0)],
+      ],
+    ]);
+  }
+});
+
+test('whatever comes in whatever order, a message made of the taped deltas is the redacted message', () => {
+  const pieces = fc.constantFrom('', 'hun', 'ter', '2', 'hunter2', 'x');
+  const index = fc.nat(1);
+  const meta = fc.constantFrom({}, {}, { providerMeta: { v: { sealed: true } } });
+  const anyDelta: fc.Arbitrary<ModelDelta> = fc.oneof(
+    { weight: 6, arbitrary: fc.tuple(pieces, meta).map(([piece, more]) => ({ ...text(piece), ...more })) },
+    {
+      weight: 3,
+      arbitrary: fc.tuple(pieces, meta).map(([piece, more]) => ({ ...thinking(piece), ...more })),
+    },
+    { weight: 4, arbitrary: fc.tuple(index, pieces).map(([i, piece]) => input(i, piece)) },
+    index.map(start),
+    index.map(end),
+    fc.constantFrom<ModelDelta>(
+      usage,
+      { type: 'finish', reason: 'stop' },
+      { type: 'response_id', id: 'r' },
+      { type: 'reset', reason: 'again' },
+      { type: 'audio', data: 'AAAA', mediaType: 'audio/wav' },
+      { type: 'block', block: { type: 'text', text: 'hunter2' } },
+    ),
+  );
+  const contentOf = (deltas: readonly ModelDelta[]): JsonValue[] => {
+    const draft = new MsgDraft('Ann', { parseInput: (json) => ({ json }) });
+    for (const delta of deltas) draft.add(delta);
+    return draft
+      .finish()
+      .getContentBlocks()
+      .map((block) => ({ ...block, ...('id' in block && { id: '' }) }) as JsonObject);
+  };
+  let found = 0;
+  fc.assert(
+    fc.property(fc.array(anyDelta, { maxLength: 12 }), (deltas) => {
+      const before = contentOf(deltas);
+      const taped = contentOf(redactDeltas(timed(deltas), redactor).map(([, delta]) => delta as never));
+      expect(taped).toEqual(before.map((block) => redactor.json(block)));
+      if (JSON.stringify(before).includes('hunter2')) found++;
+    }),
+    { numRuns: 2000 },
+  );
+  expect(found).toBeGreaterThan(100);
 });
 
 test('a piece that carries something else stays for it', () => {

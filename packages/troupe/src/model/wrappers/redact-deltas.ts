@@ -6,6 +6,9 @@ import type { TimedDelta } from './tape.ts';
 /** Where deltas of a type carry pieces of a longer text. */
 const PIECES = { text: 'text', thinking: 'thinking', tool_input: 'json' } as const;
 
+type TextDelta = Extract<ModelDelta, { type: 'text' | 'thinking' }>;
+type InputDelta = Extract<ModelDelta, { type: 'tool_input' }>;
+
 /** Places of deltas whose pieces make one text. */
 type Run = number[];
 
@@ -18,7 +21,7 @@ export function redactDeltas(
   redactor: Redactor,
 ): (readonly [number, JsonObject])[] {
   const pieces = new Map<number, string>();
-  for (const run of runsOf(deltas)) {
+  for (const run of new Texts(deltas).runs) {
     const texts = run.map((place) => pieceOf(deltas[place]?.[1]));
     const whole = texts.join('');
     const safe = redactor.text(whole);
@@ -43,42 +46,70 @@ function pieceOf(delta: ModelDelta | undefined): string {
   return delta?.type === 'tool_input' ? delta.json : '';
 }
 
-function runsOf(deltas: readonly TimedDelta[]): Run[] {
-  const runs: Run[] = [];
-  const open = new Map<string, Run>();
-  for (const [place, [, delta]] of deltas.entries()) {
-    for (const channel of open.keys()) if (ends(delta, channel)) open.delete(channel);
-    if (!(delta.type in PIECES)) continue;
-    const channel = channelOf(delta);
-    const run = open.get(channel);
-    if (run !== undefined) run.push(place);
-    else {
-      const started = [place];
-      open.set(channel, started);
-      runs.push(started);
+/** The texts of an answer, told apart as `MsgDraft` does it: a text goes on until another block begins. */
+class Texts {
+  readonly runs: Run[] = [];
+  #text: { readonly type: TextDelta['type']; readonly run: Run; isSealed: boolean } | undefined;
+  readonly #calls = new Set<number>();
+  readonly #inputs = new Map<number, Run>();
+
+  constructor(deltas: readonly TimedDelta[]) {
+    for (const [place, [, delta]] of deltas.entries()) this.#add(delta, place);
+  }
+
+  #add(delta: ModelDelta, place: number): void {
+    switch (delta.type) {
+      case 'text':
+      case 'thinking':
+        return this.#addText(delta, place);
+      case 'tool_input':
+        return this.#addInput(delta, place);
+      case 'tool_use_start':
+        if (this.#calls.has(delta.index)) return; // said twice
+        this.#calls.add(delta.index);
+        this.#inputs.delete(delta.index);
+        this.#text = undefined;
+        return;
+      case 'tool_use_end':
+        this.#calls.delete(delta.index);
+        this.#inputs.delete(delta.index);
+        return;
+      case 'audio':
+      case 'block':
+        this.#text = undefined;
+        return;
+      case 'reset':
+        this.#text = undefined;
+        this.#calls.clear();
+        this.#inputs.clear();
+        return;
+      case 'usage':
+      case 'finish':
+      case 'response_id':
+        return;
     }
   }
-  return runs;
-}
 
-/** What a piece goes on: the text, the thinking, or the arguments of one call. */
-function channelOf(delta: ModelDelta): string {
-  return 'index' in delta ? `call ${delta.index}` : delta.type;
-}
+  #addText(delta: TextDelta, place: number): void {
+    const isEmpty = pieceOf(delta) === '';
+    if (isEmpty && delta.providerMeta === undefined) return;
+    let text = this.#text;
+    if (text?.type !== delta.type || (text.isSealed && !isEmpty)) {
+      text = this.#text = { type: delta.type, run: this.#newRun(), isSealed: false };
+    }
+    text.run.push(place);
+    text.isSealed ||= delta.providerMeta !== undefined;
+  }
 
-/** Whether a text is over when this delta comes. Text and thinking end where anything else begins. */
-function ends(delta: ModelDelta, channel: string): boolean {
-  switch (delta.type) {
-    case 'usage':
-    case 'finish':
-    case 'response_id':
-      return false;
-    case 'reset':
-      return true;
-    case 'tool_use_start':
-    case 'tool_use_end':
-      return channel === channelOf(delta) || !channel.startsWith('call ');
-    default:
-      return channel !== channelOf(delta) && !channel.startsWith('call ');
+  #addInput({ index }: InputDelta, place: number): void {
+    let run = this.#inputs.get(index);
+    if (run === undefined) this.#inputs.set(index, (run = this.#newRun()));
+    run.push(place);
+  }
+
+  #newRun(): Run {
+    const run: Run = [];
+    this.runs.push(run);
+    return run;
   }
 }

@@ -48,6 +48,8 @@ test.each([
   [String.raw`{\"token\":\"0123456789abcdef\"}`, String.raw`{\"token\":\"${R}\"}`],
   ['token 0123456789abcdef0123', `token ${R}`],
   ['My key is: 0123456789abcdef.', `My key is: ${R}.`],
+  ['authorization: basic dXNlcjpwYXNz', `authorization: basic ${R}`],
+  ['https://a.b/#access_token=abc&state=1', `https://a.b/#access_token=${R}&state=1`],
   ['postgres://bob:hunter2@db.local/x', `postgres://bob:${R}@db.local/x`],
 ])('keeps what stands around a secret: %s', (text, expected) => {
   expect(plain.text(text)).toBe(expected);
@@ -72,7 +74,16 @@ test.each([
 });
 
 test('what was redacted once is left alone the next time', () => {
-  const texts = [...Object.values(keys), 'Bearer abc123def456', 'key=0123456789abcdef0123', 'a://b:c@d'];
+  const texts = [
+    ...Object.values(keys),
+    'Bearer abc123def456',
+    'key=0123456789abcdef0123',
+    'a://b:c@d',
+    '{"password":"x"}',
+    String.raw`"{\"password\":\"x\"}"`,
+    '?token=x',
+    'Authorization: Basic dXNlcjpwYXNz',
+  ];
   for (const text of texts) {
     const once = plain.text(text);
     expect(once).toContain(R);
@@ -86,6 +97,112 @@ test('takes out given secrets, the longest first, also in their JSON form', () =
   expect(redactor.text(JSON.stringify({ a: 'say "hi"\n' }))).toBe(`{"a":"${R}"}`);
   expect(redactor.text('say "hi"\n!')).toBe(`${R}!`);
   expect(redactor.text('nothing')).toBe('nothing');
+});
+
+const odd = 'p"a/s\\s\\\\w ö+😀\n&%';
+const inJson = (text: string): string => JSON.stringify(text).slice(1, -1);
+const inAscii = (text: string): string =>
+  inJson(text).replace(/[^\x20-\x7e]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`);
+
+test.each([
+  ['as it is', odd],
+  ['in JSON', inJson(odd)],
+  ['in JSON in JSON', inJson(inJson(odd))],
+  ['in JSON in JSON in JSON', inJson(inJson(inJson(odd)))],
+  ['in JSON of ASCII', inAscii(odd)],
+  ['in JSON of ASCII in JSON', inJson(inAscii(odd))],
+  ['in JSON with capital digits', inAscii(odd).replace('00f6', '00F6').replace('ud83d', 'uD83D')],
+  ['in JSON with escaped slashes', inJson(odd).replaceAll('/', '\\/')],
+  ['in a URL', encodeURIComponent(odd)],
+  ['in a URL with small digits', encodeURIComponent(odd).replaceAll(/%../g, (code) => code.toLowerCase())],
+  ['in a form', new URLSearchParams({ a: odd }).toString().slice(2)],
+  ['in a URL in JSON', inJson(encodeURI(odd))],
+])('takes out a given secret %s', (_form, written) => {
+  const redactor = new Redactor({ secrets: [odd, 'another'] });
+  expect(redactor.text(`<${written}|${written}>`)).toBe(`<${R}|${R}>`);
+  expect(redactor.text(written.slice(1))).toBe(written.slice(1));
+});
+
+test('a secret is taken for nothing but itself', () => {
+  const redactor = new Redactor({ secrets: ['a.b', 'x*', '(y)', 'red', '$&', '\ud800'] });
+  const others = 'acb, xx, y, RED, $ and &, \ud83d\ude00';
+  expect(redactor.text(others)).toBe(others);
+  expect(redactor.text('a.b x* (y) red $& \ud800')).toBe(Array(6).fill(R).join(' '));
+  expect(redactor.text(`red ${keys['AWS']}`)).toBe(`${R} ${R}`);
+});
+
+const names = [
+  'password',
+  'db_password',
+  'PASSWD',
+  'passphrase',
+  'secret',
+  'clientSecret',
+  'token',
+  'access_token',
+  'refreshToken',
+  'authorization',
+  'Proxy-Authorization',
+  'api_key',
+  'apiKey',
+  'x-api-key',
+  'APIKEY',
+  'aws_secret_access_key',
+  'privateKey',
+  'Cookie',
+  'set-cookie',
+];
+
+test.each(names)('the text of a property %s is a secret, whatever it looks like', (name) => {
+  const secrets = ['hunter2', 'correct horse', 'with "quotes" and \\', '\\', 'Ünï\ncode'];
+  for (const secret of secrets) {
+    const object = { before: 'kept', [name]: secret, list: { [name]: [secret] }, after: 'kept' };
+    const safe = { before: 'kept', [name]: R, list: { [name]: [R] }, after: 'kept' };
+    expect(plain.json(object)).toEqual(safe);
+    for (const indent of [0, 2]) {
+      const text = JSON.stringify(object, null, indent);
+      const safeText = JSON.stringify(safe, null, indent);
+      expect(plain.text(text)).toBe(safeText);
+      expect(plain.text(`The log says ${JSON.stringify(text)}.`)).toBe(
+        `The log says ${JSON.stringify(safeText)}.`,
+      );
+      const cut = text.slice(0, text.indexOf(inJson(secret)) + 1); // an answer that was cut off
+      expect(plain.text(cut).endsWith(`"${R}`)).toBe(true);
+    }
+    expect(plain.text(`https://a.b/c?x=1&${name}=${encodeURIComponent(secret)}&y=2`)).toBe(
+      `https://a.b/c?x=1&${name}=${R}&y=2`,
+    );
+  }
+});
+
+test('a list of texts has one name for all of them', () => {
+  const object = { 'set-cookie': ['a=1', 'b=" ]'], path: ['x', 'y'] };
+  const safe = { 'set-cookie': [R], path: ['x', 'y'] };
+  expect(plain.json(object)).toEqual({ ...safe, 'set-cookie': [R, R] });
+  for (const indent of [0, 2]) {
+    const [text, safeText] = [object, safe].map((value) => JSON.stringify(value, null, indent));
+    expect(plain.text(text!)).toBe(safeText);
+    expect(plain.text(JSON.stringify(text))).toBe(JSON.stringify(safeText));
+  }
+});
+
+test('a property of another name, and a value that is no text, stay as they are', () => {
+  const object = {
+    key: 'a',
+    name: 'password',
+    tokens: 'many',
+    tokenizer: 'bpe',
+    secretary: 'Ann',
+    passwordHint: 'a dog',
+    token: 5,
+    password: '',
+    secret: { type: 'string', description: 'What nobody knows.' },
+    api_key: null,
+    authorization: [true, ''],
+  };
+  expect(plain.json(object)).toEqual(object);
+  expect(plain.text(JSON.stringify(object))).toBe(JSON.stringify(object));
+  expect(plain.text(JSON.stringify(JSON.stringify(object)))).toBe(JSON.stringify(JSON.stringify(object)));
 });
 
 test('what else to take out can be decided, and the rest is taken out as well', () => {
@@ -113,22 +230,33 @@ test('goes through a whole JSON value, keys included', () => {
   });
 });
 
-test('reads a megabyte of anything in no time to speak of', () => {
+test('reads a long text of anything in no time to speak of', () => {
   const nasty = [
     'sk-',
     '://a',
     'Bearer ',
     'eyJaaaaaaa.',
+    'eyJ-',
+    `${'eyJ-'.repeat(99)}.${'eyJ-'.repeat(1_999)}`,
     'key: ',
+    'token":  ',
+    'token":["",',
+    String.raw`token\":[\"a\",`,
+    String.raw`token\":\"`,
+    '?token',
+    'authorization: basic ',
+    '\\',
+    '%5c',
     '-----BEGIN PRIVATE KEY-----',
     'a',
     '0',
     '-',
   ];
-  const started = performance.now();
+  const redactor = new Redactor({ secrets: [String.raw`a\\\\\b`, String.raw`\"\"\"`] });
   for (const piece of nasty) {
-    const text = piece.repeat(Math.ceil(1_000_000 / piece.length));
-    expect(plain.text(text).length).toBeGreaterThan(0);
+    const text = piece.repeat(Math.ceil(200_000 / piece.length));
+    const started = performance.now();
+    expect(redactor.text(text).length).toBeGreaterThan(0);
+    expect([piece.slice(0, 30), performance.now() - started < 5_000]).toEqual([piece.slice(0, 30), true]);
   }
-  expect(performance.now() - started).toBeLessThan(5_000);
 });

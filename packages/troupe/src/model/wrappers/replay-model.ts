@@ -9,7 +9,7 @@ import {
   type ModelCapabilities,
   type ModelRequest,
 } from '../chat-model-base.ts';
-import { checkNumber } from './check-number.ts';
+import { checkNumber } from '../../config/check-number.ts';
 import { jsonDiff } from './json-diff.ts';
 import { ModelError } from '../model-error.ts';
 import { Redactor, type RedactOptions } from './redactor.ts';
@@ -18,9 +18,9 @@ import { parseTape, type TapedCall, type TapedError } from './tape.ts';
 
 export interface ReplayOptions extends RedactOptions {
   /** How fast to answer: at once, as fast as it was, or so many times as fast. @default 'instant' */
-  readonly speed?: 'instant' | 'recorded' | number;
+  readonly speed?: 'instant' | 'recorded' | number | undefined;
   /** Whether requests come in the order of the tape, or in any, as from agents side by side. @default 'order' */
-  readonly match?: 'order' | 'any';
+  readonly match?: 'order' | 'any' | undefined;
 }
 
 interface Entry {

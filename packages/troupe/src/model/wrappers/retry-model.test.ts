@@ -274,6 +274,27 @@ test('what a failed attempt has cost is kept', async () => {
   expect(draft.responseId).toBeUndefined();
 });
 
+test('what is told early and often counts once for each attempt', async () => {
+  const told = (inputTokens: number, outputTokens: number): ModelDelta => ({
+    type: 'usage',
+    usage: { inputTokens, outputTokens },
+  });
+  const { model, times } = timed([
+    failing({ kind: 'overloaded' }, { deltas: [told(10, 0), told(10, 1)] }),
+    failing({ kind: 'network' }, { deltas: [told(20, 0)] }),
+    failing({ kind: 'network' }, { deltas: [told(30, 0), { type: 'text', text: 'I th' }, told(30, 5)] }),
+  ]);
+  const result = read(model);
+  await clock.advance(10_000);
+  expect([times.length, result.error]).toEqual([3, expect.objectContaining({ kind: 'network' })]);
+  const draft = new MsgDraft('assistant');
+  for (const delta of result.deltas) draft.add(delta);
+  expect(draft.cutShort()).toMatchObject({
+    content: [{ type: 'text', text: 'I th' }],
+    usage: { inputTokens: 60, outputTokens: 6 },
+  });
+});
+
 test('an abort during the wait rejects at once with its reason, and leaves no timer behind', async () => {
   const { model, times } = timed([failing({ kind: 'rate_limit', retryAfterMs: 30_000 }), 'never']);
   const controller = new AbortController();

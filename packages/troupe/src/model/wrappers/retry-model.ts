@@ -3,7 +3,7 @@ import type { ModelDelta } from '../../message/model-delta.ts';
 import { sleep } from '../../util/clock.ts';
 import { randomFraction } from '../../util/ids.ts';
 import type { ChatModelBase, ModelRequest } from '../chat-model-base.ts';
-import { checkNumber, MAX_TIMER_MS } from './check-number.ts';
+import { checkNumber, MAX_TIMER_MS } from '../../config/check-number.ts';
 import { ModelError } from '../model-error.ts';
 import { WrapperModel, type RelayOptions } from './wrapper-model.ts';
 
@@ -18,17 +18,22 @@ export interface Retry {
 
 export interface RetryOptions {
   /** How often a request is made at most, the first time included. @default 3 */
-  readonly maxAttempts?: number;
+  readonly maxAttempts?: number | undefined;
   /** The upper limit of the first wait. It doubles from wait to wait. @default 500 */
-  readonly baseDelayMs?: number;
+  readonly baseDelayMs?: number | undefined;
   /** Where it stops to double. @default 30 seconds */
-  readonly maxDelayMs?: number;
+  readonly maxDelayMs?: number | undefined;
   /** How long a provider may ask to wait; the call fails at once if it asks for more. @default 60 seconds */
-  readonly maxRetryAfterMs?: number;
+  readonly maxRetryAfterMs?: number | undefined;
   /** Which part of the upper limit to wait, from 0 to 1. @default a random one */
-  readonly random?: () => number;
-  readonly onRetry?: (retry: Retry) => void;
+  readonly random?: (() => number) | undefined;
+  readonly onRetry?: ((retry: Retry) => void) | undefined;
 }
+
+/** The options, whatever was left out. */
+type Settings = {
+  readonly [Key in Exclude<keyof RetryOptions, 'onRetry'>]-?: NonNullable<RetryOptions[Key]>;
+};
 
 /**
  * Makes a request again when it fails in a way that may pass (`isRetryable`), but only as long as nothing of
@@ -38,7 +43,7 @@ export interface RetryOptions {
  * failed attempt has cost is kept: a `reset` stands between its usage and the next attempt.
  */
 export class RetryModel extends WrapperModel {
-  readonly #options: Required<Omit<RetryOptions, 'onRetry'>>;
+  readonly #options: Settings;
   readonly #onRetry: ((retry: Retry) => void) | undefined;
 
   constructor(model: ChatModelBase, { onRetry, ...options }: RetryOptions = {}) {

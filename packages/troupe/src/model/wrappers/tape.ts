@@ -40,7 +40,10 @@ export interface Tape {
 const VERSION = 1;
 
 /** The line with which the tape of a model begins. */
-export function tapeHeader({ modelName, capabilities }: ChatModelBase): string {
+export function tapeHeader({
+  modelName,
+  capabilities,
+}: Pick<ChatModelBase, 'modelName' | 'capabilities'>): string {
   return `${JSON.stringify({ tape: VERSION, model: modelName, capabilities })}\n`;
 }
 

@@ -18,6 +18,8 @@ class Loud extends WrapperModel {
 /** Says `a` and waits; what happens to it is written down. */
 class Watched extends ChatModelBase {
   override readonly capabilities = { ...PLAIN_CAPABILITIES, vision: true };
+  override readonly generation = { temperature: 0.5 };
+  override readonly vendorName = 'Ann';
   readonly log: string[] = [];
 
   override async *stream(
@@ -36,11 +38,12 @@ class Watched extends ChatModelBase {
   }
 }
 
-test('has the name and the capabilities of the model inside', () => {
+test('has the name, the vendor, the capabilities and the options of the model inside', () => {
   const inner = new Watched('inner');
   const outer = new Loud(inner);
   expect([outer.modelName, outer.capabilities, outer.model]).toEqual(['inner', inner.capabilities, inner]);
   expect(outer.capabilities.vision).toBe(true);
+  expect([outer.vendorName, outer.generation]).toEqual(['Ann', { temperature: 0.5 }]);
 });
 
 test('changes what the wrapper wants to change, in a stream and in a call', async () => {

@@ -1,6 +1,7 @@
 import type { ModelDelta } from '../../message/model-delta.ts';
 import {
   ChatModelBase,
+  type GenerationOptions,
   type ModelCallOptions,
   type ModelCapabilities,
   type ModelRequest,
@@ -14,11 +15,13 @@ export interface RelayOptions extends ModelCallOptions {
 }
 
 /**
- * The base of models that stand around another one: same name, same capabilities. What a wrapper
- * does is in `relay`. It is never run for a request that is aborted already.
+ * The base of models that stand around another one: same name, same capabilities, same options. What a
+ * wrapper does is in `relay`. It is never run for a request that is aborted already.
  */
 export abstract class WrapperModel extends ChatModelBase {
   override readonly capabilities: ModelCapabilities;
+  override readonly generation: GenerationOptions;
+  override readonly vendorName: string | undefined;
 
   constructor(
     /** The model inside. */
@@ -26,6 +29,8 @@ export abstract class WrapperModel extends ChatModelBase {
   ) {
     super(model.modelName);
     this.capabilities = model.capabilities;
+    this.generation = model.generation;
+    this.vendorName = model.vendorName;
   }
 
   override stream(

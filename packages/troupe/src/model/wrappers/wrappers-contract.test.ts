@@ -7,6 +7,7 @@ import {
   contractRequest,
   type ContractScenario,
 } from '../../testing/chat-model-contract.ts';
+import type { ModelDelta } from '../../message/model-delta.ts';
 import { ScriptedModel, type ScriptedTurn } from '../../testing/scripted-model.ts';
 import { CacheModel } from './cache-model.ts';
 import type { ChatModelBase } from '../chat-model-base.ts';
@@ -27,6 +28,22 @@ const turns: Record<ContractScenario, ScriptedTurn> = {
   failure: { error },
   breaks: { text: 'Let me see', chunkSize: 3, error },
 };
+
+/** Counts the answers that it is giving. */
+class Counted extends ScriptedModel {
+  running = 0;
+
+  override async *stream(
+    ...args: Parameters<ScriptedModel['stream']>
+  ): AsyncGenerator<ModelDelta, void, void> {
+    this.running++;
+    try {
+      yield* super.stream(...args);
+    } finally {
+      this.running--;
+    }
+  }
+}
 
 const scripted = (scenario: ContractScenario): ScriptedModel =>
   new ScriptedModel([{ when: () => true, ...turns[scenario] }]);
@@ -50,15 +67,16 @@ const wrappers: Record<string, (model: ChatModelBase) => ChatModelBase> = {
 };
 
 describe.each(Object.entries(wrappers))('%s', (_name, wrap) => {
-  const inner = new WeakMap<ChatModelBase, ScriptedModel>();
+  const inner = new WeakMap<ChatModelBase, Counted>();
   const make = (scenario: ContractScenario): ChatModelBase => {
-    const model = scripted(scenario);
+    const model = new Counted([{ when: () => true, ...turns[scenario] }]);
     const wrapped = wrap(model);
     inner.set(wrapped, model);
     return wrapped;
   };
   const workOf = (model: ChatModelBase): number => inner.get(model)?.requests.length ?? NaN;
-  const cases = chatModelContract(make, { workOf });
+  const runningOf = (model: ChatModelBase): number => inner.get(model)?.running ?? NaN;
+  const cases = chatModelContract(make, { workOf, runningOf });
 
   test.each(cases.map(({ name, run }) => [name, run] as const))('%s', (_name, run) => run());
 

@@ -1,5 +1,8 @@
 import { TroupeError } from '../../errors.ts';
+import { checkBaseUrl, checkKey, mergeHeaders } from '../../model/http/headers.ts';
 import { readEnv } from '#platform';
+import { claudeModel } from './claude-models.ts';
+import { BINDING_BETA } from './thinking-plan.ts';
 
 export const VENDOR = 'Anthropic';
 const BASE_URL = 'https://api.anthropic.com';
@@ -7,6 +10,7 @@ const VERSION = '2023-06-01';
 const KEY_VARIABLE = 'ANTHROPIC_API_KEY';
 
 export interface AnthropicApiOptions {
+  readonly modelName: string;
   /** @default the environment variable ANTHROPIC_API_KEY */
   readonly apiKey?: string | undefined;
   readonly baseUrl?: string | undefined;
@@ -22,25 +26,25 @@ export class AnthropicApi {
   readonly #root: string;
 
   /** @throws TroupeError without a key, or with an address that is none. */
-  constructor({ apiKey, baseUrl = BASE_URL, headers, betas = [] }: AnthropicApiOptions) {
-    const key = apiKey ?? readEnv(KEY_VARIABLE);
-    if (key === undefined || key === '') {
+  constructor({ modelName, apiKey, baseUrl = BASE_URL, headers, betas = [] }: AnthropicApiOptions) {
+    const key = apiKey ?? (readEnv(KEY_VARIABLE) || undefined);
+    if (key === undefined) {
       throw new TroupeError(
         'invalid_config',
         `${VENDOR} needs a key: set ${KEY_VARIABLE}, or give the option apiKey.`,
       );
     }
-    if (!URL.canParse(baseUrl)) {
-      throw new TroupeError('invalid_config', `baseUrl must be an address, such as ${BASE_URL}.`);
-    }
-    this.apiKey = key;
-    this.#root = baseUrl.replace(/\/+$/, '').replace(/\/v1$/, '');
+    this.apiKey = checkKey(VENDOR, key);
+    this.#root = checkBaseUrl(VENDOR, baseUrl).replace(/\/v1$/, '');
+    const { 'anthropic-beta': given = '', ...rest } = mergeHeaders(
+      { 'content-type': 'application/json', 'x-api-key': key, 'anthropic-version': VERSION },
+      headers,
+    );
+    const own = claudeModel(modelName).bindsThinking ? [BINDING_BETA] : [];
+    const features = [...own, ...betas, ...given.split(/[\s,]+/)].filter((name) => name !== '');
     this.headers = {
-      'content-type': 'application/json',
-      'x-api-key': key,
-      'anthropic-version': VERSION,
-      ...(betas.length > 0 && { 'anthropic-beta': [...new Set(betas)].join(',') }),
-      ...headers,
+      ...rest,
+      ...(features.length > 0 && { 'anthropic-beta': [...new Set(features)].join(',') }),
     };
   }
 

@@ -1,7 +1,14 @@
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { anthropicFaults } from '../../../test/wire/anthropic-rules.ts';
 import { HISTORIES, TOOLS } from '../../../test/wire/histories.ts';
-import { fetchOf, readFixtures, toBytes, type SentRequest } from '../../../test/wire/replay.ts';
+import {
+  fetchOf,
+  readFixtures,
+  toBytes,
+  toText,
+  type Delivery,
+  type SentRequest,
+} from '../../../test/wire/replay.ts';
 import { withRunConfig } from '../../config/run-config.ts';
 import type { Logger } from '../../config/logger.ts';
 import { Msg } from '../../message/msg.ts';
@@ -61,10 +68,26 @@ describe('where a request goes', () => {
     });
   });
 
+  test('with headers of ones own instead of ours, however they are written, and with the betas of both', async () => {
+    const { headers } = await send({
+      modelName: 'claude-opus-5-5',
+      betas: ['a'],
+      headers: { 'X-Api-Key': 'of-the-gateway', 'Anthropic-Version': '2099-01-01', 'Anthropic-Beta': 'b, a' },
+    });
+    expect(headers).toEqual({
+      'content-type': 'application/json',
+      'x-api-key': 'of-the-gateway',
+      'anthropic-version': '2099-01-01',
+      'anthropic-beta': 'thinking-binding-controls-2026-08-01,a,b',
+    });
+  });
+
   test.each<[RegExp, Partial<AnthropicChatModelOptions>]>([
     [/ANTHROPIC_API_KEY, or give the option apiKey/, { apiKey: undefined }],
-    [/ANTHROPIC_API_KEY/, { apiKey: '' }],
-    [/baseUrl must be an address/, { baseUrl: 'api.anthropic.com' }],
+    [/^The key for Anthropic is empty/, { apiKey: '' }],
+    [/^The key for Anthropic holds white space/, { apiKey: 'sk-ant\n' }],
+    [/baseUrl of Anthropic must be an address/, { baseUrl: 'api.anthropic.com' }],
+    [/must not hold a user or a password/, { baseUrl: 'https://me:pw@gateway.test' }],
     [/modelName/, { modelName: '' }],
     [/caching must be/, { caching: { ttl: '2h' as '1h' } }],
   ])('is clear beforehand: %s', (problem, options) => {
@@ -402,6 +425,25 @@ describe('every generation accepts', () => {
       }
     }
     expect(requests).toBeGreaterThan(200);
+  });
+});
+
+describe('an answer that is over', () => {
+  const modelOf = (delivery: Delivery) =>
+    new AnthropicChatModel({ modelName: 'claude-opus-5', apiKey: KEY, fetch: fetchOf(delivery) });
+
+  test('holds nobody up, though the connection stays open', async () => {
+    const { text } = await modelOf({ pieces: [fixtures.get('plain')!], stalls: true }).call(ASK);
+    expect(text).toBe('Grüß dich, 世界 👋!');
+  });
+
+  test('is whole, though the connection breaks before it says so', async () => {
+    const plain = toText(fixtures.get('plain')!).replace(/event: message_stop[^]*$/, '');
+    const answer = await modelOf({ pieces: [toBytes(plain)], breaks: true }).call(ASK);
+    expect([answer.text, answer.metadata]).toEqual([
+      'Grüß dich, 世界 👋!',
+      { finishReason: 'stop', responseId: 'msg_01XfDUDYJgAACzvnptvVoYEL' },
+    ]);
   });
 });
 

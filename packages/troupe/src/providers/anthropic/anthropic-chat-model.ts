@@ -16,7 +16,7 @@ import { toOptions } from './anthropic-options.ts';
 import { fetchesUrl } from './anthropic-to-wire.ts';
 import { claudeModel, type ClaudeModel } from './claude-models.ts';
 import { PromptTexts } from './prompt-texts.ts';
-import { BINDING_BETA, planThinking } from './thinking-plan.ts';
+import { planThinking } from './thinking-plan.ts';
 
 export interface AnthropicChatModelOptions extends HttpModelOptions, AnthropicApiOptions {
   /**
@@ -44,8 +44,7 @@ export class AnthropicChatModel extends HttpChatModel {
     const { forcedTools, structured, files } = model;
     super(VENDOR, options, { vision: true, files, forcedTools, structured });
     this.#model = { ...model, forcedTools: this.capabilities.forcedTools };
-    const betas = [...(model.bindsThinking ? [BINDING_BETA] : []), ...(options.betas ?? [])];
-    this.#api = new AnthropicApi({ ...options, betas });
+    this.#api = new AnthropicApi(options);
     this.#cacheControl = toCacheControl(options.caching);
     this.#texts = new PromptTexts(this.#cacheControl);
   }

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { ModelDelta } from '../../message/model-delta.ts';
+import { MsgDraft } from '../../message/msg-draft.ts';
 import type { JsonObject, JsonValue } from '../../util/json.ts';
 import { AnthropicDecoder } from './anthropic-from-wire.ts';
 
@@ -19,23 +20,25 @@ const call = (index: number): JsonObject => start(index, { type: 'tool_use', id:
 const json = (index: number, partial_json: string): JsonObject =>
   delta(index, { type: 'input_json_delta', partial_json });
 
-function read(...events: JsonObject[]): { deltas: ModelDelta[]; isComplete: boolean } {
+function read(...events: JsonObject[]): { deltas: ModelDelta[]; isComplete: boolean; isOver: boolean } {
   const decoder = new AnthropicDecoder();
   const deltas = events.flatMap((event) => [...decoder.read(event)]);
-  const { isComplete } = decoder;
+  const { isComplete, isOver } = decoder;
   if (isComplete) deltas.push(...decoder.end());
-  return { deltas, isComplete };
+  return { deltas, isComplete, isOver };
 }
 
 const madeCalls = (...events: JsonObject[]): unknown[] =>
   read(...events).deltas.flatMap((one) => (one.type === 'tool_use_end' ? [one.index] : []));
 
 describe('a call is made', () => {
-  test.each([['tool_use'], ['end_turn'], ['stop_sequence'], ['pause_turn'], ['something_new']])(
-    'when the answer ends with %s',
+  test.each([['tool_use'], ['end_turn'], ['stop_sequence'], ['pause_turn']])(
+    'when it was closed and the answer ends with %s',
     (reason) => {
       expect(madeCalls(call(0), json(0, '{}'), stop(0), end(reason))).toEqual([0]);
-      expect(madeCalls(call(0), json(0, '{}'), end(reason))).toEqual([0]); // no stop: some servers send none
+      expect(madeCalls(call(0), json(0, '{}'), end(reason), stop(0))).toEqual([0]);
+      expect(madeCalls(call(0), json(0, '{"path":"/a"}'), end(reason))).toEqual([]); // never closed
+      expect(madeCalls(call(0), stop(0), call(1), json(1, '{}'), end(reason))).toEqual([0]);
     },
   );
 
@@ -51,7 +54,7 @@ describe('a call is made', () => {
     expect(madeCalls(call(0), call(1), json(0, '{}'), stop(1), stop(0), end('tool_use'))).toEqual([1, 0]);
   });
 
-  test.each([['max_tokens'], ['refusal'], ['model_context_window_exceeded']])(
+  test.each([['max_tokens'], ['refusal'], ['model_context_window_exceeded'], ['something_new']])(
     'never, if it is the last thing before %s',
     (reason) => {
       expect(madeCalls(call(0), json(0, '{}'), stop(0), end(reason))).toEqual([]);
@@ -69,7 +72,11 @@ test.each([
   ['pause_turn', 'other'],
   ['toString', 'other'],
 ])('%s is %s', (said, reason) => {
-  expect(read(end(said))).toEqual({ deltas: [{ type: 'finish', reason }], isComplete: true });
+  expect(read(end(said))).toEqual({
+    deltas: [{ type: 'finish', reason }],
+    isComplete: true,
+    isOver: false,
+  });
 });
 
 test('an answer with calls that says that it simply ended, ended with calls', () => {
@@ -79,9 +86,17 @@ test('an answer with calls that says that it simply ended, ended with calls', ()
   });
 });
 
-test('is not complete before a reason is given', () => {
-  const answer = read(start(0, { type: 'text', text: 'A' }), stop(0), end(null), { type: 'message_stop' });
-  expect(answer).toEqual({ deltas: [{ type: 'text', text: 'A' }], isComplete: false });
+test('is not complete before a reason is given, and over when that is said', () => {
+  const text = [start(0, { type: 'text', text: 'A' }), stop(0)];
+  const deltas = [{ type: 'text', text: 'A' }];
+  const over = { type: 'message_stop' };
+  expect(read(...text, end(null))).toEqual({ deltas, isComplete: false, isOver: false });
+  expect(read(...text, end(null), over)).toEqual({ deltas, isComplete: false, isOver: true });
+  expect(read(...text, end('end_turn'), end(null), over)).toEqual({
+    deltas: [...deltas, { type: 'finish', reason: 'stop' }],
+    isComplete: true,
+    isOver: true,
+  });
 });
 
 test('what it does not know is left out', () => {
@@ -107,16 +122,41 @@ test('what it does not know is left out', () => {
   ]);
 });
 
-test('only the first of two beginnings counts, but the highest of their counts', () => {
-  const begin = (id: string, input_tokens: number): JsonObject => ({
+describe('usage', () => {
+  const begin = (id: string, usage: JsonValue): JsonObject => ({
     type: 'message_start',
-    message: { id, usage: { input_tokens, output_tokens: 1, cache_read_input_tokens: null } },
+    message: { id, usage },
   });
-  expect(read(begin('m1', 10), begin('m2', 7), end('end_turn')).deltas).toEqual([
-    { type: 'response_id', id: 'm1' },
-    { type: 'usage', usage: { inputTokens: 10, outputTokens: 1 } },
-    { type: 'finish', reason: 'stop' },
-  ]);
+  const counts = (usage: JsonValue): JsonObject => ({ type: 'message_delta', delta: {}, usage });
+
+  test('is told as soon as it is known, and again when it has changed', () => {
+    const { deltas, isComplete } = read(
+      begin('m1', { input_tokens: 10, output_tokens: 1, cache_read_input_tokens: 5 }),
+      counts({ output_tokens: 1 }),
+      counts({ input_tokens: 0, output_tokens: 7, output_tokens_details: { thinking_tokens: 3 } }),
+      counts({ input_tokens: 10, output_tokens: 7, cache_read_input_tokens: null }),
+      counts(null),
+    );
+    expect(deltas).toEqual([
+      { type: 'response_id', id: 'm1' },
+      { type: 'usage', usage: { inputTokens: 15, outputTokens: 1, cachedTokens: 5 } },
+      { type: 'usage', usage: { inputTokens: 15, outputTokens: 7, cachedTokens: 5, reasoningTokens: 3 } },
+    ]);
+    expect(isComplete).toBe(false);
+  });
+
+  test('of two beginnings is the higher one, but only the first gives the id', () => {
+    const usage = (input_tokens: number) => ({
+      input_tokens,
+      output_tokens: 1,
+      cache_read_input_tokens: null,
+    });
+    expect(read(begin('m1', usage(10)), begin('m2', usage(7)), end('end_turn')).deltas).toEqual([
+      { type: 'response_id', id: 'm1' },
+      { type: 'usage', usage: { inputTokens: 10, outputTokens: 1 } },
+      { type: 'finish', reason: 'stop' },
+    ]);
+  });
 });
 
 describe('thinking', () => {
@@ -141,20 +181,30 @@ describe('thinking', () => {
 
   test('is signed by all pieces of a signature', () => {
     const more = delta(0, { type: 'signature_delta', signature: 'E0' });
-    const [first, ...rest] = think(0, '', 'E1');
+    const [first, ...rest] = think(0, 'A', 'E1');
     expect(read(first!, more, ...rest).deltas).toEqual([
+      { type: 'thinking', thinking: 'A' },
       { type: 'thinking', thinking: '', providerMeta: meta('E0E1') },
     ]);
   });
 
-  test('right behind other thinking keeps its own signature', () => {
-    expect(read(...think(0, 'A', 'E1'), ...think(1, 'B', 'E2'), ...think(2, 'C', 'E3')).deltas).toEqual([
-      { type: 'thinking', thinking: 'A' },
-      { type: 'thinking', thinking: '', providerMeta: meta('E1') },
-      { type: 'block', block: { type: 'thinking', thinking: 'B', providerMeta: meta('E2') } },
-      { type: 'thinking', thinking: 'C' },
-      { type: 'thinking', thinking: '', providerMeta: meta('E3') },
+  test.each([
+    ['A', 'E1', 'B', 'E2'],
+    ['A', 'E1', '', 'E2'],
+    ['', 'E1', 'B', 'E2'],
+    ['', 'E1', '', 'E2'],
+    ['A', '', 'B', 'E2'], // no server that we know does so
+  ])('right behind other thinking keeps its own signature: %j %j, %j %j', (first, one, second, two) => {
+    const draft = new MsgDraft('Claude');
+    for (const part of read(...think(0, first, one), ...think(1, second, two)).deltas) draft.add(part);
+    expect(draft.finish().content).toEqual([
+      { type: 'thinking', thinking: first, providerMeta: meta(one) },
+      { type: 'thinking', thinking: second, providerMeta: meta(two) },
     ]);
+  });
+
+  test('that is neither shown nor signed is nothing', () => {
+    expect(read(...think(0, '', '')).deltas).toEqual([]);
   });
 
   test('that may be there at once', () => {

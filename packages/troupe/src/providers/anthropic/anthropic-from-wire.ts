@@ -3,32 +3,38 @@ import type { Usage } from '../../message/usage.ts';
 import type { WireDecoder } from '../../model/http/http-chat-model.ts';
 import { isJsonObject, type JsonObject, type JsonValue } from '../../util/json.ts';
 
-const REASONS: Readonly<Record<string, FinishReason>> = {
-  end_turn: 'stop',
-  stop_sequence: 'stop',
-  tool_use: 'tool_calls',
-  max_tokens: 'length',
-  model_context_window_exceeded: 'length',
-  refusal: 'refusal',
-};
+const REASONS: ReadonlyMap<string, FinishReason> = new Map([
+  ['end_turn', 'stop'],
+  ['stop_sequence', 'stop'],
+  ['tool_use', 'tool_calls'],
+  ['pause_turn', 'other'],
+  ['max_tokens', 'length'],
+  ['model_context_window_exceeded', 'length'],
+  ['refusal', 'refusal'],
+]);
 
-/** Ends at which the last call may lack arguments, though its block was closed. */
-const CUT_OFF: readonly FinishReason[] = ['length', 'refusal'];
+/** At any other end, and at those that we don't know, the last call may lack arguments though it was closed. */
+const REGULAR: readonly string[] = ['end_turn', 'stop_sequence', 'tool_use', 'pause_turn'];
 
-/** Reads the events of one answer. Events and blocks that it doesn't know are left out. */
+/**
+ * Reads the events of one answer. Events and blocks that it doesn't know are left out. A call counts as made
+ * once its block was closed and more follows, or the answer comes to a regular end.
+ */
 export class AnthropicDecoder implements WireDecoder {
-  readonly #blocks = new Map<number, WireBlock>();
-  /** Calls whose blocks were closed, but which may still turn out to be cut off. */
+  readonly #open = new Map<number, OpenBlock>();
   #closedCalls: number[] = [];
   #hasCalls = false;
-  /** Whether what was told last is thinking: more of it would go on there, under the same signature. */
-  #endsInThinking = false;
   #hasId = false;
   #usage: Usage | undefined;
-  #reason: FinishReason | undefined;
+  #reason: string | undefined;
+  #isOver = false;
 
   get isComplete(): boolean {
     return this.#reason !== undefined;
+  }
+
+  get isOver(): boolean {
+    return this.#isOver;
   }
 
   *read(event: JsonObject): Generator<ModelDelta, void, void> {
@@ -39,151 +45,118 @@ export class AnthropicDecoder implements WireDecoder {
       case 'content_block_start':
         return yield* this.#startBlock(index, objectIn(event, 'content_block'));
       case 'content_block_delta':
-        return yield* this.#delta(this.#blocks.get(index), objectIn(event, 'delta'));
+        return yield* this.#delta(index, objectIn(event, 'delta'));
       case 'content_block_stop':
         return yield* this.#endBlock(index);
       case 'message_delta':
-        this.#usage = withCounts(this.#usage, event['usage']);
-        return yield* this.#finish(objectIn(event, 'delta')['stop_reason']);
+        this.#reason = textIn(objectIn(event, 'delta'), 'stop_reason') || this.#reason;
+        return yield* this.#count(event['usage']);
+      case 'message_stop':
+        this.#isOver = true;
     }
   }
 
   *end(): Generator<ModelDelta, void, void> {
-    if (this.#usage !== undefined) yield { type: 'usage', usage: this.#usage };
-    yield { type: 'finish', reason: this.#reason ?? 'other' };
+    const said = this.#reason ?? '';
+    if (REGULAR.includes(said)) yield* this.#makeCalls();
+    const reason = REASONS.get(said) ?? 'other';
+    yield { type: 'finish', reason: reason === 'stop' && this.#hasCalls ? 'tool_calls' : reason };
   }
 
   *#start(message: JsonObject): Generator<ModelDelta, void, void> {
-    const { id } = message;
-    this.#usage = withCounts(this.#usage, message['usage']);
-    if (this.#hasId || typeof id !== 'string') return;
-    this.#hasId = true;
-    yield { type: 'response_id', id };
+    const id = textIn(message, 'id');
+    if (id !== '' && !this.#hasId) {
+      this.#hasId = true;
+      yield { type: 'response_id', id };
+    }
+    yield* this.#count(message['usage']);
   }
 
   *#startBlock(index: number, start: JsonObject): Generator<ModelDelta, void, void> {
-    yield* this.#endCalls(this.#closedCalls); // something follows: they were not cut off
-    const type = textIn(start, 'type');
-    const block: WireBlock = { type, index, isHeldBack: false, thinking: '', signature: '' };
-    this.#blocks.set(index, block);
-    switch (type) {
-      case 'text':
-        return yield* this.#text(textIn(start, 'text'));
-      case 'thinking':
-        block.isHeldBack = this.#endsInThinking;
-        block.signature = textIn(start, 'signature');
-        return yield* this.#thinking(block, textIn(start, 'thinking'));
-      case 'redacted_thinking':
-        return yield* this.#wholeThinking('', { redactedData: textIn(start, 'data') });
-      case 'tool_use':
-        return yield* this.#startCall(index, start);
-    }
+    yield* this.#makeCalls(); // something follows: they were not cut off
+    const block: OpenBlock = { type: textIn(start, 'type'), hasThought: false, signature: '' };
+    this.#open.set(index, block);
+    if (block.type === 'tool_use') {
+      const id = textIn(start, 'id');
+      yield { type: 'tool_use_start', index, ...(id !== '' && { id }), name: textIn(start, 'name') };
+      const input = objectIn(start, 'input'); // most often empty: it follows in pieces
+      if (Object.keys(input).length > 0) yield { type: 'tool_input', index, json: JSON.stringify(input) };
+    } else if (block.type === 'redacted_thinking') {
+      yield wholeThinking({ redactedData: textIn(start, 'data') });
+    } else yield* this.#delta(index, start);
   }
 
-  /** The arguments follow in pieces, but may also be there at once. */
-  *#startCall(index: number, { id, name, input }: JsonObject): Generator<ModelDelta, void, void> {
-    this.#endsInThinking = false;
-    yield {
-      type: 'tool_use_start',
-      index,
-      ...(typeof id === 'string' && { id }),
-      name: typeof name === 'string' ? name : '',
-    };
-    if (!isJsonObject(input) || Object.keys(input).length === 0) return;
-    yield { type: 'tool_input', index, json: JSON.stringify(input) };
-  }
-
-  *#delta(block: WireBlock | undefined, delta: JsonObject): Generator<ModelDelta, void, void> {
-    if (block?.type === 'text') yield* this.#text(textIn(delta, 'text'));
-    if (block?.type === 'thinking') {
-      block.signature += textIn(delta, 'signature');
-      yield* this.#thinking(block, textIn(delta, 'thinking'));
-    }
-    const json = textIn(delta, 'partial_json');
-    if (block?.type === 'tool_use' && json !== '') yield { type: 'tool_input', index: block.index, json };
+  /** What a block says next, as its start or a piece of it. */
+  *#delta(index: number, piece: JsonObject): Generator<ModelDelta, void, void> {
+    const block = this.#open.get(index);
+    const text = textIn(piece, 'text');
+    const thinking = textIn(piece, 'thinking');
+    const json = textIn(piece, 'partial_json');
+    if (block?.type === 'text' && text !== '') yield { type: 'text', text };
+    if (block?.type === 'tool_use' && json !== '') yield { type: 'tool_input', index, json };
+    if (block?.type !== 'thinking') return;
+    block.signature += textIn(piece, 'signature');
+    if (thinking === '') return;
+    block.hasThought = true;
+    yield { type: 'thinking', thinking };
   }
 
   *#endBlock(index: number): Generator<ModelDelta, void, void> {
-    const block = this.#blocks.get(index);
-    this.#blocks.delete(index);
+    const block = this.#open.get(index);
+    this.#open.delete(index);
     if (block?.type === 'tool_use') this.#closedCalls.push(index);
     if (block?.type !== 'thinking') return;
-    const { thinking, signature, isHeldBack } = block;
-    if (isHeldBack) return yield* this.#wholeThinking(thinking, { signature });
-    if (signature !== '')
-      yield { type: 'thinking', thinking: '', providerMeta: { anthropic: { signature } } };
+    const { signature, hasThought } = block;
+    if (hasThought) yield { type: 'thinking', thinking: '', providerMeta: { anthropic: { signature } } };
+    else if (signature !== '') yield wholeThinking({ signature });
   }
 
-  *#text(text: string): Generator<ModelDelta, void, void> {
-    if (text === '') return;
-    this.#endsInThinking = false;
-    yield { type: 'text', text };
-  }
-
-  *#thinking(block: WireBlock, thinking: string): Generator<ModelDelta, void, void> {
-    if (block.isHeldBack) {
-      block.thinking += thinking;
-      return;
-    }
-    this.#endsInThinking = true;
-    if (thinking !== '') yield { type: 'thinking', thinking };
-  }
-
-  /** Thinking in a block of its own, apart from that before it. */
-  *#wholeThinking(thinking: string, meta: JsonObject): Generator<ModelDelta, void, void> {
-    this.#endsInThinking = false;
-    yield { type: 'block', block: { type: 'thinking', thinking, providerMeta: { anthropic: meta } } };
-  }
-
-  *#endCalls(indexes: readonly number[]): Generator<ModelDelta, void, void> {
+  *#makeCalls(): Generator<ModelDelta, void, void> {
+    const indexes = this.#closedCalls;
     this.#closedCalls = [];
-    for (const index of indexes) {
-      this.#hasCalls = true;
-      yield { type: 'tool_use_end', index };
-    }
+    this.#hasCalls ||= indexes.length > 0;
+    for (const index of indexes) yield { type: 'tool_use_end', index };
   }
 
-  *#finish(said: JsonValue | undefined): Generator<ModelDelta, void, void> {
-    if (typeof said !== 'string') return;
-    const reason = Object.hasOwn(REASONS, said) ? (REASONS[said] ?? 'other') : 'other';
-    if (!CUT_OFF.includes(reason)) {
-      const open = [...this.#blocks.values()].filter(({ type }) => type === 'tool_use');
-      yield* this.#endCalls([...this.#closedCalls, ...open.map(({ index }) => index)]);
-    }
-    this.#reason = this.#hasCalls && reason === 'stop' ? 'tool_calls' : reason;
+  /** The counts come at the start and again at the end, where some are missing or 0: the highest of each holds. */
+  *#count(counts: JsonValue | undefined): Generator<ModelDelta, void, void> {
+    if (!isJsonObject(counts)) return;
+    const usage = highest(toUsage(counts), this.#usage);
+    const isNew = (Object.keys(usage) as (keyof Usage)[]).some((key) => usage[key] !== this.#usage?.[key]);
+    this.#usage = usage;
+    if (isNew) yield { type: 'usage', usage };
   }
 }
 
 /** A block of the answer that is not closed yet. */
-interface WireBlock {
+interface OpenBlock {
   readonly type: string;
-  readonly index: number;
-  /** Whether its thinking is told only when it is whole. */
-  isHeldBack: boolean;
-  thinking: string;
+  hasThought: boolean;
   signature: string;
 }
 
-/** The counts come at the start and again at the end, where some are missing or 0: the highest of each holds. */
-function withCounts(before: Usage | undefined, counts: JsonValue | undefined): Usage | undefined {
-  if (!isJsonObject(counts)) return before;
-  const cached = numberIn(counts, 'cache_read_input_tokens');
-  const written = numberIn(counts, 'cache_creation_input_tokens');
-  const thought = numberIn(objectIn(counts, 'output_tokens_details'), 'thinking_tokens');
-  const input = (numberIn(counts, 'input_tokens') ?? 0) + (cached ?? 0) + (written ?? 0);
+/** Thinking of which nothing is shown. It is a block of its own: what it says about itself is not about what came before. */
+function wholeThinking(anthropic: JsonObject): ModelDelta {
+  return { type: 'block', block: { type: 'thinking', thinking: '', providerMeta: { anthropic } } };
+}
+
+function toUsage(counts: JsonObject): Usage {
+  const cachedTokens = numberIn(counts, 'cache_read_input_tokens');
+  const cacheWriteTokens = numberIn(counts, 'cache_creation_input_tokens');
+  const reasoningTokens = numberIn(objectIn(counts, 'output_tokens_details'), 'thinking_tokens');
   return {
-    inputTokens: Math.max(input, before?.inputTokens ?? 0),
-    outputTokens: Math.max(numberIn(counts, 'output_tokens') ?? 0, before?.outputTokens ?? 0),
-    ...highest('cachedTokens', cached, before),
-    ...highest('cacheWriteTokens', written, before),
-    ...highest('reasoningTokens', thought, before),
+    inputTokens: (numberIn(counts, 'input_tokens') ?? 0) + (cachedTokens ?? 0) + (cacheWriteTokens ?? 0),
+    outputTokens: numberIn(counts, 'output_tokens') ?? 0,
+    ...(cachedTokens !== undefined && { cachedTokens }),
+    ...(cacheWriteTokens !== undefined && { cacheWriteTokens }),
+    ...(reasoningTokens !== undefined && { reasoningTokens }),
   };
 }
 
-/** What neither of the two knows stays unknown. */
-function highest(key: keyof Usage, count: number | undefined, before: Usage | undefined): Partial<Usage> {
-  const known = before?.[key] ?? count;
-  return known === undefined ? {} : { [key]: Math.max(known, count ?? 0) };
+function highest(usage: Usage, before: Usage | undefined): Usage {
+  const all: Record<string, number> = { ...before };
+  for (const [key, count] of Object.entries(usage)) all[key] = Math.max(count, all[key] ?? 0);
+  return { ...usage, ...all };
 }
 
 function objectIn(holder: JsonObject, key: string): JsonObject {

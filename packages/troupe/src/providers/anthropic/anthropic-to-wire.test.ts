@@ -3,6 +3,7 @@ import { PNG } from '../../../test/wire/histories.ts';
 import type { MediaBlock, PromptItem } from '../../formatter/prompt.ts';
 import type { ContentBlock, ToolResultBlock } from '../../message/blocks.ts';
 import { toBase64 } from '../../util/base64.ts';
+import type { JsonObject } from '../../util/json.ts';
 import { fetchesUrl, toMessages, toTool, withoutThinking } from './anthropic-to-wire.ts';
 
 const assistant = (...content: ContentBlock[]): PromptItem =>
@@ -85,6 +86,18 @@ describe('an assistant item', () => {
   });
 });
 
+test.each([
+  ['toolu_01-a', 'toolu_01-a'],
+  ['functions.get_weather:0', expect.stringMatching(/^call_[0-9a-f]{16}$/)],
+  ['x'.repeat(65), expect.stringMatching(/^call_[0-9a-f]{16}$/)],
+])('the id %s of a call fits, and is that of its result', (id, expected) => {
+  const [asked] = toMessages(assistant({ ...call, id }));
+  const [answered] = toMessages(tool({ id }));
+  expect(asked).toMatchObject({ content: [{ type: 'tool_use', id: expected }] });
+  const [block] = asked!['content'] as JsonObject[];
+  expect(answered).toMatchObject({ content: [{ type: 'tool_result', tool_use_id: block!['id'] }] });
+});
+
 describe('results', () => {
   test('of one turn are in one message, with what they hold', () => {
     const item = tool(
@@ -161,6 +174,24 @@ describe('media', () => {
         source: { type: 'text', media_type: 'text/plain', data: 'a,ü\n1,2' },
         title: 'a.csv',
       },
+    ],
+    [
+      'half characters in names and addresses',
+      {
+        type: 'file',
+        source: { type: 'url', url: 'https://example.com/\ud83d.pdf' },
+        filename: `${'x'.repeat(499)}🗾.pdf`,
+      },
+      {
+        type: 'document',
+        source: { type: 'url', url: 'https://example.com/\ufffd.pdf' },
+        title: `${'x'.repeat(499)}\ufffd`,
+      },
+    ],
+    [
+      'an empty name',
+      { type: 'file', source: { type: 'url', url: 'https://example.com/a.pdf' }, filename: ' ' },
+      { type: 'document', source: { type: 'url', url: 'https://example.com/a.pdf' } },
     ],
     [
       'an image that it does not know',

@@ -1,3 +1,4 @@
+import { fitId } from '../../formatter/msg-parts.ts';
 import type { AssistantItem, MediaBlock, PromptItem, ToolItem } from '../../formatter/prompt.ts';
 import type { TextBlock, ThinkingBlock, ToolOutputBlock, ToolResultBlock } from '../../message/blocks.ts';
 import type { ToolSchema } from '../../model/chat-model-base.ts';
@@ -6,6 +7,9 @@ import { isJsonObject, type JsonObject } from '../../util/json.ts';
 
 /** Images that Claude sees. */
 const IMAGE_TYPES: readonly string[] = ['image/jpeg', 'image/png', 'image/gif', 'image/webp'];
+
+/** What ids of calls may look like. */
+const CALL_ID = /^[\w-]{1,64}$/;
 
 /** The wire messages of one prompt item. A system item that is not at the very front comes as the user's. */
 export function toMessages(item: PromptItem): readonly JsonObject[] {
@@ -38,7 +42,8 @@ function toAssistant({ content }: AssistantItem): readonly JsonObject[] {
     if (block.type === 'thinking') parts.push(...toThinking(block));
     else if (block.type === 'text') end = parts.push({ type: 'text', text: block.text });
     else if (block.type === 'tool_use') {
-      end = parts.push({ type: 'tool_use', id: block.id, name: block.name, input: block.input });
+      const { id, name, input } = block;
+      end = parts.push({ type: 'tool_use', id: fitId(id, CALL_ID), name, input });
     } // the model's own media have no place here
   }
   return end === 0 ? [] : [{ role: 'assistant', content: parts.slice(0, end) }];
@@ -72,7 +77,7 @@ function toResult({ id, output, status }: ToolResultBlock): JsonObject {
   if (isError && parts.length === 0) parts.push({ type: 'text', text: `The call ended as '${status}'.` });
   return {
     type: 'tool_result',
-    tool_use_id: id,
+    tool_use_id: fitId(id, CALL_ID),
     ...(parts.length > 0 && { content: parts }),
     ...(isError && { is_error: true }),
   };
@@ -94,16 +99,16 @@ function toPart(block: TextBlock | MediaBlock | ToolOutputBlock): JsonObject {
 
 function toImage(block: Extract<MediaBlock, { type: 'image' }>): JsonObject {
   const { source } = block;
-  if (source.type === 'url') return { type: 'image', source: { type: 'url', url: source.url } };
+  if (source.type === 'url') return { type: 'image', source: byUrl(source.url) };
   const { mediaType, data } = source;
   if (!IMAGE_TYPES.includes(mediaType)) return leftOut(block, `${mediaType} can't be seen`);
   return { type: 'image', source: { type: 'base64', media_type: mediaType, data } };
 }
 
 function toDocument(block: Extract<MediaBlock, { type: 'file' }>): JsonObject {
-  const { source, filename } = block;
-  const title = filename === undefined || filename === '' ? {} : { title: filename.slice(0, 500) };
-  if (source.type === 'url') return { type: 'document', source: { type: 'url', url: source.url }, ...title };
+  const { source, filename = '' } = block;
+  const title = /\S/.test(filename) ? { title: filename.slice(0, 500).toWellFormed() } : {};
+  if (source.type === 'url') return { type: 'document', source: byUrl(source.url), ...title };
   const { mediaType, data } = source;
   if (mediaType === 'application/pdf') {
     return { type: 'document', source: { type: 'base64', media_type: mediaType, data }, ...title };
@@ -111,6 +116,10 @@ function toDocument(block: Extract<MediaBlock, { type: 'file' }>): JsonObject {
   const text = /^text\/|[/+]json\b/.test(mediaType) ? new TextDecoder().decode(fromBase64(data)) : '';
   if (!/\S/.test(text)) return leftOut(block, `${mediaType} can't be read`);
   return { type: 'document', source: { type: 'text', media_type: 'text/plain', data: text }, ...title };
+}
+
+function byUrl(url: string): JsonObject {
+  return { type: 'url', url: url.toWellFormed() };
 }
 
 /** Whether Claude fetches a medium by itself. Of documents only those in PDF. */

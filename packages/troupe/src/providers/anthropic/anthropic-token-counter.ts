@@ -15,12 +15,10 @@ import { AnthropicApi, VENDOR, type AnthropicApiOptions } from './anthropic-api.
 import { fetchesUrl } from './anthropic-to-wire.ts';
 import { claudeModel } from './claude-models.ts';
 import { PromptTexts } from './prompt-texts.ts';
-import { BINDING_BETA, planThinking } from './thinking-plan.ts';
+import { planThinking } from './thinking-plan.ts';
 
 export interface AnthropicTokenCounterOptions
-  extends
-    AnthropicApiOptions,
-    Pick<HttpModelOptions, 'modelName' | 'fetch' | 'deadlines' | 'formatter' | 'media'> {}
+  extends AnthropicApiOptions, Pick<HttpModelOptions, 'fetch' | 'deadlines' | 'formatter' | 'media'> {}
 
 /**
  * Asks Anthropic how many tokens a prompt has. It costs nothing but the way there and back, and has limits
@@ -36,10 +34,9 @@ export class AnthropicTokenCounter extends TokenCounterBase {
   /** @throws TroupeError without a key. */
   constructor(options: AnthropicTokenCounterOptions) {
     super();
-    const { files, bindsThinking } = claudeModel(options.modelName);
+    const { files } = claudeModel(options.modelName);
     this.#options = options;
-    const betas = [...(bindsThinking ? [BINDING_BETA] : []), ...(options.betas ?? [])];
-    this.#api = new AnthropicApi({ ...options, betas });
+    this.#api = new AnthropicApi(options);
     this.#formatter = options.formatter ?? new ChatFormatter();
     this.#media = new PromptMedia({
       loader: options.media ?? new MediaLoader(),

@@ -73,3 +73,28 @@ test('an object without any keys can be said', () => {
   const schema: JsonSchema = { type: 'object', additionalProperties: false };
   expect(toStrictSchema(schema)).toEqual({ type: 'object', properties: {}, additionalProperties: false });
 });
+
+test('a schema that is nothing but a reference keeps its definitions', () => {
+  const $defs = { place: { type: 'object', properties: {}, additionalProperties: false } };
+  const schema: JsonSchema = { $ref: '#/$defs/place', $defs };
+  expect(toStrictSchema(schema)).toEqual(schema);
+});
+
+test('definitions that share others are not looked at again for every use', () => {
+  const depth = 40;
+  let reads = 0;
+  const definition = (n: number): JsonSchema => {
+    const next = { $ref: `#/$defs/d${n + 1}` };
+    const properties = n === depth ? { end: { type: 'string' } } : { a: next, b: next };
+    return {
+      type: 'object',
+      get properties() {
+        if (++reads > 1000) throw new Error('It takes too long.');
+        return properties;
+      },
+    };
+  };
+  const $defs = Object.fromEntries(Array.from({ length: depth + 1 }, (_, n) => [`d${n}`, definition(n)]));
+  expect(toStrictSchema({ $ref: '#/$defs/d0', $defs })).toMatchObject({ $ref: '#/$defs/d0' });
+  expect(reads).toBe(2 * (depth + 1)); // as they are written, and where they are used first
+});

@@ -23,6 +23,8 @@ class Unsayable extends Error {}
 
 class StrictWriter {
   readonly #root: JsonSchema;
+  /** References to what can be said: they are looked at only once, as definitions that share others multiply. */
+  readonly #known = new Set<string>();
 
   constructor(root: JsonSchema) {
     this.#root = root;
@@ -31,8 +33,11 @@ class StrictWriter {
   /** @param refs the definitions that the schema is part of */
   write(schema: JsonValue | undefined, refs: readonly string[]): JsonObject {
     if (!isJsonObject(schema)) throw new Unsayable(); // such as `true`, for anything
-    if (typeof schema['$ref'] === 'string') return this.#ref(schema['$ref'], refs);
     const strict: Record<string, JsonValue> = {};
+    for (const key of ['$defs', 'definitions']) {
+      if (isJsonObject(schema[key])) strict[key] = this.#each(schema[key], refs);
+    }
+    if (typeof schema['$ref'] === 'string') return { ...strict, ...this.#ref(schema['$ref'], refs) };
     for (const key of PLAIN) if (schema[key] !== undefined) strict[key] = schema[key];
     if (typeof schema['format'] === 'string' && FORMATS.test(schema['format']))
       strict['format'] = schema['format'];
@@ -45,9 +50,6 @@ class StrictWriter {
     if (types.includes('object')) Object.assign(strict, this.#object(schema, refs));
     if (types.includes('array')) Object.assign(strict, this.#array(schema, refs));
     if (!['type', 'enum', 'const', 'anyOf', 'allOf'].some((key) => key in strict)) throw new Unsayable();
-    for (const key of ['$defs', 'definitions']) {
-      if (isJsonObject(schema[key])) strict[key] = this.#each(schema[key], refs);
-    }
     return strict;
   }
 
@@ -76,10 +78,12 @@ class StrictWriter {
   }
 
   #ref(ref: string, refs: readonly string[]): JsonObject {
+    if (this.#known.has(ref)) return { $ref: ref };
     const [, key = '', name = ''] = /^#\/(\$defs|definitions)\/([^/]+)$/.exec(ref) ?? [];
     const definitions = this.#root[key];
     if (!isJsonObject(definitions) || refs.includes(ref)) throw new Unsayable();
     this.write(definitions[name], [...refs, ref]); // only to see whether it can be said
+    this.#known.add(ref);
     return { $ref: ref };
   }
 }

@@ -13,6 +13,7 @@ import {
   CONTRACT_TEXT,
   type ContractScenario,
 } from '../../testing/chat-model-contract.ts';
+import { FakeClock } from '../../testing/fake-clock.ts';
 import type { JsonObject } from '../../util/json.ts';
 import { GeminiChatModel, type GeminiChatModelOptions } from './gemini-chat-model.ts';
 
@@ -98,8 +99,15 @@ describe('where a request goes', () => {
     expect((await send({ apiKey: undefined })).headers['x-goog-api-key']).toBe('of-google');
     vi.stubEnv('GEMINI_API_KEY', 'of-gemini');
     expect((await send({ apiKey: undefined })).headers['x-goog-api-key']).toBe('of-gemini');
-    const own = await send({ apiKey: '', headers: { authorization: 'Bearer t' } });
+    const own = await send({ apiKey: undefined, headers: { Authorization: 'Bearer t' } });
     expect(own.headers).toEqual({ 'content-type': 'application/json', authorization: 'Bearer t' });
+    const byHeader = await send({ apiKey: undefined, headers: { 'X-Goog-Api-Key': 'of-the-gateway' } });
+    expect(byHeader.headers).toEqual({
+      'content-type': 'application/json',
+      'x-goog-api-key': 'of-the-gateway',
+    });
+    const both = await send({ apiKey: 'k', headers: { 'X-Goog-Api-Key': 'of-the-gateway' } });
+    expect(both.headers).toEqual(byHeader.headers);
   });
 
   test('is an error without a key, an address or the name of a model', () => {
@@ -109,7 +117,11 @@ describe('where a request goes', () => {
     expect(() => make({})).toThrow(
       'Gemini needs a key: set GEMINI_API_KEY or GOOGLE_API_KEY, or give the option apiKey.',
     );
-    expect(() => make({ apiKey: 'k', baseUrl: 'nowhere' })).toThrow('The baseUrl of Gemini is no address.');
+    expect(() => make({ apiKey: '' })).toThrow('The key for Gemini is empty.');
+    expect(() => make({ apiKey: 'k k' })).toThrow('The key for Gemini holds white space');
+    expect(() => make({ apiKey: 'k', baseUrl: 'nowhere' })).toThrow(
+      'The baseUrl of Gemini must be an address',
+    );
     expect(() => make({ apiKey: 'k', modelName: '' })).toThrow('needs a modelName');
     for (const modelName of ['../files', 'a b', 'm?key=x', 'models/', 'a:b'])
       expect(() => make({ apiKey: 'k', modelName }), modelName).toThrow('modelName is no name of a model');
@@ -502,7 +514,7 @@ describe('a history', () => {
       Msg.user([
         url('image', `data:image/png;base64,${PNG}`),
         url('video', 'https://www.youtube.com/watch?v=abc'),
-        url('video', 'https://youtu.be/abc'),
+        url('video', 'https://youtu.be/\ud83dabc', 'video/\ud83d'),
         url('file', 'https://generativelanguage.googleapis.com/v1beta/files/x1', 'application/pdf'),
         url('image', 'https://example.com/map.png'),
         url('video', 'https://www.youtube.com.evil.test/watch'),
@@ -514,7 +526,7 @@ describe('a history', () => {
       user(
         { inlineData: { mimeType: 'image/png', data: PNG } },
         { fileData: { fileUri: 'https://www.youtube.com/watch?v=abc' } },
-        { fileData: { fileUri: 'https://youtu.be/abc' } },
+        { fileData: { fileUri: 'https://youtu.be/\ufffdabc' } },
         {
           fileData: {
             fileUri: 'https://generativelanguage.googleapis.com/v1beta/files/x1',
@@ -630,6 +642,15 @@ describe('an answer', () => {
     ]);
   });
 
+  test('whose sound is none is malformed', async () => {
+    const inlineData = { mimeType: 'audio/L16;codec=pcm;rate=24000', data: 'no base64!' };
+    expect(await read([chunk([{ text: 'Listen:' }, { inlineData }], 'STOP')])).toEqual({
+      content: [{ type: 'text', text: 'Listen:' }],
+      responseId: 'r1',
+      error: 'malformed',
+    });
+  });
+
   test('of a careless server does no harm', async () => {
     const outcome = await read([
       {},
@@ -651,6 +672,50 @@ describe('an answer', () => {
       finishReason: 'tool_calls',
       responseId: 'r1',
     });
+  });
+
+  test('tells its usage as soon as it is known, and again when it has changed', async () => {
+    const usage = (candidatesTokenCount: number) => ({
+      usageMetadata: { promptTokenCount: 3, candidatesTokenCount },
+    });
+    const chunks = [
+      chunk([{ text: 'a' }], '', usage(1)),
+      chunk([{ text: 'b' }], '', usage(1)),
+      chunk([{ text: 'c' }], 'STOP', usage(2)),
+      usage(2),
+    ];
+    const told: unknown[] = [];
+    for await (const delta of modelOf(chunks).stream(ASK)) {
+      if (delta.type === 'text') told.push(delta.text);
+      if (delta.type === 'usage') told.push([delta.usage.inputTokens, delta.usage.outputTokens]);
+    }
+    expect(told).toEqual([[3, 1], 'a', 'b', [3, 2], 'c']);
+  });
+
+  test('is whole once it has said why it ends, though the connection breaks', async () => {
+    const pieces = [bodyOf([chunk([{ text: 'Hi.' }], 'STOP')])];
+    const chat = new GeminiChatModel({
+      modelName: NEW,
+      apiKey: 'k',
+      fetch: fetchOf({ pieces, breaks: true }),
+    });
+    expect(await outcomeOf(chat, ASK)).toEqual({
+      content: [{ type: 'text', text: 'Hi.' }],
+      finishReason: 'stop',
+      responseId: 'r1',
+    });
+  });
+
+  test('that has said why it ends may go on, but nobody waits long for that', async () => {
+    const clock = new FakeClock();
+    using _ = clock.install();
+    const chunks = [chunk([{ text: 'Hi' }], 'STOP'), chunk([{ text: ' there.' }], 'STOP')];
+    const pieces = chunks.map((one) => bodyOf([one]));
+    const fetch = fetchOf({ pieces, stalls: true });
+    const answer = new GeminiChatModel({ modelName: NEW, apiKey: 'k', fetch }).call(ASK);
+    await clock.advance(0);
+    await clock.advance(5000);
+    expect((await answer).text).toBe('Hi there.');
   });
 
   test('costs what the pricing says', async () => {

@@ -8,7 +8,7 @@ import {
 } from '../../model/http/http-chat-model.ts';
 import { jsonBody } from '../../model/http/wire-texts.ts';
 import type { JsonValue } from '../../util/json.ts';
-import { geminiEndpoint, type GeminiEndpoint } from './gemini-endpoint.ts';
+import { geminiEndpoint, VENDOR, type GeminiEndpoint } from './gemini-endpoint.ts';
 import { GeminiDecoder } from './gemini-from-wire.ts';
 import { offeredTools, toGeminiOptions } from './gemini-options.ts';
 import { isFetched } from './gemini-to-wire.ts';
@@ -30,7 +30,7 @@ export class GeminiChatModel extends HttpChatModel {
   readonly #writer: GeminiWriter;
 
   constructor(options: GeminiChatModelOptions) {
-    super('Gemini', options, { vision: true, audio: true, video: true, files: true, structured: 'native' });
+    super(VENDOR, options, { vision: true, audio: true, video: true, files: true, structured: 'native' });
     this.#endpoint = geminiEndpoint(options);
     this.#writer = new GeminiWriter(this.#endpoint.dialect);
   }

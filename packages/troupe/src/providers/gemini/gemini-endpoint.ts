@@ -1,4 +1,5 @@
 import { TroupeError } from '../../errors.ts';
+import { checkBaseUrl, checkKey, mergeHeaders } from '../../model/http/headers.ts';
 import type { HttpModelOptions } from '../../model/http/http-chat-model.ts';
 import { readEnv } from '#platform';
 import { dialectOf, type GeminiDialect } from './gemini-dialect.ts';
@@ -13,11 +14,16 @@ export interface GeminiEndpoint {
   url(method: string): string;
 }
 
+export const VENDOR = 'Gemini';
 const HOME = 'https://generativelanguage.googleapis.com';
 const VERSION = 'v1beta';
+const KEY_HEADER = 'x-goog-api-key';
 const MODEL = /^(?:[\w-]+\/)*[\w.@-]+$/;
 
-/** @throws TroupeError if there is no key, or if the address or the name of the model is none. */
+/**
+ * The key goes into a header. Who signs in by another one, as one does at Vertex AI, needs none.
+ * @throws TroupeError if there is no key, or if the address or the name of the model is none.
+ */
 export function geminiEndpoint(
   options: Pick<HttpModelOptions, 'modelName' | 'apiKey' | 'baseUrl' | 'headers'>,
 ): GeminiEndpoint {
@@ -25,25 +31,25 @@ export function geminiEndpoint(
   if (!MODEL.test(modelName)) {
     throw invalid("modelName is no name of a model, such as 'gemini-2.5-flash'.");
   }
-  if (!URL.canParse(baseUrl)) throw invalid('The baseUrl of Gemini is no address.');
-  const key = options.apiKey ?? (readEnv('GEMINI_API_KEY') || readEnv('GOOGLE_API_KEY') || undefined);
-  if (key === undefined) {
-    throw invalid('Gemini needs a key: set GEMINI_API_KEY or GOOGLE_API_KEY, or give the option apiKey.');
-  }
+  const given = mergeHeaders({ 'content-type': 'application/json' }, options.headers);
+  const signsIn = 'authorization' in given || KEY_HEADER in given;
+  const key = options.apiKey ?? (signsIn ? undefined : keyOfEnvironment());
   const model = modelName.includes('/') ? modelName : `models/${modelName}`;
-  const root = baseUrl.replace(/\/+$/, '');
+  const root = checkBaseUrl(VENDOR, baseUrl);
   const versioned = /\/v\d\w*(?:\/|$)/.test(new URL(root).pathname) ? root : `${root}/${VERSION}`;
   return {
     model,
     dialect: dialectOf(modelName, baseUrl),
-    headers: {
-      'content-type': 'application/json',
-      ...(key !== '' && { 'x-goog-api-key': key }),
-      ...options.headers,
-    },
-    secrets: [key],
+    headers: key === undefined ? given : { [KEY_HEADER]: checkKey(VENDOR, key), ...given },
+    secrets: key === undefined ? [] : [key],
     url: (method) => `${versioned}/${model}:${method}`,
   };
+}
+
+function keyOfEnvironment(): string {
+  const key = readEnv('GEMINI_API_KEY') || readEnv('GOOGLE_API_KEY');
+  if (key) return key;
+  throw invalid(`${VENDOR} needs a key: set GEMINI_API_KEY or GOOGLE_API_KEY, or give the option apiKey.`);
 }
 
 function invalid(message: string): TroupeError {

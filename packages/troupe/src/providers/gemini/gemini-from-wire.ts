@@ -3,33 +3,19 @@ import type { FinishReason, ModelDelta } from '../../message/model-delta.ts';
 import type { Usage } from '../../message/usage.ts';
 import type { WireDecoder } from '../../model/http/http-chat-model.ts';
 import { ModelError } from '../../model/model-error.ts';
+import { fromBase64 } from '../../util/base64.ts';
 import { isJsonObject, type JsonObject } from '../../util/json.ts';
 
-const REASONS: Readonly<Record<string, FinishReason>> = {
-  STOP: 'stop',
-  MAX_TOKENS: 'length',
-  CONTINUATION: 'length',
-  SAFETY: 'content_filter',
-  RECITATION: 'content_filter',
-  BLOCKLIST: 'content_filter',
-  PROHIBITED_CONTENT: 'content_filter',
-  SPII: 'content_filter',
-  MODEL_ARMOR: 'content_filter',
-  IMAGE_SAFETY: 'content_filter',
-  IMAGE_PROHIBITED_CONTENT: 'content_filter',
-  IMAGE_RECITATION: 'content_filter',
-};
+const LENGTH = /^(?:MAX_TOKENS|CONTINUATION)$/;
+const FILTERED = /^(?:BLOCKLIST|SPII|MODEL_ARMOR|(?:IMAGE_)?(?:SAFETY|RECITATION|PROHIBITED_CONTENT))$/;
 
 /** The model tried to call a tool and failed. It mostly succeeds when it is asked again. */
-const FAILED_CALLS: readonly string[] = [
-  'MALFORMED_FUNCTION_CALL',
-  'MALFORMED_RESPONSE',
-  'UNEXPECTED_TOOL_CALL',
-];
+const FAILED_CALL = /^(?:MALFORMED_FUNCTION_CALL|MALFORMED_RESPONSE|UNEXPECTED_TOOL_CALL)$/;
 
 /**
  * Reads the chunks of one answer. Calls come whole, but they count as made only when all of the answer
- * was read and it came to a regular end: what Gemini says last is what holds.
+ * was read and it came to a regular end: what Gemini says last is what holds. No chunk is known to be the
+ * last one: some models give a reason in each, and the usage may follow by itself.
  */
 export class GeminiDecoder implements WireDecoder {
   #responseId = '';
@@ -49,22 +35,26 @@ export class GeminiDecoder implements WireDecoder {
       this.#responseId = id;
       yield { type: 'response_id', id };
     }
-    if (isJsonObject(chunk['usageMetadata'])) this.#usage = toUsage(chunk['usageMetadata']);
+    if (isJsonObject(chunk['usageMetadata'])) yield* this.#count(toUsage(chunk['usageMetadata']));
     const candidate = listOf(chunk['candidates'])[0];
     if (candidate === undefined) return checkPrompt(chunk['promptFeedback']);
     const content = isJsonObject(candidate['content']) ? candidate['content'] : {};
     for (const part of listOf(content['parts'])) yield* this.#part(part);
     const reason = stringOf(candidate['finishReason']);
-    if (FAILED_CALLS.includes(reason)) throw failedCall(reason, candidate);
+    if (FAILED_CALL.test(reason)) throw failedCall(reason, candidate);
     if (reason !== '') this.#reason = reason;
   }
 
   *end(): Generator<ModelDelta, void, void> {
-    const said = Object.hasOwn(REASONS, this.#reason) ? REASONS[this.#reason] : undefined;
-    const isCalling = said === 'stop' && this.#callCount > 0;
+    const isCalling = this.#reason === 'STOP' && this.#callCount > 0;
     for (let index = 0; isCalling && index < this.#callCount; index++) yield { type: 'tool_use_end', index };
-    if (this.#usage !== undefined) yield { type: 'usage', usage: this.#usage };
-    yield { type: 'finish', reason: isCalling ? 'tool_calls' : (said ?? 'other') };
+    yield { type: 'finish', reason: isCalling ? 'tool_calls' : toReason(this.#reason) };
+  }
+
+  *#count(usage: Usage): Generator<ModelDelta, void, void> {
+    const isNew = (Object.keys(usage) as (keyof Usage)[]).some((key) => usage[key] !== this.#usage?.[key]);
+    this.#usage = usage;
+    if (isNew) yield { type: 'usage', usage };
   }
 
   *#part(part: JsonObject): Generator<ModelDelta, void, void> {
@@ -105,6 +95,11 @@ export class GeminiDecoder implements WireDecoder {
   }
 }
 
+function toReason(said: string): FinishReason {
+  if (said === 'STOP') return 'stop';
+  return LENGTH.test(said) ? 'length' : FILTERED.test(said) ? 'content_filter' : 'other';
+}
+
 /** @throws ModelError if the prompt was blocked: then there is no answer. */
 function checkPrompt(feedback: unknown): void {
   const reason = isJsonObject(feedback) ? stringOf(feedback['blockReason']) : '';
@@ -130,13 +125,23 @@ function* toMedia(inlineData: JsonObject, providerMeta: ProviderMeta): Generator
   const data = stringOf(inlineData['data']);
   const type = /^(?:image|audio|video)(?=\/)/.exec(mediaType)?.[0];
   if (data === '') return;
-  if (type === 'audio') yield { type: 'audio', data, mediaType, providerMeta };
+  if (type === 'audio') yield { type: 'audio', data: checkBase64(data), mediaType, providerMeta };
   else {
     const source = { type: 'base64', mediaType, data } as const;
     yield {
       type: 'block',
       block: { type: type === 'image' || type === 'video' ? type : 'file', source, providerMeta },
     };
+  }
+}
+
+/** Sound is put together of its pieces, which takes that each can be decoded. */
+function checkBase64(data: string): string {
+  try {
+    fromBase64(data);
+    return data;
+  } catch {
+    throw new ModelError('Gemini sent sound that is not base64.', { kind: 'malformed' });
   }
 }
 

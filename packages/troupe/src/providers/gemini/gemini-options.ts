@@ -14,7 +14,7 @@ export function toGeminiOptions(
   dialect: GeminiDialect,
   schema: JsonSchema | undefined,
 ): { [key: string]: JsonValue | undefined } {
-  const { generationConfig, ...extra } = generation.extra ?? {};
+  const { generationConfig, tools: _googleTools, ...extra } = generation.extra ?? {};
   const config: { [key: string]: JsonValue | undefined } = {
     maxOutputTokens: generation.maxTokens,
     temperature: generation.temperature,

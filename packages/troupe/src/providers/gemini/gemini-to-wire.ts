@@ -71,7 +71,9 @@ function toPart(block: TextBlock | MediaBlock): JsonObject {
   const { source } = block;
   if (source.type === 'base64') return { inlineData: { mimeType: source.mediaType, data: source.data } };
   const { url, mediaType } = source;
-  return { fileData: { fileUri: url, ...(mediaType !== undefined && { mimeType: mediaType }) } };
+  return {
+    fileData: { fileUri: url.toWellFormed(), ...(mediaType?.isWellFormed() && { mimeType: mediaType }) },
+  };
 }
 
 /** What Gemini fetches by itself: files that were uploaded to it, and films of YouTube. */

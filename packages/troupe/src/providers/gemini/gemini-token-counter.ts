@@ -11,7 +11,7 @@ import { EstimateTokenCounter } from '../../token/estimate-token-counter.ts';
 import { TokenCounterBase, type CountOptions } from '../../token/token-counter-base.ts';
 import { platformFetch } from '../../util/http.ts';
 import { isJsonObject, readJson } from '../../util/json.ts';
-import { geminiEndpoint, type GeminiEndpoint } from './gemini-endpoint.ts';
+import { geminiEndpoint, VENDOR, type GeminiEndpoint } from './gemini-endpoint.ts';
 import { isFetched } from './gemini-to-wire.ts';
 import { GeminiWriter } from './gemini-writer.ts';
 
@@ -61,7 +61,7 @@ export class GeminiTokenCounter extends TokenCounterBase {
     const parsed = readJson(answer);
     const total = isJsonObject(parsed) ? parsed['totalTokens'] : undefined;
     if (typeof total === 'number') return total;
-    throw malformedAnswer('Gemini', 'it holds no count', answer.slice(0, 1024));
+    throw malformedAnswer(VENDOR, 'it holds no count', answer.slice(0, 1024));
   }
 
   protected override async countOne(msg: Msg, options: CountOptions): Promise<number> {
@@ -73,7 +73,7 @@ export class GeminiTokenCounter extends TokenCounterBase {
     const { fetch = platformFetch, deadlines = {} } = this.#options;
     const { headers, secrets } = this.#endpoint;
     const url = this.#endpoint.url('countTokens');
-    const call = { vendor: 'Gemini', url, headers, body, fetch, deadlines, secrets, isOver: () => false };
+    const call = { vendor: VENDOR, url, headers, body, fetch, deadlines, secrets, isOver: () => false };
     let answer = '';
     for await (const text of readAnswer(call, signal)) answer += text;
     return answer;

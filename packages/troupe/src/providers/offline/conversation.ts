@@ -18,7 +18,10 @@ export interface Conversation {
 }
 
 export function readConversation(messages: readonly Msg[]): Conversation {
-  const at = messages.findLastIndex((msg) => msg.role === 'user' && !msg.hasContentBlocks('tool_result'));
+  const at = messages.findLastIndex(
+    (msg) =>
+      msg.role === 'user' && !msg.hasContentBlocks('tool_result') && !msg.text.startsWith('<system-hint>'),
+  );
   return {
     question: messages[at]?.text ?? '',
     pastCalls: pastCallsIn(messages.slice(at + 1)),

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { TOOLS } from '../../../test/wire/histories.ts';
-import { fetchOf, readFixtures, toBytes, type SentRequest } from '../../../test/wire/replay.ts';
+import { fetchOf, outcomeOf, readFixtures, toBytes, type SentRequest } from '../../../test/wire/replay.ts';
 import { Msg } from '../../message/msg.ts';
 import type { ModelRequest } from '../../model/chat-model-base.ts';
 import type { ModelError } from '../../model/model-error.ts';
@@ -28,16 +28,25 @@ afterEach(() => vi.unstubAllEnvs());
 describe('a request', () => {
   test.each([
     [undefined, undefined, 'http://127.0.0.1:11434/api/chat'],
+    [undefined, '', 'http://127.0.0.1:11434/api/chat'],
+    [undefined, '0.0.0.0', 'http://127.0.0.1:11434/api/chat'],
     [undefined, '0.0.0.0:4711', 'http://127.0.0.1:4711/api/chat'],
     [undefined, 'https://ollama.test/', 'https://ollama.test/api/chat'],
-    ['http://box:11434', 'elsewhere', 'http://box:11434/api/chat'],
+    ['http://box:4711', 'elsewhere', 'http://box:4711/api/chat'],
   ])('with the baseUrl %s and OLLAMA_HOST %s goes to %s', async (baseUrl, host, url) => {
     vi.stubEnv('OLLAMA_HOST', host);
     expect((await send({ baseUrl })).url).toBe(url);
   });
 
-  test('to no address is refused', () => {
-    expect(() => new OllamaChatModel({ modelName: 'm', baseUrl: 'http://' })).toThrow('is no address');
+  test('has a key only where there is one, and headers of ones own instead of ours', async () => {
+    vi.stubEnv('OLLAMA_API_KEY', '');
+    const json = { 'content-type': 'application/json' };
+    expect((await send()).headers).toEqual(json);
+    vi.stubEnv('OLLAMA_API_KEY', 'of-env');
+    expect((await send()).headers).toEqual({ ...json, authorization: 'Bearer of-env' });
+    const { headers } = await send({ apiKey: 'k', headers: { Authorization: 'Basic x', 'X-Team': 'a' } });
+    expect(headers).toEqual({ ...json, authorization: 'Basic x', 'x-team': 'a' });
+    expect(() => new OllamaChatModel({ modelName: 'm', apiKey: '' })).toThrow('The key for Ollama is empty.');
   });
 
   test('says no more than what was asked for', async () => {
@@ -45,7 +54,6 @@ describe('a request', () => {
       messages: [{ role: 'user', content: 'Hi.' }],
       model: 'm',
       stream: true,
-      keep_alive: '5m',
     });
   });
 
@@ -66,13 +74,20 @@ describe('a request', () => {
   });
 
   test.each([
-    [{ reasoningEffort: 'none' }, false],
-    [{ thinkingTokens: 0 }, false],
-    [{ reasoningEffort: 'high' }, 'high'],
-    [{ thinkingTokens: 100 }, true],
-    [{}, undefined],
-  ] as const)('with %j has think %s', async (generation, think) => {
-    expect((await send({}, { generation })).json['think']).toBe(think);
+    ['qwen3:8b', { reasoningEffort: 'none' }, false],
+    ['qwen3:8b', { thinkingTokens: 0 }, false],
+    ['qwen3:8b', { reasoningEffort: 'low' }, true],
+    ['qwen3:8b', { reasoningEffort: 'xhigh' }, true],
+    ['qwen3:8b', { thinkingTokens: 100 }, true],
+    ['qwen3:8b', {}, undefined],
+    ['gpt-oss:20b', { reasoningEffort: 'none' }, 'low'],
+    ['gpt-oss:20b', { thinkingTokens: 0 }, 'low'],
+    ['gpt-oss:20b', { reasoningEffort: 'medium' }, 'medium'],
+    ['hf.co/unsloth/GPT-OSS-20b-GGUF', { reasoningEffort: 'xhigh' }, 'high'],
+    ['gpt-oss:20b', { thinkingTokens: 100 }, undefined],
+    ['gpt-oss:20b', {}, undefined],
+  ] as const)('to %s with %j has think %s', async (modelName, generation, think) => {
+    expect((await send({ modelName }, { generation })).json['think']).toBe(think);
   });
 
   test('offers the tools that the choice leaves', async () => {
@@ -107,6 +122,39 @@ describe('a request', () => {
         tool_call_id: 'a',
       },
     ]);
+  });
+});
+
+test('thinking that somebody else has signed does not go to Ollama', async () => {
+  const foreign = { providerMeta: { anthropic: { signature: 'E1' } } };
+  const messages = [
+    Msg.assistant([
+      { type: 'thinking', thinking: 'Theirs.', ...foreign },
+      { type: 'thinking', thinking: 'Ours.' },
+      { type: 'tool_use', id: 'functions.get_time:0', name: 'get_time', input: {} },
+    ]),
+  ];
+  expect((await send({}, { messages })).json['messages']).toMatchObject([
+    { role: 'assistant', thinking: 'Ours.', tool_calls: [{ id: 'functions.get_time:0' }] },
+    { role: 'tool', tool_call_id: 'functions.get_time:0' },
+  ]);
+});
+
+test.each([
+  ['an object', { zone: 'CET' }],
+  ['text', '{"zone":"CET"}'],
+])('arguments that come as %s are read', async (_, args) => {
+  const call = { function: { name: 'get_time', arguments: args } };
+  const lines = [
+    { message: { role: 'assistant', content: '', tool_calls: [call] }, done: false },
+    { message: { role: 'assistant', content: '' }, done: true, done_reason: 'stop', eval_count: 3 },
+  ];
+  const body = toBytes(lines.map((line) => `${JSON.stringify(line)}\n`).join(''));
+  const model = new OllamaChatModel({ modelName: 'm', fetch: fetchOf({ pieces: [body], stalls: true }) });
+  expect(await outcomeOf(model, { messages: [Msg.user('Hi.')] })).toEqual({
+    content: [{ type: 'tool_use', id: 'call_id-2', name: 'get_time', input: { zone: 'CET' } }],
+    usage: { inputTokens: 0, outputTokens: 3 },
+    finishReason: 'tool_calls',
   });
 });
 

@@ -1,6 +1,6 @@
 import { getLogger } from '../../config/run-config.ts';
-import { TroupeError } from '../../errors.ts';
 import type { Prompt } from '../../formatter/prompt.ts';
+import { checkKey, mergeHeaders } from '../../model/http/headers.ts';
 import {
   HttpChatModel,
   type HttpModelOptions,
@@ -11,14 +11,16 @@ import {
 import { jsonBody, ToolTexts, WireTexts } from '../../model/http/wire-texts.ts';
 import { isForced } from '../../model/tool-choice.ts';
 import { readEnv } from '#platform';
+import { ollamaAddress } from './ollama-address.ts';
 import { OllamaDecoder } from './ollama-from-wire.ts';
 import { offeredTools, toOllamaMessages, toOllamaOptions, toOllamaTool } from './ollama-to-wire.ts';
 
 export interface OllamaChatModelOptions extends HttpModelOptions {
-  /** How long the model stays loaded after an answer. @default '5m' */
+  /** How long the model stays loaded after an answer. @default what the server is set to */
   readonly keepAlive?: string | number | undefined;
 }
 
+const VENDOR = 'Ollama';
 const SEES = /llava|vision|-vl|2\.5vl|gemma3|llama4|minicpm-v|moondream|mistral-small3/;
 
 /**
@@ -35,19 +37,19 @@ export class OllamaChatModel extends HttpChatModel {
   readonly #tools = new ToolTexts(toOllamaTool);
 
   constructor(options: OllamaChatModelOptions) {
-    super('Ollama', options, {
+    super(VENDOR, options, {
       vision: SEES.test(options.modelName),
       forcedTools: 'never',
       structured: 'native',
     });
-    this.#url = `${baseUrlOf(options.baseUrl ?? readEnv('OLLAMA_HOST') ?? '127.0.0.1:11434')}/api/chat`;
-    this.#apiKey = options.apiKey ?? readEnv('OLLAMA_API_KEY');
-    this.#keepAlive = options.keepAlive ?? '5m';
-    this.#headers = {
-      'content-type': 'application/json',
-      ...(this.#apiKey !== undefined && { authorization: `Bearer ${this.#apiKey}` }),
-      ...options.headers,
-    };
+    this.#url = `${ollamaAddress(options.baseUrl ?? readEnv('OLLAMA_HOST') ?? '')}/api/chat`;
+    const key = options.apiKey ?? (readEnv('OLLAMA_API_KEY') || undefined);
+    this.#apiKey = key === undefined ? undefined : checkKey(VENDOR, key);
+    this.#keepAlive = options.keepAlive;
+    this.#headers = mergeHeaders(
+      { 'content-type': 'application/json', ...(key !== undefined && { authorization: `Bearer ${key}` }) },
+      options.headers,
+    );
   }
 
   protected override get framing(): 'lines' {
@@ -67,18 +69,11 @@ export class OllamaChatModel extends HttpChatModel {
       messages: this.#messages.array(prompt.items),
       ...(tools.length > 0 && { tools: this.#tools.array(tools) }),
     };
-    const fields = { model: this.modelName, ...toOllamaOptions(request, this.#keepAlive) };
+    const fields = { model: this.modelName, ...toOllamaOptions(request, this.modelName, this.#keepAlive) };
     return { url: this.#url, headers: this.#headers, body: jsonBody(fields, texts) };
   }
 
   protected override newDecoder(): WireDecoder {
     return new OllamaDecoder();
   }
-}
-
-/** The address with a scheme, and one that can be called: servers listen at 0.0.0.0, but nobody lives there. */
-function baseUrlOf(host: string): string {
-  const url = (/^https?:\/\//.test(host) ? host : `http://${host}`).replace('//0.0.0.0', '//127.0.0.1');
-  if (URL.canParse(url)) return url.replace(/\/+$/, '');
-  throw new TroupeError('invalid_config', 'The baseUrl of Ollama (or OLLAMA_HOST) is no address.');
 }

@@ -1,5 +1,4 @@
 import type { FinishReason, ModelDelta } from '../../message/model-delta.ts';
-import type { Usage } from '../../message/usage.ts';
 import type { WireDecoder } from '../../model/http/http-chat-model.ts';
 import { isJsonObject, type JsonObject } from '../../util/json.ts';
 
@@ -7,7 +6,6 @@ import { isJsonObject, type JsonObject } from '../../util/json.ts';
 export class OllamaDecoder implements WireDecoder {
   #callCount = 0;
   #reason: FinishReason | undefined;
-  #usage: Usage | undefined;
 
   get isComplete(): boolean {
     return this.#reason !== undefined;
@@ -21,16 +19,15 @@ export class OllamaDecoder implements WireDecoder {
     const { message } = line;
     if (isJsonObject(message)) yield* this.#message(message);
     if (line['done'] !== true) return;
-    this.#usage = {
-      inputTokens: numberOf(line['prompt_eval_count']),
-      outputTokens: numberOf(line['eval_count']),
+    yield {
+      type: 'usage',
+      usage: { inputTokens: numberOf(line['prompt_eval_count']), outputTokens: numberOf(line['eval_count']) },
     };
     const isCut = line['done_reason'] === 'length';
     this.#reason = isCut ? 'length' : this.#callCount > 0 ? 'tool_calls' : 'stop';
   }
 
   *end(): Generator<ModelDelta, void, void> {
-    if (this.#usage !== undefined) yield { type: 'usage', usage: this.#usage };
     yield { type: 'finish', reason: this.#reason ?? 'other' };
   }
 
@@ -42,13 +39,15 @@ export class OllamaDecoder implements WireDecoder {
     }
   }
 
-  /** Ollama tells a call once it is whole. Its own number for it may be the same for two calls. */
+  /** Ollama tells a call once it is whole. Its own id for it may be the same for two calls. */
   *#call({ id, function: called }: JsonObject): Generator<ModelDelta, void, void> {
     if (!isJsonObject(called) || typeof called['name'] !== 'string') return;
     const index = this.#callCount++;
     const ownId = typeof id === 'string' && id !== '' ? { id } : {};
-    yield { type: 'tool_use_start', index, name: called['name'], ...ownId };
-    yield { type: 'tool_input', index, json: JSON.stringify(called['arguments'] ?? {}) };
+    const { name, arguments: input = {} } = called;
+    const json = typeof input === 'string' ? input : JSON.stringify(input); // some servers in its likeness send text
+    yield { type: 'tool_use_start', index, name, ...ownId };
+    yield { type: 'tool_input', index, json };
     yield { type: 'tool_use_end', index };
   }
 }

@@ -27,10 +27,15 @@ function toUser(blocks: readonly (TextBlock | MediaBlock)[]): JsonObject {
   return { role: 'user', content: textOf(blocks), ...(images.length > 0 && { images }) };
 }
 
-/** Thinking goes back only with the calls that it led to: that is where models look for it. */
+/**
+ * Thinking goes back only with the calls that it led to: that is where models look for it. What a provider
+ * has signed or marked is not Ollama's, and stays behind.
+ */
 function toAssistant({ content }: AssistantItem): readonly JsonObject[] {
   const calls = content.filter((block) => block.type === 'tool_use');
-  const thinking = content.flatMap((block) => (block.type === 'thinking' ? block.thinking : [])).join('\n');
+  const thinking = content
+    .flatMap((block) => (block.type === 'thinking' && block.providerMeta === undefined ? block.thinking : []))
+    .join('\n');
   const text = textOf(content);
   if (text === '' && calls.length === 0) return [];
   return [
@@ -79,6 +84,7 @@ export function offeredTools(request: WireRequest): readonly ToolSchema[] {
 /** The fields of the body besides the messages and the tools. */
 export function toOllamaOptions(
   { generation, structured }: WireRequest,
+  modelName: string,
   keepAlive: string | number | undefined,
 ): { [key: string]: JsonValue | undefined } {
   const { options: extraOptions, ...extra } = generation.extra ?? {};
@@ -95,7 +101,7 @@ export function toOllamaOptions(
   });
   return {
     stream: true,
-    think: thinkingOf(generation),
+    think: toThink(generation, modelName),
     format: structured?.schema,
     options: Object.keys(options).length > 0 ? options : undefined,
     keep_alive: keepAlive,
@@ -103,11 +109,23 @@ export function toOllamaOptions(
   };
 }
 
-/** Whether to think; some models take how much. Left out, the model decides. */
-function thinkingOf({ reasoningEffort: effort, thinkingTokens }: GenerationOptions): JsonValue | undefined {
-  if (effort === 'none' || thinkingTokens === 0) return false;
-  if (effort === 'low' || effort === 'medium' || effort === 'high') return effort;
-  return effort === undefined && thinkingTokens === undefined ? undefined : true;
+const LEVELS = {
+  none: 'low',
+  minimal: 'low',
+  low: 'low',
+  medium: 'medium',
+  high: 'high',
+  xhigh: 'high',
+} as const;
+
+/** Whether to think. Left out, the model decides. Only gpt-oss is told how much, and it can't be stopped. */
+function toThink(
+  { reasoningEffort: effort, thinkingTokens: tokens }: GenerationOptions,
+  modelName: string,
+): JsonValue | undefined {
+  const isOff = effort === 'none' || tokens === 0;
+  if (/gpt-?oss/i.test(modelName)) return isOff ? 'low' : effort && LEVELS[effort];
+  return effort === undefined && tokens === undefined ? undefined : !isOff;
 }
 
 function definedOnly(fields: { readonly [key: string]: JsonValue | undefined }): JsonObject {

@@ -1,9 +1,14 @@
 import type { FinishReason, ModelDelta } from '../../message/model-delta.ts';
 import type { Usage } from '../../message/usage.ts';
+import { malformedAnswer } from '../../model/http/http-error.ts';
 import type { WireDecoder } from '../../model/http/http-chat-model.ts';
 import { ModelError } from '../../model/model-error.ts';
+import { joinBase64 } from '../../util/base64.ts';
 import { isJsonObject, type JsonObject, type JsonValue } from '../../util/json.ts';
+import { ChatCalls } from './chat-calls.ts';
+import type { ChatDialect } from './dialect.ts';
 import type { ChatVendor } from './vendors.ts';
+import { numberOf, objectOf, objectsOf, stringOf } from './wire-values.ts';
 
 const REASONS: Readonly<Record<string, FinishReason>> = {
   stop: 'stop',
@@ -20,27 +25,30 @@ const REASONS: Readonly<Record<string, FinishReason>> = {
 /** Reasons that are no end of an answer but a failure of the vendor. */
 const FAILURES: readonly string[] = ['error', 'network_error', 'insufficient_system_resource'];
 
-/** A call that is being made. It is known by the vendor's index; some vendors use an index again for the next call. */
-interface OpenCall {
-  readonly index: number;
-  readonly id: string;
+const BASE64 = /^[A-Za-z0-9+/]*={0,2}$/;
+
+export interface ChatDecoderOptions {
+  /** What the model's own sound is. */
+  readonly audioType: string;
+  readonly toolNames: readonly string[];
 }
 
 /** Reads the chunks of one answer. */
 export class ChatDecoder implements WireDecoder {
-  readonly #vendor: ChatVendor;
+  readonly #dialect: ChatDialect;
   readonly #audioType: string;
-  readonly #calls = new Map<number, OpenCall>();
+  readonly #calls: ChatCalls;
   readonly #details: JsonObject[] = [];
-  #callCount = 0;
+  readonly #sound: string[] = [];
+  #isThinking = false;
   #responseId = '';
   #reason: FinishReason | undefined;
   #isRefusal = false;
-  #usage: Usage | undefined;
 
-  constructor(vendor: ChatVendor, audioType: string) {
-    this.#vendor = vendor;
+  constructor(dialect: ChatDialect, { audioType, toolNames }: ChatDecoderOptions) {
+    this.#dialect = dialect;
     this.#audioType = audioType;
+    this.#calls = new ChatCalls(toolNames);
   }
 
   get isComplete(): boolean {
@@ -53,127 +61,155 @@ export class ChatDecoder implements WireDecoder {
       this.#responseId = id;
       yield { type: 'response_id', id };
     }
-    if (isJsonObject(usage)) this.#usage = toUsage(usage, this.#vendor);
-    const choice = listOf(chunk['choices'])[0];
+    yield* this.#usage(usage);
+    const choice = objectsOf(chunk['choices'])[0];
     if (choice === undefined) return;
-    if (isJsonObject(choice['usage'])) this.#usage = toUsage(choice['usage'], this.#vendor); // where Moonshot puts it
-    if (isJsonObject(choice['delta'])) yield* this.#delta(choice['delta']);
-    if (typeof choice['finish_reason'] === 'string' && choice['finish_reason'] !== '') {
-      yield* this.#finish(choice['finish_reason']);
-    }
+    yield* this.#usage(choice['usage']); // where Moonshot puts it
+    yield* this.#delta(objectOf(choice['delta']));
+    const reason = stringOf(choice['finish_reason']);
+    if (reason !== '') yield* this.#finish(reason);
   }
 
   *end(): Generator<ModelDelta, void, void> {
-    if (this.#usage !== undefined) yield { type: 'usage', usage: this.#usage };
+    yield* this.#endThinking();
+    yield* this.#tellSound();
     yield { type: 'finish', reason: this.#isRefusal ? 'refusal' : (this.#reason ?? 'other') };
   }
 
+  *#usage(usage: unknown): Generator<ModelDelta, void, void> {
+    if (isJsonObject(usage)) yield { type: 'usage', usage: toUsage(usage, this.#dialect.vendor) };
+  }
+
   *#delta(delta: JsonObject): Generator<ModelDelta, void, void> {
-    const thinking = stringOf(delta['reasoning_content']) || stringOf(delta['reasoning']);
-    for (const detail of listOf(delta['reasoning_details'])) this.#addDetail(detail);
-    if (thinking !== '') yield { type: 'thinking', thinking };
-    const text = stringOf(delta['content']);
-    const refusal = stringOf(delta['refusal']);
-    const audio = isJsonObject(delta['audio']) ? delta['audio'] : {};
-    const spoken = stringOf(audio['transcript']);
-    const calls = listOf(delta['tool_calls']);
-    if (text + refusal + spoken !== '' || calls.length > 0) yield* this.#takeDetails();
-    if (refusal !== '') this.#isRefusal = true;
-    if (text + refusal + spoken !== '') yield { type: 'text', text: text + refusal + spoken };
-    const sound = stringOf(audio['data']);
-    if (sound !== '') yield { type: 'audio', data: sound, mediaType: this.#audioType };
-    for (const call of calls) yield* this.#call(call);
-  }
-
-  *#call(piece: JsonObject): Generator<ModelDelta, void, void> {
-    const number = typeof piece['index'] === 'number' ? piece['index'] : 0;
-    const called = isJsonObject(piece['function']) ? piece['function'] : {};
-    const id = stringOf(piece['id']);
-    const name = stringOf(called['name']);
-    let call = this.#calls.get(number);
-    if (name !== '' && (call === undefined || (id !== '' && id !== call.id))) {
-      call = { index: this.#callCount++, id };
-      this.#calls.set(this.#freeNumber(number), call);
-      yield { type: 'tool_use_start', index: call.index, name, ...(id !== '' && { id }) };
+    for (const detail of objectsOf(delta['reasoning_details'])) this.#addDetail(detail);
+    yield* this.#think(stringOf(delta['reasoning_content']) || stringOf(delta['reasoning']));
+    for (const { text, isThinking } of textsIn(delta['content'])) {
+      yield* isThinking ? this.#think(text) : this.#say(text);
     }
-    if (call === undefined) return;
-    const json = toJsonText(called['arguments']);
-    if (json !== '') yield { type: 'tool_input', index: call.index, json };
+    const refusal = stringOf(delta['refusal']);
+    this.#isRefusal ||= refusal !== '';
+    yield* this.#say(refusal);
+    const audio = objectOf(delta['audio']);
+    yield* this.#say(stringOf(audio['transcript']));
+    this.#addSound(stringOf(audio['data']));
+    const calls = objectsOf(delta['tool_calls']);
+    if (calls.length === 0) return;
+    yield* this.#endThinking();
+    yield* this.#calls.read(calls);
   }
 
-  /** The number for a new call. One that is taken by another call is handed on: pieces that follow mean the new one. */
-  #freeNumber(number: number): number {
-    const before = this.#calls.get(number);
-    if (before !== undefined) this.#calls.set(-1 - before.index, before);
-    return number;
+  *#think(thinking: string): Generator<ModelDelta, void, void> {
+    if (thinking === '') return;
+    yield* this.#calls.settle();
+    this.#isThinking = true;
+    yield { type: 'thinking', thinking };
+  }
+
+  *#say(text: string): Generator<ModelDelta, void, void> {
+    if (text === '') return;
+    yield* this.#endThinking();
+    yield* this.#calls.settle();
+    yield { type: 'text', text };
+  }
+
+  /** Sound and its words come by turns. The words are told at once, the sound in one piece at the end. */
+  #addSound(data: string): void {
+    if (!BASE64.test(data)) throw malformedAnswer(this.#dialect.vendor.title, 'sound that is not base64');
+    if (data !== '') this.#sound.push(data);
   }
 
   /** A call counts as made only if the answer came to a regular end: one that was cut off may lack arguments. */
   *#finish(said: string): Generator<ModelDelta, void, void> {
     if (FAILURES.includes(said)) {
-      throw new ModelError(`${this.#vendor.title} broke off its answer: ${said}.`, { kind: 'overloaded' });
+      const message = `${this.#dialect.vendor.title} broke off its answer: ${said}.`;
+      throw new ModelError(message, { kind: 'overloaded' });
     }
-    yield* this.#takeDetails();
+    yield* this.#endThinking();
+    if (this.#reason !== undefined) return; // some say it twice
     const reason = Object.hasOwn(REASONS, said) ? (REASONS[said] ?? 'other') : 'other';
-    const hasCalls = this.#calls.size > 0;
-    this.#reason = hasCalls && reason === 'stop' ? 'tool_calls' : reason;
-    if (this.#reason !== 'tool_calls') return;
-    const calls = [...this.#calls.values()].sort((a, b) => a.index - b.index);
-    this.#calls.clear();
-    for (const { index } of calls) yield { type: 'tool_use_end', index };
+    const hasCalls = this.#calls.hasCalls && (reason === 'stop' || reason === 'tool_calls');
+    this.#reason = hasCalls ? 'tool_calls' : reason;
+    if (hasCalls) yield* this.#calls.end();
   }
 
-  /** OpenRouter's record of the thinking, which it wants back as it was. It comes in pieces. */
+  *#tellSound(): Generator<ModelDelta, void, void> {
+    const pieces = this.#sound.splice(0);
+    if (pieces.length === 0) return;
+    let data: string;
+    try {
+      data = joinBase64(pieces);
+    } catch {
+      throw malformedAnswer(this.#dialect.vendor.title, 'sound that is not base64');
+    }
+    yield { type: 'audio', data, mediaType: this.#audioType };
+  }
+
+  /** OpenRouter's record of the thinking, which it wants back as it was. Its texts come in pieces. */
   #addDetail(piece: JsonObject): void {
     const last = this.#details.at(-1);
-    if (last === undefined || last['type'] !== piece['type'] || last['index'] !== piece['index']) {
+    if (last === undefined || !isSameDetail(last, piece)) {
       this.#details.push(piece);
       return;
     }
-    const joined: Record<string, JsonValue> = { ...last, ...piece };
-    for (const key of ['text', 'summary', 'data']) {
+    const joined: Record<string, JsonValue> = { ...last };
+    for (const [key, value] of Object.entries(piece)) if (value !== null) joined[key] = value;
+    for (const key of ['text', 'summary']) {
       const whole = stringOf(last[key]) + stringOf(piece[key]);
       if (whole !== '') joined[key] = whole;
     }
     this.#details[this.#details.length - 1] = joined;
   }
 
-  *#takeDetails(): Generator<ModelDelta, void, void> {
+  /** Marks the thinking so far as this vendor's own: it goes back to nobody else. */
+  *#endThinking(): Generator<ModelDelta, void, void> {
     const reasoningDetails = this.#details.splice(0);
-    if (reasoningDetails.length === 0) return;
-    yield { type: 'thinking', thinking: '', providerMeta: { openrouter: { reasoningDetails } } };
+    if (!this.#isThinking && reasoningDetails.length === 0) return;
+    this.#isThinking = false;
+    const mark: JsonObject = reasoningDetails.length > 0 ? { reasoningDetails } : {};
+    yield { type: 'thinking', thinking: '', providerMeta: { [this.#dialect.name]: mark } };
   }
 }
 
+function isSameDetail(a: JsonObject, b: JsonObject): boolean {
+  if (a['type'] !== b['type'] || a['index'] !== b['index']) return false;
+  const hasOtherId = stringOf(a['id']) !== '' && stringOf(b['id']) !== '' && a['id'] !== b['id'];
+  return a['type'] !== 'reasoning.encrypted' && !hasOtherId; // what is encrypted comes whole
+}
+
+/** Content is text; Mistral's is a list of parts as soon as there is thinking among it. */
+function textsIn(content: unknown): readonly { readonly text: string; readonly isThinking: boolean }[] {
+  if (typeof content === 'string') return [{ text: content, isThinking: false }];
+  return objectsOf(content).map((part) =>
+    part['type'] === 'thinking'
+      ? { text: thinkingIn(part['thinking']), isThinking: true }
+      : { text: part['type'] === 'text' ? stringOf(part['text']) : '', isThinking: false },
+  );
+}
+
+function thinkingIn(thinking: unknown): string {
+  return typeof thinking === 'string'
+    ? thinking
+    : objectsOf(thinking)
+        .map((part) => stringOf(part['text']))
+        .join('');
+}
+
 function toUsage(usage: JsonObject, vendor: ChatVendor): Usage {
-  const promptDetails = isJsonObject(usage['prompt_tokens_details']) ? usage['prompt_tokens_details'] : {};
-  const details = isJsonObject(usage['completion_tokens_details']) ? usage['completion_tokens_details'] : {};
+  const promptDetails = objectOf(usage['prompt_tokens_details']);
   const cached = numberOf(
     promptDetails['cached_tokens'] ?? usage['cached_tokens'] ?? usage['prompt_cache_hit_tokens'],
   );
-  const reasoning = numberOf(details['reasoning_tokens']);
+  const written = numberOf(
+    promptDetails['cache_write_tokens'] ?? promptDetails['cache_creation_input_tokens'],
+  );
+  const details = objectOf(usage['completion_tokens_details']);
+  const reasoning = numberOf(details['reasoning_tokens'] ?? usage['reasoning_tokens']);
   const output = numberOf(usage['completion_tokens']) ?? 0;
   return {
     inputTokens: numberOf(usage['prompt_tokens']) ?? 0,
     outputTokens: vendor.countsThinkingApart ? output + (reasoning ?? 0) : output,
     ...(cached !== undefined && { cachedTokens: cached }),
+    ...(written !== undefined && { cacheWriteTokens: written }),
     ...(reasoning !== undefined && { reasoningTokens: reasoning }),
   };
-}
-
-function listOf(value: unknown): readonly JsonObject[] {
-  return Array.isArray(value) ? value.filter((item) => isJsonObject(item)) : [];
-}
-
-function stringOf(value: unknown): string {
-  return typeof value === 'string' ? value : '';
-}
-
-/** Arguments are text, but some vendors send the object itself. */
-function toJsonText(value: unknown): string {
-  return isJsonObject(value) ? JSON.stringify(value) : stringOf(value);
-}
-
-function numberOf(value: unknown): number | undefined {
-  return typeof value === 'number' && Number.isFinite(value) ? value : undefined;
 }

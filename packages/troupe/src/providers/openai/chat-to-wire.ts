@@ -1,35 +1,35 @@
+import { fitId } from '../../formatter/msg-parts.ts';
 import type { MediaBlock, PromptItem, AssistantItem, ToolItem } from '../../formatter/prompt.ts';
 import { isMedia } from '../../formatter/prompt-media.ts';
 import { plainOutput, shownMedia } from '../../formatter/tool-output.ts';
-import type { TextBlock, ThinkingBlock, ToolUseBlock } from '../../message/blocks.ts';
+import type { MediaSource, TextBlock, ThinkingBlock, ToolUseBlock } from '../../message/blocks.ts';
 import type { GenerationOptions, ToolChoice, ToolSchema } from '../../model/chat-model-base.ts';
 import type { WireRequest } from '../../model/http/http-chat-model.ts';
 import { isForced } from '../../model/tool-choice.ts';
 import { isJsonObject, type JsonObject, type JsonValue } from '../../util/json.ts';
+import type { ChatDialect } from './dialect.ts';
 import type { ChatVendor } from './vendors.ts';
 
 /** What stands for thinking that was lost, or that another model did. */
 const NO_THINKING = '(not recorded)';
 
-/** The wire messages of one prompt item. @param needsThinking whether calls without their thinking are rejected */
-export function toChatMessages(
-  item: PromptItem,
-  vendor: ChatVendor,
-  needsThinking: boolean,
-): readonly JsonObject[] {
+/** The wire messages of one prompt item. */
+export function toChatMessages(item: PromptItem, dialect: ChatDialect): readonly JsonObject[] {
+  const { vendor } = dialect;
   switch (item.role) {
     case 'system':
       return [{ role: 'system', content: item.text }];
     case 'user':
       return [{ role: 'user', ...named(item.name, vendor), content: toContent(item.content, vendor) }];
     case 'assistant':
-      return toAssistant(item, vendor, needsThinking);
+      return toAssistant(item, dialect);
     case 'tool':
       return toResults(item, vendor);
   }
 }
 
-function toAssistant(item: AssistantItem, vendor: ChatVendor, needsThinking: boolean): readonly JsonObject[] {
+function toAssistant(item: AssistantItem, dialect: ChatDialect): readonly JsonObject[] {
+  const { vendor } = dialect;
   const text = textOf(item.content.filter((block) => block.type === 'text'));
   const calls = item.content.filter((block) => block.type === 'tool_use');
   if (text === '' && calls.length === 0) return []; // the model's own sound has no place here
@@ -37,41 +37,43 @@ function toAssistant(item: AssistantItem, vendor: ChatVendor, needsThinking: boo
     {
       role: 'assistant',
       ...named(item.name, vendor),
-      ...(needsThinking && calls.length > 0 && { [vendor.thinkingField]: NO_THINKING }),
-      ...thinkingBack(item, calls.length > 0, vendor),
+      ...(dialect.needsThinking && calls.length > 0 && { [vendor.thinkingField]: NO_THINKING }),
+      ...thinkingBack(item, calls.length > 0, dialect),
       content: text === '' ? null : text,
-      ...(calls.length > 0 && { tool_calls: calls.map(toCall) }),
+      ...(calls.length > 0 && { tool_calls: calls.map((call) => toCall(call, vendor)) }),
     },
   ];
 }
 
-function toCall({ id, name, input }: ToolUseBlock): JsonObject {
-  return { id, type: 'function', function: { name, arguments: JSON.stringify(input) } };
+function toCall({ id, name, input }: ToolUseBlock, { callIds }: ChatVendor): JsonObject {
+  return { id: fitId(id, callIds), type: 'function', function: { name, arguments: JSON.stringify(input) } };
 }
 
 /** Every result in its own message; behind the last of them, the media that they hold. */
 function toResults(item: ToolItem, vendor: ChatVendor): readonly JsonObject[] {
   const messages: JsonObject[] = item.results.map((result) => ({
     role: 'tool',
-    tool_call_id: result.id,
+    tool_call_id: fitId(result.id, vendor.callIds),
     content: plainOutput(result).text,
   }));
   const media = shownMedia(item);
   return media.length === 0 ? messages : [...messages, { role: 'user', content: toContent(media, vendor) }];
 }
 
-/** Thinking that the vendor wants to see again: its own text, and what it sent along for that. */
-function thinkingBack(item: AssistantItem, hasCalls: boolean, vendor: ChatVendor): JsonObject {
+/** Thinking that the vendor wants to see again: its own only, as text or as what it sent along for that. */
+function thinkingBack(item: AssistantItem, hasCalls: boolean, { name, vendor }: ChatDialect): JsonObject {
   if (vendor.thinkingBack === 'never' || (vendor.thinkingBack === 'with_tool_calls' && !hasCalls)) return {};
-  const blocks = item.content.filter((block) => block.type === 'thinking');
-  const details = blocks.flatMap(reasoningDetails);
+  const blocks = item.content
+    .filter((block) => block.type === 'thinking')
+    .filter(({ providerMeta }) => isJsonObject(providerMeta?.[name]));
+  const details = blocks.flatMap((block) => reasoningDetails(block, name));
   if (details.length > 0) return { reasoning_details: details };
   const thinking = blocks.flatMap((block) => block.thinking || []).join('\n');
-  return thinking === '' ? {} : { [vendor.thinkingField]: thinking };
+  return thinking === '' ? {} : { [vendor.thinkingField]: thinking.toWellFormed() };
 }
 
-function reasoningDetails({ providerMeta }: ThinkingBlock): readonly JsonValue[] {
-  const meta = providerMeta?.['openrouter'];
+function reasoningDetails({ providerMeta }: ThinkingBlock, vendorName: string): readonly JsonValue[] {
+  const meta = providerMeta?.[vendorName];
   const details = isJsonObject(meta) ? meta['reasoningDetails'] : undefined;
   return Array.isArray(details) ? (details as readonly JsonValue[]) : [];
 }
@@ -95,11 +97,15 @@ function toPart(block: MediaBlock, vendor: ChatVendor): JsonObject {
     case 'file':
       return { type: 'file', file: { filename: block.filename ?? 'file', file_data: url } };
     case 'audio': {
-      if (source.type === 'url') return { type: 'input_audio', input_audio: { data: url, format: 'mp3' } };
-      const format = /wav/.test(source.mediaType) ? 'wav' : 'mp3';
-      return { type: 'input_audio', input_audio: { data: vendor.audioPrefix + source.data, format } };
+      const data = source.type === 'url' ? url : vendor.audioPrefix + source.data;
+      return { type: 'input_audio', input_audio: { data, format: audioFormat(source) } };
     }
   }
+}
+
+function audioFormat(source: MediaSource): 'wav' | 'mp3' {
+  const said = source.mediaType ?? (source.type === 'url' ? source.url : '');
+  return /wav/i.test(said) ? 'wav' : 'mp3';
 }
 
 function textOf(blocks: readonly TextBlock[]): string {
@@ -123,7 +129,7 @@ export function toChatTool({ name, description, parameters }: ToolSchema): JsonO
 /** The fields of the body besides the messages and the tools. */
 export function toChatOptions(
   request: WireRequest,
-  vendor: ChatVendor,
+  { vendor, rule }: ChatDialect,
 ): { [key: string]: JsonValue | undefined } {
   const { generation, structured, toolChoice, tools = [] } = request;
   return {
@@ -143,7 +149,7 @@ export function toChatOptions(
       type: 'json_schema',
       json_schema: { name: structured.name ?? 'answer', schema: structured.schema, strict: false },
     },
-    ...thinkingSwitch(generation, vendor),
+    ...thinkingSwitch(generation, rule.thinkingSwitch ?? vendor.thinkingSwitch),
     ...generation.extra,
   };
 }
@@ -157,11 +163,11 @@ function toToolChoice(choice: ToolChoice | undefined, vendor: ChatVendor): JsonV
 }
 
 /** Whether and how much to think, in the vendor's words. */
-function thinkingSwitch(generation: GenerationOptions, vendor: ChatVendor): JsonObject {
+function thinkingSwitch(generation: GenerationOptions, by: ChatVendor['thinkingSwitch']): JsonObject {
   const { reasoningEffort: effort, thinkingTokens: tokens } = generation;
   if (effort === undefined && tokens === undefined) return {};
   const isOn = effort !== 'none' && tokens !== 0;
-  switch (vendor.thinkingSwitch) {
+  switch (by) {
     case 'reasoning_effort':
       return effort === undefined ? {} : { reasoning_effort: effort };
     case 'enable_thinking':

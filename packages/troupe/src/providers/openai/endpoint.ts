@@ -1,4 +1,5 @@
 import { TroupeError } from '../../errors.ts';
+import { checkBaseUrl, checkKey, mergeHeaders } from '../../model/http/headers.ts';
 import type { HttpModelOptions } from '../../model/http/http-chat-model.ts';
 import { readEnv } from '#platform';
 import { CHAT_VENDORS, vendorAt, type ChatVendor, type ChatVendorName } from './vendors.ts';
@@ -25,7 +26,7 @@ export function vendorOf({ vendor, baseUrl }: OpenAIEndpointOptions): ChatVendor
   throw new TroupeError('invalid_config', `vendor must be one of ${Object.keys(CHAT_VENDORS).join(', ')}.`);
 }
 
-/** @param path such as `/chat/completions`. @throws TroupeError if the key or the address is missing. */
+/** @param path such as `/chat/completions`. @throws TroupeError if the key or the address is missing or none. */
 export function endpointOf(options: OpenAIEndpointOptions, vendor: ChatVendor, path: string): Endpoint {
   const key = options.apiKey ?? vendor.keyVariables.map(readEnv).find(Boolean);
   if (key === undefined && !vendor.isKeyOptional) {
@@ -33,13 +34,17 @@ export function endpointOf(options: OpenAIEndpointOptions, vendor: ChatVendor, p
     const message = `${vendor.title} needs a key: set ${variables}, or give the option apiKey.`;
     throw new TroupeError('invalid_config', message);
   }
-  const keyHeader =
-    vendor.keyHeader === 'api-key' ? { 'api-key': key ?? '' } : { authorization: `Bearer ${key}` };
+  const own = { 'content-type': 'application/json', ...(key !== undefined && keyHeader(vendor, key)) };
   return {
     url: urlOf(options, vendor, path),
-    headers: { 'content-type': 'application/json', ...(key !== undefined && keyHeader), ...options.headers },
+    headers: mergeHeaders(own, options.headers),
     secrets: key === undefined ? [] : [key],
   };
+}
+
+function keyHeader(vendor: ChatVendor, key: string): Readonly<Record<string, string>> {
+  const checked = checkKey(vendor.title, key);
+  return vendor.keyHeader === 'api-key' ? { 'api-key': checked } : { authorization: `Bearer ${checked}` };
 }
 
 function urlOf(
@@ -49,13 +54,14 @@ function urlOf(
 ): string {
   const isAzure = vendor.keyHeader === 'api-key';
   const base = baseUrl ?? vendor.baseUrl ?? (isAzure ? readEnv('AZURE_OPENAI_ENDPOINT') : undefined);
-  if (base === undefined || !URL.canParse(base)) {
+  if (base === undefined) {
     const where = isAzure ? ', such as https://NAME.openai.azure.com, or set AZURE_OPENAI_ENDPOINT' : '';
     throw new TroupeError('invalid_config', `${vendor.title} needs a baseUrl${where}.`);
   }
-  const root = base.replace(/\/+$/, '');
+  const root = checkBaseUrl(vendor.title, base);
   if (!isAzure) return root + path;
   if (apiVersion === undefined) return `${root.endsWith('/v1') ? root : `${root}/openai/v1`}${path}`;
-  const deployment = encodeURIComponent(modelName);
-  return `${root}/openai/deployments/${deployment}${path}?api-version=${encodeURIComponent(apiVersion)}`;
+  // Only the Responses API is not below a deployment: there the model is named in the body.
+  const deployment = path === '/responses' ? '' : `/deployments/${encodeURIComponent(modelName)}`;
+  return `${root}/openai${deployment}${path}?api-version=${encodeURIComponent(apiVersion)}`;
 }

@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { fetchOf, outcomeOf, readFixtures, toBytes, type SentRequest } from '../../../test/wire/replay.ts';
-import { TOOLS } from '../../../test/wire/histories.ts';
+import { PNG, TOOLS } from '../../../test/wire/histories.ts';
+import type { ContentBlock } from '../../message/blocks.ts';
 import { Msg } from '../../message/msg.ts';
 import type { ModelRequest } from '../../model/chat-model-base.ts';
 import type { JsonObject } from '../../util/json.ts';
@@ -90,6 +91,14 @@ describe('where a request goes', () => {
     });
   });
 
+  test('with one header of each name: that of ones own, however it is written', async () => {
+    const headers = { Authorization: 'Bearer mine', 'CONTENT-TYPE': 'application/json; charset=utf-8' };
+    expect((await send({ headers })).headers).toEqual({
+      authorization: 'Bearer mine',
+      'content-type': 'application/json; charset=utf-8',
+    });
+  });
+
   test('with the key of the environment, of the very vendor only', async () => {
     vi.stubEnv('OPENAI_API_KEY', 'from-openai');
     vi.stubEnv('MOONSHOT_API_KEY', 'from-moonshot');
@@ -114,6 +123,11 @@ describe('where a request goes', () => {
       'Azure OpenAI needs a baseUrl, such as https://NAME.openai',
     );
     expect(() => make({ vendor: 'compatible' })).toThrow('The server needs a baseUrl');
+    expect(() => make({ apiKey: '' })).toThrow('The key for OpenAI is empty.');
+    expect(() => make({ apiKey: 'a\nb' })).toThrow('The key for OpenAI holds white space');
+    expect(() => make({ vendor: 'vllm', apiKey: '' })).toThrow('The key for vLLM is empty.');
+    expect(() => make({ apiKey: 'k', baseUrl: 'ftp://x' })).toThrow('The baseUrl of The server must be');
+    expect(() => make({ apiKey: 'k', baseUrl: 'http://me:secret@x' })).toThrow('must not hold a user');
     expect(() => make({ vendor: 'nobody' })).toThrow('vendor must be one of openai, azure, dashscope');
     expect(() => make({ vendor: '__proto__' })).toThrow('vendor must be one of');
     expect(() => make({ modelName: '', apiKey: 'k' })).toThrow('needs a modelName');
@@ -163,6 +177,32 @@ describe('what a request says', () => {
     expect((await send({ vendor: 'vllm', generation })).json).toMatchObject({ max_tokens: 9, top_k: 3 });
   });
 
+  test('are no options that the model would reject', async () => {
+    const { json } = await send(
+      { modelName: 'gpt-5-mini' },
+      { tools: [], generation: { ...generation, reasoningEffort: 'none', extra: { top_p: 1 } } },
+    );
+    const { messages: _m, stream: _s, stream_options: _o, ...rest } = json;
+    expect(rest).toEqual({
+      model: 'gpt-5-mini',
+      max_completion_tokens: 9,
+      seed: 4,
+      reasoning_effort: 'minimal',
+      top_p: 1,
+    });
+  });
+
+  test.each<[string, object, object]>([
+    ['kimi-k2.5', { reasoningEffort: 'none' }, { thinking: { type: 'disabled' } }],
+    ['kimi-k2.7-code', { reasoningEffort: 'none' }, {}],
+    ['kimi-k3', { reasoningEffort: 'none' }, { reasoning_effort: 'low' }],
+    ['kimi-k3', { reasoningEffort: 'medium', temperature: 0 }, { reasoning_effort: 'high' }],
+  ])('%s is told to think by %j in its own way', async (modelName, generation, fields) => {
+    const { json } = await send({ vendor: 'moonshot', modelName }, { generation, tools: [] });
+    const { messages: _m, model: _n, stream: _s, stream_options: _o, ...rest } = json;
+    expect(rest).toEqual(fields);
+  });
+
   test.each<[ChatVendorName, object, object]>([
     ['openai', { reasoningEffort: 'low' }, { reasoning_effort: 'low' }],
     ['openai', { thinkingTokens: 100 }, {}],
@@ -203,30 +243,61 @@ describe('what a request says', () => {
     });
   });
 
-  const thought = Msg.assistant([
-    { type: 'thinking', thinking: 'Hm.' },
-    { type: 'text', text: 'Well.' },
-  ]);
-  const thoughtAndCall = Msg.assistant([
-    { type: 'thinking', thinking: 'Hm.' },
-    { type: 'tool_use', id: 'a', name: 'get_time', input: {} },
-  ]);
+  const thinking = (thinking: string, vendor?: string): ContentBlock => ({
+    type: 'thinking',
+    thinking,
+    ...(vendor !== undefined && { providerMeta: { [vendor]: {} } }),
+  });
+  const asked: ContentBlock = { type: 'tool_use', id: 'a', name: 'get_time', input: {} };
   test.each<[ChatVendorName, object, object]>([
     ['openai', {}, {}],
     ['dashscope', {}, {}],
-    ['deepseek', {}, { reasoning_content: 'Hm.' }],
-    ['moonshot', {}, { reasoning_content: 'Hm.' }],
-    ['zhipu', { reasoning_content: 'Hm.' }, { reasoning_content: 'Hm.' }],
-    ['openrouter', { reasoning: 'Hm.' }, { reasoning: 'Hm.' }],
-  ])('%s gets its thinking back as it wants it', async (vendor, plainly, withCalls) => {
+    ['deepseek', {}, { reasoning_content: 'Hm.\nSo.' }],
+    ['moonshot', {}, { reasoning_content: 'Hm.\nSo.' }],
+    ['zhipu', { reasoning_content: 'Hm.' }, { reasoning_content: 'Hm.\nSo.' }],
+    ['openrouter', { reasoning: 'Hm.' }, { reasoning: 'Hm.\nSo.' }],
+  ])('%s gets its own thinking back as it wants it', async (vendor, plainly, withCalls) => {
+    const thought = Msg.assistant([thinking('Hm.', vendor), { type: 'text', text: 'Well.' }]);
+    const thoughtAndCall = Msg.assistant([
+      thinking('Hm.', vendor),
+      thinking('Not mine.', 'elsewhere'),
+      thinking("Nobody's."),
+      thinking('So.', vendor),
+      asked,
+    ]);
     const { json } = await send(
-      { vendor },
+      { vendor, modelName: vendor === 'moonshot' ? 'kimi-k2-thinking' : 'm' },
       { messages: [Msg.user('Hi.'), thought, Msg.user('So?'), thoughtAndCall] },
     );
     const [, first, , second] = json['messages'] as JsonObject[];
     expect(first).toEqual({ role: 'assistant', content: 'Well.', ...plainly });
-    expect(second).toMatchObject({ role: 'assistant', content: null, ...withCalls });
-    expect('reasoning_content' in second!).toBe('reasoning_content' in withCalls);
+    const { tool_calls: _, ...rest } = second!;
+    expect(rest).toEqual({ role: 'assistant', content: null, ...withCalls });
+  });
+
+  test.each<[ChatVendorName, object]>([
+    ['deepseek', { reasoning_content: '(not recorded)' }],
+    ['zhipu', {}],
+    ['openrouter', {}],
+    ['openai', {}],
+  ])('%s never gets the thinking of others', async (vendor, fields) => {
+    const details = [{ type: 'reasoning.text', text: 'Hm.', index: 0 }];
+    const foreign: ContentBlock[] = [
+      thinking('Hm.', 'anthropic'),
+      thinking('Hm.', vendor === 'deepseek' ? 'zhipu' : 'deepseek'),
+      thinking('Hm.'),
+      { type: 'thinking', thinking: 'Hm.', providerMeta: { nobody: { reasoningDetails: details } } },
+    ];
+    const { body, json } = await send({ vendor }, { messages: [Msg.assistant([...foreign, asked])] });
+    const { tool_calls: _, ...rest } = (json['messages'] as JsonObject[])[0]!;
+    expect(rest).toEqual({ role: 'assistant', content: null, ...fields });
+    expect(body).not.toContain('Hm.');
+  });
+
+  test('is thinking without half characters, though it is kept as it came', async () => {
+    const messages = [Msg.assistant([thinking('Hm \ud83d', 'deepseek'), asked])];
+    const { json } = await send({ vendor: 'deepseek' }, { messages });
+    expect((json['messages'] as JsonObject[])[0]?.['reasoning_content']).toBe('Hm \ufffd');
   });
 
   test.each<[ChatVendorName, string, boolean]>([
@@ -258,6 +329,55 @@ describe('what a request says', () => {
     expect(await namesOf('deepseek')).toEqual([undefined, undefined, undefined]);
   });
 
+  test.each<[ChatVendorName, string, string]>([
+    ['moonshot', 'functions.get_time:0', 'functions.get_time:0'],
+    ['openai', 'functions.get_time:0', 'functions.get_time:0'],
+    ['vllm', `chatcmpl-tool-${'x'.repeat(40)}`, `chatcmpl-tool-${'x'.repeat(40)}`],
+    ['openai', `chatcmpl-tool-${'x'.repeat(40)}`, 'call_fingerprint'],
+    ['azure', `chatcmpl-tool-${'x'.repeat(40)}`, 'call_fingerprint'],
+  ])('to %s is the id %s of a call and of its result %s', async (vendor, id, sent) => {
+    const messages = [
+      Msg.assistant([{ ...asked, id }]),
+      Msg.system([{ type: 'tool_result', id, name: 'get_time', output: '9', status: 'ok' }]),
+    ];
+    const { json } = await send({ vendor, baseUrl: 'http://x.test' }, { messages });
+    const [call, result] = json['messages'] as JsonObject[];
+    const ids = [(call!['tool_calls'] as JsonObject[])[0]?.['id'], result?.['tool_call_id']];
+    expect(ids.map((own) => String(own).replace(/^call_[0-9a-f]{16}$/, 'call_fingerprint'))).toEqual([
+      sent,
+      sent,
+    ]);
+    expect(ids[0]).toBe(ids[1]);
+  });
+
+  test.each<[ChatVendorName, boolean]>([
+    ['openai', true],
+    ['azure', true],
+    ['xai', true],
+    ['openrouter', true],
+    ['moonshot', false],
+    ['vllm', false],
+    ['compatible', false],
+  ])(
+    'to %s is an address of an image only if it is no server in our own network: %s',
+    async (vendor, isSent) => {
+      const url = 'http://169.254.169.254/latest/meta-data';
+      const messages = [
+        Msg.user([
+          { type: 'image', source: { type: 'url', url } },
+          { type: 'image', source: { type: 'base64', mediaType: 'image/png', data: PNG } },
+        ]),
+      ];
+      const { body, json } = await send(
+        { vendor, baseUrl: 'http://x.test', capabilities: { vision: true } },
+        { messages },
+      );
+      expect(body.includes(url)).toBe(isSent);
+      const parts = (json['messages'] as JsonObject[])[0]?.['content'] as JsonObject[];
+      expect(parts.map(({ type }) => type)).toEqual([isSent ? 'image_url' : 'text', 'image_url']);
+    },
+  );
+
   test('is sound in the way of the vendor', async () => {
     const messages = [
       Msg.user([{ type: 'audio', source: { type: 'base64', mediaType: 'audio/wav', data: 'UklGRg==' } }]),
@@ -269,6 +389,12 @@ describe('what a request says', () => {
     ]);
     expect(await partOf({ vendor: 'dashscope', modelName: 'qwen-omni' })).toEqual([
       { type: 'input_audio', input_audio: { data: 'data:;base64,UklGRg==', format: 'wav' } },
+    ]);
+    const url = 'https://example.com/a.WAV';
+    const atUrl = [Msg.user([{ type: 'audio', source: { type: 'url', url } }])];
+    const { json } = await send({ vendor: 'dashscope', modelName: 'qwen-omni' }, { messages: atUrl });
+    expect((json['messages'] as JsonObject[])[0]?.['content']).toEqual([
+      { type: 'input_audio', input_audio: { data: url, format: 'wav' } },
     ]);
     expect(await partOf({ modelName: 'gpt-4.1' })).toBe(
       "[An audio was left out here: this model can't take it.]",
@@ -342,12 +468,43 @@ describe('an answer', () => {
     });
   });
 
+  test('that ends twice ended the first time', async () => {
+    const call = { index: 0, id: 'a', function: { name: 'get_time', arguments: '{}' } };
+    expect(
+      await read([chunk({ tool_calls: [call] }), chunk({}, 'tool_calls'), chunk({}, 'stop')]),
+    ).toMatchObject({
+      content: [{ type: 'tool_use', id: 'a' }],
+      finishReason: 'tool_calls',
+    });
+    expect(await read([chunk({ tool_calls: [call] }), chunk({}, 'length'), chunk({}, 'stop')])).toMatchObject(
+      {
+        content: [],
+        finishReason: 'length',
+      },
+    );
+  });
+
+  test('tells what it cost as soon as that is known, even if it fails later', async () => {
+    const usage = { prompt_tokens: 10, completion_tokens: 1 };
+    const lines = [chunk({ content: 'Hi' }, null, { usage }), { error: { message: 'Busy', code: 429 } }];
+    expect(await read(lines, 'openrouter')).toMatchObject({
+      content: [{ text: 'Hi' }],
+      usage: { inputTokens: 10, outputTokens: 1 },
+      error: 'rate_limit',
+    });
+  });
+
   test('that is spoken has its sound and its words', async () => {
     const outcome = await read(
       [
+        chunk({ role: 'assistant', content: null, refusal: null, audio: { id: 'a1' } }),
         chunk({ audio: { id: 'a1', transcript: 'Hel' } }),
-        chunk({ audio: { data: 'AAAA' } }),
-        chunk({ audio: { data: 'BBBB', transcript: '' } }),
+        chunk({ audio: { id: 'a1', data: 'AAA=' } }),
+        chunk({ audio: { id: 'a1', transcript: 'lo ' } }),
+        chunk({ audio: { id: 'a1', data: 'BBBB' } }),
+        chunk({ audio: { id: 'a1', transcript: 'you' } }),
+        chunk({ audio: { id: 'a1', data: 'CCCC', transcript: '' } }),
+        chunk({ audio: { id: 'a1', expires_at: 1763000000 } }),
         chunk({}, 'stop'),
       ],
       'openai',
@@ -355,10 +512,20 @@ describe('an answer', () => {
         generation: { extra: { modalities: ['text', 'audio'], audio: { format: 'pcm16', voice: 'alloy' } } },
       },
     );
+    const data = Buffer.concat(['AAA=', 'BBBB', 'CCCC'].map((piece) => Buffer.from(piece, 'base64')));
     expect(outcome.content).toEqual([
-      { type: 'text', text: 'Hel' },
-      { type: 'audio', source: { type: 'base64', mediaType: 'audio/pcm', data: 'AAAABBBB' } },
+      { type: 'text', text: 'Hello you' },
+      { type: 'audio', source: { type: 'base64', mediaType: 'audio/pcm', data: data.toString('base64') } },
     ]);
+  });
+
+  test.each(['no base64!', 'A', 'AA=A'])('with the sound %j is malformed', async (data) => {
+    const lines = [
+      chunk({ audio: { transcript: 'Hi', data } }),
+      chunk({ audio: { data: 'A' } }),
+      chunk({}, 'stop'),
+    ];
+    expect(await read(lines)).toMatchObject({ error: 'malformed' });
   });
 
   test('keeps what OpenRouter wants back with its thinking, also when it comes in pieces', async () => {
@@ -389,6 +556,58 @@ describe('an answer', () => {
       content: 'Hi',
       reasoning_details: details,
     });
+  });
+
+  test('keeps what OpenRouter tells apart by an id, or encrypts, apart', async () => {
+    const text = (id: string | null, text: string): object => ({
+      type: 'reasoning.text',
+      index: 0,
+      id,
+      text,
+    });
+    const secret = (data: string): object => ({ type: 'reasoning.encrypted', index: 0, data });
+    const { content } = await read(
+      [
+        chunk({ reasoning: 'Let', reasoning_details: [text('r1', 'Let')] }),
+        chunk({ reasoning: ' me.', reasoning_details: [text(null, ' me.'), text('r2', 'So.')] }),
+        chunk({ reasoning_details: [secret('xx'), secret('yy')] }),
+        chunk({ content: 'Hi' }, 'stop'),
+      ],
+      'openrouter',
+    );
+    expect(content[0]?.providerMeta?.['openrouter']).toEqual({
+      reasoningDetails: [text('r1', 'Let me.'), text('r2', 'So.'), secret('xx'), secret('yy')],
+    });
+  });
+
+  test('may be a list of parts', async () => {
+    const thinking = (thinking: unknown): object => ({ type: 'thinking', thinking });
+    const { content } = await read(
+      [
+        chunk({ content: [thinking([{ type: 'text', text: 'Let' }])] }),
+        chunk({ content: [thinking(' me.'), { type: 'text', text: 'H' }, { type: 'reference', ids: [1] }] }),
+        chunk({ content: 'i' }, 'stop'),
+      ],
+      'compatible',
+    );
+    expect(content).toEqual([
+      { type: 'thinking', thinking: 'Let me.', providerMeta: { compatible: {} } },
+      { type: 'text', text: 'Hi' },
+    ]);
+  });
+
+  test('with two calls that nothing but their names tell apart makes two', async () => {
+    const one = { function: { name: 'get_capital', arguments: '{"country":"Peru"}' } };
+    const two = { function: { name: 'get_time', arguments: '{"zone":"CET"}' } };
+    for (const lines of [
+      [chunk({ tool_calls: [one, two] })],
+      [chunk({ tool_calls: [{ index: 0, ...one }] }), chunk({ tool_calls: [{ index: 0, ...two }] })],
+    ]) {
+      expect((await read([...lines, chunk({}, 'tool_calls')], 'compatible')).content).toMatchObject([
+        { type: 'tool_use', name: 'get_capital', input: { country: 'Peru' } },
+        { type: 'tool_use', name: 'get_time', input: { zone: 'CET' } },
+      ]);
+    }
   });
 
   test('of a careless server does no harm', async () => {

@@ -10,8 +10,10 @@ import { allowedTools } from '../../model/tool-choice.ts';
 import { isJsonObject } from '../../util/json.ts';
 import { ChatDecoder } from './chat-from-wire.ts';
 import { toChatMessages, toChatOptions, toChatTool } from './chat-to-wire.ts';
+import { dialectOf, type ChatDialect } from './dialect.ts';
 import { endpointOf, vendorOf, type Endpoint, type OpenAIEndpointOptions } from './endpoint.ts';
-import { CHAT_VENDORS, type ChatVendor, type ChatVendorName } from './vendors.ts';
+import { OptionFitter } from './option-fitter.ts';
+import type { ChatVendorName } from './vendors.ts';
 
 export type OpenAIChatModelOptions = OpenAIEndpointOptions;
 
@@ -21,14 +23,15 @@ export type OpenAIChatModelOptions = OpenAIEndpointOptions;
  */
 export class OpenAIChatModel extends HttpChatModel {
   readonly vendor: ChatVendorName;
-  readonly #vendor: ChatVendor;
+  readonly #dialect: ChatDialect;
+  readonly #options: OptionFitter;
   readonly #endpoint: Endpoint;
   readonly #messages: WireTexts;
   readonly #tools = new ToolTexts(toChatTool);
 
   constructor(options: OpenAIChatModelOptions) {
-    const name = vendorOf(options);
-    const vendor: ChatVendor = CHAT_VENDORS[name];
+    const dialect = dialectOf(vendorOf(options), options.modelName);
+    const { vendor } = dialect;
     super(vendor.title, options, {
       vision: vendor.vision.test(options.modelName),
       audio: vendor.audio.test(options.modelName),
@@ -37,11 +40,11 @@ export class OpenAIChatModel extends HttpChatModel {
       forcedTools: vendor.forcedTools,
       structured: vendor.structured,
     });
-    this.vendor = name;
-    this.#vendor = vendor;
+    this.vendor = dialect.name;
+    this.#dialect = dialect;
+    this.#options = new OptionFitter(options.modelName, dialect.rule);
     this.#endpoint = endpointOf(options, vendor, '/chat/completions');
-    const needsThinking = vendor.thinkingNeeded.test(options.modelName);
-    this.#messages = new WireTexts((item) => toChatMessages(item, vendor, needsThinking));
+    this.#messages = new WireTexts((item) => toChatMessages(item, dialect));
   }
 
   protected override get secrets(): readonly string[] {
@@ -49,7 +52,7 @@ export class OpenAIChatModel extends HttpChatModel {
   }
 
   protected override takesUrl(block: MediaBlock): boolean {
-    return block.type === 'image' || block.type === 'video';
+    return this.#dialect.vendor.fetches.includes(block.type);
   }
 
   protected override toCall(prompt: Prompt, request: WireRequest): WireCall {
@@ -58,13 +61,18 @@ export class OpenAIChatModel extends HttpChatModel {
       messages: this.#messages.array(prompt.items),
       ...(tools.length > 0 && { tools: this.#tools.array(tools) }),
     };
-    const body = jsonBody({ model: this.modelName, ...toChatOptions(request, this.#vendor) }, texts);
+    const generation = this.#options.fit(request.generation, tools.length > 0);
+    const options = toChatOptions({ ...request, generation }, this.#dialect);
+    const body = jsonBody({ model: this.modelName, ...options }, texts);
     return { url: this.#endpoint.url, headers: this.#endpoint.headers, body };
   }
 
-  protected override newDecoder({ generation }: WireRequest): WireDecoder {
+  protected override newDecoder({ generation, tools = [] }: WireRequest): WireDecoder {
     const audio = generation.extra?.['audio'];
     const format = isJsonObject(audio) && typeof audio['format'] === 'string' ? audio['format'] : 'wav';
-    return new ChatDecoder(this.#vendor, format === 'pcm16' ? 'audio/pcm' : `audio/${format}`);
+    return new ChatDecoder(this.#dialect, {
+      audioType: format === 'pcm16' ? 'audio/pcm' : `audio/${format}`,
+      toolNames: tools.map((tool) => tool.name),
+    });
   }
 }

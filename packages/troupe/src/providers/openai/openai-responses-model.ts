@@ -6,15 +6,18 @@ import {
   type WireRequest,
 } from '../../model/http/http-chat-model.ts';
 import { jsonBody, ToolTexts, WireTexts } from '../../model/http/wire-texts.ts';
+import { dialectOf } from './dialect.ts';
 import { endpointOf, vendorOf, type Endpoint, type OpenAIEndpointOptions } from './endpoint.ts';
+import type { ModelRule } from './model-rules.ts';
+import { OptionFitter } from './option-fitter.ts';
 import { ResponsesDecoder } from './responses-from-wire.ts';
 import {
+  metaKeyOf,
   toInputItems,
   toResponsesOptions,
   toResponsesTool,
   type ResponsesSettings,
 } from './responses-to-wire.ts';
-import { CHAT_VENDORS, type ChatVendor } from './vendors.ts';
 
 export interface OpenAIResponsesModelOptions extends OpenAIEndpointOptions {
   /** Whether the model thinks. @default by its name */
@@ -25,7 +28,10 @@ export interface OpenAIResponsesModelOptions extends OpenAIEndpointOptions {
   readonly store?: boolean | undefined;
 }
 
-const REASONS = /^(o\d|gpt-oss|codex|gpt-(?:[5-9]|\d\d))(?!.*chat)/;
+/** What the API itself does not know, or lifts, whatever the model. */
+function inResponses({ chatTools: _, ...rule }: ModelRule): ModelRule {
+  return { ...rule, penalties: false, stop: false, parallelCalls: true };
+}
 
 /**
  * A model behind OpenAI's Responses API. What the model thought goes back to it,
@@ -34,18 +40,26 @@ const REASONS = /^(o\d|gpt-oss|codex|gpt-(?:[5-9]|\d\d))(?!.*chat)/;
 export class OpenAIResponsesModel extends HttpChatModel {
   readonly #endpoint: Endpoint;
   readonly #settings: ResponsesSettings;
-  readonly #input = new WireTexts(toInputItems);
+  readonly #options: OptionFitter;
+  readonly #metaKey: string;
+  readonly #fetchesMedia: boolean;
+  readonly #input: WireTexts;
   readonly #tools = new ToolTexts(toResponsesTool);
 
   constructor(options: OpenAIResponsesModelOptions) {
-    const vendor: ChatVendor = CHAT_VENDORS[vendorOf(options)];
+    const { name, vendor, rule } = dialectOf(vendorOf(options), options.modelName);
     super(vendor.title, options, { vision: true, files: true, structured: 'native' });
     this.#endpoint = endpointOf(options, vendor, '/responses');
     this.#settings = {
-      isReasoning: options.isReasoning ?? REASONS.test(options.modelName),
+      isReasoning: options.isReasoning ?? rule.isReasoning,
       reasoningSummary: options.reasoningSummary,
       store: options.store ?? false,
     };
+    this.#options = new OptionFitter(options.modelName, inResponses(rule));
+    const metaKey = metaKeyOf(name);
+    this.#metaKey = metaKey;
+    this.#fetchesMedia = vendor.fetches.length > 0;
+    this.#input = new WireTexts((item) => toInputItems(item, metaKey));
   }
 
   protected override get secrets(): readonly string[] {
@@ -53,7 +67,7 @@ export class OpenAIResponsesModel extends HttpChatModel {
   }
 
   protected override takesUrl(_block: MediaBlock): boolean {
-    return true;
+    return this.#fetchesMedia;
   }
 
   protected override toCall(prompt: Prompt, request: WireRequest): WireCall {
@@ -62,11 +76,13 @@ export class OpenAIResponsesModel extends HttpChatModel {
       input: this.#input.array(prompt.items),
       ...(tools.length > 0 && { tools: this.#tools.array(tools) }),
     };
-    const body = jsonBody({ model: this.modelName, ...toResponsesOptions(request, this.#settings) }, texts);
+    const generation = this.#options.fit(request.generation, tools.length > 0);
+    const options = toResponsesOptions({ ...request, generation }, this.#settings);
+    const body = jsonBody({ model: this.modelName, ...options }, texts);
     return { url: this.#endpoint.url, headers: this.#endpoint.headers, body };
   }
 
   protected override newDecoder(): WireDecoder {
-    return new ResponsesDecoder((data) => this.failure(data));
+    return new ResponsesDecoder(this.#metaKey, (data) => this.failure(data));
   }
 }

@@ -1,55 +1,69 @@
+import { fitId } from '../../formatter/msg-parts.ts';
 import type { AssistantItem, MediaBlock, PromptItem } from '../../formatter/prompt.ts';
 import type { TextBlock, ThinkingBlock, ToolResultBlock } from '../../message/blocks.ts';
 import type { ToolChoice, ToolSchema } from '../../model/chat-model-base.ts';
 import type { WireRequest } from '../../model/http/http-chat-model.ts';
-import { isJsonObject, type JsonObject, type JsonValue } from '../../util/json.ts';
+import type { JsonObject, JsonValue } from '../../util/json.ts';
+import { objectOf } from './wire-values.ts';
 
-/** Under which blocks keep what this API wants back. */
-export const META_KEY = 'openaiResponses';
+/** What the id of a call may look like. */
+const CALL_ID = /^.{1,64}$/;
 
-/** The input items of one prompt item. */
-export function toInputItems(item: PromptItem): readonly JsonObject[] {
+/** Under which blocks keep what this API wants back. What one vendor has encrypted, no other can read. */
+export function metaKeyOf(vendorName: string): string {
+  return `${vendorName}Responses`;
+}
+
+/** The input items of one prompt item. @param metaKey whose thinking goes back */
+export function toInputItems(item: PromptItem, metaKey: string): readonly JsonObject[] {
   switch (item.role) {
     case 'system':
       return [{ role: 'system', content: [{ type: 'input_text', text: item.text }] }];
     case 'user':
       return [{ role: 'user', content: item.content.map(toPart) }];
     case 'assistant':
-      return toAssistant(item);
+      return toAssistant(item, metaKey);
     case 'tool':
       return item.results.map((result) => ({
         type: 'function_call_output',
-        call_id: result.id,
+        call_id: fitId(result.id, CALL_ID),
         output: toOutput(result),
       }));
   }
 }
 
-/** In the order in which the model said it: a reasoning item belongs to what follows it. */
-function toAssistant({ content }: AssistantItem): readonly JsonObject[] {
-  return content.flatMap((block): JsonObject | readonly JsonObject[] => {
-    if (block.type === 'thinking') return toReasoning(block);
-    if (block.type === 'text')
-      return { role: 'assistant', content: [{ type: 'output_text', text: block.text }] };
-    if (block.type !== 'tool_use') return []; // the model's own media have no place here
-    return {
-      type: 'function_call',
-      call_id: block.id,
-      name: block.name,
-      arguments: JSON.stringify(block.input),
-    };
-  });
+/** In the order in which the model said it: a reasoning item belongs to what follows it, and is rejected without. */
+function toAssistant({ content }: AssistantItem, metaKey: string): readonly JsonObject[] {
+  const items = content.flatMap((block) => toOutputItem(block, metaKey));
+  return items.slice(0, items.findLastIndex((item) => item['type'] !== 'reasoning') + 1);
+}
+
+function toOutputItem(block: AssistantItem['content'][number], metaKey: string): readonly JsonObject[] {
+  const meta = objectOf(block.providerMeta?.[metaKey]);
+  switch (block.type) {
+    case 'thinking':
+      return toReasoning(block, meta);
+    case 'text': {
+      const phase = typeof meta['phase'] === 'string' && { phase: meta['phase'] };
+      return [{ role: 'assistant', content: [{ type: 'output_text', text: block.text }], ...phase }];
+    }
+    case 'tool_use': {
+      const call = { call_id: fitId(block.id, CALL_ID), name: block.name };
+      return [{ type: 'function_call', ...call, arguments: JSON.stringify(block.input) }];
+    }
+    default:
+      return []; // the model's own media have no place here
+  }
 }
 
 /** Thinking goes back only with its encrypted form. Others could not be told from what somebody made up. */
-function toReasoning({ thinking, providerMeta }: ThinkingBlock): readonly JsonObject[] {
-  const meta = providerMeta?.[META_KEY];
-  if (!isJsonObject(meta) || typeof meta['encryptedContent'] !== 'string') return [];
+function toReasoning({ thinking }: ThinkingBlock, meta: JsonObject): readonly JsonObject[] {
+  if (typeof meta['encryptedContent'] !== 'string') return [];
   return [
     {
       type: 'reasoning',
       ...(typeof meta['id'] === 'string' && { id: meta['id'] }),
-      summary: thinking === '' ? [] : [{ type: 'summary_text', text: thinking }],
+      summary: thinking === '' ? [] : [{ type: 'summary_text', text: thinking.toWellFormed() }],
       encrypted_content: meta['encryptedContent'],
     },
   ];

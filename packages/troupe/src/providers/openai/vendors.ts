@@ -1,3 +1,6 @@
+import type { MediaBlock } from '../../formatter/prompt.ts';
+import { MOONSHOT_MODELS, OPENAI_MODELS, VLLM_MODELS, XAI_MODELS, type ModelRule } from './model-rules.ts';
+
 /**
  * What sets the vendors apart that speak OpenAI's Chat Completions. Quirks are data: a new
  * vendor is a new row, and the table in the docs is made of this one.
@@ -40,6 +43,15 @@ export interface ChatVendor {
   readonly files: RegExp;
   /** What stands before the base64 of input sound. */
   readonly audioPrefix: string;
+  /**
+   * Which media it fetches from their address by itself. A server of one's own must not:
+   * an address that a model or a user made up would reach into one's own network.
+   */
+  readonly fetches: readonly MediaBlock['type'][];
+  /** What the id of a call may look like. Others are replaced. */
+  readonly callIds: RegExp;
+  /** What its models make of the options; the first rule that fits stands. */
+  readonly models: readonly ModelRule[];
 }
 
 const EVERY = /(?:)/;
@@ -62,6 +74,9 @@ const PLAIN = {
   video: NONE,
   files: NONE,
   audioPrefix: '',
+  fetches: [],
+  callIds: EVERY,
+  models: [],
 } as const satisfies Partial<ChatVendor>;
 
 const OPENAI = {
@@ -73,6 +88,9 @@ const OPENAI = {
   vision: /^(?!gpt-3|.*audio)/,
   audio: /audio|omni/,
   files: /^(?!gpt-3|.*audio)/,
+  fetches: ['image'],
+  callIds: /^.{1,40}$/,
+  models: OPENAI_MODELS,
 } as const;
 
 export const CHAT_VENDORS = {
@@ -102,6 +120,7 @@ export const CHAT_VENDORS = {
     audio: /omni|audio/,
     video: /-vl|omni|qvq/,
     audioPrefix: 'data:;base64,',
+    fetches: ['image', 'video', 'audio'],
   },
   deepseek: {
     ...PLAIN,
@@ -123,7 +142,8 @@ export const CHAT_VENDORS = {
     thinkingNeeded: /thinking|k2\.[5-9]|k[3-9]/,
     forcedChoice: 'none',
     forcedTools: 'never',
-    vision: /vision|k2\.[5-9]|latest/,
+    vision: /vision|k2\.[5-9]|k[3-9]|latest/,
+    models: MOONSHOT_MODELS,
   },
   zhipu: {
     ...PLAIN,
@@ -136,6 +156,7 @@ export const CHAT_VENDORS = {
     forcedTools: 'never',
     vision: /\dv/,
     video: /\dv/,
+    fetches: ['image', 'video'],
   },
   xai: {
     ...PLAIN,
@@ -147,6 +168,8 @@ export const CHAT_VENDORS = {
     structured: 'native',
     countsThinkingApart: true,
     vision: /vision|grok-4/,
+    fetches: ['image'],
+    models: XAI_MODELS,
   },
   openrouter: {
     ...PLAIN,
@@ -161,6 +184,7 @@ export const CHAT_VENDORS = {
     vision: EVERY,
     audio: EVERY,
     files: EVERY,
+    fetches: ['image', 'video', 'file'],
   },
   vllm: {
     ...PLAIN,
@@ -174,6 +198,7 @@ export const CHAT_VENDORS = {
     vision: EVERY,
     audio: EVERY,
     video: EVERY,
+    models: VLLM_MODELS,
   },
   /** Any other server that speaks the same. */
   compatible: {
@@ -183,6 +208,7 @@ export const CHAT_VENDORS = {
     keyVariables: [],
     isKeyOptional: true,
     vision: EVERY,
+    models: OPENAI_MODELS,
   },
 } as const satisfies Record<string, ChatVendor>;
 
@@ -191,7 +217,7 @@ export type ChatVendorName = keyof typeof CHAT_VENDORS;
 /** The vendor whose address it is; 'compatible' if it is nobody's. */
 export function vendorAt(baseUrl: string): ChatVendorName {
   const host = hostOf(baseUrl);
-  if (host.endsWith('.openai.azure.com') || host.endsWith('.cognitiveservices.azure.com')) return 'azure';
+  if (/\.(openai|cognitiveservices|services\.ai)\.azure\.com$/.test(host)) return 'azure';
   for (const [name, vendor] of Object.entries(CHAT_VENDORS)) {
     if (vendor.baseUrl !== undefined && name !== 'vllm' && hostOf(vendor.baseUrl) === host)
       return name as ChatVendorName;

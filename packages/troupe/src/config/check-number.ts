@@ -1,9 +1,9 @@
-import { TroupeError } from '../../errors.ts';
+import { TroupeError } from '../errors.ts';
 
 interface Range {
   readonly least: number;
-  readonly most?: number;
-  readonly whole?: boolean;
+  readonly most?: number | undefined;
+  readonly whole?: boolean | undefined;
 }
 
 /** The longest that a timer can wait. */

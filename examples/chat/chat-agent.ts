@@ -1,0 +1,16 @@
+import { ReActAgent, Toolkit, type ChatModelBase } from 'troupe';
+
+import { calculate, currentTime, fileTools } from './tools.ts';
+
+/** The agent that one chats with. It sees the files in a folder. */
+export function chatAgent(model: ChatModelBase, folder: string): ReActAgent {
+  const toolkit = new Toolkit();
+  for (const tool of [calculate, currentTime, ...fileTools(folder)]) toolkit.registerToolFunction(tool);
+  return new ReActAgent({
+    name: 'assistant',
+    sysPrompt: 'You are a helpful assistant. Use the tools where they help.',
+    model,
+    toolkit,
+    parallelToolCalls: true,
+  });
+}

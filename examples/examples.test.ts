@@ -1,0 +1,32 @@
+import { readdirSync } from 'node:fs';
+
+import { describe, expect, test } from 'vitest';
+
+import { canRunExamples, runExample } from './run-example.ts';
+
+/** A line that each example prints. The chat has a test of its own. */
+const LINES: Readonly<Record<string, string>> = {
+  'interrupt-and-steer': 'painter: All right, I put the brush down.',
+  'parallel-tools': '  Neverland: "TimeoutError: The tool gave no result within 0.6 s."',
+  'structured-output': 'We go to Bergen for 2 nights and take: umbrella, boots.',
+  'tool-groups': '  send_mail {"to":"press@news.example","text":"Guess what!"}: denied',
+  weather: '  <- error: "Error: There is no weather station in Atlantis."',
+};
+
+test('every example is tested', () => {
+  const folders = readdirSync(import.meta.dirname, { withFileTypes: true }).filter((entry) =>
+    entry.isDirectory(),
+  );
+  const stories = folders
+    .map(({ name }) => name)
+    .filter((name) => name !== 'chat' && name !== 'node_modules');
+  expect(stories.toSorted()).toEqual(Object.keys(LINES));
+});
+
+describe.runIf(canRunExamples)('the example', () => {
+  test.concurrent.each(Object.entries(LINES))('%s runs to a good end', async (story, line) => {
+    const { output, errors, code } = await runExample(story);
+    expect([errors, code]).toEqual(['', 0]);
+    expect(output.split('\n')).toContain(line);
+  });
+});

@@ -1,0 +1,38 @@
+// For the tests: runs an example as its reader does, by Node itself and from dist. `npm test` has built that.
+
+import { spawn } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+
+const ROOT = join(import.meta.dirname, '..');
+const FLAGS = ['--experimental-strip-types', '--disable-warning=ExperimentalWarning'];
+const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
+
+/** Whether there is something to run, and a Node that can. */
+export const canRunExamples =
+  (major > 22 || (major === 22 && minor >= 13)) && existsSync(join(ROOT, 'packages/troupe/dist/index.js'));
+
+export interface ExampleRun {
+  readonly output: string;
+  readonly errors: string;
+  readonly code: number | null;
+}
+
+/** Runs an example to its end, without keys and without a local model. @param input what is typed */
+export async function runExample(story: string, input = ''): Promise<ExampleRun> {
+  const child = spawn(process.execPath, [...FLAGS, `examples/${story}/main.ts`], {
+    cwd: ROOT,
+    timeout: 20_000,
+    env: { PATH: process.env['PATH'], OLLAMA_HOST: '127.0.0.1:1' },
+  });
+  let output = '';
+  let errors = '';
+  child.stdout.setEncoding('utf8').on('data', (text: string) => (output += text));
+  child.stderr.setEncoding('utf8').on('data', (text: string) => (errors += text));
+  child.stdin.on('error', () => {}); // it may have ended without reading everything
+  child.stdin.end(input);
+  const code = await new Promise<number | null>((resolve, reject) => {
+    child.on('error', reject).on('close', resolve);
+  });
+  return { output, errors, code };
+}

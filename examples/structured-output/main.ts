@@ -1,0 +1,65 @@
+// The same question, answered in the shape of a zod schema and in that of a valibot schema. The model gets it wrong at first: what is wrong
+// goes back to it in the words of the schema's library, and it tries again. A ScriptedModel plays it, because it
+// makes the mistake on purpose; a real model does the same when it happens.
+
+import assert from 'node:assert/strict';
+
+import { toStandardJsonSchema } from '@valibot/to-json-schema';
+import { ReActAgent, tool, Toolkit, type AnySchema, type JsonObject } from 'troupe';
+import { ScriptedModel } from 'troupe/testing';
+import * as v from 'valibot';
+import { z } from 'zod';
+
+const ZodTrip = z.object({
+  city: z.string(),
+  nights: z.number().int().positive(),
+  packing: z.array(z.enum(['umbrella', 'sunglasses', 'boots'])),
+});
+const ValibotTrip = v.object({
+  city: v.string(),
+  nights: v.pipe(v.number(), v.integer(), v.minValue(1)),
+  packing: v.array(v.picklist(['umbrella', 'sunglasses', 'boots'])),
+});
+
+const getWeather = tool({
+  name: 'get_weather',
+  description: 'The weather in a city.',
+  schema: z.object({ city: z.string() }),
+  execute: ({ city }) => `Rain in ${city}, as usual.`,
+});
+
+/** A model that looks up the weather, answers wrongly, and then well. */
+function travelModel(): ScriptedModel {
+  const answer = (input: JsonObject) => ({ toolCalls: [{ name: 'generate_response', input }] });
+  return new ScriptedModel([
+    { toolCalls: [{ name: 'get_weather', input: { city: 'Bergen' } }] },
+    answer({ city: 'Bergen', nights: 0, packing: ['a hat'] }),
+    answer({ city: 'Bergen', nights: 2, packing: ['umbrella', 'boots'] }),
+  ]);
+}
+
+/** Plans a trip with any schema, and returns the answer's data. */
+async function planTrip(library: string, structuredModel: AnySchema): Promise<JsonObject> {
+  const toolkit = new Toolkit();
+  toolkit.registerToolFunction(getWeather);
+  const agent = new ReActAgent({ name: 'planner', model: travelModel(), toolkit });
+  agent.setConsoleOutputEnabled(false);
+
+  // For this one call the agent has a further tool, generate_response, whose arguments are the schema. Calling it well is the answer.
+  const answer = await agent.call('Where shall we go this weekend?', { structuredModel });
+
+  const memory = await agent.memory.getMemory();
+  const [, wrong] = memory.flatMap((msg) => msg.getContentBlocks('tool_result')); // the first is of get_weather
+  assert.ok(wrong?.status === 'error' && typeof wrong.output === 'string');
+  console.log(`${library} said to the model:\n${wrong.output.replaceAll(/^/gm, '  ')}`);
+  assert.equal(answer.metadata['_end_reason'], 'structured');
+  return answer.metadata;
+}
+
+// A schema of zod 4.2 or later says by itself what its JSON Schema is; one of valibot is wrapped.
+const byZod = ZodTrip.parse(await planTrip('zod', ZodTrip)); // parsed for its type: it was checked before
+const byValibot = v.parse(ValibotTrip, await planTrip('valibot', toStandardJsonSchema(ValibotTrip)));
+
+console.log(`\nWe go to ${byZod.city} for ${byZod.nights} nights and take: ${byZod.packing.join(', ')}.`);
+assert.deepEqual(byZod, { city: 'Bergen', nights: 2, packing: ['umbrella', 'boots'] });
+assert.deepEqual(byValibot, byZod);

@@ -1,0 +1,81 @@
+// An agent with two tools, watched while it works. The model is the OfflineModel, a stand-in that follows simple rules but really
+// calls the tools; every other model of the library would do in its place.
+
+import assert from 'node:assert/strict';
+
+import { findHistoryFaults, ReActAgent, tool, Toolkit, type AgentEvent, type Msg } from 'troupe';
+import { OfflineModel } from 'troupe/offline';
+import { z } from 'zod';
+
+const STATIONS: Readonly<Record<string, readonly string[]>> = {
+  Lisbon: ['sunny, 24 °C', 'sunny, 26 °C', 'a breeze, 22 °C'],
+  Bergen: ['rain, 9 °C', 'rain, 8 °C', 'more rain, 9 °C'],
+};
+
+/** What a tool throws is told to the model. It is no failure of the agent. */
+function station(city: string): readonly string[] {
+  const days = STATIONS[city];
+  if (days === undefined) throw new Error(`There is no weather station in ${city}.`);
+  return days;
+}
+
+const city = z.string().describe('The name of the city.');
+const getWeather = tool({
+  name: 'get_weather',
+  description: 'The weather in a city, now.',
+  schema: z.object({ city }), // the model is told what it says, arguments are checked by it, and `city` is a string
+  execute: ({ city }) => station(city)[0],
+});
+const getForecast = tool({
+  name: 'get_forecast',
+  description: 'The forecast for a city, day by day.',
+  schema: z.object({ city }),
+  // A generator shows how far it has got. Each value takes the place of the one before; the last one is the result.
+  *execute({ city }) {
+    const days = station(city);
+    for (const [i] of days.entries()) yield days.slice(0, i + 1).join('; ');
+  },
+});
+
+const toolkit = new Toolkit();
+toolkit.registerToolFunction(getWeather);
+toolkit.registerToolFunction(getForecast);
+
+const agent = new ReActAgent({
+  name: 'Friday',
+  sysPrompt: 'You are a weather reporter. Use the tools.',
+  model: new OfflineModel(),
+  toolkit,
+});
+agent.setConsoleOutputEnabled(false); // it would print by itself; here we do, from its events
+
+/** Asks, and shows what happens. Leaving the loop early would interrupt the agent. */
+async function ask(question: string): Promise<Msg> {
+  console.log(`\nyou: ${question}`);
+  const events = agent.stream(question);
+  let step = await events.next();
+  for (; !step.done; step = await events.next()) show(step.value);
+  console.log();
+  return step.value; // the answer is what the stream returns
+}
+
+function show(event: AgentEvent): void {
+  if (event.type === 'tool_start') console.log(`  -> ${event.call.name} ${JSON.stringify(event.call.input)}`);
+  if (event.type === 'tool_chunk') console.log(`  .. ${JSON.stringify(event.result.output)}`);
+  if (event.type === 'tool_result')
+    console.log(`  <- ${event.result.status}: ${JSON.stringify(event.result.output)}`);
+  if (event.type === 'text_delta') process.stdout.write(event.text); // word by word
+}
+
+const now = await ask('What is the weather in Lisbon?');
+const later = await ask('What is the forecast for Bergen?');
+const nowhere = await ask('And how is the weather in Atlantis?');
+
+assert.match(now.text, /sunny, 24 °C/);
+assert.match(later.text, /rain, 9 °C; rain, 8 °C; more rain/);
+assert.match(nowhere.text, /no weather station in Atlantis/);
+assert.equal(nowhere.metadata['_end_reason'], 'finished');
+
+const memory = await agent.memory.getMemory();
+assert.equal(memory.length, 12); // three times: a question, a call, its result, an answer
+assert.deepEqual(findHistoryFaults(memory), []); // every call has its result next to it

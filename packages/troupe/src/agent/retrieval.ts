@@ -1,0 +1,122 @@
+import { getLogger } from '../config/run-config.ts';
+import { messageOf } from '../errors.ts';
+import type { LongTermMemoryMode } from '../longterm/long-term-memory-base.ts';
+import { Msg } from '../message/msg.ts';
+import type { RetrievedDocument } from '../rag/knowledge-base.ts';
+import { tool, type Tool } from '../toolkit/tool.ts';
+import type { JsonObject } from '../util/json.ts';
+import type { ReActAgentOptions } from './react-agent.ts';
+import type { Turn } from './turn.ts';
+
+/** What the long-term memory and the knowledge bases have to say about the input, as messages to remember. A failure costs only that. */
+export async function retrieveContext(
+  msgs: readonly Msg[],
+  options: ReActAgentOptions,
+  turn: Turn,
+): Promise<readonly Msg[]> {
+  if (msgs.length === 0) return [];
+  return [...(await fromLongTermMemory(msgs, options, turn)), ...(await fromKnowledge(msgs, options, turn))];
+}
+
+/** Lets the long-term memory learn from the conversation. */
+export async function recordExperience(
+  recall: () => Promise<readonly Msg[]>,
+  { longTermMemory, longTermMemoryMode }: ReActAgentOptions,
+  turn: Turn,
+): Promise<void> {
+  if (longTermMemory === undefined || !isStatic(longTermMemoryMode)) return;
+  await attempt('record what was said', turn, () =>
+    turn.step('long-term memory', async () => longTermMemory.record(await recall(), { signal: turn.signal })),
+  );
+}
+
+/** The tools by which a model looks into its long-term memory itself, if it is to have them. */
+export function memoryTools({ longTermMemory, longTermMemoryMode }: ReActAgentOptions): readonly Tool[] {
+  if (longTermMemory === undefined || longTermMemoryMode === 'static_control') return [];
+  return [
+    tool({
+      name: 'record_to_memory',
+      description:
+        'Remembers something for good: facts, wishes and experiences that may matter in later conversations.',
+      schema: textSchema('content', 'What to remember.'),
+      execute: async (input, { signal }) => {
+        await longTermMemory.record([Msg.user(textOf(input, 'content'))], { signal });
+        return 'It is remembered.';
+      },
+    }),
+    tool({
+      name: 'retrieve_from_memory',
+      description: 'Looks into what was remembered for good.',
+      schema: textSchema('query', 'What to look for.'),
+      execute: async (input, { signal }) =>
+        (await longTermMemory.retrieve([Msg.user(textOf(input, 'query'))], { signal })) ||
+        'Nothing is remembered about that.',
+    }),
+  ];
+}
+
+async function fromLongTermMemory(
+  msgs: readonly Msg[],
+  { longTermMemory, longTermMemoryMode }: ReActAgentOptions,
+  turn: Turn,
+): Promise<readonly Msg[]> {
+  if (longTermMemory === undefined || !isStatic(longTermMemoryMode)) return [];
+  const text = await attempt('look into the long-term memory', turn, () =>
+    turn.step('long-term memory', () => longTermMemory.retrieve(msgs, { signal: turn.signal })),
+  );
+  if (typeof text !== 'string' || text === '') return [];
+  return [Msg.user(`<long_term_memory>${text}</long_term_memory>`, { name: 'long_term_memory' })];
+}
+
+async function fromKnowledge(
+  msgs: readonly Msg[],
+  { knowledge = [] }: ReActAgentOptions,
+  turn: Turn,
+): Promise<readonly Msg[]> {
+  const bases = 'retrieve' in knowledge ? [knowledge] : knowledge;
+  const query = msgs
+    .map((msg) => msg.text)
+    .join('\n')
+    .trim();
+  if (bases.length === 0 || query === '') return [];
+  const msg = await attempt('search the knowledge bases', turn, async () => {
+    const found = await turn.step('knowledge', () =>
+      Promise.all(bases.map((base) => base.retrieve(query, { signal: turn.signal }))),
+    );
+    return knowledgeMsg(found.flat());
+  });
+  return msg === undefined ? [] : [msg];
+}
+
+function knowledgeMsg(documents: readonly RetrievedDocument[]): Msg | undefined {
+  if (documents.length === 0) return undefined;
+  const best = documents.toSorted((a, b) => b.score - a.score).map(({ content }) => content);
+  const [open, close] = ['<retrieved_knowledge>', '</retrieved_knowledge>'];
+  return Msg.user([{ type: 'text', text: open }, ...best, { type: 'text', text: close }]);
+}
+
+/** What comes of it, or nothing if it fails: the reply does without. */
+async function attempt<T>(what: string, turn: Turn, body: () => Promise<T>): Promise<T | undefined> {
+  try {
+    return await body();
+  } catch (error) {
+    turn.signal.throwIfAborted();
+    const message = `Could not ${what}: ${messageOf(error)}`;
+    getLogger().log('warn', message);
+    await turn.emit({ type: 'error', error: { message } });
+    return undefined;
+  }
+}
+
+function isStatic(mode: LongTermMemoryMode = 'both'): boolean {
+  return mode !== 'agent_control';
+}
+
+function textSchema(name: string, description: string): JsonObject {
+  return { type: 'object', properties: { [name]: { type: 'string', description } }, required: [name] };
+}
+
+function textOf(input: JsonObject, name: string): string {
+  const text = input[name];
+  return typeof text === 'string' ? text : '';
+}

@@ -1,0 +1,31 @@
+import { expect, test } from 'vitest';
+import { checkBaseUrl, checkKey, mergeHeaders } from './headers.ts';
+
+test('headers that are given win, however they are written', () => {
+  expect(mergeHeaders({ authorization: 'a', 'x-own': '1' }, { Authorization: 'b', 'X-Team': 't' })).toEqual({
+    authorization: 'b',
+    'x-own': '1',
+    'x-team': 't',
+  });
+  expect(mergeHeaders({ A: '1' }, undefined)).toEqual({ a: '1' });
+});
+
+test('a key is shown to nobody, not even if it is none', () => {
+  expect(checkKey('Acme', 'sk-1')).toBe('sk-1');
+  expect(() => checkKey('Acme', '')).toThrow('The key for Acme is empty.');
+  for (const key of ['sk-secret\n', 'sk secret', 'sk-sécret', 'sk-\u0000secret']) {
+    expect(() => checkKey('Acme', key)).toThrow(
+      /^The key for Acme holds white space or other characters that no key has\.$/,
+    );
+  }
+});
+
+test('an address is one, and holds no password', () => {
+  expect(checkBaseUrl('Acme', 'https://acme.test/v1//')).toBe('https://acme.test/v1');
+  for (const url of ['', 'acme', 'ftp://acme.test', 'javascript:alert(1)']) {
+    expect(() => checkBaseUrl('Acme', url)).toThrow('The baseUrl of Acme must be an address');
+  }
+  expect(() => checkBaseUrl('Acme', 'https://me:hunter2@acme.test')).toThrow(
+    /^The baseUrl of Acme must not hold a user or a password\. Use the option headers\.$/,
+  );
+});

@@ -1,0 +1,114 @@
+import type { GenerationOptions } from '../../model/chat-model-base.ts';
+
+export type Effort = NonNullable<GenerationOptions['reasoningEffort']>;
+
+/** All efforts, from the least to the most. */
+export const EFFORTS = [
+  'none',
+  'minimal',
+  'low',
+  'medium',
+  'high',
+  'xhigh',
+] as const satisfies readonly Effort[];
+
+/** What some models of a vendor make of the options. What they don't take, they answer with an error. */
+export interface ModelRule {
+  /** Which models, by their name. */
+  readonly models: RegExp;
+  /** Whether they think. */
+  readonly isReasoning: boolean;
+  /** When `temperature` and `topP` are taken. */
+  readonly sampling: 'always' | 'without_thinking' | 'never';
+  /** Whether `presencePenalty` and `frequencyPenalty` are. */
+  readonly penalties: boolean;
+  readonly stop: boolean;
+  /** Whether `parallelToolCalls` is known in Chat Completions. */
+  readonly parallelCalls: boolean;
+  /** The efforts that are known. None: the field itself is not. */
+  readonly efforts: readonly Effort[];
+  /** What Chat Completions wants of the effort when there are tools: that it is left out, or that it is 'none'. */
+  readonly chatTools?: 'without_effort' | 'effort_none';
+  /** Where it is another than the vendor's. */
+  readonly thinkingSwitch?: 'reasoning_effort' | 'none';
+}
+
+/** A model that nothing is known about gets what it is given. */
+const ANY: ModelRule = {
+  models: /(?:)/,
+  isReasoning: false,
+  sampling: 'always',
+  penalties: true,
+  stop: true,
+  parallelCalls: true,
+  efforts: EFFORTS,
+};
+
+const PLAIN: ModelRule = { ...ANY, efforts: [] };
+
+const THINKER: ModelRule = {
+  ...ANY,
+  isReasoning: true,
+  sampling: 'never',
+  penalties: false,
+  stop: false,
+  efforts: ['low', 'medium', 'high'],
+};
+
+/** From GPT-5.1 on, a model that is told not to think can be sampled as the older ones. */
+const SWITCHABLE: ModelRule = {
+  ...THINKER,
+  sampling: 'without_thinking',
+  efforts: ['none', 'low', 'medium', 'high', 'xhigh'],
+};
+
+/** The first rule that fits stands. Fine-tuned models have a prefix. */
+export const OPENAI_MODELS: readonly ModelRule[] = [
+  { ...PLAIN, models: /^gpt-[\w.-]+-search/, sampling: 'never', penalties: false },
+  { ...PLAIN, models: /^(?:ft:)?(?:gpt-[34]|chatgpt|gpt-5-chat)/ },
+  { ...THINKER, models: /^o1-(?:mini|preview)/, efforts: [], parallelCalls: false },
+  { ...THINKER, models: /^(?:ft:)?o\d(?![^-:])/, parallelCalls: false },
+  { ...THINKER, models: /^gpt-[\d.]+-chat/, efforts: ['medium'] },
+  { ...THINKER, models: /^gpt-5-pro/, efforts: ['high'] },
+  { ...THINKER, models: /^gpt-[\d.]+-pro/, efforts: ['medium', 'high', 'xhigh'] },
+  { ...THINKER, models: /^(?:codex|gpt-5(?:\.1)?-codex(?!-max))/ },
+  { ...THINKER, models: /^gpt-5\.\d+-codex/, efforts: ['low', 'medium', 'high', 'xhigh'] },
+  { ...THINKER, models: /^gpt-5(?!\.)/, efforts: ['minimal', 'low', 'medium', 'high'] },
+  { ...SWITCHABLE, models: /^gpt-5\.1(?!\d)/, efforts: ['none', 'low', 'medium', 'high'] },
+  { ...SWITCHABLE, models: /^gpt-5\.[23](?!\d)/ },
+  { ...SWITCHABLE, models: /^gpt-5\.4(?!\d)/, chatTools: 'without_effort' },
+  { ...SWITCHABLE, models: /^gpt-5\./, chatTools: 'effort_none' },
+  { ...SWITCHABLE, models: /^gpt-6-(?:sol|luna)/, sampling: 'never', chatTools: 'effort_none' },
+  { ...THINKER, models: /^gpt-(?:[6-9]|\d\d)/, efforts: ['low', 'medium', 'high', 'xhigh'] },
+  { ...ANY, models: /gpt-oss/, isReasoning: true, efforts: ['low', 'medium', 'high'] },
+];
+
+const GROK: ModelRule = { ...THINKER, sampling: 'always' };
+
+export const XAI_MODELS: readonly ModelRule[] = [
+  { ...PLAIN, models: /^grok-.*non-reasoning/, penalties: false },
+  { ...GROK, models: /^grok-3-mini/, efforts: ['low', 'high'] },
+  { ...PLAIN, models: /^grok-[23]/ },
+  { ...GROK, models: /^grok-4\.3(?!\d)/, efforts: ['none', 'low', 'medium', 'high'] },
+  { ...GROK, models: /^grok-4\.5(?!\d)/ },
+  { ...GROK, models: /^grok-(?:4\.6(?!\d)|.*multi-agent)/, efforts: ['low', 'medium', 'high', 'xhigh'] },
+  { ...GROK, models: /^grok/, efforts: [] },
+];
+
+/** Kimi from K2.5 on: the sampling is fixed, and K2.7 and K3 always think. */
+const KIMI: ModelRule = { ...ANY, isReasoning: true, sampling: 'never', penalties: false };
+
+export const MOONSHOT_MODELS: readonly ModelRule[] = [
+  { ...KIMI, models: /k2\.7/, thinkingSwitch: 'none' },
+  { ...KIMI, models: /k2\.[5-9]/ },
+  { ...KIMI, models: /k[3-9]/, thinkingSwitch: 'reasoning_effort', efforts: ['low', 'high'] },
+];
+
+export const VLLM_MODELS: readonly ModelRule[] = [
+  { ...ANY, models: /gpt-oss/, isReasoning: true, efforts: ['low', 'medium', 'high'] },
+  { ...ANY, efforts: ['none', 'low', 'medium', 'high'] },
+];
+
+export function ruleFor(modelName: string, rules: readonly ModelRule[]): ModelRule {
+  return rules.find(({ models }) => models.test(modelName)) ?? ANY;
+}

@@ -1,0 +1,31 @@
+import { expect, test } from 'vitest';
+
+import { RequestGate } from '../model/wrappers/request-gate.ts';
+import { RegisteredTool } from './registered-tool.ts';
+import { ToolCall, type ToolDesk } from './tool-call.ts';
+
+/** How calls go is tested in toolkit.test.ts; this is about what can't be seen from there. */
+test('an interrupted call leaves the queue at once', async () => {
+  const gate = new RequestGate({ maxConcurrent: 1 });
+  const visit = await gate.enter(0, new AbortController().signal);
+  const registered = new RegisteredTool({ name: 't', execute: () => 'ran' });
+  const desk: ToolDesk = {
+    find: () => registered,
+    middlewares: [],
+    timeoutMs: Infinity,
+    maxOutputChars: 100,
+    gate,
+    offload: undefined,
+    onAbandoned: () => {},
+  };
+  const controller = new AbortController();
+  const { signal } = controller;
+  const answer = new ToolCall(desk, { type: 'tool_use', id: 'c', name: 't', input: {} }, { signal }).answer();
+  await new Promise((resolve) => setImmediate(resolve));
+  expect(gate.waiting).toBe(1);
+  controller.abort();
+  expect((await answer).status).toBe('interrupted');
+  expect(gate.waiting).toBe(0);
+  visit.end();
+  expect(gate.running).toBe(0);
+});

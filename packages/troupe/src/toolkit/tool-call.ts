@@ -1,0 +1,216 @@
+import { getLogger } from '../config/run-config.ts';
+import { messageOf } from '../errors.ts';
+import { toBlock, type ToolUseBlock } from '../message/blocks.ts';
+import type { RequestGate, Visit } from '../model/wrappers/request-gate.ts';
+import { abortable } from '../util/abort.ts';
+import { oneLine } from '../util/text.ts';
+import { cutOutput } from './cut-output.ts';
+import { withDeadline, type DeadlineOptions } from './deadline.ts';
+import { failureOf } from './failure-text.ts';
+import { invalid, unreadable } from './refusals.ts';
+import { RegisteredTool } from './registered-tool.ts';
+import { runTool } from './run-tool.ts';
+import { Snapshots } from './snapshots.ts';
+import { throughMiddlewares, type ToolMiddleware } from './tool-middleware.ts';
+import { fromResult, type ToolOutput } from './tool-output.ts';
+import type { ToolCallResult } from './tool.ts';
+
+export interface CallToolOptions {
+  /** Once it is aborted the call is answered at once, whatever the tool does. */
+  readonly signal?: AbortSignal | undefined;
+  /**
+   * Gets what the tool shows while it runs, as a result that takes the place of the one before. It is waited for:
+   * a generator goes on only then. What it throws is logged.
+   */
+  readonly onChunk?: ((result: ToolCallResult) => unknown) | undefined;
+  /** For the tool and the middleware, e.g. who the user is. */
+  readonly context?: unknown;
+  readonly agentName?: string | undefined;
+}
+
+/** Keeps a text that is too long for a model, and returns where it can be found. */
+export type Offload = (text: string, call: ToolUseBlock) => string | Promise<string>;
+
+/** What a call needs of the toolkit. */
+export interface ToolDesk {
+  /** The tool, or what the model is told instead. */
+  find(name: string): RegisteredTool | ToolOutput;
+  readonly middlewares: readonly ToolMiddleware[];
+  readonly timeoutMs: number;
+  readonly maxOutputChars: number;
+  readonly gate: RequestGate | undefined;
+  readonly offload: Offload | undefined;
+  readonly onAbandoned: () => void;
+}
+
+const INTERRUPTED = '<system-info>The tool call has been interrupted by the user.</system-info>';
+const MAX_REFERENCE_CHARS = 300;
+const NEVER = new AbortController().signal;
+
+/**
+ * One call of a tool, from start to end, which is exactly one result. Whoever is left behind by an
+ * interrupt (a middleware, a schema, a tool) can neither show anything nor run a tool afterwards.
+ */
+export class ToolCall {
+  readonly #desk: ToolDesk;
+  readonly #call: ToolUseBlock;
+  readonly #options: CallToolOptions;
+  #lastShown: ToolCallResult | undefined;
+  #isAnswered = false;
+
+  constructor(desk: ToolDesk, call: ToolUseBlock, options: CallToolOptions) {
+    this.#desk = desk;
+    this.#call = call;
+    this.#options = options;
+  }
+
+  /** Never rejects. */
+  async answer(): Promise<ToolCallResult> {
+    const { signal } = this.#options;
+    try {
+      signal?.throwIfAborted();
+      return await (signal === undefined ? this.#pass() : abortable(this.#pass(), signal));
+    } catch (thrown) {
+      return signal?.aborted ? this.#interrupted() : this.#result(failureOf(thrown));
+    } finally {
+      this.#isAnswered = true;
+    }
+  }
+
+  async #pass(): Promise<ToolCallResult> {
+    const { middlewares } = this.#desk;
+    const run = (call: ToolUseBlock): Promise<ToolCallResult> => this.#run(call);
+    if (middlewares.length === 0) return run(this.#call);
+    const found = this.#find(this.#call); // nobody is asked about a call that can't be made
+    if (!(found instanceof RegisteredTool)) return this.#result(found);
+    const { signal = new AbortController().signal, context, agentName } = this.#options;
+    const toResult = (value: unknown): ToolCallResult => this.#result(fromResult(value));
+    return throughMiddlewares(middlewares, this.#call, { signal, context, agentName }, run, toResult);
+  }
+
+  #find({ name, rawInput }: ToolUseBlock): RegisteredTool | ToolOutput {
+    const found = this.#desk.find(name);
+    return found instanceof RegisteredTool && rawInput !== undefined ? unreadable(rawInput) : found;
+  }
+
+  async #run(call: ToolUseBlock): Promise<ToolCallResult> {
+    const { signal } = this.#options;
+    signal?.throwIfAborted();
+    if (this.#isAnswered) throw new Error('The call has been answered already.');
+    const tool = this.#find(call);
+    if (!(tool instanceof RegisteredTool)) return this.#result(tool);
+    let output: ToolOutput;
+    try {
+      const checked = await withDeadline(this.#deadline(tool), () => tool.readArguments(call.input));
+      if (!checked.ok) return this.#result(invalid(checked.problems));
+      output = await this.#execute(tool, call, checked.value);
+    } catch (thrown) {
+      signal?.throwIfAborted();
+      output = failureOf(thrown);
+    }
+    return this.#finish(tool, call, output);
+  }
+
+  async #execute(tool: RegisteredTool, call: ToolUseBlock, input: unknown): Promise<ToolOutput> {
+    const { signal, context, agentName } = this.#options;
+    const visits: Visit[] = [];
+    try {
+      for (const gate of [tool.gate, this.#desk.gate]) {
+        if (gate !== undefined) visits.push(await gate.enter(0, signal ?? NEVER));
+      }
+      return await runTool({
+        tool: tool.tool,
+        input,
+        context: { call, context, agentName },
+        deadline: { ...this.#deadline(tool), onAbandoned: this.#desk.onAbandoned },
+        newSnapshots: () => this.#newSnapshots(tool, call),
+      });
+    } finally {
+      for (const visit of visits) visit.end();
+    }
+  }
+
+  #newSnapshots(tool: RegisteredTool, call: ToolUseBlock): Snapshots {
+    return new Snapshots({
+      prepare: async (snapshot) => {
+        const output = await this.#postProcessed(tool, call, snapshot);
+        const cut = cutOutput(output.output, this.#maxChars(tool));
+        return this.#result(cut === undefined ? output : { ...output, output: cut.shown });
+      },
+      show: (result) => {
+        if (this.#isAnswered) return;
+        this.#lastShown = result;
+        return this.#options.onChunk?.(result);
+      },
+    });
+  }
+
+  async #finish(tool: RegisteredTool, call: ToolUseBlock, given: ToolOutput): Promise<ToolCallResult> {
+    let output: ToolOutput;
+    try {
+      output = await this.#postProcessed(tool, call, given);
+    } catch (thrown) {
+      this.#options.signal?.throwIfAborted();
+      output = failureOf(thrown);
+    }
+    const maxChars = this.#maxChars(tool);
+    const cut = cutOutput(output.output, maxChars);
+    if (cut === undefined) return this.#result(output);
+    const reference = await this.#offload(tool, call, cut.whole);
+    const { shown } = cutOutput(output.output, maxChars, reference) ?? cut;
+    return this.#result({ ...output, output: shown });
+  }
+
+  async #postProcessed(tool: RegisteredTool, call: ToolUseBlock, output: ToolOutput): Promise<ToolOutput> {
+    const { postProcess } = tool.tool;
+    if (postProcess === undefined) return output;
+    const processed = await withDeadline(this.#deadline(tool), async () => ({
+      value: await postProcess(call, this.#result(output)),
+    }));
+    return processed.value === undefined ? output : fromResult(processed.value);
+  }
+
+  /** Where the text is kept; undefined if it isn't. */
+  async #offload(tool: RegisteredTool, call: ToolUseBlock, text: string): Promise<string | undefined> {
+    const { offload } = this.#desk;
+    if (offload === undefined) return undefined;
+    try {
+      const reference = await withDeadline(this.#deadline(tool), async () => offload(text, call));
+      return oneLine(reference.slice(0, MAX_REFERENCE_CHARS));
+    } catch (error) {
+      this.#options.signal?.throwIfAborted();
+      getLogger().log('warn', `The output of '${tool.tool.name}' could not be kept: ${messageOf(error)}`);
+      return undefined;
+    }
+  }
+
+  #deadline({ tool }: RegisteredTool): DeadlineOptions {
+    return { timeoutMs: tool.timeoutMs ?? this.#desk.timeoutMs, signal: this.#options.signal };
+  }
+
+  #maxChars({ tool }: RegisteredTool): number {
+    return tool.maxOutputChars ?? this.#desk.maxOutputChars;
+  }
+
+  /** What was shown last stays. */
+  #interrupted(): ToolCallResult {
+    const { output, ...rest } = this.#lastShown ?? { output: [] };
+    if (typeof output === 'string') {
+      return this.#result({ ...rest, output: `${output}\n${INTERRUPTED}`, status: 'interrupted' });
+    }
+    if (output.length === 0) return this.#result({ output: INTERRUPTED, status: 'interrupted' });
+    const note = { type: 'text', text: INTERRUPTED } as const;
+    return this.#result({ ...rest, output: [...output, note], status: 'interrupted' });
+  }
+
+  /** An answer to the call that was made, whatever became of it on the way. */
+  #result({ output, status, metadata }: ToolOutput): ToolCallResult {
+    const { id, name } = this.#call;
+    const result = { type: 'tool_result', id, name, output, status, metadata };
+    try {
+      return toBlock(result, 'result') as ToolCallResult;
+    } catch (error) {
+      return { type: 'tool_result', id, name, ...failureOf(error) };
+    }
+  }
+}

@@ -1,0 +1,111 @@
+import { TroupeError } from '../errors.ts';
+import { getLogger } from '../config/run-config.ts';
+import type { ToolSchema } from '../model/chat-model-base.ts';
+import type { AnySchema } from '../util/schema.ts';
+import { RegisteredTool } from './registered-tool.ts';
+import type { ToolGroups } from './tool-groups.ts';
+import type { Tool } from './tool.ts';
+
+/**
+ * What happens to a tool whose name is taken: it is an error, the tool that is there stays, it goes,
+ * or the new one gets a number (`search_2`).
+ */
+export type NamesakeStrategy = 'raise' | 'skip' | 'override' | 'rename';
+
+/**
+ * The tools of a toolkit, in the order in which they came. A table may lie over another one: it shows the tools
+ * of both, and changes only its own.
+ */
+export class ToolTable {
+  readonly groups: ToolGroups;
+  readonly #base: ToolTable | undefined;
+  readonly #tools = new Map<string, RegisteredTool>();
+  #changes = 0;
+  #offered: { readonly at: string; readonly schemas: readonly ToolSchema[] } | undefined;
+
+  constructor(groups: ToolGroups, base?: ToolTable) {
+    this.groups = groups;
+    this.#base = base;
+  }
+
+  get(name: string): RegisteredTool | undefined {
+    return this.#tools.get(name) ?? this.#base?.get(name);
+  }
+
+  /** The tools that a model may use now: the same list for as long as nothing has changed. */
+  offered(): readonly ToolSchema[] {
+    const at = this.#version;
+    if (this.#offered?.at !== at) {
+      const active = [...this.#all()].filter(({ group }) => this.groups.isActive(group));
+      this.#offered = { at, schemas: Object.freeze(active.map((tool) => tool.shown())) };
+    }
+    return this.#offered.schemas;
+  }
+
+  /** Returns the name under which the tool is registered. @throws TroupeError */
+  add(tool: Tool, strategy: NamesakeStrategy): string {
+    let registered = new RegisteredTool(tool);
+    if (!this.groups.has(registered.group)) this.groups.assertKnown([registered.group]);
+    if (this.#tools.has(tool.name)) {
+      if (strategy === 'skip') {
+        getLogger().log('warn', `There is a tool '${tool.name}' already; the new one is left out.`);
+        return tool.name;
+      }
+      if (strategy === 'rename')
+        registered = new RegisteredTool({ ...tool, name: this.#freeName(tool.name) });
+      else if (strategy !== 'override') throw nameTaken(tool.name);
+    }
+    const { name } = registered.tool;
+    this.#tools.set(name, registered);
+    this.#changes++;
+    return name;
+  }
+
+  remove(name: string): boolean {
+    this.#changes++;
+    return this.#tools.delete(name);
+  }
+
+  removeGroups(names: readonly string[]): void {
+    for (const [name, { group }] of this.#tools) if (names.includes(group)) this.remove(name);
+  }
+
+  clear(): void {
+    this.#tools.clear();
+    this.#changes++;
+  }
+
+  /** @throws TroupeError */
+  extend(name: string, schema: AnySchema | undefined): void {
+    const found = this.get(name);
+    if (found === undefined) throw new TroupeError('invalid_config', `There is no tool '${name}'.`);
+    const own = this.#tools.get(name) ?? new RegisteredTool(found.tool, found.gate);
+    own.extend(schema);
+    this.#tools.set(name, own);
+    this.#changes++;
+  }
+
+  get #version(): string {
+    return `${this.#changes}/${this.#base === undefined ? this.groups.changes : this.#base.#version}`;
+  }
+
+  *#all(): Generator<RegisteredTool> {
+    if (this.#base !== undefined) {
+      for (const tool of this.#base.#all()) if (!this.#tools.has(tool.tool.name)) yield tool;
+    }
+    yield* this.#tools.values();
+  }
+
+  #freeName(name: string): string {
+    for (let n = 2; ; n++) {
+      const numbered = `${name.slice(0, 64 - String(n).length - 1)}_${n}`;
+      if (!this.#tools.has(numbered)) return numbered;
+    }
+  }
+}
+
+function nameTaken(name: string): TroupeError {
+  const advice =
+    "Give it another name, or say by namesakeStrategy ('skip', 'override', 'rename') what to do.";
+  return new TroupeError('invalid_config', `There is a tool '${name}' already. ${advice}`);
+}

@@ -1,0 +1,257 @@
+// The real loop, disturbed at every point: whatever stops it, the history is one that every provider accepts.
+import { afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { z } from 'zod';
+
+import { ReActAgent } from '../src/agent/react-agent.ts';
+import { findHistoryFaults } from '../src/message/history.ts';
+import type { ModelDelta } from '../src/message/model-delta.ts';
+import { Msg } from '../src/message/msg.ts';
+import { ChatModelBase, type ModelRequest } from '../src/model/chat-model-base.ts';
+import { AnthropicChatModel } from '../src/providers/anthropic/index.ts';
+import { GeminiChatModel } from '../src/providers/gemini/index.ts';
+import { OllamaChatModel } from '../src/providers/ollama/index.ts';
+import { OpenAIChatModel, OpenAIResponsesModel } from '../src/providers/openai/index.ts';
+import {
+  abortAtEvery,
+  failAtEvery,
+  InjectedFault,
+  interruptAtEvery,
+  leaveAtEvery,
+  type Outcome,
+  type Scenario,
+} from '../src/testing/drivers.ts';
+import { FakeClock } from '../src/testing/fake-clock.ts';
+import { tool, type Tool } from '../src/toolkit/tool.ts';
+import { Toolkit } from '../src/toolkit/toolkit.ts';
+import type { Fetch } from '../src/util/http.ts';
+import type { JsonObject } from '../src/util/json.ts';
+import { validateWith } from '../src/util/schema.ts';
+import { anthropicFaults } from './wire/anthropic-rules.ts';
+import { geminiFaults } from './wire/gemini-rules.ts';
+import { ollamaFaults } from './wire/ollama-rules.ts';
+import { openAiChatFaults } from './wire/openai-chat-rules.ts';
+import { openAiResponsesFaults } from './wire/openai-responses-rules.ts';
+
+const call = (index: number, name: string, id?: string, json = '{"x":1}'): ModelDelta[] => [
+  { type: 'tool_use_start', index, name, ...(id !== undefined && { id }) },
+  { type: 'tool_input', index, json: json.slice(0, 3) },
+  { type: 'tool_input', index, json: json.slice(3) },
+  { type: 'tool_use_end', index },
+];
+
+/** Five calls of five kinds, two with the same id, and one that is cut off. */
+const THOUGHT: readonly ModelDelta[] = [
+  { type: 'thinking', thinking: 'Let me see.' },
+  { type: 'text', text: 'I look ' },
+  { type: 'text', text: 'it up.' },
+  ...call(0, 'fine', 'a'),
+  ...call(1, 'throwing', 'b'),
+  ...call(2, 'streaming', 'b'),
+  ...call(3, 'unknown', 'd'),
+  { type: 'tool_use_start', index: 4, name: 'fine', id: 'half' },
+  { type: 'tool_input', index: 4, json: '{}' },
+];
+const ANSWER: readonly ModelDelta[] = [
+  { type: 'text', text: 'It is ' },
+  { type: 'text', text: 'done.' },
+  { type: 'usage', usage: { inputTokens: 3, outputTokens: 2 } },
+  { type: 'finish', reason: 'stop' },
+];
+const FORM = call(0, 'generate_response', 'form', '{"city":"Lima"}');
+
+/** Answers 'go' with a thought, a structured question with the form, and everything else with the answer. */
+class TapeModel extends ChatModelBase {
+  constructor(readonly thought: readonly ModelDelta[] = THOUGHT) {
+    super('tape');
+  }
+
+  override async *stream({ messages, tools = [] }: ModelRequest): AsyncGenerator<ModelDelta, void, void> {
+    const newest = messages.at(-1);
+    if (newest?.role === 'user' && newest.text === 'go') return yield* this.thought;
+    yield* tools.some(({ name }) => name === 'generate_response') ? FORM : ANSWER;
+  }
+}
+
+const schema = z.object({ x: z.number() });
+const TOOLS: readonly Tool[] = [
+  tool({ name: 'fine', schema, execute: async () => 'fine' }),
+  tool({
+    name: 'throwing',
+    schema,
+    async execute() {
+      await undefined;
+      throw new Error('broken');
+    },
+  }),
+  tool({
+    name: 'streaming',
+    schema,
+    async *execute() {
+      yield 'a';
+      yield 'ab';
+    },
+  }),
+];
+
+function agentWith(parallelToolCalls: boolean, model = new TapeModel(), tools = TOOLS): ReActAgent {
+  const toolkit = new Toolkit();
+  for (const one of tools) toolkit.registerToolFunction(one);
+  const agent = new ReActAgent({ name: 'Friday', model, toolkit, parallelToolCalls, sysPrompt: 'Be good.' });
+  agent.setConsoleOutputEnabled(false);
+  return agent;
+}
+
+/** An agent that calls another, which does what is done here. */
+function nestedAgent(parallel: boolean): { outer: ReActAgent; inner: ReActAgent } {
+  const inner = agentWith(parallel);
+  const ask = tool({ name: 'ask', schema, execute: async () => (await inner.call('go')).text });
+  const outer = agentWith(parallel, new TapeModel([...call(0, 'ask', 'x'), ...call(1, 'fine', 'y')]), [
+    ...TOOLS,
+    ask,
+  ]);
+  return { outer, inner };
+}
+
+let body = '';
+const capture: Fetch = async (_url, init) => {
+  body = String(init?.body);
+  throw new TypeError('not sent');
+};
+const WIRES: readonly [ChatModelBase, (body: JsonObject) => string[]][] = [
+  [new OpenAIChatModel({ modelName: 'gpt-4.1', apiKey: 'k', fetch: capture }), openAiChatFaults],
+  [new OpenAIResponsesModel({ modelName: 'gpt-4.1', apiKey: 'k', fetch: capture }), openAiResponsesFaults],
+  [new AnthropicChatModel({ modelName: 'claude-sonnet-4-5', apiKey: 'k', fetch: capture }), anthropicFaults],
+  [
+    new GeminiChatModel({ modelName: 'gemini-2.5-flash', apiKey: 'k', fetch: capture }),
+    (json) => geminiFaults(json, 'gemini-2.5-flash'),
+  ],
+  [new OllamaChatModel({ modelName: 'qwen3', fetch: capture }), ollamaFaults],
+];
+
+/** Histories that were sent already, by their form. */
+const sent = new Set<string>();
+
+/** What any of the five wires would reject in the next request. */
+async function rejections(messages: readonly Msg[]): Promise<string[]> {
+  const form = JSON.stringify(messages.map(({ role, content }) => [role, content]));
+  if (sent.has(form)) return [];
+  sent.add(form);
+  const found: string[] = [];
+  for (const [model, faultsIn] of WIRES) {
+    body = '';
+    await model.call({ messages: [...messages, Msg.user('And now?')] }).catch(() => {});
+    expect(body).not.toBe('');
+    found.push(...faultsIn(JSON.parse(body) as JsonObject).map((fault) => `${model.modelName}: ${fault}`));
+  }
+  return found;
+}
+
+async function checkHistory(agent: ReActAgent): Promise<readonly Msg[]> {
+  const history = await agent.memory.getMemory();
+  expect(findHistoryFaults(history)).toEqual([]);
+  expect(await rejections(history)).toEqual([]);
+  expect(agent.isRunning).toBe(false);
+  expect(agent.abandonedReplies).toBe(0);
+  expect(history.flatMap((msg) => msg.getContentBlocks('tool_use')).map(({ id }) => id)).not.toContain(
+    'half',
+  );
+  return history;
+}
+
+type Kind = 'plain' | 'structured' | 'nested';
+
+interface LoopScenario extends Scenario {
+  readonly agent: ReActAgent;
+}
+
+function scenario(
+  kind: Kind,
+  parallel: boolean,
+  expectOutcome: (outcome: Outcome) => void,
+): () => LoopScenario {
+  return () => {
+    const { outer: agent, inner } =
+      kind === 'nested' ? nestedAgent(parallel) : { outer: agentWith(parallel), inner: undefined };
+    if (kind === 'structured') askForShape(agent);
+    return {
+      agent,
+      input: 'go',
+      async check(outcome) {
+        const history = await checkHistory(agent);
+        if (inner !== undefined) await checkHistory(inner);
+        expect(
+          history.filter((msg) => msg.text === 'go'),
+          'the input is in memory exactly once',
+        ).toHaveLength(1);
+        expectOutcome(outcome);
+        expect((await agent.call('and now?')).metadata['_end_reason']).toMatch(/finished|structured/);
+        await checkHistory(agent);
+      },
+    };
+  };
+}
+
+/** Makes every call of an agent one for a shape. */
+function askForShape(agent: ReActAgent): void {
+  const plainCall = agent.call.bind(agent);
+  const plainStream = agent.stream.bind(agent);
+  const structuredModel = z.object({ city: z.string() });
+  agent.call = (input, options) => plainCall(input, { ...options, structuredModel });
+  agent.stream = (input, options) => plainStream(input, { ...options, structuredModel });
+}
+
+const KINDS = (['plain', 'structured', 'nested'] as const).flatMap((kind) => [
+  [kind, 'in turn', false] as const,
+  [kind, 'side by side', true] as const,
+]);
+
+// What validates schemas is loaded when it is first needed, which no promise can be made to wait for tick by tick.
+beforeAll(async () => void (await validateWith({ type: 'object' }, {})));
+
+// Everything here stops by itself. A clock that stands still keeps a busy machine from being taken for stubborn code.
+let clock: Disposable | undefined;
+beforeEach(() => {
+  clock = new FakeClock().install();
+});
+afterEach(() => clock?.[Symbol.dispose]());
+
+describe.each(KINDS)('%s, %s', (kind, _, parallel) => {
+  test('interrupted at every point, it answers', async () => {
+    const { points } = await interruptAtEvery(
+      scenario(kind, parallel, ({ msg, error }) => {
+        expect(error).toBe(undefined);
+        expect(msg?.metadata['_end_reason']).toMatch(/finished|structured|interrupted/);
+      }),
+    );
+    expect(points).toBeGreaterThan(100);
+  });
+
+  test('aborted at every point, it rejects with the reason, or had answered', async () => {
+    await abortAtEvery(
+      scenario(kind, parallel, ({ msg, error }) => {
+        if (msg === undefined) expect(error).toBeInstanceOf(InjectedFault);
+      }),
+    );
+  });
+
+  test('left after every event, it is in order', async () => {
+    const { points } = await leaveAtEvery(scenario(kind, parallel, () => {}));
+    expect(points).toBeGreaterThan(20);
+  });
+
+  test('with a fault in every step, it fails clearly or goes on', async () => {
+    const { points } = await failAtEvery(() => {
+      const { agent, input, check } = scenario(kind, parallel, () => {})();
+      return {
+        agent,
+        input,
+        async check(outcome) {
+          if (outcome.error !== undefined) expect(outcome.error).toBeInstanceOf(InjectedFault);
+          const history = await agent.memory.getMemory();
+          if (history.some((msg) => msg.text === 'go')) await check(outcome); // else the fault was in that very write
+        },
+      };
+    });
+    expect(points).toBeGreaterThan(10);
+  });
+});
