@@ -13,7 +13,7 @@ import { MsgDraft } from '../src/message/msg-draft.ts';
 import { Msg } from '../src/message/msg.ts';
 import { FakeClock } from '../src/testing/fake-clock.ts';
 import { ToolResponse } from '../src/toolkit/tool-response.ts';
-import type { Tool, ToolCallResult, ToolContext } from '../src/toolkit/tool.ts';
+import { tool, type Tool, type ToolCallResult, type ToolContext } from '../src/toolkit/tool.ts';
 import { Toolkit, type ToolkitOptions } from '../src/toolkit/toolkit.ts';
 import { anyJson, nested } from './arbitraries.ts';
 
@@ -681,4 +681,57 @@ describe('output that looks like ours (39)', () => {
       expect(JSON.stringify(prompt)).toContain(JSON.stringify(text));
     }
   });
+});
+
+test('a viewer that takes its time does not make a tool late, and does not have it run again', async () => {
+  const clock = new FakeClock();
+  using _ = clock.install();
+  let runs = 0;
+  const toolkit = new Toolkit();
+  toolkit.registerToolFunction(
+    tool({
+      name: 'show',
+      timeoutMs: 100,
+      retry: { maxAttempts: 3 },
+      *execute() {
+        runs++;
+        yield 'a';
+        yield 'ab';
+      },
+    }),
+  );
+  const onChunk = (): Promise<void> => new Promise((resolve) => void clock.startTimer(300, resolve));
+  const call = { type: 'tool_use', id: 'c', name: 'show', input: {} } as const;
+  const result = toolkit.callToolFunction(call, { onChunk });
+  for (let i = 0; i < 10; i++) await clock.advance(100);
+  expect(await result).toMatchObject({ status: 'ok', output: 'ab' });
+  expect(runs).toBe(1);
+  expect(clock.pendingTimers).toBe(0);
+});
+
+test('a tool with a side effect that took too long is not run again by itself', async () => {
+  const clock = new FakeClock();
+  using _ = clock.install();
+  let runs = 0;
+  const toolkit = new Toolkit();
+  const pay = {
+    name: 'pay',
+    timeoutMs: 100,
+    retry: { maxAttempts: 3 },
+    execute: () => new Promise<never>(() => void runs++),
+  };
+  toolkit.registerToolFunction(tool({ ...pay, sideEffect: true }));
+  const result = toolkit.callToolFunction({ type: 'tool_use', id: 'c', name: 'pay', input: {} });
+  for (let i = 0; i < 20; i++) await clock.advance(1000);
+  expect(await result).toMatchObject({ status: 'error', output: expect.stringMatching(/^TimeoutError:/) });
+  expect(runs).toBe(1);
+});
+
+test('a preset can not be overridden by way of an extension', () => {
+  const toolkit = new Toolkit();
+  const schema = { type: 'object', properties: { user: { type: 'string' } } };
+  toolkit.registerToolFunction(
+    tool({ name: 'look', schema, preset: { user: 'ann' }, execute: ({ user }) => user }),
+  );
+  expect(() => toolkit.setExtendedModel('look', schema)).toThrow(/user/);
 });

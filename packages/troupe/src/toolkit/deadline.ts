@@ -1,6 +1,6 @@
 import { MAX_TIMER_MS } from '../config/check-number.ts';
 import { abortable, whenAborted } from '../util/abort.ts';
-import { startTimer } from '../util/clock.ts';
+import { now, startTimer } from '../util/clock.ts';
 import { yieldToEventLoop } from '#platform';
 
 /** Something took longer than it may. */
@@ -20,26 +20,43 @@ export interface DeadlineOptions {
   readonly onAbandoned?: () => void;
 }
 
+/** Waits for something that the work can't help, and doesn't count as its time. */
+export type OffTheClock = <T>(waiting: Promise<T>) => Promise<T>;
+
 /**
  * Settles with the work, which gets a signal of its own; or rejects as soon as the caller's signal is aborted (with its
  * reason) or the time is up (`DeadlineError`), whether the work stops then or not. Work that can't begin any more doesn't.
  */
 export async function withDeadline<T>(
   { timeoutMs, signal, onAbandoned }: DeadlineOptions,
-  work: (signal: AbortSignal) => Promise<T>,
+  work: (signal: AbortSignal, offTheClock: OffTheClock) => Promise<T>,
 ): Promise<T> {
   signal?.throwIfAborted();
   const stop = new AbortController();
   const unlink = whenAborted(signal, (reason) => stop.abort(reason));
-  const cancel =
-    timeoutMs > MAX_TIMER_MS
-      ? undefined
-      : startTimer(timeoutMs, () => stop.abort(new DeadlineError(timeoutMs)));
-  const running = work(stop.signal);
+  let remainingMs = timeoutMs;
+  let startedAt = now();
+  let isOver = false;
+  const start = (): (() => void) =>
+    remainingMs > MAX_TIMER_MS
+      ? () => {}
+      : startTimer(remainingMs, () => stop.abort(new DeadlineError(timeoutMs)));
+  let cancel = start();
+  const running = work(stop.signal, async (waiting) => {
+    cancel();
+    remainingMs -= now() - startedAt;
+    try {
+      return await waiting;
+    } finally {
+      startedAt = now();
+      if (!isOver) cancel = start();
+    }
+  });
   try {
     return await abortable(running, stop.signal);
   } finally {
-    cancel?.();
+    isOver = true;
+    cancel();
     unlink();
     if (stop.signal.aborted && onAbandoned !== undefined) void tellIfAbandoned(running, onAbandoned);
   }

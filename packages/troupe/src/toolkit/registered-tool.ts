@@ -76,8 +76,8 @@ export class RegisteredTool {
   #toSchema(own: JsonSchema | undefined, extension: JsonSchema | undefined): ToolSchema {
     const { name, description } = this.tool;
     let parameters = parametersOf(name, own);
+    if (extension !== undefined) parameters = withExtension(name, parameters, extension); // clashes with presets too
     if (this.#preset !== undefined) parameters = withoutProperties(parameters, Object.keys(this.#preset));
-    if (extension !== undefined) parameters = withExtension(name, parameters, extension);
     const schema = { name, ...(description !== undefined && { description }), parameters };
     return copyJsonObject(schema, `the tool '${name}'`) as ToolSchema & JsonObject;
   }

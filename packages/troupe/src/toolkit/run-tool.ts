@@ -2,7 +2,7 @@ import { whenAborted } from '../util/abort.ts';
 import { sleep } from '../util/clock.ts';
 import { randomFraction } from '../util/ids.ts';
 import { yieldToEventLoop } from '#platform';
-import { withDeadline, type DeadlineOptions } from './deadline.ts';
+import { DeadlineError, withDeadline, type DeadlineOptions } from './deadline.ts';
 import type { Snapshots } from './snapshots.ts';
 import { toToolOutput, type ToolOutput } from './tool-output.ts';
 import type { Tool, ToolContext } from './tool.ts';
@@ -36,7 +36,8 @@ export async function runTool(run: ToolRun): Promise<ToolOutput> {
       return await runOnce(run);
     } catch (error) {
       run.deadline.signal?.throwIfAborted();
-      if (attempt >= maxAttempts || shouldRetry?.(error, attempt) === false) throw error;
+      const mayStillRun = run.tool.sideEffect === true && error instanceof DeadlineError;
+      if (attempt >= maxAttempts || !(shouldRetry?.(error, attempt) ?? !mayStillRun)) throw error;
       const limit = Math.min(MAX_RETRY_DELAY_MS, baseDelayMs * 2 ** (attempt - 1));
       await sleep(randomFraction() * limit, run.deadline.signal);
     }
@@ -47,21 +48,26 @@ async function runOnce({ tool, input, context, deadline, newSnapshots }: ToolRun
   const snapshots = newSnapshots();
   const emit = (snapshot: unknown): void => void snapshots.show(toToolOutput(snapshot));
   try {
-    return await withDeadline(deadline, async (signal) => {
+    const output = await withDeadline(deadline, async (signal, offTheClock) => {
       // The one cast: `execute` takes what the schema gives, and that has been checked.
       const returned: unknown = await tool.execute(input as never, { ...context, signal, emit });
       const items = iteratorOf(returned);
-      const output = items ? await lastOf(items, snapshots, signal) : toToolOutput(returned);
-      await snapshots.flush();
-      return output;
+      const show = (snapshot: ToolOutput): Promise<void> => offTheClock(snapshots.show(snapshot));
+      return items ? lastOf(items, show, signal) : toToolOutput(returned);
     });
+    await snapshots.flush(); // how long viewers take is not the tool's fault
+    return output;
   } finally {
     snapshots.close();
   }
 }
 
 /** Goes through a generator to its end, which may never come. */
-async function lastOf(items: AnyIterator, snapshots: Snapshots, signal: AbortSignal): Promise<ToolOutput> {
+async function lastOf(
+  items: AnyIterator,
+  show: (snapshot: ToolOutput) => Promise<void>,
+  signal: AbortSignal,
+): Promise<ToolOutput> {
   let last: ToolOutput | undefined;
   let isDone = false;
   const unlink = whenAborted(signal, () => void close(items));
@@ -75,7 +81,7 @@ async function lastOf(items: AnyIterator, snapshots: Snapshots, signal: AbortSig
         return value === undefined && last !== undefined ? last : toToolOutput(value);
       }
       last = toToolOutput(value);
-      await snapshots.show(last);
+      await show(last);
       if (count % SNAPSHOTS_BETWEEN_PAUSES === 0) await yieldToEventLoop();
     }
     throw new Error(`The tool gave more than ${MAX_SNAPSHOTS} snapshots, and no end was in sight.`);

@@ -26,7 +26,7 @@ export interface ToolContext {
 export interface ToolRetry {
   /** How often it runs at most, the first time included. */
   readonly maxAttempts: number;
-  /** @default every failure is tried again */
+  /** @default every failure is tried again, except when a tool with a `sideEffect` took too long: it may still be at it */
   readonly shouldRetry?: (error: unknown, attempt: number) => boolean;
   /** The upper limit of the first wait. It doubles from wait to wait. @default 500 */
   readonly baseDelayMs?: number;

@@ -52,7 +52,7 @@ export async function soon(event: Promise<unknown>): Promise<void> {
     () => void (hasHappened = true),
     () => void (hasHappened = true),
   );
-  await undefined;
+  await Promise.resolve();
   for (let turn = 0; turn < 8 && !hasHappened; turn++) await Promise.race([happened, yieldToEventLoop()]);
 }
 

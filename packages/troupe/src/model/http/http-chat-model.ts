@@ -151,7 +151,7 @@ export abstract class HttpChatModel extends ChatModelBase {
     for await (const events of this.#events(this.toCall(prompt, wireRequest), decoder, signal)) {
       for (const event of events) {
         signal.throwIfAborted();
-        const data = this.#dataOf(event);
+        const data = this.#dataOf(event, decoder);
         if (data === undefined) continue;
         for (const delta of decoder.read(data, event.event)) yield this.#costed(delta, startedAt);
       }
@@ -208,7 +208,7 @@ export abstract class HttpChatModel extends ChatModelBase {
   }
 
   /** What an event holds. @throws ModelError if that is an error, or no JSON. */
-  #dataOf({ data: text, mayBeCutOff }: AnswerEvent): JsonObject | undefined {
+  #dataOf({ data: text, mayBeCutOff }: AnswerEvent, decoder: WireDecoder): JsonObject | undefined {
     if (text === '') return undefined;
     const data = readJson(text);
     if (!isJsonObject(data)) {
@@ -217,8 +217,9 @@ export abstract class HttpChatModel extends ChatModelBase {
       throw malformedAnswer(this.vendorName, 'an event that is not JSON', sample);
     }
     const { error, object } = data;
-    if ((error !== undefined && error !== null) || object === 'error') throw this.failure(data);
-    return data;
+    if ((error === undefined || error === null) && object !== 'error') return data;
+    if (decoder.isComplete) return undefined; // what goes wrong after a complete answer does not matter
+    throw this.failure(data);
   }
 
   /** The error that an event of the stream tells. */

@@ -84,6 +84,21 @@ describe('calls', () => {
     ]);
   });
 
+  test('of one chunk are as many as it has names', () => {
+    const head = { index: 0 };
+    expect(callsOf([piece('a', '', head), piece('a', '', head)])).toEqual([
+      made('call_id-2', 'a'),
+      made('call_id-3', 'a'),
+    ]);
+  });
+
+  test('of tools that nobody knows are told apart once the first one has arguments', () => {
+    expect(callsOf([piece('x', '{"n":1}')], [piece('y', '{"n":2}')])).toEqual([
+      made('call_id-2', 'x', { n: 1 }),
+      made('call_id-3', 'y', { n: 2 }),
+    ]);
+  });
+
   test('that repeat themselves in every chunk are one', () => {
     const head = { index: 0, id: 'x' };
     expect(callsOf([piece('a', '{"n"', head)], [piece('a', ':{}}', head)], [piece('a', '', head)])).toEqual([

@@ -72,7 +72,7 @@ export class ChatCalls {
       call = this.#begin(number, id, name, call);
     } else {
       call.id ||= id;
-      if (name !== call.name && (call.json === '' || call.name === '')) call.name += name;
+      if (name !== call.name) call.name += name;
     }
     if (json === '') return;
     call.json += json;
@@ -88,7 +88,7 @@ export class ChatCalls {
     if (open.name === '') return false;
     if (open.chunk === this.#chunks) return true; // nobody cuts a name within a chunk
     if (name === open.name) return isWhole(open);
-    return open.json !== '' || (this.#isTool(open.name) && !this.#isTool(open.name + name));
+    return open.isStarted || (this.#isTool(open.name) && !this.#isTool(open.name + name));
   }
 
   #begin(number: number, id: string, name: string, before: Call | undefined): Call {

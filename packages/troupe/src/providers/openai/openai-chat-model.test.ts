@@ -610,6 +610,27 @@ describe('an answer', () => {
     }
   });
 
+  test('has its calls where they were made, though they say nothing but their names', async () => {
+    const call = (name: string): object => chunk({ tool_calls: [{ index: 0, function: { name } }] });
+    const lines = [
+      call('get_time'),
+      chunk({ reasoning: 'Hm.' }),
+      call('get_capital'),
+      chunk({ content: 'So.' }),
+      call('get_time'),
+      call('get_capital'),
+      chunk({}, 'stop'),
+    ];
+    expect((await read(lines)).content).toMatchObject([
+      { type: 'tool_use', name: 'get_time' },
+      { type: 'thinking', thinking: 'Hm.' },
+      { type: 'tool_use', name: 'get_capital' },
+      { type: 'text', text: 'So.' },
+      { type: 'tool_use', name: 'get_time' },
+      { type: 'tool_use', name: 'get_capital' },
+    ]);
+  });
+
   test('of a careless server does no harm', async () => {
     const calls = (...tool_calls: unknown[]): object => chunk({ tool_calls });
     const outcome = await read([
@@ -651,4 +672,12 @@ test('arguments of 1 MB in pieces of 4 characters are read in linear time', asyn
   const small = Math.min(await timeOf(250_000), await timeOf(250_000));
   const large = await timeOf(1_000_000);
   expect(large / small).toBeLessThan(10); // 4 is linear, 16 is quadratic
+});
+
+test('an error behind a complete answer does not take it away', async () => {
+  const error = { error: { code: 400, message: 'Token limit reached' } };
+  expect(await read([chunk({ content: 'Hi' }, 'length'), error], 'openrouter')).toMatchObject({
+    content: [{ type: 'text', text: 'Hi' }],
+    finishReason: 'length',
+  });
 });

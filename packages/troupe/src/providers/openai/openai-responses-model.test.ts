@@ -7,6 +7,8 @@ import {
   type Outcome,
   type SentRequest,
 } from '../../../test/wire/replay.ts';
+import { FormatterBase } from '../../formatter/formatter-base.ts';
+import type { Prompt, PromptItem } from '../../formatter/prompt.ts';
 import type { ContentBlock } from '../../message/blocks.ts';
 import { Msg } from '../../message/msg.ts';
 import type { ModelRequest } from '../../model/chat-model-base.ts';
@@ -161,13 +163,19 @@ describe('a request', () => {
     ]);
   });
 
-  test('has the ids of calls as they came, unless they are too long', async () => {
+  test('has the ids of calls as they came, unless they are too long, whoever formats it', async () => {
     const idsOf = async (id: string): Promise<unknown[]> => {
-      const messages = [
-        Msg.assistant([{ type: 'tool_use', id, name: 'a', input: {} }]),
-        Msg.system([{ type: 'tool_result', id, name: 'a', output: '9', status: 'ok' }]),
+      const items: readonly PromptItem[] = [
+        { role: 'assistant', name: 'a', content: [{ type: 'tool_use', id, name: 'a', input: {} }] },
+        { role: 'tool', results: [{ type: 'tool_result', id, name: 'a', output: '9', status: 'ok' }] },
       ];
-      return ((await send({}, { messages }))['input'] as JsonObject[]).map((item) => item['call_id']);
+      class OwnFormatter extends FormatterBase {
+        override async format(): Promise<Prompt> {
+          return { items, repairs: [] };
+        }
+      }
+      const { input } = await send({}, { formatter: new OwnFormatter() });
+      return (input as JsonObject[]).map((item) => item['call_id']);
     };
     expect(await idsOf('functions.a:0')).toEqual(['functions.a:0', 'functions.a:0']);
     const [call, result] = await idsOf('x'.repeat(65));
@@ -362,6 +370,19 @@ describe('an answer', () => {
     });
   });
 
+  test('of a server that tells neither where an item begins nor its number is read as it comes', async () => {
+    const { content } = await read([
+      event('output_item.added', 0, { item: { type: 'reasoning', id: 'rs_1' } }),
+      event('output_item.done', 0, reasoningItem('rs_1')),
+      event('output_text.delta', undefined, { delta: 'Hi' }),
+      event('output_text.delta', undefined, { delta: '.' }),
+      event('output_item.done', undefined, { item: { type: 'message', phase: 'final_answer' } }),
+      completed,
+    ]);
+    const providerMeta = { openaiResponses: { phase: 'final_answer' } };
+    expect(content).toEqual([thought('rs_1'), { type: 'text', text: 'Hi.', providerMeta }]);
+  });
+
   test('of a server that leaves out what can be guessed is read all the same', async () => {
     const { content } = await read([
       event('output_item.added', 0, { item: { type: 'reasoning', id: 'rs_1' } }),
@@ -383,7 +404,7 @@ describe('an answer', () => {
       event('output_item.done', 5, {
         item: { type: 'message', phase: 'final_answer', content: [{ type: 'output_text', text: 'So.' }] },
       }),
-      event('output_item.done', 6, { item: { type: 'message', phase: 'final_answer', content: [] } }),
+      event('output_item.done', 6, { item: { type: 'message', phase: 'commentary', content: [] } }),
       completed,
     ]);
     expect(content).toEqual([
