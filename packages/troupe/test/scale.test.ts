@@ -41,13 +41,14 @@ async function milliseconds(work: () => Promise<void>): Promise<number> {
 }
 
 /**
- * Twice the deltas take at most 2.2 times as long. Half and whole runs alternate and the fastest
+ * Twice the deltas take about twice as long: 2.5 leaves room for the garbage collector, whose share grows a little with what
+ * is alive (seen: 1.6 to 2.4), and is far from the 4 of a cost that grows. Half and whole runs alternate and the fastest
  * of each count; a busy machine gets further tries, which don't help a cost that grows.
  */
 async function expectLinear(measure: (deltas: number) => Promise<void>): Promise<void> {
   await measure(10_000); // warm up
   const ratios: number[] = [];
-  while (ratios.length < 8 && !ratios.some((ratio) => ratio <= 2.2)) {
+  while (ratios.length < 8 && !ratios.some((ratio) => ratio <= 2.5)) {
     let half = Infinity;
     let whole = Infinity;
     for (let i = 0; i < 4; i++) {
@@ -56,7 +57,7 @@ async function expectLinear(measure: (deltas: number) => Promise<void>): Promise
     }
     ratios.push(whole / half);
   }
-  expect(Math.min(...ratios)).toBeLessThanOrEqual(2.2);
+  expect(Math.min(...ratios)).toBeLessThanOrEqual(2.5);
 }
 
 describe('20 000 deltas cost twice as much as 10 000', { timeout: 120_000 }, () => {

@@ -109,8 +109,10 @@ describe('arguments (28)', () => {
     ],
   ])('%s: one error that names the field, and nothing runs', async (_, args, problem) => {
     const thought = thoughtOf(args);
-    await toolkit.callToolFunction(callIn(thought)); // what is loaded only once is not to be measured
-    const [result, ms] = await timed(() => toolkit.callToolFunction(callIn(thought)));
+    const runs: [ToolCallResult, number][] = [];
+    for (let i = 0; i < 5; i++) runs.push(await timed(() => toolkit.callToolFunction(callIn(thought))));
+    const [[result]] = runs as [[ToolCallResult, number]];
+    const ms = Math.min(...runs.map(([, ms]) => ms)); // the machine may have other things to do
     intoHistory(thought, result);
     expect(result.status).toBe('error');
     expect(result.output).toMatch(/^Arguments Validation Error: /);
@@ -398,14 +400,16 @@ describe('a tool without end (36)', () => {
       toolkit.registerToolFunction({ name: 't', execute });
       const controller = new AbortController();
       const answer = toolkit.callToolFunction(callIn(thoughtOf('{}')), { signal: controller.signal });
+      let result: ToolCallResult | undefined;
+      void answer.then((given) => (result = given));
       for (let i = 0; i < 5; i++) await eventLoop();
+      expect(result).toBeUndefined();
       controller.abort();
-      const [result, ms] = await timed(() => answer);
-      expect(result.status).toBe('interrupted');
-      expect(result.output).toMatch(
+      await eventLoop();
+      expect(result?.status).toBe('interrupted');
+      expect(result?.output).toMatch(
         /<system-info>The tool call has been interrupted by the user\.<\/system-info>$/,
       );
-      expect(ms).toBeLessThan(50);
     }
   });
 });
@@ -447,11 +451,16 @@ describe('a monstrous result (37)', () => {
   });
 
   test('what was cut is not kept in memory', async () => {
+    const toolkit = new Toolkit();
+    const huge = (): string => JSON.stringify('x'.repeat(10 * MB)); // flat, as text from a file or the net
+    toolkit.registerToolFunction({ name: 'text', execute: huge });
+    toolkit.registerToolFunction({ name: 'error', execute: () => Promise.reject(new Error(huge())) });
+    toolkit.registerToolFunction({ name: 'block', execute: () => [{ type: 'text', text: huge() }] });
     const kept: ToolCallResult[] = [];
     const make = async (): Promise<void> => {
-      kept.push(await resultOf(() => 'ä'.repeat(10 * MB)));
-      kept.push(await resultOf(() => Promise.reject(new Error('ö'.repeat(10 * MB)))));
-      kept.push(await resultOf(() => [{ type: 'text', text: 'ü'.repeat(10 * MB) }]));
+      for (const name of ['text', 'error', 'block']) {
+        kept.push(await toolkit.callToolFunction({ type: 'tool_use', id: 'c', name, input: {} }));
+      }
     };
     const heap = (): number => {
       globalThis.gc?.();

@@ -127,6 +127,8 @@ describe('null for an argument that may be missing', () => {
     expect(of({ enum: ['x', null] })).toEqual(kept);
     expect(of({})).toEqual(kept);
     expect(of({ type: 'string' }, ['a'])).toEqual(kept);
+    const map = { type: 'object', additionalProperties: { type: 'number' } };
+    expect(coerceInput(map, { a: null })).toEqual({ a: null });
   });
 });
 

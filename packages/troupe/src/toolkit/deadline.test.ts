@@ -54,6 +54,45 @@ test('rejects when the time is up, aborts the signal of the work, and says wheth
   expect(abandoned).toEqual(['stubborn']);
 });
 
+test('what the work waits for off the clock does not count, and all else adds up', async () => {
+  const clock = new FakeClock();
+  using _ = clock.install();
+  const wait = (ms: number): Promise<void> => new Promise((resolve) => void clock.startTimer(ms, resolve));
+  const log: string[] = [];
+  const late = withDeadline({ timeoutMs: 100, signal: undefined }, async (_signal, offTheClock) => {
+    for (let i = 0; ; i++) {
+      await wait(40);
+      log.push(`worked ${i}`);
+      await offTheClock(wait(1000));
+    }
+  });
+  late.catch(() => {});
+  await clock.advance(2 * 1040 + 19);
+  expect(log).toEqual(['worked 0', 'worked 1']);
+  const pending = Symbol('pending');
+  expect(await Promise.race([late, Promise.resolve(pending)])).toBe(pending);
+  await clock.advance(1);
+  await expect(late).rejects.toEqual(new DeadlineError(100));
+});
+
+test('work that is left while it waits off the clock leaves no timer', async () => {
+  const clock = new FakeClock();
+  using _ = clock.install();
+  const controller = new AbortController();
+  let go = (): void => {};
+  const viewer = new Promise<void>((resolve) => {
+    go = resolve;
+  });
+  const work = withDeadline({ timeoutMs: 100, signal: controller.signal }, async (_signal, offTheClock) => {
+    await offTheClock(viewer);
+  });
+  controller.abort(new Error('stop'));
+  await expect(work).rejects.toThrow('stop');
+  go();
+  await clock.advance(0);
+  expect(clock.pendingTimers).toBe(0);
+});
+
 test('rejects with the reason of the caller, at once', async () => {
   const controller = new AbortController();
   const reason = new Error('stop');

@@ -194,6 +194,28 @@ describe('a generator', () => {
     await expect(output).rejects.toThrow('stop');
   });
 
+  test('that can not be closed is at least left', async () => {
+    const controller = new AbortController();
+    let made = 0;
+    const source = {
+      [Symbol.asyncIterator]: () => ({
+        async next() {
+          await new Promise((resolve) => setImmediate(resolve));
+          return { done: false, value: `${++made}` };
+        },
+      }),
+    };
+    const { output } = run(() => source, { deadline: { timeoutMs: Infinity, signal: controller.signal } });
+    for (let i = 0; i < 10; i++) await new Promise((resolve) => setImmediate(resolve));
+    controller.abort(new Error('stop'));
+    await expect(output).rejects.toThrow('stop');
+    for (let i = 0; i < 5; i++) await new Promise((resolve) => setImmediate(resolve));
+    const before = made;
+    for (let i = 0; i < 5; i++) await new Promise((resolve) => setImmediate(resolve));
+    expect(before).toBeGreaterThan(1);
+    expect(made).toBe(before);
+  });
+
   test.each([
     ['a list', ['a'], '["a"]'],
     ['text', 'abc', 'abc'],
@@ -213,6 +235,22 @@ describe('emit', () => {
     });
     expect(await output).toEqual(ok('123'));
     expect(shown).toEqual(['1', [{ type: 'text', text: '12' }]]);
+  });
+
+  test('is waited for at the end, however long it takes to show', async () => {
+    const shown: unknown[] = [];
+    const { output } = run((_, { emit }) => (emit('half'), 'done'), {
+      newSnapshots: () =>
+        new Snapshots({
+          prepare: ({ output, status }) => ({ type: 'tool_result', id: 'c', name: 't', output, status }),
+          async show(result) {
+            await new Promise((resolve) => setImmediate(resolve));
+            shown.push(result.output);
+          },
+        }),
+    });
+    expect(await output).toEqual(ok('done'));
+    expect(shown).toEqual(['half']);
   });
 
   test('of something that is no snapshot fails the tool', async () => {
@@ -306,6 +344,18 @@ describe('a retry', () => {
     await clock.advance(10);
     expect(await output).toEqual(ok('second'));
     expect(shown).toEqual([]);
+  });
+
+  test('is not even thought of after an interrupt', async () => {
+    const controller = new AbortController();
+    let asked = 0;
+    const { output } = run(() => never, {
+      settings: { retry: { maxAttempts: 9, baseDelayMs: 0, shouldRetry: () => asked++ < 100 } },
+      deadline: { timeoutMs: Infinity, signal: controller.signal },
+    });
+    controller.abort(new Error('stop'));
+    await expect(output).rejects.toThrow('stop');
+    expect(asked).toBe(0);
   });
 
   test('ends with an interrupt, also while it waits', async () => {

@@ -34,6 +34,7 @@ test('groups are activated and deactivated by name', () => {
   groups.setActive(['b'], false);
   expect(activeOf(groups)).toEqual(['a']);
   groups.activateOnly(['b', 'none']);
+  groups.create('none', { description: 'made later' });
   expect(activeOf(groups)).toEqual(['b']);
 });
 

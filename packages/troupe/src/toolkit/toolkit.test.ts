@@ -369,9 +369,11 @@ describe('an interrupt', () => {
       toolkit.callToolFunction(callOf(name), { signal }),
     );
     await nextTurn();
+    let results: unknown;
+    void Promise.all(answers).then((given) => (results = given));
     controller.abort(new Error('stop'));
-    const before = performance.now();
-    expect(await Promise.all(answers)).toEqual([
+    await nextTurn(); // and no longer
+    expect(results).toEqual([
       result('hang', INTERRUPTED, { status: 'interrupted' }),
       result('text', `half\n${INTERRUPTED}`, { status: 'interrupted' }),
       result('blocks', [image, { type: 'text', text: INTERRUPTED }], {
@@ -379,7 +381,6 @@ describe('an interrupt', () => {
         metadata: { n: 1 },
       }),
     ]);
-    expect(performance.now() - before).toBeLessThan(50);
     await nextTurn();
     expect(toolkit.abandonedCalls).toBe(3);
   });
