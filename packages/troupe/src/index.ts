@@ -1,6 +1,6 @@
-export { structuredOf } from './agent/answer-form.ts';
 export { AgentBase, type AgentOptions, type CallOptions, type Interrupt } from './agent/agent-base.ts';
 export type { AgentHooks } from './agent/agent-hooks.ts';
+export { structuredOf } from './agent/answer-form.ts';
 export { ConsoleView } from './agent/console-view.ts';
 export { interruptOnCtrlC, type InterruptOnCtrlCOptions } from './agent/interrupt-key.ts';
 export type { PrintedMsg } from './agent/printer.ts';
@@ -159,11 +159,16 @@ export { CalibratedTokenCounter } from './token/calibrated-token-counter.ts';
 export { CharTokenCounter } from './token/char-token-counter.ts';
 export { EstimateTokenCounter, type EstimateOptions } from './token/estimate-token-counter.ts';
 export { TokenCounterBase, type CountOptions } from './token/token-counter-base.ts';
+export type { CallToolOptions, Offload } from './toolkit/tool-call.ts';
+export type { ToolGroupOptions } from './toolkit/tool-groups.ts';
 export type { NextToolCall, ToolCallContext, ToolMiddleware } from './toolkit/tool-middleware.ts';
 export { ToolResponse, type ToolResponseOptions } from './toolkit/tool-response.ts';
+export type { NamesakeStrategy } from './toolkit/tool-table.ts';
 export {
   tool,
   type Tool,
+  type LiveSchema,
+  type PlainToolOptions,
   type ToolCallResult,
   type ToolContext,
   type ToolInput,

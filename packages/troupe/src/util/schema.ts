@@ -103,12 +103,20 @@ async function validateJson(schema: JsonSchema, value: unknown): Promise<Validat
   }
 }
 
-/** The validator writes notes into the schema, so it gets a copy. */
+/** What was compiled of frozen copies of schemas: those never change. */
+const validators = new WeakMap<JsonSchema, Validator>();
+
+/** The validator of a schema. One that is frozen by `copyJson` is compiled only once. */
 async function compile(schema: JsonSchema): Promise<Validator> {
-  const { Validator } = await import('@cfworker/json-schema'); // not before it is needed: it takes its time to load
   try {
-    const copy = structuredClone(copyJsonObject(schema, 'it'));
-    return new Validator(copy, '2020-12', false);
+    const frozen = copyJsonObject(schema, 'it');
+    let validator = validators.get(frozen);
+    if (validator === undefined) {
+      const { Validator } = await import('@cfworker/json-schema'); // not before it is needed: it takes its time to load
+      validator = new Validator(structuredClone(frozen), '2020-12', false); // it writes notes into its schema
+      validators.set(frozen, validator);
+    }
+    return validator;
   } catch (error) {
     throw unusable(error);
   }
