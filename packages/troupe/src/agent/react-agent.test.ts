@@ -9,6 +9,7 @@ import { tool, type Tool } from '../toolkit/tool.ts';
 import { Toolkit } from '../toolkit/toolkit.ts';
 import { LongTermMemoryBase } from '../longterm/long-term-memory-base.ts';
 import { KnowledgeBase, type RetrievedDocument } from '../rag/knowledge-base.ts';
+import { agentTool } from './agent-tool.ts';
 import { structuredOf } from './answer-form.ts';
 import { ReActAgent, type ReActAgentOptions } from './react-agent.ts';
 
@@ -519,6 +520,7 @@ describe('what is known beyond the conversation', () => {
       longTermMemory,
       longTermMemoryMode: 'static_control',
       knowledge: new Books(),
+      enableRewriteQuery: false,
     });
     await agent.call('Drinks?');
     expect((await memory()).map((msg) => [msg.role, msg.text])).toEqual([
@@ -529,6 +531,28 @@ describe('what is known beyond the conversation', () => {
     ]);
     expect(longTermMemory.recorded).toHaveLength(1);
     expect(longTermMemory.recorded[0]).toHaveLength(4);
+  });
+
+  test.each<[string, ScriptedTurn, string]>([
+    [
+      'that stands by itself',
+      calls({ name: 'generate_response', input: { rewritten_query: 'height of Lima' } }),
+      'height of Lima 0.9',
+    ],
+    [
+      'as it was asked, if the model can not put it better',
+      { error: new Error('down') },
+      'How high is it? 0.9',
+    ],
+  ])('is searched by a question %s', async (_, rewriting, found) => {
+    const asksForQuery: ScriptedTurn['when'] = ({ tools = [] }) =>
+      tools.some(({ name }) => name === 'generate_response');
+    const { agent, memory } = setUp([{ when: asksForQuery, ...rewriting }, '154 m.'], {
+      knowledge: new Books(),
+    });
+    expect((await agent.call('How high is it?')).text).toBe('154 m.');
+    expect((await memory())[1]?.text).toContain(found);
+    expect(await memory()).toHaveLength(3);
   });
 
   test('is done without if it can not be looked up', async () => {
@@ -612,4 +636,23 @@ test('a run can be replayed from its recorded steps, without a model or a tool',
   const bare = (msgs: readonly Msg[]): unknown =>
     msgs.map(({ role, name, content }) => ({ role, name, content }));
   expect(bare(await otherMemory())).toEqual(bare(await memory()));
+});
+
+test('an agent may be a tool of another: what it answers is the result', async () => {
+  const { agent: expert, memory: expertMemory } = setUp(['Lima.', 'Cusco.'], { toolkit: new Toolkit() });
+  const ask = agentTool(expert, { name: 'ask_expert', description: 'Knows all about Peru' });
+  const both = calls(
+    { name: 'ask_expert', input: { query: 'Capital?' } },
+    { name: 'ask_expert', input: { query: 'Old capital?' } },
+  );
+  const { agent, memory, model } = setUp([both, 'Done.'], {
+    toolkit: toolkitOf(ask),
+    parallelToolCalls: true,
+  });
+  await agent.call('Tell me about Peru.');
+  expect(outputs(await memory())).toEqual(['Lima.', 'Cusco.']);
+  expect(rolesOf(await expertMemory())).toBe('user assistant user assistant');
+  expect(model.requests[0]?.tools).toMatchObject([
+    { name: 'ask_expert', description: 'Knows all about Peru' },
+  ]);
 });

@@ -50,6 +50,8 @@ export interface ReActAgentOptions extends AgentOptions {
   /** @default 'both' */
   readonly longTermMemoryMode?: LongTermMemoryMode | undefined;
   readonly knowledge?: KnowledgeBase | readonly KnowledgeBase[] | undefined;
+  /** Whether the model first writes the question as a query that stands by itself, before knowledge is searched. @default true */
+  readonly enableRewriteQuery?: boolean | undefined;
   /** Whether hints to the model are printed. @default false */
   readonly printHintMsg?: boolean | undefined;
 }
@@ -120,7 +122,7 @@ export class ReActAgent extends ReActAgentBase {
     this.#storedFor = turn.replyId;
     await this.#remember(msgs, turn);
     try {
-      await this.#remember(await retrieveContext(msgs, this.#options, turn), turn);
+      await this.#remember(await retrieveContext(msgs, this.#options, turn, () => this.#recall()), turn);
       return await this.#loop(work, turn);
     } catch (error) {
       if (turn.interruptedBy === undefined) await this.#remember(turn.unread, turn); // nobody else will

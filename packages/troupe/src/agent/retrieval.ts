@@ -2,20 +2,29 @@ import { getLogger } from '../config/run-config.ts';
 import { messageOf } from '../errors.ts';
 import type { LongTermMemoryMode } from '../longterm/long-term-memory-base.ts';
 import { Msg } from '../message/msg.ts';
+import { callStructured } from '../model/structured/structured-output.ts';
 import type { RetrievedDocument } from '../rag/knowledge-base.ts';
 import { tool, type Tool } from '../toolkit/tool.ts';
-import type { JsonObject } from '../util/json.ts';
+import { isJsonObject, type JsonObject } from '../util/json.ts';
+import { hintMsg } from './hints.ts';
 import type { ReActAgentOptions } from './react-agent.ts';
 import type { Turn } from './turn.ts';
+
+const REWRITE =
+  'Write what the user wants to know as a search query that stands by itself: name what words such as "it" mean, and leave nothing out.';
 
 /** What the long-term memory and the knowledge bases have to say about the input, as messages to remember. A failure costs only that. */
 export async function retrieveContext(
   msgs: readonly Msg[],
   options: ReActAgentOptions,
   turn: Turn,
+  recall: () => Promise<readonly Msg[]>,
 ): Promise<readonly Msg[]> {
   if (msgs.length === 0) return [];
-  return [...(await fromLongTermMemory(msgs, options, turn)), ...(await fromKnowledge(msgs, options, turn))];
+  return [
+    ...(await fromLongTermMemory(msgs, options, turn)),
+    ...(await fromKnowledge(msgs, options, turn, recall)),
+  ];
 }
 
 /** Lets the long-term memory learn from the conversation. */
@@ -70,15 +79,18 @@ async function fromLongTermMemory(
 
 async function fromKnowledge(
   msgs: readonly Msg[],
-  { knowledge = [] }: ReActAgentOptions,
+  options: ReActAgentOptions,
   turn: Turn,
+  recall: () => Promise<readonly Msg[]>,
 ): Promise<readonly Msg[]> {
+  const { knowledge = [], enableRewriteQuery = true } = options;
   const bases = 'retrieve' in knowledge ? [knowledge] : knowledge;
-  const query = msgs
+  const said = msgs
     .map((msg) => msg.text)
     .join('\n')
     .trim();
-  if (bases.length === 0 || query === '') return [];
+  if (bases.length === 0 || said === '') return [];
+  const query = (enableRewriteQuery && (await rewritten(options, turn, recall))) || said;
   const msg = await attempt('search the knowledge bases', turn, async () => {
     const found = await turn.step('knowledge', () =>
       Promise.all(bases.map((base) => base.retrieve(query, { signal: turn.signal }))),
@@ -86,6 +98,25 @@ async function fromKnowledge(
     return knowledgeMsg(found.flat());
   });
   return msg === undefined ? [] : [msg];
+}
+
+/** The question as it stands by itself, without what was said before; undefined if the model can't say. */
+async function rewritten(
+  { model, generateOptions: generation }: ReActAgentOptions,
+  turn: Turn,
+  recall: () => Promise<readonly Msg[]>,
+): Promise<string | undefined> {
+  return attempt('make the question clearer', turn, () =>
+    turn.step('rewrite query', async () => {
+      const messages = [...(await recall()), hintMsg(REWRITE)];
+      const schema = textSchema('rewritten_query', 'What to search for.');
+      const { value, usage } = await callStructured(model, { messages, generation }, schema, {
+        signal: turn.signal,
+      });
+      await turn.addUsage(usage);
+      return isJsonObject(value) ? textOf(value, 'rewritten_query').trim() : '';
+    }),
+  );
 }
 
 function knowledgeMsg(documents: readonly RetrievedDocument[]): Msg | undefined {
