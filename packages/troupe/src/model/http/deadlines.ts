@@ -1,3 +1,4 @@
+import { MAX_TIMER_MS } from '../../config/check-number.ts';
 import { TroupeError } from '../../errors.ts';
 import { startTimer } from '../../util/clock.ts';
 import { ModelError, type Deadline } from '../model-error.ts';
@@ -29,7 +30,6 @@ const DEFAULTS: Limits = {
 
 /** An answer that is complete may still get what it cost; nobody waits long for that. */
 const LAST_WORDS_MS = 5000;
-const MAX_TIMER_MS = 2 ** 31 - 1;
 
 /** @throws TroupeError if a limit is no number of milliseconds. */
 export function checkDeadlines(deadlines: Deadlines = {}): Limits {

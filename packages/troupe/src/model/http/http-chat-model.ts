@@ -1,12 +1,9 @@
-import { getLogger } from '../../config/run-config.ts';
 import { TroupeError } from '../../errors.ts';
-import { ChatFormatter } from '../../formatter/chat-formatter.ts';
 import type { FormatterBase } from '../../formatter/formatter-base.ts';
-import { MediaLoader } from '../../formatter/media-loader.ts';
-import { PromptMedia } from '../../formatter/prompt-media.ts';
+import type { MediaLoader } from '../../formatter/media-loader.ts';
 import type { MediaBlock, Prompt } from '../../formatter/prompt.ts';
 import type { ModelDelta } from '../../message/model-delta.ts';
-import { withCost, type Pricing } from '../../message/usage.ts';
+import type { Pricing } from '../../message/usage.ts';
 import { now } from '../../util/clock.ts';
 import { platformFetch, type Fetch } from '../../util/http.ts';
 import { stoppable } from '../../util/stoppable.ts';
@@ -19,7 +16,9 @@ import {
   type ModelCapabilities,
   type ModelRequest,
 } from '../chat-model-base.ts';
+import { costed } from '../costed.ts';
 import { mergeGeneration } from '../generation.ts';
+import { PromptMaker } from '../prompt-maker.ts';
 import { checkToolChoice } from '../tool-choice.ts';
 import { checkDeadlines, type Deadlines } from './deadlines.ts';
 import { LineFraming, SseFraming, TooLongError, type WireEvent } from './framing.ts';
@@ -83,8 +82,7 @@ export abstract class HttpChatModel extends ChatModelBase {
   override readonly capabilities: ModelCapabilities;
   override readonly generation: GenerationOptions;
   readonly #options: HttpModelOptions;
-  readonly #formatter: FormatterBase;
-  readonly #media: PromptMedia;
+  readonly #prompts: PromptMaker;
 
   /** @param known what the provider's code knows about the model */
   constructor(
@@ -100,12 +98,15 @@ export abstract class HttpChatModel extends ChatModelBase {
     this.#options = options;
     checkDeadlines(options.deadlines);
     this.generation = Object.freeze({ ...options.generation });
-    this.#formatter = options.formatter ?? new ChatFormatter();
     this.capabilities = Object.freeze({ ...PLAIN_CAPABILITIES, ...known, ...options.capabilities });
-    this.#media = new PromptMedia({
-      loader: options.media ?? new MediaLoader(),
+    const { modelName, formatter, media, onRepair } = options;
+    this.#prompts = new PromptMaker({
+      modelName,
       capabilities: this.capabilities,
+      formatter,
+      media,
       takesUrl: (block) => this.takesUrl(block),
+      onRepair,
     });
   }
 
@@ -146,27 +147,21 @@ export abstract class HttpChatModel extends ChatModelBase {
     checkToolChoice(request);
     const startedAt = now();
     const wireRequest = { ...request, generation: mergeGeneration(this.generation, request.generation) };
-    const prompt = await this.#prompt(wireRequest, signal);
+    const prompt = await this.#prompts.make(wireRequest, signal);
     const decoder = this.newDecoder(wireRequest);
     for await (const events of this.#events(this.toCall(prompt, wireRequest), decoder, signal)) {
       for (const event of events) {
         signal.throwIfAborted();
         const data = this.#dataOf(event, decoder);
         if (data === undefined) continue;
-        for (const delta of decoder.read(data, event.event)) yield this.#costed(delta, startedAt);
+        for (const delta of decoder.read(data, event.event))
+          yield costed(delta, startedAt, this.#options.pricing);
       }
     }
     for (const delta of decoder.end()) {
       signal.throwIfAborted();
-      yield this.#costed(delta, startedAt);
+      yield costed(delta, startedAt, this.#options.pricing);
     }
-  }
-
-  /** A usage with how long it took and what it costs; any other delta as it is. */
-  #costed(delta: ModelDelta, startedAt: number): ModelDelta {
-    if (delta.type !== 'usage') return delta;
-    const usage = { ...delta.usage, seconds: Math.max(0, now() - startedAt) / 1000 };
-    return { type: 'usage', usage: withCost(usage, this.#options.pricing) };
   }
 
   /** The events of an answer in the groups in which they come. @throws ModelError if it never came to its end. */
@@ -234,25 +229,6 @@ export abstract class HttpChatModel extends ChatModelBase {
     const first: unknown = Array.isArray(parsed) ? parsed[0] : parsed; // Google sends lists
     if (isJsonObject(first) && first['error'] !== undefined) throw this.failure(first);
     if (/\S/.test(text)) throw malformedAnswer(this.vendorName, 'it holds no event', text);
-  }
-
-  async #prompt(request: WireRequest, signal: AbortSignal): Promise<Prompt> {
-    const { tools, agentName } = request;
-    const prompt = await (request.formatter ?? this.#formatter).format(request.messages, {
-      tools,
-      agentName,
-      signal,
-    });
-    if (prompt.repairs.length > 0) this.#report(prompt.repairs);
-    return this.#media.place(prompt, signal);
-  }
-
-  #report(repairs: readonly string[]): void {
-    if (this.#options.onRepair) return this.#options.onRepair(repairs);
-    getLogger().log(
-      'warn',
-      `The history had to be repaired before ${this.modelName} could read it: ${repairs.join('; ')}.`,
-    );
   }
 }
 

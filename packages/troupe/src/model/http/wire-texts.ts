@@ -12,16 +12,10 @@ export class WireTexts {
   readonly #toWire: (item: PromptItem) => readonly JsonValue[];
   readonly #texts = new WeakMap<PromptItem, string>();
   readonly #known = new PrefixMemo<PromptItem, string>();
-  #made = 0;
 
   /** @param toWire the messages that an item becomes; it may depend on nothing but the item */
   constructor(toWire: (item: PromptItem) => readonly JsonValue[]) {
     this.#toWire = toWire;
-  }
-
-  /** How many items were turned into JSON so far. */
-  get made(): number {
-    return this.#made;
   }
 
   /** The items as a JSON array. Of items that were asked for before, only the text is put together. */
@@ -43,7 +37,6 @@ export class WireTexts {
       text = this.#toWire(item)
         .map((message) => JSON.stringify(message))
         .join(',');
-      this.#made++;
       this.#texts.set(item, text);
     }
     return text;

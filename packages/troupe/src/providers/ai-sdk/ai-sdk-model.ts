@@ -1,12 +1,9 @@
-import { getLogger } from '../../config/run-config.ts';
 import { TroupeError } from '../../errors.ts';
-import { ChatFormatter } from '../../formatter/chat-formatter.ts';
-import { MediaLoader } from '../../formatter/media-loader.ts';
-import { PromptMedia } from '../../formatter/prompt-media.ts';
-import type { MediaBlock, Prompt } from '../../formatter/prompt.ts';
+import type { MediaBlock } from '../../formatter/prompt.ts';
 import type { ModelDelta } from '../../message/model-delta.ts';
-import { withCost } from '../../message/usage.ts';
+import { costed } from '../../model/costed.ts';
 import { mergeGeneration } from '../../model/generation.ts';
+import { PromptMaker } from '../../model/prompt-maker.ts';
 import {
   ChatModelBase,
   PLAIN_CAPABILITIES,
@@ -56,11 +53,12 @@ const STORES_NOTHING: JsonObject = { openai: { store: false } };
  */
 export class AiSdkModel extends ChatModelBase {
   override readonly capabilities: ModelCapabilities;
+  override readonly generation: GenerationOptions;
   readonly #model: AiSdkLanguageModel;
   readonly #options: AiSdkModelOptions;
   readonly #addressee: Addressee;
   readonly #writer: PromptWriter;
-  readonly #media: PromptMedia;
+  readonly #prompts: PromptMaker;
   #supportedUrls: SupportedUrls = {};
 
   /** @throws TroupeError if it is no model that can be wrapped. */
@@ -79,10 +77,15 @@ export class AiSdkModel extends ChatModelBase {
       ...known,
       ...options.capabilities,
     });
-    this.#media = new PromptMedia({
-      loader: options.media ?? new MediaLoader(),
+    this.generation = Object.freeze({ ...options.generation });
+    const { formatter, media, onRepair } = options;
+    this.#prompts = new PromptMaker({
+      modelName: this.modelName,
       capabilities: this.capabilities,
+      formatter,
+      media,
       takesUrl: (block) => isSupported(block, this.#supportedUrls),
+      onRepair,
     });
   }
 
@@ -97,7 +100,8 @@ export class AiSdkModel extends ChatModelBase {
     checkToolChoice(request);
     const startedAt = now();
     const { headers, deadlines = {}, pricing } = this.#options;
-    const prompt = await this.#prompt(request, signal);
+    this.#supportedUrls = (await Promise.resolve(this.#model.supportedUrls).catch(() => undefined)) ?? {};
+    const prompt = await this.#prompts.make(request, signal);
     const options = {
       ...toCallOptions({ ...request, generation: this.#generation(request) }, this.#addressee),
       prompt: this.#writer.messages(prompt.items),
@@ -105,39 +109,18 @@ export class AiSdkModel extends ChatModelBase {
     };
     const decoder = new PartDecoder(this.#addressee.provider, this.#addressee.version);
     const call = { model: this.#model, options, deadlines, isOver: () => decoder.isComplete };
-    for await (const part of readParts(call, signal)) yield* decoder.read(part);
-    for (const delta of decoder.end()) {
-      if (delta.type !== 'usage') yield delta;
-      else {
-        const usage = { ...delta.usage, seconds: (now() - startedAt) / 1000 };
-        yield { type: 'usage', usage: withCost(usage, pricing) };
-      }
+    for await (const part of readParts(call, signal)) {
+      for (const delta of decoder.read(part)) yield costed(delta, startedAt, pricing);
     }
+    for (const delta of decoder.end()) yield costed(delta, startedAt, pricing);
   }
 
   #generation(request: ModelRequest): GenerationOptions {
-    const own = this.#options.generation;
+    const own = this.generation;
     const usual = isResponsesApi(this.#addressee.provider) ? STORES_NOTHING : undefined;
-    const extra = mergedExtra(mergedExtra(usual, own?.extra), request.generation?.extra);
+    const extra = mergedExtra(mergedExtra(usual, own.extra), request.generation?.extra);
     const { extra: _, ...generation } = mergeGeneration(own, request.generation);
     return { ...generation, ...(extra && { extra }) };
-  }
-
-  async #prompt(request: ModelRequest, signal: AbortSignal): Promise<Prompt> {
-    const { tools, agentName, messages } = request;
-    const formatter = request.formatter ?? this.#options.formatter ?? new ChatFormatter();
-    const prompt = await formatter.format(messages, { tools, agentName, signal });
-    if (prompt.repairs.length > 0) this.#report(prompt.repairs);
-    this.#supportedUrls = (await Promise.resolve(this.#model.supportedUrls).catch(() => undefined)) ?? {};
-    return this.#media.place(prompt, signal);
-  }
-
-  #report(repairs: readonly string[]): void {
-    if (this.#options.onRepair) return this.#options.onRepair(repairs);
-    getLogger().log(
-      'warn',
-      `The history had to be repaired before ${this.modelName} could read it: ${repairs.join('; ')}.`,
-    );
   }
 }
 

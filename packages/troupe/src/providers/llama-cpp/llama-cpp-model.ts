@@ -1,11 +1,7 @@
 import { basename } from 'node:path';
 
-import { getLogger } from '../../config/run-config.ts';
 import { TroupeError } from '../../errors.ts';
-import { ChatFormatter } from '../../formatter/chat-formatter.ts';
 import type { FormatterBase } from '../../formatter/formatter-base.ts';
-import { MediaLoader } from '../../formatter/media-loader.ts';
-import { PromptMedia } from '../../formatter/prompt-media.ts';
 import type { PromptItem } from '../../formatter/prompt.ts';
 import type { FinishReason, ModelDelta } from '../../message/model-delta.ts';
 import {
@@ -17,6 +13,7 @@ import {
   type ModelRequest,
 } from '../../model/chat-model-base.ts';
 import { mergeGeneration } from '../../model/generation.ts';
+import { PromptMaker } from '../../model/prompt-maker.ts';
 import { ModelError } from '../../model/model-error.ts';
 import { stoppable } from '../../util/stoppable.ts';
 import { checkToolChoice } from '../../model/tool-choice.ts';
@@ -63,8 +60,8 @@ export class LlamaCppModel extends ChatModelBase {
     structured: 'native',
   });
   readonly #options: LlamaCppModelOptions;
-  readonly #formatter: FormatterBase;
-  readonly #media: PromptMedia;
+  override readonly generation: GenerationOptions;
+  readonly #prompts: PromptMaker;
   readonly #closing = new AbortController();
   #engine: Promise<LlamaEngine> | undefined;
   #disposal: Promise<void> | undefined;
@@ -81,12 +78,9 @@ export class LlamaCppModel extends ChatModelBase {
     }
     super(basename(modelPath, '.gguf'));
     this.#options = options;
-    this.#formatter = options.formatter ?? new ChatFormatter();
-    this.#media = new PromptMedia({
-      loader: new MediaLoader(),
-      capabilities: this.capabilities,
-      takesUrl: () => false,
-    });
+    this.generation = Object.freeze({ ...options.generation });
+    const { modelName, capabilities } = this;
+    this.#prompts = new PromptMaker({ modelName, capabilities, formatter: options.formatter });
   }
 
   /** Loads the weights, if they are not there yet. */
@@ -118,34 +112,15 @@ export class LlamaCppModel extends ChatModelBase {
     const stop = (reason: unknown): void => call.abort(reason);
     const unlinks = [whenAborted(signal, stop), whenAborted(this.#closing.signal, stop)];
     try {
-      const generation = this.#generationOf(request);
+      const generation = mergeGeneration(this.generation, request.generation);
       const plan = planAnswer(request, generation);
-      const items = await this.#itemsOf(request, call.signal);
+      const { items } = await this.#prompts.make(request, call.signal);
       const engine = await abortable(this.#load(), call.signal);
       const pieces = engine.answer(engineRequest(items, plan, generation), call.signal);
       yield* deltasOf(pieces, plan, startedAt);
     } finally {
       for (const unlink of unlinks) unlink();
     }
-  }
-
-  async #itemsOf(request: ModelRequest, signal: AbortSignal): Promise<readonly PromptItem[]> {
-    const { messages, tools, agentName } = request;
-    const formatter = request.formatter ?? this.#formatter;
-    const prompt = await formatter.format(messages, { tools, agentName, signal });
-    if (prompt.repairs.length > 0) {
-      const repairs = prompt.repairs.join('; ');
-      getLogger().log(
-        'warn',
-        `The history had to be repaired before ${this.modelName} could read it: ${repairs}.`,
-      );
-    }
-    const { items } = await this.#media.place(prompt, signal);
-    return items;
-  }
-
-  #generationOf(request: ModelRequest): GenerationOptions {
-    return mergeGeneration(this.#options.generation, request.generation);
   }
 
   #load(): Promise<LlamaEngine> {
