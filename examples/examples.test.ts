@@ -6,8 +6,11 @@ import { canRunExamples, runExample } from './run-example.ts';
 
 /** A line that each example prints. The chat has a test of its own. */
 const LINES: Readonly<Record<string, string>> = {
+  'coding-agent': 'edit_file -> ok',
   'interrupt-and-steer': 'painter: All right, I put the brush down.',
   'parallel-tools': '  Neverland: "TimeoutError: The tool gave no result within 0.6 s."',
+  plan: '  - [ ] [WIP]insurance',
+  skills: 'make_slug ok: "making-of-troupe"',
   'structured-output': 'We go to Bergen for 2 nights and take: umbrella, boots.',
   'tool-groups': '  send_mail {"to":"press@news.example","text":"Guess what!"}: denied',
   weather: '  <- error: "Error: There is no weather station in Atlantis."',

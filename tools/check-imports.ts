@@ -14,22 +14,32 @@ const SRC = 'packages/troupe/src';
 const LAYERS: readonly (readonly string[])[] = [
   ['util'],
   ['message', 'event', 'state', 'hooks', 'errors', 'config'],
-  ['model', 'formatter', 'memory', 'session', 'embedding', 'token', 'tracing', 'tts'],
-  ['toolkit', 'plan', 'rag', 'longterm', 'compression', 'permission', 'filesystem', 'mcp', 'a2a'],
+  ['model', 'formatter', 'memory', 'session', 'filesystem', 'embedding', 'token', 'tracing', 'tts'],
+  ['toolkit', 'plan', 'rag', 'longterm', 'compression', 'permission'],
   ['agent'],
   ['pipeline'],
   ['index'],
 ];
 
-/** Folders whose subfolders are leaves: they may import up to `LEAF_CEILING`, and nothing imports them. */
-const LEAVES = ['providers', 'stores'];
-const LEAF_CEILING = 2;
+/** Folders whose subfolders are leaves: nothing imports those. */
+const FOLDERS_OF_LEAVES = ['providers', 'stores'];
+/** What the leaves of one folder share: those may import it, and nobody else. */
+const SHARED_BY_LEAVES = ['stores/sql'];
+/** The leaves by their folder, and the highest layer that each may import. Each has an entry of its own. */
+const LEAF_CEILINGS: Readonly<Record<string, number>> = {
+  providers: 2,
+  stores: 2,
+  skills: 3,
+  tools: 3,
+  mcp: 4,
+  a2a: 4,
+};
 
 /** May import anything; no other source may import it. */
 const TESTING = 'testing';
 
 /** Where Node's own modules may be imported. */
-const NODE_HOMES = [/^util\/[^/]+\.node\.ts$/, /^providers\//, /^stores\//, /^testing\//];
+const NODE_HOMES = [/^util\/[^/]+\.node\.ts$/, /^(?:providers|stores|skills|tools|mcp|a2a|testing)\//];
 
 interface Ban {
   /** What to look for in code, outside of comments and literals. */
@@ -66,7 +76,7 @@ const BANS: readonly Ban[] = [
   },
   {
     pattern: /(?:\bglobalThis\.|(?<![\w$.#]))process\./g,
-    homes: [/^util\/[^/]+\.node\.ts$/, /^providers\//],
+    homes: [/^util\/[^/]+\.node\.ts$/, /^(?:providers|stores|skills|tools|mcp|a2a)\//],
     advice: 'ask #platform',
   },
   {
@@ -123,14 +133,23 @@ export function readImports(source: string): Import[] {
 /** The unit of a file that layers are about: its top folder, or the vendor's folder for leaves, or its own name. */
 function unitOf(file: string): string {
   const [top = '', second = ''] = file.split('/');
-  return (LEAVES.includes(top) ? `${top}/${second}` : top).replace(/\.ts$/, '');
+  return (FOLDERS_OF_LEAVES.includes(top) ? `${top}/${second}` : top).replace(/\.ts$/, '');
 }
 
-type Place = { kind: 'layer'; level: number } | { kind: 'leaf' } | { kind: 'testing' } | { kind: 'unknown' };
+function topOf(unit: string): string {
+  return unit.split('/')[0] ?? '';
+}
+
+type Place =
+  | { kind: 'layer'; level: number }
+  | { kind: 'leaf'; ceiling: number }
+  | { kind: 'testing' }
+  | { kind: 'unknown' };
 
 function placeOf(unit: string): Place {
   if (unit === TESTING) return { kind: 'testing' };
-  if (LEAVES.some((leaf) => unit.startsWith(`${leaf}/`))) return { kind: 'leaf' };
+  const ceiling = LEAF_CEILINGS[topOf(unit)];
+  if (ceiling !== undefined) return { kind: 'leaf', ceiling };
   const level = LAYERS.findIndex((layer) => layer.includes(unit));
   return level < 0 ? { kind: 'unknown' } : { kind: 'layer', level };
 }
@@ -142,9 +161,12 @@ function whyNot(from: string, to: string): string | undefined {
   const imported = placeOf(to);
   if (importer.kind === 'testing') return undefined;
   if (imported.kind === 'testing') return 'nothing but tests may import testing/';
-  if (imported.kind === 'leaf') return `${to} is a leaf: nothing may import it`;
+  if (imported.kind === 'leaf') {
+    const isShared = SHARED_BY_LEAVES.includes(to) && topOf(from) === topOf(to);
+    return isShared ? undefined : `${to} is a leaf: nothing may import it`;
+  }
   if (importer.kind === 'unknown' || imported.kind === 'unknown') return undefined; // reported by itself
-  const ceiling = importer.kind === 'leaf' ? LEAF_CEILING : importer.level;
+  const ceiling = importer.kind === 'leaf' ? importer.ceiling : importer.level;
   if (imported.level <= ceiling) return undefined;
   const where = importer.kind === 'leaf' ? 'a leaf' : `layer ${importer.level}`;
   return `${from} (${where}) may not import ${to} (layer ${imported.level}): imports point downwards`;
@@ -238,7 +260,7 @@ export function checkProject({ sources, dependencies, aliases }: Project): strin
         if (specifier.startsWith('node:') || builtinModules.includes(packageOf(specifier))) {
           if (!NODE_HOMES.some((home) => home.test(file))) {
             problems.push(
-              `${here}: ${specifier} is Node's: only util/*.node.ts, providers, stores and testing may use it`,
+              `${here}: ${specifier} is Node's: only util/*.node.ts, leaves and testing may use it`,
             );
           }
         } else if (!dependencies.includes(packageOf(specifier))) {

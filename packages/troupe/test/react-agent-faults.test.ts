@@ -2,7 +2,8 @@
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 
-import { ReActAgent, type ReActAgentOptions } from '../src/agent/react-agent.ts';
+import type { ReActAgentOptions } from '../src/agent/react-agent-options.ts';
+import { ReActAgent } from '../src/agent/react-agent.ts';
 import { InMemoryMemory } from '../src/memory/in-memory-memory.ts';
 import { findHistoryFaults } from '../src/message/history.ts';
 import { Msg, type MsgInput } from '../src/message/msg.ts';

@@ -7,10 +7,6 @@ import { findHistoryFaults } from '../src/message/history.ts';
 import type { ModelDelta } from '../src/message/model-delta.ts';
 import { Msg } from '../src/message/msg.ts';
 import { ChatModelBase, type ModelRequest } from '../src/model/chat-model-base.ts';
-import { AnthropicChatModel } from '../src/providers/anthropic/index.ts';
-import { GeminiChatModel } from '../src/providers/gemini/index.ts';
-import { OllamaChatModel } from '../src/providers/ollama/index.ts';
-import { OpenAIChatModel, OpenAIResponsesModel } from '../src/providers/openai/index.ts';
 import {
   abortAtEvery,
   failAtEvery,
@@ -23,14 +19,8 @@ import {
 import { FakeClock } from '../src/testing/fake-clock.ts';
 import { tool, type Tool } from '../src/toolkit/tool.ts';
 import { Toolkit } from '../src/toolkit/toolkit.ts';
-import type { Fetch } from '../src/util/http.ts';
-import type { JsonObject } from '../src/util/json.ts';
 import { validateWith } from '../src/util/schema.ts';
-import { anthropicFaults } from './wire/anthropic-rules.ts';
-import { geminiFaults } from './wire/gemini-rules.ts';
-import { ollamaFaults } from './wire/ollama-rules.ts';
-import { openAiChatFaults } from './wire/openai-chat-rules.ts';
-import { openAiResponsesFaults } from './wire/openai-responses-rules.ts';
+import { rejectionsOf } from './five-wires.ts';
 
 const call = (index: number, name: string, id?: string, json = '{"x":1}'): ModelDelta[] => [
   { type: 'tool_use_start', index, name, ...(id !== undefined && { id }) },
@@ -112,22 +102,6 @@ function nestedAgent(parallel: boolean): { outer: ReActAgent; inner: ReActAgent 
   return { outer, inner };
 }
 
-let body = '';
-const capture: Fetch = async (_url, init) => {
-  body = String(init?.body);
-  throw new TypeError('not sent');
-};
-const WIRES: readonly [ChatModelBase, (body: JsonObject) => string[]][] = [
-  [new OpenAIChatModel({ modelName: 'gpt-4.1', apiKey: 'k', fetch: capture }), openAiChatFaults],
-  [new OpenAIResponsesModel({ modelName: 'gpt-4.1', apiKey: 'k', fetch: capture }), openAiResponsesFaults],
-  [new AnthropicChatModel({ modelName: 'claude-sonnet-4-5', apiKey: 'k', fetch: capture }), anthropicFaults],
-  [
-    new GeminiChatModel({ modelName: 'gemini-2.5-flash', apiKey: 'k', fetch: capture }),
-    (json) => geminiFaults(json, 'gemini-2.5-flash'),
-  ],
-  [new OllamaChatModel({ modelName: 'qwen3', fetch: capture }), ollamaFaults],
-];
-
 /** Histories that were sent already, by their form. */
 const sent = new Set<string>();
 
@@ -136,14 +110,7 @@ async function rejections(messages: readonly Msg[]): Promise<string[]> {
   const form = JSON.stringify(messages.map(({ role, content }) => [role, content]));
   if (sent.has(form)) return [];
   sent.add(form);
-  const found: string[] = [];
-  for (const [model, faultsIn] of WIRES) {
-    body = '';
-    await model.call({ messages: [...messages, Msg.user('And now?')] }).catch(() => {});
-    expect(body).not.toBe('');
-    found.push(...faultsIn(JSON.parse(body) as JsonObject).map((fault) => `${model.modelName}: ${fault}`));
-  }
-  return found;
+  return rejectionsOf([...messages, Msg.user('And now?')]);
 }
 
 async function checkHistory(agent: ReActAgent): Promise<readonly Msg[]> {

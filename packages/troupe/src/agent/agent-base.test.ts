@@ -1029,3 +1029,27 @@ test('currentTurn is the turn of the code that asks, through timers and awaits',
   expect(new Set(seen)).toEqual(new Set(['a', 'b']));
   expect(currentTurn()).toBeUndefined();
 });
+
+test('agents that each call two others are stopped, however shallow they stay', async () => {
+  let calls = 0;
+  class Asks extends AgentBase {
+    override async reply(): Promise<Msg> {
+      calls++;
+      for (let i = 0; i < 20_000; i++) await new Says({ name: 'b' }).call();
+      return Msg.assistant('never');
+    }
+  }
+  class Says extends AgentBase {
+    override async reply(): Promise<Msg> {
+      calls++;
+      return Msg.assistant('yes');
+    }
+  }
+  const agent = new Asks({ name: 'a' });
+  agent.setConsoleOutputEnabled(false);
+  await expect(agent.call()).rejects.toMatchObject({
+    code: 'too_deep',
+    message: 'Agents called each other more than 10000 times: a > b > ….',
+  });
+  expect(calls).toBe(10_000);
+});

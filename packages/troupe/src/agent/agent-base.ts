@@ -4,6 +4,7 @@ import type { AgentEvent } from '../event/agent-event.ts';
 import { replyStream, type RunListener, type StreamOptions } from '../event/reply-stream.ts';
 import { HookedModule, type hookTypes } from '../hooks/hooked-module.ts';
 import { Msg, type MsgInput } from '../message/msg.ts';
+import type { PendingDecision } from '../message/pending-call.ts';
 import { inAMoment } from '../util/grace.ts';
 import type { BoundedQueue } from '../util/bounded-queue.ts';
 import { newId } from '../util/ids.ts';
@@ -31,6 +32,8 @@ export interface CallOptions {
   readonly onBusy?: OnBusy | undefined;
   /** The shape that the answer's `metadata` should have, for agents that can do that. */
   readonly structuredModel?: AnySchema | undefined;
+  /** What is decided about the agent's pending calls, which then go on. */
+  readonly decisions?: readonly PendingDecision[] | undefined;
   /** Whether the call goes on when the agent call that it is made in stops. @default false */
   readonly detached?: boolean | undefined;
   /** Runs the steps of this call and of the calls made in it. */
@@ -50,6 +53,8 @@ export interface Interrupt {
 
 /** So deep may agents call each other. */
 const MAX_DEPTH = 64;
+/** So many calls of agents may one call lead to. */
+const MAX_CALLS_IN_RUN = 10_000;
 const INTERRUPT_REPLY = 'I noticed that you have interrupted me. What can I do for you?';
 
 /**
@@ -78,6 +83,7 @@ export abstract class AgentBase extends HookedModule implements Observer, AsyncD
     interruptReply: () => this.interruptReply(),
     leaveBehind: (work, what) => this.#leaveBehind(work, what),
   };
+  readonly #settledListeners = new Set<() => void>();
   #abandoned = 0;
   #isClosed = false;
 
@@ -180,6 +186,19 @@ export abstract class AgentBase extends HookedModule implements Observer, AsyncD
       getLogger().log('warn', `${this.name} has no subscribers in the hub '${hub}'.`);
   }
 
+  /** Is told each time a call has ended, in whatever way, and the agent is free. The returned function ends that. */
+  onSettled(listener: () => void): () => void {
+    const entry = (): void => {
+      try {
+        listener();
+      } catch (error) {
+        getLogger().log('warn', `A listener of ${this.name} threw: ${messageOf(error)}`);
+      }
+    };
+    this.#settledListeners.add(entry);
+    return () => void this.#settledListeners.delete(entry);
+  }
+
   /** Interrupts what runs, waits for it, and takes no more calls. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#isClosed = true;
@@ -205,7 +224,7 @@ export abstract class AgentBase extends HookedModule implements Observer, AsyncD
   #call(input: MsgInput, options: CallOptions, listener?: RunListener): Promise<Msg> {
     const outer = options.detached ? undefined : currentTurn();
     const parent = outer?.isOver && !outer.signal.aborted ? undefined : outer;
-    const { signal, runStep, structuredModel } = options;
+    const { signal, runStep, structuredModel, decisions } = options;
     const turn = new Turn({
       agentId: this.id,
       agentName: this.name,
@@ -214,6 +233,7 @@ export abstract class AgentBase extends HookedModule implements Observer, AsyncD
       signal,
       runStep,
       structuredModel,
+      decisions,
     });
     const call = this.#run(input, turn, options.onBusy ?? this.#options.onBusy ?? 'reject');
     parent?.adopt(call);
@@ -232,6 +252,7 @@ export abstract class AgentBase extends HookedModule implements Observer, AsyncD
         return await turn.run(() => forkRunConfig(() => new AgentCall(this, turn, this.#parts).answer(msgs)));
       } finally {
         this.#lane.leave();
+        for (const listener of this.#settledListeners) listener();
       }
     } finally {
       turn.end();
@@ -265,8 +286,13 @@ export abstract class AgentBase extends HookedModule implements Observer, AsyncD
 }
 
 /** @throws TroupeError where agents call each other without an end. */
-function assertNotTooDeep({ agentPath }: Turn): void {
-  if (agentPath.length <= MAX_DEPTH) return;
+function assertNotTooDeep({ agentPath, turnsInRun }: Turn): void {
   const path = `${agentPath.slice(0, 3).join(' > ')} > …`;
-  throw new TroupeError('too_deep', `Agents called each other more than ${MAX_DEPTH} deep: ${path}.`);
+  if (agentPath.length > MAX_DEPTH)
+    throw new TroupeError('too_deep', `Agents called each other more than ${MAX_DEPTH} deep: ${path}.`);
+  if (turnsInRun > MAX_CALLS_IN_RUN)
+    throw new TroupeError(
+      'too_deep',
+      `Agents called each other more than ${MAX_CALLS_IN_RUN} times: ${path}.`,
+    );
 }

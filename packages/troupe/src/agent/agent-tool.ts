@@ -1,5 +1,8 @@
+import type { Msg } from '../message/msg.ts';
+import type { PendingCall } from '../message/pending-call.ts';
+import { ToolSuspension } from '../toolkit/tool-suspension.ts';
 import { tool, type Tool, type ToolSettings } from '../toolkit/tool.ts';
-import type { JsonObject } from '../util/json.ts';
+import type { JsonObject, JsonValue } from '../util/json.ts';
 import type { AgentBase } from './agent-base.ts';
 
 export interface AgentToolOptions extends ToolSettings {
@@ -28,7 +31,19 @@ export function agentTool(agent: AgentBase, options: AgentToolOptions): Tool {
     ...settings,
     name,
     schema: SCHEMA,
-    execute: async ({ query }) =>
-      (await agent.call(typeof query === 'string' ? query : '', { onBusy: 'queue' })).text,
+    module: agent,
+    execute: async ({ query }, { resume }) => {
+      const input = resume === undefined && typeof query === 'string' ? query : undefined;
+      const answer = await agent.call(input, { onBusy: 'queue', decisions: resume?.decisions });
+      const pending = pendingIn(answer);
+      if (pending !== undefined) throw new ToolSuspension(undefined, { pending, state: null }); // it keeps its own
+      return answer.text;
+    },
   });
+}
+
+/** The calls that an answer waits for, if it does. */
+export function pendingIn(answer: Msg): readonly PendingCall[] | undefined {
+  const { _end_reason: reason, _pending: pending } = answer.metadata;
+  return reason === 'tool_suspended' ? (pending as JsonValue & readonly PendingCall[]) : undefined;
 }

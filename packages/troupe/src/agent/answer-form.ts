@@ -17,7 +17,7 @@ import type { AnySchema, SchemaOutput, SchemaProblem } from '../util/schema.ts';
 export const FORM_NAME = 'generate_response';
 
 /** What the metadata of an answer may hold besides the answer. */
-const RESERVED: ReadonlySet<string> = new Set(['_end_reason', '_is_interrupted', '_is_raw']);
+const RESERVED: ReadonlySet<string> = new Set(['_end_reason', '_is_interrupted', '_is_raw', '_pending']);
 
 /**
  * A form that the model fills in to give an answer in a wanted shape: the tool `generate_response`. A wrong answer
@@ -63,8 +63,7 @@ export async function structuredOf<S extends AnySchema>(answer: Msg, schema: S):
   if (metadata['_end_reason'] !== 'structured') {
     throw new TroupeError('invalid_reply', 'The message is no answer in a shape that was asked for.');
   }
-  const own: { [key: string]: JsonValue } = {};
-  for (const [key, value] of Object.entries(metadata)) if (!RESERVED.has(key)) setOwn(own, key, value);
+  const own = withoutReserved(metadata);
   const shape = new AnswerShape(schema);
   if (metadata['_is_raw'] !== true) return shape.unwrap(own) as SchemaOutput<S>; // the schema has had its say
   const checked = await shape.check(own);
@@ -79,11 +78,18 @@ export async function structuredOf<S extends AnySchema>(answer: Msg, schema: S):
 function toMetadata(value: unknown, input: JsonObject): JsonObject {
   try {
     const json = copyJson(value, 'the answer');
-    return isJsonObject(json) ? json : { value: json };
+    return isJsonObject(json) ? withoutReserved(json) : { value: json };
   } catch (error) {
-    if (error instanceof NotJsonError) return { ...input, _is_raw: true };
+    if (error instanceof NotJsonError) return { ...withoutReserved(input), _is_raw: true };
     throw error;
   }
+}
+
+/** What a message says about itself is not for the model to say. */
+function withoutReserved(json: JsonObject): JsonObject {
+  const own: { [key: string]: JsonValue } = {};
+  for (const [key, value] of Object.entries(json)) if (!RESERVED.has(key)) setOwn(own, key, value);
+  return own;
 }
 
 function refused(problems: readonly SchemaProblem[]): ToolResponse {

@@ -11,7 +11,8 @@ import { LongTermMemoryBase } from '../longterm/long-term-memory-base.ts';
 import { KnowledgeBase, type RetrievedDocument } from '../rag/knowledge-base.ts';
 import { agentTool } from './agent-tool.ts';
 import { structuredOf } from './answer-form.ts';
-import { ReActAgent, type ReActAgentOptions } from './react-agent.ts';
+import type { ReActAgentOptions } from './react-agent-options.ts';
+import { ReActAgent } from './react-agent.ts';
 
 const add = tool({
   name: 'add',

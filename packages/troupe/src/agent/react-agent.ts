@@ -1,60 +1,37 @@
+import { isContextKeeper, type ContextKeeper } from '../compression/context-keeper.ts';
+import { SummaryCompressor } from '../compression/summary-compressor.ts';
 import { getLogger } from '../config/run-config.ts';
 import { messageOf, TroupeError } from '../errors.ts';
-import type { FormatterBase } from '../formatter/formatter-base.ts';
-import type { LongTermMemoryBase, LongTermMemoryMode } from '../longterm/long-term-memory-base.ts';
+import type { LongTermMemoryBase } from '../longterm/long-term-memory-base.ts';
 import { InMemoryMemory } from '../memory/in-memory-memory.ts';
-import type { MemoryBase } from '../memory/memory-base.ts';
+import { COMPRESSED_MARK, type MemoryBase } from '../memory/memory-base.ts';
 import type { ToolResultBlock, ToolUseBlock } from '../message/blocks.ts';
 import { Exchange } from '../message/exchange.ts';
 import { Msg, type MsgInit, type MsgInput } from '../message/msg.ts';
-import type { ChatModelBase, GenerationOptions, ModelRequest, ToolChoice } from '../model/chat-model-base.ts';
+import type { PendingCall } from '../message/pending-call.ts';
+import type { ChatModelBase, ModelRequest, ToolChoice } from '../model/chat-model-base.ts';
 import { mergeGeneration } from '../model/generation.ts';
-import type { KnowledgeBase } from '../rag/knowledge-base.ts';
+import type { PlanNotebook } from '../plan/plan-notebook.ts';
+import type { BackgroundTools } from '../toolkit/background.ts';
 import { Toolkit } from '../toolkit/toolkit.ts';
 import { inAMoment, untilStopped } from '../util/grace.ts';
-import type { JsonObject } from '../util/json.ts';
-import type { AgentOptions, Interrupt } from './agent-base.ts';
+import type { JsonObject, JsonValue } from '../util/json.ts';
+import type { Interrupt } from './agent-base.ts';
 import { AnswerForm, FORM_NAME } from './answer-form.ts';
 import { FailedCalls } from './failed-calls.ts';
 import { FILL_IN_THE_FORM, hintMsg, SAY_SOMETHING, SUM_UP } from './hints.ts';
+import { OpenExchange } from './open-exchange.ts';
 import { ReActAgentBase } from './react-agent-base.ts';
+import { checkReActOptions, type ReActAgentOptions } from './react-agent-options.ts';
+import { beginWith, unansweredIn } from './reopen.ts';
 import { memoryTools, recordExperience, retrieveContext } from './retrieval.ts';
-import { sideBySide } from './side-by-side.ts';
-import { Thinker } from './thinker.ts';
+import { suspensionMsg } from './suspension-msg.ts';
+import { Thinker, type Thinking } from './thinker.ts';
+import { ToolCalls, type CallWork } from './tool-calls.ts';
 import { currentTurn, type Turn } from './turn.ts';
 
 /** Why a reply ended: in its metadata, as `_end_reason`. */
-export type EndReason = 'finished' | 'structured' | 'max_iters' | 'interrupted' | 'error';
-
-export interface ReActAgentOptions extends AgentOptions {
-  readonly model: ChatModelBase;
-  /** What the agent is told before everything else. A function is asked before every model call. */
-  readonly sysPrompt?: string | (() => string | Promise<string>) | undefined;
-  readonly toolkit?: Toolkit | undefined;
-  readonly memory?: MemoryBase | undefined;
-  /** @default the model's own */
-  readonly formatter?: FormatterBase | undefined;
-  /** How often it may think for one reply, before it has to sum up. @default 10 */
-  readonly maxIters?: number | undefined;
-  /** Whether the calls of one thought run side by side; a number says how many at most. @default false */
-  readonly parallelToolCalls?: boolean | number | undefined;
-  /** How many calls of one thought are made; the rest is answered with an error. @default 128 */
-  readonly maxToolCalls?: number | undefined;
-  /** For all model calls of this agent. */
-  readonly generateOptions?: GenerationOptions | undefined;
-  /** Given to every tool as its `context`, and never shown to the model. */
-  readonly toolContext?: unknown;
-  /** Lets the model choose its groups of tools by `reset_equipped_tools`. @default false */
-  readonly enableMetaTool?: boolean | undefined;
-  readonly longTermMemory?: LongTermMemoryBase | undefined;
-  /** @default 'both' */
-  readonly longTermMemoryMode?: LongTermMemoryMode | undefined;
-  readonly knowledge?: KnowledgeBase | readonly KnowledgeBase[] | undefined;
-  /** Whether the model first writes the question as a query that stands by itself, before knowledge is searched. @default true */
-  readonly enableRewriteQuery?: boolean | undefined;
-  /** Whether hints to the model are printed. @default false */
-  readonly printHintMsg?: boolean | undefined;
-}
+export type EndReason = 'finished' | 'structured' | 'max_iters' | 'tool_suspended' | 'interrupted' | 'error';
 
 const NO_ANSWER = 'The model gave no answer, though it was asked again.';
 
@@ -62,18 +39,15 @@ const NO_ANSWER = 'The model gave no answer, though it was asked again.';
 const MAX_EMPTY_THOUGHTS = 3;
 
 /** What belongs to one reply. */
-interface Work {
-  readonly toolkit: Toolkit;
+interface Work extends CallWork {
   readonly form: AnswerForm | undefined;
   readonly failedCalls: FailedCalls;
   /** Are told to the model at its next call, and forgotten. */
   readonly hints: string[];
+  /** Tools about which nobody is asked any more. */
+  readonly grantedTools: Set<string>;
   /** What was thought, until it is known what becomes of it. */
   thought: Msg | undefined;
-  /** The calls that are being made. */
-  exchange: Exchange | undefined;
-  /** What tools gave, until their hooks are through. */
-  readonly results: Map<string, ToolResultBlock>;
 }
 
 /**
@@ -82,6 +56,9 @@ interface Work {
  * Its memory is valid after every way out: a thought and the results of all its calls enter it together; an interrupt
  * keeps the text so far and drops calls that were half made. A tool that fails is a result, which the model sees. A
  * model that fails ends the call, and what was said so far is kept. At `maxIters` the model sums up without tools.
+ *
+ * A call about which somebody has to be asked ends the reply: what was thought and done waits in the agent's state, not in
+ * memory, and goes on from there when it is decided, also in another process.
  */
 export class ReActAgent extends ReActAgentBase {
   readonly model: ChatModelBase;
@@ -90,65 +67,109 @@ export class ReActAgent extends ReActAgentBase {
   /** What the agent is told before everything else. As a text it is part of the state. */
   sysPrompt: string | (() => string | Promise<string>);
   readonly longTermMemory: LongTermMemoryBase | undefined;
+  readonly planNotebook: PlanNotebook | undefined;
+  readonly background: BackgroundTools | undefined;
   readonly #options: ReActAgentOptions;
   readonly #thinker: Thinker;
+  readonly #calls: ToolCalls;
   /** The toolkit, with what only this agent has besides. */
   readonly #tools: Toolkit;
   readonly #work = new WeakMap<Turn, Work>();
+  /** The latest one. */
+  #turn: Turn | undefined;
   /** The reply whose input is in memory, or on its way there. */
   #storedFor: string | undefined;
+  /** Calls that are being made, or wait for somebody outside. */
+  #open: OpenExchange | undefined;
+  readonly #checkpoints = new Set<() => Promise<void>>();
+  /** What the long-term memory has had. */
+  readonly #recorded = new WeakSet<Msg>();
   /** All writes so far. The next one, and every look into memory, waits for them. */
   #written: Promise<void> = Promise.resolve();
 
   constructor(options: ReActAgentOptions) {
     super(options);
-    checkNumbers(options);
+    checkReActOptions(options);
     this.#options = options;
     this.model = options.model;
     this.toolkit = options.toolkit ?? new Toolkit();
     this.memory = options.memory ?? new InMemoryMemory();
     this.longTermMemory = options.longTermMemory;
-    this.#thinker = new Thinker(this, options);
+    this.planNotebook = options.planNotebook;
+    this.background = options.background;
     this.sysPrompt = options.sysPrompt ?? '';
+    const keeper = keeperOf(this.memory, options);
+    this.#thinker = new Thinker(
+      thinkingOf(this, () => this.#recall()),
+      options,
+      keeper,
+    );
+    this.#calls = new ToolCalls(options, {
+      act: (call, turn) => this.acting(call, turn),
+      print: (msg, last) => this.print(msg, last),
+      notifyChunk: (result) => this.notifyActingChunk(result),
+    });
     this.registerState('name');
     if (typeof this.sysPrompt === 'string') this.registerState('sysPrompt');
-    const extra = [...(options.enableMetaTool ? [this.toolkit.metaTool] : []), ...memoryTools(options)];
-    this.#tools = extra.length > 0 ? this.toolkit.withTools(...extra) : this.toolkit;
+    this.registerState('openExchange', {
+      toJson: (open: OpenExchange | undefined) => open?.toJSON() ?? null,
+      fromJson: (json: JsonValue) => (json === null ? undefined : OpenExchange.from(json)),
+    });
+    this.#tools = this.toolkit.withTools(
+      ...(options.enableMetaTool ? [this.toolkit.metaTool] : []),
+      ...memoryTools(options),
+      ...(keeper?.contextTools ?? []),
+      ...(options.background?.tools ?? []),
+    );
+    this.planNotebook?.registerPlanTools(this.#tools, { asGroup: options.enableMetaTool });
+    this.planNotebook?.registerPlanChangeHook(`agent ${this.id}`, (_, plan) =>
+      this.#turn?.emit({ type: 'plan_change', plan: plan?.toJSON() ?? null }),
+    );
+  }
+
+  /** The calls about which somebody outside has to decide, those of agents in tools included. See `decisions` of `call`. */
+  get pendingCalls(): readonly PendingCall[] {
+    return this.#open?.pending ?? [];
+  }
+
+  /** Is waited for before a tool with a `sideEffect` runs, so that its start can be saved. The returned function ends that. */
+  onCheckpoint(listener: () => Promise<void>): () => void {
+    const entry = (): Promise<void> => listener();
+    this.#checkpoints.add(entry);
+    return () => void this.#checkpoints.delete(entry);
   }
 
   /** Thinks and acts by turns, until a thought is the answer. */
   override async reply(msgs: readonly Msg[], turn: Turn): Promise<Msg> {
     const work = this.#begin(turn);
+    const { resumed, closed, input } = await this.#beginWith(msgs, turn);
     this.#storedFor = turn.replyId;
-    await this.#remember(msgs, turn);
+    await Promise.all([closed && this.#close(closed, turn), this.#remember(input, turn)]); // in this order
     try {
-      await this.#remember(await retrieveContext(msgs, this.#options, turn, () => this.#recall()), turn);
-      return await this.#loop(work, turn);
+      await this.#remember(await retrieveContext(input, this.#options, turn, () => this.#recall()), turn);
+      return await this.#loop(resumed, work, turn);
     } catch (error) {
       if (turn.interruptedBy === undefined) await this.#remember(turn.unread, turn); // nobody else will
       throw error;
     }
   }
 
-  async #loop(work: Work, turn: Turn): Promise<Msg> {
+  async #loop(resumed: OpenExchange | undefined, work: Work, turn: Turn): Promise<Msg> {
     const { maxIters = 10 } = this.#options;
     let toolChoice: ToolChoice = work.form && this.#canForceTools ? 'required' : 'auto';
     let emptyThoughts = 0;
     for (let iter = 0; iter < maxIters; iter++) {
-      await this.#remember(turn.takeSteering(), turn); // what was said while we were busy
-      const exchange = new Exchange(await this.#kept(this.reasoning(toolChoice, turn), work, turn));
+      const open = (iter === 0 && resumed) || (await this.#thoughtOf(toolChoice, work, turn));
+      const { exchange } = open;
       if (exchange.calls.length > 0) {
-        try {
-          await untilStopped(this.#act(exchange, work, turn), turn.signal);
-        } finally {
-          await this.#remember(exchange.toMsgs(), turn); // on every way out: every call, and one result for each
-        }
+        const suspended = await this.#act(open, work, turn);
+        if (suspended !== undefined) return suspended;
         const answer = this.#answerIn(exchange, work);
         if (answer !== undefined) return this.#answer(answer.msg, answer.reason, turn);
         work.hints.push(...work.failedCalls.hintsAfter(exchange));
         emptyThoughts = 0;
       } else if (isEmpty(exchange.thought)) {
-        if (++emptyThoughts === MAX_EMPTY_THOUGHTS) return this.#answer(this.#say(NO_ANSWER), 'error', turn);
+        if (++emptyThoughts === MAX_EMPTY_THOUGHTS) return this.#answer(this.#msg(NO_ANSWER), 'error', turn);
         work.hints.push(SAY_SOMETHING);
       } else if (work.form === undefined) {
         return this.#answer(exchange.thought, 'finished', turn);
@@ -158,7 +179,8 @@ export class ReActAgent extends ReActAgentBase {
         if (this.#canForceTools) toolChoice = { name: FORM_NAME };
       }
     }
-    return this.#answer(await this.#kept(this.summarizing(turn), work, turn), 'max_iters', turn);
+    const summary = await this.#kept(this.summarizing(turn), work, turn);
+    return this.#answer(withoutCalls(summary), 'max_iters', turn);
   }
 
   override async observe(msgs: MsgInput): Promise<void> {
@@ -167,7 +189,8 @@ export class ReActAgent extends ReActAgentBase {
 
   override async handleInterrupt(msgs: readonly Msg[], interrupt: Interrupt): Promise<Msg> {
     const answer = this.interruptReply();
-    const input = currentTurn()?.replyId === this.#storedFor ? [] : msgs; // the reply had no chance to remember it
+    const isStored = currentTurn()?.replyId === this.#storedFor;
+    const input = isStored ? [] : msgs.filter((msg) => !msg.hasContentBlocks('tool_result')); // results belong to calls
     const written = this.#write(() =>
       this.memory.add([...input, ...interrupt.unread, ...interrupt.msgs, answer]),
     );
@@ -185,48 +208,28 @@ export class ReActAgent extends ReActAgentBase {
   protected override async reasoning(toolChoice: ToolChoice, turn: Turn): Promise<Msg> {
     const { toolkit, hints } = this.#workOf(turn);
     const tools = toolkit.getJsonSchemas();
-    return this.#think({ tools, ...(tools.length > 0 && { toolChoice }) }, hints.splice(0), turn);
+    const planHint = this.planNotebook?.isActiveIn(toolkit) && (await this.planNotebook.getCurrentHint());
+    const notices = [...hints.splice(0), ...(this.background?.takeNotices() ?? [])];
+    const msgs = [...notices.map(hintMsg), ...(planHint ? [planHint] : [])];
+    return this.#think({ tools, ...(tools.length > 0 && { toolChoice }) }, msgs, turn);
   }
 
   /** Runs one tool call. Whatever the tool does, this is a result. */
-  protected override async acting(toolUse: ToolUseBlock, turn: Turn): Promise<ToolResultBlock> {
-    const work = this.#workOf(turn);
-    let running: Promise<ToolResultBlock> | undefined;
-    let hookFailure: { readonly error: unknown } | undefined;
-    const call = (): Promise<ToolResultBlock> =>
-      (running = work.toolkit.callToolFunction(toolUse, {
-        signal: turn.signal,
-        agentName: this.name,
-        context: this.#options.toolContext,
-        onChunk: async (result) => {
-          await turn.emit({ type: 'tool_chunk', result });
-          if (work.exchange !== undefined) await this.print(work.exchange.resultMsg(result), false);
-          await this.notifyActingChunk(result).catch((error: unknown) => (hookFailure ??= { error }));
-        },
-      }));
-    try {
-      const result = await turn.step(`tool ${toolUse.name}`, call);
-      work.results.set(toolUse.id, result);
-      if (hookFailure !== undefined) throw hookFailure.error; // a tool can't help it, so it was not told
-      return result;
-    } catch (error) {
-      if (!turn.signal.aborted || running === undefined) throw error;
-      return running; // a call that is stopped has its result at once, with what the tool showed so far
-    }
+  protected override acting(toolUse: ToolUseBlock, turn: Turn): Promise<ToolResultBlock> {
+    return this.#calls.run(toolUse, this.#workOf(turn), turn);
   }
 
   /** Has the model answer with what it knows. It is offered no tools, so nothing is left open. */
   protected override async summarizing(turn: Turn): Promise<Msg> {
     const { maxIters = 10 } = this.#options;
     try {
-      const summary = await this.#think({}, [SUM_UP], turn);
-      const content = summary.getContentBlocks().filter((block) => block.type !== 'tool_use');
-      if (!isEmpty(summary)) return this.#say(content, summary.id);
+      const summary = await this.#think({}, [hintMsg(SUM_UP)], turn);
+      if (!isEmpty(withoutCalls(summary))) return this.#msg(withoutCalls(summary).content, summary.id);
     } catch (error) {
       turn.signal.throwIfAborted();
-      return this.#say(`I have no answer after ${maxIters} steps, and could not sum up: ${messageOf(error)}`);
+      return this.#msg(`I have no answer after ${maxIters} steps, and could not sum up: ${messageOf(error)}`);
     }
-    return this.#say(`I have no answer after ${maxIters} steps.`);
+    return this.#msg(`I have no answer after ${maxIters} steps.`);
   }
 
   protected override interruptReply(): Msg {
@@ -248,34 +251,46 @@ export class ReActAgent extends ReActAgentBase {
     }
   }
 
-  /** Runs the calls of a thought, in turn or side by side. */
-  async #act(exchange: Exchange, work: Work, turn: Turn): Promise<void> {
-    work.exchange = exchange;
-    const { parallelToolCalls = false, maxToolCalls = 128 } = this.#options;
-    const atOnce =
-      typeof parallelToolCalls === 'number' ? parallelToolCalls : parallelToolCalls ? Infinity : 1;
-    await sideBySide(exchange.calls, atOnce, async (call, index) => {
-      turn.signal.throwIfAborted();
-      await turn.emit({ type: 'tool_start', call });
-      const isTooMany = index >= maxToolCalls;
-      const result = isTooMany ? tooMany(call, maxToolCalls) : await this.#actOn(call, exchange, work, turn);
-      exchange.answer(result);
-      await turn.emit({ type: 'tool_result', result });
-      await this.print(exchange.resultMsg(result));
-    });
+  /** What the model thinks next, after what was said while it was busy. */
+  async #thoughtOf(toolChoice: ToolChoice, work: Work, turn: Turn): Promise<OpenExchange> {
+    await this.#remember(turn.takeSteering(), turn);
+    return new OpenExchange(
+      await this.#kept(this.reasoning(toolChoice, turn), work, turn),
+      work.grantedTools,
+    );
   }
 
-  /** The result of one call, as its hooks leave it. If one of those fails, what the tool did is kept. */
-  async #actOn(call: ToolUseBlock, exchange: Exchange, work: Work, turn: Turn): Promise<ToolResultBlock> {
-    const { id, name } = call;
+  /**
+   * Makes the calls of a thought. On every way out, the thought and one result for each call are remembered, unless
+   * calls wait for somebody outside: then all of it waits, and what is returned says so.
+   */
+  async #act(open: OpenExchange, work: Work, turn: Turn): Promise<Msg | undefined> {
+    this.#open = open;
+    work.open = open;
+    for (const name of open.grantedTools) work.grantedTools.add(name);
+    let suspended: Msg | undefined;
     try {
-      return { ...(await this.acting(call, turn)), id, name };
-    } catch (error) {
-      const result = work.results.get(id);
-      if (result !== undefined) exchange.answer({ ...result, id, name });
-      throw error;
+      await untilStopped(this.#calls.make(open, work, turn), turn.signal);
+      if (open.isWaiting) {
+        suspended = this.#ended(suspensionMsg(this.name, open.pending), 'tool_suspended', turn);
+        turn.commit(suspended);
+        await this.print(suspended);
+      }
+      return suspended;
     } finally {
-      work.results.delete(id);
+      if (suspended === undefined) await this.#close(open, turn);
+    }
+  }
+
+  /** Remembers a thought and one result for each of its calls. Those that nothing answered are told as well. */
+  async #close(open: OpenExchange, turn: Turn): Promise<void> {
+    const { exchange } = open;
+    const unanswered = exchange.calls.filter(({ id }) => exchange.answerTo(id) === undefined);
+    const msgs = exchange.toMsgs();
+    await this.#remember(msgs, turn);
+    if (this.#open === open) this.#open = undefined;
+    for (const result of msgs.flatMap((msg) => msg.getContentBlocks('tool_result'))) {
+      if (unanswered.some(({ id }) => id === result.id)) await turn.emit({ type: 'tool_result', result });
     }
   }
 
@@ -296,13 +311,32 @@ export class ReActAgent extends ReActAgentBase {
 
   /** Ends the reply. From here on an interrupt comes too late. */
   async #answer(msg: Msg, reason: EndReason, turn: Turn): Promise<Msg> {
-    const answer = msg.with({ metadata: { ...msg.metadata, ...endedBy(reason) }, usage: turn.usage });
+    const answer = this.#ended(msg, reason, turn);
     if (turn.signal.aborted) await this.#remember([answer], turn); // interrupted just now: what was said is kept
     turn.commit(answer);
     await this.#remember([answer], turn);
     await this.print(answer);
-    await recordExperience(() => this.#recall(), this.#options, turn);
+    await recordExperience(() => this.#recall(), this.#recorded, this.#options, turn);
     return answer;
+  }
+
+  #ended(msg: Msg, reason: EndReason, turn: Turn): Msg {
+    return msg.with({ metadata: { ...msg.metadata, ...endedBy(reason) }, usage: turn.usage });
+  }
+
+  /** Makes out what the call is about, while calls of an earlier one are open. @throws TroupeError */
+  async #beginWith(msgs: readonly Msg[], turn: Turn): Promise<ReturnType<typeof beginWith>> {
+    const { onPending = 'refuse' } = this.#options;
+    const history = await this.#recall();
+    const foreign = unansweredIn(history);
+    const isRemembered = history.some(({ id }) => id === this.#open?.exchange.thought.id);
+    if (isRemembered) this.#open = undefined; // it was saved just before it was let go
+    const beginning = beginWith(this.#open ?? foreign?.open, msgs, turn.takeDecisions(), onPending);
+    if (this.#open === undefined && foreign !== undefined) {
+      await this.#write(() => this.memory.delete(foreign.msgs.map(({ id }) => id)).then(() => {}));
+      this.#open = foreign.open; // it comes back with a result for each call
+    }
+    return beginning;
   }
 
   #begin(turn: Turn): Work {
@@ -313,10 +347,17 @@ export class ReActAgent extends ReActAgentBase {
       form,
       failedCalls: new FailedCalls(),
       hints: [],
+      grantedTools: new Set(),
       thought: undefined,
-      exchange: undefined,
+      open: undefined,
+      running: new Set(),
       results: new Map(),
     };
+    turn.onCheckpoint = async () => {
+      for (const id of work.running) work.open?.start(id); // an agent in one of them does something for good
+      await Promise.all(Array.from(this.#checkpoints, (save) => save()));
+    };
+    if (this.planNotebook !== undefined) this.#turn = turn;
     this.#work.set(turn, work);
     return work;
   }
@@ -328,32 +369,36 @@ export class ReActAgent extends ReActAgentBase {
 
   async #think(
     request: Pick<ModelRequest, 'tools' | 'toolChoice'>,
-    hints: readonly string[],
+    hints: readonly Msg[],
     turn: Turn,
   ): Promise<Msg> {
-    const msgs = hints.map(hintMsg);
-    for (const msg of msgs) {
+    for (const msg of hints) {
       await turn.emit({ type: 'hint', msg });
       if (this.#options.printHintMsg) await this.print(msg);
     }
-    const thought = await this.#thinker.think(
-      { ...request, history: await this.#recall(), hints: msgs },
-      turn,
-      {
-        onChunk: async (soFar) => {
-          await this.print(soFar, false);
-          await this.notifyReasoningChunk(soFar);
-        },
-        onCutShort: async (rest) => {
-          await this.#remember(new Exchange(rest).toMsgs(), turn); // whole calls in it read as interrupted
-          await this.print(rest);
-        },
+    const thought = await this.#thinker.think({ ...request, hints }, turn, {
+      onChunk: async (soFar) => {
+        await this.print(soFar, false);
+        await this.notifyReasoningChunk(soFar);
       },
-    );
+      onCutShort: async (rest) => {
+        await this.#remember(new Exchange(rest).toMsgs(), turn); // whole calls in it read as interrupted
+        await this.print(rest);
+      },
+    });
     this.#workOf(turn).thought = thought;
     // An answer is printed when it is one, and a call that was not offered is none.
     if (request.tools !== undefined && thought.hasContentBlocks('tool_use')) await this.print(thought);
     return thought;
+  }
+
+  /** For the state. */
+  protected get openExchange(): OpenExchange | undefined {
+    return this.#open;
+  }
+
+  protected set openExchange(open: OpenExchange | undefined) {
+    this.#open = open;
   }
 
   /** Whether the model can be made to call a tool, as it is set up here. */
@@ -367,13 +412,13 @@ export class ReActAgent extends ReActAgentBase {
     return forcedTools === 'always' || (forcedTools === 'without_thinking' && !isThinking);
   }
 
-  #say(content: MsgInit['content'], id?: string): Msg {
+  #msg(content: MsgInit['content'], id?: string): Msg {
     return Msg.assistant(content, { name: this.name, id });
   }
 
   async #recall(): Promise<readonly Msg[]> {
     await this.#written;
-    return this.memory.getMemory();
+    return this.memory.getMemory({ excludeMark: COMPRESSED_MARK });
   }
 
   /** Puts messages into memory, also when the turn was stopped meanwhile; a turn that is over changes nothing any more. */
@@ -390,16 +435,22 @@ export class ReActAgent extends ReActAgentBase {
   }
 }
 
-/** @throws TroupeError */
-function checkNumbers({ maxIters = 10, maxToolCalls = 128, parallelToolCalls = 1 }: ReActAgentOptions): void {
-  const isCount = (value: number): boolean => value === Infinity || (Number.isInteger(value) && value >= 1);
-  const wrong = Object.entries({
-    maxIters,
-    maxToolCalls,
-    parallelToolCalls: typeof parallelToolCalls === 'number' ? parallelToolCalls : 1,
-  }).find(([, value]) => !isCount(value));
-  if (wrong !== undefined)
-    throw new TroupeError('invalid_config', `${wrong[0]} must be a whole number of 1 or more.`);
+/** Who keeps the conversation small: the memory itself, or a compressor. */
+function keeperOf(memory: MemoryBase, { compression }: ReActAgentOptions): ContextKeeper | undefined {
+  if (isContextKeeper(memory)) return memory;
+  return compression && new SummaryCompressor(memory, compression);
+}
+
+function thinkingOf(agent: ReActAgent, recall: () => Promise<readonly Msg[]>): Thinking {
+  return {
+    recall,
+    get name() {
+      return agent.name;
+    },
+    get sysPrompt() {
+      return agent.sysPrompt;
+    },
+  };
 }
 
 /** Whether a thought neither says nor does anything. */
@@ -409,23 +460,26 @@ function isEmpty(thought: Msg): boolean {
     .every((block) => block.type === 'thinking' || (block.type === 'text' && block.text.trim() === ''));
 }
 
+/** A summary makes no calls: nobody would answer them. */
+function withoutCalls(summary: Msg): Msg {
+  if (!summary.hasContentBlocks('tool_use')) return summary;
+  return summary.with({ content: summary.getContentBlocks().filter(({ type }) => type !== 'tool_use') });
+}
+
 /** @throws TroupeError if a hook put a message in the place of a thought that would break the history. */
 function assertFits(thought: Msg, history: readonly Msg[]): void {
-  const ids = new Set(thought.getContentBlocks('tool_use').map(({ id }) => id));
+  const calls = thought.getContentBlocks('tool_use');
+  const ids = new Set(calls.map(({ id }) => id));
   const isKnown = (msg: Msg): boolean =>
     msg.id === thought.id || msg.getContentBlocks('tool_use').some(({ id }) => ids.has(id));
-  if (thought.role === 'assistant' && !history.some(isKnown)) return;
+  const isWhole = ids.size === calls.length && !thought.hasContentBlocks('tool_result');
+  if (thought.role === 'assistant' && isWhole && !history.some(isKnown)) return;
   throw new TroupeError(
     'invalid_reply',
-    'A thought must be a new message of the assistant, with call ids of its own.',
+    'A thought must be a new message of the assistant, with call ids of its own and no results.',
   );
 }
 
 function endedBy(reason: EndReason): JsonObject {
   return { _end_reason: reason };
-}
-
-function tooMany({ id, name }: ToolUseBlock, most: number): ToolResultBlock {
-  const output = `Error: too many calls at once. At most ${most} are made; call the rest later.`;
-  return { type: 'tool_result', id, name, output, status: 'error' };
 }

@@ -4,12 +4,15 @@ import type { LongTermMemoryMode } from '../longterm/long-term-memory-base.ts';
 import { Msg } from '../message/msg.ts';
 import { callStructured } from '../model/structured/structured-output.ts';
 import type { RetrievedDocument } from '../rag/knowledge-base.ts';
+import { withDeadline } from '../toolkit/deadline.ts';
 import { tool, type Tool } from '../toolkit/tool.ts';
 import { isJsonObject, type JsonObject } from '../util/json.ts';
 import { hintMsg } from './hints.ts';
-import type { ReActAgentOptions } from './react-agent.ts';
+import type { ReActAgentOptions } from './react-agent-options.ts';
 import type { Turn } from './turn.ts';
 
+/** A memory or a knowledge base that takes longer is done without. */
+const LIMIT_MS = 120_000;
 const REWRITE =
   'Write what the user wants to know as a search query that stands by itself: name what words such as "it" mean, and leave nothing out.';
 
@@ -27,15 +30,20 @@ export async function retrieveContext(
   ];
 }
 
-/** Lets the long-term memory learn from the conversation. */
+/** Lets the long-term memory learn from what was said since the last time. */
 export async function recordExperience(
   recall: () => Promise<readonly Msg[]>,
+  recorded: WeakSet<Msg>,
   { longTermMemory, longTermMemoryMode }: ReActAgentOptions,
   turn: Turn,
 ): Promise<void> {
   if (longTermMemory === undefined || !isStatic(longTermMemoryMode)) return;
   await attempt('record what was said', turn, () =>
-    turn.step('long-term memory', async () => longTermMemory.record(await recall(), { signal: turn.signal })),
+    turn.step('long-term memory', async () => {
+      const msgs = (await recall()).filter((msg) => !recorded.has(msg));
+      await longTermMemory.record(msgs, { signal: turn.signal });
+      for (const msg of msgs) recorded.add(msg);
+    }),
   );
 }
 
@@ -129,7 +137,7 @@ function knowledgeMsg(documents: readonly RetrievedDocument[]): Msg | undefined 
 /** What comes of it, or nothing if it fails: the reply does without. */
 async function attempt<T>(what: string, turn: Turn, body: () => Promise<T>): Promise<T | undefined> {
   try {
-    return await body();
+    return await withDeadline({ timeoutMs: LIMIT_MS, signal: turn.signal }, body);
   } catch (error) {
     turn.signal.throwIfAborted();
     const message = `Could not ${what}: ${messageOf(error)}`;

@@ -1,13 +1,15 @@
+import type { ContextKeeper } from '../compression/context-keeper.ts';
 import { PrefixMemo } from '../formatter/prefix-memo.ts';
 import { MsgDraft } from '../message/msg-draft.ts';
 import { Msg } from '../message/msg.ts';
 import type { ModelRequest } from '../model/chat-model-base.ts';
+import { ModelError } from '../model/model-error.ts';
 import { abortableItems } from '../util/abort.ts';
-import type { ReActAgent, ReActAgentOptions } from './react-agent.ts';
+import type { ReActAgent } from './react-agent.ts';
+import type { ReActAgentOptions } from './react-agent-options.ts';
 import type { Turn } from './turn.ts';
 
 export interface Thought extends Pick<ModelRequest, 'tools' | 'toolChoice'> {
-  readonly history: readonly Msg[];
   /** Stand behind the history, for this once. */
   readonly hints: readonly Msg[];
 }
@@ -19,23 +21,46 @@ export interface ThoughtListener {
   onCutShort(rest: Msg): Promise<void>;
 }
 
-/** Asks the model of an agent. */
+/** Whose model is asked. */
+export interface Thinking extends Pick<ReActAgent, 'name' | 'sysPrompt'> {
+  /** What was said so far, as a model is to see it. */
+  recall(): Promise<readonly Msg[]>;
+}
+
+/**
+ * Asks the model of an agent, after whoever keeps the conversation small has had a chance. If the model refuses a
+ * prompt because it is too long, room is made and it is asked once more.
+ */
 export class Thinker {
-  readonly #agent: Pick<ReActAgent, 'name' | 'sysPrompt'>;
+  readonly #agent: Thinking;
+  readonly #keeper: ContextKeeper | undefined;
   readonly #options: ReActAgentOptions;
   /** The ids of all calls of a history. */
   readonly #callIds = new PrefixMemo<Msg, Set<string>>();
   #sysPrompt: Msg | undefined;
 
-  constructor(agent: Pick<ReActAgent, 'name' | 'sysPrompt'>, options: ReActAgentOptions) {
+  constructor(agent: Thinking, options: ReActAgentOptions, keeper: ContextKeeper | undefined) {
     this.#agent = agent;
+    this.#keeper = keeper;
     this.#options = options;
   }
 
+  async think(request: Thought, turn: Turn, listener: ThoughtListener): Promise<Msg> {
+    await this.#makeRoom(request, turn, false);
+    try {
+      return await this.#think(request, turn, listener);
+    } catch (error) {
+      const isTooLong = ModelError.isInstance(error) && error.kind === 'context_overflow';
+      if (!isTooLong || !(await this.#makeRoom(request, turn, true))) throw error;
+    }
+    return this.#think(request, turn, listener);
+  }
+
   /** One model call, as a step of the turn. */
-  async think({ history, hints, ...request }: Thought, turn: Turn, listener: ThoughtListener): Promise<Msg> {
+  async #think({ hints, ...request }: Thought, turn: Turn, listener: ThoughtListener): Promise<Msg> {
     const { model, formatter, generateOptions: generation } = this.#options;
     const { name } = this.#agent;
+    const history = await this.#agent.recall();
     const callIds = this.#callIdsOf(history);
     const draft = new MsgDraft(name, { isCallIdTaken: (id) => callIds.has(id) });
     const messages = [...(await this.#sysPromptNow()), ...history, ...hints];
@@ -61,13 +86,37 @@ export class Thinker {
     }
   }
 
+  /** Returns whether there is more room now. */
+  async #makeRoom({ tools = [] }: Thought, turn: Turn, force: boolean): Promise<boolean> {
+    const { model, planNotebook } = this.#options;
+    return (
+      this.#keeper?.makeRoom({
+        signal: turn.signal,
+        model,
+        sysPrompt: await this.#sysPromptText(),
+        tools,
+        force,
+        planHint: planNotebook?.getCompressionHint(),
+        step: (name, body) => turn.step(name, body),
+        emit: (event) => turn.emit(event),
+        addUsage: (usage) => turn.addUsage(usage),
+      }) ?? false
+    );
+  }
+
   /** The system prompt of now: the very same message as long as its text is the same. */
   async #sysPromptNow(): Promise<readonly Msg[]> {
-    const { sysPrompt } = this.#agent;
-    const text = typeof sysPrompt === 'string' ? sysPrompt : await sysPrompt();
+    const text = await this.#sysPromptText();
     if (text === '') return [];
     if (this.#sysPrompt?.text !== text) this.#sysPrompt = Msg.system(text);
     return [this.#sysPrompt];
+  }
+
+  async #sysPromptText(): Promise<string> {
+    const { sysPrompt } = this.#agent;
+    const own = typeof sysPrompt === 'string' ? sysPrompt : await sysPrompt();
+    const { contextInstruction = '' } = this.#keeper ?? {};
+    return [own, contextInstruction].filter((text) => text !== '').join('\n\n');
   }
 
   #callIdsOf(history: readonly Msg[]): ReadonlySet<string> {

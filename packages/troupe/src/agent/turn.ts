@@ -2,6 +2,7 @@ import { InterruptedError, type InterruptSource } from '../errors.ts';
 import type { EventBody, EventOrigin } from '../event/agent-event.ts';
 import type { RunListener } from '../event/reply-stream.ts';
 import type { Msg } from '../message/msg.ts';
+import type { PendingDecision } from '../message/pending-call.ts';
 import { addUsage, type Usage } from '../message/usage.ts';
 import { abortable, whenAborted } from '../util/abort.ts';
 import { newId } from '../util/ids.ts';
@@ -22,6 +23,7 @@ export interface TurnOptions {
   readonly listener?: RunListener | undefined;
   readonly runStep?: StepRunner | undefined;
   readonly structuredModel?: AnySchema | undefined;
+  readonly decisions?: readonly PendingDecision[] | undefined;
   /** The turn whose interrupt this one handles: the same run, but not stopped yet. */
   readonly continues?: Turn | undefined;
 }
@@ -64,12 +66,16 @@ export class Turn {
   readonly parent: Turn | undefined;
   /** The shape that the caller wants the answer's `metadata` to have. */
   readonly structuredModel: AnySchema | undefined;
+  /** Set by an agent that can note where it stands. */
+  onCheckpoint: (() => Promise<void>) | undefined;
+  #decisions: readonly PendingDecision[];
   readonly #agentName: string;
   readonly #controller = new AbortController();
   readonly #unlink: (() => void)[];
   readonly #listener: RunListener | undefined;
   readonly #runStep: StepRunner | undefined;
-  readonly #events: { count: number };
+  /** Shared by all turns of a run. */
+  readonly #run: { events: number; turns: number };
   /** Shared with the turn that handles an interrupt of this one. */
   readonly #spent: { usage: Usage | undefined };
   readonly #steering: Msg[] = [];
@@ -93,11 +99,13 @@ export class Turn {
     this.agentId = options.agentId;
     this.parent = parent;
     this.structuredModel = options.structuredModel;
+    this.#decisions = options.decisions ?? [];
     this.runId = (continues ?? parent)?.runId ?? newId();
     this.#replyId = continues?.replyId ?? newId();
     this.agentPath = Object.freeze([...(parent?.agentPath ?? []), agentName]);
     const sameRun = continues ?? parent;
-    this.#events = sameRun === undefined ? { count: 0 } : sameRun.#events;
+    this.#run = sameRun === undefined ? { events: 0, turns: 0 } : sameRun.#run;
+    if (continues === undefined) this.#run.turns++;
     this.#spent = continues === undefined ? { usage: undefined } : continues.#spent;
     this.#listener = listener;
     this.#runStep = options.runStep ?? (sameRun === undefined ? undefined : sameRun.#runStep);
@@ -118,6 +126,11 @@ export class Turn {
   /** The id of the reply that is being made; a follow-up gets a new one. */
   get replyId(): string {
     return this.#replyId;
+  }
+
+  /** How many calls of agents there were in this run so far, nested ones included. */
+  get turnsInRun(): number {
+    return this.#run.turns;
   }
 
   get isOver(): boolean {
@@ -248,6 +261,19 @@ export class Turn {
     return this.#runStep ? this.#runStep(name, body) : body();
   }
 
+  /** Notes, before something is done that can't be undone, where this turn and those around it stand. */
+  async checkpoint(): Promise<void> {
+    await this.onCheckpoint?.();
+    await this.parent?.checkpoint();
+  }
+
+  /** What the caller has decided about pending calls. It is given away once. */
+  takeDecisions(): readonly PendingDecision[] {
+    const decisions = this.#decisions;
+    this.#decisions = [];
+    return decisions;
+  }
+
   /** The messages that came by `steer` since the last time. */
   takeSteering(): readonly Msg[] {
     return this.#steering.splice(0);
@@ -329,7 +355,7 @@ export class Turn {
       runId: this.runId,
       replyId: this.#replyId,
       agentPath: this.agentPath,
-      seq: this.#events.count++,
+      seq: this.#run.events++,
     };
   }
 }

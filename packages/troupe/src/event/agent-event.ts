@@ -2,7 +2,9 @@ import type { ErrorCode } from '../errors.ts';
 import type { BlockChange } from '../message/block-change.ts';
 import type { ToolResultBlock, ToolUseBlock } from '../message/blocks.ts';
 import type { Msg } from '../message/msg.ts';
+import type { PendingCall } from '../message/pending-call.ts';
 import type { Usage } from '../message/usage.ts';
+import type { JsonObject } from '../util/json.ts';
 
 /** How a run ended. */
 export type RunStatus = 'finished' | 'interrupted' | 'aborted' | 'failed';
@@ -13,6 +15,27 @@ export interface EventError {
   readonly code?: ErrorCode;
 }
 
+/** What became of a part of a conversation that was made smaller. */
+export interface CompressionEvent {
+  readonly type: 'compression';
+  /** `start` before a model is asked, `progress` while it answers, `end` when the conversation has changed, `failed` when it has not. */
+  readonly phase: 'start' | 'progress' | 'end' | 'failed';
+  /** By which means, such as `tool_invocation_compress`. */
+  readonly strategy: string;
+  readonly compressedMessageCount: number;
+  /** Tokens of the conversation, as counted. */
+  readonly tokensBefore: number;
+  readonly tokensAfter?: number;
+  /** The message before the part, the one behind it, and the one that has taken its place. */
+  readonly previousMessageId?: string;
+  readonly nextMessageId?: string;
+  readonly compressedMessageId?: string;
+  readonly durationMs?: number;
+  readonly usage?: Usage;
+  /** Why it failed. */
+  readonly problem?: string;
+}
+
 /** What happened, before it is known in which run. */
 export type EventBody =
   | { readonly type: 'reply_start'; readonly name: string }
@@ -21,6 +44,10 @@ export type EventBody =
   | { readonly type: 'tool_chunk'; readonly result: ToolResultBlock }
   | { readonly type: 'tool_result'; readonly result: ToolResultBlock }
   | { readonly type: 'hint'; readonly msg: Msg }
+  | CompressionEvent
+  /** A call waits for somebody outside; it may be one of an agent in a tool. */
+  | { readonly type: 'approval_needed'; readonly pending: PendingCall }
+  | { readonly type: 'plan_change'; readonly plan: JsonObject | null }
   | { readonly type: 'usage'; readonly usage: Usage }
   /** Something went wrong that did not end the run. */
   | { readonly type: 'error'; readonly error: EventError }

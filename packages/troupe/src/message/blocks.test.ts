@@ -63,6 +63,10 @@ describe('toBlock', () => {
     [{ type: 'text' }, 'at[0].text must be a string, not undefined.'],
     [{ type: 'text', text: 7 }, 'at[0].text must be a string, not a number.'],
     [{ type: 'text', text: 'a', providerMeta: 'x' }, 'at[0].providerMeta must be an object, not a string.'],
+    [
+      { type: 'tool_result', id: 'a', name: 'b', output: '', status: 'ok', metadata: [] },
+      'at[0].metadata must be an object, not an array.',
+    ],
     [{ type: 'thinking', text: 'a' }, 'at[0].thinking must be a string, not undefined.'],
     [{ type: 'image' }, 'at[0].source must be an object, not undefined.'],
     [{ type: 'image', source: 'data:…' }, 'at[0].source must be an object, not a string.'],

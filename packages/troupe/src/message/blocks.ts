@@ -65,6 +65,8 @@ export interface ToolResultBlock extends BlockBase {
   readonly name: string;
   readonly output: string | readonly ToolOutputBlock[];
   readonly status: ToolStatus;
+  /** What the tool told the program but not the model. */
+  readonly metadata?: JsonObject;
 }
 
 export type ContentBlock =
@@ -115,6 +117,7 @@ const CHECKS: Record<BlockType, Check> = {
     requireString(block, 'id', path);
     requireString(block, 'name', path);
     requireOneOf(block, 'status', STATUSES, path);
+    allowObject(block, 'metadata', path);
     const output = block['output'];
     if (typeof output === 'string') return;
     if (!Array.isArray(output)) return fail(`${path}.output`, 'a string or a list of blocks', output);
@@ -155,8 +158,7 @@ function checkBlock(block: unknown, path: string): asserts block is ContentBlock
     throw new InvalidMsgError(`${path}.type must be one of ${Object.keys(CHECKS).join(', ')}.`);
   }
   CHECKS[type as BlockType](block, path);
-  const meta = block['providerMeta'];
-  if (meta !== undefined && !isJsonObject(meta)) fail(`${path}.providerMeta`, 'an object', meta);
+  allowObject(block, 'providerMeta', path);
 }
 
 function requireSource(block: JsonObject, path: string): void {
@@ -179,6 +181,11 @@ function requireString(block: JsonObject, key: string, path: string): void {
 
 function allowString(block: JsonObject, key: string, path: string): void {
   if (block[key] !== undefined) requireString(block, key, path);
+}
+
+function allowObject(block: JsonObject, key: string, path: string): void {
+  const value = block[key];
+  if (value !== undefined && !isJsonObject(value)) fail(`${path}.${key}`, 'an object', value);
 }
 
 function requireOneOf(block: JsonObject, key: string, allowed: readonly string[], path: string): void {

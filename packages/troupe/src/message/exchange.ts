@@ -33,6 +33,11 @@ export class Exchange {
     return this.#lateAnswers;
   }
 
+  /** Whether it has been read, and takes no more answers. */
+  get isClosed(): boolean {
+    return this.#isClosed;
+  }
+
   /**
    * Records an answer. The first one wins, and none counts after `toMsgs`.
    * @returns whether it counted

@@ -19,6 +19,22 @@ export interface StateConverter<Value> {
   readonly fromJson: (json: JsonValue) => Value;
 }
 
+/** A list in a state whose items never change, such as messages: a store can append to it instead of saving it anew. */
+export interface StateList {
+  /** The names of the properties that lead to it, from the module that was asked. */
+  readonly path: readonly string[];
+  /** The same object as long as an item is the same. */
+  readonly items: readonly object[];
+  readonly toJson: (item: object) => JsonValue;
+}
+
+/** A state, with its lists apart. */
+export interface StateParts {
+  /** What `stateDict` gives, without the lists. */
+  readonly rest: JsonObject;
+  readonly lists: readonly StateList[];
+}
+
 export interface LoadStateOptions extends JsonLimits {
   /** Whether a missing key is an error; otherwise it keeps its value. Holds for nested modules too. @default true */
   readonly strict?: boolean;
@@ -33,6 +49,7 @@ const VERSION_KEY = '__version__';
 const FORBIDDEN_NAMES: ReadonlySet<string> = new Set(['__proto__', 'constructor', 'prototype', VERSION_KEY]);
 
 type AnyConverter = StateConverter<unknown>;
+type AnyItemConverter = StateConverter<object>;
 interface Assignment {
   readonly module: StateModule;
   readonly name: string;
@@ -53,8 +70,12 @@ export abstract class StateModule {
   static readonly stateVersion: number = 1;
   /** `stateMigrations[n]` turns a state of version n into one of version n + 1. */
   static readonly stateMigrations: Readonly<Record<number, StateMigration>> = {};
+  /** Whether modules in it come and go: what a state lacks of them stays as it is, and one that leads back here is left out. */
+  static readonly hasLooseModules: boolean = false;
 
   readonly #registered = new Map<string, AnyConverter | undefined>();
+  /** The registered properties that are lists, by how their items are converted. */
+  readonly #lists = new Map<string, AnyItemConverter>();
 
   /**
    * Makes a property part of the state.
@@ -78,9 +99,31 @@ export abstract class StateModule {
     this.#registered.set(name, converter);
   }
 
+  /**
+   * Makes a list part of the state whose items are objects that never change: an item that is different is another
+   * object. In `stateDict` it is an array; `stateParts` gives it apart.
+   */
+  registerStateList<Item extends object>(name: string, converter: StateConverter<Item>): void;
+  registerStateList(name: string, { toJson, fromJson }: AnyItemConverter): void {
+    this.registerState(name, {
+      toJson: (items: readonly object[]) => items.map(toJson),
+      fromJson: (json) => {
+        if (!Array.isArray(json)) throw new TypeError('it is no list');
+        return (json as readonly JsonValue[]).map(fromJson);
+      },
+    });
+    this.#lists.set(name, { toJson, fromJson });
+  }
+
   /** The state of this module and of all that it holds, as plain JSON: modules first, then registered properties. */
   stateDict(): JsonObject {
     return this.#save(this.constructor.name, []);
+  }
+
+  /** The same state with its lists apart, for a store that saves only what is new of them. */
+  stateParts(): StateParts {
+    const lists: StateList[] = [];
+    return { rest: this.#save(this.constructor.name, [], { lists, path: [] }), lists };
   }
 
   /**
@@ -104,7 +147,11 @@ export abstract class StateModule {
   /** Called before a state is loaded; throws if that can't be done now. */
   protected assertStateCanLoad(): void {}
 
-  #save(path: string, parents: readonly StateModule[]): JsonObject {
+  #save(
+    path: string,
+    parents: readonly StateModule[],
+    apart?: { readonly lists: StateList[]; readonly path: readonly string[] },
+  ): JsonObject {
     if (parents.includes(this)) {
       throw new StateError(path, 'contains itself. Keep the way back to a parent in a private #field.');
     }
@@ -112,10 +159,21 @@ export abstract class StateModule {
     const version = this.#class.stateVersion;
     if (version !== 1) state[VERSION_KEY] = version;
     for (const [name, module] of this.#modules()) {
-      setOwn(state, name, module.#save(`${path}.${name}`, [...parents, this]));
+      if (this.#class.hasLooseModules && parents.includes(module)) continue;
+      const inner = apart && { lists: apart.lists, path: [...apart.path, name] };
+      setOwn(state, name, module.#save(`${path}.${name}`, [...parents, this], inner));
     }
     for (const [name, converter] of this.#registered) {
       const value: unknown = Reflect.get(this, name);
+      const item = this.#lists.get(name);
+      if (apart !== undefined && item !== undefined) {
+        apart.lists.push({
+          path: [...apart.path, name],
+          items: value as readonly object[],
+          toJson: item.toJson,
+        });
+        continue;
+      }
       setOwn(state, name, copyJson(converter ? converter.toJson(value) : value, `${path}.${name}`));
     }
     return copyJsonObject(state, path, { maxDepth: MAX_SAVED_DEPTH });
@@ -132,8 +190,11 @@ export abstract class StateModule {
     if (!isJsonObject(saved)) throw new StateError(path, `must be an object, not ${describe(saved)}.`);
     this.assertStateCanLoad();
     const state = this.#migrate(saved, path);
+    const { hasLooseModules } = this.#class;
     for (const [name, module] of this.#modules()) {
-      const value = this.#read(state, name, strict, path);
+      if (hasLooseModules && parents.includes(module)) continue;
+      const isLoose = hasLooseModules || module.#class.hasLooseModules;
+      const value = this.#read(state, name, strict && !isLoose, path);
       if (value !== undefined) module.#plan(value, strict, `${path}.${name}`, plan, [...parents, this]);
     }
     for (const [name, converter] of this.#registered) {

@@ -63,6 +63,11 @@ test('calls nothing', () => {
   expect(() => jsonText(getter, 'it')).toThrow(new NotJsonError('it.a[0].b', 'is a getter, not a value'));
   expect(() => jsonText({ toJSON: () => called.push('toJSON') }, 'it')).toThrow('it.toJSON is a function');
   expect(jsonText({ list: Cunning.of(1, 2) }, 'it')).toBe('{"list":[1,2]}');
+  const hidden = { value: () => called.push('hidden toJSON') };
+  expect(jsonText([Object.defineProperty([1, 2], 'toJSON', hidden)], 'it')).toBe('[[1,2]]');
+  expect(jsonText(Object.defineProperty({ a: 1 }, 'toJSON', hidden), 'it')).toBe('{"a":1}');
+  const list = Object.defineProperty([1, 2], 1, { get: () => called.push('getter in a list') });
+  expect(() => jsonText({ list }, 'it')).toThrow(new NotJsonError('it.list[1]', 'is a getter, not a value'));
   expect(called).toEqual([]);
 });
 

@@ -29,13 +29,16 @@ class PlainCheck {
         : typeof value === 'string' || typeof value === 'boolean';
     }
     if (value === null) return true;
-    if (depth === MAX_JSON_DEPTH) return false;
+    if (depth === MAX_JSON_DEPTH || 'toJSON' in value) return false; // it may be hidden, and would be called
     return Array.isArray(value) ? this.#list(value, depth + 1) : this.#object(value, depth + 1);
   }
 
   #list(list: readonly unknown[], depth: number): boolean {
     if (Object.getPrototypeOf(list) !== Array.prototype) return false;
-    for (let i = 0; i < list.length; i++) if (!this.passes(list[i], depth)) return false;
+    for (let i = 0; i < list.length; i++) {
+      const item = Object.getOwnPropertyDescriptor(list, i);
+      if (item === undefined || !('value' in item) || !this.passes(item.value, depth)) return false;
+    }
     return true;
   }
 

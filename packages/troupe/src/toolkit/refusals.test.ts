@@ -68,3 +68,15 @@ test('arguments that do not fit are told by place and expectation', () => {
     status: 'error',
   });
 });
+
+test('of very many problems the first are told', () => {
+  const problems = Array.from({ length: 100_000 }, (_, i) => ({
+    path: `a[${i}]`,
+    message: 'x'.repeat(1000),
+  }));
+  const { output } = invalid(problems);
+  const lines = String(output).split('\n');
+  expect(lines).toHaveLength(22);
+  expect(lines.at(-2)).toMatch(/^- a\[19\]: x{300}…/);
+  expect(lines.at(-1)).toBe('- and 99980 more');
+});

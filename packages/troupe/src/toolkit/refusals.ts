@@ -8,6 +8,7 @@ import type { ToolOutput } from './tool-output.ts';
 const MAX_NAMES = 20;
 const MAX_RAW_CHARS = 300;
 const MAX_PROBLEM_CHARS = 300;
+const MAX_PROBLEMS = 20;
 
 /** What a model is told that called a tool which isn't there. @param known the tools that are */
 export function notFound(name: string, known: readonly string[]): ToolOutput {
@@ -38,13 +39,23 @@ export function unreadable(rawInput: string): ToolOutput {
 
 /** What a model is told whose arguments don't fit the schema. */
 export function invalid(problems: readonly SchemaProblem[]): ToolOutput {
-  const lines = problems.map(({ path, message }) => {
+  const lines = problems.slice(0, MAX_PROBLEMS).map(({ path, message }) => {
     const place = path === '' ? 'the arguments' : short(path, 200);
     return `- ${place}: ${short(message, MAX_PROBLEM_CHARS)}`;
   });
+  if (problems.length > MAX_PROBLEMS) lines.push(`- and ${problems.length - MAX_PROBLEMS} more`);
   return errorOutput(
     `Arguments Validation Error: Correct these and call the tool again.\n${lines.join('\n')}`,
   );
+}
+
+/** What a model is told whose call may not run. */
+export function denied(reason: string | undefined): ToolOutput {
+  const because = reason === undefined || reason === '' ? '.' : `: ${short(reason, MAX_PROBLEM_CHARS)}`;
+  return {
+    output: `PermissionDenied: The call was not allowed, and did not run${because}`,
+    status: 'denied',
+  };
 }
 
 function unavailable(output: string): ToolOutput {

@@ -1,9 +1,9 @@
 import { messageOf, TroupeError } from '../errors.ts';
 import type { ToolSchema } from '../model/chat-model-base.ts';
 import { checkNumber } from '../config/check-number.ts';
-import { RequestGate } from '../model/wrappers/request-gate.ts';
 import { copyJsonObject, type JsonObject } from '../util/json.ts';
 import { toJsonSchema, type AnySchema, type JsonSchema, type Validation } from '../util/schema.ts';
+import { Places } from './places.ts';
 import { readArguments, type ArgumentSchema } from './read-arguments.ts';
 import { parametersOf, propertiesOf, withExtension, withoutProperties } from './shown-schema.ts';
 import type { LiveSchema, Tool } from './tool.ts';
@@ -14,19 +14,19 @@ const NAME = /^[A-Za-z0-9_-]{1,64}$/;
 /** The group that every tool is in that is in no other. It is always active. */
 export const BASIC_GROUP = 'basic';
 
-/** A tool in a toolkit: checked, with the schema that models are shown, and its place in the queue. */
+/** A tool in a toolkit: checked, with the schema that models are shown, and the places to run in. */
 export class RegisteredTool {
   readonly tool: Tool;
   readonly group: string;
   /** @default every call runs at once */
-  readonly gate: RequestGate | undefined;
+  readonly places: Places | undefined;
   readonly #own: ArgumentSchema | LiveSchema | undefined;
   readonly #preset: JsonObject | undefined;
   #extension: ArgumentSchema | undefined;
   #shown: { readonly of: JsonSchema | undefined; readonly schema: ToolSchema } | undefined;
 
-  /** @param gate that of another one, to share its limit @throws TroupeError if anything about the tool is wrong. */
-  constructor(tool: Tool, gate?: RequestGate) {
+  /** @param places those of another one, to share its limit @throws TroupeError if anything about the tool is wrong. */
+  constructor(tool: Tool, places?: Places) {
     checkName('A tool', tool.name);
     if (typeof tool.execute !== 'function') refuse(tool.name, 'has no function `execute`');
     const { timeoutMs, maxConcurrent, maxOutputChars, retry, preset } = tool;
@@ -37,7 +37,7 @@ export class RegisteredTool {
     if (retry?.baseDelayMs !== undefined) checkNumber('retry.baseDelayMs', retry.baseDelayMs, { least: 0 });
     this.tool = Object.freeze({ ...tool });
     this.group = tool.group ?? BASIC_GROUP;
-    this.gate = gate ?? (maxConcurrent === undefined ? undefined : new RequestGate({ maxConcurrent }));
+    this.places = places ?? (maxConcurrent === undefined ? undefined : new Places(maxConcurrent));
     const { schema } = tool;
     this.#own = schema === undefined || isLive(schema) ? schema : argumentSchema(tool.name, schema);
     this.#preset = preset === undefined ? undefined : this.#checkedPreset(preset);

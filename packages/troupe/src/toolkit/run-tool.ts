@@ -5,6 +5,7 @@ import { yieldToEventLoop } from '#platform';
 import { DeadlineError, withDeadline, type DeadlineOptions } from './deadline.ts';
 import type { Snapshots } from './snapshots.ts';
 import { toToolOutput, type ToolOutput } from './tool-output.ts';
+import { ToolSuspension } from './tool-suspension.ts';
 import type { Tool, ToolContext } from './tool.ts';
 
 /** A generator that yields more than that is taken for an endless one. */
@@ -20,6 +21,8 @@ export interface ToolRun {
   readonly input: unknown;
   readonly context: Omit<ToolContext, 'signal' | 'emit'>;
   readonly deadline: DeadlineOptions;
+  /** Waits until the tool may run; what it resolves to is told when the tool has ended. @default it may at once */
+  readonly takePlace?: ((signal: AbortSignal) => Promise<() => void>) | undefined;
   /** Made anew for each attempt: what an earlier one shows late doesn't count. */
   readonly newSnapshots: () => Snapshots;
 }
@@ -36,6 +39,7 @@ export async function runTool(run: ToolRun): Promise<ToolOutput> {
       return await runOnce(run);
     } catch (error) {
       run.deadline.signal?.throwIfAborted();
+      if (ToolSuspension.isInstance(error)) throw error;
       const mayStillRun = run.tool.sideEffect === true && error instanceof DeadlineError;
       if (attempt >= maxAttempts || !(shouldRetry?.(error, attempt) ?? !mayStillRun)) throw error;
       const limit = Math.min(MAX_RETRY_DELAY_MS, baseDelayMs * 2 ** (attempt - 1));
@@ -44,16 +48,22 @@ export async function runTool(run: ToolRun): Promise<ToolOutput> {
   }
 }
 
-async function runOnce({ tool, input, context, deadline, newSnapshots }: ToolRun): Promise<ToolOutput> {
-  const snapshots = newSnapshots();
+async function runOnce(run: ToolRun): Promise<ToolOutput> {
+  const { tool, input, context, deadline, takePlace } = run;
+  const snapshots = run.newSnapshots();
   const emit = (snapshot: unknown): void => void snapshots.show(toToolOutput(snapshot));
   try {
     const output = await withDeadline(deadline, async (signal, offTheClock) => {
-      // The one cast: `execute` takes what the schema gives, and that has been checked.
-      const returned: unknown = await tool.execute(input as never, { ...context, signal, emit });
-      const items = iteratorOf(returned);
-      const show = (snapshot: ToolOutput): Promise<void> => offTheClock(snapshots.show(snapshot));
-      return items ? lastOf(items, show, signal) : toToolOutput(returned);
+      const leave = takePlace && (await offTheClock(takePlace(signal)));
+      try {
+        // The one cast: `execute` takes what the schema gives, and that has been checked.
+        const returned: unknown = await tool.execute(input as never, { ...context, signal, emit });
+        const items = iteratorOf(returned);
+        const show = (snapshot: ToolOutput): Promise<void> => offTheClock(snapshots.show(snapshot));
+        return items ? await lastOf(items, show, signal) : toToolOutput(returned);
+      } finally {
+        leave?.();
+      }
     });
     await snapshots.flush(); // how long viewers take is not the tool's fault
     return output;

@@ -1,20 +1,20 @@
 import { expect, test } from 'vitest';
 
-import { RequestGate } from '../model/wrappers/request-gate.ts';
+import { Places } from './places.ts';
 import { RegisteredTool } from './registered-tool.ts';
 import { ToolCall, type ToolDesk } from './tool-call.ts';
 
 /** How calls go is tested in toolkit.test.ts; this is about what can't be seen from there. */
 test('an interrupted call leaves the queue at once', async () => {
-  const gate = new RequestGate({ maxConcurrent: 1 });
-  const visit = await gate.enter(0, new AbortController().signal);
+  const places = new Places(1);
+  const leave = await places.take(new AbortController().signal);
   const registered = new RegisteredTool({ name: 't', execute: () => 'ran' });
   const desk: ToolDesk = {
     find: () => registered,
     middlewares: [],
     timeoutMs: Infinity,
     maxOutputChars: 100,
-    gate,
+    places,
     offload: undefined,
     onAbandoned: () => {},
   };
@@ -22,10 +22,10 @@ test('an interrupted call leaves the queue at once', async () => {
   const { signal } = controller;
   const answer = new ToolCall(desk, { type: 'tool_use', id: 'c', name: 't', input: {} }, { signal }).answer();
   await new Promise((resolve) => setImmediate(resolve));
-  expect(gate.waiting).toBe(1);
+  expect(places.waiting).toBe(1);
   controller.abort();
   expect((await answer).status).toBe('interrupted');
-  expect(gate.waiting).toBe(0);
-  visit.end();
-  expect(gate.running).toBe(0);
+  expect(places.waiting).toBe(0);
+  leave();
+  await places.take(new AbortController().signal);
 });

@@ -1,19 +1,20 @@
 import { getLogger } from '../config/run-config.ts';
 import { messageOf } from '../errors.ts';
 import { toBlock, type ToolUseBlock } from '../message/blocks.ts';
-import type { RequestGate, Visit } from '../model/wrappers/request-gate.ts';
 import { abortable } from '../util/abort.ts';
 import { oneLine } from '../util/text.ts';
 import { cutOutput } from './cut-output.ts';
 import { withDeadline, type DeadlineOptions } from './deadline.ts';
 import { failureOf } from './failure-text.ts';
-import { invalid, unreadable } from './refusals.ts';
+import { takeAll, type Places } from './places.ts';
+import { denied, invalid, unreadable } from './refusals.ts';
 import { RegisteredTool } from './registered-tool.ts';
 import { runTool } from './run-tool.ts';
 import { Snapshots } from './snapshots.ts';
 import { throughMiddlewares, type ToolMiddleware } from './tool-middleware.ts';
 import { fromResult, type ToolOutput } from './tool-output.ts';
-import type { ToolCallResult } from './tool.ts';
+import { ToolSuspension, type Suspension, type ToolResume } from './tool-suspension.ts';
+import type { Tool, ToolCallResult } from './tool.ts';
 
 export interface CallToolOptions {
   /** Once it is aborted the call is answered at once, whatever the tool does. */
@@ -26,6 +27,25 @@ export interface CallToolOptions {
   /** For the tool and the middleware, e.g. who the user is. */
   readonly context?: unknown;
   readonly agentName?: string | undefined;
+  /** Is asked just before the tool runs, with the arguments that it will get. @default every call may run */
+  readonly authorize?: ((request: AuthorizeRequest) => Promise<ToolVerdict>) | undefined;
+  /** Told when the call has no result yet. What it resolves to only says so then. */
+  readonly onSuspended?: ((suspension: Suspension) => void) | undefined;
+  /** For a tool that was suspended and goes on. */
+  readonly resume?: ToolResume | undefined;
+}
+
+/** A call that is about to run. */
+export interface AuthorizeRequest {
+  readonly call: ToolUseBlock;
+  readonly tool: Tool;
+}
+
+/** Whether a call may run. */
+export interface ToolVerdict {
+  readonly behavior: 'allow' | 'ask' | 'deny';
+  /** Told to whoever is asked, or to the model that is denied. */
+  readonly reason?: string | undefined;
 }
 
 /** Keeps a text that is too long for a model, and returns where it can be found. */
@@ -38,14 +58,13 @@ export interface ToolDesk {
   readonly middlewares: readonly ToolMiddleware[];
   readonly timeoutMs: number;
   readonly maxOutputChars: number;
-  readonly gate: RequestGate | undefined;
+  readonly places: Places | undefined;
   readonly offload: Offload | undefined;
   readonly onAbandoned: () => void;
 }
 
 const INTERRUPTED = '<system-info>The tool call has been interrupted by the user.</system-info>';
 const MAX_REFERENCE_CHARS = 300;
-const NEVER = new AbortController().signal;
 
 /**
  * One call of a tool, from start to end, which is exactly one result. Whoever is left behind by an
@@ -103,31 +122,29 @@ export class ToolCall {
     try {
       const checked = await withDeadline(this.#deadline(tool), () => tool.readArguments(call.input));
       if (!checked.ok) return this.#result(invalid(checked.problems));
+      const verdict = await this.#options.authorize?.({ call, tool: tool.tool });
+      if (verdict?.behavior === 'deny') return this.#result(denied(verdict.reason));
+      if (verdict?.behavior === 'ask') return this.#suspended(suspend('approval', call, verdict.reason));
       output = await this.#execute(tool, call, checked.value);
     } catch (thrown) {
       signal?.throwIfAborted();
+      if (ToolSuspension.isInstance(thrown)) return this.#suspended(suspensionOf(thrown, call));
       output = failureOf(thrown);
     }
     return this.#finish(tool, call, output);
   }
 
-  async #execute(tool: RegisteredTool, call: ToolUseBlock, input: unknown): Promise<ToolOutput> {
-    const { signal, context, agentName } = this.#options;
-    const visits: Visit[] = [];
-    try {
-      for (const gate of [tool.gate, this.#desk.gate]) {
-        if (gate !== undefined) visits.push(await gate.enter(0, signal ?? NEVER));
-      }
-      return await runTool({
-        tool: tool.tool,
-        input,
-        context: { call, context, agentName },
-        deadline: { ...this.#deadline(tool), onAbandoned: this.#desk.onAbandoned },
-        newSnapshots: () => this.#newSnapshots(tool, call),
-      });
-    } finally {
-      for (const visit of visits) visit.end();
-    }
+  #execute(tool: RegisteredTool, call: ToolUseBlock, input: unknown): Promise<ToolOutput> {
+    const { context, agentName, resume } = this.#options;
+    const limits = [tool.places, this.#desk.places].filter((places) => places !== undefined);
+    return runTool({
+      tool: tool.tool,
+      input,
+      context: { call, context, agentName, resume },
+      deadline: { ...this.#deadline(tool), onAbandoned: this.#desk.onAbandoned },
+      takePlace: limits.length === 0 ? undefined : (signal) => takeAll(limits, signal),
+      newSnapshots: () => this.#newSnapshots(tool, call),
+    });
   }
 
   #newSnapshots(tool: RegisteredTool, call: ToolUseBlock): Snapshots {
@@ -192,6 +209,13 @@ export class ToolCall {
     return tool.maxOutputChars ?? this.#desk.maxOutputChars;
   }
 
+  /** There is no result yet. Who calls without an agent is told so by this one. */
+  #suspended(suspension: Suspension): ToolCallResult {
+    this.#options.onSuspended?.(suspension);
+    const reason = suspension.kind === 'nested' ? undefined : suspension.reason;
+    return this.#result({ output: reason ?? '[Awaiting external execution]', status: 'unavailable' });
+  }
+
   /** What was shown last stays. */
   #interrupted(): ToolCallResult {
     const { output, ...rest } = this.#lastShown ?? { output: [] };
@@ -213,4 +237,12 @@ export class ToolCall {
       return { type: 'tool_result', id, name, ...failureOf(error) };
     }
   }
+}
+
+function suspend(kind: 'approval' | 'external', call: ToolUseBlock, reason: string | undefined): Suspension {
+  return { kind, call, ...(reason !== undefined && { reason }) };
+}
+
+function suspensionOf({ reason, nested }: ToolSuspension, call: ToolUseBlock): Suspension {
+  return nested === undefined ? suspend('external', call, reason) : { kind: 'nested', ...nested };
 }

@@ -20,15 +20,9 @@ export interface ToolGroup {
 export class ToolGroups {
   readonly #groups = new Map<string, ToolGroup>();
   readonly #active = new Set<string>();
-  #changes = 0;
 
   /** All groups except for the basic one, in the order in which they were made. A new list when one comes or goes. */
   all: readonly ToolGroup[] = [];
-
-  /** Grows with everything that may change what a model is offered. */
-  get changes(): number {
-    return this.#changes;
-  }
 
   /** The active groups except for the basic one, in the order in which they were made. */
   get active(): readonly ToolGroup[] {
@@ -69,14 +63,12 @@ export class ToolGroups {
       if (isActive) this.#active.add(name);
       else this.#active.delete(name);
     }
-    this.#changes++;
   }
 
   /** Makes these groups active, and no others. Those that don't exist are left out. */
   activateOnly(names: readonly string[]): void {
     this.#active.clear();
     for (const name of names) if (this.#groups.has(name)) this.#active.add(name);
-    this.#changes++;
   }
 
   clear(): void {
@@ -99,6 +91,5 @@ export class ToolGroups {
 
   #listAnew(): void {
     this.all = [...this.#groups.values()];
-    this.#changes++;
   }
 }

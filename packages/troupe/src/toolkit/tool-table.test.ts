@@ -141,7 +141,7 @@ describe('a table over another', () => {
     over.extend('a', { type: 'object', properties: { x: {} } });
     expect(over.offered()[0]?.parameters).toEqual({ type: 'object', properties: { x: {} } });
     expect(base.offered()[0]?.parameters).toEqual({ type: 'object', properties: {} });
-    expect(over.get('a')?.gate).toBe(base.get('a')?.gate);
+    expect(over.get('a')?.places).toBe(base.get('a')?.places);
   });
 });
 

@@ -3,6 +3,7 @@ import { getLogger } from '../config/run-config.ts';
 import type { ToolSchema } from '../model/chat-model-base.ts';
 import type { AnySchema } from '../util/schema.ts';
 import { RegisteredTool } from './registered-tool.ts';
+import { ToolModules } from './tool-modules.ts';
 import type { ToolGroups } from './tool-groups.ts';
 import type { Tool } from './tool.ts';
 
@@ -17,11 +18,11 @@ export type NamesakeStrategy = 'raise' | 'skip' | 'override' | 'rename';
  * of both, and changes only its own.
  */
 export class ToolTable {
+  readonly modules = new ToolModules();
   readonly groups: ToolGroups;
   readonly #base: ToolTable | undefined;
   readonly #tools = new Map<string, RegisteredTool>();
-  #changes = 0;
-  #offered: { readonly at: string; readonly schemas: readonly ToolSchema[] } | undefined;
+  #offered: readonly ToolSchema[] = Object.freeze([]);
 
   constructor(groups: ToolGroups, base?: ToolTable) {
     this.groups = groups;
@@ -34,12 +35,12 @@ export class ToolTable {
 
   /** The tools that a model may use now: the same list for as long as nothing has changed. */
   offered(): readonly ToolSchema[] {
-    const at = this.#version;
-    if (this.#offered?.at !== at) {
-      const active = [...this.#all()].filter(({ group }) => this.groups.isActive(group));
-      this.#offered = { at, schemas: Object.freeze(active.map((tool) => tool.shown())) };
-    }
-    return this.#offered.schemas;
+    const active = [...this.#all()].filter(({ group }) => this.groups.isActive(group));
+    const schemas = active.map((tool) => tool.shown()); // each is the same object for as long as it looks the same
+    const isSame =
+      schemas.length === this.#offered.length && schemas.every((one, i) => one === this.#offered[i]);
+    if (!isSame) this.#offered = Object.freeze(schemas);
+    return this.#offered;
   }
 
   /** Returns the name under which the tool is registered. @throws TroupeError */
@@ -55,14 +56,14 @@ export class ToolTable {
         registered = new RegisteredTool({ ...tool, name: this.#freeName(tool.name) });
       else if (strategy !== 'override') throw nameTaken(tool.name);
     }
-    const { name } = registered.tool;
+    const { name, module } = registered.tool;
     this.#tools.set(name, registered);
-    this.#changes++;
+    this.modules.set(name, module);
     return name;
   }
 
   remove(name: string): boolean {
-    this.#changes++;
+    this.modules.set(name, undefined);
     return this.#tools.delete(name);
   }
 
@@ -71,22 +72,16 @@ export class ToolTable {
   }
 
   clear(): void {
-    this.#tools.clear();
-    this.#changes++;
+    for (const name of this.#tools.keys()) this.remove(name);
   }
 
   /** @throws TroupeError */
   extend(name: string, schema: AnySchema | undefined): void {
     const found = this.get(name);
     if (found === undefined) throw new TroupeError('invalid_config', `There is no tool '${name}'.`);
-    const own = this.#tools.get(name) ?? new RegisteredTool(found.tool, found.gate);
+    const own = this.#tools.get(name) ?? new RegisteredTool(found.tool, found.places);
     own.extend(schema);
     this.#tools.set(name, own);
-    this.#changes++;
-  }
-
-  get #version(): string {
-    return `${this.#changes}/${this.#base === undefined ? this.groups.changes : this.#base.#version}`;
   }
 
   *#all(): Generator<RegisteredTool> {

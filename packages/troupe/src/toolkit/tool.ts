@@ -1,8 +1,10 @@
 import type { StandardSchemaV1 } from '@standard-schema/spec';
 
 import type { ToolResultBlock, ToolUseBlock } from '../message/blocks.ts';
+import type { StateModule } from '../state/state-module.ts';
 import type { JsonObject } from '../util/json.ts';
 import type { AnySchema, JsonSchema } from '../util/schema.ts';
+import type { ToolResume } from './tool-suspension.ts';
 
 /** What `execute` is given: what the schema made of the arguments. */
 export type ToolInput<S extends AnySchema> = S extends StandardSchemaV1
@@ -20,6 +22,8 @@ export interface ToolContext {
   readonly context: unknown;
   /** The agent that made the call, if one did. */
   readonly agentName: string | undefined;
+  /** What was decided, when a tool that threw a `ToolSuspension` is run again. */
+  readonly resume?: ToolResume | undefined;
 }
 
 /** When a tool that threw, or took too long, is run again. */
@@ -32,10 +36,8 @@ export interface ToolRetry {
   readonly baseDelayMs?: number;
 }
 
-/** A result, with what the tool told the program but not the model. */
-export interface ToolCallResult extends ToolResultBlock {
-  readonly metadata?: JsonObject;
-}
+/** What comes of a call. */
+export type ToolCallResult = ToolResultBlock;
 
 /** How a tool is run, and what others may know about it. */
 export interface ToolSettings {
@@ -52,7 +54,10 @@ export interface ToolSettings {
   readonly timeoutMs?: number;
   /** @default none */
   readonly retry?: ToolRetry;
-  /** How many calls of it may run at the same time; others wait for their turn. @default any number */
+  /**
+   * How many calls of it may run at the same time; others wait for their turn. A call that was interrupted, or took too
+   * long, counts until the tool has really stopped, but for a minute at most. @default any number
+   */
   readonly maxConcurrent?: number;
   /** How much text of a result the model gets. @default the toolkit's */
   readonly maxOutputChars?: number;
@@ -85,6 +90,8 @@ export interface Tool<Input = never> extends ToolSettings {
   /** What the arguments are: an object. @default there are none */
   readonly schema?: AnySchema | LiveSchema | undefined;
   readonly execute: (input: Input, context: ToolContext) => unknown;
+  /** What the tool stands for, such as an agent: its state is saved with the toolkit's. */
+  readonly module?: StateModule | undefined;
 }
 
 /** A tool whose arguments are checked by a schema, which also tells their types. */

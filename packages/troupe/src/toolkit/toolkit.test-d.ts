@@ -11,7 +11,7 @@ import type { JsonSchema } from '../util/schema.ts';
 import type { ToolMiddleware } from './tool-middleware.ts';
 import { ToolResponse } from './tool-response.ts';
 import { tool, type Tool, type ToolCallResult, type ToolContext } from './tool.ts';
-import type { Toolkit } from './toolkit.ts';
+import { Toolkit } from './toolkit.ts';
 
 declare const toolkit: Toolkit;
 declare const call: ToolUseBlock;
@@ -81,6 +81,9 @@ tool({
   },
 });
 tool({ name: 'p', execute: async (_, { signal }) => signal.aborted });
+
+// Tools of any arguments go into one toolkit.
+void new Toolkit({ tools: [weather, tool({ name: 'now', execute: () => 'noon' })] });
 
 // What comes of a call is a result that a message can hold.
 expectTypeOf(toolkit.callToolFunction(call)).toEqualTypeOf<Promise<ToolCallResult>>();

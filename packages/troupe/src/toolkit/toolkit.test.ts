@@ -6,9 +6,10 @@ import { StateError, TroupeError } from '../errors.ts';
 import type { ToolUseBlock } from '../message/blocks.ts';
 import { FakeClock } from '../testing/fake-clock.ts';
 import type { JsonObject, JsonValue } from '../util/json.ts';
+import type { JsonSchema } from '../util/schema.ts';
 import type { CallToolOptions } from './tool-call.ts';
 import { ToolResponse } from './tool-response.ts';
-import { tool, type ToolCallResult } from './tool.ts';
+import { tool, type Tool, type ToolCallResult } from './tool.ts';
 import { Toolkit } from './toolkit.ts';
 
 const INTERRUPTED = '<system-info>The tool call has been interrupted by the user.</system-info>';
@@ -75,6 +76,34 @@ describe('a tool', () => {
     expect(add.name).toBe('add');
   });
 
+  test('may be there from the start', async () => {
+    const hello = tool({ name: 'hello', execute: () => 'Hello.' });
+    const toolkit = new Toolkit({ tools: [add, hello] });
+    expect(toolkit.getJsonSchemas().map(({ name }) => name)).toEqual(['add', 'hello']);
+    expect((await toolkit.callToolFunction(callOf('add', { a: 1, b: 2 }))).output).toBe('3');
+    expect(() => new Toolkit({ tools: [hello, hello] })).toThrow("There is a tool 'hello' already.");
+  });
+
+  test('may have a schema that depends on the moment, which is offered as it is then', async () => {
+    const schemaOf = (name: string): JsonSchema => ({
+      type: 'object',
+      properties: { [name]: {} },
+      required: [name],
+    });
+    let current = schemaOf('a');
+    const live: Tool = { name: 'live', schema: { current: () => current }, execute: () => 'ran' };
+    const toolkit = new Toolkit({ tools: [live, add] });
+    const overlay = toolkit.withTools(tool({ name: 'more', execute: () => 'ran' }));
+    for (const name of ['a', 'b']) {
+      current = schemaOf(name);
+      for (const one of [toolkit, overlay]) {
+        expect(one.getJsonSchemas()[0]?.parameters['required']).toEqual([name]);
+        expect(one.getJsonSchemas()).toBe(one.getJsonSchemas());
+        expect((await one.callToolFunction(callOf('live', { [name]: 1 }))).status).toBe('ok');
+      }
+    }
+  });
+
   test('may be written where it is registered', async () => {
     const toolkit = new Toolkit();
     toolkit.registerToolFunction({
@@ -88,8 +117,9 @@ describe('a tool', () => {
   });
 
   test('can be asked for, and removed', async () => {
-    const toolkit = new Toolkit();
-    toolkit.registerToolFunction(add);
+    const other = tool({ name: 'other', execute: () => 'there' });
+    const toolkit = new Toolkit({ tools: [other, add] });
+    expect(namesOf(toolkit)).toEqual(['other', 'add']);
     expect([toolkit.has('add'), toolkit.has('none'), toolkit.get('add')?.name, toolkit.get('none')]).toEqual([
       true,
       false,
@@ -99,8 +129,9 @@ describe('a tool', () => {
     expect([toolkit.removeToolFunction('add'), toolkit.removeToolFunction('add')]).toEqual([true, false]);
     expect(await toolkit.callToolFunction(callOf('add'))).toMatchObject({
       status: 'unavailable',
-      output: "FunctionNotFoundError: There is no tool 'add'. There are no tools now.",
+      output: "FunctionNotFoundError: There is no tool 'add'. There are: other.",
     });
+    expect(namesOf(toolkit)).toEqual(['other']);
   });
 
   test('whose name is taken is a mistake', () => {
@@ -191,7 +222,7 @@ describe('groups', () => {
       const toolkit = make();
       toolkit.updateToolGroups(['files'], true);
       const saved = toolkit.stateDict();
-      expect(saved).toEqual({ activeGroups: ['files'] });
+      expect(saved).toEqual({ activeGroups: ['files'], modules: {} });
       const other = make();
       other.createToolGroup('more', { description: 'More.', active: true });
       other.loadStateDict(saved);
@@ -713,6 +744,25 @@ describe('calls at the same time', () => {
     expect([order, peak()]).toEqual([['a', 'b', 'c', 'd'], 2]);
   });
 
+  test('of a generator last until its end', async () => {
+    const toolkit = new Toolkit();
+    const { execute, ends, peak } = gated();
+    const generator = async function* (): AsyncGenerator<string> {
+      yield 'begun';
+      yield await execute();
+    };
+    toolkit.registerToolFunction({ name: 't', execute: generator, maxConcurrent: 1 });
+    const calls = ['a', 'b'].map((id) => toolkit.callToolFunction({ ...callOf('t'), id }));
+    for (let i = 0; i < 2; i++) {
+      while (ends.length === 0) await nextTurn();
+      await nextTurn();
+      expect(ends).toHaveLength(1);
+      ends.shift()?.();
+    }
+    expect((await Promise.all(calls)).map(({ output }) => output)).toEqual(['done', 'done']);
+    expect(peak()).toBe(1);
+  });
+
   test('are limited for the whole toolkit as well', async () => {
     const toolkit = new Toolkit({ maxConcurrent: 1 });
     const { execute, ends, peak } = gated();
@@ -728,28 +778,71 @@ describe('calls at the same time', () => {
     expect(peak()).toBe(1);
   });
 
-  test('that wait can be interrupted, and a tool that hangs gives its place back', async () => {
+  test('that wait can be interrupted, and do not count as late', async () => {
     const clock = new FakeClock();
     using _ = clock.install();
     const toolkit = new Toolkit({ timeoutMs: 1000 });
-    let runs = 0;
-    toolkit.registerToolFunction({
-      name: 't',
-      maxConcurrent: 1,
-      execute: () => (++runs === 1 ? never : 'ran'),
-    });
+    const { execute, ends } = gated();
+    toolkit.registerToolFunction({ name: 't', maxConcurrent: 1, timeoutMs: 5000, execute });
+    toolkit.registerToolFunction({ name: 'other', execute: () => 'at once' });
     const controller = new AbortController();
     const first = toolkit.callToolFunction(callOf('t'));
     const second = toolkit.callToolFunction(callOf('t'), { signal: controller.signal });
     const third = toolkit.callToolFunction(callOf('t'));
-    await clock.advance(500);
+    await clock.advance(4000);
     controller.abort();
     expect((await second).status).toBe('interrupted');
-    await clock.advance(500);
+    expect((await toolkit.callToolFunction(callOf('other'))).output).toBe('at once');
+    ends.shift()?.();
+    expect((await first).output).toBe('done');
+    await clock.advance(4000); // it has waited for as long as it may run
+    ends.shift()?.();
+    expect((await third).output).toBe('done');
+    expect([clock.pendingTimers, toolkit.abandonedCalls]).toEqual([0, 0]);
+  });
+
+  test.each(['is interrupted', 'takes too long'])(
+    'never run beside one that %s and does not stop, until that is over',
+    async (how) => {
+      const clock = new FakeClock();
+      using _ = clock.install();
+      const toolkit = new Toolkit({ timeoutMs: 1000 });
+      const { execute, ends, peak } = gated();
+      toolkit.registerToolFunction({ name: 't', maxConcurrent: 1, execute });
+      const controller = new AbortController();
+      const first = toolkit.callToolFunction(callOf('t'), { signal: controller.signal });
+      const second = toolkit.callToolFunction(callOf('t'));
+      await clock.advance(500);
+      if (how === 'is interrupted') controller.abort();
+      await clock.advance(500);
+      expect((await first).status).toBe(how === 'is interrupted' ? 'interrupted' : 'error');
+      await clock.advance(30_000);
+      expect([ends.length, toolkit.abandonedCalls]).toEqual([1, 1]);
+      ends.shift()?.();
+      await clock.advance(0);
+      ends.shift()?.();
+      expect((await second).output).toBe('done');
+      expect([peak(), clock.pendingTimers]).toEqual([1, 0]);
+    },
+  );
+
+  test('run beside one that never stops after a minute, and are not kept waiting for ever', async () => {
+    const clock = new FakeClock();
+    using _ = clock.install();
+    const toolkit = new Toolkit({ timeoutMs: 1000, maxConcurrent: 1 });
+    toolkit.registerToolFunction({ name: 'hangs', execute: () => never });
+    toolkit.registerToolFunction({ name: 'works', execute: () => 'ran' });
+    const first = toolkit.callToolFunction(callOf('hangs'));
+    const second = toolkit.callToolFunction(callOf('works'));
+    await clock.advance(1000);
     expect((await first).output).toContain('TimeoutError:');
-    expect((await third).output).toBe('ran');
-    await clock.advance(0);
-    expect([runs, toolkit.abandonedCalls]).toEqual([2, 1]);
+    let answer: unknown;
+    void second.then(({ output }) => (answer = output));
+    await clock.advance(59_999);
+    expect(answer).toBe(undefined);
+    await clock.advance(1);
+    expect(answer).toBe('ran');
+    expect(clock.pendingTimers).toBe(0);
   });
 });
 

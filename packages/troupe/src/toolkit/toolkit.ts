@@ -2,28 +2,31 @@ import { getLogger } from '../config/run-config.ts';
 import type { ToolUseBlock } from '../message/blocks.ts';
 import type { ToolSchema } from '../model/chat-model-base.ts';
 import { checkNumber } from '../config/check-number.ts';
-import { RequestGate } from '../model/wrappers/request-gate.ts';
 import { StateModule } from '../state/state-module.ts';
 import type { JsonValue } from '../util/json.ts';
 import type { AnySchema } from '../util/schema.ts';
 import { META_TOOL_NAME, metaToolOf } from './meta-tool.ts';
+import { Places } from './places.ts';
 import { inactive, notFound } from './refusals.ts';
 import type { RegisteredTool } from './registered-tool.ts';
 import { ToolCall, type CallToolOptions, type Offload } from './tool-call.ts';
 import { ToolGroups, type ToolGroupOptions } from './tool-groups.ts';
 import type { ToolMiddleware } from './tool-middleware.ts';
 import type { ToolOutput } from './tool-output.ts';
+import type { ToolModules } from './tool-modules.ts';
 import { ToolTable, type NamesakeStrategy } from './tool-table.ts';
 import type { PlainToolOptions, Tool, ToolCallResult, ToolOptions, ToolSettings } from './tool.ts';
 
 export interface ToolkitOptions {
+  /** The tools to begin with; what `tool()` makes knows the types of its arguments. @default none */
+  readonly tools?: readonly Tool[];
   /** How long one attempt of a tool may take; `Infinity` for as long as it likes. @default 5 minutes */
   readonly timeoutMs?: number;
   /** How much text of a result a model gets. @default 100 000 */
   readonly maxOutputChars?: number;
   /** Keeps what is beyond that. @default it is lost */
   readonly offload?: Offload;
-  /** How many calls may run at the same time; others wait for their turn. @default any number */
+  /** How many tools may run at the same time; other calls wait for their turn. @default any number */
   readonly maxConcurrent?: number;
 }
 
@@ -40,7 +43,7 @@ interface Shared {
   readonly timeoutMs: number;
   readonly maxOutputChars: number;
   readonly offload: Offload | undefined;
-  readonly gate: RequestGate | undefined;
+  readonly places: Places | undefined;
   middlewares: readonly ToolMiddleware[];
   readonly metaTool: Tool;
   abandonedCalls: number;
@@ -50,26 +53,31 @@ interface Shared {
  * The tools of an agent: which there are, which a model is offered, and how they are called.
  *
  * A call gives exactly one result, whatever happens. What a model is offered is the same objects, in the order in
- * which the tools came, for as long as nothing has changed: providers cache by it. The state is which groups are active.
+ * which the tools came, for as long as nothing has changed: providers cache by it. The state is which groups are active,
+ * and the states of agents that are tools.
  */
 export class Toolkit extends StateModule {
+  /** What tools stand for, such as agents. */
+  protected modules: ToolModules;
   #tools: ToolTable;
   #shared: Shared;
 
+  /** @throws TroupeError if a number makes no sense, or one of the tools can't be registered. */
   constructor(options: ToolkitOptions = {}) {
     super();
-    const { timeoutMs = 300_000, maxOutputChars = 100_000, offload, maxConcurrent } = options;
+    const { tools = [], timeoutMs = 300_000, maxOutputChars = 100_000, offload, maxConcurrent } = options;
     checkNumber('timeoutMs', timeoutMs, { least: 1 });
     checkNumber('maxOutputChars', maxOutputChars, { least: 1 });
     if (maxConcurrent !== undefined) checkNumber('maxConcurrent', maxConcurrent, { least: 1 });
-    const gate = maxConcurrent === undefined ? undefined : new RequestGate({ maxConcurrent });
+    const places = maxConcurrent === undefined ? undefined : new Places(maxConcurrent);
     const groups = new ToolGroups();
     this.#tools = new ToolTable(groups);
+    this.modules = this.#tools.modules;
     this.#shared = {
       timeoutMs,
       maxOutputChars,
       offload,
-      gate,
+      places,
       middlewares: [],
       metaTool: metaToolOf(groups),
       abandonedCalls: 0,
@@ -78,6 +86,7 @@ export class Toolkit extends StateModule {
       toJson: (names: readonly string[]) => [...names],
       fromJson: (json) => this.#savedGroups(json),
     });
+    for (const tool of tools) this.registerToolFunction(tool);
   }
 
   /**
@@ -123,6 +132,10 @@ export class Toolkit extends StateModule {
   /** Makes a group. Its tools are offered, and can be called, only while it is active. @throws TroupeError */
   createToolGroup(name: string, options: ToolGroupOptions): void {
     this.#tools.groups.create(name, options);
+  }
+
+  hasToolGroup(name: string): boolean {
+    return this.#tools.groups.has(name);
   }
 
   /** Activates groups, or deactivates them. @throws TroupeError if one is unknown, or the basic one; then nothing is changed. */
@@ -174,6 +187,7 @@ export class Toolkit extends StateModule {
   withTools(...tools: readonly Tool[]): Toolkit {
     const toolkit = new Toolkit();
     toolkit.#tools = new ToolTable(this.#tools.groups, this.#tools);
+    toolkit.modules = toolkit.#tools.modules;
     toolkit.#shared = this.#shared;
     for (const tool of tools) toolkit.registerToolFunction(tool);
     return toolkit;
@@ -184,10 +198,10 @@ export class Toolkit extends StateModule {
    * makes it one with the status `interrupted`, at once.
    */
   callToolFunction(call: ToolUseBlock, options: CallToolOptions = {}): Promise<ToolCallResult> {
-    const { timeoutMs, maxOutputChars, offload, gate, middlewares } = this.#shared;
+    const { timeoutMs, maxOutputChars, offload, places, middlewares } = this.#shared;
     const find = (name: string): RegisteredTool | ToolOutput => this.#find(name);
     const onAbandoned = (): void => void this.#shared.abandonedCalls++;
-    const desk = { find, timeoutMs, maxOutputChars, offload, gate, middlewares, onAbandoned };
+    const desk = { find, timeoutMs, maxOutputChars, offload, places, middlewares, onAbandoned };
     return new ToolCall(desk, call, options).answer();
   }
 

@@ -115,6 +115,10 @@ group('copyJson', () => {
       'value.getter.secret is a getter, not a value',
     );
     expect(problemOf(() => copyJson(setter, 'value')).message).toBe('value.secret is a getter, not a value');
+    const list = Object.defineProperty([1, 2], 1, { get: () => ++runs, enumerable: true });
+    expect(problemOf(() => copyJson({ list }, 'value')).message).toBe(
+      'value.list[1] is a getter, not a value',
+    );
     expect(runs).toBe(0);
   });
 

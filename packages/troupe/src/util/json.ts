@@ -51,6 +51,11 @@ const copies = new WeakMap<object, Extent>();
  * @throws NotJsonError that names the place, e.g. `metadata.a[2] is a function`.
  */
 export function copyJson(value: unknown, path: string, limits: JsonLimits = {}): JsonValue {
+  return copyOf(value, path, limits, false);
+}
+
+/** @param isParsed whether it comes from `JSON.parse`, and so has no getters: looking for them takes time */
+function copyOf(value: unknown, path: string, limits: JsonLimits, isParsed: boolean): JsonValue {
   const { maxDepth = MAX_JSON_DEPTH, maxSize = MAX_JSON_SIZE } = limits;
   const trail: (string | number)[] = [];
   let size = 0;
@@ -69,6 +74,14 @@ export function copyJson(value: unknown, path: string, limits: JsonLimits = {}):
   function reach(depth: number): void {
     if (depth > maxDepth) fail(`is nested deeper than ${maxDepth} levels, or refers to itself`);
     deepest = Math.max(deepest, depth);
+  }
+
+  /** A property without calling a getter. */
+  function read(object: object, key: string | number): unknown {
+    if (isParsed) return (object as { [key: string | number]: unknown })[key];
+    const property = Object.getOwnPropertyDescriptor(object, key);
+    if (property?.get || property?.set) fail('is a getter, not a value');
+    return property?.value;
   }
 
   function copy(value: unknown): JsonValue {
@@ -114,7 +127,7 @@ export function copyJson(value: unknown, path: string, limits: JsonLimits = {}):
     const copied: JsonValue[] = [];
     for (let i = 0; i < value.length; i++) {
       trail.push(i);
-      copied.push(copy(value[i]));
+      copied.push(copy(read(value, i)));
       trail.pop();
     }
     return copied;
@@ -128,11 +141,10 @@ export function copyJson(value: unknown, path: string, limits: JsonLimits = {}):
     const copied: { [key: string]: JsonValue } = {};
     for (const key of Object.keys(value)) {
       trail.push(key);
-      const property = Object.getOwnPropertyDescriptor(value, key);
-      if (property?.get || property?.set) fail('is a getter, not a value');
-      if (property?.value !== undefined) {
+      const item = read(value, key);
+      if (item !== undefined) {
         grow(key.length);
-        setOwn(copied, key, copy(property.value));
+        setOwn(copied, key, copy(item));
       }
       trail.pop();
     }
@@ -159,7 +171,7 @@ export function parseJson(text: string, path = 'the text', limits: JsonLimits = 
   } catch {
     throw new NotJsonError(path, 'is not JSON');
   }
-  return copyJson(value, path, limits);
+  return copyOf(value, path, limits, true);
 }
 
 /**

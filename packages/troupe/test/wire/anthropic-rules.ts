@@ -225,6 +225,8 @@ function checkTools(faults: Faults, body: JsonObject): number {
   const { tools, tool_choice: choice } = body;
   if (tools === undefined) {
     faults.must(choice === undefined, 'tool_choice needs tools');
+    const hasCalls = JSON.stringify(body['messages']).includes('"type":"tool_use"');
+    faults.must(!hasCalls, 'messages with tool_use need tools');
     return 0;
   }
   let marks = 0;

@@ -15,7 +15,7 @@ import { Msg } from '../../message/msg.ts';
 import type { GenerationOptions, ModelRequest } from '../../model/chat-model-base.ts';
 import type { ModelError } from '../../model/model-error.ts';
 import { chatModelContract, CONTRACT_CALLS, CONTRACT_TEXT } from '../../testing/chat-model-contract.ts';
-import type { JsonObject } from '../../util/json.ts';
+import { parseJson, type JsonObject } from '../../util/json.ts';
 import { AnthropicChatModel, type AnthropicChatModelOptions } from './anthropic-chat-model.ts';
 
 const fixtures = readFixtures('anthropic');
@@ -566,4 +566,29 @@ describe('the contract', () => {
   );
   test('has cases', () => expect(cases.length).toBeGreaterThan(25));
   test.each(cases)('$name', ({ run }) => run());
+});
+
+test('a history with calls is sent with their tools, also when none may be called any more', async () => {
+  const bodies: JsonObject[] = [];
+  const model = new AnthropicChatModel({
+    modelName: 'claude-sonnet-4-5',
+    apiKey: 'k',
+    fetch: async (_url, init) => {
+      bodies.push(parseJson(String(init?.body)) as JsonObject);
+      throw new TypeError('not sent');
+    },
+  });
+  const call = { type: 'tool_use', id: 'c1', name: 'look', input: {} } as const;
+  const result = { type: 'tool_result', id: 'c1', name: 'look', output: 'x', status: 'ok' } as const;
+  const messages = [
+    Msg.user('Look.'),
+    Msg.assistant([call, { ...call, id: 'c2' }]),
+    Msg.system([result, { ...result, id: 'c2' }]),
+  ];
+  await model.call({ messages: [...messages, Msg.user('Sum up.')] }).catch(() => {});
+  await model.call({ messages: [Msg.user('Hi.')] }).catch(() => {});
+  expect(bodies.map(({ tools, tool_choice }) => [tools, tool_choice])).toMatchObject([
+    [[{ name: 'look', input_schema: { type: 'object' } }], { type: 'none' }],
+    [undefined, undefined],
+  ]);
 });

@@ -13,7 +13,7 @@ import type { JsonObject } from '../../util/json.ts';
 import { AnthropicApi, VENDOR, type AnthropicApiOptions } from './anthropic-api.ts';
 import { AnthropicDecoder } from './anthropic-from-wire.ts';
 import { toOptions } from './anthropic-options.ts';
-import { fetchesUrl } from './anthropic-to-wire.ts';
+import { fetchesUrl, toolsIn } from './anthropic-to-wire.ts';
 import { claudeModel, type ClaudeModel } from './claude-models.ts';
 import { PromptTexts } from './prompt-texts.ts';
 import { planThinking } from './thinking-plan.ts';
@@ -58,11 +58,17 @@ export class AnthropicChatModel extends HttpChatModel {
   }
 
   protected override toCall(prompt: Prompt, request: WireRequest): WireCall {
-    const tools = allowedTools(request);
+    const offered = allowedTools(request);
+    const tools = offered.length > 0 ? offered : toolsIn(prompt.items);
     const plan = planThinking(request.generation, this.#model, prompt.items);
-    const options = toOptions(request, this.#model, plan, tools.length > 0);
+    const options = toOptions(request, this.#model, plan, offered.length > 0);
     const body = jsonBody(
-      { model: this.modelName, cache_control: this.#cacheControl, ...options },
+      {
+        model: this.modelName,
+        cache_control: this.#cacheControl,
+        ...options,
+        ...(tools.length > offered.length && { tool_choice: { type: 'none' } }),
+      },
       this.#texts.write(prompt, tools, plan.keepsEarlier),
     );
     return { url: this.#api.url('messages'), headers: this.#api.headers, body };

@@ -142,3 +142,10 @@ export function toTool({ name, description, parameters }: ToolSchema): JsonObjec
     input_schema: { type: 'object', ...parameters },
   };
 }
+
+/** The tools that were called so far: a history with calls is refused without them, also when no call is wanted any more. */
+export function toolsIn(items: readonly PromptItem[]): readonly ToolSchema[] {
+  const calls = items.flatMap((item) => (item.role === 'assistant' ? item.content : []));
+  const names = new Set(calls.flatMap((block) => (block.type === 'tool_use' ? [block.name] : [])));
+  return Array.from(names, (name) => ({ name, parameters: { type: 'object' } }));
+}

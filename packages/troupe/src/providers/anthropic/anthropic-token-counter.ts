@@ -13,6 +13,7 @@ import { platformFetch } from '../../util/http.ts';
 import { isJsonObject, readJson } from '../../util/json.ts';
 import { AnthropicApi, VENDOR, type AnthropicApiOptions } from './anthropic-api.ts';
 import { fetchesUrl } from './anthropic-to-wire.ts';
+import { toolsIn } from './anthropic-to-wire.ts';
 import { claudeModel } from './claude-models.ts';
 import { PromptTexts } from './prompt-texts.ts';
 import { planThinking } from './thinking-plan.ts';
@@ -54,11 +55,12 @@ export class AnthropicTokenCounter extends TokenCounterBase {
     const { modelName, fetch = platformFetch, deadlines = {} } = this.#options;
     const formatted = await this.#formatter.format(messages, { tools, signal });
     const prompt = await this.#media.place(formatted, signal);
+    const sent = tools.length > 0 ? tools : toolsIn(prompt.items);
     const { field, keepsEarlier } = planThinking({}, claudeModel(modelName), prompt.items);
     const call = {
       url: this.#api.url('messages/count_tokens'),
       headers: this.#api.headers,
-      body: jsonBody({ model: modelName, thinking: field }, this.#texts.write(prompt, tools, keepsEarlier)),
+      body: jsonBody({ model: modelName, thinking: field }, this.#texts.write(prompt, sent, keepsEarlier)),
       vendor: VENDOR,
       fetch,
       deadlines,

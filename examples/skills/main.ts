@@ -1,0 +1,67 @@
+// A skill with a tool of its own. The model is told only what the skill is good for; when it reads the skill, it gets the instructions,
+// and the tool that belongs to it is offered. A ScriptedModel plays a model that first tries without, and then tries to read
+// what is none of its business.
+
+import assert from 'node:assert/strict';
+import { join } from 'node:path';
+
+import { findHistoryFaults, ReActAgent, tool, Toolkit } from 'troupe';
+import { SkillSet } from 'troupe/skills';
+import { ScriptedModel } from 'troupe/testing';
+import { z } from 'zod';
+
+const makeSlug = tool({
+  name: 'make_slug',
+  description: 'Turns a title into a slug.',
+  schema: z.object({ title: z.string() }),
+  execute: ({ title }) =>
+    title
+      .toLowerCase()
+      .replace(/\b(?:the|a|an)\b/g, '')
+      .replace(/[^a-z0-9]+/g, '-')
+      .replace(/^-|-$/g, '')
+      .slice(0, 40),
+});
+
+const toolkit = new Toolkit();
+const skills = new SkillSet({ toolkit });
+await skills.add(join(import.meta.dirname, 'slugs'), { tools: [makeSlug] }); // its setup.js is not run
+
+const call = (name: string, input: Record<string, string>) => ({ toolCalls: [{ name, input }] });
+const model = new ScriptedModel([
+  call('make_slug', { title: 'The Making of a Troupe' }), // not offered yet
+  call('read_skill', { skill: 'slugs' }),
+  call('read_skill', { skill: 'slugs', path: 'rules.md' }),
+  call('read_skill', { skill: 'slugs', path: '../main.ts' }),
+  call('make_slug', { title: 'The Making of a Troupe' }),
+  'The address ends in making-of-troupe.',
+]);
+const agent = new ReActAgent({
+  name: 'editor',
+  model,
+  toolkit,
+  sysPrompt: () => skills.appendTo('You look after a web site.'),
+});
+agent.setConsoleOutputEnabled(false);
+
+const answer = await agent.call('What is the address of "The Making of a Troupe"?');
+
+console.log(`${model.requests[0]?.messages[0]?.text}\n`);
+const memory = await agent.memory.getMemory();
+const results = memory.flatMap((msg) => msg.getContentBlocks('tool_result'));
+for (const { name, status, output } of results) console.log(`${name} ${status}: ${JSON.stringify(output)}`);
+console.log(`\n${answer.text}`);
+
+assert.deepEqual(
+  results.map(({ status }) => status),
+  ['unavailable', 'ok', 'ok', 'error', 'ok'],
+);
+assert.match(JSON.stringify(results[1]?.output), /Read `rules.md` first.*make_slug/s);
+assert.match(
+  JSON.stringify(results[3]?.output),
+  /There is no file '..\/main.ts'.*There are: SKILL.md, rules.md, setup.js/,
+);
+assert.equal(results[4]?.output, 'making-of-troupe');
+const offered = model.requests.map(({ tools = [] }) => tools.map(({ name }) => name).join());
+assert.deepEqual(offered.slice(0, 3), ['read_skill', 'read_skill', 'read_skill,make_slug']);
+assert.deepEqual(findHistoryFaults(memory), []);

@@ -1,0 +1,41 @@
+import type { CompressionEvent } from '../event/agent-event.ts';
+import type { Usage } from '../message/usage.ts';
+import type { ChatModelBase, ToolSchema } from '../model/chat-model-base.ts';
+import type { Tool } from '../toolkit/tool.ts';
+
+/** What whoever makes room in a context is told, and what it can do. */
+export interface ContextWork {
+  /** Aborted by an interrupt: leave everything as it is then, and throw. */
+  readonly signal: AbortSignal;
+  /** The agent's own model, for a keeper that has none. */
+  readonly model: ChatModelBase;
+  /** What goes with the conversation in each prompt, and takes room too. */
+  readonly sysPrompt: string;
+  readonly tools: readonly ToolSchema[];
+  /** The model has refused the prompt because it is too long: make room whatever the thresholds say. */
+  readonly force: boolean;
+  /** What is being worked on, for the one who sums up. */
+  readonly planHint: string | undefined;
+  /** Runs a model call. What it resolves to must be JSON. */
+  readonly step: <T>(name: string, body: () => Promise<T>) => Promise<T>;
+  readonly emit: (event: CompressionEvent) => void | Promise<void>;
+  readonly addUsage: (usage: Usage | undefined) => void | Promise<void>;
+}
+
+/**
+ * Keeps a conversation small enough for its model. An agent asks it before every model call. It never fails the reply: what
+ * can't be made smaller stays as it is. It rejects only when the signal is aborted.
+ */
+export interface ContextKeeper {
+  /** Resolves to whether anything has changed. */
+  makeRoom(work: ContextWork): Promise<boolean>;
+  /** The tools that the model needs for what was removed, such as `context_reload`. */
+  readonly contextTools: readonly Tool[];
+  /** What the model is told about it, behind the system prompt; empty as long as there is nothing to tell. */
+  readonly contextInstruction: string;
+}
+
+/** Whether a memory keeps itself small. */
+export function isContextKeeper<T extends object>(memory: T): memory is T & ContextKeeper {
+  return 'makeRoom' in memory && typeof memory.makeRoom === 'function';
+}

@@ -1,0 +1,302 @@
+import { checkNumber } from '../config/check-number.ts';
+import { getLogger } from '../config/run-config.ts';
+import { messageOf, StateError, TroupeError } from '../errors.ts';
+import { Msg } from '../message/msg.ts';
+import { StateModule } from '../state/state-module.ts';
+import type { Tool } from '../toolkit/tool.ts';
+import type { Toolkit } from '../toolkit/toolkit.ts';
+import { InMemoryPlanStorage } from './in-memory-plan-storage.ts';
+import {
+  createPlan,
+  existing,
+  finishPlan,
+  finishSubtask,
+  recoverPlan,
+  reviseCurrentPlan,
+  updatePlanInfo,
+  updateSubtaskState,
+  type Edited,
+  type FinalState,
+  type NewPlan,
+  type PlanEdit,
+  type ReviseAction,
+  type SettableState,
+} from './plan-edits.ts';
+import { PlanError } from './plan-error.ts';
+import {
+  compressionHint,
+  DEFAULT_PLAN_HINTS,
+  hintFor,
+  type PlanHints,
+  type PlanRules,
+} from './plan-hints.ts';
+import type { PlanStorageBase } from './plan-storage-base.ts';
+import { planTools } from './plan-tools.ts';
+import { Plan } from './plan.ts';
+import { isPlanId, type WorkWords } from './work-item.ts';
+
+/** Makes what a model is told before it thinks; undefined for nothing. */
+export type PlanToHint = (
+  plan: Plan | undefined,
+  rules: PlanRules,
+) => string | undefined | Promise<string | undefined>;
+
+/** Is told the plan after every change; undefined when there is none any more. */
+export type PlanChangeHook = (notebook: PlanNotebook, plan: Plan | undefined) => unknown;
+
+export interface PlanNotebookOptions {
+  /** How many subtasks a plan may have. @default any number */
+  readonly maxSubtasks?: number | undefined;
+  /** Whether the model is told to show a plan to the user before it begins with it. @default false */
+  readonly needUserConfirm?: boolean | undefined;
+  /** What the model is told, as a function, or for some of the five places at which a plan can stand. */
+  readonly planToHint?: PlanToHint | Partial<PlanHints> | undefined;
+  /** Where plans go that are not current any more. @default in memory, saved with the notebook */
+  readonly storage?: PlanStorageBase | undefined;
+}
+
+export interface RegisterPlanToolsOptions {
+  /** Puts them in the group `plan_related`, which the model has to activate first. @default false */
+  readonly asGroup?: boolean | undefined;
+}
+
+export const PLAN_GROUP = 'plan_related';
+
+/**
+ * The plan of an agent, which the model edits by tools and the program by methods, under the same rules.
+ *
+ * Edits happen one after the other, each of them whole or not at all. A plan that stops being the current one is
+ * archived first, so none is lost. The state is the current plan and, unless it keeps them elsewhere, those of the storage.
+ */
+export class PlanNotebook extends StateModule {
+  readonly maxSubtasks: number;
+  readonly storage: PlanStorageBase;
+  /** For the model, to be registered in a toolkit. */
+  readonly tools: readonly Tool[];
+  readonly #needUserConfirm: boolean;
+  readonly #planToHint: PlanToHint;
+  readonly #hooks = new Map<string, PlanChangeHook>();
+  #current: Plan | undefined;
+  /** All edits so far. */
+  #edited: Promise<unknown> = Promise.resolve();
+  #waiting = 0;
+
+  constructor(options: PlanNotebookOptions = {}) {
+    super();
+    const { maxSubtasks = Infinity, needUserConfirm = false, planToHint = {}, storage } = options;
+    if (maxSubtasks !== Infinity) checkNumber('maxSubtasks', maxSubtasks, { least: 1, whole: true });
+    this.maxSubtasks = maxSubtasks;
+    this.#needUserConfirm = needUserConfirm;
+    this.storage = storage ?? new InMemoryPlanStorage();
+    this.#planToHint = typeof planToHint === 'function' ? planToHint : hintsByState(planToHint);
+    this.tools = planTools({
+      maxSubtasks,
+      edit: (edit, signal) => this.#edit(edit, signal),
+      recover: (id, signal) => this.#recover(id, signal),
+      getHistoricalPlans: () => this.getHistoricalPlans(),
+      current: () => this.#current,
+    });
+    this.registerState('currentPlan', {
+      toJson: (plan: Plan | undefined) => plan?.toJSON() ?? null,
+      fromJson: (json) => (json === null ? undefined : Plan.from(json)),
+    });
+  }
+
+  /** The plan that is being worked on. */
+  get currentPlan(): Plan | undefined {
+    return this.#current;
+  }
+
+  /** For the state. */
+  protected set currentPlan(plan: Plan | undefined) {
+    this.#current = plan;
+  }
+
+  /** Makes a plan the current one; the one before it is archived as abandoned. @throws PlanError */
+  async createPlan(plan: NewPlan): Promise<Plan> {
+    return currentOf(await this.#edit(createPlan(plan, this.maxSubtasks)));
+  }
+
+  /** Changes the words of the current plan. @throws PlanError */
+  async updatePlanInfo(changes: Partial<WorkWords>): Promise<Plan> {
+    return currentOf(await this.#edit(updatePlanInfo(changes)));
+  }
+
+  /** Adds a subtask before the one at the index, or as the last one. @throws PlanError */
+  async addSubtask(index: number, subtask: WorkWords): Promise<Plan> {
+    return this.#revise(index, 'add', subtask);
+  }
+
+  /** Puts a subtask in other words. Its id, state and outcome stay. @throws PlanError */
+  async reviseSubtask(index: number, changes: Partial<WorkWords>): Promise<Plan> {
+    return this.#revise(index, 'revise', changes);
+  }
+
+  /** Removes a subtask, but not the only one. @throws PlanError */
+  async deleteSubtask(index: number): Promise<Plan> {
+    return this.#revise(index, 'delete', undefined);
+  }
+
+  /**
+   * Sets the state of a subtask; an outcome that it had is gone. One can be started only when all before it are done or
+   * abandoned and no other is in progress.
+   * @throws PlanError
+   */
+  async updateSubtaskState(index: number, state: SettableState): Promise<Plan> {
+    return currentOf(await this.#edit(updateSubtaskState(index, state)));
+  }
+
+  /**
+   * Marks a subtask as done, when all before it are done or abandoned. The next one that is to do is started, unless one
+   * is in progress.
+   * @throws PlanError
+   */
+  async finishSubtask(index: number, outcome: string): Promise<Plan> {
+    return currentOf(await this.#edit(finishSubtask(index, outcome)));
+  }
+
+  /** Ends the current plan and archives it. Returns it as it is archived. @throws PlanError */
+  async finishPlan(state: FinalState, outcome: string): Promise<Plan> {
+    const { archived } = await this.#edit(finishPlan(state, outcome));
+    return existing(archived);
+  }
+
+  /** The plans that were archived, oldest first, without the one that was recovered and is current. */
+  async getHistoricalPlans(): Promise<readonly Plan[]> {
+    const plans = await this.storage.getPlans();
+    return plans.filter(({ id }) => id !== this.#current?.id);
+  }
+
+  /**
+   * Makes an archived plan the current one, also one that was done: it is open again, with its ids, the states and outcomes of its
+   * subtasks, and the outcome that it had. The one that was current is archived as abandoned.
+   * @throws PlanError
+   */
+  async recoverHistoricalPlan(id: string): Promise<Plan> {
+    return currentOf(await this.#recover(id));
+  }
+
+  /** What the model should be told before it thinks; undefined for nothing. One that fails is logged, and says nothing. */
+  async getCurrentHint(): Promise<Msg | undefined> {
+    try {
+      const { maxSubtasks } = this;
+      const hint = await this.#planToHint(this.#current, {
+        maxSubtasks,
+        needUserConfirm: this.#needUserConfirm,
+      });
+      return hint === undefined ? undefined : Msg.user(`<system-hint>${hint}</system-hint>`);
+    } catch (error) {
+      getLogger().log('warn', `planToHint failed: ${messageOf(error)}`);
+      return undefined;
+    }
+  }
+
+  /** What whoever makes the conversation shorter should know of the plan; undefined if there is none. */
+  getCompressionHint(): string | undefined {
+    return this.#current && compressionHint(this.#current);
+  }
+
+  /** Adds the tools to a toolkit: all of them or, if a name is taken, none. @throws TroupeError */
+  registerPlanTools(toolkit: Toolkit, { asGroup = false }: RegisterPlanToolsOptions = {}): void {
+    const taken = this.tools.find(({ name }) => toolkit.has(name));
+    if (taken !== undefined)
+      throw new TroupeError(
+        'invalid_config',
+        `There is a tool '${taken.name}' already. A toolkit can have one plan.`,
+      );
+    if (asGroup && !toolkit.hasToolGroup(PLAN_GROUP)) {
+      const description = 'Making a plan for a request that takes several steps, and working through it.';
+      toolkit.createToolGroup(PLAN_GROUP, { description });
+    }
+    for (const tool of this.tools) toolkit.registerToolFunction(tool, asGroup ? { group: PLAN_GROUP } : {});
+  }
+
+  /** Whether a model is offered tools of this notebook there. Where it is not, it should get no hints either. */
+  isActiveIn(toolkit: Toolkit): boolean {
+    return toolkit.getJsonSchemas().some(({ name }) => {
+      const execute = toolkit.get(name)?.execute;
+      return this.tools.some((tool) => tool.execute === execute);
+    });
+  }
+
+  /** Has a function told every change from now on; one of the same name is replaced. It is waited for. What it throws is logged. */
+  registerPlanChangeHook(name: string, hook: PlanChangeHook): void {
+    if (typeof name !== 'string' || typeof hook !== 'function')
+      throw new TroupeError('invalid_hook', 'A plan change hook needs a name, then a function.');
+    this.#hooks.set(name, hook);
+  }
+
+  /** @throws TroupeError if there is no such hook. */
+  removePlanChangeHook(name: string): void {
+    if (!this.#hooks.delete(name))
+      throw new TroupeError('hook_not_found', `There is no plan change hook '${name}'.`);
+  }
+
+  protected override assertStateCanLoad(): void {
+    if (this.#waiting > 0)
+      throw new StateError('the plan', 'is being edited. Wait for the edits before you load a state.');
+  }
+
+  async #revise(index: number, action: ReviseAction, words: Partial<WorkWords> | undefined): Promise<Plan> {
+    return currentOf(await this.#edit(reviseCurrentPlan(index, action, words, this.maxSubtasks)));
+  }
+
+  async #recover(id: string, signal?: AbortSignal): Promise<Edited> {
+    return this.#edit(async (current) => {
+      if (current !== undefined && id === current.id)
+        throw new PlanError(['This plan is the current one already.']);
+      const old = isPlanId(id) ? await this.storage.getPlan(id) : undefined;
+      if (old === undefined) {
+        const shown = isPlanId(id) ? `the id '${id}'` : 'such an id';
+        throw new PlanError([
+          `There is no archived plan with ${shown}. See view_historical_plans for those there are.`,
+        ]);
+      }
+      return recoverPlan(old)(current);
+    }, signal);
+  }
+
+  /** One edit at a time. Hooks are told when it is over, so that they can edit as well. */
+  async #edit(
+    edit: PlanEdit | ((current: Plan | undefined) => Promise<Edited>),
+    signal?: AbortSignal,
+  ): Promise<Edited> {
+    this.#waiting++;
+    const done = this.#edited.then(async () => {
+      try {
+        signal?.throwIfAborted(); // nobody waits for it any more
+        const edited = await edit(this.#current);
+        if (edited.archived !== undefined) await this.storage.addPlan(edited.archived);
+        this.#current = edited.current;
+        return edited;
+      } finally {
+        this.#waiting--;
+      }
+    });
+    this.#edited = done.catch(() => {}); // whoever asked for it knows
+    const edited = await done;
+    await this.#tellHooks(edited.current);
+    return edited;
+  }
+
+  /** All at once, so that every hook is told all changes in their order, whatever the others do. */
+  async #tellHooks(plan: Plan | undefined): Promise<void> {
+    const tell = async ([name, hook]: readonly [string, PlanChangeHook]): Promise<void> => {
+      try {
+        await hook(this, plan);
+      } catch (error) {
+        getLogger().log('warn', `The plan change hook '${name}' failed: ${messageOf(error)}`);
+      }
+    };
+    await Promise.all([...this.#hooks].map(tell));
+  }
+}
+
+function hintsByState(changes: Partial<PlanHints>): PlanToHint {
+  const hints = { ...DEFAULT_PLAN_HINTS, ...changes };
+  return (plan, rules) => hintFor(plan, hints, rules);
+}
+
+function currentOf({ current }: Edited): Plan {
+  return existing(current);
+}

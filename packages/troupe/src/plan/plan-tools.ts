@@ -1,0 +1,239 @@
+import type { Tool } from '../toolkit/tool.ts';
+import type { JsonObject, JsonValue } from '../util/json.ts';
+import {
+  createPlan,
+  existing,
+  finishPlan,
+  finishSubtask,
+  rangeOf,
+  reviseCurrentPlan,
+  updatePlanInfo,
+  updateSubtaskState,
+  type Edited,
+  type FinalState,
+  type PlanEdit,
+  type ReviseAction,
+  type SettableState,
+} from './plan-edits.ts';
+import type { Plan } from './plan.ts';
+import type { WorkWords } from './work-item.ts';
+
+/** What the tools need of a notebook. */
+export interface PlanDesk {
+  readonly maxSubtasks: number;
+  current(): Plan | undefined;
+  edit(edit: PlanEdit, signal: AbortSignal): Promise<Edited>;
+  recover(id: string, signal: AbortSignal): Promise<Edited>;
+  getHistoricalPlans(): Promise<readonly Plan[]>;
+}
+
+/** Words as a model writes them. */
+interface WordsInput {
+  readonly name: string;
+  readonly description: string;
+  readonly expected_outcome: string;
+}
+
+interface PlanInput extends WordsInput {
+  readonly subtasks: readonly WordsInput[];
+}
+
+interface StateInput {
+  readonly subtask_idx: number;
+  readonly state: SettableState;
+}
+
+interface OutcomeInput {
+  readonly subtask_idx: number;
+  readonly outcome: string;
+}
+
+interface ReviseInput {
+  readonly subtask_idx: number;
+  readonly action: ReviseAction;
+  readonly subtask?: WordsInput;
+}
+
+interface FinishInput {
+  readonly state: FinalState;
+  readonly outcome: string;
+}
+
+/** The tools by which a model makes its plan and works through it. An edit that does not fit is an error result. */
+export function planTools(desk: PlanDesk): readonly Tool[] {
+  const viewSubtasks: Tool<{ readonly subtask_idx: readonly number[] }> = {
+    name: 'view_subtasks',
+    description: 'Shows subtasks of the current plan with all details.',
+    schema: objectOf({
+      subtask_idx: { type: 'array', items: INDEX, description: 'Which subtasks, from 0.' },
+    }),
+    readOnly: true,
+    execute: ({ subtask_idx: indices }) => viewOf(existing(desk.current()), indices),
+  };
+  const updateState: Tool<StateInput> = {
+    name: 'update_subtask_state',
+    description:
+      "Sets the state of a subtask. To start one, all before it must be done or abandoned, and no other may be in progress. To finish one, call 'finish_subtask' instead.",
+    schema: objectOf({ subtask_idx: INDEX, state: { enum: ['todo', 'in_progress', 'abandoned'] } }),
+    async execute({ subtask_idx: index, state }, { signal }) {
+      const { current } = await desk.edit(updateSubtaskState(index, state), signal);
+      return `Subtask ${nameAt(current, index)} is marked as '${state}'. The plan is '${current?.state}' now.`;
+    },
+  };
+  const finishOne: Tool<OutcomeInput> = {
+    name: 'finish_subtask',
+    description:
+      'Marks a subtask as done. All before it must be done or abandoned. The next one that is to do is started by that.',
+    schema: objectOf({
+      subtask_idx: INDEX,
+      outcome: text('What came of it: facts, results, places of files.'),
+    }),
+    async execute({ subtask_idx: index, outcome }, { signal }) {
+      const { current } = await desk.edit(finishSubtask(index, outcome), signal);
+      const active = current?.subtasks.findIndex(({ state }) => state === 'in_progress') ?? -1;
+      const next =
+        active < 0 ? 'No subtask is in progress now.' : `In progress now: ${nameAt(current, active)}.`;
+      return `Subtask ${nameAt(current, index)} is done. ${next}`;
+    },
+  };
+  const create: Tool<PlanInput> = {
+    name: 'create_plan',
+    description:
+      'Makes a plan of subtasks, which are worked on one after the other. It becomes the current plan; the one before it is archived.',
+    schema: objectOf({ ...WORDS, subtasks: { type: 'array', items: objectOf(WORDS), minItems: 1 } }),
+    async execute(input, { signal }) {
+      const plan = { ...wordsOf(input), subtasks: input.subtasks.map(wordsOf) };
+      const { archived } = await desk.edit(createPlan(plan, desk.maxSubtasks), signal);
+      const made = `The plan '${plan.name}' is created.`;
+      return archived === undefined
+        ? made
+        : `${made} It has replaced the plan '${archived.name}', which is archived.`;
+    },
+  };
+  const revise: Tool<ReviseInput> = {
+    name: 'revise_current_plan',
+    description: 'Adds a subtask to the current plan, puts one in other words, or deletes one.',
+    schema: objectOf(
+      {
+        subtask_idx: { ...INDEX, description: 'Which one, from 0; for a new one, its place.' },
+        action: { enum: ['add', 'revise', 'delete'] },
+        subtask: { ...objectOf(WORDS), description: "The new words. Not needed for 'delete'." },
+      },
+      ['subtask_idx', 'action'],
+    ),
+    async execute({ subtask_idx: index, action, subtask }, { signal }) {
+      const words = subtask && wordsOf(subtask);
+      const { current } = await desk.edit(reviseCurrentPlan(index, action, words, desk.maxSubtasks), signal);
+      const what = action === 'delete' ? `Subtask ${index}` : `Subtask ${nameAt(current, index)}`;
+      return `${what} is ${DONE[action]}. The plan has ${current?.subtasks.length} subtasks now.`;
+    },
+  };
+  const finish: Tool<FinishInput> = {
+    name: 'finish_plan',
+    description: 'Ends the current plan and archives it.',
+    schema: objectOf({
+      state: { enum: ['done', 'abandoned'] },
+      outcome: text('What came of the plan, or why it is abandoned.'),
+    }),
+    async execute({ state, outcome }, { signal }) {
+      const { archived } = await desk.edit(finishPlan(state, outcome), signal);
+      return `The plan '${archived?.name}' is ${state} and archived. Tell the user what came of it.`;
+    },
+  };
+  const viewHistory: Tool = {
+    name: 'view_historical_plans',
+    description: 'Lists the archived plans with their ids.',
+    readOnly: true,
+    execute: async () => historyOf(await desk.getHistoricalPlans()),
+  };
+  const recover: Tool<{ readonly plan_id: string }> = {
+    name: 'recover_historical_plan',
+    description:
+      "Makes an archived plan the current one again, to be worked on. The one that was current is archived. 'view_historical_plans' tells the ids.",
+    schema: objectOf({ plan_id: text('The id of the plan.') }),
+    async execute({ plan_id: id }, { signal }) {
+      const { current, archived } = await desk.recover(id, signal);
+      const back = `The plan '${current?.name}' is the current plan again, and '${current?.state}'.`;
+      return archived === undefined
+        ? back
+        : `${back} The plan '${archived.name}' is archived as '${archived.state}'.`;
+    },
+  };
+  const updateInfo: Tool<Partial<WordsInput>> = {
+    name: 'update_plan_info',
+    description: 'Changes the name, the description or the expected outcome of the current plan.',
+    schema: objectOf(WORDS, []),
+    async execute({ name, description, expected_outcome: expectedOutcome }, { signal }) {
+      const words = { name, description, expectedOutcome } as Partial<WorkWords>;
+      const { current } = await desk.edit(updatePlanInfo(words), signal);
+      return `The plan '${current?.name}' is updated.`;
+    },
+  };
+  const tools = [
+    viewSubtasks,
+    updateState,
+    finishOne,
+    create,
+    revise,
+    finish,
+    viewHistory,
+    recover,
+    updateInfo,
+  ];
+  return Object.freeze(tools.map((one: Tool) => Object.freeze(one)));
+}
+
+const DONE: Readonly<Record<ReviseAction, string>> = { add: 'added', revise: 'revised', delete: 'deleted' };
+const INDEX: JsonObject = { type: 'integer', minimum: 0 };
+const WORDS = {
+  name: text('Short and clear, at most ten words.'),
+  description: text('What has to be done, with all that is needed to do it.'),
+  expected_outcome: text('By what it can be told that it is done.'),
+};
+
+function text(description: string): JsonObject {
+  return { type: 'string', description };
+}
+
+function objectOf(
+  properties: { readonly [key: string]: JsonValue },
+  required: readonly string[] = Object.keys(properties),
+): JsonObject {
+  return { type: 'object', properties, ...(required.length > 0 && { required }) };
+}
+
+function wordsOf({ name, description, expected_outcome: expectedOutcome }: WordsInput): WorkWords {
+  return { name, description, expectedOutcome };
+}
+
+function nameAt(plan: Plan | undefined, index: number): string {
+  return `${index} '${plan?.subtasks[index]?.name}'`;
+}
+
+function viewOf({ subtasks }: Plan, indices: readonly number[]): string {
+  const shown = indices.flatMap((index) => {
+    const subtask = subtasks[index];
+    return subtask === undefined ? [] : [`Subtask ${index}:\n\`\`\`\n${subtask.toMarkdown(true)}\n\`\`\``];
+  });
+  const wrong = indices.filter((index) => subtasks[index] === undefined);
+  if (wrong.length > 0)
+    shown.push(`Invalid subtask indices: ${wrong.join(', ')}. ${rangeOf(subtasks.length)}`);
+  return shown.join('\n\n') || `No index was given. ${rangeOf(subtasks.length)}`;
+}
+
+function historyOf(plans: readonly Plan[]): string {
+  const shown = plans.map((plan) => {
+    const { id, name, description, state, createdAt, finishedAt, outcome } = plan;
+    const done = plan.subtasks.filter((one) => one.state === 'done').length;
+    return [
+      `Plan '${name}':`,
+      `- ID: ${id}`,
+      `- Created At: ${createdAt}`,
+      ...(finishedAt === undefined ? [] : [`- Finished At: ${finishedAt}`]),
+      `- Description: ${description}`,
+      `- State: ${state} (${done}/${plan.subtasks.length} subtasks done)`,
+      ...(outcome === undefined ? [] : [`- Outcome: ${outcome}`]),
+    ].join('\n');
+  });
+  return shown.join('\n\n') || 'There are no archived plans.';
+}

@@ -1,0 +1,44 @@
+import { oneLine } from '../util/text.ts';
+import { savedItem, WorkItem, type WorkItemInit, type WorkState } from './work-item.ts';
+
+const CHECKBOXES: Readonly<Record<WorkState, string>> = {
+  todo: '- [ ] ',
+  in_progress: '- [ ] [WIP]',
+  done: '- [x] ',
+  abandoned: '- [ ] [Abandoned]',
+};
+
+/** One step of a plan. Immutable: a change makes another one, with the same id. */
+export class SubTask extends WorkItem {
+  /** @throws PlanError */
+  constructor(init: WorkItemInit, what = 'The subtask') {
+    super(init, what);
+    Object.freeze(this);
+  }
+
+  /** The subtask that `toJSON` made. @throws PlanError */
+  static from(json: unknown, what = 'The subtask'): SubTask {
+    return new SubTask(savedItem(json, what), what);
+  }
+
+  /** A copy with some fields changed, or removed where they are undefined. */
+  with(changes: Partial<WorkItemInit>): SubTask {
+    return SubTask.from({ ...this.toJSON(), ...changes });
+  }
+
+  /** A line with a checkbox; with details, its fields follow on lines of their own. */
+  toMarkdown(detailed = false): string {
+    const line = `${CHECKBOXES[this.state]}${oneLine(this.name)}`;
+    if (!detailed) return line;
+    const fields = [
+      `Created At: ${this.createdAt}`,
+      `Description: ${this.description}`,
+      `Expected Outcome: ${this.expectedOutcome}`,
+      `State: ${this.state}`,
+      ...(this.state === 'done'
+        ? [`Finished At: ${this.finishedAt ?? ''}`, `Actual Outcome: ${this.outcome ?? ''}`]
+        : []),
+    ];
+    return [line, ...fields.map((field) => `\t- ${field}`)].join('\n');
+  }
+}

@@ -1,0 +1,122 @@
+import { timestamp } from '../util/clock.ts';
+import { newId } from '../util/ids.ts';
+import { describe, isJsonObject, type JsonObject } from '../util/json.ts';
+import { PlanError, refuseIf } from './plan-error.ts';
+
+export type WorkState = 'todo' | 'in_progress' | 'done' | 'abandoned';
+
+/** What a plan or a subtask is about. */
+export interface WorkWords {
+  readonly name: string;
+  /** What has to be done, with all that is needed to do it. */
+  readonly description: string;
+  /** By what it can be told that it is done. */
+  readonly expectedOutcome: string;
+}
+
+export interface WorkItemInit extends WorkWords {
+  readonly id?: string | undefined;
+  readonly state?: WorkState | undefined;
+  readonly createdAt?: string | undefined;
+  readonly finishedAt?: string | undefined;
+  readonly outcome?: string | undefined;
+}
+
+const STATES: readonly unknown[] = ['todo', 'in_progress', 'done', 'abandoned'] satisfies WorkState[];
+const ID = /^[A-Za-z0-9_-]{1,64}$/;
+
+/** What plans and subtasks have in common. It never changes; `toJSON` tells all of it. */
+export abstract class WorkItem {
+  readonly id: string;
+  readonly name: string;
+  readonly description: string;
+  readonly expectedOutcome: string;
+  readonly state: WorkState;
+  readonly createdAt: string;
+  readonly finishedAt: string | undefined;
+  /** What came of it. */
+  readonly outcome: string | undefined;
+
+  /** @param problems what else is wrong @throws PlanError */
+  constructor(init: WorkItemInit, what: string, problems: readonly string[] = []) {
+    refuseIf([...wordProblems(init, what), ...recordProblems(init, what), ...problems]);
+    this.id = init.id ?? newId();
+    this.name = init.name;
+    this.description = init.description;
+    this.expectedOutcome = init.expectedOutcome;
+    this.state = init.state ?? 'todo';
+    this.createdAt = init.createdAt ?? timestamp();
+    this.finishedAt = init.finishedAt;
+    this.outcome = init.outcome;
+  }
+
+  /** Whether nothing is left to do: it is done or abandoned. */
+  get isFinished(): boolean {
+    return this.state === 'done' || this.state === 'abandoned';
+  }
+
+  toJSON(): JsonObject {
+    const { id, name, description, expectedOutcome, state, createdAt, finishedAt, outcome } = this;
+    return {
+      id,
+      name,
+      description,
+      expectedOutcome,
+      state,
+      createdAt,
+      ...(finishedAt !== undefined && { finishedAt }),
+      ...(outcome !== undefined && { outcome }),
+    };
+  }
+}
+
+/** Whether it may be the id of a plan. No other text is handed to a storage, which may make a file name of it. */
+export function isPlanId(id: unknown): id is string {
+  return typeof id === 'string' && ID.test(id);
+}
+
+/** What was saved, as far as it says which it is and since when. @throws PlanError */
+export function savedItem(json: unknown, what: string): JsonObject & WorkItemInit {
+  if (!isJsonObject(json)) throw new PlanError([`${what} must be an object, not ${describe(json)}.`]);
+  refuseIf(
+    ['id', 'createdAt'].filter((key) => json[key] === undefined).map((key) => `${what} has no ${key}.`),
+  );
+  return json as JsonObject & WorkItemInit;
+}
+
+/** All that is wrong with the words of a plan or subtask. */
+export function wordProblems(words: unknown, what: string): readonly string[] {
+  if (!isJsonObject(words)) {
+    return [`${what} must have a name, a description and an expected outcome; it is ${describe(words)}.`];
+  }
+  const { name, description, expectedOutcome } = words;
+  return [
+    ...textProblems(name, `The name of ${lower(what)}`),
+    ...textProblems(description, `The description of ${lower(what)}`),
+    ...textProblems(expectedOutcome, `The expected outcome of ${lower(what)}`),
+    ...(typeof name === 'string' && name.trim() === '' ? [`The name of ${lower(what)} is blank.`] : []),
+  ];
+}
+
+export function textProblems(value: unknown, what: string): readonly string[] {
+  return typeof value === 'string' ? [] : [`${what} must be a text, not ${describe(value)}.`];
+}
+
+function recordProblems(init: unknown, what: string): readonly string[] {
+  if (!isJsonObject(init)) return [];
+  const { id, state, createdAt, finishedAt, outcome } = init;
+  const texts = Object.entries({ createdAt, finishedAt, outcome }).filter(([, value]) => value !== undefined);
+  return [
+    ...(id === undefined || isPlanId(id)
+      ? []
+      : [`The id of ${lower(what)} must be 1 to 64 letters, digits, _ and -.`]),
+    ...(state === undefined || STATES.includes(state)
+      ? []
+      : [`The state of ${lower(what)} must be one of ${STATES.join(', ')}.`]),
+    ...texts.flatMap(([key, value]) => textProblems(value, `${key} of ${lower(what)}`)),
+  ];
+}
+
+function lower(what: string): string {
+  return what.replace(/^The /, 'the ');
+}

@@ -1,0 +1,1 @@
+export { SkillSet, type AddSkillOptions, type Skill, type SkillSetOptions } from './skill-set.ts';

@@ -1,0 +1,67 @@
+import type * as Yaml from 'yaml';
+
+import { TroupeError } from '../errors.ts';
+import { isJsonObject } from '../util/json.ts';
+import { oneLine } from '../util/text.ts';
+
+/** What a `SKILL.md` says. */
+export interface SkillText {
+  readonly name: string;
+  /** On one line: what the skill is good for, by which a model chooses. */
+  readonly description: string;
+  /** All that follows the front matter. */
+  readonly instructions: string;
+}
+
+const FRONT_MATTER = /^\uFEFF?---[ \t]*\r?\n([\s\S]*?)\r?\n---[ \t]*(?:\r?\n|$)/;
+const NAME = /^[A-Za-z0-9_-]{1,64}$/;
+const MAX_FRONT_MATTER_CHARS = 16_384;
+const MAX_DESCRIPTION_CHARS = 1024;
+
+/**
+ * Reads a `SKILL.md`. The YAML of its front matter is taken as plain texts, lists and maps: tags and references, by which
+ * YAML can mean other things, are refused.
+ * @throws TroupeError
+ */
+export async function parseSkill(text: string): Promise<SkillText> {
+  const [whole = '', yaml] = FRONT_MATTER.exec(text) ?? [];
+  if (yaml === undefined) refuse('must begin with front matter: a line ---, then YAML, then a line ---');
+  if (yaml.length > MAX_FRONT_MATTER_CHARS)
+    refuse(`has front matter of more than ${MAX_FRONT_MATTER_CHARS} characters`);
+  const fields = await parseYaml(yaml);
+  const { name, description } = isJsonObject(fields) ? fields : {};
+  if (typeof name !== 'string' || !NAME.test(name))
+    refuse('needs a name of 1 to 64 letters, digits, _ and - in its front matter');
+  if (typeof description !== 'string' || description.trim() === '')
+    refuse('needs a description in its front matter');
+  if (description.length > MAX_DESCRIPTION_CHARS)
+    refuse(`has a description of more than ${MAX_DESCRIPTION_CHARS} characters`);
+  return { name, description: oneLine(description.trim()), instructions: text.slice(whole.length).trim() };
+}
+
+async function parseYaml(text: string): Promise<unknown> {
+  const { parseDocument } = await loadYaml();
+  try {
+    // Of this schema every scalar is a text, so that a name such as 007 or `yes` stays what was written.
+    const options = { version: '1.2', schema: 'failsafe', merge: false, stringKeys: true } as const;
+    const document = parseDocument(text, { ...options, prettyErrors: false, logLevel: 'silent' });
+    const [problem] = [...document.errors, ...document.warnings];
+    if (problem !== undefined) throw problem;
+    return document.toJS({ maxAliasCount: 0 });
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? ` (${String(error.code)})` : '';
+    return refuse(`has front matter that is no plain YAML${code}`, error);
+  }
+}
+
+async function loadYaml(): Promise<typeof Yaml> {
+  try {
+    return await import('yaml');
+  } catch (cause) {
+    throw new TroupeError('invalid_config', 'Skills need the package yaml: npm install yaml.', { cause });
+  }
+}
+
+function refuse(problem: string, cause?: unknown): never {
+  throw new TroupeError('invalid_skill', `SKILL.md ${problem}.`, { cause });
+}

@@ -1,0 +1,84 @@
+import { opendir, realpath } from 'node:fs/promises';
+import { join, relative, sep } from 'node:path';
+
+import { readLocalFile } from '#local-file';
+
+import { TroupeError } from '../errors.ts';
+
+const MAX_ENTRIES = 1000;
+const MAX_DEPTH = 8;
+
+/**
+ * The files of a skill. Nothing outside of the folder is read or listed, wherever links in it may lead, and nothing
+ * in it is ever run. Files and folders whose name begins with a dot are as if they were not there.
+ */
+export class SkillFolder {
+  /** The real path. */
+  readonly dir: string;
+  readonly #maxBytes: number;
+
+  constructor(dir: string, maxBytes: number) {
+    this.dir = dir;
+    this.#maxBytes = maxBytes;
+  }
+
+  /** @throws TroupeError if there is no such folder. */
+  static async open(dir: string, maxBytes: number): Promise<SkillFolder> {
+    try {
+      const real = await realpath(dir);
+      await (await opendir(real)).close();
+      return new SkillFolder(real, maxBytes);
+    } catch (cause) {
+      const code = cause instanceof Error && 'code' in cause ? ` (${String(cause.code)})` : '';
+      throw new TroupeError(
+        'invalid_skill',
+        `The skill folder '${dir.slice(0, 200)}' can't be opened${code}.`,
+        {
+          cause,
+        },
+      );
+    }
+  }
+
+  /** @returns undefined if there is no such file, or none that may be read: too large, no text, hidden, outside */
+  async readText(path: string, signal?: AbortSignal): Promise<string | undefined> {
+    if (isHidden(path)) return undefined;
+    try {
+      const real = await realpath(join(this.dir, path));
+      if (isHidden(relative(this.dir, real))) return undefined; // a link, to what is hidden or to `..`
+      const options = { allowedDirs: [this.dir], maxBytes: this.#maxBytes, signal };
+      const bytes = await readLocalFile(real, options);
+      return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+    } catch {
+      signal?.throwIfAborted();
+      return undefined;
+    }
+  }
+
+  /** The paths of the files in it, in order; links are left out. Of very many, only some. */
+  async list(): Promise<readonly string[]> {
+    const found: string[] = [];
+    let seen = 0;
+    const walk = async (dir: string, depth: number): Promise<void> => {
+      try {
+        if (depth > MAX_DEPTH || (await realpath(dir)) !== dir) return;
+        for await (const entry of await opendir(dir)) {
+          if (++seen > MAX_ENTRIES) return;
+          if (isHidden(entry.name)) continue;
+          const path = join(dir, entry.name);
+          if (entry.isDirectory()) await walk(path, depth + 1);
+          else if (entry.isFile()) found.push(relative(this.dir, path).split(sep).join('/'));
+        }
+      } catch {
+        // What may not be looked at is not listed.
+      }
+    };
+    await walk(this.dir, 0);
+    return found.sort();
+  }
+}
+
+/** Whether a part of a path begins with a dot, as `..` does. */
+function isHidden(path: string): boolean {
+  return path.split(/[/\\]/).some((part) => part.startsWith('.') && part !== '.');
+}

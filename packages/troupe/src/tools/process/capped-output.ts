@@ -1,0 +1,63 @@
+const CONTINUATION_MASK = 0xc0;
+const CONTINUATION = 0x80;
+
+/**
+ * The beginning and the end of what a program writes, and how much there was. It never holds more than `maxBytes`, and
+ * a byte costs the same whatever came before.
+ */
+export class CappedOutput {
+  readonly #head: Uint8Array;
+  /** A ring: the byte number n behind the head is at n modulo its length. */
+  readonly #tail: Uint8Array;
+  #total = 0;
+
+  /** @param maxBytes 2 or more */
+  constructor(maxBytes: number) {
+    const headSize = Math.ceil(maxBytes / 2);
+    this.#head = new Uint8Array(headSize);
+    this.#tail = new Uint8Array(maxBytes - headSize);
+  }
+
+  /** How many bytes came. */
+  get totalBytes(): number {
+    return this.#total;
+  }
+
+  push(chunk: Uint8Array): void {
+    const toHead = chunk.subarray(0, Math.max(0, this.#head.length - this.#total));
+    if (toHead.length > 0) this.#head.set(toHead, this.#total);
+    this.#total += chunk.length;
+    const last = chunk.subarray(toHead.length).subarray(-this.#tail.length);
+    if (last.length === 0) return;
+    const start = (this.#total - this.#head.length - last.length) % this.#tail.length;
+    const untilEnd = last.subarray(0, this.#tail.length - start);
+    this.#tail.set(untilEnd, start);
+    this.#tail.set(last.subarray(untilEnd.length), 0);
+  }
+
+  /** What is kept as text, with a note in the place of what is not. No character is cut in two. */
+  toString(): string {
+    const head = this.#head.subarray(0, Math.min(this.#total, this.#head.length));
+    const behindHead = this.#total - head.length;
+    if (behindHead <= this.#tail.length) {
+      return textOf(Buffer.concat([head, this.#tail.subarray(0, behindHead)]));
+    }
+    const split = behindHead % this.#tail.length;
+    const tail = Buffer.concat([this.#tail.subarray(split), this.#tail.subarray(0, split)]);
+    const left = behindHead - tail.length;
+    const note = `<system-info>${left} of ${this.#total} bytes are left out here.</system-info>`;
+    return `${textOf(head)}\n${note}\n${textOf(fromCharacter(tail))}`;
+  }
+}
+
+/** The text of the bytes, without a character that is not whole yet. */
+function textOf(bytes: Uint8Array): string {
+  return new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes, { stream: true });
+}
+
+/** The bytes from where the first character begins. */
+function fromCharacter(bytes: Uint8Array): Uint8Array {
+  let start = 0;
+  while (start < 3 && ((bytes[start] ?? 0) & CONTINUATION_MASK) === CONTINUATION) start++;
+  return bytes.subarray(start);
+}

@@ -1,0 +1,118 @@
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+
+import type { ToolCallResult } from '../../toolkit/tool.ts';
+import { Toolkit } from '../../toolkit/toolkit.ts';
+import type { JsonObject } from '../../util/json.ts';
+import { fetchPageTool, type FetchPageToolOptions } from './fetch-page-tool.ts';
+
+interface Page {
+  readonly type?: string;
+  readonly status?: number;
+  readonly location?: string;
+  readonly body?: string | Uint8Array;
+}
+
+const PAGES: Readonly<Record<string, Page>> = {
+  '/page': { type: 'text/html; charset=utf-8', body: '<title>Hi</title><p>See <a href="/b">b</a>' },
+  '/latin': { type: 'text/html', body: Buffer.from('<meta charset="iso-8859-1"><p>caf\xe9', 'latin1') },
+  '/odd': { type: 'text/html', body: '<meta charset="no-such"><p>fine' },
+  '/utf16': { type: 'text/plain', body: Buffer.from('\ufeffwide', 'utf16le') },
+  '/json': { type: 'application/json', body: '{"a": "<b>"}' },
+  '/image': { type: 'image/png', body: 'png' },
+  '/long': { type: 'text/plain', body: '0123456789'.repeat(10) },
+  '/moved': { status: 302, location: '/page' },
+  '/inside': { status: 302, location: 'http://169.254.169.254/latest/meta-data/' },
+  '/gone': { status: 404, type: 'text/html', body: 'no' },
+};
+
+let server: Server;
+let origin = '';
+const asked: string[] = [];
+beforeAll(async () => {
+  server = createServer((request, response) => {
+    asked.push(request.url ?? '');
+    const { status = 200, type, location, body } = PAGES[request.url ?? ''] ?? { status: 404 };
+    response.writeHead(status, { ...(type && { 'content-type': type }), ...(location && { location }) });
+    response.end(body);
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+});
+afterAll(() => new Promise((resolve) => server.close(resolve)));
+
+function fetchPage(
+  path: string,
+  options: FetchPageToolOptions = {},
+  more: JsonObject = {},
+): Promise<ToolCallResult> {
+  const toolkit = new Toolkit();
+  const name = toolkit.registerToolFunction(fetchPageTool({ allowHosts: ['127.0.0.1'], ...options }));
+  const input = { url: path.startsWith('/') ? origin + path : path, ...more };
+  return toolkit.callToolFunction({ type: 'tool_use', id: 'call_1', name, input });
+}
+
+test('a page is downloaded and told as text, after redirects too', async () => {
+  for (const path of ['/page', '/moved']) {
+    expect(await fetchPage(path)).toEqual({
+      type: 'tool_result',
+      id: 'call_1',
+      name: 'fetch_page',
+      output: `URL: ${origin}/page\nTitle: Hi\n\nSee [b](${origin}/b)`,
+      status: 'ok',
+      metadata: { url: `${origin}/page`, mediaType: 'text/html', chars: `See [b](${origin}/b)`.length },
+    });
+  }
+});
+
+test('what is no HTML is told as it is, and encodings are understood', async () => {
+  expect((await fetchPage('/json')).output).toBe(`URL: ${origin}/json\n\n{"a": "<b>"}`);
+  expect((await fetchPage('/latin')).output).toContain('\n\ncafé');
+  expect((await fetchPage('/odd')).output).toContain('\n\nfine');
+  expect((await fetchPage('/utf16')).output).toContain('\n\nwide');
+});
+
+test('a long page comes in parts', async () => {
+  const part = (text: string, note: string): string =>
+    `URL: ${origin}/long\n\n${text}\n<system-info>${note}</system-info>`;
+  expect((await fetchPage('/long', { maxChars: 15 })).output).toBe(
+    part(
+      '012345678901234',
+      'These are the characters from 0 to 15 of 100. Call again with start = 15 for the next part.',
+    ),
+  );
+  expect((await fetchPage('/long', { maxChars: 15 }, { start: 90 })).output).toBe(
+    part('0123456789', 'These are the characters from 90 to 100 of 100.'),
+  );
+});
+
+test('what may not be fetched, or is not there, is an error that says why', async () => {
+  asked.length = 0;
+  const problems = [
+    await fetchPage('/image'),
+    await fetchPage('/gone'),
+    await fetchPage('/long', { maxBytes: 50 }),
+    await fetchPage('/inside'),
+    await fetchPage('/page', { allowHosts: [] }),
+    await fetchPage('file:///etc/passwd'),
+    await fetchPage('/page', { accept: ['application/json'] }),
+  ];
+  expect(problems.map(({ status }) => status)).toEqual(Array(7).fill('error'));
+  expect(problems.map(({ output }) => String(output).replaceAll(origin, ''))).toEqual([
+    expect.stringContaining('/image is image/png, none of text/*'),
+    expect.stringContaining('/gone was answered with status 404.'),
+    expect.stringContaining('/long is larger than 50 bytes'),
+    expect.stringContaining('http://169.254.169.254/latest/meta-data/ is not downloaded'),
+    expect.stringContaining('is not downloaded'),
+    expect.stringContaining('is not downloaded'),
+    expect.stringContaining('none of application/json'),
+  ]);
+  expect(asked).toEqual(['/image', '/gone', '/long', '/inside', '/page']);
+});
+
+test('options that make no sense are refused at once', () => {
+  expect(() => fetchPageTool({ maxBytes: 0 })).toThrow('maxBytes');
+  expect(() => fetchPageTool({ maxChars: 0.5 })).toThrow('maxChars');
+  expect(() => fetchPageTool({ timeoutSeconds: 0 })).toThrow('timeoutSeconds');
+});

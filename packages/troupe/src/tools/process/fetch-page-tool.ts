@@ -1,0 +1,108 @@
+import { checkNumber } from '../../config/check-number.ts';
+import { ToolResponse } from '../../toolkit/tool-response.ts';
+import { tool, type Tool } from '../../toolkit/tool.ts';
+import type { JsonObject } from '../../util/json.ts';
+import type { SafeFetchOptions } from '../../util/safe-fetch.ts';
+import { safeFetch } from '#safe-fetch';
+import { htmlToText } from './html-to-text.ts';
+
+export interface FetchPageToolOptions extends Pick<
+  SafeFetchOptions,
+  'allowHosts' | 'headers' | 'lookup' | 'maxRedirects'
+> {
+  /** The most bytes that are downloaded. @default 5 MB */
+  readonly maxBytes?: number;
+  /** How much of the text the model gets in one call. @default 40 000 */
+  readonly maxChars?: number;
+  /** @default 30 */
+  readonly timeoutSeconds?: number;
+  /** The media types that are taken, such as `text/*`. @default text, HTML, JSON and XML */
+  readonly accept?: readonly string[];
+}
+
+const READABLE = [
+  'text/*',
+  'application/xhtml+xml',
+  'application/json',
+  'application/xml',
+  'application/ld+json',
+];
+const HTML = ['text/html', 'application/xhtml+xml'];
+/** Where a page names its encoding, if it does. */
+const HEAD_BYTES = 1024;
+const CHARSET = /<meta[^>]{0,200}charset\s{0,10}=\s{0,10}["']?([\w-]{2,40})/i;
+const DESCRIPTION =
+  'Downloads a web page and returns its text. Links are shown as [text](address). A long page comes in parts: ask for the next one by `start`.';
+
+/**
+ * Makes the tool `fetch_page`. Nothing is sent to private addresses, also not by redirects. What a page says is
+ * not to be trusted: it is data, and may try to give the model orders.
+ * @throws TroupeError if an option is wrong.
+ */
+export function fetchPageTool(options: FetchPageToolOptions = {}): Tool<JsonObject> {
+  const { maxBytes = 5_000_000, maxChars = 40_000, timeoutSeconds = 30, accept = READABLE } = options;
+  checkNumber('maxBytes', maxBytes, { least: 1 });
+  checkNumber('maxChars', maxChars, { least: 1, whole: true });
+  checkNumber('timeoutSeconds', timeoutSeconds, { least: 0.001, most: 3600 });
+  const { allowHosts, headers, lookup, maxRedirects } = options;
+  const limits = {
+    allowHosts,
+    headers,
+    lookup,
+    maxRedirects,
+    maxBytes,
+    accept,
+    timeoutMs: timeoutSeconds * 1000,
+  };
+  return tool({
+    name: 'fetch_page',
+    description: DESCRIPTION,
+    readOnly: true,
+    timeoutMs: timeoutSeconds * 1000 + 10_000,
+    schema: {
+      type: 'object',
+      properties: {
+        url: { type: 'string', description: 'The address, with https:// or http://.' },
+        start: {
+          type: 'integer',
+          minimum: 0,
+          default: 0,
+          description: 'The character from which to show the text.',
+        },
+      },
+      required: ['url'],
+      additionalProperties: false,
+    },
+    async execute(input, { signal }) {
+      const { url: address, start = 0 } = input as { url: string; start?: number };
+      const { bytes, mediaType, url } = await safeFetch(address, { ...limits, signal });
+      const isHtml = HTML.includes(mediaType);
+      const raw = decode(bytes, isHtml);
+      const { title, text } = isHtml ? htmlToText(raw, url) : { title: '', text: raw };
+      const head = title === '' ? `URL: ${url}` : `URL: ${url}\nTitle: ${title}`;
+      const metadata = { url, mediaType, chars: text.length };
+      return new ToolResponse(`${head}\n\n${partOf(text, start, maxChars)}`, { metadata });
+    },
+  });
+}
+
+function partOf(text: string, start: number, maxChars: number): string {
+  const end = start + maxChars;
+  if (start === 0 && text.length <= end) return text;
+  const rest = end < text.length ? ` Call again with start = ${end} for the next part.` : '';
+  const shown = `the characters from ${start} to ${Math.min(end, text.length)} of ${text.length}`;
+  return `${text.slice(start, end)}\n<system-info>These are ${shown}.${rest}</system-info>`;
+}
+
+/** The text of the bytes: as their mark or the page says, else as UTF-8. */
+function decode(bytes: Uint8Array, isHtml: boolean): string {
+  const head = new TextDecoder('latin1').decode(bytes.subarray(0, HEAD_BYTES));
+  const [mark] = /^(?:\xff\xfe|\xfe\xff)/.exec(head) ?? [];
+  const named = isHtml ? CHARSET.exec(head)?.[1] : undefined;
+  const encoding = mark === undefined ? named : mark === '\xff\xfe' ? 'utf-16le' : 'utf-16be';
+  try {
+    return new TextDecoder(encoding ?? 'utf-8').decode(bytes);
+  } catch {
+    return new TextDecoder().decode(bytes); // nobody knows an encoding of that name
+  }
+}

@@ -1,0 +1,113 @@
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+
+import { decodeEntities } from './html-entities.ts';
+import { htmlToText } from './html-to-text.ts';
+
+const BASE = 'https://example.com/a/b';
+const textOf = (html: string): string => htmlToText(html, BASE).text;
+
+test('a page becomes text that can be read', () => {
+  const html = `<!DOCTYPE html><html><head><title> The &amp; title </title><style>p > a { color: red }</style>
+    <script>if (a < b) document.write("<p>no</p>")</script></head>
+    <body><!-- <p>no</p> --><H1 class="x">Head<b>line</b></H1>
+    <p>One   two
+      <em>three</em>, <a href="../c?d=1&amp;e=2">a <i>link</i></a>, <a href="#here">here</a> and <a href="javascript:x()">there</a>.<br>Next
+    <ul><li>first<li> second </li></ul>
+    <table><tr><th>a</th><th>b</th></tr><tr><td>1</td><td>2</td></tr></table>
+    <pre>x  = 1
+  y</pre><p><img alt="A cat" src="cat.png"></p></body></html>`;
+  expect(htmlToText(html, BASE)).toEqual({
+    title: 'The & title',
+    text: [
+      '# Headline',
+      'One two three, [a link](https://example.com/c?d=1&e=2), here and there.\nNext',
+      '- first\n- second',
+      'a | b\n1 | 2',
+      'x  = 1\n  y',
+      'A cat',
+    ].join('\n\n'),
+  });
+});
+
+test('what is broken is read as far as it goes', () => {
+  expect(textOf('a < b and 3<4 <p')).toBe('a < b and 3<4');
+  expect(textOf('<a title="x > y" href=/z>in</a> out')).toBe('[in](https://example.com/z) out');
+  expect(textOf('before <!-- never closed <p>x')).toBe('before');
+  expect(textOf('before <script>never closed')).toBe('before');
+  expect(textOf('</p></li><a href="/x"></a>t<a href="/y">u<p>v')).toBe('t[u](https://example.com/y)\n\nv');
+  expect(textOf('')).toBe('');
+});
+
+test('references are decoded, and unknown ones stay', () => {
+  expect(
+    decodeEntities(
+      '&lt;b&gt; &amp;amp; &eacute;&#233;&#xE9; &hellip; &AMP; &nope; & &; &#0;&#xD800;&#x110000;',
+    ),
+  ).toBe('<b> &amp; ééé … &AMP; &nope; & &; \ufffd\ufffd\ufffd');
+  expect(decodeEntities('&nbsp;&yuml;&times;&szlig;')).toBe('\u00a0ÿ×ß');
+});
+
+test('no page makes it fail, and no markup is left of one', () => {
+  const piece = fc.constantFrom(
+    '<',
+    '>',
+    '</',
+    '<p',
+    '<a href="',
+    '"',
+    "'",
+    '<!--',
+    '-->',
+    '<pre>',
+    '</pre>',
+    '<script>',
+    '&#',
+    ' ',
+    '\n',
+    'x',
+    '=',
+  );
+  fc.assert(
+    fc.property(fc.array(fc.oneof(piece, fc.string({ maxLength: 5 })), { maxLength: 60 }), (pieces) => {
+      expect(typeof textOf(pieces.join(''))).toBe('string');
+    }),
+  );
+  fc.assert(
+    fc.property(
+      fc.array(fc.constantFrom('<p>', '<b x="1">', '</b>', '<li>', 'word ', '<br/>'), { maxLength: 40 }),
+      (pieces) => {
+        expect(textOf(pieces.join(''))).not.toMatch(/[<>]/);
+      },
+    ),
+  );
+});
+
+test('a page costs what its length is, however it is made', () => {
+  const bad = [
+    '<',
+    '<a',
+    '<a ',
+    '<a href="',
+    '<!--',
+    '<script>',
+    '<title>',
+    '</',
+    '<td>',
+    'word ',
+    '&',
+    '<a href=x>',
+    '<pre>\n',
+    '=" ',
+    '<p>',
+    "='",
+    '<svg><a ',
+  ];
+  const sizes = bad.flatMap((piece) => [piece, `${piece}x`, `<b ${piece}`]);
+  for (const piece of sizes) {
+    const html = piece.repeat(Math.ceil(200_000 / piece.length));
+    const began = performance.now();
+    textOf(html);
+    expect([piece, performance.now() - began < 2000]).toEqual([piece, true]); // with its square it would be minutes
+  }
+});

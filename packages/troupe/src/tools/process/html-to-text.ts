@@ -1,0 +1,219 @@
+import { decodeEntities } from './html-entities.ts';
+
+export interface PageText {
+  readonly title: string;
+  readonly text: string;
+}
+
+const wordSet = (words: string): ReadonlySet<string> => new Set(words.split(' '));
+
+/** What is in them is not for reading. */
+const SKIPPED = wordSet('script style noscript template svg math iframe object canvas select textarea title');
+/** They begin a line and end one. */
+const BLOCKS = wordSet(
+  'address article aside blockquote body br caption dd details dialog div dl dt fieldset figcaption figure footer form h1 h2 h3 h4 h5 h6 ' +
+    'head header hr html legend li main menu nav ol p pre section summary table tbody tfoot thead tr ul',
+);
+/** They stand apart. */
+const PARAGRAPHS = wordSet('blockquote h1 h2 h3 h4 h5 h6 ol p pre table ul');
+const TAG = /^<(\/?)([a-z][^\s/>]*)/i;
+const SPACES = /[ \t\n\r\f\u00a0]+/g;
+const MAX_NAME_CHARS = 32;
+const MAX_TAG_CHARS = 4096;
+const MAX_LINK_CHARS = 500;
+const MAX_TITLE_CHARS = 300;
+
+/**
+ * What a person reads of a page, in time that grows with its length only, however broken it is. Headings, list items and
+ * links are marked as in Markdown.
+ * @param base what its links are relative to
+ */
+export function htmlToText(html: string, base: string): PageText {
+  return new PageReader(html, base).read();
+}
+
+/** Goes through a page once. Each step takes as long as the piece of the page that it reads. */
+class PageReader {
+  readonly #html: string;
+  /** The page in small letters, each in its place. */
+  readonly #lower: string;
+  readonly #base: string;
+  readonly #page = new PageWriter();
+  #at = 0;
+  #title = '';
+
+  constructor(html: string, base: string) {
+    this.#html = html;
+    this.#lower = html.replace(/[A-Z]+/g, (letters) => letters.toLowerCase());
+    this.#base = base;
+  }
+
+  read(): PageText {
+    while (this.#at < this.#html.length) {
+      if (this.#html[this.#at] === '<') this.#readMarkup();
+      else this.#page.write(decodeEntities(this.#readTo('<')));
+    }
+    return { title: this.#title, text: this.#page.end() };
+  }
+
+  /** Reads what begins with `<`, which may be no markup at all. */
+  #readMarkup(): void {
+    const start = this.#at;
+    const [, slash, name] = TAG.exec(this.#html.slice(start, start + MAX_NAME_CHARS)) ?? [];
+    if (this.#html.startsWith('<!--', start)) {
+      this.#readTo('-->');
+    } else if (/[!?]/.test(this.#html.charAt(start + 1))) {
+      this.#readTo('>');
+    } else if (name === undefined) {
+      this.#page.write('<');
+      this.#at++;
+    } else {
+      this.#at = this.#endOfTag();
+      if (slash === '/') this.#page.close(name.toLowerCase());
+      else this.#open(name.toLowerCase(), this.#html.slice(start, Math.min(this.#at, start + MAX_TAG_CHARS)));
+    }
+  }
+
+  #open(name: string, tag: string): void {
+    if (SKIPPED.has(name)) {
+      const content = this.#readTo(`</${name}`);
+      if (name === 'title' && this.#title === '') this.#title = plain(content);
+      return;
+    }
+    this.#page.open(name);
+    if (name === 'img') this.#page.write(attribute(tag, 'alt') ?? '');
+    if (name === 'a') this.#page.openLink(this.#target(attribute(tag, 'href')));
+  }
+
+  /** Where a link leads, if that is another page. */
+  #target(href = '#'): string | undefined {
+    const url = href.startsWith('#') ? null : URL.parse(href, this.#base);
+    const isWeb = url?.protocol === 'https:' || url?.protocol === 'http:';
+    return isWeb && url.href.length <= MAX_LINK_CHARS ? url.href : undefined;
+  }
+
+  /** Where the tag that begins here is over. A `>` in a quoted value doesn't end it. */
+  #endOfTag(): number {
+    let quote = '';
+    let isValue = false;
+    for (let at = this.#at; at < this.#html.length; at++) {
+      const char = this.#html.charAt(at);
+      if (quote !== '') quote = char === quote ? '' : quote;
+      else if (char === '>') return at + 1;
+      else if (isValue && (char === '"' || char === "'")) quote = char;
+      if (!/\s/.test(char)) isValue = char === '=';
+    }
+    return this.#html.length;
+  }
+
+  /** Reads up to a text: up to its end if it is the end of markup. Without it, all the rest. */
+  #readTo(mark: string): string {
+    const start = this.#at;
+    const found = this.#lower.indexOf(mark, start);
+    const end = mark.endsWith('>') ? found + mark.length : found;
+    this.#at = found < 0 ? this.#html.length : end;
+    return this.#html.slice(start, this.#at);
+  }
+}
+
+/** Puts text in lines. It never looks at a line again: that would copy it each time. */
+class PageWriter {
+  readonly #lines: string[] = [];
+  #line: string[] = [];
+  #hasWords = false;
+  #endsInSpace = true;
+  #preDepth = 0;
+  /** A link that was opened, and whether it has words. */
+  #link: { readonly url: string; hasWords: boolean } | undefined;
+
+  open(name: string): void {
+    if (name === 'td' || name === 'th') {
+      if (this.#hasWords) this.#put(' | ');
+      return;
+    }
+    if (!BLOCKS.has(name)) return;
+    this.#endLine();
+    if (PARAGRAPHS.has(name)) this.#lines.push('');
+    if (name === 'pre') this.#preDepth++;
+    if (/^h\d$/.test(name)) this.#put(`${'#'.repeat(Number(name[1]))} `);
+    if (name === 'li') this.#put('- ');
+  }
+
+  close(name: string): void {
+    if (name === 'a') this.#closeLink();
+    if (!BLOCKS.has(name)) return;
+    this.#endLine();
+    if (PARAGRAPHS.has(name)) this.#lines.push('');
+    if (name === 'pre') this.#preDepth = Math.max(0, this.#preDepth - 1);
+  }
+
+  openLink(url: string | undefined): void {
+    this.#closeLink();
+    if (url !== undefined) this.#link = { url, hasWords: false };
+  }
+
+  write(text: string): void {
+    if (this.#preDepth > 0) {
+      const [first = '', ...others] = text.split('\n');
+      this.#writeWords(first);
+      for (const line of others) {
+        this.#endLine(true);
+        this.#writeWords(line);
+      }
+      return;
+    }
+    const words = text.replace(SPACES, ' ');
+    this.#writeWords(this.#endsInSpace && words.startsWith(' ') ? words.slice(1) : words);
+  }
+
+  end(): string {
+    this.#endLine();
+    return this.#lines
+      .join('\n')
+      .replace(/\n{3,}/g, '\n\n')
+      .trim();
+  }
+
+  #writeWords(text: string): void {
+    if (text === '') return;
+    if (text.trim() === '') return this.#put(text);
+    this.#hasWords = true;
+    if (this.#link !== undefined && !this.#link.hasWords) {
+      this.#link.hasWords = true;
+      this.#put(text.startsWith(' ') ? ' [' : '[');
+      return this.#put(text.trimStart());
+    }
+    this.#put(text);
+  }
+
+  #put(text: string): void {
+    this.#line.push(text);
+    this.#endsInSpace = text.endsWith(' ');
+  }
+
+  #closeLink(): void {
+    if (this.#link?.hasWords === true) this.#put(`](${this.#link.url})`);
+    this.#link = undefined;
+  }
+
+  /** @param isKept whether it counts without words too */
+  #endLine(isKept = false): void {
+    this.#closeLink();
+    if (this.#hasWords || isKept) this.#lines.push(this.#line.join('').trimEnd());
+    this.#line = [];
+    this.#hasWords = false;
+    this.#endsInSpace = true;
+  }
+}
+
+/** The value of an attribute. */
+function attribute(tag: string, name: string): string | undefined {
+  const pattern = new RegExp(`[\\s"'/]${name}\\s*=\\s*(?:"([^"]*)"|'([^']*)'|([^\\s"'>]+))`, 'i');
+  const [, quoted, single, bare] = pattern.exec(tag) ?? [];
+  const value = quoted ?? single ?? bare;
+  return value === undefined ? undefined : decodeEntities(value).trim();
+}
+
+function plain(html: string): string {
+  return decodeEntities(html).replace(SPACES, ' ').trim().slice(0, MAX_TITLE_CHARS);
+}

@@ -1,0 +1,134 @@
+import { expect, test } from 'vitest';
+
+import type { CallToolOptions } from '../../toolkit/tool-call.ts';
+import type { ToolCallResult } from '../../toolkit/tool.ts';
+import { Toolkit } from '../../toolkit/toolkit.ts';
+import { javascriptTool, type JavaScriptToolOptions } from './javascript-tool.ts';
+import { findQuickJs } from './quickjs-package.ts';
+
+function run(
+  code: string,
+  options: JavaScriptToolOptions = {},
+  call: CallToolOptions = {},
+): Promise<ToolCallResult> {
+  const toolkit = new Toolkit();
+  const name = toolkit.registerToolFunction(javascriptTool(options));
+  return toolkit.callToolFunction({ type: 'tool_use', id: 'call_1', name, input: { code } }, call);
+}
+
+test('code answers with what it wrote and its last value', async () => {
+  const code =
+    'console.log("a", 1, { b: [2n === 2n] }); console.error("oops"); console.log(undefined, null); 6 * 7';
+  expect(await run(code)).toEqual({
+    type: 'tool_result',
+    id: 'call_1',
+    name: 'execute_javascript_code',
+    output:
+      '<returncode>0</returncode><stdout>a 1 {"b":[true]}\nundefined null\n</stdout><stderr>oops\n</stderr><result>42</result>',
+    status: 'ok',
+    metadata: { returncode: 0, timedOut: false, isolation: 'quickjs' },
+  });
+});
+
+test('promises are waited for', async () => {
+  expect(
+    (await run('(async () => { await null; console.log("later"); return { ok: true }; })()')).output,
+  ).toBe('<returncode>0</returncode><stdout>later\n</stdout><stderr></stderr><result>{"ok":true}</result>');
+  expect((await run('Promise.reject(new TypeError("no"))')).output).toMatch(
+    /^<returncode>1<\/returncode><stdout><\/stdout><stderr>TypeError: no/,
+  );
+  expect((await run('new Promise(() => {})')).output).toContain(
+    '<stderr>The code waits for something that never happens.<',
+  );
+});
+
+test('what goes wrong is told', async () => {
+  const thrown = await run('console.log("before"); function f() { throw new RangeError("too far") }\nf()');
+  expect(thrown.output).toMatch(
+    /^<returncode>1<\/returncode><stdout>before\n<\/stdout><stderr>RangeError: too far\n {4}at f \(code.js:1.*<\/stderr>$/s,
+  );
+  expect(thrown.status).toBe('ok');
+  expect((await run('let = ;')).output).toMatch(/<returncode>1<.*<stderr>SyntaxError: /s);
+  expect((await run('throw undefined')).output).toContain('<stderr>The code threw undefined.</stderr>');
+});
+
+test('nothing of this process can be reached', async () => {
+  const names = [
+    'process',
+    'require',
+    'fetch',
+    'setTimeout',
+    'Buffer',
+    'module',
+    'WebAssembly',
+    'Worker',
+    'navigator',
+  ];
+  expect(
+    (await run(`[${names.map((name) => `typeof ${name}`).join()}].every((type) => type === "undefined")`))
+      .output,
+  ).toContain('<result>true</result>');
+  const escapes = [
+    'console.log.constructor("return process")()',
+    'this.constructor.constructor("return process.env")()',
+    'import("node:fs")',
+  ];
+  for (const escape of escapes) expect((await run(escape)).output).toMatch(/^<returncode>1</);
+});
+
+test('endless code is stopped, and what it wrote is kept', async () => {
+  const result = await run('console.log("started"); for (;;) { try { for (;;) {} } catch {} }', {
+    timeoutSeconds: 0.2,
+  });
+  expect(result).toMatchObject({
+    output:
+      '<returncode>-1</returncode><stdout>started\n</stdout><stderr>TimeoutError: The code took longer than its time limit of 0.2 seconds and was ended.</stderr>',
+    status: 'error',
+    metadata: { returncode: -1, timedOut: true },
+  });
+  const jobs = 'const again = () => Promise.resolve().then(again); again()';
+  expect((await run(jobs, { timeoutSeconds: 0.2 })).metadata).toMatchObject({ timedOut: true });
+});
+
+test('an interrupt stops it at once, and this process goes on meanwhile', async () => {
+  const interrupt = new AbortController();
+  const result = run('for (;;) {}', { timeoutSeconds: 60 }, { signal: interrupt.signal });
+  const began = performance.now();
+  await new Promise((resolve) => setImmediate(resolve));
+  interrupt.abort();
+  expect((await result).status).toBe('interrupted');
+  expect(performance.now() - began).toBeLessThan(1000);
+});
+
+test('memory and recursion have limits', async () => {
+  const memory = await run('new Uint8Array(2 ** 23)', { memoryBytes: 2 ** 22 });
+  expect(memory.output).toMatch(/<returncode>1<.*out of memory/s);
+  const recursion = await run('const f = () => f() + 1; f()');
+  expect(recursion.output).toMatch(/<returncode>1<.*stack/s);
+  expect((await run('"x".repeat(2 ** 30)')).output).toMatch(/<returncode>1</);
+});
+
+test('a flood of output is kept by its beginning and end', async () => {
+  const { output } = await run(
+    'for (let i = 0; i < 10000; i++) console.log(String(i).padStart(7, "0")); "r".repeat(100)',
+    {
+      maxOutputChars: 32,
+      timeoutSeconds: 60,
+    },
+  );
+  expect(output).toBe(
+    '<returncode>0</returncode><stdout>0000000\n0000001\n\n<system-info>79968 of 80000 characters are left out here.</system-info>\n' +
+      '0009998\n0009999\n</stdout><stderr></stderr><result>rrrrrrrrrrrrrrrr\n<system-info>68 of 100 characters are left out here.</system-info>\nrrrrrrrrrrrrrrrr</result>',
+  );
+});
+
+test('a missing package is a clear error', () => {
+  expect(findQuickJs(import.meta.url)).toContain('quickjs-emscripten');
+  expect(() => findQuickJs('/nowhere/x.js')).toThrow('Run: npm install quickjs-emscripten');
+});
+
+test('options that make no sense are refused at once', () => {
+  expect(() => javascriptTool({ timeoutSeconds: -1 })).toThrow('timeoutSeconds');
+  expect(() => javascriptTool({ memoryBytes: 10 })).toThrow('memoryBytes');
+  expect(() => javascriptTool({ maxOutputChars: 0 })).toThrow('maxOutputChars');
+});

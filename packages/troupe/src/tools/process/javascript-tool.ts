@@ -1,0 +1,100 @@
+import { Worker } from 'node:worker_threads';
+
+import { checkNumber, MAX_TIMER_MS } from '../../config/check-number.ts';
+import { DeadlineError, withDeadline } from '../../toolkit/deadline.ts';
+import { ToolResponse } from '../../toolkit/tool-response.ts';
+import { tool, type Tool } from '../../toolkit/tool.ts';
+import type { JsonObject } from '../../util/json.ts';
+import { JAVASCRIPT_WORKER, type JavaScriptJob, type JavaScriptOutcome } from './javascript-worker.ts';
+import { findQuickJs } from './quickjs-package.ts';
+
+export interface JavaScriptToolOptions {
+  /** How long a piece of code may run. @default 10 */
+  readonly timeoutSeconds?: number;
+  /** How much memory it may use. @default 64 MiB */
+  readonly memoryBytes?: number;
+  /** How much is kept of each output, and of the result: the beginning and the end. @default 40 000 */
+  readonly maxOutputChars?: number;
+}
+
+const MIB = 1024 ** 2;
+/** What starting a worker, and stopping the code from inside, may take before the worker is ended from outside. */
+const SPARE_MS = 10_000;
+const DESCRIPTION =
+  'Runs JavaScript code in a sandbox and returns what it wrote to the console and the value of its last expression. ' +
+  'It has the language itself, but no files, no network, no timers and no modules.';
+
+/**
+ * Makes the tool `execute_javascript_code`. The code runs in QuickJS, in a worker of its own: it can reach nothing, and neither
+ * blocks this process nor outlives the call. It needs the package `quickjs-emscripten`, which is loaded on the first call.
+ * @throws TroupeError if an option is wrong.
+ */
+export function javascriptTool(options: JavaScriptToolOptions = {}): Tool<JsonObject> {
+  const { timeoutSeconds = 10, memoryBytes = 64 * MIB, maxOutputChars = 40_000 } = options;
+  const timeoutMs = timeoutSeconds * 1000;
+  checkNumber('timeoutSeconds', timeoutSeconds, {
+    least: 0.001,
+    most: (MAX_TIMER_MS - 10 * SPARE_MS) / 1000,
+  });
+  checkNumber('memoryBytes', memoryBytes, { least: MIB, most: 2 ** 31 - 1, whole: true });
+  checkNumber('maxOutputChars', maxOutputChars, { least: 2, whole: true });
+  return tool({
+    name: 'execute_javascript_code',
+    description: DESCRIPTION,
+    timeoutMs: timeoutMs + 2 * SPARE_MS,
+    readOnly: true,
+    schema: {
+      type: 'object',
+      properties: { code: { type: 'string', description: 'The code.' } },
+      required: ['code'],
+      additionalProperties: false,
+    },
+    async execute({ code }, { signal }) {
+      const quickjs = findQuickJs(import.meta.url);
+      const job = { quickjs, code: code as string, timeoutMs, memoryBytes, maxOutputChars };
+      return toResponse(await runJob(job, signal), timeoutSeconds);
+    },
+  });
+}
+
+async function runJob(job: JavaScriptJob, signal: AbortSignal): Promise<JavaScriptOutcome> {
+  const worker = new Worker(JAVASCRIPT_WORKER, {
+    eval: true,
+    workerData: job,
+    env: {},
+    execArgv: [],
+    stdout: true,
+    stderr: true,
+    resourceLimits: { maxOldGenerationSizeMb: 64 + Math.ceil((4 * job.memoryBytes) / MIB) },
+  });
+  try {
+    return await withDeadline({ timeoutMs: job.timeoutMs + SPARE_MS, signal }, () => outcomeOf(worker));
+  } catch (error) {
+    if (!(error instanceof DeadlineError)) throw error;
+    return { returncode: undefined, stdout: '', stderr: '', result: undefined };
+  } finally {
+    await worker.terminate();
+  }
+}
+
+function outcomeOf(worker: Worker): Promise<JavaScriptOutcome> {
+  return new Promise((resolve, reject) => {
+    worker.once('message', (outcome: JavaScriptOutcome) => resolve(outcome));
+    worker.once('error', (cause) => reject(new Error('The sandbox broke down.', { cause })));
+    worker.once('exit', () => reject(new Error('The sandbox broke down.')));
+  });
+}
+
+function toResponse(outcome: JavaScriptOutcome, timeoutSeconds: number): ToolResponse {
+  const { returncode = -1, stdout, stderr, result } = outcome;
+  const timedOut = outcome.returncode === undefined;
+  const late = `TimeoutError: The code took longer than its time limit of ${timeoutSeconds} seconds and was ended.`;
+  const text =
+    `<returncode>${returncode}</returncode><stdout>${stdout}</stdout>` +
+    `<stderr>${timedOut ? stderr + late : stderr}</stderr>` +
+    (result === undefined ? '' : `<result>${result}</result>`);
+  return new ToolResponse(text, {
+    status: timedOut ? 'error' : 'ok',
+    metadata: { returncode, timedOut, isolation: 'quickjs' },
+  });
+}

@@ -1,0 +1,113 @@
+/** What a worker is told. */
+export interface JavaScriptJob {
+  /** Where the package `quickjs-emscripten` is. */
+  readonly quickjs: string;
+  readonly code: string;
+  readonly timeoutMs: number;
+  readonly memoryBytes: number;
+  readonly maxOutputChars: number;
+}
+
+/** What came of it. */
+export interface JavaScriptOutcome {
+  /** 1 if the code threw; undefined if it took too long. */
+  readonly returncode: 0 | 1 | undefined;
+  readonly stdout: string;
+  readonly stderr: string;
+  /** The value of the last expression, unless that is undefined. */
+  readonly result: string | undefined;
+}
+
+/**
+ * The program of the worker: an interpreter that lives for one piece of code. It is a text, because a worker starts from a file or
+ * a text, and which files there are depends on how this library is bundled. Nothing of Node is reachable from inside of QuickJS:
+ * the only door is `write`.
+ */
+export const JAVASCRIPT_WORKER = String.raw`
+'use strict';
+const { parentPort, workerData } = require('node:worker_threads');
+const { quickjs, code, timeoutMs, memoryBytes, maxOutputChars } = workerData;
+
+// Runs inside of QuickJS. A promise is handed on as the list of its outcome.
+const PRELUDE = ${'`'}(write) => {
+  const { stringify } = JSON;
+  const show = (value) => {
+    if (typeof value === 'string') return value;
+    if (typeof value === 'function' || typeof value === 'symbol' || typeof value === 'bigint') return String(value);
+    if (value instanceof Error) return value.name + ': ' + value.message + (value.stack ? '\\n' + value.stack : '').trimEnd();
+    try { return stringify(value) ?? String(value); } catch { return String(value); }
+  };
+  const to = (stream) => (...values) => write(stream, values.map(show).join(' ') + '\\n');
+  globalThis.console = { log: to(0), info: to(0), debug: to(0), warn: to(1), error: to(1) };
+  return (value) => (value === undefined ? undefined : show(value));
+}${'`'};
+
+class Kept {
+  head = '';
+  tail = '';
+  total = 0;
+  half = Math.ceil(maxOutputChars / 2);
+  push(text) {
+    this.total += text.length;
+    const room = this.half - this.head.length;
+    this.head += text.slice(0, room);
+    this.tail += text.slice(room);
+    if (this.tail.length > 4 * this.half) this.tail = this.tail.slice(-this.half);
+  }
+  toString() {
+    const left = this.total - 2 * this.half;
+    if (left <= 0) return this.head + this.tail;
+    const note = '<system-info>' + left + ' of ' + this.total + ' characters are left out here.</system-info>';
+    return this.head + '\n' + note + '\n' + this.tail.slice(-this.half);
+  }
+}
+
+async function main() {
+  const { getQuickJS } = require(quickjs);
+  const vm = (await getQuickJS()).newContext();
+  const { runtime } = vm;
+  const deadline = Date.now() + timeoutMs;
+  const isLate = () => Date.now() > deadline;
+  runtime.setMemoryLimit(memoryBytes);
+  runtime.setMaxStackSize(256 * 1024);
+  runtime.setInterruptHandler(isLate);
+  const outputs = [new Kept(), new Kept()];
+  const write = vm.newFunction('write', (stream, text) => outputs[vm.getNumber(stream)].push(vm.getString(text)));
+  const show = vm.unwrapResult(vm.callFunction(vm.unwrapResult(vm.evalCode('(' + PRELUDE + ')')), vm.undefined, write));
+  const textOf = (value) => {
+    const shown = vm.callFunction(show, vm.undefined, value);
+    if (shown.error) return 'The value can not be shown.';
+    return vm.typeof(shown.value) === 'undefined' ? undefined : vm.getString(shown.value);
+  };
+  const answer = (returncode, result) => {
+    parentPort.postMessage({ returncode, stdout: outputs[0].toString(), stderr: outputs[1].toString(), result });
+  };
+  const fail = (error) => {
+    if (isLate()) return answer(undefined);
+    outputs[1].push(textOf(error) ?? 'The code threw undefined.');
+    answer(1);
+  };
+
+  const evaluated = vm.evalCode(code, 'code.js');
+  if (evaluated.error) return fail(evaluated.error);
+  while (runtime.hasPendingJob()) {
+    const jobs = runtime.executePendingJobs(1000);
+    if (jobs.error) return fail(jobs.error);
+  }
+  const state = vm.getPromiseState(evaluated.value);
+  if (isLate()) return answer(undefined);
+  if (state.type === 'rejected') return fail(state.error);
+  if (state.type === 'pending') {
+    outputs[1].push('The code waits for something that never happens.');
+    return answer(1);
+  }
+  const kept = new Kept();
+  const result = textOf(state.value);
+  if (isLate()) return answer(undefined);
+  if (result === undefined) return answer(0);
+  kept.push(result);
+  answer(0, kept.toString());
+}
+
+main();
+`;

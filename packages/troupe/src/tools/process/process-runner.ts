@@ -1,0 +1,183 @@
+import { realpath, stat } from 'node:fs/promises';
+
+import { checkNumber, MAX_TIMER_MS } from '../../config/check-number.ts';
+import { TroupeError } from '../../errors.ts';
+import { ToolResponse } from '../../toolkit/tool-response.ts';
+import type { ToolContext } from '../../toolkit/tool.ts';
+import { findBubblewrap, sandboxArgs } from './bubblewrap.ts';
+import { checkLimits, limitedArgv, type ProcessLimits } from './process-limits.ts';
+import { runProcess, type ProcessOutcome, type ProcessOutput, type SystemUser } from './run-process.ts';
+
+export interface ProcessToolOptions {
+  /** Where programs run; in a sandbox, also the only folder of yours that they see, and can write. @default that of this process */
+  readonly cwd?: string;
+  /** Added to the few variables that are handed on: PATH, HOME, language, time zone. */
+  readonly env?: Readonly<Record<string, string>>;
+  /**
+   * Whether programs run in a sandbox, which bubblewrap makes: `auto` uses it where it works and says so in the result
+   * where it doesn't, `require` runs nothing without it, `none` doesn't use it. @default 'auto'
+   */
+  readonly isolation?: 'auto' | 'require' | 'none';
+  /** Whether programs in the sandbox have a network. @default false */
+  readonly allowNetwork?: boolean;
+  /** Further files and folders that programs in the sandbox may read. */
+  readonly readPaths?: readonly string[];
+  readonly limits?: ProcessLimits;
+  /** Another user than that of this process, which has to be root then. */
+  readonly runAs?: SystemUser;
+  /** The time limit of a call that names none. @default 300, or the maximum if that is less */
+  readonly timeoutSeconds?: number;
+  /** The most that a call may ask for. @default 300, or the time limit if that is more */
+  readonly maxTimeoutSeconds?: number;
+  /** How much is kept of each of both outputs: the beginning and the end. @default 40 000 */
+  readonly maxOutputBytes?: number;
+  /** Where bubblewrap is. @default 'bwrap', looked for in PATH */
+  readonly bwrap?: string;
+}
+
+export interface ProcessCall {
+  readonly argv: readonly string[];
+  /** For the environment of this program. */
+  readonly env?: Readonly<Record<string, string>>;
+  readonly readPaths?: readonly string[];
+  readonly timeoutSeconds: number;
+  /** What is run, for the sentence that tells that it took too long. */
+  readonly what: string;
+}
+
+/** What is handed on of the environment. Keys and passwords have other names. */
+const HANDED_ON = [
+  'PATH',
+  'HOME',
+  'USER',
+  'LOGNAME',
+  'LANG',
+  'LANGUAGE',
+  'LC_ALL',
+  'LC_CTYPE',
+  'TZ',
+  'TMPDIR',
+];
+const DEFAULT_PATH = '/usr/local/bin:/usr/bin:/bin';
+const DEFAULT_TIMEOUT = 300;
+const NOT_ISOLATED =
+  '<system-info>This ran without isolation: it could read and change whatever the user of this program can.</system-info>';
+
+/**
+ * Runs programs for a tool: in a sandbox where there is one, within limits, with next to nothing of this process's environment,
+ * and with nothing left running when it is over.
+ */
+export class ProcessRunner {
+  readonly #options: ProcessToolOptions;
+  readonly timeoutSeconds: number;
+  readonly maxTimeoutSeconds: number;
+
+  /** @throws TroupeError if an option is wrong. */
+  constructor(options: ProcessToolOptions) {
+    const { maxOutputBytes, limits, isolation = 'auto' } = options;
+    const { maxTimeoutSeconds = Math.max(DEFAULT_TIMEOUT, options.timeoutSeconds ?? 0) } = options;
+    const { timeoutSeconds = Math.min(DEFAULT_TIMEOUT, maxTimeoutSeconds) } = options;
+    const most = MAX_TIMER_MS / 1000 - 60;
+    checkNumber('maxTimeoutSeconds', maxTimeoutSeconds, { least: 0.001, most });
+    checkNumber('timeoutSeconds', timeoutSeconds, { least: 0.001, most: maxTimeoutSeconds });
+    if (maxOutputBytes !== undefined)
+      checkNumber('maxOutputBytes', maxOutputBytes, { least: 2, whole: true });
+    if (limits !== undefined) checkLimits(limits);
+    if (!['auto', 'require', 'none'].includes(isolation))
+      refuse("isolation must be 'auto', 'require' or 'none'.");
+    if (process.platform === 'win32')
+      refuse('Programs are run on Linux and macOS only. On Windows, use WSL.');
+    this.#options = options;
+    this.timeoutSeconds = timeoutSeconds;
+    this.maxTimeoutSeconds = maxTimeoutSeconds;
+  }
+
+  /** Runs a program. What it writes is shown while it runs. @throws if it can't be started, or may not. */
+  async run(call: ProcessCall, { signal, emit }: ToolContext): Promise<ToolResponse> {
+    const { limits = {}, runAs, maxOutputBytes = 40_000 } = this.#options;
+    const cwd = await this.#folder();
+    const bwrap = await this.#bwrap();
+    const isSandboxed = bwrap !== undefined;
+    const program = limitedArgv(limits, isSandboxed, call.argv);
+    const argv = isSandboxed ? [bwrap, ...this.#sandboxArgs(cwd, call), ...program] : program;
+    const outcome = await runProcess({
+      argv,
+      cwd,
+      env: this.#environment(isSandboxed, call),
+      runAs,
+      timeoutMs: call.timeoutSeconds * 1000,
+      maxOutputBytes,
+      signal,
+      onOutput: (output) => emit(shown(output, '')),
+    });
+    return toResponse(outcome, call, isSandboxed);
+  }
+
+  async #folder(): Promise<string> {
+    const { cwd = process.cwd() } = this.#options;
+    const folder = await realpath(cwd).catch(() => refuse(`The working directory ${cwd} is not there.`));
+    if (!(await stat(folder)).isDirectory()) refuse(`The working directory ${cwd} is no directory.`);
+    return folder;
+  }
+
+  async #bwrap(): Promise<string | undefined> {
+    const { isolation = 'auto', bwrap: command = 'bwrap', runAs } = this.#options;
+    if (isolation === 'none') return undefined;
+    const bwrap = await findBubblewrap(command, runAs);
+    if (bwrap === undefined && isolation === 'require') {
+      refuse(
+        'Nothing is run here without isolation, and bubblewrap (bwrap) is not installed or can not make a sandbox.',
+      );
+    }
+    return bwrap;
+  }
+
+  #sandboxArgs(cwd: string, call: ProcessCall): readonly string[] {
+    if (cwd === '/') refuse('A sandbox needs a working directory of its own, not /. Set the option cwd.');
+    const { readPaths = [], allowNetwork = false } = this.#options;
+    return sandboxArgs({ cwd, readPaths: [...readPaths, ...(call.readPaths ?? [])], allowNetwork });
+  }
+
+  #environment(isSandboxed: boolean, call: ProcessCall): Record<string, string> {
+    const handedOn = HANDED_ON.flatMap((name) => {
+      const value = process.env[name];
+      return value === undefined ? [] : [[name, value] as const];
+    });
+    const atHome = isSandboxed ? { HOME: '/tmp', TMPDIR: '/tmp' } : {};
+    return {
+      PATH: DEFAULT_PATH,
+      ...Object.fromEntries(handedOn),
+      ...atHome,
+      ...call.env,
+      ...this.#options.env,
+    };
+  }
+}
+
+function toResponse(outcome: ProcessOutcome, call: ProcessCall, isSandboxed: boolean): ToolResponse {
+  const { returncode, stdout, stderr } = outcome;
+  const timedOut = returncode === undefined;
+  const late = `TimeoutError: The ${call.what} took longer than its time limit of ${call.timeoutSeconds} seconds and was ended.`;
+  const text = `<returncode>${returncode ?? -1}</returncode>${shown(outcome, timedOut ? late : '')}`;
+  return new ToolResponse(isSandboxed ? text : `${text}\n${NOT_ISOLATED}`, {
+    status: timedOut ? 'error' : 'ok',
+    metadata: {
+      returncode: returncode ?? -1,
+      timedOut,
+      isolation: isSandboxed ? 'bubblewrap' : 'none',
+      stdoutBytes: stdout.totalBytes,
+      stderrBytes: stderr.totalBytes,
+    },
+  });
+}
+
+/** @param note a last line of the errors */
+function shown({ stdout, stderr }: ProcessOutput, note: string): string {
+  const errors = stderr.toString();
+  const separator = errors === '' || note === '' || errors.endsWith('\n') ? '' : '\n';
+  return `<stdout>${stdout.toString()}</stdout><stderr>${errors}${separator}${note}</stderr>`;
+}
+
+function refuse(problem: string): never {
+  throw new TroupeError('invalid_config', problem);
+}

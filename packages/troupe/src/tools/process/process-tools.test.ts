@@ -1,0 +1,474 @@
+import { spawn } from 'node:child_process';
+import {
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  writeFileSync,
+  chmodSync,
+} from 'node:fs';
+import { writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+
+import { FakeClock } from '../../testing/fake-clock.ts';
+import type { CallToolOptions } from '../../toolkit/tool-call.ts';
+import type { Tool, ToolCallResult } from '../../toolkit/tool.ts';
+import { Toolkit } from '../../toolkit/toolkit.ts';
+import type { JsonObject } from '../../util/json.ts';
+import { findBubblewrap } from './bubblewrap.ts';
+import type { ProcessToolOptions } from './process-runner.ts';
+import { pythonTool } from './python-tool.ts';
+import { shellTool } from './shell-tool.ts';
+
+const hasBubblewrap = (await findBubblewrap('bwrap')) !== undefined;
+const isRoot = process.getuid?.() === 0;
+const NOT_ISOLATED =
+  '\n<system-info>This ran without isolation: it could read and change whatever the user of this program can.</system-info>';
+
+let folder = '';
+beforeEach(() => {
+  folder = realpathSync(mkdtempSync(join(tmpdir(), 'troupe-test-')));
+  chmodSync(folder, 0o777);
+});
+afterEach(() => {
+  vi.unstubAllEnvs();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+function run(
+  tool: Tool<JsonObject>,
+  input: JsonObject,
+  options: CallToolOptions = {},
+): Promise<ToolCallResult> {
+  const toolkit = new Toolkit();
+  toolkit.registerToolFunction(tool);
+  return toolkit.callToolFunction({ type: 'tool_use', id: 'call_1', name: tool.name, input }, options);
+}
+
+const shell = (command: string, options: ProcessToolOptions = {}, call: CallToolOptions = {}) =>
+  run(shellTool({ cwd: folder, ...options }), { command }, call);
+
+let tokens = 0;
+/** An argument of `sleep` by which a process can be recognised from outside of its sandbox. */
+const newToken = (): string => `9${process.pid}.${Date.now()}${tokens++}`;
+
+/** The processes that have the text in their arguments. */
+function running(text: string): string[] {
+  return readdirSync('/proc').filter((pid) => {
+    if (!/^\d+$/.test(pid)) return false;
+    try {
+      return readFileSync(`/proc/${pid}/cmdline`, 'latin1').includes(text);
+    } catch {
+      return false;
+    }
+  });
+}
+
+/** Runs until a snapshot has the text, and tells it then. */
+function untilShown(text: string): { onChunk: (result: ToolCallResult) => void; shown: Promise<void> } {
+  let tell = (): void => {};
+  const shown = new Promise<void>((resolve) => (tell = resolve));
+  return { onChunk: ({ output }) => void (String(output).includes(text) && tell()), shown };
+}
+
+const MODES = [
+  ['without isolation', 'none', NOT_ISOLATED],
+  ...(hasBubblewrap ? [['in a sandbox', 'require', ''] as const] : []),
+] as const;
+
+describe.each(MODES)('%s', (_, isolation, note) => {
+  test('a command answers with its return code and both outputs', async () => {
+    const result = await shell('echo out; echo err >&2; exit 3', { isolation });
+    expect(result).toEqual({
+      type: 'tool_result',
+      id: 'call_1',
+      name: 'execute_shell_command',
+      output: `<returncode>3</returncode><stdout>out\n</stdout><stderr>err\n</stderr>${note}`,
+      status: 'ok',
+      metadata: {
+        returncode: 3,
+        timedOut: false,
+        isolation: isolation === 'none' ? 'none' : 'bubblewrap',
+        stdoutBytes: 4,
+        stderrBytes: 4,
+      },
+    });
+  });
+
+  test('Python code runs in the working directory and leaves nothing in the folder for temporary files', async () => {
+    vi.stubEnv('TMPDIR', folder);
+    const code =
+      'import os, sys\nprint("ü", os.getcwd())\nprint(input.__name__, sys.stdin.read() == "")\nraise ValueError("no")';
+    const { output } = await run(pythonTool({ cwd: folder, isolation }), { code });
+    expect(output).toContain(`<returncode>1</returncode><stdout>ü ${folder}\ninput True\n</stdout><stderr>`);
+    expect(output).toContain('raise ValueError("no")');
+    expect(output).toContain(`ValueError: no\n</stderr>${note}`);
+    expect(readdirSync(folder)).toEqual([]);
+  });
+
+  test('a command that takes too long is ended with all that it started, and shows what it wrote', async () => {
+    const clock = new FakeClock();
+    using _installed = clock.install();
+    const token = newToken();
+    const { onChunk, shown } = untilShown('ready');
+    const command = `sleep ${token} & (sleep ${token} & setsid sleep ${token} &) ; echo ready; printf oops >&2; sleep ${token}`;
+    const result = shell(command, { isolation, timeoutSeconds: 7 }, { onChunk });
+    await shown;
+    expect(running(token).length).toBeGreaterThan(0);
+    await clock.advance(7000);
+    expect(await result).toMatchObject({
+      output: `<returncode>-1</returncode><stdout>ready\n</stdout><stderr>oops\nTimeoutError: The command took longer than its time limit of 7 seconds and was ended.</stderr>${note}`,
+      status: 'error',
+      metadata: { returncode: -1, timedOut: true },
+    });
+    expect(running(token)).toEqual([]);
+    expect(clock.pendingTimers).toBe(0);
+  });
+
+  test('an interrupt is answered at once, and ends all that the command started', async () => {
+    const token = newToken();
+    const { onChunk, shown } = untilShown('ready');
+    const interrupt = new AbortController();
+    const tool = shellTool({ cwd: folder, isolation });
+    let ended: Promise<unknown> = Promise.resolve();
+    const execute: typeof tool.execute = (input, context) =>
+      (ended = Promise.resolve(tool.execute(input, context)));
+    const command = `(setsid sleep ${token} &); echo ready; sleep ${token}`;
+    const result = run({ ...tool, execute }, { command }, { onChunk, signal: interrupt.signal });
+    await shown;
+    interrupt.abort();
+    expect(await result).toMatchObject({ status: 'interrupted' });
+    await expect(ended).rejects.toThrow('aborted');
+    expect(running(token)).toEqual([]);
+  });
+
+  test('what goes on in the background, and holds the outputs open, does not hold up the answer', async () => {
+    const token = newToken();
+    const result = await shell(`sleep ${token} & setsid sleep ${token} & echo done`, { isolation });
+    expect(result.output).toBe(`<returncode>0</returncode><stdout>done\n</stdout><stderr></stderr>${note}`);
+    expect(running(token)).toEqual([]);
+  });
+
+  test('ten megabytes of output are read, and shown by their beginning and end', async () => {
+    const code =
+      'import sys\nsys.stdout.write("".join("%09d\\n" % i for i in range(1000000)))\nsys.stderr.write("x" * 10000000)';
+    const began = performance.now();
+    const { output, metadata } = await run(pythonTool({ cwd: folder, isolation, maxOutputBytes: 40 }), {
+      code,
+    });
+    expect(performance.now() - began).toBeLessThan(20_000);
+    const left = '9999960 of 10000000 bytes are left out here.';
+    expect(output).toBe(
+      `<returncode>0</returncode><stdout>000000000\n000000001\n\n<system-info>${left}</system-info>\n000999998\n000999999\n</stdout>` +
+        `<stderr>${'x'.repeat(20)}\n<system-info>${left}</system-info>\n${'x'.repeat(20)}</stderr>${note}`,
+    );
+    expect(metadata).toMatchObject({ stdoutBytes: 10_000_000, stderrBytes: 10_000_000 });
+  });
+
+  test('a command sees next to nothing of the environment', async () => {
+    vi.stubEnv('TROUPE_TEST_SECRET', 's3cret');
+    const { output } = await shell('env', { isolation, env: { ANSWER: '42' } });
+    const names = String(output)
+      .match(/^(?:.*<stdout>)?\w+(?==)/gm)
+      ?.map((name) => name.replace(/.*>/, ''));
+    const allowed = [
+      'PATH',
+      'HOME',
+      'USER',
+      'LOGNAME',
+      'LANG',
+      'LANGUAGE',
+      'LC_ALL',
+      'LC_CTYPE',
+      'TZ',
+      'TMPDIR',
+    ];
+    const others = names?.filter((name) => !allowed.includes(name)).sort();
+    expect(others).toEqual(
+      ['ANSWER', 'OLDPWD', 'PWD', 'TROUPE_PROCESS'].filter((name) => names?.includes(name)),
+    );
+    expect(output).toContain('ANSWER=42');
+    expect(output).not.toContain('s3cret');
+  });
+
+  test('files, memory, open files and time have limits', async () => {
+    const mb = 1024 * 1024;
+    const limits = { fileBytes: mb, memoryBytes: 256 * mb, openFiles: 32, cpuSeconds: 77 };
+    const code = [
+      'import resource, signal',
+      'signal.signal(signal.SIGXFSZ, signal.SIG_IGN)',
+      'names = ["RLIMIT_FSIZE", "RLIMIT_AS", "RLIMIT_NOFILE", "RLIMIT_CPU"]',
+      'print([resource.getrlimit(getattr(resource, name))[1] for name in names])',
+      'def attempt(work):',
+      '  try: work(); print("worked")',
+      '  except (OSError, MemoryError) as error: print(type(error).__name__, getattr(error, "errno", ""))',
+      'attempt(lambda: bytearray(300 * 1024 * 1024))',
+      'attempt(lambda: open("big", "wb", 0).write(b"x" * 1000) or open("big", "ab", 0).write(b"x" * 2000000))',
+      'attempt(lambda: open("bigger", "wb").write(b"x" * 2000000))',
+      'attempt(lambda: [open("big", "rb") for _ in range(50)].clear())',
+    ].join('\n');
+    const { output } = await run(pythonTool({ cwd: folder, isolation, limits }), { code });
+    expect(output).toContain(`[${mb}, ${256 * mb}, 32, 77]\nMemoryError \n`);
+    expect(output).toContain('OSError 27'); // the file is too large
+    expect(output).toContain('OSError 24'); // too many open files
+  });
+
+  test('a program that makes processes without end runs into the limit, and none is left', async () => {
+    const token = newToken();
+    const processes = isolation === 'none' ? 40 + userProcesses() : 40;
+    const options = {
+      isolation,
+      limits: { processes },
+      ...(isRoot && { runAs: { uid: 65_534, gid: 65_534 } }),
+    };
+    const { output } = await shell(`for i in $(seq 50); do sleep ${token} & done; echo all`, options);
+    expect(output).toContain('fork');
+    expect(output).not.toContain('all\n');
+    expect(running(token)).toEqual([]);
+  });
+
+  test('fifty children under the limit all run, and none is left', async () => {
+    const token = newToken();
+    const { onChunk, shown } = untilShown('all');
+    const interrupt = new AbortController();
+    const tool = shellTool({ cwd: folder, isolation, limits: { processes: 5000 } });
+    let ended: Promise<unknown> = Promise.resolve();
+    const execute: typeof tool.execute = (input, context) =>
+      (ended = Promise.resolve(tool.execute(input, context)));
+    const command = `for i in $(seq 50); do sleep ${token} & done; echo all; wait`;
+    const result = run({ ...tool, execute }, { command }, { onChunk, signal: interrupt.signal });
+    await shown;
+    expect(running(`sleep\0${token}`).length).toBeGreaterThan(0);
+    interrupt.abort();
+    await result;
+    await expect(ended).rejects.toThrow('aborted');
+    expect(running(token)).toEqual([]);
+  });
+
+  test('a program that is not there, and arguments that do not fit, are clear answers', async () => {
+    expect((await shell('no-such-program', { isolation })).output).toMatch(/<returncode>127<.*not found/s);
+    const tool = pythonTool({ cwd: folder, isolation, python: '/no/such/python' });
+    expect((await run(tool, { code: '' })).output).toMatch(/<returncode>12[67]<.*\/no\/such\/python/s);
+    const shellCall = shellTool({ cwd: folder, isolation, maxTimeoutSeconds: 10 });
+    expect((await run(shellCall, { command: 'true', timeout: 11 })).output).toMatch(
+      /^Arguments Validation Error:.*timeout/s,
+    );
+    expect((await run(shellCall, { command: 'a\0b' })).status).toBe('error');
+    expect((await run(shellCall, { command: `: ${'x'.repeat(3_000_000)}` })).output).toContain('E2BIG');
+  });
+});
+
+/** How many processes nobody, or who runs the tests, has. */
+function userProcesses(): number {
+  const uid = isRoot ? 65_534 : process.getuid?.();
+  return readdirSync('/proc').filter((pid) => {
+    try {
+      return /^\d+$/.test(pid) && readFileSync(`/proc/${pid}/status`, 'latin1').includes(`\nUid:\t${uid}\t`);
+    } catch {
+      return false;
+    }
+  }).length;
+}
+
+describe.runIf(hasBubblewrap)('a sandbox', () => {
+  test('is nobody, sees the system and the working directory, and can write only there', async () => {
+    writeFileSync(join(folder, 'mine.txt'), 'mine');
+    const command = [
+      'id -u',
+      'cat mine.txt',
+      'echo new > new.txt && echo wrote',
+      'touch /usr/x 2>/dev/null || echo "not in /usr"',
+      `ls ${join(import.meta.dirname, 'shell-tool.ts')} 2>/dev/null || echo "not the sources"`,
+      'cat /etc/shadow 2>/dev/null || echo "no passwords"',
+      'ls /tmp | wc -l',
+      'grep -c . /proc/net/dev',
+      'ls /proc | grep -c "^[0-9]"',
+    ].join('; ');
+    const { output } = await shell(command, { isolation: 'require' });
+    const [, stdout] = /<stdout>(.*)<\/stdout>/s.exec(String(output)) ?? [];
+    const lines = (stdout ?? '').trim().split('\n');
+    expect(lines.slice(0, 7)).toEqual([
+      '65534',
+      'minewrote',
+      'not in /usr',
+      'not the sources',
+      'no passwords',
+      '1',
+      '3',
+    ]);
+    expect(Number(lines[7])).toBeLessThan(8); // its own processes only
+    expect(readFileSync(join(folder, 'new.txt'), 'utf8')).toBe('new\n');
+  });
+
+  test('shows further files read-only, and has a network only if it may', async () => {
+    const other = realpathSync(mkdtempSync(join(tmpdir(), 'troupe-test-')));
+    try {
+      writeFileSync(join(other, 'a.txt'), 'other');
+      const command = `cat ${other}/a.txt; touch ${other}/b || echo read-only; ls /sys/class/net 2>/dev/null; grep -c : /proc/net/dev`;
+      const without = await shell(command, { readPaths: [other] });
+      expect(without.output).toContain('<stdout>otherread-only\n1\n</stdout>');
+      const { output } = await shell('cat /proc/net/dev | wc -l', { allowNetwork: true });
+      const lines = readFileSync('/proc/net/dev', 'latin1').trim().split('\n').length;
+      expect(output).toContain(`<stdout>${lines}\n</stdout>`);
+    } finally {
+      rmSync(other, { recursive: true });
+    }
+  });
+
+  test('needs a working directory that is not everything', async () => {
+    expect((await shell('true', { cwd: '/' })).output).toContain('not /. Set the option cwd.');
+  });
+});
+
+test('what is written later is shown too', async () => {
+  const seen: string[] = [];
+  const one = untilShown('one');
+  const two = untilShown('two');
+  const interrupt = new AbortController();
+  const onChunk = (result: ToolCallResult): void => {
+    seen.push(String(result.output));
+    one.onChunk(result);
+    two.onChunk(result);
+  };
+  const command = 'mkfifo pipe; echo one; cat pipe; sleep 9000';
+  const result = shell(command, { isolation: 'none' }, { onChunk, signal: interrupt.signal });
+  await one.shown;
+  await writeFile(join(folder, 'pipe'), 'two');
+  await two.shown;
+  interrupt.abort();
+  expect((await result).output).toBe(
+    '<stdout>one\ntwo</stdout><stderr></stderr>\n<system-info>The tool call has been interrupted by the user.</system-info>',
+  );
+  expect(seen[0]).toBe('<stdout>one\n</stdout><stderr></stderr>');
+});
+
+test('a bwrap that can not make a sandbox is as good as none', async () => {
+  const bwrap = join(folder, 'bwrap');
+  writeFileSync(
+    bwrap,
+    '#!/bin/sh\necho "$@" >> "$0.log"\necho "No permissions to create new namespace" >&2\nexit 1\n',
+  );
+  chmodSync(bwrap, 0o755);
+  for (let i = 0; i < 2; i++) {
+    const result = await shell('echo fine', { bwrap });
+    expect(result.output).toBe(
+      `<returncode>0</returncode><stdout>fine\n</stdout><stderr></stderr>${NOT_ISOLATED}`,
+    );
+  }
+  expect(readFileSync(`${bwrap}.log`, 'utf8').trim().split('\n')).toHaveLength(1); // it was tried once
+  const refused = await shell('touch ran', { bwrap, isolation: 'require' });
+  expect(refused).toMatchObject({
+    output:
+      'Error: Nothing is run here without isolation, and bubblewrap (bwrap) is not installed or can not make a sandbox.',
+    status: 'error',
+  });
+  expect(existsSync(join(folder, 'ran'))).toBe(false);
+});
+
+test('without isolation, a process that left its group and cleared its environment is found by its parent', async () => {
+  const token = newToken();
+  const code = [
+    'import subprocess, time',
+    `subprocess.Popen(["sleep", "${token}"], env={}, start_new_session=True)`,
+    'print("ready")',
+    'time.sleep(9000)',
+  ].join('\n');
+  const clock = new FakeClock();
+  using _installed = clock.install();
+  const { onChunk, shown } = untilShown('ready');
+  const result = run(pythonTool({ cwd: folder, isolation: 'none' }), { code, timeout: 5 }, { onChunk });
+  await shown;
+  await clock.advance(5000);
+  expect((await result).output).toContain(
+    'TimeoutError: The code took longer than its time limit of 5 seconds',
+  );
+  expect(running(token)).toEqual([]);
+});
+
+test.each(MODES)('%s, nothing is left when this process exits in the middle', async (_, isolation) => {
+  const token = newToken();
+  const program = `
+    import { Toolkit } from ${JSON.stringify(join(import.meta.dirname, '../../toolkit/toolkit.ts'))};
+    import { shellTool } from ${JSON.stringify(join(import.meta.dirname, 'shell-tool.ts'))};
+    const toolkit = new Toolkit();
+    toolkit.registerToolFunction(shellTool({ isolation: '${isolation}' }));
+    const input = { command: 'sleep ${token} & echo ready; wait' };
+    await toolkit.callToolFunction(
+      { type: 'tool_use', id: 'c', name: 'execute_shell_command', input },
+      { onChunk: () => process.exit(7) },
+    );`;
+  const flags = [
+    '--experimental-transform-types',
+    '--no-warnings',
+    '--conditions=troupe:source',
+    '--input-type=module',
+  ];
+  const child = spawn(process.execPath, [...flags, '-e', program], {
+    cwd: folder,
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  expect(await new Promise((resolve) => child.once('exit', resolve))).toBe(7);
+  await vi.waitUntil(() => running(token).length === 0, { timeout: 10_000 }); // the system takes a moment
+});
+
+test('a working directory that is not there is a clear answer', async () => {
+  const gone = join(folder, 'gone');
+  expect((await shell('true', { cwd: gone })).output).toBe(
+    `Error: The working directory ${gone} is not there.`,
+  );
+  writeFileSync(gone, '');
+  expect((await shell('true', { cwd: gone })).output).toBe(
+    `Error: The working directory ${gone} is no directory.`,
+  );
+});
+
+test('options that make no sense are refused at once', () => {
+  expect(() => shellTool({ timeoutSeconds: 0 })).toThrow(
+    'timeoutSeconds must be a number from 0.001 to 300.',
+  );
+  expect(() => shellTool({ timeoutSeconds: 20, maxTimeoutSeconds: 10 })).toThrow('timeoutSeconds');
+  expect(() => shellTool({ maxOutputBytes: 1.5 })).toThrow(
+    'maxOutputBytes must be a whole number of 2 or more.',
+  );
+  expect(() => shellTool({ limits: { processes: 0 } })).toThrow(
+    'limits.processes must be a number of 1 or more.',
+  );
+  expect(() => shellTool({ isolation: 'some' as 'none' })).toThrow('isolation must be');
+});
+
+test('the model is told what it can ask for', () => {
+  const toolkit = new Toolkit();
+  toolkit.registerToolFunction(shellTool({ timeoutSeconds: 600 }));
+  toolkit.registerToolFunction(pythonTool({ maxTimeoutSeconds: 60 }));
+  const timeout = { type: 'number', exclusiveMinimum: 0, description: 'How many seconds it may take.' };
+  expect(toolkit.getJsonSchemas().map(({ name, parameters }) => ({ name, parameters }))).toEqual([
+    {
+      name: 'execute_shell_command',
+      parameters: {
+        type: 'object',
+        properties: {
+          command: { type: 'string', description: 'The command.' },
+          timeout: { ...timeout, maximum: 600, default: 600 },
+        },
+        required: ['command'],
+        additionalProperties: false,
+      },
+    },
+    {
+      name: 'execute_python_code',
+      parameters: {
+        type: 'object',
+        properties: {
+          code: { type: 'string', description: 'The code.' },
+          timeout: { ...timeout, maximum: 60, default: 60 },
+        },
+        required: ['code'],
+        additionalProperties: false,
+      },
+    },
+  ]);
+});

@@ -1,0 +1,39 @@
+import { tool, type Tool } from '../../toolkit/tool.ts';
+import type { JsonObject } from '../../util/json.ts';
+import { ProcessRunner, type ProcessToolOptions } from './process-runner.ts';
+import { processSettings, timeoutSchema } from './process-settings.ts';
+
+export interface ShellToolOptions extends ProcessToolOptions {
+  /** @default '/bin/sh' */
+  readonly shell?: string;
+}
+
+const DESCRIPTION =
+  'Runs a shell command and returns its return code, standard output and standard error. Nothing that it starts goes on running afterwards.';
+
+/**
+ * Makes the tool `execute_shell_command`. It runs whatever the model asks for: mind where, and with which isolation.
+ * @throws TroupeError if an option is wrong.
+ */
+export function shellTool(options: ShellToolOptions = {}): Tool<JsonObject> {
+  const { shell = '/bin/sh' } = options;
+  const runner = new ProcessRunner(options);
+  return tool({
+    ...processSettings(runner),
+    name: 'execute_shell_command',
+    description: DESCRIPTION,
+    schema: {
+      type: 'object',
+      properties: {
+        command: { type: 'string', description: 'The command.' },
+        timeout: timeoutSchema(runner),
+      },
+      required: ['command'],
+      additionalProperties: false,
+    },
+    execute(input, context) {
+      const { command, timeout = runner.timeoutSeconds } = input as { command: string; timeout?: number };
+      return runner.run({ argv: [shell, '-c', command], timeoutSeconds: timeout, what: 'command' }, context);
+    },
+  });
+}
