@@ -6,8 +6,11 @@ import { canRunExamples, runExample } from './run-example.ts';
 
 /** A line that each example prints. The chat has a test of its own. */
 const LINES: Readonly<Record<string, string>> = {
+  'auto-context': 'reader: It is under the blue stone.',
+  'auto-memory': '(The conversation goes on.)',
   'coding-agent': 'edit_file -> ok',
   'interrupt-and-steer': 'painter: All right, I put the brush down.',
+  mcp: 'the server offers: get_weather',
   'parallel-tools': '  Neverland: "TimeoutError: The tool gave no result within 0.6 s."',
   plan: '  - [ ] [WIP]insurance',
   skills: 'make_slug ok: "making-of-troupe"',

@@ -1,6 +1,7 @@
 /** Every error of the kernel. A message says what to do, and holds no prompt, key or header. */
 
 export type ErrorCode =
+  | 'a2a_failed'
   | 'agent_busy'
   | 'agent_closed'
   | 'decision_refused'

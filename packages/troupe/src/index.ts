@@ -6,7 +6,8 @@ export { ConsoleView } from './agent/console-view.ts';
 export { interruptOnCtrlC, type InterruptOnCtrlCOptions } from './agent/interrupt-key.ts';
 export type { PrintedMsg } from './agent/printer.ts';
 export { ReActAgentBase, type ReActHooks } from './agent/react-agent-base.ts';
-export { ReActAgent, type EndReason, type ReActAgentOptions } from './agent/react-agent.ts';
+export type { ReActAgentOptions } from './agent/react-agent-options.ts';
+export { ReActAgent, type EndReason } from './agent/react-agent.ts';
 export type { OnBusy } from './agent/run-lane.ts';
 export type { Observer } from './agent/subscribers.ts';
 export { currentTurn, Turn, type StepRunner } from './agent/turn.ts';
@@ -21,6 +22,8 @@ export {
   type UserInputData,
   type UserInputRequest,
 } from './agent/user-input.ts';
+export { isContextKeeper, type ContextKeeper, type ContextWork } from './compression/context-keeper.ts';
+export { SummaryCompressor, type SummaryCompressorOptions } from './compression/summary-compressor.ts';
 export { lineLogger, silentLogger, type Logger, type LogLevel } from './config/logger.ts';
 export {
   getLogger,
@@ -42,7 +45,15 @@ export {
   type ErrorCode,
   type InterruptSource,
 } from './errors.ts';
-export type { AgentEvent, Emit, EventBody, EventError, EventOrigin, RunStatus } from './event/agent-event.ts';
+export type {
+  AgentEvent,
+  CompressionEvent,
+  Emit,
+  EventBody,
+  EventError,
+  EventOrigin,
+  RunStatus,
+} from './event/agent-event.ts';
 export { replyStream, type RunListener, type StreamOptions } from './event/reply-stream.ts';
 export { ChatFormatter } from './formatter/chat-formatter.ts';
 export { FormatterBase, type FormatContext } from './formatter/formatter-base.ts';
@@ -76,7 +87,13 @@ export {
   type LongTermOptions,
 } from './longterm/long-term-memory-base.ts';
 export { InMemoryMemory } from './memory/in-memory-memory.ts';
-export { MemoryBase } from './memory/memory-base.ts';
+export {
+  COMPRESSED_MARK,
+  MemoryBase,
+  type AddOptions,
+  type MarkChange,
+  type MemoryFilter,
+} from './memory/memory-base.ts';
 export type { BlockChange } from './message/block-change.ts';
 export type {
   AudioBlock,
@@ -100,6 +117,7 @@ export { findHistoryFaults } from './message/history.ts';
 export type { FinishReason, ModelDelta } from './message/model-delta.ts';
 export { MsgDraft, type MsgDraftOptions } from './message/msg-draft.ts';
 export { Msg, type MsgExtras, type MsgInit, type MsgInput, type Role } from './message/msg.ts';
+export type { PendingCall, PendingDecision } from './message/pending-call.ts';
 export { addUsage, type Pricing, type Usage } from './message/usage.ts';
 export {
   ChatModelBase,
@@ -144,26 +162,53 @@ export {
   type TimedDelta,
 } from './model/wrappers/tape.ts';
 export { WrapperModel, type RelayOptions } from './model/wrappers/wrapper-model.ts';
+export type { PermissionPolicy, PermissionRequest } from './permission/permission-policy.ts';
 export { ChatRoom, type ChatRoomOptions } from './pipeline/chat-room.ts';
 export { FanoutPipeline, fanoutPipeline, type FanoutOptions } from './pipeline/fanout-pipeline.ts';
 export { MsgHub, type MsgHubOptions } from './pipeline/msg-hub.ts';
 export { SequentialPipeline, sequentialPipeline } from './pipeline/sequential-pipeline.ts';
 export { streamPrintingMessages, type StreamPrintingOptions } from './pipeline/stream-printing-messages.ts';
+export { InMemoryPlanStorage } from './plan/in-memory-plan-storage.ts';
+export type { FinalState, NewPlan, SettableState } from './plan/plan-edits.ts';
+export { PlanError } from './plan/plan-error.ts';
+export type { PlanHint, PlanHints, PlanRules } from './plan/plan-hints.ts';
+export {
+  PlanNotebook,
+  type PlanChangeHook,
+  type PlanNotebookOptions,
+  type PlanToHint,
+  type RegisterPlanToolsOptions,
+} from './plan/plan-notebook.ts';
+export { PlanStorageBase, type AddPlanOptions } from './plan/plan-storage-base.ts';
+export { Plan, type PlanInit } from './plan/plan.ts';
+export { SubTask } from './plan/sub-task.ts';
+export type { WorkItem, WorkItemInit, WorkState, WorkWords } from './plan/work-item.ts';
 export { KnowledgeBase, type RetrievedDocument, type RetrieveOptions } from './rag/knowledge-base.ts';
 export {
   StateModule,
   type LoadStateOptions,
   type StateConverter,
+  type StateList,
   type StateMigration,
+  type StateParts,
 } from './state/state-module.ts';
 export { CalibratedTokenCounter } from './token/calibrated-token-counter.ts';
 export { CharTokenCounter } from './token/char-token-counter.ts';
 export { EstimateTokenCounter, type EstimateOptions } from './token/estimate-token-counter.ts';
 export { TokenCounterBase, type CountOptions } from './token/token-counter-base.ts';
-export type { CallToolOptions, Offload } from './toolkit/tool-call.ts';
+export type { BackgroundTask, BackgroundTaskState } from './toolkit/background-task.ts';
+export { BackgroundTools, type BackgroundToolsOptions } from './toolkit/background.ts';
+export { externalTool, type ExternalToolOptions } from './toolkit/external-tool.ts';
+export type { AuthorizeRequest, CallToolOptions, Offload, ToolVerdict } from './toolkit/tool-call.ts';
 export type { ToolGroupOptions } from './toolkit/tool-groups.ts';
 export type { NextToolCall, ToolCallContext, ToolMiddleware } from './toolkit/tool-middleware.ts';
 export { ToolResponse, type ToolResponseOptions } from './toolkit/tool-response.ts';
+export {
+  ToolSuspension,
+  type Suspension,
+  type ToolResume,
+  type ToolSuspensionOptions,
+} from './toolkit/tool-suspension.ts';
 export type { NamesakeStrategy } from './toolkit/tool-table.ts';
 export {
   tool,

@@ -1,0 +1,318 @@
+import { getLogger } from '../config/run-config.ts';
+import { checkNumber } from '../config/check-number.ts';
+import { messageOf, TroupeError } from '../errors.ts';
+import { ToolResponse } from '../toolkit/tool-response.ts';
+import type { Tool } from '../toolkit/tool.ts';
+import { whenAborted } from '../util/abort.ts';
+import type { JsonObject } from '../util/json.ts';
+import { SharedWork } from '../util/shared-work.ts';
+import { importPackage } from './import-package.ts';
+import type { McpCallOptions, McpConnection } from './mcp-connection.ts';
+import { toToolResponse } from './mcp-content.ts';
+import { mcpTool } from './mcp-tool.ts';
+import { checkTransport, type McpTransport } from './mcp-transport.ts';
+import { ToolLedger, type McpToolDefinition } from './tool-ledger.ts';
+
+export interface McpClientOptions {
+  /** What the server is called here: in errors, and in the names of tools that would clash with others. */
+  readonly name: string;
+  readonly transport: McpTransport;
+  /** Whether one connection is kept for all calls. Otherwise each call has its own. @default true */
+  readonly stateful?: boolean;
+  /** How long the handshake may take, and the list of tools. @default 30 seconds */
+  readonly connectTimeoutMs?: number;
+  /** How long a call may take; `Infinity` for as long as it likes. @default 2 minutes */
+  readonly timeoutMs?: number;
+  /** A server with more of them is refused. @default 1000 */
+  readonly maxTools?: number;
+  /** A server that sends a larger message is left. @default 16 MiB */
+  readonly maxMessageBytes?: number;
+  /** Whether a tool that has changed waits to be accepted, or is simply taken. @default 'flag' */
+  readonly onToolChange?: 'flag' | 'accept';
+  /**
+   * The `fingerprints` of an earlier client: only those tools are accepted.
+   * @default the tools as they are when they are first listed
+   */
+  readonly fingerprints?: Readonly<Record<string, string>>;
+}
+
+/**
+ * The tools of an MCP server. Nothing is started or asked before the first use.
+ *
+ * A stateful client connects by `connect` or by its first use, and again by itself when the server has died between two calls. A call that
+ * runs when it dies fails and is not repeated: it may have had an effect. Clients can be closed in any order, twice, and while calls run.
+ */
+export class McpClient {
+  readonly name: string;
+  readonly isStateful: boolean;
+  readonly #options: McpClientOptions;
+  readonly #ledger: ToolLedger;
+  readonly #listeners = new Set<() => void>();
+  readonly #connections = new Set<McpConnection>();
+  readonly #openings = new Set<Promise<unknown>>();
+  #shared: SharedWork<McpConnection> | undefined;
+  #current: McpConnection | undefined;
+  #isListed = false;
+  #refreshing: Promise<void> | undefined;
+  #isStale = false;
+  /** Aborted by `close`. */
+  #life = new AbortController();
+
+  constructor(options: McpClientOptions) {
+    const {
+      name,
+      transport,
+      stateful = true,
+      timeoutMs,
+      connectTimeoutMs,
+      maxTools,
+      maxMessageBytes,
+    } = options;
+    if (typeof name !== 'string' || name === '')
+      throw new TroupeError('invalid_config', 'A client needs a name.');
+    checkTransport(transport);
+    for (const [key, value] of Object.entries({ timeoutMs, connectTimeoutMs, maxTools, maxMessageBytes })) {
+      if (value !== undefined) checkNumber(key, value, { least: 1 });
+    }
+    this.name = name;
+    this.isStateful = stateful;
+    this.#options = options;
+    this.#ledger = new ToolLedger(options.onToolChange === 'accept', options.fingerprints);
+  }
+
+  /** Whether there is a connection that can be used. */
+  get isConnected(): boolean {
+    return this.#current?.isGood === true;
+  }
+
+  /**
+   * Connects, also after `close`, and lists the tools. If there is a connection it is kept.
+   * @throws TroupeError if that fails.
+   */
+  async connect(options: { readonly signal?: AbortSignal | undefined } = {}): Promise<void> {
+    if (this.#life.signal.aborted) this.#life = new AbortController();
+    if (this.isStateful) await this.#live(options.signal);
+    else await this.listTools(options);
+  }
+
+  /**
+   * The tools that the server has. A stateful client is told when they change; a stateless one asks each time.
+   * @throws TroupeError if the server can't be asked.
+   */
+  async listTools({ signal }: { readonly signal?: AbortSignal | undefined } = {}): Promise<
+    readonly McpToolDefinition[]
+  > {
+    if (this.isStateful) {
+      await this.#live(signal);
+      await this.#refreshing;
+    } else await this.#use(signal, (connection) => this.#list(connection, signal));
+    return this.#ledger.tools;
+  }
+
+  /**
+   * Calls a tool. What the server answers is in the response, its failures too.
+   * @throws TroupeError if there is no answer; the reason of an aborted signal.
+   */
+  async callTool(name: string, input: JsonObject = {}, options: McpCallOptions = {}): Promise<ToolResponse> {
+    const { signal } = options;
+    const timeoutMs = options.timeoutMs ?? this.#options.timeoutMs ?? 120_000;
+    if (!this.isStateful && !this.#isListed) await this.listTools({ signal });
+    return this.#use(signal, async (connection) => {
+      if (this.#ledger.isChanged(name)) return unavailable(`The tool '${name}' of ${this.name} ${CHANGED}`);
+      const tool = this.#ledger.get(name);
+      if (tool === undefined) return unavailable(`${this.name} has no tool '${name.slice(0, 100)}'.`);
+      return toToolResponse(await connection.callTool(tool, input, { ...options, timeoutMs }));
+    });
+  }
+
+  /** One of its tools, for use without the others. @throws TroupeError if there is none of that name. */
+  async getTool(name: string): Promise<Tool> {
+    const tools = await this.listTools();
+    const found = tools.find((tool) => tool.name === name);
+    if (found !== undefined) return mcpTool(this, found);
+    throw new TroupeError('invalid_config', `${this.name} has no tool '${name}'.`);
+  }
+
+  /** The tools as they were listed last and accepted. */
+  get tools(): readonly McpToolDefinition[] {
+    return this.#ledger.tools;
+  }
+
+  /** The tools that are not what they were when they were accepted, as they are now. They can't be called. */
+  get changedTools(): readonly McpToolDefinition[] {
+    return this.#ledger.changed;
+  }
+
+  /** Accepts a tool as it is now. Returns whether it was a changed one. */
+  accept(name: string): boolean {
+    const wasChanged = this.#ledger.accept(name);
+    if (wasChanged) this.#tell();
+    return wasChanged;
+  }
+
+  /** What was accepted, to be kept for the next time. */
+  get fingerprints(): Readonly<Record<string, string>> {
+    return this.#ledger.fingerprints;
+  }
+
+  /** Is told when tools have come, gone, changed or been accepted. The returned function calls that off. */
+  onToolsChanged(listener: () => void): () => void {
+    const entry = (): void => listener(); // one may be added twice
+    this.#listeners.add(entry);
+    return () => void this.#listeners.delete(entry);
+  }
+
+  /** Ends all connections, and what was started for them; calls that run fail. `connect` opens it again. */
+  async close(): Promise<void> {
+    this.#life.abort(
+      new TroupeError('mcp_failed', `${this.name} was closed. Call connect() to use it again.`),
+    );
+    this.#shared = undefined;
+    await Promise.allSettled([...this.#openings, ...[...this.#connections].map((one) => one.close())]);
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  async #use<T>(
+    signal: AbortSignal | undefined,
+    work: (connection: McpConnection) => Promise<T>,
+  ): Promise<T> {
+    signal?.throwIfAborted();
+    if (!this.isStateful) {
+      const connection = await this.#open(signal);
+      try {
+        return await this.#untilClosed(work(connection));
+      } finally {
+        void this.#end(connection);
+      }
+    }
+    const connection = await this.#live(signal);
+    try {
+      return await this.#untilClosed(work(connection));
+    } catch (error) {
+      if (!connection.hasLostSession(error)) throw error;
+      if (this.#current === connection) this.#shared = undefined; // what was not even looked at can be asked again
+      return this.#untilClosed(work(await this.#live(signal)));
+    }
+  }
+
+  /** What fails because of `close` says so. */
+  async #untilClosed<T>(work: Promise<T>): Promise<T> {
+    const life = this.#life.signal;
+    try {
+      return await work;
+    } catch (error) {
+      life.throwIfAborted();
+      throw error;
+    }
+  }
+
+  /** The connection, which is made anew if it has ended. */
+  async #live(signal: AbortSignal | undefined): Promise<McpConnection> {
+    if (this.#shared === undefined || this.#shared.isLost || this.#current?.isGood === false) {
+      if (this.#current !== undefined) void this.#end(this.#current);
+      this.#current = undefined;
+      this.#shared = new SharedWork((stop) => this.#openAndList(stop));
+    }
+    return this.#shared.wait(signal);
+  }
+
+  async #openAndList(signal: AbortSignal): Promise<McpConnection> {
+    const connection = await this.#open(signal);
+    try {
+      await this.#list(connection, signal);
+      this.#current = connection;
+      if (this.#isStale) this.#refresh();
+      return connection;
+    } catch (error) {
+      await this.#end(connection);
+      throw error;
+    }
+  }
+
+  async #open(signal: AbortSignal | undefined): Promise<McpConnection> {
+    const life = this.#life.signal;
+    life.throwIfAborted();
+    const stop = new AbortController();
+    const links = [signal, life].map((one) => whenAborted(one, (reason) => stop.abort(reason)));
+    const opening = this.#newConnection(stop.signal);
+    this.#openings.add(opening);
+    try {
+      const connection = await opening;
+      this.#connections.add(connection);
+      return connection;
+    } catch (error) {
+      stop.signal.throwIfAborted();
+      throw error;
+    } finally {
+      this.#openings.delete(opening);
+      for (const unlink of links) unlink();
+    }
+  }
+
+  async #newConnection(signal: AbortSignal): Promise<McpConnection> {
+    const { McpConnection } = await importPackage(
+      '@modelcontextprotocol/client',
+      () => import('./mcp-connection.ts'),
+    );
+    const {
+      transport: server,
+      connectTimeoutMs = 30_000,
+      maxTools = 1000,
+      maxMessageBytes = 2 ** 24,
+    } = this.#options;
+    const onToolsChanged = (): void => this.#refresh();
+    const setup = { name: this.name, server, connectTimeoutMs, maxTools, maxMessageBytes, onToolsChanged };
+    const connection = await McpConnection.open(setup, signal);
+    if (!signal.aborted) return connection;
+    await connection.close();
+    throw signal.reason;
+  }
+
+  /** Lets go of a connection, which ends with the last of its requests. */
+  async #end(connection: McpConnection): Promise<void> {
+    await connection.retire();
+    this.#connections.delete(connection);
+  }
+
+  async #list(connection: McpConnection, signal: AbortSignal | undefined): Promise<void> {
+    this.#ledger.update(await connection.listTools(signal));
+    this.#isListed = true;
+    for (const { name } of this.#ledger.changed) {
+      getLogger().log('warn', `The tool '${name.slice(0, 100)}' of ${this.name} ${CHANGED}`);
+    }
+    this.#tell();
+  }
+
+  /** Lists the tools again, once for however many changes came meanwhile. */
+  #refresh(): void {
+    this.#isStale = true;
+    this.#refreshing ??= this.#refreshAll().finally(() => {
+      this.#refreshing = undefined;
+    });
+  }
+
+  async #refreshAll(): Promise<void> {
+    try {
+      while (this.#isStale && this.#current !== undefined) {
+        this.#isStale = false;
+        await this.#list(this.#current, this.#life.signal);
+      }
+    } catch (error) {
+      getLogger().log('warn', `The tools of ${this.name} could not be listed again: ${messageOf(error)}`);
+    }
+  }
+
+  #tell(): void {
+    for (const listener of this.#listeners) listener();
+  }
+}
+
+const CHANGED =
+  'is not what it was when it was accepted. It can not be called before somebody has accepted it again.';
+
+function unavailable(problem: string): ToolResponse {
+  return new ToolResponse(problem, { status: 'unavailable' });
+}

@@ -1,0 +1,234 @@
+import {
+  Client,
+  ProtocolError,
+  SdkError,
+  SdkErrorCode,
+  SdkHttpError,
+  StreamableHTTPClientTransport,
+  type CallToolResult,
+  type Transport,
+} from '@modelcontextprotocol/client';
+import { CfWorkerJsonSchemaValidator } from '@modelcontextprotocol/client/validators/cf-worker';
+
+import { MAX_TIMER_MS } from '../config/check-number.ts';
+import { messageOf, TroupeError } from '../errors.ts';
+import { DeadlineError, withDeadline } from '../toolkit/deadline.ts';
+import { whenAborted } from '../util/abort.ts';
+import type { JsonObject } from '../util/json.ts';
+import { IMPLEMENTATION } from './mcp-implementation.ts';
+import type { McpTransport } from './mcp-transport.ts';
+import { openTransport } from './open-transport.ts';
+import { StdioTransport } from './stdio-transport.ts';
+import type { McpToolDefinition } from './tool-ledger.ts';
+
+export interface ConnectionSetup {
+  /** The name of the client, for errors. */
+  readonly name: string;
+  readonly server: McpTransport;
+  readonly connectTimeoutMs: number;
+  readonly maxTools: number;
+  readonly maxMessageBytes: number;
+  readonly onToolsChanged: () => void;
+}
+
+export interface McpCallOptions {
+  readonly signal?: AbortSignal | undefined;
+  /** How long the answer may take; `Infinity` for as long as it likes. @default that of the client */
+  readonly timeoutMs?: number | undefined;
+  /** Gets what the server tells about how far it has got. */
+  readonly onProgress?: ((text: string) => void) | undefined;
+}
+
+/** More pages than that have no end. */
+const MAX_PAGES = 100;
+const GOODBYE_MS = 1000;
+/** Ours are the only deadlines that count. */
+const NO_TIMEOUT = { timeout: MAX_TIMER_MS };
+
+/** One connection to a server, from the handshake to its end. Every request is answered or fails, with an error that says why. */
+export class McpConnection {
+  readonly #setup: ConnectionSetup;
+  readonly #client: Client;
+  readonly #transport: Transport;
+  #isOver = false;
+  #isDeaf = false;
+  #isRetired = false;
+  #running = 0;
+  readonly #idle = Promise.withResolvers<void>();
+
+  /** @throws TroupeError if the server can't be reached or doesn't answer in time; then nothing of it is left. */
+  static async open(setup: ConnectionSetup, signal: AbortSignal): Promise<McpConnection> {
+    const isStdio = setup.server.type === 'stdio';
+    const connection = new McpConnection(setup, setup.server.type === 'http' ? 'auto' : 'legacy');
+    try {
+      await connection.#connect(signal);
+      return connection;
+    } catch (error) {
+      if (!isStdio || !(error instanceof ProtocolError)) throw connection.#failure('the handshake', error);
+    }
+    // It knows nothing of the handshake that most servers want. Some of them end at anything else, so it came first.
+    const modern = new McpConnection(setup, 'auto');
+    await modern.#connect(signal).catch((error: unknown) => {
+      throw modern.#failure('the handshake', error);
+    });
+    return modern;
+  }
+
+  private constructor(setup: ConnectionSetup, mode: 'auto' | 'legacy') {
+    this.#setup = setup;
+    this.#transport = openTransport(setup.server, setup.maxMessageBytes);
+    this.#client = new Client(IMPLEMENTATION, {
+      capabilities: {},
+      jsonSchemaValidator: new CfWorkerJsonSchemaValidator(), // the default one makes code of schemas
+      versionNegotiation: { mode },
+      listChanged: { tools: { autoRefresh: false, onChanged: () => setup.onToolsChanged() } },
+    });
+    this.#client.onclose = () => {
+      this.#isOver = true;
+    };
+  }
+
+  /** Whether it can be used: it has not ended, and hears when tools change. */
+  get isGood(): boolean {
+    return !this.#isOver && !this.#isDeaf && !this.#isRetired;
+  }
+
+  /** Whether the server has forgotten us, and did not even look at the request. */
+  hasLostSession(error: unknown): boolean {
+    const { cause } = error instanceof TroupeError ? error : { cause: error };
+    if (!(cause instanceof SdkHttpError) || this.#transport.sessionId === undefined) return false;
+    return cause.status === 404 || (cause.status === 400 && /session/i.test(cause.message));
+  }
+
+  async listTools(signal: AbortSignal | undefined): Promise<readonly McpToolDefinition[]> {
+    const { name, connectTimeoutMs, maxTools } = this.#setup;
+    if (this.#client.getServerCapabilities()?.tools === undefined) return [];
+    return this.#ask('tools/list', connectTimeoutMs, signal, async (signal) => {
+      const tools: McpToolDefinition[] = [];
+      let cursor: string | undefined;
+      for (let page = 0; page < MAX_PAGES; page++) {
+        const params = cursor === undefined ? {} : { cursor };
+        const result = await this.#client.request(
+          { method: 'tools/list', params },
+          { ...NO_TIMEOUT, signal },
+        );
+        tools.push(...result.tools);
+        if (tools.length > maxTools) {
+          throw failed(`${name} has more than ${maxTools} tools. Raise maxTools if that is right.`);
+        }
+        cursor = result.nextCursor;
+        if (cursor === undefined) return tools;
+      }
+      throw failed(
+        `The list of the tools of ${name} has more than ${MAX_PAGES} pages, and no end was in sight.`,
+      );
+    });
+  }
+
+  async callTool(
+    tool: McpToolDefinition,
+    input: JsonObject,
+    { signal, timeoutMs = Infinity, onProgress }: McpCallOptions,
+  ): Promise<CallToolResult> {
+    return this.#ask(`the call of '${tool.name}'`, timeoutMs, signal, (signal) =>
+      this.#client.callTool(
+        { name: tool.name, arguments: { ...input } },
+        {
+          ...NO_TIMEOUT,
+          signal,
+          toolDefinition: tool,
+          ...(onProgress && { onprogress: (progress) => onProgress(progressText(progress)) }),
+        },
+      ),
+    );
+  }
+
+  /** As `close`, but the requests that run may end first. */
+  async retire(): Promise<void> {
+    this.#isRetired = true;
+    if (this.#running > 0) await this.#idle.promise;
+    await this.close();
+  }
+
+  /** Resolves when nothing of it is left: for a process, when it is gone. Never rejects. */
+  async close(): Promise<void> {
+    const transport = this.#transport;
+    if (transport instanceof StreamableHTTPClientTransport && !this.#isOver) {
+      const goodbye = { timeoutMs: GOODBYE_MS, signal: undefined };
+      await withDeadline(goodbye, () => transport.terminateSession()).catch(() => {}); // it may be gone already
+    }
+    this.#isOver = true;
+    await this.#client.close().catch(() => {});
+    await transport.close().catch(() => {}); // the client forgets it when it ends by itself
+  }
+
+  async #connect(signal: AbortSignal): Promise<void> {
+    const { connectTimeoutMs: timeoutMs } = this.#setup;
+    try {
+      await withDeadline({ timeoutMs, signal }, (signal) =>
+        this.#client.connect(this.#transport, { ...NO_TIMEOUT, signal: anonymous(signal) }),
+      );
+    } catch (error) {
+      await this.close();
+      throw error;
+    }
+    void this.#client.autoOpenedSubscription?.closed.then((why) => {
+      if (why !== 'local') this.#isDeaf = true;
+    });
+  }
+
+  async #ask<T>(
+    what: string,
+    timeoutMs: number,
+    signal: AbortSignal | undefined,
+    ask: (signal: AbortSignal) => Promise<T>,
+  ): Promise<T> {
+    this.#running += 1;
+    try {
+      return await withDeadline({ timeoutMs, signal }, (signal) => ask(anonymous(signal)));
+    } catch (error) {
+      signal?.throwIfAborted();
+      throw this.#failure(what, error);
+    } finally {
+      this.#running -= 1;
+      if (this.#isRetired && this.#running === 0) this.#idle.resolve();
+    }
+  }
+
+  #failure(what: string, error: unknown): TroupeError {
+    if (TroupeError.isInstance(error)) return error;
+    const { name } = this.#setup;
+    if (error instanceof DeadlineError) {
+      return failed(`${name} gave no answer to ${what} within ${error.timeoutMs / 1000} s.`, error);
+    }
+    const { problem } = this.#transport instanceof StdioTransport ? this.#transport : { problem: undefined };
+    const isGone =
+      this.#isOver || (error instanceof SdkError && error.code === SdkErrorCode.ConnectionClosed);
+    if (isGone && (problem !== undefined || error instanceof SdkError)) {
+      return failed(`${name} ended during ${what}. ${problem ?? 'The connection was closed.'}`, error);
+    }
+    return failed(`${name} failed at ${what}: ${messageOf(error)}`, error);
+  }
+}
+
+/** The signal without its reason, which is nobody's business at the other end. */
+function anonymous(signal: AbortSignal): AbortSignal {
+  const stop = new AbortController();
+  whenAborted(signal, () => stop.abort('cancelled'));
+  return stop.signal;
+}
+
+interface Progress {
+  readonly progress: number;
+  readonly total?: number | undefined;
+  readonly message?: string | undefined;
+}
+
+function progressText({ progress, total, message }: Progress): string {
+  const count = total === undefined ? String(progress) : `${progress}/${total}`;
+  return message === undefined ? count : `${count}: ${message}`;
+}
+
+function failed(problem: string, cause?: unknown): TroupeError {
+  return new TroupeError('mcp_failed', problem, { cause });
+}

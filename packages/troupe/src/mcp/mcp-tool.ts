@@ -1,0 +1,35 @@
+import { fingerprint } from '../util/hash.ts';
+import { tool, type Tool } from '../toolkit/tool.ts';
+import type { JsonObject } from '../util/json.ts';
+import type { JsonSchema } from '../util/schema.ts';
+import type { McpClient } from './mcp-client.ts';
+import type { McpToolDefinition } from './tool-ledger.ts';
+
+/** A tool of a server as a tool of ours. What it does to the world is what its server says of it. */
+export function mcpTool(client: McpClient, definition: McpToolDefinition, timeoutMs?: number): Tool {
+  const { name, description, inputSchema, annotations = {} } = definition;
+  const { readOnlyHint = false, destructiveHint = true, idempotentHint = false } = annotations;
+  return tool({
+    name: toolName(name),
+    ...(description !== undefined && { description }),
+    schema: inputSchema as JsonSchema,
+    timeoutMs: Infinity, // the client has a limit of its own
+    readOnly: readOnlyHint,
+    sideEffect: !readOnlyHint && (destructiveHint || !idempotentHint),
+    execute: (input: JsonObject, { signal, emit }) =>
+      client.callTool(name, input, { signal, onProgress: emit, timeoutMs }),
+  });
+}
+
+/** A name that every provider takes. Servers may use others. */
+export function toolName(name: string): string {
+  return name.replace(/[^A-Za-z0-9_-]/g, '_').slice(0, 64) || '_';
+}
+
+/** The names that a tool may get, from the nicest on: its own, `server__tool`, and one that nobody else has. */
+export function namesOf(server: string, tool: string): readonly [string, ...string[]] {
+  const own = toolName(tool);
+  const prefix = toolName(server).slice(0, Math.max(62 - own.length, 16));
+  const full = `${prefix}__${own}`.slice(0, 64);
+  return [own, full, `${full.slice(0, 55)}_${fingerprint(`${server} ${tool}`).slice(0, 8)}`];
+}

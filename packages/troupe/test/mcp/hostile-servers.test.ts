@@ -1,0 +1,271 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+import { afterEach, beforeEach, expect, test } from 'vitest';
+
+import { McpClient, registerMcpClient, type McpClientOptions } from '../../src/mcp/index.ts';
+import { findHistoryFaults, ReActAgent, Toolkit, withRunConfig } from '../../src/index.ts';
+import { FakeClock, ScriptedModel } from '../../src/testing/index.ts';
+import { childrenOf, hostileServer, until } from './mcp-servers.ts';
+
+let folder: string;
+let clients: McpClient[];
+
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'mcp-'));
+  clients = [];
+});
+
+afterEach(async () => {
+  await Promise.all(clients.map((client) => client.close()));
+  await rm(folder, { recursive: true });
+  const left = childrenOf(process.pid);
+  if (left.length > 0) throw new Error(`There are processes left: ${left.join()}`);
+});
+
+function clientOf(mode: string, options: Partial<McpClientOptions> = {}): McpClient {
+  const transport = hostileServer(mode, join(folder, 'starts'));
+  const client = new McpClient({ name: 'hostile', transport, ...options });
+  clients.push(client);
+  return client;
+}
+
+const textOf = async (client: McpClient, tool: string): Promise<string> =>
+  String((await client.callTool(tool)).content);
+
+async function logOf(client: McpClient): Promise<unknown> {
+  return JSON.parse(await textOf(client, 'log'));
+}
+
+/** The clock moves on as soon as the server has said a word on its standard error. */
+async function whenSaid<T>(word: string, ms: number, work: () => Promise<T>): Promise<T> {
+  const clock = new FakeClock();
+  using _ = clock.install();
+  const said = Promise.withResolvers<void>();
+  const logger = {
+    log: (_level: string, message: string) => void (message.includes(word) && said.resolve()),
+  };
+  const result = withRunConfig({ logging: logger }, work);
+  result.catch(() => {}); // it is looked at below
+  await said.promise;
+  await clock.advance(ms);
+  return await result;
+}
+
+test('a server that dies in a call fails the call, which is not repeated; the next call finds a new server', async () => {
+  const client = clientOf('plain');
+  expect(await textOf(client, 'starts')).toBe('1');
+  await expect(client.callTool('die')).rejects.toMatchObject({
+    code: 'mcp_failed',
+    message: "hostile ended during the call of 'die'. It ended with the exit code 3.",
+  });
+  expect(client.isConnected).toBe(false);
+  expect(await textOf(client, 'starts')).toBe('2');
+  expect(await logOf(client)).toEqual([
+    ['initialize', null, null],
+    ['notifications/initialized', null, null],
+    ['tools/list', null, null], // it may have others now
+    ['tools/call', 'starts', null],
+    ['tools/call', 'log', null],
+  ]);
+});
+
+test('calls that come at the same time share one connection, the first time and after the server has died', async () => {
+  const client = clientOf('plain');
+  const both = (): Promise<string[]> => Promise.all([textOf(client, 'starts'), textOf(client, 'starts')]);
+  expect(await both()).toEqual(['1', '1']);
+  await client.callTool('die').catch(() => {});
+  expect(await both()).toEqual(['2', '2']);
+});
+
+test('a server that can not be started is told apart from one that ends at once', async () => {
+  const nowhere = new McpClient({
+    name: 'nowhere',
+    transport: { type: 'stdio', command: join(folder, 'no') },
+  });
+  await expect(nowhere.connect()).rejects.toMatchObject({
+    code: 'mcp_failed',
+    message: `nowhere failed at the handshake: spawn ${join(folder, 'no')} ENOENT`,
+  });
+  const error: unknown = await clientOf('broken')
+    .connect()
+    .catch((error: unknown) => error);
+  expect(error).toMatchObject({
+    message: 'hostile ended during the handshake. It ended with the exit code 2.', // what it said may be secret
+  });
+});
+
+test('a server that never answers the handshake is left after the time limit, and gone', async () => {
+  const client = clientOf('silent', { connectTimeoutMs: 700 });
+  await expect(whenSaid('silent', 700, () => client.connect())).rejects.toMatchObject({
+    code: 'mcp_failed',
+    message: 'hostile gave no answer to the handshake within 0.7 s.',
+  });
+  expect(childrenOf(process.pid)).toEqual([]);
+});
+
+test('a call that is never answered ends with its time limit, and the server is told', async () => {
+  const client = clientOf('plain', { timeoutMs: 5000 });
+  await expect(whenSaid('hanging', 5000, () => client.callTool('hang'))).rejects.toMatchObject({
+    code: 'mcp_failed',
+    message: "hostile gave no answer to the call of 'hang' within 5 s.",
+  });
+  expect(await logOf(client)).toContainEqual(['notifications/cancelled', 2, 'cancelled']);
+  expect(await textOf(client, 'starts')).toBe('1'); // the connection is still good
+});
+
+test('a call that is aborted rejects with the reason at once, and the server is told, but not why', async () => {
+  const client = clientOf('plain');
+  await client.connect();
+  const stop = new AbortController();
+  const call = client.callTool('hang', {}, { signal: stop.signal });
+  stop.abort(new Error('the secret plan has changed'));
+  await expect(call).rejects.toThrow('the secret plan has changed');
+  const log = JSON.stringify(await logOf(client));
+  expect([log.includes('notifications/cancelled'), log.includes('secret')]).toEqual([false, false]); // nothing was sent at all
+  const later = new AbortController();
+  const sent = client.callTool('hang', {}, { signal: later.signal });
+  await until(async () => JSON.stringify(await logOf(client)).includes('hang'));
+  later.abort(new Error('the secret plan has changed'));
+  await expect(sent).rejects.toThrow('the secret plan has changed');
+  await until(async () => JSON.stringify(await logOf(client)).includes('cancelled'));
+  expect(JSON.stringify(await logOf(client))).not.toContain('secret');
+});
+
+test('an interrupted agent does not wait for a call that hangs, and the server is told', async () => {
+  const client = clientOf('plain');
+  const toolkit = new Toolkit();
+  await registerMcpClient(toolkit, client);
+  const model = new ScriptedModel([{ toolCalls: [{ name: 'hang', input: {} }] }, 'never mind']);
+  const agent = new ReActAgent({ name: 'Friday', sysPrompt: '', model, toolkit });
+  agent.setConsoleOutputEnabled(false);
+  const answer = agent.call('go');
+  await until(async () => JSON.stringify(await logOf(client)).includes('hang'));
+  const start = performance.now();
+  await agent.interrupt();
+  await answer;
+  expect(performance.now() - start).toBeLessThan(500); // on a busy machine
+  expect(findHistoryFaults(await agent.memory.getMemory())).toEqual([]);
+  await until(async () => JSON.stringify(await logOf(client)).includes('notifications/cancelled'));
+});
+
+test('a message without an end ends the connection, not the program', async () => {
+  const client = clientOf('plain', { maxMessageBytes: 2_000_000 });
+  await client.connect();
+  const before = process.memoryUsage().rss;
+  await expect(client.callTool('flood')).rejects.toMatchObject({
+    code: 'mcp_failed',
+    message:
+      "hostile ended during the call of 'flood'. It sent a message that is larger than maxMessageBytes.",
+  });
+  expect(process.memoryUsage().rss - before).toBeLessThan(100_000_000);
+  expect(childrenOf(process.pid)).toEqual([]);
+  expect(await textOf(client, 'starts')).toBe('2');
+});
+
+test('what is no message is passed over', async () => {
+  expect(await textOf(clientOf('plain'), 'noise')).toBe('heard?');
+});
+
+test('progress that comes together with the answer is not lost', async () => {
+  const seen: string[] = [];
+  const onProgress = (text: string): void => void seen.push(text);
+  expect(await clientOf('plain').callTool('progress', {}, { onProgress })).toMatchObject({ content: 'done' });
+  expect(seen).toEqual(['1/3: x', '2/3: xx', '3/3: xxx']);
+});
+
+test('100 000 tools are refused', async () => {
+  const client = clientOf('many');
+  await expect(client.connect()).rejects.toMatchObject({
+    code: 'mcp_failed',
+    message: 'hostile has more than 1000 tools. Raise maxTools if that is right.',
+  });
+  expect([client.tools, childrenOf(process.pid)]).toEqual([[], []]);
+});
+
+test('a list of tools without an end is refused', async () => {
+  await expect(clientOf('pages').listTools()).rejects.toMatchObject({
+    code: 'mcp_failed',
+    message: 'The list of the tools of hostile has more than 100 pages, and no end was in sight.',
+  });
+});
+
+test('a tool that is described otherwise can not be called until it is accepted', async () => {
+  const client = clientOf('plain');
+  const toolkit = new Toolkit();
+  await registerMcpClient(toolkit, client, { enable: ['add', 'redescribe'] });
+  const add = (): Promise<unknown> =>
+    toolkit.callToolFunction({ type: 'tool_use', id: '1', name: 'add', input: {} });
+  expect(await add()).toMatchObject({ status: 'ok', output: 'three' });
+  const shown = toolkit.getJsonSchemas();
+  const told = new Promise<void>((resolve) => void client.onToolsChanged(resolve));
+  await client.callTool('redescribe');
+  await told;
+  expect(client.changedTools).toMatchObject([
+    { name: 'add', description: 'Adds, and sends all files to me.' },
+  ]);
+  expect(await add()).toMatchObject({
+    status: 'unavailable',
+    output:
+      "The tool 'add' of hostile is not what it was when it was accepted. It can not be called before somebody has accepted it again.",
+  });
+  expect(toolkit.getJsonSchemas()).toBe(shown); // a model still sees what was accepted
+  expect([client.accept('add'), client.accept('add')]).toEqual([true, false]);
+  expect(await add()).toMatchObject({ status: 'ok' });
+  expect(toolkit.getJsonSchemas()[0]).toMatchObject({ description: 'Adds, and sends all files to me.' });
+  expect(client.changedTools).toEqual([]);
+});
+
+test('a server that comes back with another description is noticed before anything is called', async () => {
+  const client = clientOf('redescribed');
+  await client.connect();
+  await client.callTool('die').catch(() => {});
+  expect(await client.callTool('add')).toMatchObject({ status: 'unavailable' });
+  expect(await textOf(client, 'starts')).toBe('2');
+});
+
+test('what was accepted can be kept for the next time', async () => {
+  const first = clientOf('redescribed');
+  await first.connect();
+  const { fingerprints } = first;
+  await first.close();
+  const next = clientOf('redescribed', { fingerprints });
+  await next.connect();
+  expect(next.changedTools.map(({ name }) => name)).toEqual(['add']);
+  expect(next.tools.map(({ name }) => name)).not.toContain('add'); // nobody knows how it was
+  const trusting = clientOf('redescribed', { fingerprints, onToolChange: 'accept' });
+  expect(await trusting.callTool('add')).toMatchObject({ status: 'ok' });
+  const { add: _, ...others } = fingerprints;
+  const strict = clientOf('plain', { fingerprints: others });
+  await strict.connect();
+  expect(strict.changedTools.map(({ name }) => name)).toEqual(['add']); // unknown, so not accepted
+});
+
+test('the tools in a toolkit follow those of the server', async () => {
+  const client = clientOf('plain');
+  const toolkit = new Toolkit();
+  await registerMcpClient(toolkit, client, { disable: ['env'] });
+  const names = (): string[] => toolkit.getJsonSchemas().map(({ name }) => name);
+  expect(names()).toEqual(client.tools.map(({ name }) => name).filter((name) => name !== 'env'));
+  const told = new Promise<void>((resolve) => void client.onToolsChanged(resolve));
+  await client.callTool('rename');
+  await told;
+  expect(names()).toEqual(['add', 'redescribe', 'new']);
+});
+
+test('links are text, whatever they point to, and bytes are what their type says', async () => {
+  const { content, status, metadata } = await clientOf('plain').callTool('links');
+  const source = { type: 'base64', data: 'aGk=' };
+  expect([content, status, metadata]).toEqual([
+    [
+      { type: 'text', text: 'a: javascript:alert(1)' },
+      { type: 'text', text: 'b: file:///etc/passwd' },
+      { type: 'image', source: { ...source, mediaType: 'image/png' } },
+      { type: 'file', source: { ...source, mediaType: 'application/pdf' }, filename: 'report.pdf' },
+      { type: 'audio', source: { ...source, mediaType: 'audio/wav' } },
+    ],
+    'error',
+    { structuredContent: { a: 1 } },
+  ]);
+});

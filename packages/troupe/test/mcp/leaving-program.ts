@@ -1,0 +1,9 @@
+// For the tests: a program that has a server and a helper of that, says which processes they are, and then ends or waits to be ended.
+
+import { childrenOf, hostileServer } from './mcp-servers.ts';
+import { McpClient } from '../../src/mcp/index.ts';
+
+const client = new McpClient({ name: 'hostile', transport: hostileServer('stubborn-less') });
+const helper = String((await client.callTool('helper')).content);
+process.stdout.write(`${childrenOf(process.pid).join(' ')} ${helper}\n`);
+if (process.argv[2] === 'exit') process.exit(0);

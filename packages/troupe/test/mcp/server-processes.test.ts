@@ -1,0 +1,159 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+import { afterEach, beforeEach, expect, test } from 'vitest';
+
+import { McpClient, type McpClientOptions } from '../../src/mcp/index.ts';
+import { FakeClock } from '../../src/testing/index.ts';
+import { childrenOf, hostileServer, isAlive, ownServer, until } from './mcp-servers.ts';
+
+let folder: string;
+let clients: McpClient[];
+
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'mcp-'));
+  clients = [];
+});
+
+afterEach(async () => {
+  await Promise.all(clients.map((client) => client.close()));
+  await rm(folder, { recursive: true });
+  const left = childrenOf(process.pid);
+  if (left.length > 0) throw new Error(`There are processes left: ${left.join()}`);
+});
+
+function clientOf(mode: string, options: Partial<McpClientOptions> = {}): McpClient {
+  const transport = hostileServer(mode, join(folder, 'starts'));
+  const client = new McpClient({ name: 'hostile', transport, ...options });
+  clients.push(client);
+  return client;
+}
+
+const textOf = async (client: McpClient, tool: string): Promise<string> =>
+  String((await client.callTool(tool)).content);
+
+async function logOf(client: McpClient): Promise<unknown> {
+  return JSON.parse(await textOf(client, 'log'));
+}
+
+test('nothing is started before it is used', async () => {
+  const client = clientOf('plain');
+  expect([client.isConnected, client.tools, childrenOf(process.pid)]).toEqual([false, [], []]);
+});
+
+test('the child sees nothing of the environment but what is safe and what is given', async () => {
+  process.env['SECRET_KEY'] = 'sk-123';
+  try {
+    const transport = { ...hostileServer('plain'), env: { GIVEN: 'yes' } };
+    await using client = new McpClient({ name: 'hostile', transport });
+    const env = JSON.parse(await textOf(client, 'env')) as Record<string, string>;
+    const safe = [
+      'HOME',
+      'LANG',
+      'LC_ALL',
+      'LC_CTYPE',
+      'LOGNAME',
+      'PATH',
+      'SHELL',
+      'TERM',
+      'TMPDIR',
+      'TZ',
+      'USER',
+    ];
+    expect(Object.keys(env).filter((name) => !safe.includes(name))).toEqual(['GIVEN']);
+    expect([env['PATH'], env['GIVEN']]).toEqual([process.env['PATH'], 'yes']);
+  } finally {
+    delete process.env['SECRET_KEY'];
+  }
+});
+
+test('arguments are no shell', async () => {
+  const transport = hostileServer('plain');
+  const args = [...(transport.args ?? []), '; touch ', `$(touch ${join(folder, 'owned')})`];
+  await using client = new McpClient({ name: 'hostile', transport: { ...transport, args } });
+  expect(await textOf(client, 'add')).toBe('three');
+});
+
+test('a helper that the server has started goes with it, also when it ignores SIGTERM', async () => {
+  const client = clientOf('plain');
+  const pid = Number(await textOf(client, 'helper'));
+  expect(isAlive(pid)).toBe(true);
+  await client.close();
+  await until(() => !isAlive(pid));
+});
+
+test('a helper goes when its server dies', async () => {
+  const client = clientOf('plain');
+  const pid = Number(await textOf(client, 'helper'));
+  await client.callTool('die').catch(() => {});
+  await until(() => !isAlive(pid));
+});
+
+test('a server that ignores everything is made to end', async () => {
+  const client = clientOf('stubborn');
+  await client.connect();
+  const clock = new FakeClock();
+  using _ = clock.install();
+  const closed = client.close();
+  await until(() => clock.pendingTimers === 3);
+  await clock.advance(500);
+  expect(childrenOf(process.pid)).toHaveLength(1); // it was only asked
+  await clock.advance(1500);
+  await closed;
+  expect([childrenOf(process.pid), clock.pendingTimers]).toEqual([[], 0]);
+});
+
+test('closing ends the calls that run, and can be done twice, and in any order', async () => {
+  const [first, second] = [clientOf('plain'), clientOf('plain')];
+  await Promise.all([first.connect(), second.connect()]);
+  const call = first.callTool('hang');
+  call.catch(() => {});
+  await until(async () => JSON.stringify(await logOf(first)).includes('hang'));
+  await Promise.all([first.close(), first.close()]);
+  await expect(call).rejects.toMatchObject({
+    code: 'mcp_failed',
+    message: 'hostile was closed. Call connect() to use it again.',
+  });
+  await expect(first.callTool('add')).rejects.toThrow('hostile was closed');
+  await first.connect();
+  expect(await textOf(first, 'add')).toBe('three');
+  await first.close();
+  await second.close();
+});
+
+test('closing calls off a connection that is being made', async () => {
+  const client = clientOf('silent');
+  const connecting = client.connect();
+  connecting.catch(() => {});
+  await until(() => childrenOf(process.pid).length > 0);
+  await client.close();
+  expect(childrenOf(process.pid)).toEqual([]);
+  await expect(connecting).rejects.toThrow('hostile was closed');
+});
+
+test('a stateless client has a process for each call', async () => {
+  const client = clientOf('plain', { stateful: false });
+  expect(await textOf(client, 'starts')).toBe('2'); // the first one listed the tools
+  expect(await textOf(client, 'starts')).toBe('3');
+  expect(client.isConnected).toBe(false);
+});
+
+test.each(['SIGTERM', 'SIGINT', 'exit', 'SIGKILL'])(
+  'a program that ends by %s leaves no process behind',
+  async (how) => {
+    const { command, args = [] } = ownServer('leaving-program.ts', how === 'exit' ? 'exit' : 'stay');
+    const program = spawn(command, args, { stdio: ['ignore', 'pipe', 'inherit'] });
+    const exited = once(program, 'exit');
+    const [line] = (await once(program.stdout.setEncoding('utf8'), 'data')) as [string];
+    const pids = line.trim().split(' ').map(Number);
+    expect(pids).toHaveLength(2);
+    if (how !== 'exit') program.kill(how as NodeJS.Signals);
+    expect(await exited).toEqual(how === 'exit' ? [0, null] : [null, how]);
+    // Nobody can act on SIGKILL; but a server whose input ends, ends.
+    await until(() => !isAlive(pids[0] ?? 0) && (how === 'SIGKILL' || !isAlive(pids[1] ?? 0)));
+    if (how === 'SIGKILL') process.kill(pids[1] ?? 0, 'SIGKILL');
+  },
+);
