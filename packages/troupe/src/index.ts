@@ -94,6 +94,7 @@ export {
   type MarkChange,
   type MemoryFilter,
 } from './memory/memory-base.ts';
+export { CorruptMemoryError, type ConversationId } from './memory/stored-memory.ts';
 export type { BlockChange } from './message/block-change.ts';
 export type {
   AudioBlock,

@@ -13,7 +13,7 @@ export interface MediaNeeds {
   readonly takesUrl: (block: MediaBlock) => boolean;
 }
 
-const CAPABILITY_FOR: Record<MediaBlock['type'], 'vision' | 'audio' | 'video' | 'files'> = {
+export const CAPABILITY_FOR: Record<MediaBlock['type'], 'vision' | 'audio' | 'video' | 'files'> = {
   image: 'vision',
   audio: 'audio',
   video: 'video',

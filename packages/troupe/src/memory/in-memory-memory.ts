@@ -1,43 +1,113 @@
+import { TroupeError } from '../errors.ts';
 import { Msg, type MsgInput } from '../message/msg.ts';
-import type { JsonValue } from '../util/json.ts';
-import { MemoryBase } from './memory-base.ts';
+import { isJsonObject, type JsonValue } from '../util/json.ts';
+import { changedMarks, checkMarkChange, isWanted, markList } from './marks.ts';
+import {
+  MemoryBase,
+  summaryMsg,
+  type AddOptions,
+  type MarkChange,
+  type MemoryFilter,
+} from './memory-base.ts';
+
+/** A message and its marks. It never changes: other marks make another entry. */
+interface Entry {
+  readonly msg: Msg;
+  readonly marks: readonly string[];
+}
 
 /** A memory that lasts as long as the program, unless its state is saved. */
 export class InMemoryMemory extends MemoryBase {
   /** By id, in the order in which they came. */
-  protected content: ReadonlyMap<string, Msg> = new Map();
+  #entries = new Map<string, Entry>();
+  #summary: Msg | undefined;
 
   constructor() {
     super();
-    this.registerState('content', {
-      toJson: (content: ReadonlyMap<string, Msg>) => Array.from(content.values(), (msg) => msg.toJSON()),
-      fromJson: (json) => byId((json as readonly JsonValue[]).map((msg) => Msg.from(msg))),
-    });
+    this.registerStateList('content', { toJson: entryToJson, fromJson: entryFromJson });
+    this.registerState('compressedSummary');
   }
 
-  override async add(msgs: MsgInput): Promise<void> {
-    const content = this.content as Map<string, Msg>;
-    for (const msg of Msg.list(msgs)) if (!content.has(msg.id)) content.set(msg.id, msg);
+  override async add(msgs: MsgInput, options: AddOptions = {}): Promise<void> {
+    const marks = markList(options.marks);
+    for (const msg of Msg.list(msgs)) {
+      if (!this.#entries.has(msg.id)) this.#entries.set(msg.id, { msg, marks });
+    }
   }
 
   override async delete(ids: readonly string[]): Promise<number> {
-    const content = this.content as Map<string, Msg>;
-    return ids.filter((id) => content.delete(id)).length;
+    return ids.filter((id) => this.#entries.delete(id)).length;
+  }
+
+  override async deleteByMark(marks: string | readonly string[]): Promise<number> {
+    const wanted = markList(marks);
+    const found = this.content.filter((entry) => wanted.some((mark) => entry.marks.includes(mark)));
+    return this.delete(found.map(({ msg }) => msg.id));
   }
 
   override async size(): Promise<number> {
-    return this.content.size;
+    return this.#entries.size;
   }
 
   override async clear(): Promise<void> {
-    this.content = new Map();
+    this.#entries = new Map();
+    this.#summary = undefined;
   }
 
-  override async getMemory(): Promise<readonly Msg[]> {
-    return [...this.content.values()];
+  override async getMemory(filter: MemoryFilter = {}): Promise<readonly Msg[]> {
+    const isSummaryWanted = filter.prependSummary ?? true;
+    const msgs = isSummaryWanted && this.#summary !== undefined ? [this.#summary] : [];
+    for (const { msg, marks } of this.#entries.values()) if (isWanted(marks, filter)) msgs.push(msg);
+    return msgs;
+  }
+
+  override async updateMessagesMark(change: MarkChange): Promise<number> {
+    checkMarkChange(change);
+    let changed = 0;
+    for (const id of change.msgIds ?? [...this.#entries.keys()]) {
+      const entry = this.#entries.get(id);
+      const marks = entry && changedMarks(entry.marks, change);
+      if (entry === undefined || marks === undefined) continue;
+      this.#entries.set(id, { msg: entry.msg, marks });
+      changed++;
+    }
+    return changed;
+  }
+
+  override async getCompressedSummary(): Promise<string> {
+    return this.compressedSummary;
+  }
+
+  override async updateCompressedSummary(text: string): Promise<void> {
+    this.compressedSummary = text;
+  }
+
+  /** For the state. */
+  protected get content(): readonly Entry[] {
+    return [...this.#entries.values()];
+  }
+
+  protected set content(entries: readonly Entry[]) {
+    this.#entries = new Map(entries.map((entry) => [entry.msg.id, entry]));
+  }
+
+  protected get compressedSummary(): string {
+    return this.#summary?.text ?? '';
+  }
+
+  protected set compressedSummary(text: string) {
+    if (typeof text !== 'string') throw new TroupeError('invalid_input', 'A summary must be a text.');
+    this.#summary = text === '' ? undefined : summaryMsg(text);
   }
 }
 
-function byId(msgs: readonly Msg[]): ReadonlyMap<string, Msg> {
-  return new Map(msgs.map((msg) => [msg.id, msg]));
+/** A message without marks is just the message, as it was before there were marks. */
+function entryToJson({ msg, marks }: Entry): JsonValue {
+  return marks.length === 0 ? msg.toJSON() : [msg.toJSON(), marks];
+}
+
+function entryFromJson(json: JsonValue): Entry {
+  if (isJsonObject(json)) return { msg: Msg.from(json), marks: [] };
+  const [msg, marks] = Array.isArray(json) ? (json as readonly JsonValue[]) : [];
+  return { msg: Msg.from(msg), marks: markList(marks as readonly string[]) };
 }

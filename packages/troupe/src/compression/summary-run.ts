@@ -1,0 +1,278 @@
+import { getLogger } from '../config/run-config.ts';
+import { messageOf } from '../errors.ts';
+import type { CompressionEvent } from '../event/agent-event.ts';
+import type { FormatterBase } from '../formatter/formatter-base.ts';
+import { COMPRESSED_MARK, summaryMsg, type MemoryBase } from '../memory/memory-base.ts';
+import { Msg } from '../message/msg.ts';
+import { addUsage, type Usage } from '../message/usage.ts';
+import type { ChatModelBase } from '../model/chat-model-base.ts';
+import { ModelError } from '../model/model-error.ts';
+import { callStructured } from '../model/structured/structured-output.ts';
+import type { TokenCounterBase } from '../token/token-counter-base.ts';
+import { withDeadline } from '../toolkit/deadline.ts';
+import { now } from '../util/clock.ts';
+import { copyJson } from '../util/json.ts';
+import type { ContextWork } from './context-keeper.ts';
+import { oldUnitsOf, type MsgUnit } from './old-units.ts';
+import { describeMedia, type SummaryForm } from './summary-form.ts';
+
+export interface SummarySettings {
+  readonly triggerThreshold: number;
+  readonly keepRecent: number;
+  readonly timeoutMs: number;
+  readonly maxTries: number;
+  readonly compressionPrompt: string;
+  readonly model: ChatModelBase | undefined;
+  readonly formatter: FormatterBase | undefined;
+}
+
+type Counters = readonly [TokenCounterBase, ...TokenCounterBase[]];
+
+export interface SummaryWork extends ContextWork {
+  /** What the prompt begins with. */
+  readonly before: readonly Msg[];
+  /** The first one that works is used. */
+  readonly counters: Counters;
+}
+
+/** What came of asking for a summary: a text, or why there is none. It is JSON. */
+type Answer = {
+  readonly text: string;
+  readonly durationMs: number;
+  readonly usage?: Usage;
+  readonly problem?: string;
+  /** What is to be summed up is too long for the model. */
+  readonly isTooLong?: boolean;
+};
+
+/** A prompt that was cut has so much of what it may have, so that it need not be cut again in the next step. */
+const LEFT_BY_TRUNCATION = 0.75;
+/** How often a model is asked until there is room. */
+const MAX_MODEL_CALLS = 8;
+const NOTE =
+  '(Older messages were left out here because the conversation got too long. No summary tells of them.)';
+
+/** Makes room once. */
+export class SummaryRun {
+  readonly #memory: MemoryBase;
+  readonly #form: SummaryForm;
+  readonly #settings: SummarySettings;
+  readonly #work: SummaryWork;
+  /** What the model sees, without the summary. */
+  #shown: readonly Msg[] = [];
+  #summary = '';
+  /** Of the whole prompt. */
+  #tokens = 0;
+  #hasChanged = false;
+  #counters: Counters;
+
+  constructor(memory: MemoryBase, form: SummaryForm, settings: SummarySettings, work: SummaryWork) {
+    this.#memory = memory;
+    this.#form = form;
+    this.#settings = settings;
+    this.#work = work;
+    this.#counters = work.counters;
+  }
+
+  get hasChanged(): boolean {
+    return this.#hasChanged;
+  }
+
+  async makeRoom(): Promise<void> {
+    const { force } = this.#work;
+    this.#shown = await this.#memory.getMemory({ excludeMark: COMPRESSED_MARK, prependSummary: false });
+    this.#summary = await this.#memory.getCompressedSummary();
+    this.#tokens = await this.#count([...this.#work.before, ...this.#shown], this.#summary, true);
+    if (!force && this.#hasRoom) return;
+    let units = await this.#choose();
+    let size = units.length;
+    for (let calls = 1; units.length > 0 && (force || !this.#hasRoom); calls++) {
+      if (calls > MAX_MODEL_CALLS) return this.#truncate(units);
+      const msgs = units.slice(0, size).flat();
+      const answer = await this.#sumUp(msgs);
+      if (answer.problem === undefined) {
+        await this.#replace(msgs, answer.text, 'summary', answer);
+        units = units.slice(size);
+      } else if (answer.isTooLong && size > 1) size = Math.ceil(size / 2);
+      else return this.#truncate(units);
+    }
+  }
+
+  get #hasRoom(): boolean {
+    return this.#tokens <= this.#settings.triggerThreshold;
+  }
+
+  /**
+   * What is taken out: if possible nothing of the newest turn. If the model has refused the prompt, it is all that there is,
+   * and fewer units are kept if that is too little.
+   */
+  async #choose(): Promise<readonly MsgUnit[]> {
+    const { force } = this.#work;
+    const { triggerThreshold, keepRecent } = this.#settings;
+    const least = await this.#count([], NOTE);
+    for (let kept = keepRecent; kept >= (force ? 1 : keepRecent); kept--) {
+      const { past, all } = oldUnitsOf(this.#shown, kept);
+      const isPastEnough = !force && this.#tokens - (await this.#count(past.flat())) <= triggerThreshold;
+      const units = isPastEnough ? past : all;
+      if ((await this.#count(units.flat(), this.#summary)) > least && units.length > 0) return units;
+    }
+    return [];
+  }
+
+  /** Has a model sum messages up, together with the summary so far, and tells about it. */
+  async #sumUp(msgs: readonly Msg[]): Promise<Answer> {
+    const { step, signal } = this.#work;
+    await this.#tell('start', 'summary', msgs);
+    let answer: Answer;
+    try {
+      answer = await step('compression', () => this.#ask(msgs));
+    } catch (error) {
+      signal.throwIfAborted();
+      answer = { text: '', durationMs: 0, problem: messageOf(error) };
+    }
+    await this.#guarded('count the usage', async () => this.#work.addUsage(answer.usage));
+    if (
+      answer.problem === undefined &&
+      (await this.#count([], answer.text)) >= (await this.#count(msgs, this.#summary))
+    ) {
+      answer = { ...answer, problem: 'The summary is not shorter than what it is about.' };
+    }
+    if (answer.problem !== undefined) await this.#tell('failed', 'summary', msgs, answer);
+    return answer;
+  }
+
+  /** Whatever the model does, there is an answer after the timeout; only an abort is thrown. */
+  async #ask(msgs: readonly Msg[]): Promise<Answer> {
+    const { signal, planHint = '' } = this.#work;
+    const { timeoutMs, maxTries, compressionPrompt, formatter, model = this.#work.model } = this.#settings;
+    const startedAt = now();
+    const prompt = [compressionPrompt, planHint].filter((text) => text !== '').join('\n\n');
+    const history = this.#shown.slice(0, this.#placeAfter(msgs));
+    const messages = [
+      ...this.#work.before,
+      ...(this.#summary === '' ? [] : [summaryMsg(this.#summary)]),
+      ...history.map((msg) => describeMedia(msg, model.capabilities)),
+      Msg.user(prompt),
+    ];
+    let usage: Usage | undefined;
+    const onAttempt = ({ msg }: { readonly msg: Msg }): void => {
+      usage = addUsage(usage, msg.usage);
+    };
+    let problem: string | undefined;
+    let isTooLong = false;
+    let text = '';
+    try {
+      const { value } = await withDeadline({ timeoutMs, signal }, (stopped) =>
+        callStructured(model, { messages, formatter }, this.#form.schema, {
+          signal: stopped,
+          maxRetries: maxTries - 1,
+          onAttempt,
+        }),
+      );
+      text = this.#form.fill(copyJson(value, 'the summary'));
+      if (text === '') problem = 'The summary is empty.';
+    } catch (error) {
+      signal.throwIfAborted();
+      problem = messageOf(error);
+      isTooLong = ModelError.isInstance(error) && error.kind === 'context_overflow';
+    }
+    return {
+      text,
+      durationMs: now() - startedAt,
+      ...(usage && { usage }),
+      ...(problem !== undefined && { problem }),
+      ...(isTooLong && { isTooLong }),
+    };
+  }
+
+  /** Leaves out the oldest units: so many as are needed, or all if the model has refused the prompt. */
+  async #truncate(units: readonly MsgUnit[]): Promise<void> {
+    const goal = this.#settings.triggerThreshold * LEFT_BY_TRUNCATION;
+    const left: Msg[] = [];
+    let tokens = this.#tokens;
+    for (const unit of units) {
+      if (!this.#work.force && tokens <= goal) break;
+      left.push(...unit);
+      tokens -= await this.#count(unit);
+    }
+    const text = this.#summary.endsWith(NOTE)
+      ? this.#summary
+      : [this.#summary, NOTE].filter(Boolean).join('\n\n');
+    await this.#replace(left, text, 'truncation');
+  }
+
+  /** The summary comes before the marks: whoever finds only that still sees all messages. */
+  async #replace(msgs: readonly Msg[], text: string, strategy: string, answer?: Answer): Promise<void> {
+    const saved = (await this.#count(msgs, this.#summary)) - (await this.#count([], text));
+    await this.#memory.updateCompressedSummary(text);
+    this.#hasChanged = true;
+    await this.#memory.updateMessagesMark({ newMark: COMPRESSED_MARK, msgIds: msgs.map(({ id }) => id) });
+    const next = this.#shown[this.#placeAfter(msgs)];
+    const gone = new Set(msgs);
+    this.#shown = this.#shown.filter((msg) => !gone.has(msg));
+    this.#summary = text;
+    await this.#tell('end', strategy, msgs, {
+      ...answer,
+      tokensAfter: this.#tokens - saved,
+      compressedMessageId: summaryMsg(text).id,
+      ...(next && { nextMessageId: next.id }),
+    });
+    this.#tokens -= saved;
+  }
+
+  /** The place in what is shown behind the last of these messages. */
+  #placeAfter(msgs: readonly Msg[]): number {
+    const last = msgs.at(-1);
+    return this.#shown.findLastIndex((msg) => msg === last) + 1;
+  }
+
+  /** The tokens of messages, of a summary before them, and if they are the prompt, of the rest of it. */
+  async #count(msgs: readonly Msg[], summary = '', isPrompt = false): Promise<number> {
+    const { signal, tools } = this.#work;
+    const { timeoutMs } = this.#settings;
+    const list = summary === '' ? msgs : [summaryMsg(summary), ...msgs];
+    for (;;) {
+      const [counter, ...others] = this.#counters;
+      try {
+        return await withDeadline({ timeoutMs, signal }, async (stopped) => {
+          const options = { signal: stopped };
+          const rest = isPrompt ? await counter.count([], tools, options) : 0;
+          return (await counter.countEach(list, options)).reduce((sum, tokens) => sum + tokens, rest);
+        });
+      } catch (error) {
+        signal.throwIfAborted();
+        const [next, ...left] = others;
+        if (next === undefined) throw error;
+        getLogger().log('warn', `Tokens are estimated, because the counter failed: ${messageOf(error)}`);
+        this.#counters = [next, ...left];
+      }
+    }
+  }
+
+  #tell(
+    phase: CompressionEvent['phase'],
+    strategy: string,
+    msgs: readonly Msg[],
+    { text: _text, isTooLong: _isTooLong, ...details }: Partial<Answer & CompressionEvent> = {},
+  ): Promise<void> {
+    const compressedMessageCount = msgs.length;
+    const event = {
+      type: 'compression',
+      phase,
+      strategy,
+      compressedMessageCount,
+      tokensBefore: this.#tokens,
+    } as const;
+    return this.#guarded('tell about it', async () => this.#work.emit({ ...event, ...details }));
+  }
+
+  /** Does something that must not keep a conversation from being compressed. */
+  async #guarded(what: string, body: () => Promise<void>): Promise<void> {
+    try {
+      await body();
+    } catch (error) {
+      this.#work.signal.throwIfAborted();
+      getLogger().log('warn', `A compression could not ${what}: ${messageOf(error)}`);
+    }
+  }
+}
