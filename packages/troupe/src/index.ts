@@ -55,6 +55,34 @@ export type {
   RunStatus,
 } from './event/agent-event.ts';
 export { replyStream, type RunListener, type StreamOptions } from './event/reply-stream.ts';
+export {
+  FilePolicy,
+  type FileGrant,
+  type FileGrantInput,
+  type FileOperation,
+} from './filesystem/file-policy.ts';
+export {
+  FileSystemBase,
+  type FileContent,
+  type FileEntry,
+  type FileInfo,
+  type FileKind,
+  type ReadOptions,
+  type WriteOptions,
+} from './filesystem/file-system-base.ts';
+export { FileSystemError, type FileSystemErrorKind } from './filesystem/file-system-error.ts';
+export {
+  FileSystemHandle,
+  type FileLimits,
+  type FileMatches,
+  type FileSearchOptions,
+  type FileSystemHandleOptions,
+  type GrepOptions,
+  type LineMatch,
+} from './filesystem/file-system-handle.ts';
+export type { FileLines, TextEdit } from './filesystem/file-text.ts';
+export { InMemoryFileSystem } from './filesystem/in-memory-file-system.ts';
+export { joinPath, parsePath, type LogicalPath } from './filesystem/logical-path.ts';
 export { ChatFormatter } from './formatter/chat-formatter.ts';
 export { FormatterBase, type FormatContext } from './formatter/formatter-base.ts';
 export {

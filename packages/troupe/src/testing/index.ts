@@ -19,5 +19,6 @@ export {
 } from './drivers.ts';
 export { FakeClock } from './fake-clock.ts';
 export { fakeIds } from './fake-ids.ts';
+export { fileSystemContract } from './file-system-contract.ts';
 export { memoryContract, type MemoryContractId, type MemoryContractOptions } from './memory-contract.ts';
 export { ScriptedModel, type ScriptedToolCall, type ScriptedTurn } from './scripted-model.ts';

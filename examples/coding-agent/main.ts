@@ -1,0 +1,74 @@
+// A coding agent that is confined to a folder: it looks around, finds a bug, fixes it, and tries to leave, which it is refused.
+// Its files are those of a real folder, but the agent knows them as /workspace/ only. A ScriptedModel plays the model.
+
+import assert from 'node:assert/strict';
+import { mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+import { FileSystemHandle, findHistoryFaults, ReActAgent, Toolkit, type JsonObject } from 'troupe';
+import { DiskFileSystem } from 'troupe/stores/disk';
+import { ScriptedModel } from 'troupe/testing';
+import { fileTools } from 'troupe/tools';
+
+const folder = await mkdtemp(join(tmpdir(), 'coding-agent-'));
+const project = join(folder, 'project');
+await mkdir(join(project, 'src'), { recursive: true });
+await mkdir(join(project, '.git'));
+await writeFile(
+  join(project, 'src', 'area.ts'),
+  'export function area(w: number, h: number): number {\n  return w + h;\n}\n',
+);
+await writeFile(join(project, '.git', 'config'), '[core]\n');
+await writeFile(join(folder, 'password.txt'), 'xyzzy');
+await symlink(join(folder, 'password.txt'), join(project, 'notes.txt')); // a trap: a link that leads out
+
+try {
+  const files = await DiskFileSystem.open({ folders: { workspace: project } });
+  const handle = new FileSystemHandle(files, {
+    grants: ['/workspace/', { path: '/workspace/.git/', operations: ['list', 'read'] }], // the longer path counts
+  });
+  const toolkit = new Toolkit();
+  for (const tool of fileTools(handle)) toolkit.registerToolFunction(tool);
+
+  const call = (name: string, input: JsonObject) => ({ toolCalls: [{ name, input }] });
+  const model = new ScriptedModel([
+    call('glob', { pattern: '**/*.ts' }),
+    call('grep', { pattern: 'return .*;', include: '*.ts' }),
+    call('read_text_file', { path: '/workspace/src/area.ts', with_line_numbers: true }),
+    call('edit_file', { path: '/workspace/src/area.ts', edits: [{ oldText: 'w - h', newText: 'w * h' }] }), // misremembered
+    call('edit_file', { path: '/workspace/src/area.ts', edits: [{ oldText: 'w + h', newText: 'w * h' }] }),
+    call('read_text_file', { path: '/workspace/../password.txt' }),
+    call('read_text_file', { path: '/workspace/notes.txt' }),
+    call('write_file', { path: '/workspace/.git/config', content: '[alias]' }),
+    call('list_directory', { path: '/etc' }),
+    'area() multiplies now. The rest was none of my business.',
+  ]);
+  const agent = new ReActAgent({
+    name: 'coder',
+    sysPrompt: `You fix bugs. This is what you may do with files:\n${handle.describe()}`,
+    model,
+    toolkit,
+  });
+  agent.setConsoleOutputEnabled(false);
+
+  const answer = await agent.call('area(2, 3) should be 6, but it is 5.');
+  const memory = await agent.memory.getMemory();
+  const results = memory.flatMap((msg) => msg.getContentBlocks('tool_result'));
+  for (const { name, status, output } of results)
+    console.log(`${name} -> ${status}\n  ${JSON.stringify(output)}`);
+  console.log(`\ncoder: ${answer.text}`);
+
+  assert.deepEqual(
+    results.map(({ status }) => status),
+    ['ok', 'ok', 'ok', 'error', 'ok', 'error', 'error', 'error', 'error'],
+  );
+  assert.equal(results[0]?.output, '/workspace/src/area.ts');
+  assert.match(await readFile(join(project, 'src', 'area.ts'), 'utf8'), /return w \* h;/);
+  assert.equal(await readFile(join(project, '.git', 'config'), 'utf8'), '[core]\n');
+  assert.ok(!JSON.stringify(model.requests).includes('xyzzy')); // nothing of it has reached the model
+  assert.ok(!JSON.stringify(model.requests).includes(folder)); // nor where the files really are
+  assert.deepEqual(findHistoryFaults(memory), []);
+} finally {
+  await rm(folder, { recursive: true });
+}

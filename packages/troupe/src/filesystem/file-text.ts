@@ -1,0 +1,81 @@
+import { FileSystemError, invalidArgument } from './file-system-error.ts';
+
+/** Some lines of a text file. */
+export interface FileLines {
+  /** Without the ends of the lines. */
+  readonly lines: readonly string[];
+  /** The number of the first of them, from 1 on. */
+  readonly startLine: number;
+  /** How many lines the file has. */
+  readonly totalLines: number;
+}
+
+export interface TextEdit {
+  readonly oldText: string;
+  readonly newText: string;
+  /** Whether every place is meant; otherwise there must be only one. @default false */
+  readonly all?: boolean | undefined;
+}
+
+/** @throws FileSystemError if the bytes are no UTF-8 */
+export function decodeText(bytes: Uint8Array, path: string): string {
+  try {
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
+  } catch {
+    throw new FileSystemError('not_text', path, `'${path}' is not a text in UTF-8.`);
+  }
+}
+
+/** @throws FileSystemError if the text would not come back as it is */
+export function encodeText(text: string, path: string): Uint8Array {
+  if (!text.isWellFormed()) throw invalidArgument(path, `The text for '${path}' has half a character in it.`);
+  return new TextEncoder().encode(text);
+}
+
+/** The lines of a text. An end of line at the end of the text begins no other line. */
+export function linesOf(text: string): string[] {
+  if (text === '') return [];
+  const lines = text.split('\n');
+  if (lines.at(-1) === '') lines.pop();
+  return lines.map((line) => (line.endsWith('\r') ? line.slice(0, -1) : line));
+}
+
+/**
+ * Applies edits one after the other.
+ * @throws FileSystemError if one of them fits nowhere, or in several places without meaning all of them
+ */
+export function applyEdits(text: string, edits: readonly TextEdit[], path: string): string {
+  if (edits.length === 0) throw invalidArgument(path, 'There are no edits to be made.');
+  return edits.reduce((edited, edit, i) => {
+    const which = edits.length === 1 ? 'oldText' : `oldText of edit ${i + 1}`;
+    return applyEdit(edited, edit, path, which);
+  }, text);
+}
+
+function applyEdit(
+  text: string,
+  { oldText, newText, all = false }: TextEdit,
+  path: string,
+  which: string,
+): string {
+  if (oldText === '') throw invalidArgument(path, `${which} is empty. Give the text that is to be replaced.`);
+  let [parts, replacement] = [text.split(oldText), newText];
+  if (parts.length === 1 && text.includes('\r\n') && !oldText.includes('\r')) {
+    // Models see lines without their ends, and give them back with plain ones.
+    [parts, replacement] = [text.split(withCrLf(oldText)), withCrLf(newText)];
+  }
+  const places = parts.length - 1;
+  if (places === 0) {
+    const advice = 'Read the file again, and copy the text exactly. Nothing was changed.';
+    throw new FileSystemError('no_match', path, `${which} is not in '${path}'. ${advice}`);
+  }
+  if (places > 1 && !all) {
+    const advice = 'Give more of the text around it, or set all to true. Nothing was changed.';
+    throw new FileSystemError('conflict', path, `${which} is in '${path}' ${places} times. ${advice}`);
+  }
+  return parts.join(replacement);
+}
+
+function withCrLf(text: string): string {
+  return text.replace(/\r?\n/g, '\r\n');
+}

@@ -1,0 +1,148 @@
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+
+import { LinePattern } from './line-pattern.ts';
+
+test.each([
+  ['foo', 'a foo b', true],
+  ['foo', 'a fo b', false],
+  ['^foo$', 'foo', true],
+  ['^foo$', 'foo ', false],
+  ['class \\w+Tool', 'export class FileTool {', true],
+  ['\\bif\\b', 'elif', false],
+  ['\\bif\\b', 'else if (', true],
+  ['a\\Bb', 'ab', true],
+  ['TODO|FIXME', '// FIXME', true],
+  ['(a|bc)+d', 'xabcad', true],
+  ['a{2,3}b', 'xaab', true],
+  ['^a{2,3}$', 'aaaa', false],
+  ['a{2,}$', 'aaaa', true],
+  ['a{2}$', 'ba', false],
+  ['[^a-z]', 'abc', false],
+  ['[\\w\\-]+@', 'a-b@', true],
+  ['[a\\]]x', ']x', true],
+  ['\\d{3}', '12a456', true],
+  ['fn \\{', 'fn {', true],
+  ['fn {', 'fn {', true],
+  ['a{,2}', 'a{,2}', true],
+  ['\\"x\\"', '"x"', true],
+  ['\\/\\/', '//', true],
+  ['/a', '/a', true],
+  ['(?:a)(?<n>b)', 'ab', true],
+  ['a.c', 'a👍c', true],
+  ['^.$', '👍', true],
+  ['\\u{1F44D}', '👍', true],
+  ['\\p{Lu}', 'aBc', true],
+  ['a*?b', 'aab', true],
+  ['()', '', true],
+  ['x|', 'anything', true],
+  ['(a*)*b', 'aac', false],
+  ['(|a)+$', 'aa', true],
+])('%s in %j: %s', (pattern, line, isMatch) => {
+  expect(new LinePattern(pattern).test(line)).toBe(isMatch);
+});
+
+test('capital letters are the same as small ones if they are to be', () => {
+  expect(new LinePattern('straße|[a-c]{2}', { ignoreCase: true }).test('STRAßE')).toBe(true);
+  expect(new LinePattern('foo', { ignoreCase: true }).test('FOO')).toBe(true);
+  expect(new LinePattern('foo').test('FOO')).toBe(false);
+});
+
+test.each([
+  ['', 'is empty'],
+  ['(a', "has a '(' without its ')'"],
+  ['a)', "has a ')' without its '('"],
+  ['[a', "has a '[' without its ']'"],
+  ['a\\', 'ends in a backslash'],
+  ['*a', 'repeats nothing'],
+  ['(+)', 'repeats nothing'],
+  ['{2}', 'repeats nothing'],
+  ['a**', 'repeats a repetition'],
+  ['a{2}{3}', 'repeats a repetition'],
+  ['^*', 'repeats what has no length'],
+  ['a{3,2}', 'out of order'],
+  ['[z-a]', "has '[z-a]', which is broken"],
+  ['(a)\\1', 'refers back'],
+  ['\\k<a>', 'refers back'],
+  ['a(?=b)', 'looks around'],
+  ['(?<!b)a', 'looks around'],
+  ['(?i)a', 'not supported'],
+  ['(?<a', 'not supported'],
+  ['((a{50}){50}){50}', 'repeats too much'],
+  ['a{99999999}', 'repeats too much'],
+  ['('.repeat(200) + 'a' + ')'.repeat(200), 'nested too deeply'],
+  ['x'.repeat(1001), 'longer than 1000'],
+])('%s is refused', (pattern, problem) => {
+  expect(() => new LinePattern(pattern)).toThrow(problem);
+  expect(() => new LinePattern(pattern)).toThrow(expect.objectContaining({ kind: 'invalid_argument' }));
+});
+
+test.each([
+  '(a+)+$',
+  '^(a|a)*$',
+  '(a|aa)+$',
+  '(.*)*x',
+  'a*a*a*a*a*a*x',
+  '(a?){20}a{20}$',
+  '^(([a-z])+.)+[A-Z]$',
+])('%s takes no longer for being hard', (pattern) => {
+  // JavaScript's own engine would not come back from these within a lifetime.
+  expect(new LinePattern(pattern).test(`${'a'.repeat(3_000)}!`)).toBe(false);
+});
+
+test('it forgets what would be too much to remember, and goes on', () => {
+  const pattern = new LinePattern('(?:a|b)[ab]{10}c$');
+  const expected = /(?:a|b)[ab]{10}c$/;
+  let matches = 0;
+  for (let i = 0; i < 60; i++) {
+    const chars = Array.from({ length: 400 }, (_, j) => 'abé'[(i * j * j + j) % 3] ?? '');
+    const line = `${chars.join('')}${String.fromCodePoint(0x4e00 + i * 7)}${'ab'.repeat(i % 12)}c`;
+    const words = Array.from({ length: 400 }, (_, j) => String.fromCodePoint(0x5000 + i * 400 + j)).join('');
+    expect(pattern.test(words + line)).toBe(expected.test(words + line));
+    matches += Number(pattern.test(line));
+  }
+  expect(matches).toBeGreaterThan(5);
+});
+
+test('it finds what JavaScript finds', () => {
+  const atom = fc.constantFrom(
+    'a',
+    'b',
+    '.',
+    '[ab]',
+    '[^a]',
+    '\\w',
+    '\\W',
+    '\\d',
+    '\\s',
+    '^',
+    '$',
+    '\\b',
+    '\\B',
+    '-',
+    '1',
+  );
+  const { pattern } = fc.letrec<{ pattern: string; piece: string }>((tie) => ({
+    pattern: fc.array(tie('piece'), { minLength: 1, maxLength: 4 }).map((pieces) => pieces.join('')),
+    piece: fc.oneof(
+      { maxDepth: 3 },
+      atom,
+      fc
+        .tuple(tie('pattern'), fc.constantFrom('*', '+', '?', '{2}', '{1,2}', '{0,}', '*?', ''))
+        .map(([inner, range]) => `(?:${inner})${range}`),
+      fc.tuple(tie('pattern'), tie('pattern')).map(([one, other]) => `(${one}|${other})`),
+    ),
+  }));
+  // No characters of two units: V8 finds a \B in the middle of them.
+  const line = fc.string({ unit: fc.constantFrom('a', 'b', '1', ' ', '-', 'é'), maxLength: 8 });
+  let matches = 0;
+  fc.assert(
+    fc.property(pattern, line, fc.boolean(), (pattern, line, ignoreCase) => {
+      const expected = new RegExp(pattern, ignoreCase ? 'ui' : 'u').test(line);
+      matches += Number(expected);
+      expect(new LinePattern(pattern, { ignoreCase }).test(line)).toBe(expected);
+    }),
+    { numRuns: 1_500 },
+  );
+  expect(matches).toBeGreaterThan(300);
+});

@@ -1,0 +1,76 @@
+import { invalidPath } from './file-system-error.ts';
+
+declare const brand: unique symbol;
+
+/**
+ * A checked path of an agent's file system, such as `/workspace/src/main.ts`. Only `parsePath` and `joinPath` make
+ * one: it begins with a slash, doesn't end in one, is normalised (NFC), and each segment is a name that every
+ * system can hold as it is. So whether one path is within another is a question of text.
+ */
+export type LogicalPath = string & { readonly [brand]: true };
+
+export const TOP = '/' as LogicalPath;
+
+const MAX_PATH_CHARS = 1024;
+const MAX_NAME_BYTES = 255;
+/** Characters that steer terminals, forge lines or turn the direction of writing. */
+const CONTROLS = /[\p{Cc}\p{Zl}\p{Zp}\u202a-\u202e\u2066-\u2069]/u;
+const RESERVED = /[\\*?"<>|:]/;
+const DEVICES = /^(?:con|prn|aux|nul|conin\$|conout\$|(?:com|lpt)[0-9¹²³])(?:\..*)?$/i;
+
+/** @throws FileSystemError if it is no path that every system could hold, or does not name its place in full. */
+export function parsePath(text: string): LogicalPath {
+  if (typeof text !== 'string') throw invalidPath('', 'a path is a text.');
+  if (text.length > MAX_PATH_CHARS)
+    throw invalidPath(text, `it is longer than ${MAX_PATH_CHARS} characters.`);
+  if (!text.startsWith('/')) throw invalidPath(text, "it must begin with '/', as in '/workspace/notes.txt'.");
+  if (text === '/') return TOP;
+  const path = text.normalize('NFC').replace(/\/$/, '');
+  for (const name of path.slice(1).split('/')) {
+    const problem = whyNoName(name);
+    if (problem !== undefined) throw invalidPath(text, problem);
+  }
+  return path as LogicalPath;
+}
+
+/** The path of what has this name in a folder. @throws FileSystemError if it is not one name. */
+export function joinPath(folder: LogicalPath, name: string): LogicalPath {
+  if (name.includes('/')) throw invalidPath(name, "it is to be one name, without '/'.");
+  return parsePath(`${folder === TOP ? '' : folder}/${name === '' ? '/' : name}`);
+}
+
+/** The path of what a file system found in a folder; undefined if no path can name it as it is. */
+export function pathOfFound(folder: LogicalPath, name: string): LogicalPath | undefined {
+  const path = `${folder}/${name}`;
+  const isName = whyNoName(name) === undefined && !name.includes('/') && name === name.normalize('NFC');
+  return isName && path.length <= MAX_PATH_CHARS ? (path as LogicalPath) : undefined;
+}
+
+function whyNoName(name: string): string | undefined {
+  if (name === '') return 'a segment is empty.';
+  if (name === '.' || name === '..') return `'${name}' is not allowed. Write the path in full.`;
+  if (!name.isWellFormed() || CONTROLS.test(name)) return 'it contains control characters.';
+  if (RESERVED.test(name)) return 'none of \\ * ? " < > | : is allowed.';
+  if (/[. ]$/.test(name)) return 'a name must not end in a dot or a space.';
+  if (DEVICES.test(name)) return 'it contains the name of a device.';
+  if (new TextEncoder().encode(name).length > MAX_NAME_BYTES)
+    return `a name is longer than ${MAX_NAME_BYTES} bytes.`;
+  return undefined;
+}
+
+export function segmentsOf(path: LogicalPath): readonly string[] {
+  return path === TOP ? [] : path.slice(1).split('/');
+}
+
+export function parentOf(path: LogicalPath): LogicalPath {
+  return (path.slice(0, path.lastIndexOf('/')) || TOP) as LogicalPath;
+}
+
+export function nameOf(path: LogicalPath): string {
+  return path.slice(path.lastIndexOf('/') + 1);
+}
+
+/** Whether a path is that of a folder, or of something in it at any depth. */
+export function isWithin(folder: LogicalPath, path: LogicalPath): boolean {
+  return folder === TOP || path === folder || path.startsWith(`${folder}/`);
+}

@@ -1,0 +1,128 @@
+import { badPattern } from './file-system-error.ts';
+
+/** What a regular expression says. */
+export type PatternNode =
+  | { readonly op: 'char'; readonly test: (char: string) => boolean }
+  | { readonly op: 'assert'; readonly what: string }
+  | { readonly op: 'all' | 'any'; readonly of: readonly PatternNode[] }
+  | { readonly op: 'repeat'; readonly of: PatternNode; readonly min: number; readonly max: number };
+
+const MAX_DEPTH = 100;
+const COUNT = /\{(\d+)(?:(,)(\d*))?\}/y;
+const CLASS = /\[(?:\\[^]|[^\]\\])*\]/y;
+const ESCAPE = /\\(?:u\{[0-9a-f]+\}|u[0-9a-f]{4}|x[0-9a-f]{2}|p\{[^}]*\}|[^])/iuy;
+const GROUP = /\((?:\?(?::|<[a-z_]\w*>))?/iy;
+
+/** @throws FileSystemError if the pattern is broken, or has what can't be matched in one go */
+export function readPattern(text: string, ignoreCase: boolean): PatternNode {
+  let at = 0;
+  let depth = 0;
+
+  /** What an expression finds right here; then it is behind us. */
+  function take(pattern: RegExp): RegExpExecArray | null {
+    pattern.lastIndex = at;
+    const found = pattern.exec(text);
+    if (found !== null) at += found[0].length;
+    return found;
+  }
+
+  function takeChar(char: string): boolean {
+    const isThere = text.startsWith(char, at);
+    if (isThere) at += char.length;
+    return isThere;
+  }
+
+  function choices(): PatternNode {
+    const first = sequence();
+    if (text[at] !== '|') return first;
+    const of = [first];
+    while (takeChar('|')) of.push(sequence());
+    return { op: 'any', of };
+  }
+
+  function sequence(): PatternNode {
+    const of: PatternNode[] = [];
+    while (at < text.length && text[at] !== '|' && text[at] !== ')') of.push(repeated(atom()));
+    return { op: 'all', of };
+  }
+
+  function repeated(of: PatternNode): PatternNode {
+    const range = readRange();
+    if (range === undefined) return of;
+    takeChar('?'); // as little as possible: for whether there is a match it's the same
+    if (of.op === 'assert') throw badPattern('repeats what has no length.');
+    if (range.max < range.min) throw badPattern('has a repetition whose numbers are out of order.');
+    if (readRange() !== undefined)
+      throw badPattern('repeats a repetition. Put brackets around the inner one.');
+    return { op: 'repeat', of, ...range };
+  }
+
+  function readRange(): { readonly min: number; readonly max: number } | undefined {
+    if (takeChar('*')) return { min: 0, max: Infinity };
+    if (takeChar('+')) return { min: 1, max: Infinity };
+    if (takeChar('?')) return { min: 0, max: 1 };
+    const count = take(COUNT);
+    if (count === null) return undefined;
+    const [, min, comma, max] = count;
+    return { min: Number(min), max: max ? Number(max) : comma ? Infinity : Number(min) };
+  }
+
+  function atom(): PatternNode {
+    if (text[at] === '(') return group();
+    if (text[at] === '[') {
+      const found = take(CLASS);
+      if (found === null) throw badPattern("has a '[' without its ']'.");
+      return char(found[0]);
+    }
+    if (text[at] === '\\') return escaped();
+    if (takeChar('^')) return { op: 'assert', what: '^' };
+    if (takeChar('$')) return { op: 'assert', what: '$' };
+    if (takeChar('.')) return char('.');
+    if (/[*+?]/.test(text[at] ?? '') || take(COUNT) !== null) throw badPattern('repeats nothing.');
+    const literal = String.fromCodePoint(text.codePointAt(at) ?? 0);
+    at += literal.length;
+    return char(literal.replace(/[{}\]/]/, '\\$&'));
+  }
+
+  function group(): PatternNode {
+    if (/^\(\?(?:<?[=!])/.test(text.slice(at, at + 4)))
+      throw badPattern('looks around, by (?= or the like. That is not supported.');
+    take(GROUP);
+    if (text[at] === '?') throw badPattern('has a group that is not supported.');
+    if (++depth > MAX_DEPTH) throw badPattern('is nested too deeply.');
+    const inside = choices();
+    if (!takeChar(')')) throw badPattern("has a '(' without its ')'.");
+    depth--;
+    return inside;
+  }
+
+  function escaped(): PatternNode {
+    const [escape] = take(ESCAPE) ?? [];
+    if (escape === undefined) throw badPattern('ends in a backslash.');
+    if (escape === '\\b' || escape === '\\B') return { op: 'assert', what: escape };
+    if (/^\\[1-9k]/.test(escape)) throw badPattern('refers back to a group. That is not supported.');
+    return char(escape);
+  }
+
+  /** One character, as JavaScript reads it. */
+  function char(source: string): PatternNode {
+    const pattern = oneChar(source, ignoreCase ? 'i' : '');
+    return { op: 'char', test: (char) => pattern.test(char) };
+  }
+
+  const pattern = choices();
+  if (at < text.length) throw badPattern("has a ')' without its '('.");
+  return pattern;
+}
+
+/** Unicode first; escapes that it has no room for, such as `\-`, are taken as the plain syntax takes them. */
+function oneChar(source: string, flags: string): RegExp {
+  for (const mode of ['u', '']) {
+    try {
+      return new RegExp(`^(?:${source})$`, `${mode}${flags}`);
+    } catch {
+      // The next mode, or none.
+    }
+  }
+  throw badPattern(`has '${source}', which is broken.`);
+}

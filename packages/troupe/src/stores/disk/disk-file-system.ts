@@ -1,0 +1,384 @@
+import { constants, existsSync, type BigIntStats } from 'node:fs';
+import {
+  lstat,
+  mkdir,
+  open,
+  opendir,
+  realpath,
+  rename,
+  rmdir,
+  unlink,
+  type FileHandle,
+} from 'node:fs/promises';
+import { isAbsolute, join, relative, resolve, sep } from 'node:path';
+
+import { TroupeError } from '../../errors.ts';
+import {
+  FileSystemBase,
+  type FileContent,
+  type FileEntry,
+  type FileInfo,
+  type FileKind,
+  type ReadOptions,
+  type WriteOptions,
+} from '../../filesystem/file-system-base.ts';
+import {
+  alreadyThere,
+  FileSystemError,
+  hasChanged,
+  notADirectory,
+  notAFile,
+  notEmpty,
+  notFound,
+  tooLarge,
+} from '../../filesystem/file-system-error.ts';
+import {
+  joinPath,
+  nameOf,
+  parentOf,
+  pathOfFound,
+  segmentsOf,
+  TOP,
+  type LogicalPath,
+} from '../../filesystem/logical-path.ts';
+import { newId } from '../../util/ids.ts';
+import { LinkError, makeFolder, openFolder, type Folder, type Reach } from './folder.ts';
+import { isOwnName } from './is-own-name.ts';
+
+export type DiskRoot = 'userinput' | 'workspace' | 'internal';
+
+export interface DiskFileSystemOptions {
+  /** A folder for everything: the namespaces are folders in it, which are made if need be. */
+  readonly root?: string | undefined;
+  /** The folder of each namespace, in place of `root`, e.g. `{ workspace: '/home/ann/project' }`. One that is left out has no files. */
+  readonly folders?: Partial<Readonly<Record<DiskRoot, string>>> | undefined;
+  /**
+   * How the folders on the way to a file are held on to: by open descriptors, which nothing can redirect, or by names
+   * that are looked at again. @default 'descriptors' where there is a `/proc`, else 'paths'
+   */
+  readonly reach?: Reach | undefined;
+}
+
+const ROOT_NAMES: readonly DiskRoot[] = ['userinput', 'workspace', 'internal'];
+const DRAFT = '.troupe-draft-';
+const FOLDER_MODE = 0o700;
+const FILE_MODE = 0o600;
+/** Through no link, and without waiting for the other end of a pipe. */
+const READ_FLAGS = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
+const DRAFT_FLAGS = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
+
+/** What lies under a name. */
+interface Found {
+  readonly kind: FileKind;
+  readonly stats: BigIntStats;
+}
+
+/**
+ * Files in folders of the disk, and nothing else: no link is ever followed, wherever it leads, and neither pipes, devices nor
+ * files with several names (hard links) are opened. Such things are listed as `other`. Each folder on the way is
+ * opened from the one before it, so that nobody can put a link there in between.
+ *
+ * A write makes a draft beside the file and renames it: whoever reads finds the old content or the new one. New files
+ * and folders are private to the owner; a file that is replaced keeps its permissions.
+ */
+export class DiskFileSystem extends FileSystemBase {
+  readonly #roots: ReadonlyMap<string, string>;
+  readonly #reach: Reach;
+  #lastChange: Promise<unknown> = Promise.resolve();
+
+  private constructor(roots: ReadonlyMap<string, string>, reach: Reach) {
+    super();
+    this.#roots = roots;
+    this.#reach = reach;
+  }
+
+  /** Makes the folders that are missing. @throws TroupeError if one is in another, or none is named */
+  static async open({ root, folders, reach }: DiskFileSystemOptions): Promise<DiskFileSystem> {
+    const places = root === undefined ? { ...folders } : await namespacesIn(root);
+    const roots = new Map<string, string>();
+    for (const name of ROOT_NAMES) {
+      const place = places[name];
+      if (place === undefined) continue;
+      await mkdir(place, { recursive: true, mode: FOLDER_MODE });
+      const real = await realpath(resolve(place));
+      for (const [other, path] of roots) {
+        if (!isInside(real, path) && !isInside(path, real)) continue;
+        throw invalid(`The folder of ${name} overlaps with that of ${other}. Give each a folder of its own.`);
+      }
+      roots.set(name, real);
+    }
+    if (roots.size === 0) throw invalid('A DiskFileSystem needs a root, or folders such as { workspace }.');
+    return new DiskFileSystem(roots, reach ?? (existsSync('/proc/self/fd') ? 'descriptors' : 'paths'));
+  }
+
+  stat(path: LogicalPath): Promise<FileInfo | undefined> {
+    return this.#look(path, async () => {
+      try {
+        if (segmentsOf(path).length === 1) {
+          await this.#in(path, async () => {});
+          return { path, kind: 'directory' };
+        }
+        return await this.#inParent(path, async (folder, name) => {
+          const found = await find(folder, name);
+          if (found?.kind !== 'file') return found && { path, kind: found.kind };
+          const { size, mtime } = found.stats;
+          return { path, kind: 'file', size: Number(size), updatedAt: mtime.toISOString() };
+        });
+      } catch (error) {
+        if (FileSystemError.isInstance(error) && error.kind === 'not_found') return undefined;
+        throw error;
+      }
+    });
+  }
+
+  list(path: LogicalPath, maxEntries: number): Promise<readonly FileEntry[]> {
+    return this.#look(path, () =>
+      this.#in(path, async (folder) => {
+        const entries: FileEntry[] = [];
+        for await (const entry of await opendir(folder.at('.'))) {
+          const found = pathOfFound(path, entry.name);
+          if (found === undefined || entry.name.startsWith(DRAFT)) continue;
+          if (entries.length >= maxEntries) throw tooLarge(path, `has more than ${maxEntries} entries.`);
+          const kind = entry.isFile() ? 'file' : entry.isDirectory() ? 'directory' : 'other';
+          entries.push({ path: found, kind });
+        }
+        await folder.verify();
+        return entries;
+      }),
+    );
+  }
+
+  read(path: LogicalPath, { offset = 0, maxBytes }: ReadOptions): Promise<FileContent> {
+    return this.#look(path, () =>
+      this.#inParent(path, async (folder, name) => {
+        const found = await find(folder, name);
+        if (found === undefined) throw notFound(path);
+        checkFile(found, path);
+        const file = await open(folder.at(name), READ_FLAGS);
+        try {
+          const stats = await file.stat({ bigint: true });
+          await folder.verify(name, stats);
+          if (kindOf(stats) !== 'file') throw unusable(path); // it has become something else since the look
+          return {
+            bytes: await readPart(file, offset, maxBytes),
+            size: Number(stats.size),
+            version: versionOf(stats),
+          };
+        } finally {
+          await file.close();
+        }
+      }),
+    );
+  }
+
+  write(path: LogicalPath, bytes: Uint8Array, { expected }: WriteOptions = {}): Promise<void> {
+    const copy = bytes.slice();
+    return this.#change(path, async () => {
+      const mayBeNew = typeof expected !== 'string';
+      await this.#inParent(
+        path,
+        async (folder, name) => {
+          const old = await find(folder, name);
+          if (old !== undefined) checkFile(old, path);
+          if (old !== undefined && expected === null) throw alreadyThere(path);
+          if (old === undefined && !mayBeNew) throw notFound(path);
+          if (old !== undefined && !mayBeNew && versionOf(old.stats) !== expected) throw hasChanged(path);
+          await replace(folder, name, copy, old === undefined ? FILE_MODE : Number(old.stats.mode) & 0o777);
+        },
+        mayBeNew,
+      );
+    });
+  }
+
+  delete(path: LogicalPath): Promise<void> {
+    return this.#change(path, () =>
+      this.#inParent(path, async (folder, name) => {
+        const found = await find(folder, name);
+        if (found === undefined) throw notFound(path);
+        if (found.kind === 'other') throw unusable(path);
+        await folder.verify();
+        await (found.kind === 'file' ? unlink(folder.at(name)) : rmdir(folder.at(name)));
+      }),
+    );
+  }
+
+  /** Without descriptors a look must not fall in the middle of a change: what is found twice would differ. */
+  #look<T>(path: LogicalPath, look: () => Promise<T>): Promise<T> {
+    return this.#reach === 'paths' ? this.#change(path, look) : guard(path, look);
+  }
+
+  /** Changes come one after the other, so that nothing of ours happens between a check and what it is for. */
+  #change<T>(path: LogicalPath, change: () => Promise<T>): Promise<T> {
+    const done = this.#lastChange.then(() => guard(path, change));
+    this.#lastChange = done.catch(() => {});
+    return done;
+  }
+
+  async #inParent<T>(
+    path: LogicalPath,
+    body: (folder: Folder, name: string) => Promise<T>,
+    isMade = false,
+  ): Promise<T> {
+    const name = nameOf(path);
+    if (segmentsOf(path).length < 2) throw notAFile(path); // a root
+    if (name.startsWith(DRAFT)) throw unusable(path);
+    return this.#in(parentOf(path), (folder) => body(folder, name), path, isMade);
+  }
+
+  /**
+   * Goes to a folder, step by step from its root, and closes it after.
+   * @param target what it is about in the end
+   * @param isMade whether folders are made that are missing
+   */
+  async #in<T>(
+    path: LogicalPath,
+    body: (folder: Folder) => Promise<T>,
+    target = path,
+    isMade = false,
+  ): Promise<T> {
+    const [root = '', ...names] = segmentsOf(path);
+    const real = this.#roots.get(root);
+    if (real === undefined) throw notFound(target);
+    let folder = await openFolder(real, this.#reach);
+    try {
+      let at = joinPath(TOP, root);
+      for (const name of names) {
+        at = joinPath(at, name);
+        if (isMade) await makeFolder(folder, name);
+        const found = await find(folder, name);
+        if (found?.kind === 'other') throw unusable(at);
+        if (found?.kind === 'file' && (isMade || at === target)) throw notADirectory(at);
+        if (found?.kind !== 'directory') throw notFound(target);
+        const next = await folder.open(name);
+        await folder.close();
+        folder = next;
+      }
+      return await body(folder);
+    } finally {
+      await folder.close();
+    }
+  }
+}
+
+async function guard<T>(path: LogicalPath, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    throw toFileSystemError(error, path);
+  }
+}
+
+/** What lies under a name, which is not followed; undefined if there is nothing. */
+async function find(folder: Folder, name: string): Promise<Found | undefined> {
+  let stats: BigIntStats;
+  try {
+    stats = await lstat(folder.at(name), { bigint: true });
+  } catch (error) {
+    if (codeOf(error) === 'ENOENT') return undefined;
+    throw error;
+  }
+  // Another spelling of a name is neither there nor free.
+  const isOwn = await isOwnName(folder, name, stats);
+  return { kind: isOwn ? kindOf(stats) : 'other', stats };
+}
+
+/** Writes a draft and puts it in the place of the file. If that fails, nothing is left of it. */
+async function replace(folder: Folder, name: string, bytes: Uint8Array, mode: number): Promise<void> {
+  const draft = folder.at(`${DRAFT}${newId()}`);
+  const file = await open(draft, DRAFT_FLAGS, FILE_MODE);
+  try {
+    try {
+      await folder.verify();
+      await file.writeFile(bytes);
+      await file.chmod(mode);
+    } finally {
+      await file.close();
+    }
+    await rename(draft, folder.at(name));
+  } catch (error) {
+    await unlink(draft).catch(() => {});
+    throw error;
+  }
+}
+
+async function readPart(file: FileHandle, offset: number, maxBytes: number): Promise<Uint8Array> {
+  const { size } = await file.stat();
+  const bytes = new Uint8Array(Math.max(0, Math.min(size - offset, maxBytes)));
+  let length = 0;
+  while (length < bytes.length) {
+    const { bytesRead } = await file.read(bytes, length, bytes.length - length, offset + length);
+    if (bytesRead === 0) break; // it has become shorter
+    length += bytesRead;
+  }
+  return bytes.subarray(0, length);
+}
+
+function kindOf(stats: BigIntStats): FileKind {
+  if (stats.isDirectory()) return 'directory';
+  return stats.isFile() && stats.nlink <= 1n ? 'file' : 'other';
+}
+
+function versionOf({ ino, size, mtimeNs, ctimeNs }: BigIntStats): string {
+  return [ino, size, mtimeNs, ctimeNs].join(':');
+}
+
+function checkFile({ kind }: Found, path: LogicalPath): void {
+  if (kind === 'directory') throw notAFile(path);
+  if (kind === 'other') throw unusable(path);
+}
+
+async function namespacesIn(root: string): Promise<Readonly<Record<DiskRoot, string>>> {
+  await mkdir(root, { recursive: true, mode: FOLDER_MODE });
+  const real = await realpath(resolve(root));
+  const [userinput, workspace, internal] = ROOT_NAMES.map((name) => join(real, name)) as [
+    string,
+    string,
+    string,
+  ];
+  for (const place of [userinput, workspace, internal]) {
+    await mkdir(place, { recursive: true, mode: FOLDER_MODE });
+    if ((await realpath(place)) !== place)
+      throw invalid('A namespace in the root folder is a link. Name its folder by `folders`.');
+  }
+  return { userinput, workspace, internal };
+}
+
+function isInside(folder: string, path: string): boolean {
+  const way = relative(folder, path);
+  return way === '' || (way !== '..' && !way.startsWith(`..${sep}`) && !isAbsolute(way));
+}
+
+/** The same whatever it is and wherever it leads. */
+function unusable(path: LogicalPath): FileSystemError {
+  const what = 'is a link, another spelling of a name, or no ordinary file. Such things are never used.';
+  return new FileSystemError('access_denied', path, `Access denied: '${path}' ${what}`);
+}
+
+function invalid(problem: string): TroupeError {
+  return new TroupeError('invalid_config', problem);
+}
+
+function codeOf(error: unknown): string {
+  return error instanceof Error && 'code' in error ? String(error.code) : '';
+}
+
+function toFileSystemError(error: unknown, path: LogicalPath): FileSystemError {
+  if (FileSystemError.isInstance(error)) return error;
+  if (error instanceof LinkError) return unusable(path);
+  switch (codeOf(error)) {
+    case 'ENOENT':
+      return notFound(path);
+    case 'ELOOP':
+    case 'ENOTDIR':
+      return unusable(path);
+    case 'ENOTEMPTY':
+    case 'EEXIST':
+      return notEmpty(path);
+    default:
+      return new FileSystemError(
+        'io_failed',
+        path,
+        `'${path}' can't be used (${codeOf(error) || 'unknown error'}).`,
+      );
+  }
+}

@@ -1,0 +1,2 @@
+export { DiskFileSystem, type DiskFileSystemOptions, type DiskRoot } from './disk-file-system.ts';
+export type { Reach } from './folder.ts';

@@ -1,0 +1,44 @@
+import type { FileSystemHandle } from '../../filesystem/file-system-handle.ts';
+import type { JsonObject, JsonValue } from '../../util/json.ts';
+import type { JsonSchema } from '../../util/schema.ts';
+
+/** What the file tools are made with. The handle is bound to them: it is no argument, so no model can name another. */
+export interface FileToolSettings {
+  readonly handle: FileSystemHandle;
+  readonly skipFolders: readonly string[];
+  readonly maxMatches: number;
+}
+
+/** The schema of a tool's arguments; those without a default that are not named optional are required. */
+export function argsOf(
+  properties: { readonly [name: string]: JsonObject },
+  ...optional: readonly string[]
+): JsonSchema {
+  const required = Object.entries(properties)
+    .filter(([name, schema]) => !('default' in schema) && !optional.includes(name))
+    .map(([name]) => name);
+  return { type: 'object', properties, required, additionalProperties: false };
+}
+
+export function text(description: string): JsonObject {
+  return { type: 'string', description };
+}
+
+export function flag(description: string, value = false): JsonObject {
+  return { type: 'boolean', description, default: value };
+}
+
+export function count(description: string, value?: JsonValue): JsonObject {
+  return { type: 'integer', description, minimum: 1, ...(value === undefined ? {} : { default: value }) };
+}
+
+export function range(description: string): JsonObject {
+  const items = { type: 'integer' };
+  return { type: 'array', description, items, minItems: 2, maxItems: 2 };
+}
+
+/** The full path of something that is in one of the allowed directories. */
+export function pathIn({ allowedDirectories }: FileSystemHandle, what: string): JsonObject {
+  const places = allowedDirectories.map(({ path }) => path).join(', ');
+  return text(`The full path of ${what}, in: ${places}`);
+}
