@@ -10,10 +10,10 @@ import {
 
 import { getLogger } from '../config/run-config.ts';
 import { startTimer } from '../util/clock.ts';
-import { childEnvironment } from './child-environment.ts';
+import { childEnvironment } from '../util/child-environment.node.ts';
+import { endWithProgram, signalGroup } from '../util/process-group.node.ts';
 import { LineSplitter } from './line-splitter.ts';
 import type { StdioServer } from './mcp-transport.ts';
-import { endWithProgram, signalGroup } from './process-group.ts';
 
 /** How long after its input was closed a server is asked to end, made to end, and no longer waited for. */
 const END_MS = { ask: 500, force: 2000, leave: 4000 };

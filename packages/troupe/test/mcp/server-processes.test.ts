@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { existsSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -72,9 +73,11 @@ test('the child sees nothing of the environment but what is safe and what is giv
 
 test('arguments are no shell', async () => {
   const transport = hostileServer('plain');
-  const args = [...(transport.args ?? []), '; touch ', `$(touch ${join(folder, 'owned')})`];
+  const owned = join(folder, 'owned');
+  const args = [...(transport.args ?? []), join(folder, 'starts'), `; touch ${owned}`, `$(touch ${owned})`];
   await using client = new McpClient({ name: 'hostile', transport: { ...transport, args } });
   expect(await textOf(client, 'add')).toBe('three');
+  expect(existsSync(owned)).toBe(false);
 });
 
 test('a helper that the server has started goes with it, also when it ignores SIGTERM', async () => {

@@ -4,6 +4,7 @@ import { checkNumber, MAX_TIMER_MS } from '../../config/check-number.ts';
 import { TroupeError } from '../../errors.ts';
 import { ToolResponse } from '../../toolkit/tool-response.ts';
 import type { ToolContext } from '../../toolkit/tool.ts';
+import { childEnvironment } from '../../util/child-environment.node.ts';
 import { findBubblewrap, sandboxArgs } from './bubblewrap.ts';
 import { checkLimits, limitedArgv, type ProcessLimits } from './process-limits.ts';
 import { runProcess, type ProcessOutcome, type ProcessOutput, type SystemUser } from './run-process.ts';
@@ -45,19 +46,6 @@ export interface ProcessCall {
   readonly what: string;
 }
 
-/** What is handed on of the environment. Keys and passwords have other names. */
-const HANDED_ON = [
-  'PATH',
-  'HOME',
-  'USER',
-  'LOGNAME',
-  'LANG',
-  'LANGUAGE',
-  'LC_ALL',
-  'LC_CTYPE',
-  'TZ',
-  'TMPDIR',
-];
 const DEFAULT_PATH = '/usr/local/bin:/usr/bin:/bin';
 const DEFAULT_TIMEOUT = 300;
 const NOT_ISOLATED =
@@ -139,14 +127,10 @@ export class ProcessRunner {
   }
 
   #environment(isSandboxed: boolean, call: ProcessCall): Record<string, string> {
-    const handedOn = HANDED_ON.flatMap((name) => {
-      const value = process.env[name];
-      return value === undefined ? [] : [[name, value] as const];
-    });
     const atHome = isSandboxed ? { HOME: '/tmp', TMPDIR: '/tmp' } : {};
     return {
       PATH: DEFAULT_PATH,
-      ...Object.fromEntries(handedOn),
+      ...childEnvironment(),
       ...atHome,
       ...call.env,
       ...this.#options.env,

@@ -186,6 +186,8 @@ describe.each(MODES)('%s', (_, isolation, note) => {
       'LC_CTYPE',
       'TZ',
       'TMPDIR',
+      'SHELL',
+      'TERM',
     ];
     const others = names?.filter((name) => !allowed.includes(name)).sort();
     expect(others).toEqual(

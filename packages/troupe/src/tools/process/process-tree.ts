@@ -41,21 +41,6 @@ export async function endProcesses(family: ProcessFamily): Promise<void> {
   }
 }
 
-const leaders = new Set<number>();
-const endGroups = (): void => {
-  for (const leader of leaders) kill(-leader);
-};
-
-/** Ends the group of a process if this process exits before. The returned function calls that off. */
-export function endOnExit(leader: number): () => void {
-  if (leaders.size === 0) process.on('exit', endGroups);
-  leaders.add(leader);
-  return () => {
-    leaders.delete(leader);
-    if (leaders.size === 0) process.off('exit', endGroups);
-  };
-}
-
 async function findMembers({ leader, mark, since }: ProcessFamily): Promise<readonly number[]> {
   const stats = (await readAllStats()).filter((stat) => stat.since >= since && !stat.isDead);
   const members = new Set<number>();

@@ -7,7 +7,8 @@ import { abortable } from '../../util/abort.ts';
 import { startTimer } from '../../util/clock.ts';
 import { newId } from '../../util/ids.ts';
 import { CappedOutput } from './capped-output.ts';
-import { endOnExit, endProcesses, familyOf } from './process-tree.ts';
+import { endWithProgram } from '../../util/process-group.node.ts';
+import { endProcesses, familyOf } from './process-tree.ts';
 
 /** A user of the system. */
 export interface SystemUser {
@@ -68,7 +69,7 @@ export async function runProcess(request: ProcessRequest): Promise<ProcessOutcom
   const output = { stdout: new CappedOutput(maxOutputBytes), stderr: new CappedOutput(maxOutputBytes) };
   const stopShowing = readOutput(child, output, () => onOutput(output));
   const family = child.pid === undefined ? undefined : familyOf(child.pid, `${MARK}=${mark}\0`);
-  const stayOnExit = child.pid === undefined ? () => {} : endOnExit(child.pid);
+  const stayOnExit = endWithProgram(child);
   const closed = new Promise<void>((resolve) => void child.once('close', () => resolve()));
   const exited = exitOf(child);
   let returncode: number | undefined;
