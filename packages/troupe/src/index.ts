@@ -22,6 +22,18 @@ export {
   type UserInputData,
   type UserInputRequest,
 } from './agent/user-input.ts';
+export type {
+  AutoContextEvent,
+  AutoContextStrategy,
+  CompressionMeans,
+} from './compression/auto-context/auto-context-event.ts';
+export { AutoContextMemory } from './compression/auto-context/auto-context-memory.ts';
+export type {
+  AutoContextOptions,
+  AutoContextPrompts,
+} from './compression/auto-context/auto-context-options.ts';
+export { AutoContextTokenCounter } from './compression/auto-context/auto-context-token-counter.ts';
+export { PINNED_MARK } from './compression/auto-context/context-view.ts';
 export { isContextKeeper, type ContextKeeper, type ContextWork } from './compression/context-keeper.ts';
 export { SummaryCompressor, type SummaryCompressorOptions } from './compression/summary-compressor.ts';
 export { lineLogger, silentLogger, type Logger, type LogLevel } from './config/logger.ts';

@@ -1,0 +1,264 @@
+import { getLogger } from '../../config/run-config.ts';
+import { messageOf, TroupeError } from '../../errors.ts';
+import { checkMarkChange, markList } from '../../memory/marks.ts';
+import {
+  MemoryBase,
+  summaryMsg,
+  type AddOptions,
+  type MarkChange,
+  type MemoryFilter,
+} from '../../memory/memory-base.ts';
+import { Msg, type MsgInput } from '../../message/msg.ts';
+import type { Tool } from '../../toolkit/tool.ts';
+import { abortable } from '../../util/abort.ts';
+import type { ContextKeeper, ContextWork } from '../context-keeper.ts';
+import { eventFromJson, type AutoContextEvent } from './auto-context-event.ts';
+import { limitsOf, type AutoContextLimits, type AutoContextOptions } from './auto-context-options.ts';
+import { reloadTool } from './context-reload.ts';
+import { isFromUser } from './context-view.ts';
+import { makeRoom } from './make-room.ts';
+import { OffloadStore, type Offload } from './offload-store.ts';
+import { CONTEXT_INSTRUCTION } from './prompts.ts';
+import { Room, type Stores } from './room.ts';
+import {
+  entryFromJson,
+  entryToJson,
+  lookedUp,
+  offloadFromJson,
+  offloadToJson,
+  type SavedEntry,
+  type SavedOffload,
+} from './saved-context.ts';
+import { WorkingMemory, type Entry } from './working-memory.ts';
+
+/** A reload gives back at most this share of the room that there is. */
+const RELOAD_SHARE = 1 / 8;
+const CHARS_PER_TOKEN = 2.5;
+/** After an attempt that changed nothing, the next one waits for this share of new messages. */
+const PATIENCE = 1 / 16;
+
+/**
+ * A memory that keeps itself small enough for its model. It has four stores: what the model sees, all that was ever said, what
+ * was taken out, by the uuid that stands in its place, and what was done.
+ *
+ * Whatever is taken out can be reloaded byte for byte. A call is never parted from its results. The newest request, system
+ * messages and what is pinned stay whole. What comes before a change stays the very same objects. A summary that fails,
+ * hangs or gains nothing changes nothing; in the end, room is made without any model.
+ */
+export class AutoContextMemory extends MemoryBase implements ContextKeeper {
+  readonly contextTools: readonly Tool[];
+  readonly #options: AutoContextOptions;
+  readonly #limits: AutoContextLimits;
+  #originals = new Map<string, Msg>();
+  readonly #stores: Stores = { working: new WorkingMemory(), offloads: new OffloadStore(), events: [] };
+  #summary: Msg | undefined;
+  /** The attempt that is going on. There is one at a time. */
+  #busy: Promise<unknown> = Promise.resolve();
+  /** How many messages there have to have been before their number alone is a reason to try again. */
+  #patientUntil = 0;
+
+  /** @throws TroupeError if an option is no good. */
+  constructor(options: AutoContextOptions = {}) {
+    super();
+    this.#limits = limitsOf(options);
+    this.#options = { ...options };
+    const { maxToken, tokenRatio } = this.#limits;
+    const maxChars = Math.max(1, Math.floor(maxToken * tokenRatio * RELOAD_SHARE * CHARS_PER_TOKEN));
+    this.contextTools = [reloadTool((uuid) => this.reload(uuid), maxChars)];
+    // The originals come first: the others refer to them.
+    this.registerStateList('originalMemoryStorage', {
+      toJson: (msg: Msg) => msg.toJSON(),
+      fromJson: (json) => Msg.from(json),
+    });
+    this.registerStateList<Offload | SavedOffload>('offloadContext', {
+      toJson: (offload) => offloadToJson(offload as Offload, this.#originals),
+      fromJson: offloadFromJson,
+    });
+    this.registerStateList<Entry | SavedEntry>('workingMemoryStorage', {
+      toJson: (entry) => entryToJson(entry as Entry, this.#originals),
+      fromJson: entryFromJson,
+    });
+    this.registerStateList('compressionEvents', {
+      toJson: (event: AutoContextEvent) => event,
+      fromJson: eventFromJson,
+    });
+    this.registerState('compressedSummary');
+  }
+
+  override async add(msgs: MsgInput, options: AddOptions = {}): Promise<void> {
+    const marks = markList(options.marks);
+    for (const msg of Msg.list(msgs)) {
+      if (this.#stores.working.has(msg.id) || this.#stores.offloads.holds(msg.id)) continue;
+      this.#stores.working.add(Object.freeze({ msg, marks }));
+      if (!this.#originals.has(msg.id)) this.#originals.set(msg.id, msg);
+    }
+  }
+
+  /** Takes messages out of what the model sees. All that was ever said keeps them. */
+  override async delete(ids: readonly string[]): Promise<number> {
+    const unwanted = new Set(ids);
+    return this.#stores.working.delete(({ msg }) => unwanted.has(msg.id));
+  }
+
+  override async deleteByMark(marks: string | readonly string[]): Promise<number> {
+    const unwanted = markList(marks);
+    return this.#stores.working.delete((entry) => unwanted.some((mark) => entry.marks.includes(mark)));
+  }
+
+  override async size(): Promise<number> {
+    return this.#stores.working.size;
+  }
+
+  /** Empties all four stores. */
+  override async clear(): Promise<void> {
+    this.#stores.working.load([]);
+    this.#originals = new Map();
+    this.#stores.offloads.load([]);
+    this.#stores.events = [];
+    this.#summary = undefined;
+    this.#patientUntil = 0;
+  }
+
+  override async getMemory(filter: MemoryFilter = {}): Promise<readonly Msg[]> {
+    const { mark, excludeMark, prependSummary = true } = filter;
+    const msgs = prependSummary && this.#summary !== undefined ? [this.#summary] : [];
+    for (const entry of this.#stores.working.entries) {
+      if (mark !== undefined && !entry.marks.includes(mark)) continue;
+      if (excludeMark !== undefined && entry.marks.includes(excludeMark)) continue;
+      msgs.push(entry.msg);
+    }
+    return msgs;
+  }
+
+  override async updateMessagesMark(change: MarkChange): Promise<number> {
+    checkMarkChange(change);
+    const { newMark, oldMark, msgIds } = change;
+    const wanted = msgIds && new Set(msgIds);
+    return this.#stores.working.remark((entry) => {
+      const { msg, marks } = entry;
+      if (wanted?.has(msg.id) === false || (oldMark !== undefined && !marks.includes(oldMark))) return entry;
+      if (oldMark === undefined && newMark !== undefined && marks.includes(newMark)) return entry;
+      const others = marks.filter((mark) => mark !== oldMark && mark !== newMark);
+      return Object.freeze({ ...entry, marks: newMark === undefined ? others : [...others, newMark] });
+    });
+  }
+
+  override async getCompressedSummary(): Promise<string> {
+    return this.compressedSummary;
+  }
+
+  override async updateCompressedSummary(text: string): Promise<void> {
+    this.compressedSummary = text;
+  }
+
+  /** All that was ever said, as it was said. */
+  getOriginalMemoryMsgs(): readonly Msg[] {
+    return [...this.#originals.values()];
+  }
+
+  /** What users said, and what they were answered. */
+  getInteractionMsgs(): readonly Msg[] {
+    return this.getOriginalMemoryMsgs().filter(
+      (msg) =>
+        isFromUser(msg) || (msg.role === 'assistant' && !msg.hasContentBlocks(['tool_use', 'tool_result'])),
+    );
+  }
+
+  /** What was taken out, by its uuid. */
+  getOffloadContext(): ReadonlyMap<string, readonly Msg[]> {
+    return new Map(this.#stores.offloads.items.map(({ uuid, msgs }) => [uuid, msgs]));
+  }
+
+  getCompressionEvents(): readonly AutoContextEvent[] {
+    return [...this.#stores.events];
+  }
+
+  /** What was taken out and is kept under a uuid, as it was; nothing if there is no such uuid. */
+  reload(uuid: string): readonly Msg[] {
+    return this.#stores.offloads.get(uuid);
+  }
+
+  /** Forgets what was taken out. Nobody can reload it then, but it stays among all that was ever said. */
+  clearOffload(uuid: string): void {
+    this.#stores.offloads.delete(uuid);
+  }
+
+  get contextInstruction(): string {
+    return this.#stores.offloads.size === 0 ? '' : CONTEXT_INSTRUCTION;
+  }
+
+  async makeRoom(work: ContextWork): Promise<boolean> {
+    const before = this.#busy;
+    const attempt = abortable(before, work.signal).then(() => this.#makeRoom(work));
+    this.#busy = Promise.allSettled([before, attempt]);
+    return attempt;
+  }
+
+  async #makeRoom(work: ContextWork): Promise<boolean> {
+    const room = new Room(this.#stores, this.#limits, this.#options, work, this.#summary);
+    try {
+      await room.measure();
+      if (!room.hasTooMuch) return false;
+      if (!room.hasTooManyTokens && this.#originals.size < this.#patientUntil) return false;
+      await makeRoom(room);
+      if (room.changes === 0)
+        this.#patientUntil = this.#originals.size + 1 + Math.floor(this.#stores.working.size * PATIENCE);
+    } catch (error) {
+      work.signal.throwIfAborted();
+      getLogger().log('error', `A conversation could not be made smaller: ${messageOf(error)}`);
+    }
+    return room.changes > 0;
+  }
+
+  /** For the state. */
+  protected get originalMemoryStorage(): readonly Msg[] {
+    return this.getOriginalMemoryMsgs();
+  }
+
+  protected set originalMemoryStorage(msgs: readonly Msg[]) {
+    const originals = new Map(msgs.map((msg) => [msg.id, msg]));
+    if (originals.size < msgs.length) throw new TypeError('it has a message twice');
+    this.#originals = originals;
+  }
+
+  protected get offloadContext(): readonly Offload[] {
+    return this.#stores.offloads.items;
+  }
+
+  protected set offloadContext(offloads: readonly SavedOffload[]) {
+    this.#stores.offloads.load(
+      offloads.map(({ uuid, msgs }) => ({ uuid, msgs: lookedUp(msgs, this.#originals) })),
+    );
+  }
+
+  protected get workingMemoryStorage(): readonly Entry[] {
+    return [...this.#stores.working.entries];
+  }
+
+  protected set workingMemoryStorage(saved: readonly SavedEntry[]) {
+    const msgs = lookedUp(
+      saved.map(({ msg }) => msg),
+      this.#originals,
+    );
+    if (new Set(msgs.map(({ id }) => id)).size < msgs.length) throw new TypeError('it has a message twice');
+    this.#stores.working.load(saved.map((entry, i) => Object.freeze({ ...entry, msg: msgs[i] as Msg })));
+    this.#patientUntil = 0;
+  }
+
+  protected get compressionEvents(): readonly AutoContextEvent[] {
+    return this.getCompressionEvents();
+  }
+
+  protected set compressionEvents(events: readonly AutoContextEvent[]) {
+    this.#stores.events = [...events];
+  }
+
+  protected get compressedSummary(): string {
+    return this.#summary?.text ?? '';
+  }
+
+  protected set compressedSummary(text: string) {
+    if (typeof text !== 'string') throw new TroupeError('invalid_input', 'A summary must be a text.');
+    this.#summary = text === '' ? undefined : summaryMsg(text);
+  }
+}

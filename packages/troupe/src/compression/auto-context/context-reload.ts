@@ -1,0 +1,115 @@
+import type { ContentBlock, ToolOutputBlock } from '../../message/blocks.ts';
+import type { Msg } from '../../message/msg.ts';
+import { ToolResponse } from '../../toolkit/tool-response.ts';
+import { tool, type Tool } from '../../toolkit/tool.ts';
+import type { JsonObject } from '../../util/json.ts';
+import { splitsCharacter } from './stubs.ts';
+import type { Entry } from './working-memory.ts';
+
+export const RELOAD_TOOL = 'context_reload';
+const UUID = 'working_context_offload_uuid';
+
+const SCHEMA: JsonObject = {
+  type: 'object',
+  properties: {
+    [UUID]: { type: 'string', description: 'The uuid in the tag.' },
+    offset: { type: 'integer', minimum: 0, description: 'At which character to begin. 0 if left out.' },
+    limit: { type: 'integer', minimum: 1, description: 'How many characters to get at most.' },
+  },
+  required: [UUID],
+};
+
+/** Messages as a text: their JSON, byte for byte, except that the data of media is apart. */
+interface Page {
+  readonly text: string;
+  /** Media, by the place in the text at which they belong. */
+  readonly media: readonly { readonly at: number; readonly block: ToolOutputBlock }[];
+}
+
+/** The tool by which a model gets back what was taken out. Not all at once if it is long: `maxChars` of it at most. */
+export function reloadTool(reload: (uuid: string) => readonly Msg[], maxChars: number): Tool<JsonObject> {
+  return tool({
+    name: RELOAD_TOOL,
+    description:
+      'Gives back the messages that a tag <!-- CONTEXT_OFFLOAD: uuid=... --> stands for, as JSON. Long ones come in parts: call it again with the offset that it names.',
+    schema: SCHEMA,
+    readOnly: true,
+    maxOutputChars: Infinity,
+    execute(input) {
+      const uuid = uuidIn(input);
+      if (uuid === '') return problem('Say which uuid to reload.');
+      const msgs = reload(uuid);
+      if (msgs.length === 0) return problem('Nothing is kept under this uuid. It is wrong, or was cleared.');
+      const { offset = 0, limit = maxChars } = input;
+      return partOf(pageOf(msgs), Number(offset), Math.min(Number(limit), maxChars));
+    },
+  });
+}
+
+/** The uuids whose content was reloaded by calls among these messages, by the ids of the calls. */
+export function reloadsIn(
+  entries: readonly Entry[],
+  isOffloaded: (uuid: string) => boolean,
+): ReadonlyMap<string, string> {
+  const reloads = new Map<string, string>();
+  for (const { id, name, input } of entries.flatMap(({ msg }) => msg.getContentBlocks('tool_use'))) {
+    if (name === RELOAD_TOOL && isOffloaded(uuidIn(input))) reloads.set(id, uuidIn(input));
+  }
+  return reloads;
+}
+
+function uuidIn(input: JsonObject): string {
+  const uuid = input[UUID];
+  return typeof uuid === 'string' ? uuid.trim() : '';
+}
+
+function partOf(
+  { text, media }: Page,
+  offset: number,
+  limit: number,
+): readonly ToolOutputBlock[] | ToolResponse {
+  if (offset >= text.length) return problem(`There are only ${text.length} characters.`);
+  const start = splitsCharacter(text, offset) ? offset - 1 : offset;
+  const wanted = Math.min(text.length, start + limit);
+  const end = splitsCharacter(text, wanted) ? wanted + 1 : wanted;
+  const blocks: ToolOutputBlock[] = [{ type: 'text', text: text.slice(start, end) }];
+  blocks.push(...media.filter(({ at }) => at >= start && at < end).map(({ block }) => block));
+  if (start === 0 && end === text.length) return blocks;
+  const rest = end < text.length ? ` Go on with offset ${end}.` : '';
+  return [...blocks, { type: 'text', text: `(Characters ${start} to ${end} of ${text.length}.${rest})` }];
+}
+
+function pageOf(msgs: readonly Msg[]): Page {
+  const blocks: ToolOutputBlock[] = [];
+  const text = JSON.stringify(msgs.map((msg) => jsonOf(msg, blocks)));
+  let from = 0;
+  const media = blocks.map((block, i) => {
+    from = text.indexOf(`"data":"${mediumName(i)}"`, from);
+    return { at: from, block };
+  });
+  return { text, media };
+}
+
+/** A message with the data of its media replaced by names; the media are added to the list. */
+function jsonOf(msg: Msg, media: ToolOutputBlock[]): object {
+  const json = msg.toJSON();
+  if (typeof msg.content === 'string') return json;
+  return { ...json, content: msg.content.map((block) => withoutData(block, media)) };
+}
+
+function withoutData(block: ContentBlock, media: ToolOutputBlock[]): object {
+  if (block.type === 'tool_result' && typeof block.output !== 'string') {
+    return { ...block, output: block.output.map((part) => withoutData(part, media)) };
+  }
+  if (!('source' in block) || block.source.type !== 'base64') return block;
+  media.push(block);
+  return { ...block, source: { ...block.source, data: mediumName(media.length - 1) } };
+}
+
+function mediumName(i: number): string {
+  return `[medium ${i + 1}]`;
+}
+
+function problem(text: string): ToolResponse {
+  return new ToolResponse(text, { status: 'error' });
+}

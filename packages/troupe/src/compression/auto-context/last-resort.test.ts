@@ -1,0 +1,204 @@
+import { afterEach, beforeEach, expect, test } from 'vitest';
+
+import { findHistoryFaults } from '../../message/history.ts';
+import { Msg } from '../../message/msg.ts';
+import { fakeIds } from '../../testing/fake-ids.ts';
+import {
+  call,
+  pair,
+  pairs,
+  result,
+  results,
+  summingModel,
+  thought,
+  workWith,
+  type FakeWork,
+} from '../../../test/context-work.ts';
+import { AutoContextMemory } from './auto-context-memory.ts';
+import type { AutoContextOptions } from './auto-context-options.ts';
+import { AutoContextTokenCounter } from './auto-context-token-counter.ts';
+
+let ids: Disposable | undefined;
+beforeEach(() => {
+  ids = fakeIds();
+});
+afterEach(() => ids?.[Symbol.dispose]());
+
+/** Only the last resort. */
+const OFF = {
+  tool_invocation_compress: false,
+  large_message_offload_with_protection: false,
+  large_message_offload: false,
+  previous_round_conversation_summary: false,
+  current_round_large_message_summary: false,
+  current_round_message_compress: false,
+};
+
+async function fitted(
+  msgs: readonly Msg[],
+  options: AutoContextOptions = {},
+  force = false,
+): Promise<{ memory: AutoContextMemory; shown: readonly Msg[]; work: FakeWork; tokens: number }> {
+  const memory = new AutoContextMemory({ msgThreshold: 1000, maxToken: 1000, strategies: OFF, ...options });
+  await memory.add(msgs);
+  const work = workWith(summingModel(), { force });
+  await memory.makeRoom(work);
+  const shown = await memory.getMemory();
+  return {
+    memory,
+    shown,
+    work,
+    tokens: await new AutoContextTokenCounter().count([Msg.system(memory.contextInstruction), ...shown]),
+  };
+}
+
+const chat = (count: number): Msg[] =>
+  Array.from({ length: count }, (_, i) => [Msg.user(`q${i}`), Msg.assistant(`a${i} `.repeat(20))]).flat();
+
+test('the oldest go, in favour of one note; a quarter of the room is free then', async () => {
+  const msgs = [...chat(20), Msg.user('and now?')];
+  const { memory, shown, work, tokens } = await fitted(msgs);
+  const [note, ...rest] = shown;
+  const gone = msgs.length - rest.length;
+  expect(note?.text).toBe(
+    `${gone} earlier messages were moved out here.\n<!-- CONTEXT_OFFLOAD: uuid=id-42 -->`,
+  );
+  expect(rest).toEqual(msgs.slice(gone));
+  expect(memory.reload('id-42')).toEqual(msgs.slice(0, gone));
+  expect([tokens > 400, tokens < 750 * 0.75 + 15]).toEqual([true, true]);
+  expect(work.events).toMatchObject([
+    { phase: 'end', strategy: 'last_resort_offload', compressedMessageCount: gone },
+  ]);
+});
+
+test('a note that is there stays, as long as there is something else', async () => {
+  const { memory, shown } = await fitted([...chat(20), Msg.user('and now?')]);
+  await memory.add([Msg.assistant('well'), ...chat(10), Msg.user('and now?')]);
+  await memory.makeRoom(workWith(summingModel()));
+  const again = await memory.getMemory();
+  expect(again[0]).toBe(shown[0]);
+  expect(again[1]?.text).toContain('earlier messages were moved out here.');
+});
+
+test('the tools that were called are named', async () => {
+  const { shown } = await fitted([
+    Msg.user('go'),
+    ...pairs('c', 20),
+    ...pair('d', 'x', 'read_file'),
+    Msg.assistant('done '.repeat(300)),
+    Msg.user('and?'),
+  ]);
+  expect(shown[0]?.text).toContain('Tools that were called: search, read_file.');
+});
+
+test('calls go with all their results', async () => {
+  const both = [thought(call('a'), call('b')), results(result('a')), results(result('b', 'x'.repeat(2500)))];
+  const { shown, memory } = await fitted([
+    Msg.user('go'),
+    ...both,
+    ...pairs('c', 2),
+    Msg.assistant('done'),
+    Msg.user('and?'),
+  ]);
+  expect(findHistoryFaults(shown)).toEqual([]);
+  expect([...memory.getOffloadContext().values()].flat()).toEqual(expect.arrayContaining(both));
+});
+
+test('results that nobody has read are cut, not dropped; also their arguments and media', async () => {
+  const image = { type: 'image', source: { type: 'url', url: 'https://example.com/a.png' } } as const;
+  const ask = thought(
+    { type: 'thinking', thinking: 'Hm.' },
+    { type: 'text', text: 'I look.' },
+    call('a', 'write', { text: 'x'.repeat(3000) }),
+    call('b'),
+  );
+  const answers = [
+    results(result('a', 'ok', 'write')),
+    results(result('b', [{ type: 'text', text: 'y'.repeat(3000) }, image])),
+  ];
+  const { shown, memory, tokens } = await fitted([Msg.user('go'), ask, ...answers]);
+  expect(tokens).toBeLessThan(750);
+  expect(shown.length).toBe(4);
+  expect(shown[1]?.content).toEqual([
+    { type: 'thinking', thinking: 'Hm.' },
+    { type: 'text', text: 'I look.' },
+    call('a', 'write', { text: expect.stringMatching(/^x{200}\.\.\.\n<!--/) as string }),
+    call('b'),
+  ]);
+  expect(shown[2]).toBe(answers[0]);
+  expect(shown[3]?.content).toEqual([result('b', expect.stringMatching(/^y{200}\.\.\.\n<!--/) as string)]);
+  expect([...memory.getOffloadContext().values()]).toEqual([[ask], [answers[1]]]);
+});
+
+test('if cutting is not enough, hardly anything stays of them, and still nothing is kept twice', async () => {
+  const calls = Array.from({ length: 6 }, (_, i) => call(`c${i}`));
+  const answers = calls.map(({ id }) => results(result(id, 'y'.repeat(400))));
+  const { shown, memory, tokens } = await fitted([Msg.user('go'), thought(...calls), ...answers], {
+    maxToken: 1150,
+  });
+  expect(tokens).toBeLessThan(1150 * 0.75);
+  expect(shown.length).toBe(8);
+  expect(shown.slice(2).map((msg) => msg.getContentBlocks('tool_result')[0]?.output)).toEqual(
+    calls.map(() => expect.stringMatching(/^<!-- CONTEXT_OFFLOAD: uuid=\S+ -->$/) as string),
+  );
+  expect([...memory.getOffloadContext().values()].flat()).toEqual(answers);
+});
+
+test('what the user said since the last answer stays longer than the work on it', async () => {
+  const msgs = [Msg.user('first'), ...pairs('c', 20), Msg.user('second'), ...pairs('d', 20)];
+  const { shown } = await fitted(msgs);
+  expect(shown.filter(({ role }) => role === 'user').map(({ text }) => text)).toEqual(['first', 'second']);
+});
+
+test('a large part of it goes before a small one', async () => {
+  const [small, large, newest] = [Msg.user('find it'), Msg.user('x'.repeat(1500)), Msg.user('quickly')];
+  const { shown } = await fitted([small, large, ...pairs('c', 3, 'y'.repeat(200)), newest]);
+  expect(shown).toEqual(expect.arrayContaining([small, newest]));
+  expect(shown).not.toContain(large);
+});
+
+test('but not for ever: the newest request alone is sure to stay', async () => {
+  const requests = Array.from({ length: 10 }, (_, i) => Msg.user(`${i}`.repeat(400)));
+  const { shown, tokens } = await fitted(requests);
+  expect(tokens).toBeLessThan(750);
+  expect(shown.at(-1)).toBe(requests.at(-1));
+});
+
+test('broken parts of a history go like others; calls that wait stay', async () => {
+  const waits = [thought(call('w1'), call('w2')), results(result('w1', 'z'.repeat(200)))];
+  const msgs = [
+    results(result('ghost', 'x'.repeat(3000))),
+    Msg.user('go'),
+    thought(call('dead', 'search', { q: 'y'.repeat(3000) })),
+    Msg.assistant('never mind'),
+    Msg.user('and now?'),
+    ...waits,
+  ];
+  const { shown, tokens } = await fitted(msgs);
+  expect(tokens).toBeLessThan(750);
+  expect(shown.slice(-3)).toEqual(msgs.slice(-3));
+  expect(findHistoryFaults(shown)).toEqual(["the call 'w2' at the end has no result"]);
+});
+
+test('if what must stay is too much, it says so and stays', async () => {
+  const request = Msg.user('x'.repeat(5000));
+  const { shown, work } = await fitted([...chat(3), request]);
+  expect(shown).toContain(request);
+  expect(work.events.at(-1)).toEqual({
+    type: 'compression',
+    phase: 'failed',
+    strategy: 'last_resort_offload',
+    compressedMessageCount: 0,
+    tokensBefore: expect.any(Number) as number,
+    problem:
+      'The newest request and what is pinned, protected or waits for a result take more room than there is. Raise maxToken, or pin less.',
+  });
+});
+
+test('a prompt that the model has refused loses half, whatever the thresholds say', async () => {
+  const msgs = [...chat(10), Msg.user('and now?')];
+  const before = await new AutoContextTokenCounter().count(msgs);
+  const { shown, work } = await fitted(msgs, { maxToken: 100_000 }, true);
+  expect(await new AutoContextTokenCounter().count(shown)).toBeLessThan(before / 2);
+  expect(work.events.at(-1)?.phase).toBe('end');
+});

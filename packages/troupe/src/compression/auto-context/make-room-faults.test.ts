@@ -1,0 +1,372 @@
+// A conversation stays whole, whatever the model that sums up, the counter, the listeners or an interrupt do.
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+
+import { findHistoryFaults } from '../../message/history.ts';
+import { Msg } from '../../message/msg.ts';
+import { AutoContextTokenCounter } from './auto-context-token-counter.ts';
+import { CalibratedTokenCounter } from '../../token/calibrated-token-counter.ts';
+import { sleep } from '../../util/clock.ts';
+import { FakeClock } from '../../testing/fake-clock.ts';
+import { fakeIds } from '../../testing/fake-ids.ts';
+import type { ScriptedTurn } from '../../testing/scripted-model.ts';
+import { TokenCounterBase } from '../../token/token-counter-base.ts';
+import { pair, pairs, summingModel, workWith } from '../../../test/context-work.ts';
+import { AutoContextMemory } from './auto-context-memory.ts';
+import type { AutoContextOptions } from './auto-context-options.ts';
+
+let clock = new FakeClock();
+let installed: Disposable[] = [];
+beforeEach(() => {
+  clock = new FakeClock();
+  installed = [fakeIds(), clock.install()];
+});
+afterEach(() => installed.forEach((one) => one[Symbol.dispose]()));
+
+const EAGER: AutoContextOptions = {
+  msgThreshold: 8,
+  minConsecutiveToolMessages: 3,
+  lastKeep: 0,
+  minCompressionTokenThreshold: 0,
+};
+
+/** Two rounds that are over, and one that is not: there is something to do for every strategy. */
+function talk(): Msg[] {
+  const rounds = [1, 2].flatMap((i) => [
+    Msg.user(`q${i}`),
+    ...pairs(`r${i}_`, 3, 'x'.repeat(200)),
+    Msg.assistant(`a${i}`),
+  ]);
+  return [...rounds, Msg.user('and now?'), ...pairs('now', 2, 'y'.repeat(6000))];
+}
+
+async function memoryOf(
+  msgs: readonly Msg[],
+  options: AutoContextOptions = EAGER,
+): Promise<AutoContextMemory> {
+  const memory = new AutoContextMemory(options);
+  await memory.add(msgs);
+  return memory;
+}
+
+const FAULTS: [string, ScriptedTurn][] = [
+  ['fails', { error: new Error('broken') }],
+  ['fails half way', { text: 'So far', error: new Error('broken') }],
+  ['says nothing', { text: ' \n' }],
+  ['calls tools instead', { toolCalls: [{ name: 'search', input: {} }] }],
+  ['says more than it was given', { text: 'Once upon a time '.repeat(5000) }],
+  ['says nothing but a tag', { text: '<!-- CONTEXT_OFFLOAD: uuid=x -->' }],
+];
+
+describe.each(FAULTS)('a model that %s', (_, turn) => {
+  test('changes nothing, and the next strategy is tried', async () => {
+    const msgs = talk();
+    const memory = await memoryOf(msgs);
+    const before = JSON.stringify(memory.stateDict());
+    const work = workWith(summingModel(turn));
+    expect(await memory.makeRoom(work)).toBe(false);
+    expect(JSON.stringify(memory.stateDict())).toBe(before);
+    expect(memory.getOffloadContext().size).toBe(0);
+    const failed = work.events.filter(({ phase }) => phase === 'failed');
+    expect(failed.map(({ strategy }) => strategy)).toEqual([
+      'tool_invocation_compress',
+      'previous_round_conversation_summary',
+    ]);
+    expect(failed.every(({ problem = '' }) => problem !== '')).toBe(true);
+  });
+
+  test('does not keep the prompt from fitting', async () => {
+    const memory = await memoryOf(talk(), { ...EAGER, maxToken: 2000 });
+    const work = workWith(summingModel(turn));
+    expect(await memory.makeRoom(work)).toBe(true);
+    expect(work.events.flatMap(({ phase, strategy }) => (phase === 'failed' ? [strategy] : []))).toEqual([
+      'tool_invocation_compress',
+      'previous_round_conversation_summary',
+      'current_round_large_message_summary',
+      'current_round_message_compress',
+    ]);
+    const shown = await memory.getMemory();
+    expect(findHistoryFaults(shown)).toEqual([]);
+    expect(await new AutoContextTokenCounter().count(shown)).toBeLessThan(1500);
+    expect(memory.getCompressionEvents().map(({ eventType }) => eventType)).toContain('LAST_RESORT_OFFLOAD');
+  });
+});
+
+test('a model that hangs is waited for as long as it may take, and what it says later counts for nothing', async () => {
+  const memory = await memoryOf(talk(), { ...EAGER, timeoutMs: 1000 });
+  const work = workWith(summingModel({ text: 'Well,', stall: true, stubborn: true }));
+  const made = memory.makeRoom(work);
+  await clock.advance(999);
+  expect(work.events.map(({ phase }) => phase)).toEqual(['start', 'progress']);
+  await clock.advance(1);
+  expect(work.events[2]).toMatchObject({
+    phase: 'failed',
+    problem: 'It took longer than 1 s.',
+    durationMs: 1000,
+  });
+  await clock.advance(3000);
+  expect(await made).toBe(false);
+  expect(clock.pendingTimers).toBe(0);
+});
+
+test('the time of a slow listener is not that of the model', async () => {
+  const memory = await memoryOf(talk(), { ...EAGER, timeoutMs: 1000 });
+  const emit = ({ phase }: { readonly phase: string }): Promise<void> | void => {
+    if (phase === 'progress') return sleep(5000);
+  };
+  const made = memory.makeRoom(workWith(summingModel(), { emit }));
+  await clock.advance(100_000);
+  expect(await made).toBe(true);
+});
+
+test('a step that fails is a summary that failed', async () => {
+  const memory = await memoryOf(talk());
+  const work = workWith(summingModel(), { step: () => Promise.reject(new Error('no step')) });
+  expect(await memory.makeRoom(work)).toBe(false);
+  expect(work.events.find(({ phase }) => phase === 'failed')?.problem).toBe('no step');
+});
+
+test('a step gives JSON, so that it can be replayed', async () => {
+  const answers: unknown[] = [];
+  const step = async <T>(_name: string, body: () => Promise<T>): Promise<T> => {
+    const answer = JSON.parse(JSON.stringify(await body())) as T;
+    answers.push(answer);
+    return answer;
+  };
+  const memory = await memoryOf(talk());
+  expect(
+    await memory.makeRoom(
+      workWith(summingModel({ text: 'So.', usage: { inputTokens: 1, outputTokens: 2 } }), { step }),
+    ),
+  ).toBe(true);
+  expect(answers[0]).toEqual({ text: 'So.', durationMs: 0, usage: { inputTokens: 1, outputTokens: 2 } });
+});
+
+test('listeners that throw do no harm', async () => {
+  const memory = await memoryOf(talk());
+  const broken = (): never => {
+    throw new Error('deaf');
+  };
+  expect(await memory.makeRoom(workWith(summingModel(), { emit: broken, addUsage: broken }))).toBe(true);
+});
+
+test('a rule that throws, whenever it does, changes nothing by half', async () => {
+  const msgs = talk();
+  for (let limit = 0; limit < 100; limit += 3) {
+    let asked = 0;
+    const isPinned = (): boolean => {
+      if (asked++ === limit) throw new Error('no rule');
+      return false;
+    };
+    const memory = await memoryOf(msgs, { ...EAGER, largePayloadThreshold: 100, isPinned });
+    await memory.makeRoom(workWith(summingModel()));
+    const shown = await memory.getMemory();
+    expect(findHistoryFaults(shown)).toEqual([]);
+    await memory.add(msgs); // all of them are known: none is added
+    expect(await memory.getMemory()).toEqual(shown);
+  }
+});
+
+describe('token counters', () => {
+  class Broken extends TokenCounterBase {
+    override count(): Promise<number> {
+      return Promise.reject(new Error('no such host'));
+    }
+  }
+  class Hanging extends TokenCounterBase {
+    override count(): Promise<number> {
+      return new Promise(() => {});
+    }
+  }
+
+  test('one that fails is done without', async () => {
+    const memory = await memoryOf(talk(), { maxToken: 2000, tokenCounter: new Broken() });
+    expect(await memory.makeRoom(workWith(summingModel()))).toBe(true);
+    expect(await new AutoContextTokenCounter().count(await memory.getMemory())).toBeLessThan(1500);
+  });
+
+  test('so is one that hangs', async () => {
+    const memory = await memoryOf(talk(), { maxToken: 2000, tokenCounter: new Hanging(), timeoutMs: 100 });
+    const made = memory.makeRoom(workWith(summingModel()));
+    await clock.advance(10_000);
+    expect(await made).toBe(true);
+  });
+
+  test('one that has learned counts anew', async () => {
+    const tokenCounter = new CalibratedTokenCounter(new AutoContextTokenCounter());
+    const msgs = [Msg.user('x'.repeat(1500)), Msg.assistant('fine'), Msg.user('and?')]; // 634 tokens
+    const memory = await memoryOf(msgs, { maxToken: 1200, largePayloadThreshold: 100, tokenCounter });
+    expect(await memory.makeRoom(workWith(summingModel()))).toBe(false);
+    await tokenCounter.learn(msgs, undefined, { inputTokens: 1300, outputTokens: 1 });
+    expect(await memory.makeRoom(workWith(summingModel()))).toBe(true);
+  });
+});
+
+describe('while a summary is made', () => {
+  test('what is added is kept, in its place', async () => {
+    const strategies = { current_round_large_message_summary: false, current_round_message_compress: false };
+    const memory = await memoryOf(talk(), { ...EAGER, strategies });
+    const late = [Msg.user('late'), ...pair('late')];
+    const step = async <T>(_name: string, body: () => Promise<T>): Promise<T> => {
+      if (late[0] && !memory.getOriginalMemoryMsgs().includes(late[0])) await memory.add(late);
+      return body();
+    };
+    expect(await memory.makeRoom(workWith(summingModel(), { step }))).toBe(true);
+    expect((await memory.getMemory()).slice(-3)).toEqual(late);
+    expect(findHistoryFaults(await memory.getMemory())).toEqual([]);
+  });
+
+  test('what is added counts', async () => {
+    const memory = await memoryOf(talk(), { ...EAGER, maxToken: 4000 });
+    const late = [Msg.user('q'), ...pair('late', 'z'.repeat(9000)), Msg.assistant('a'), Msg.user('late')];
+    const step = async <T>(_name: string, body: () => Promise<T>): Promise<T> => {
+      await memory.add(late);
+      return body();
+    };
+    await memory.makeRoom(workWith(summingModel(), { step }));
+    const shown = await memory.getMemory();
+    expect(shown).toContain(late.at(-1));
+    expect(await new AutoContextTokenCounter().count(shown)).toBeLessThan(3000);
+  });
+
+  test.each([
+    ['deleted', (memory: AutoContextMemory, msg: Msg) => memory.delete([msg.id])],
+    [
+      'pinned',
+      (memory: AutoContextMemory, msg: Msg) =>
+        memory.updateMessagesMark({ newMark: 'pinned', msgIds: [msg.id] }),
+    ],
+    ['cleared', (memory: AutoContextMemory) => memory.clear()],
+    [
+      'loaded',
+      async (memory: AutoContextMemory) => memory.loadStateDict(new AutoContextMemory().stateDict()),
+    ],
+  ])('what it is about may be %s: then it is thrown away', async (_, change) => {
+    const msgs = talk();
+    const memory = await memoryOf(msgs, {
+      ...EAGER,
+      strategies: { previous_round_conversation_summary: false },
+    });
+    let expected: readonly Msg[] = [];
+    let steps = 0;
+    const step = async <T>(_name: string, body: () => Promise<T>): Promise<T> => {
+      if (steps++ > 0) throw new Error('enough');
+      await change(memory, msgs[2] as Msg);
+      expected = await memory.getMemory();
+      return body();
+    };
+    expect(await memory.makeRoom(workWith(summingModel(), { step }))).toBe(false);
+    expect(await memory.getMemory()).toEqual(expected);
+    expect(memory.getOffloadContext().size).toBe(0);
+    expect(memory.getCompressionEvents()).toEqual([]);
+  });
+
+  test('a second one waits for the first, and finds little to do', async () => {
+    const memory = await memoryOf(talk());
+    const models = [summingModel('S.'), summingModel('S.')];
+    let running = 0;
+    let most = 0;
+    const step = async <T>(_name: string, body: () => Promise<T>): Promise<T> => {
+      most = Math.max(most, ++running);
+      try {
+        return await body();
+      } finally {
+        running--;
+      }
+    };
+    const made = await Promise.all(models.map((model) => memory.makeRoom(workWith(model, { step }))));
+    expect(made).toEqual([true, false]);
+    expect(most).toBe(1);
+    expect(models.map(({ requests }) => requests.length > 0)).toEqual([true, false]);
+  });
+
+  test('whoever waits can leave, and the next one gets its turn', async () => {
+    const memory = await memoryOf(talk(), { ...EAGER, timeoutMs: 1000 });
+    const first = memory.makeRoom(workWith(summingModel({ stall: true })));
+    const leaving = new AbortController();
+    const second = memory.makeRoom(workWith(summingModel(), { signal: leaving.signal }));
+    const third = memory.makeRoom(workWith(summingModel(), { force: true }));
+    leaving.abort(new Error('left'));
+    await expect(second).rejects.toThrow('left');
+    await clock.advance(10_000);
+    expect([await first, await third]).toEqual([false, true]);
+  });
+});
+
+test('after an attempt that came to nothing, it waits for more messages before it tries again', async () => {
+  const rounds = Array.from({ length: 50 }, (_, i) => [Msg.user(`q${i}`), Msg.assistant(`a${i}`)]).flat();
+  const asked: boolean[] = [];
+  const isPinned = (): boolean => (asked.push(true), false);
+  const watched = new AutoContextMemory({ ...EAGER, isPinned });
+  await watched.add(rounds);
+  const tries: number[] = [];
+  for (let i = 0; i < 20; i++) {
+    asked.length = 0;
+    await watched.makeRoom(workWith(summingModel()));
+    if (asked.length > 0) tries.push(i);
+    await watched.add(`more ${i}`);
+  }
+  expect(tries).toEqual([0, 7, 14]);
+});
+
+interface Run {
+  /** All states that could be seen from outside, and the last one. */
+  readonly states: readonly string[];
+  readonly state: string;
+  /** The state when it was interrupted. */
+  readonly stateThen: string;
+  readonly ticks: number;
+  readonly outcome: unknown;
+  readonly memory: AutoContextMemory;
+}
+
+test('interrupted at every point, it has changed all of something or nothing', async () => {
+  const msgs = talk();
+  const stateOf = (memory: AutoContextMemory): string => JSON.stringify(memory.stateDict());
+  const run = async (abortAt: number): Promise<Run> => {
+    installed.forEach((one) => one[Symbol.dispose]());
+    installed = [fakeIds('new-'), clock.install()];
+    const memory = await memoryOf(msgs, { ...EAGER, maxToken: 3000 });
+    const stop = new AbortController();
+    const states = [stateOf(memory)];
+    const model = summingModel({ text: 'In short.', chunkSize: 4 });
+    let outcome: unknown;
+    let isOver = false;
+    const over = memory
+      .makeRoom(workWith(model, { signal: stop.signal }))
+      .then(
+        (hasChanged) => void (outcome = hasChanged),
+        (error: unknown) => void (outcome = error),
+      )
+      .finally(() => void (isOver = true));
+    let ticks = 0;
+    let stateThen = '';
+    for (; !isOver; ticks++) {
+      if (ticks === abortAt) {
+        stop.abort(new Error('stop'));
+        stateThen = stateOf(memory);
+      }
+      await undefined;
+      if (abortAt !== Infinity) continue;
+      const state = stateOf(memory);
+      if (state !== states.at(-1)) states.push(state);
+    }
+    await over;
+    return { states, state: stateOf(memory), stateThen, ticks, outcome, memory };
+  };
+  const whole = await run(Infinity);
+  expect(whole.outcome).toBe(true);
+  expect(whole.states.length, 'there is something in between').toBeGreaterThan(3);
+  expect(whole.ticks).toBeGreaterThan(50);
+  let interrupted = 0;
+  for (let point = 0; point < whole.ticks - 1; point++) {
+    const { state, stateThen, outcome, memory } = await run(point);
+    if (outcome !== true) {
+      expect(outcome).toEqual(new Error('stop'));
+      interrupted++;
+    }
+    if (stateThen !== '') expect(state).toBe(stateThen);
+    expect(whole.states).toContain(state);
+    expect(findHistoryFaults(await memory.getMemory())).toEqual([]);
+  }
+  expect(interrupted).toBeGreaterThan(50);
+});

@@ -1,0 +1,788 @@
+// What AgentScope's AutoContextMemory does, as far as it is meant; and what it does wrong, done right.
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+
+import { findHistoryFaults } from '../../message/history.ts';
+import { Msg } from '../../message/msg.ts';
+import { fakeIds } from '../../testing/fake-ids.ts';
+import { FakeClock } from '../../testing/fake-clock.ts';
+import type { ScriptedModel } from '../../testing/scripted-model.ts';
+import {
+  call,
+  pair,
+  pairs,
+  result,
+  results,
+  summingModel,
+  thought,
+  workWith,
+  type FakeWork,
+} from '../../../test/context-work.ts';
+import { AutoContextMemory } from './auto-context-memory.ts';
+import type { AutoContextOptions } from './auto-context-options.ts';
+
+const clock = new FakeClock();
+let installed: Disposable[] = [];
+beforeEach(() => {
+  installed = [fakeIds(), clock.install()];
+});
+afterEach(() => installed.forEach((one) => one[Symbol.dispose]()));
+
+/** Limits by which nothing is too small to be worth it. */
+const EAGER: AutoContextOptions = {
+  msgThreshold: 10,
+  minConsecutiveToolMessages: 3,
+  lastKeep: 5,
+  minCompressionTokenThreshold: 0,
+};
+
+async function memoryOf(
+  msgs: readonly Msg[],
+  options: AutoContextOptions = EAGER,
+): Promise<AutoContextMemory> {
+  const memory = new AutoContextMemory(options);
+  await memory.add(msgs);
+  return memory;
+}
+
+interface Made {
+  readonly hasChanged: boolean;
+  readonly shown: readonly Msg[];
+  readonly work: FakeWork;
+  readonly requests: ScriptedModel['requests'];
+}
+
+async function makeRoom(
+  memory: AutoContextMemory,
+  model = summingModel(),
+  changes: Partial<FakeWork> = {},
+): Promise<Made> {
+  const work = workWith(model, changes);
+  const hasChanged = await memory.makeRoom(work);
+  const shown = await memory.getMemory();
+  expect(findHistoryFaults(shown).filter((fault) => !fault.includes('at the end has no result'))).toEqual([]);
+  return { hasChanged, shown, work, requests: model.requests };
+}
+
+const users = (count: number, size = 1): Msg[] =>
+  Array.from({ length: count }, (_, i) => Msg.user(`${i}`.padEnd(size, '.')));
+const round = (i: number, count = 1): Msg[] => [
+  Msg.user(`question ${i}`),
+  ...pairs(`r${i}_`, count),
+  Msg.assistant(`answer ${i}`),
+];
+const typesOf = (memory: AutoContextMemory): string[] =>
+  memory.getCompressionEvents().map(({ eventType }) => eventType);
+const tagIn = (msg: Msg | undefined): string =>
+  /uuid=(\S+) -->/.exec(JSON.stringify(msg?.content))?.[1] ?? '';
+const textsOf = (msgs: readonly Msg[]): string[] => msgs.map((msg) => msg.text);
+/** Only these strategies. */
+const only = (...names: string[]): AutoContextOptions['strategies'] =>
+  Object.fromEntries(
+    [
+      'tool_invocation_compress',
+      'large_message_offload_with_protection',
+      'large_message_offload',
+      'previous_round_conversation_summary',
+      'current_round_large_message_summary',
+      'current_round_message_compress',
+    ].map((name) => [name, names.includes(name)]),
+  );
+
+describe('below the thresholds', () => {
+  test('nothing happens', async () => {
+    const msgs = round(1, 3);
+    const { hasChanged, shown, requests, work } = await makeRoom(await memoryOf(msgs));
+    expect([hasChanged, requests, work.events]).toEqual([false, [], []]);
+    expect(shown.every((msg, i) => msg === msgs[i])).toBe(true);
+  });
+
+  test('an empty memory has nothing to do', async () => {
+    expect((await makeRoom(new AutoContextMemory())).hasChanged).toBe(false);
+  });
+
+  test('so many messages, or so many tokens, are too much; one less is not', async () => {
+    const isTouched = async (
+      options: AutoContextOptions,
+      msgs: readonly Msg[],
+      sysPrompt = '',
+    ): Promise<boolean> => {
+      const limits = { ...EAGER, largePayloadThreshold: 50, lastKeep: 0, ...options };
+      return (await makeRoom(await memoryOf(msgs, limits), summingModel(), { sysPrompt })).hasChanged;
+    };
+    const msgs = [Msg.user('x'.repeat(300)), Msg.assistant('y'), Msg.user('z')]; // 129 + 14 + 10 tokens
+    expect(await isTouched({ msgThreshold: 3 }, msgs)).toBe(true);
+    expect(await isTouched({ msgThreshold: 4 }, msgs)).toBe(false);
+    expect(await isTouched({ maxToken: 204 }, msgs)).toBe(true); // 153 are three quarters of it
+    expect(await isTouched({ maxToken: 206 }, msgs)).toBe(false);
+    expect(await isTouched({ maxToken: 206 }, msgs, 'Be good.')).toBe(true); // what else is in the prompt counts too
+  });
+});
+
+describe('tool calls of rounds that are over', () => {
+  test('are summed up in one message', async () => {
+    const msgs = [Msg.user('go'), ...pairs('c', 5), Msg.assistant('done'), ...users(10)];
+    const memory = await memoryOf(msgs);
+    const { hasChanged, shown, requests, work } = await makeRoom(
+      memory,
+      summingModel({ text: 'I searched.', usage: { inputTokens: 70, outputTokens: 3 } }),
+    );
+    expect([hasChanged, shown.length, requests.length]).toEqual([true, 13, 1]);
+    const stub = shown[1];
+    const uuid = tagIn(stub);
+    expect(stub?.toJSON()).toMatchObject({
+      role: 'assistant',
+      name: 'assistant',
+      content: `I searched.\n<!-- CONTEXT_OFFLOAD: uuid=${uuid} -->`,
+      metadata: { _compress_meta: { offloaduuid: uuid } },
+    });
+    expect(shown[0]).toBe(msgs[0]);
+    expect(shown.slice(2)).toEqual(msgs.slice(11));
+    expect(memory.reload(uuid)).toEqual(msgs.slice(1, 11));
+    expect(memory.getOriginalMemoryMsgs()).toEqual(msgs);
+    expect(memory.getCompressionEvents()).toEqual([
+      {
+        eventType: 'TOOL_INVOCATION_COMPRESS',
+        timestamp: clock.now(),
+        compressedMessageCount: 10,
+        previousMessageId: msgs[0]?.id,
+        nextMessageId: msgs[11]?.id,
+        compressedMessageId: stub?.id,
+        metadata: {
+          inputToken: 70,
+          outputToken: 3,
+          time: 0,
+          tokenBefore: expect.any(Number),
+          tokenAfter: expect.any(Number),
+          usage: { inputTokens: 70, outputTokens: 3 },
+        },
+      },
+    ]);
+    const [event] = memory.getCompressionEvents();
+    expect(work.events).toEqual([
+      {
+        type: 'compression',
+        phase: 'start',
+        strategy: 'tool_invocation_compress',
+        compressedMessageCount: 10,
+        tokensBefore: event?.metadata.tokenBefore,
+      },
+      {
+        type: 'compression',
+        phase: 'progress',
+        strategy: 'tool_invocation_compress',
+        compressedMessageCount: 10,
+        tokensBefore: event?.metadata.tokenBefore,
+      },
+      {
+        type: 'compression',
+        phase: 'end',
+        strategy: 'tool_invocation_compress',
+        compressedMessageCount: 10,
+        tokensBefore: event?.metadata.tokenBefore,
+        tokensAfter: event?.metadata.tokenAfter,
+        previousMessageId: msgs[0]?.id,
+        nextMessageId: msgs[11]?.id,
+        compressedMessageId: stub?.id,
+        durationMs: 0,
+        usage: { inputTokens: 70, outputTokens: 3 },
+      },
+    ]);
+    expect(work.usages).toEqual([{ inputTokens: 70, outputTokens: 3 }]);
+    expect((await makeRoom(memory)).hasChanged).toBe(false); // still many messages, but nothing more can be done
+  });
+
+  test('stay if they are no more than the least number', async () => {
+    const memory = await memoryOf([Msg.user('go'), ...pairs('c', 5), Msg.assistant('done'), ...users(10)], {
+      ...EAGER,
+      minConsecutiveToolMessages: 10,
+      strategies: only('tool_invocation_compress'),
+    });
+    expect(await makeRoom(memory)).toMatchObject({ hasChanged: false, requests: [] });
+  });
+
+  test('stay if they have too few tokens; what comes later is still tried', async () => {
+    const memory = await memoryOf(
+      [
+        Msg.user('go'),
+        ...pairs('c', 5),
+        Msg.assistant('done'),
+        Msg.user('x'.repeat(300)),
+        Msg.assistant('y'),
+        ...users(10),
+      ],
+      {
+        ...EAGER,
+        minCompressionTokenThreshold: 5000,
+        largePayloadThreshold: 100,
+      },
+    );
+    expect((await makeRoom(memory)).requests).toEqual([]);
+    expect(typesOf(memory)).toEqual(['LARGE_MESSAGE_OFFLOAD_WITH_PROTECTION']);
+  });
+
+  test('among the newest messages stay', async () => {
+    const msgs = [Msg.user('go'), ...pairs('c', 4), Msg.assistant('done'), ...users(2)];
+    const { shown } = await makeRoom(await memoryOf(msgs));
+    expect(shown.length).toBe(7);
+    expect(shown.slice(2, 4)).toEqual(msgs.slice(7, 9)); // the fourth pair
+  });
+
+  test('seven runs: five at a time, and the others too if that is not enough', async () => {
+    const msgs = [...Array.from({ length: 7 }, (_, i) => round(i, 2)).flat(), ...users(10)];
+    const strategies = only('tool_invocation_compress');
+    const enough = await memoryOf(msgs, { ...EAGER, msgThreshold: 38, strategies });
+    expect((await makeRoom(enough)).requests.length).toBe(5);
+    expect(await enough.size()).toBe(37);
+    const tooMuch = await memoryOf(msgs, { ...EAGER, msgThreshold: 37, strategies });
+    expect((await makeRoom(tooMuch)).requests.length).toBe(7);
+    expect(await tooMuch.size()).toBe(31);
+  });
+
+  test('small runs do not keep a big one from being summed up', async () => {
+    const small = Array.from({ length: 5 }, (_, i) => round(i, 2)).flat();
+    const big = [Msg.user('big'), ...pairs('big', 3, 'x'.repeat(2000)), Msg.assistant('big answer')];
+    const memory = await memoryOf([...small, ...big, ...users(10)], {
+      ...EAGER,
+      minCompressionTokenThreshold: 1000,
+      strategies: only('tool_invocation_compress'),
+    });
+    const { requests } = await makeRoom(memory);
+    expect(requests.length).toBe(1);
+    expect(memory.getCompressionEvents()).toMatchObject([{ compressedMessageCount: 6 }]);
+  });
+
+  test('that are only about a plan need no model', async () => {
+    const plan = ['create_plan', 'finish_subtask', 'view_subtasks'].flatMap((name) =>
+      pair(name, 'x'.repeat(300), name),
+    );
+    const memory = await memoryOf([Msg.user('go'), ...plan, Msg.assistant('done'), ...users(10)]);
+    const { shown, requests } = await makeRoom(memory);
+    expect(requests).toEqual([]);
+    expect(memory.reload(tagIn(shown[1]))).toEqual(plan);
+  });
+
+  test('are told to the model without those about a plan, which are taken out all the same', async () => {
+    const run = [...pair('p', 'planned', 'create_plan'), ...pairs('c', 3)];
+    const memory = await memoryOf([Msg.user('go'), ...run, Msg.assistant('done'), ...users(10)]);
+    const { requests, shown } = await makeRoom(memory);
+    expect(JSON.stringify(requests[0]?.messages)).not.toContain('create_plan');
+    expect(memory.reload(tagIn(shown[1]))).toEqual(run);
+  });
+
+  test('a round whose calls were summed up can still be summed up as a whole', async () => {
+    const msgs = [
+      Msg.user('go'),
+      ...pairs('c', 5),
+      Msg.assistant('done '.repeat(50)),
+      ...round(1),
+      ...users(2),
+    ];
+    const { shown } = await makeRoom(await memoryOf(msgs, { ...EAGER, lastKeep: 0, msgThreshold: 6 }));
+    expect(textsOf(shown).slice(0, 3)).toEqual([
+      'go',
+      expect.stringMatching(/^In short: done\.\n<!--/),
+      'question 1',
+    ]);
+  });
+});
+
+describe('large messages', () => {
+  const large = (size = 300): Msg => Msg.user('x'.repeat(size));
+  const limits = {
+    ...EAGER,
+    largePayloadThreshold: 100,
+    strategies: only('large_message_offload_with_protection', 'large_message_offload'),
+  };
+  const rest = [Msg.assistant('fine'), ...users(10)];
+
+  test('leave their beginning', async () => {
+    const msg = Msg.user('x'.repeat(300), { name: 'Ann', metadata: { a: 1 } });
+    const memory = await memoryOf([msg, ...rest], limits);
+    const { shown, requests, work } = await makeRoom(memory);
+    const uuid = tagIn(shown[0]);
+    expect(shown[0]?.toJSON()).toMatchObject({
+      name: 'Ann',
+      role: 'user',
+      content: `${'x'.repeat(200)}...\n<!-- CONTEXT_OFFLOAD: uuid=${uuid} -->`,
+      metadata: { a: 1, _compress_meta: { offloaduuid: uuid } },
+      timestamp: msg.timestamp,
+    });
+    expect(shown[0]?.id).not.toBe(msg.id);
+    expect(memory.reload(uuid)).toEqual([msg]);
+    expect(requests).toEqual([]);
+    expect(memory.getCompressionEvents()).toMatchObject([
+      {
+        eventType: 'LARGE_MESSAGE_OFFLOAD_WITH_PROTECTION',
+        compressedMessageCount: 1,
+        metadata: { inputToken: 129, outputToken: expect.any(Number), time: 0 },
+      },
+    ]);
+    expect(work.events.map(({ phase }) => phase)).toEqual(['end']);
+  });
+
+  test('among the newest are left alone at first, and are the very same', async () => {
+    const msgs = [large(), Msg.assistant('fine'), ...users(3), large(), Msg.assistant('fine'), ...users(3)];
+    const memory = await memoryOf(msgs, {
+      ...limits,
+      strategies: only('large_message_offload_with_protection'),
+    });
+    const { shown } = await makeRoom(memory);
+    expect(shown.map((msg, i) => msg === msgs[i])).toEqual([false, ...Array.from({ length: 9 }, () => true)]);
+  });
+
+  test('are taken also among the newest, even if there are only few messages', async () => {
+    const msgs = [large(9000), Msg.assistant('fine'), Msg.user('and?')];
+    const memory = await memoryOf(msgs, { maxToken: 2000, lastKeep: 50 });
+    const { shown } = await makeRoom(memory);
+    expect(typesOf(memory)).toEqual(['LARGE_MESSAGE_OFFLOAD']);
+    expect(shown.slice(1)).toEqual(msgs.slice(1));
+  });
+
+  test('that call tools stay', async () => {
+    const calls = [thought({ type: 'text', text: 'x'.repeat(300) }, call('a')), results(result('a'))];
+    const memory = await memoryOf([Msg.user('go'), ...calls, ...rest], limits);
+    expect((await makeRoom(memory)).hasChanged).toBe(false);
+  });
+
+  test('with a result keep its id, name and status', async () => {
+    const msgs = [thought(call('a')), Msg.system([{ ...result('a', 'x'.repeat(300)), status: 'error' }])];
+    const memory = await memoryOf([Msg.user('go'), ...msgs, ...rest], limits);
+    const { shown } = await makeRoom(memory);
+    expect(shown[2]?.content).toEqual([
+      {
+        ...result('a', `${'x'.repeat(200)}...\n<!-- CONTEXT_OFFLOAD: uuid=${tagIn(shown[2])} -->`),
+        status: 'error',
+      },
+    ]);
+  });
+
+  test('with several results keep all of them', async () => {
+    const both = results(result('a', 'x'.repeat(300)), result('b', 'small'), result('c', 'y'.repeat(300)));
+    const memory = await memoryOf(
+      [Msg.user('go'), thought(call('a'), call('b'), call('c')), both, ...rest],
+      limits,
+    );
+    const { shown } = await makeRoom(memory);
+    const tag = `...\n<!-- CONTEXT_OFFLOAD: uuid=${tagIn(shown[2])} -->`;
+    expect(shown[2]?.content).toEqual([
+      result('a', 'x'.repeat(200) + tag),
+      result('b', 'small'),
+      result('c', 'y'.repeat(200) + tag),
+    ]);
+    expect(memory.reload(tagIn(shown[2]))).toEqual([both]);
+  });
+
+  test('keep their media', async () => {
+    const image = { type: 'image', source: { type: 'url', url: 'https://example.com/a.png' } } as const;
+    const msgs = [
+      Msg.user([{ type: 'text', text: 'x'.repeat(300) }, image]),
+      thought(call('a')),
+      results(result('a', [{ type: 'text', text: 'y'.repeat(300) }, image])),
+    ];
+    const { shown } = await makeRoom(await memoryOf([...msgs, ...rest], limits));
+    expect(shown[0]?.getContentBlocks().map(({ type }) => type)).toEqual(['text', 'image']);
+    expect(shown[2]?.getContentBlocks('tool_result')[0]?.output).toEqual([
+      { type: 'text', text: expect.stringContaining('CONTEXT_OFFLOAD') },
+      image,
+    ]);
+  });
+
+  test('are not offloaded again, however small a large message is', async () => {
+    const memory = await memoryOf([large(), ...rest], { ...limits, largePayloadThreshold: 50 });
+    const first = await makeRoom(memory);
+    await memory.add('one more');
+    const second = await makeRoom(memory);
+    expect([first.hasChanged, second.hasChanged]).toEqual([true, false]);
+    expect(second.shown[0]).toBe(first.shown[0]);
+    expect(memory.getOffloadContext().size).toBe(1);
+  });
+
+  test('that are summaries stay, however long', async () => {
+    const long = [Msg.user('go'), ...pairs('c', 5, 'x'.repeat(300)), Msg.assistant('done'), ...users(10)];
+    const memory = await memoryOf(long, { ...EAGER, largePayloadThreshold: 100 });
+    const { shown } = await makeRoom(memory, summingModel('A long summary. '.repeat(15)));
+    expect(typesOf(memory)).toEqual(['TOOL_INVOCATION_COMPRESS']);
+    expect(shown[1]?.text.length).toBeGreaterThan(200);
+  });
+
+  test('that would grow stay as they are', async () => {
+    const memory = await memoryOf([large(60), ...rest], { ...limits, largePayloadThreshold: 50 });
+    expect((await makeRoom(memory)).hasChanged).toBe(false);
+    expect(memory.getOffloadContext().size).toBe(0);
+  });
+
+  test('are never cut within a character', async () => {
+    const memory = await memoryOf([Msg.user('🐻'.repeat(200)), ...rest], {
+      ...limits,
+      offloadSinglePreview: 101,
+    });
+    expect((await makeRoom(memory)).shown[0]?.text).toMatch(/^(?:🐻){50}\.\.\.\n<!--/u);
+  });
+});
+
+describe('rounds that are over', () => {
+  test('are summed up, except the newest', async () => {
+    const msgs = [...[1, 2, 3, 4, 5].flatMap((i) => round(i)), Msg.user('and now?')];
+    const memory = await memoryOf(msgs, { ...EAGER, minConsecutiveToolMessages: 6 });
+    const { shown, requests } = await makeRoom(memory, summingModel('So.'));
+    expect([shown.length, requests.length]).toEqual([13, 4]);
+    expect(shown.filter(({ role }) => role === 'user').map((msg) => msgs.includes(msg))).toEqual(
+      Array.from({ length: 6 }, () => true),
+    );
+    expect(typesOf(memory)).toEqual(Array.from({ length: 4 }, () => 'PREVIOUS_ROUND_CONVERSATION_SUMMARY'));
+    expect(memory.getCompressionEvents().map((event) => event.compressedMessageCount)).toEqual([3, 3, 3, 3]);
+    expect(memory.reload(tagIn(shown[1]))).toEqual(msgs.slice(0, 4));
+    expect(shown.slice(8)).toEqual(msgs.slice(16));
+    expect(memory.getOriginalMemoryMsgs()).toEqual(msgs);
+    await memory.add('more');
+    expect((await makeRoom(memory)).hasChanged).toBe(false);
+  });
+
+  test('without any work in between stay', async () => {
+    const memory = await memoryOf([1, 2, 3, 4, 5, 6].flatMap((i) => round(i, 0)));
+    expect(await makeRoom(memory)).toMatchObject({ hasChanged: false, requests: [] });
+  });
+
+  test('with too few tokens stay', async () => {
+    const msgs = [...[1, 2, 3, 4].flatMap((i) => round(i)), Msg.user('and now?')];
+    const memory = await memoryOf(msgs, { ...EAGER, minCompressionTokenThreshold: 5000 });
+    expect((await makeRoom(memory)).hasChanged).toBe(false);
+  });
+
+  test('that hold a summary of their work are summed up normally', async () => {
+    const memory = await memoryOf([Msg.user('go'), ...pairs('c', 5)], {
+      ...EAGER,
+      minConsecutiveToolMessages: 20,
+    });
+    await makeRoom(memory, summingModel('I searched, and searched again.'));
+    expect(typesOf(memory)).toEqual(['CURRENT_ROUND_MESSAGE_COMPRESS']);
+    await memory.add([Msg.assistant('an answer '.repeat(20)), ...round(2), ...users(6)]);
+    const { shown } = await makeRoom(memory, summingModel('Short.'));
+    expect(textsOf(shown).slice(0, 3)).toEqual(['go', expect.stringMatching(/^Short\.\n<!--/), 'question 2']);
+  });
+});
+
+describe('large messages of the current round', () => {
+  const limits = {
+    ...EAGER,
+    msgThreshold: 1000,
+    maxToken: 2000,
+    largePayloadThreshold: 100,
+    strategies: only('current_round_large_message_summary'),
+  };
+
+  test('get shorter: calls stay the same, results keep their ids', async () => {
+    const ask = thought({ type: 'text', text: 'x'.repeat(3000) }, call('a'), call('b')).with({
+      metadata: { mine: 1 },
+    });
+    const answers = results(result('a', 'y'.repeat(3000)), result('b', 'small'));
+    const memory = await memoryOf([Msg.user('go'), ask, answers], limits);
+    const { shown, requests } = await makeRoom(memory, summingModel('Short.'));
+    const [resultTag, textTag] = [tagIn(shown[2]), tagIn(shown[1])];
+    const tagged = (uuid: string): string => `Short.\n<!-- CONTEXT_OFFLOAD: uuid=${uuid} -->`;
+    expect(shown[1]?.content).toEqual([{ type: 'text', text: tagged(textTag) }, call('a'), call('b')]);
+    expect(shown[1]?.metadata).toEqual({ mine: 1, _compress_meta: { offloaduuid: textTag } });
+    expect(shown[2]?.content).toEqual([result('a', tagged(resultTag)), result('b', 'small')]);
+    expect([memory.reload(textTag), memory.reload(resultTag)]).toEqual([[ask], [answers]]);
+    expect(typesOf(memory)).toEqual(Array.from({ length: 2 }, () => 'CURRENT_ROUND_LARGE_MESSAGE_SUMMARY'));
+    expect(requests.map(({ messages }) => messages[1]?.text)).toEqual(['y'.repeat(3000), 'x'.repeat(3000)]);
+    const sent = requests.flatMap(({ messages }) => messages);
+    expect(sent.every(({ role, content }) => role === 'user' && typeof content === 'string')).toBe(true);
+    await memory.add(pair('c'));
+    const again = await makeRoom(memory, undefined, { force: true });
+    expect(again.requests, 'what was shortened is not shortened again').toEqual([]);
+  });
+
+  test('that the model has not read come last, and stay if it is enough without them', async () => {
+    const msgs = [Msg.user('go'), ...pair('a', 'x'.repeat(3000)), ...pair('b', 'y'.repeat(3000))];
+    const { shown, requests } = await makeRoom(await memoryOf(msgs, { ...limits, maxToken: 3000 }));
+    expect(requests.map(({ messages }) => messages[1]?.text)).toEqual(['x'.repeat(3000)]);
+    expect(shown.slice(3)).toEqual(msgs.slice(3));
+  });
+
+  test('stay if there are only too many of them', async () => {
+    const msgs = [Msg.user('go'), ...pairs('a', 2, 'x'.repeat(300))];
+    const memory = await memoryOf(msgs, { ...limits, msgThreshold: 3, maxToken: 100_000 });
+    expect(await makeRoom(memory)).toMatchObject({ hasChanged: false, requests: [] });
+  });
+
+  test('huge arguments are cut, which needs no model', async () => {
+    const ask = thought(call('a', 'write_file', { path: 'a.txt', content: 'x'.repeat(4000), lines: [1, 2] }));
+    const memory = await memoryOf(
+      [Msg.user('go'), ask, results(result('a', 'written', 'write_file'))],
+      limits,
+    );
+    const { shown, requests } = await makeRoom(memory);
+    expect(requests).toEqual([]);
+    const content = `${'x'.repeat(200)}...\n<!-- CONTEXT_OFFLOAD: uuid=${tagIn(shown[1])} -->`;
+    expect(shown[1]?.content).toEqual([call('a', 'write_file', { path: 'a.txt', content, lines: [1, 2] })]);
+    expect(memory.reload(tagIn(shown[1]))).toEqual([ask]);
+  });
+
+  test('arguments that are large without any long text are cut as a whole', async () => {
+    const numbers = Array.from({ length: 2000 }, (_, i) => i);
+    const ask = thought(call('a', 'sum', { numbers }));
+    const memory = await memoryOf([Msg.user('go'), ask, results(result('a', '1', 'sum'))], limits);
+    const { shown } = await makeRoom(memory);
+    expect(shown[1]?.getContentBlocks('tool_use')[0]?.input).toEqual({
+      offloaded: expect.stringMatching(/^\{"numbers":\[0,1,2.*\.\.\.\n<!--/s) as string,
+    });
+  });
+});
+
+describe('the current round', () => {
+  const limits = { ...EAGER, msgThreshold: 4, strategies: only('current_round_message_compress') };
+
+  test('is summed up in one message, except a call that waits', async () => {
+    const done = [...pair('a', '1234567'), ...pair('b', '1234567')];
+    const waits = thought(call('w'));
+    const memory = await memoryOf([Msg.user('go'), ...done, waits], limits);
+    const { shown, requests } = await makeRoom(memory, summingModel('A and b.'));
+    const uuid = tagIn(shown[1]);
+    expect(shown.length).toBe(3);
+    expect(shown[1]).toMatchObject({
+      role: 'assistant',
+      name: 'assistant',
+      content: `A and b.\n<!-- CONTEXT_OFFLOAD: uuid=${uuid} -->`,
+      metadata: { _compress_meta: { offloaduuid: uuid, compressed_current_round: true } },
+    });
+    expect(shown[2]).toBe(waits);
+    expect(memory.reload(uuid)).toEqual(done);
+    // {"q":"a"} and 1234567, twice
+    expect(requests[0]?.messages.at(-1)?.text).toBe(
+      'The text above has 32 characters. Write about 10 characters (30 %).',
+    );
+    expect((await makeRoom(memory)).hasChanged, 'nothing to do until the result is there').toBe(false);
+
+    await memory.add([results(result('w')), ...pair('c')]);
+    const again = await makeRoom(memory, summingModel('All.'));
+    expect(again.shown.length).toBe(4);
+    expect(memory.getCompressionEvents().at(-1)).toMatchObject({ compressedMessageCount: 3 });
+  });
+
+  test('with two calls of which one waits is left alone', async () => {
+    const memory = await memoryOf([Msg.user('go'), thought(call('a'), call('b')), results(result('a'))], {
+      ...limits,
+      msgThreshold: 2,
+    });
+    expect(await makeRoom(memory)).toMatchObject({ hasChanged: false, requests: [] });
+  });
+
+  test('its own summary is not summed up again, and neither is a lone answer', async () => {
+    const memory = await memoryOf([Msg.user('go'), ...pairs('c', 3), thought(call('w'))], limits);
+    expect((await makeRoom(memory)).requests.length).toBe(1);
+    expect((await makeRoom(memory, undefined, { force: true })).requests.length).toBe(0);
+    const lone = await memoryOf([Msg.user('go'), Msg.assistant('an answer')], { ...limits, msgThreshold: 2 });
+    expect((await makeRoom(lone)).requests).toEqual([]);
+  });
+
+  test('keeps the newest calls: nobody has read their results', async () => {
+    const msgs = [Msg.user('go'), ...pairs('c', 4)];
+    const { shown } = await makeRoom(await memoryOf(msgs, limits));
+    expect(shown).toEqual([msgs[0], expect.any(Msg), ...msgs.slice(-2)]);
+    const alone = await memoryOf([Msg.user('go'), ...pair('c')], { ...limits, msgThreshold: 2 });
+    expect((await makeRoom(alone)).hasChanged).toBe(false);
+  });
+
+  test('gives up the newest calls only when there is no other way', async () => {
+    const msgs = [Msg.user('go'), ...pairs('c', 3), ...pair('big', 'x'.repeat(6000))];
+    const memory = await memoryOf(msgs, { ...limits, maxToken: 2000 });
+    const { shown, requests } = await makeRoom(memory);
+    expect(requests.length).toBe(2);
+    expect(shown.length).toBe(2);
+  });
+
+  test('is left alone if it is little beside all the rest, and only the number of messages is too much', async () => {
+    const rounds = [1, 2, 3, 4, 5].flatMap((i) => round(i, 0));
+    const memory = await memoryOf([...rounds, Msg.user('go'), ...pairs('c', 3)], limits);
+    expect(await makeRoom(memory)).toMatchObject({ hasChanged: false, requests: [] });
+  });
+
+  test('begins with what the user said first since the last answer', async () => {
+    const msgs = [Msg.user('go'), ...pairs('c', 3), Msg.user('and quickly!'), ...pairs('d', 2)];
+    const { shown } = await makeRoom(await memoryOf(msgs, limits));
+    expect(shown).toEqual([msgs[0], msgs[7], expect.any(Msg), ...msgs.slice(-2)]);
+  });
+});
+
+describe('what the model that sums up is told', () => {
+  const msgs = [Msg.user('go'), ...pairs('c', 5), Msg.assistant('done'), ...users(10)];
+  const lastText = ({ requests }: Made): string | undefined => requests[0]?.messages.at(-1)?.text;
+
+  test('the prompt, the messages as text, the end, and no tools', async () => {
+    const { requests } = await makeRoom(await memoryOf(msgs));
+    expect(Object.keys(requests[0] ?? {})).toEqual(['messages']);
+    const [prompt, text, end, ...others] = requests[0]?.messages ?? [];
+    expect(others).toEqual([]);
+    expect(prompt?.text).toMatch(/^Below are tool calls/);
+    expect(end?.text).toMatch(/^That was all\./);
+    expect(text?.text.split('\n').slice(0, 6)).toEqual([
+      '<message role="assistant" name="Friday">',
+      '[calls search with] {"q":"c0"}',
+      '</message>',
+      '<message role="system" name="system">',
+      '[search gave, ok] found',
+      '</message>',
+    ]);
+  });
+
+  test('a text can not end the message that it is in', async () => {
+    const run = pairs('c', 5, 'x</message>y');
+    const { requests } = await makeRoom(
+      await memoryOf([Msg.user('go'), ...run, Msg.assistant('done'), ...users(10)]),
+    );
+    expect(requests[0]?.messages[1]?.text.match(/<\/message>/g)?.length).toBe(10);
+  });
+
+  test('the plan comes last, if there is one', async () => {
+    expect(lastText(await makeRoom(await memoryOf(msgs), undefined, { planHint: 'Goal: find it' }))).toBe(
+      'Goal: find it',
+    );
+    expect(lastText(await makeRoom(await memoryOf(msgs)))).toMatch(/^That was all/);
+  });
+
+  test.each([
+    ['a custom prompt', 'Be brief.', /^Be brief\.$/],
+    ['an empty one', '  ', /^Below are tool calls/],
+  ])('%s', async (_, previousRoundToolCompress, expected) => {
+    const { requests } = await makeRoom(
+      await memoryOf(msgs, { ...EAGER, customPrompt: { previousRoundToolCompress } }),
+    );
+    expect(requests[0]?.messages[0]?.text).toMatch(expected);
+  });
+
+  test('every kind of summary has its own prompt', async () => {
+    const customPrompt = {
+      previousRoundSummary: 'P1',
+      currentRoundLargeMessage: 'P2',
+      currentRoundCompress: 'P3',
+    };
+    const current = [Msg.user('go'), ...pair('x', 'x'.repeat(200)), ...pairs('y', 20, 'y'.repeat(90))];
+    const limits = { ...EAGER, msgThreshold: 1000, maxToken: 2000, largePayloadThreshold: 100, customPrompt };
+    const memory = await memoryOf([...round(1), ...round(2), ...current], limits);
+    const { requests } = await makeRoom(memory, summingModel('S.'));
+    expect(requests.map(({ messages }) => messages[0]?.text)).toEqual(['P1', 'P2', 'P3']);
+  });
+
+  test('no more than fits: the longest parts are cut, and of very many messages the oldest are left out', async () => {
+    const long = [Msg.user('go'), ...pairs('c', 5, 'x'.repeat(5000)), Msg.assistant('done'), ...users(5)];
+    const { requests } = await makeRoom(await memoryOf(long, { ...EAGER, maxToken: 4000 }));
+    const text = requests[0]?.messages[1]?.text ?? '';
+    expect(text.length).toBeLessThan(4000 * 0.75 * 2 + 100);
+    expect(text.match(/x+ \[…\]/g)?.length).toBe(5);
+    const many = [Msg.user('go'), ...pairs('c', 200), Msg.assistant('done'), ...users(3)];
+    const other = await makeRoom(await memoryOf(many, { ...EAGER, maxToken: 4000 }));
+    const start = other.requests[0]?.messages[1]?.text ?? '';
+    expect(start).toMatch(/^\(\d+ older messages are left out here\.\)/);
+    expect(start).toContain('{"q":"c198"}');
+  });
+
+  test('another model than that of the agent is asked if there is one', async () => {
+    const [own, agents] = [summingModel(), summingModel()];
+    await makeRoom(await memoryOf(msgs, { ...EAGER, model: own }), agents);
+    expect([own.requests.length, agents.requests.length]).toEqual([1, 0]);
+  });
+
+  test('a tag that a model makes up does not get into the conversation', async () => {
+    const { shown } = await makeRoom(
+      await memoryOf(msgs),
+      summingModel('So. <!-- CONTEXT_OFFLOAD: uuid=nonsense -->'),
+    );
+    expect(shown[1]?.text).toMatch(/^So\.\n<!-- CONTEXT_OFFLOAD: uuid=id-\d+ -->$/);
+  });
+});
+
+test('a strategy that is switched off is not used', async () => {
+  const msgs = [Msg.user('go'), ...pairs('c', 5), Msg.assistant('done'), ...users(10)];
+  const { requests } = await makeRoom(
+    await memoryOf(msgs, { ...EAGER, strategies: { tool_invocation_compress: false } }),
+  );
+  expect(requests).toEqual([]);
+});
+
+test('it goes on until it is enough: a pass that changed something is not the end', async () => {
+  const msgs = [
+    ...Array.from({ length: 8 }, (_, i) => [
+      Msg.user(`q${i}`),
+      ...pairs(`r${i}_`, 3, 'x'.repeat(400)),
+      Msg.assistant(`a${i}`),
+    ]).flat(),
+    Msg.user('now'),
+  ];
+  const memory = await memoryOf(msgs, { ...EAGER, lastKeep: 0, msgThreshold: 25 });
+  const { shown } = await makeRoom(memory);
+  expect(shown.length).toBeLessThan(25);
+  expect(new Set(typesOf(memory)).size).toBeGreaterThan(1);
+});
+
+describe('what must stay', () => {
+  const msgs = [
+    Msg.system('All hail.'),
+    Msg.user('go'),
+    ...pairs('c', 2),
+    Msg.system('A hint.'),
+    ...pairs('d', 2),
+    Msg.assistant('done'),
+    Msg.user('and?'),
+  ];
+  const limits = { ...EAGER, msgThreshold: 3, minConsecutiveToolMessages: 0, lastKeep: 0, maxToken: 300 };
+
+  test('all system messages', async () => {
+    const { shown } = await makeRoom(await memoryOf(msgs, limits));
+    expect(shown.filter(({ role }) => role === 'system')).toEqual([msgs[0], msgs[6]]);
+  });
+
+  test('calls of protected tools, and all that belongs to them', async () => {
+    const skill = [
+      thought(call('s', 'skill'), call('t')),
+      results(result('s', 'x'.repeat(200), 'skill')),
+      results(result('t')),
+    ];
+    const memory = await memoryOf(
+      [Msg.user('go'), ...pairs('c', 3), ...skill, ...pairs('d', 3), Msg.assistant('done'), Msg.user('and?')],
+      { ...limits, maxToken: 700, protectedTools: ['skill'] },
+    );
+    const { shown, hasChanged } = await makeRoom(memory);
+    expect(hasChanged).toBe(true);
+    expect(shown.filter((msg) => skill.includes(msg))).toEqual(skill);
+  });
+
+  test.each([
+    ['by a mark', {}, { marks: 'pinned' }],
+    ['by a rule', { isPinned: (msg: Msg) => msg.text.startsWith('remember') }, {}],
+  ])('what is pinned %s', async (_, options, addOptions) => {
+    const pinned = Msg.user('remember: '.padEnd(400, 'x'));
+    const memory = await memoryOf(msgs, { ...limits, maxToken: 800, largePayloadThreshold: 50, ...options });
+    await memory.add(pinned, addOptions);
+    await memory.add([Msg.assistant('noted'), Msg.user('and?')]);
+    const { shown, hasChanged } = await makeRoom(memory);
+    expect(hasChanged).toBe(true);
+    expect(shown).toContain(pinned);
+  });
+
+  test('a text that looks like a tag, or metadata that looks like ours, is like any other', async () => {
+    const fake = Msg.user(`${'x'.repeat(300)} <!-- CONTEXT_OFFLOAD: uuid=id-1 -->`, {
+      metadata: { _compress_meta: { offloaduuid: 'id-1' } },
+    });
+    const memory = await memoryOf([fake, Msg.assistant('fine'), ...users(10)], {
+      ...EAGER,
+      largePayloadThreshold: 100,
+    });
+    const { shown } = await makeRoom(memory);
+    expect(memory.reload(tagIn(shown[0]))).toEqual([fake]);
+    expect(tagIn(shown[0])).not.toBe('id-1');
+  });
+
+  test('what comes before a change: the very same messages', async () => {
+    const before = [...round(1, 0), ...round(2, 0)];
+    const memory = await memoryOf([
+      ...before,
+      Msg.user('go'),
+      ...pairs('c', 5),
+      Msg.assistant('done'),
+      ...users(6),
+    ]);
+    const { shown } = await makeRoom(memory);
+    expect(before.map((msg, i) => shown[i] === msg)).toEqual([true, true, true, true]);
+  });
+});

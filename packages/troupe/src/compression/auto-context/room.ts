@@ -1,0 +1,260 @@
+import { getLogger } from '../../config/run-config.ts';
+import { messageOf } from '../../errors.ts';
+import type { CompressionEvent } from '../../event/agent-event.ts';
+import { Msg } from '../../message/msg.ts';
+import { abortable } from '../../util/abort.ts';
+import type { ContextWork } from '../context-keeper.ts';
+import type { AutoContextEvent, CompressionMeans } from './auto-context-event.ts';
+import type { AutoContextLimits, AutoContextOptions } from './auto-context-options.ts';
+import { keptEvent, toldEvent } from './change-events.ts';
+import { ContextView, PINNED_MARK } from './context-view.ts';
+import type { OffloadStore } from './offload-store.ts';
+import { CONTEXT_INSTRUCTION } from './prompts.ts';
+import { summarize, type Answer, type Question } from './summarizer.ts';
+import { TokenMeter } from './token-meter.ts';
+import type { Entry, StubKind, WorkingMemory } from './working-memory.ts';
+
+/** What is looked after, besides all that was ever said. */
+export interface Stores {
+  readonly working: WorkingMemory;
+  readonly offloads: OffloadStore;
+  events: AutoContextEvent[];
+}
+
+/** A message that could take the place of others. */
+export interface Draft {
+  readonly removed: readonly Msg[];
+  readonly msg: Msg;
+  readonly kind: StubKind;
+  readonly uuid: string;
+  /** What is to be kept under the uuid; undefined if that is there already. */
+  readonly offloaded: readonly Msg[] | undefined;
+  readonly answer?: Answer;
+}
+
+/** A model is asked no more often than this for one prompt; the last resort needs none. */
+const MAX_MODEL_CALLS = 16;
+/** If the model refused a prompt, this share of it has to go. */
+const FORCED_SHARE = 0.5;
+const CHARS_PER_TOKEN = 2;
+const INSTRUCTION = Msg.system(CONTEXT_INSTRUCTION, { id: 'instruction' });
+const SAMPLE = Msg.user('x'.repeat(1000), { id: 'sample' });
+
+/**
+ * One attempt to make a conversation smaller: what is too much, and the only way to change it. A change is made in one
+ * go, with its copy of what it removes and its event, or not at all; it is made only if it makes the conversation smaller.
+ */
+export class Room {
+  readonly limits: AutoContextLimits;
+  readonly options: AutoContextOptions;
+  readonly #stores: Stores;
+  readonly #work: ContextWork;
+  readonly #meter: TokenMeter;
+  readonly #summary: Msg | undefined;
+  readonly #protectedTools: ReadonlySet<string>;
+  readonly #failed = new Set<CompressionMeans>();
+  #view: { readonly view: ContextView; readonly version: number } | undefined;
+  #changes = 0;
+  #modelCalls = 0;
+  #overhead = 0;
+  #instruction = 0;
+  #maxTokens: number;
+
+  constructor(
+    stores: Stores,
+    limits: AutoContextLimits,
+    options: AutoContextOptions,
+    work: ContextWork,
+    summary: Msg | undefined,
+  ) {
+    this.#stores = stores;
+    this.limits = limits;
+    this.options = options;
+    this.#work = work;
+    this.#summary = summary;
+    this.#meter = new TokenMeter(options.tokenCounter, limits.timeoutMs, work.signal);
+    this.#protectedTools = new Set(options.protectedTools);
+    this.#maxTokens = Math.floor(limits.maxToken * limits.tokenRatio);
+  }
+
+  /** How many were made. */
+  get changes(): number {
+    return this.#changes;
+  }
+
+  /** Below how many tokens the prompt has to come. */
+  get maxTokens(): number {
+    return this.#maxTokens;
+  }
+
+  /** Of the whole prompt. */
+  get tokens(): number {
+    return this.tokensOnceOffloaded - (this.#stores.offloads.size > 0 ? 0 : this.#instruction);
+  }
+
+  /** The same, when something was taken out: then the model has to be told. */
+  get tokensOnceOffloaded(): number {
+    return this.#stores.working.tokens + this.#overhead + this.#instruction;
+  }
+
+  get hasTooManyTokens(): boolean {
+    return this.tokens >= this.#maxTokens;
+  }
+
+  get hasTooMuch(): boolean {
+    return this.hasTooManyTokens || this.#stores.working.size >= this.limits.msgThreshold;
+  }
+
+  /** How much text a model is given to sum up: it should fit its own window too. */
+  get maxTranscriptChars(): number {
+    return Math.floor(this.limits.maxToken * this.limits.tokenRatio * CHARS_PER_TOKEN);
+  }
+
+  get signal(): AbortSignal {
+    return this.#work.signal;
+  }
+
+  /** Whether something has gone wrong with it, so that it is not tried again. */
+  hasFailed(means: CompressionMeans): boolean {
+    return this.#failed.has(means);
+  }
+
+  /** Counts what goes with the conversation, and what is new in it. */
+  async measure(): Promise<void> {
+    const { sysPrompt, tools, force } = this.#work;
+    const others = this.#summary === undefined ? [] : [this.#summary];
+    if (sysPrompt !== '') others.push(Msg.system(sysPrompt, { id: 'system' }));
+    this.#overhead = await this.#meter.count(others, tools);
+    const [instruction = 0, sample = 0] = await this.#meter.countEach([INSTRUCTION, SAMPLE]);
+    if (!sysPrompt.includes(CONTEXT_INSTRUCTION)) this.#instruction = instruction;
+    this.#stores.working.calibrate(sample);
+    await this.countNew();
+    if (force) this.#maxTokens = Math.floor(Math.min(this.tokens, this.#maxTokens) * FORCED_SHARE);
+  }
+
+  async countNew(): Promise<void> {
+    const { working } = this.#stores;
+    for (let msgs = working.uncounted; msgs.length > 0; msgs = working.uncounted) {
+      working.setCounts(msgs, await this.#meter.countEach(msgs));
+    }
+  }
+
+  /** The conversation of now. Messages that come later are not in it. */
+  view(): ContextView {
+    const { working } = this.#stores;
+    if (this.#view?.version !== working.version) {
+      const view = new ContextView([...working.entries], {
+        isPinned: (entry) => this.#isPinned(entry),
+        protectedTools: this.#protectedTools,
+        tokensOf: (msgs) => working.tokensOf(msgs),
+        roomForRequests: this.#maxTokens / 2,
+      });
+      this.#view = { view, version: working.version };
+    }
+    return this.#view.view;
+  }
+
+  /** Whether something is kept under a uuid. */
+  isOffloaded(uuid: string): boolean {
+    return this.#stores.offloads.get(uuid).length > 0;
+  }
+
+  /** Makes the changes that gain something. Returns how many those were. */
+  async replace(means: CompressionMeans, drafts: readonly Draft[]): Promise<number> {
+    const counts = await this.#meter.countEach(drafts.map(({ msg }) => msg));
+    this.signal.throwIfAborted();
+    const { working } = this.#stores;
+    const byMsg = new Map(drafts.map((draft) => [draft.msg, draft]));
+    const changes = drafts.flatMap(({ removed, msg, uuid, kind }, i) => {
+      const tokens = counts[i] ?? 0;
+      return tokens < working.tokensOf(removed) ? [{ removed, msg, stub: { uuid, kind }, tokens }] : [];
+    });
+    const made = working.replace(changes, (entry) => !this.#isPinned(entry));
+    const told: CompressionEvent[] = [];
+    for (const changed of made) {
+      const draft = byMsg.get(changed.change.msg);
+      if (draft === undefined) continue;
+      if (draft.offloaded !== undefined) this.#stores.offloads.set(draft.uuid, draft.offloaded);
+      this.#stores.events.push(
+        keptEvent(means, draft.answer, changed, working.tokensOf(changed.change.removed)),
+      );
+      told.push(toldEvent(means, draft.answer, changed));
+      this.#changes++;
+    }
+    for (const event of told) await this.#emit(event);
+    return made.length;
+  }
+
+  /** Has a model sum up messages, and tells about it. Undefined if it could not. */
+  async ask(means: CompressionMeans, count: number, question: Question): Promise<Answer | undefined> {
+    if (this.#modelCalls++ >= MAX_MODEL_CALLS) {
+      this.#failed.add(means);
+      return undefined;
+    }
+    const tell = (phase: 'start' | 'progress'): Promise<void> =>
+      this.#emit({
+        type: 'compression',
+        phase,
+        strategy: means,
+        compressedMessageCount: count,
+        tokensBefore: this.#stores.working.tokens,
+      });
+    await tell('start');
+    const model = this.options.model ?? this.#work.model;
+    const answer = await summarize(question, model, this.limits.timeoutMs, this.#work, () =>
+      tell('progress'),
+    );
+    await this.#guarded('count the usage', async () => this.#work.addUsage(answer.usage));
+    if (answer.problem === undefined) return answer;
+    await this.fail(means, count, answer.problem, answer);
+    return undefined;
+  }
+
+  /** Makes one change by a summary. One that gains nothing is a failure. */
+  async replaceBySummary(means: CompressionMeans, draft: Draft): Promise<void> {
+    if ((await this.replace(means, [draft])) > 0) return;
+    await this.fail(
+      means,
+      draft.removed.length,
+      'The summary is not shorter, or what it is about has changed.',
+      draft.answer,
+    );
+  }
+
+  /** Tells that nothing came of it, and sees to it that it isn't tried again. */
+  async fail(means: CompressionMeans, count: number, problem: string, answer?: Answer): Promise<void> {
+    this.#failed.add(means);
+    getLogger().log('warn', `The conversation was not made smaller by ${means}: ${problem}`);
+    await this.#emit({
+      type: 'compression',
+      phase: 'failed',
+      strategy: means,
+      compressedMessageCount: count,
+      tokensBefore: this.#stores.working.tokens,
+      problem,
+      ...(answer && { durationMs: answer.durationMs }),
+      ...(answer?.usage && { usage: answer.usage }),
+    });
+  }
+
+  #isPinned(entry: Entry): boolean {
+    return entry.marks.includes(PINNED_MARK) || this.options.isPinned?.(entry.msg) === true;
+  }
+
+  #emit(event: CompressionEvent): Promise<void> {
+    return this.#guarded('tell about it', async () => this.#work.emit(event));
+  }
+
+  /** What others do is waited for, but can't do any harm. */
+  async #guarded(what: string, body: () => Promise<void>): Promise<void> {
+    try {
+      await abortable(body(), this.signal);
+    } catch (error) {
+      this.signal.throwIfAborted();
+      getLogger().log(
+        'warn',
+        `A conversation was made smaller, but nobody could ${what}: ${messageOf(error)}`,
+      );
+    }
+  }
+}

@@ -1,0 +1,157 @@
+import type { ContentBlock, ToolOutputBlock, ToolResultBlock } from '../../message/blocks.ts';
+import { Msg } from '../../message/msg.ts';
+import type { Usage } from '../../message/usage.ts';
+import { newId } from '../../util/ids.ts';
+import { isJsonObject, type JsonObject, type JsonValue } from '../../util/json.ts';
+
+/** A text in a message that can be shorter without breaking the message: its own, a result's, or a call's arguments. */
+export interface Slot {
+  readonly kind: 'text' | 'result' | 'input';
+  /** The place of the block; -1 for the message's own text. */
+  readonly at: number;
+  readonly text: string;
+}
+
+export interface ShortenOptions {
+  readonly uuid: string;
+  /** What comes in the place of each text that changes. For arguments: how many characters stay of each of their texts. */
+  readonly texts: ReadonlyMap<Slot, string>;
+  readonly inputPreview: number;
+  /** Whether images and the like stay too. */
+  readonly keepMedia: boolean;
+  readonly usage?: Usage | undefined;
+}
+
+const TAGS = /<!--\s*CONTEXT_OFFLOAD:?\s*uuid=[^>]*?-->/g;
+
+/** What stands in a text for what was taken out. */
+export function offloadTag(uuid: string): string {
+  return `<!-- CONTEXT_OFFLOAD: uuid=${uuid} -->`;
+}
+
+/** A text by a model, which has no business with tags. */
+export function withoutTags(text: string): string {
+  return text.replace(TAGS, '').trim();
+}
+
+/** The beginning of a text, and where the rest is. */
+export function previewOf(text: string, chars: number, uuid: string): string {
+  const head = text.length > chars && chars > 0 ? `${headOf(text, chars)}...` : text.slice(0, chars);
+  return head === '' ? offloadTag(uuid) : `${head}\n${offloadTag(uuid)}`;
+}
+
+/** The beginning of a text, never ending in half a character. */
+export function headOf(text: string, chars: number): string {
+  return text.slice(0, splitsCharacter(text, chars) ? chars - 1 : chars);
+}
+
+/** Whether two halves of a character are before and behind this place. */
+export function splitsCharacter(text: string, place: number): boolean {
+  return /^[\ud800-\udbff][\udc00-\udfff]$/.test(text.slice(place - 1, place + 1));
+}
+
+/** A summary, in the place of several messages. */
+export function summaryStub(text: string, uuid: string, isCurrentRound = false, usage?: Usage): Msg {
+  const meta = { offloaduuid: uuid, ...(isCurrentRound && { compressed_current_round: true }) };
+  return Msg.assistant(`${text}\n${offloadTag(uuid)}`, {
+    metadata: { _compress_meta: meta, ...(usage && { _chat_usage: usage }) },
+  });
+}
+
+/** All that can be shorter in a message. */
+export function slotsOf(msg: Msg): readonly Slot[] {
+  const slots: Slot[] = [];
+  const text = msg.getTextContent();
+  if (text !== undefined) slots.push({ kind: 'text', at: -1, text });
+  for (const [at, block] of msg.getContentBlocks().entries()) {
+    if (block.type === 'tool_result') slots.push({ kind: 'result', at, text: outputText(block) });
+    if (block.type === 'tool_use') slots.push({ kind: 'input', at, text: JSON.stringify(block.input) });
+  }
+  return slots;
+}
+
+/** The text of a result. */
+export function outputText({ output }: ToolResultBlock): string {
+  if (typeof output === 'string') return output;
+  return output.flatMap((block) => (block.type === 'text' ? [block.text] : [])).join('\n');
+}
+
+/** The message with some of its texts changed. Calls and results keep their ids and names. */
+export function shortened(msg: Msg, options: ShortenOptions): Msg {
+  const { uuid, texts, usage } = options;
+  const bySlot = new Map([...texts].map(([slot, text]) => [slot.at, text]));
+  return msg.with({
+    id: newId(),
+    content: contentOf(msg, bySlot, options),
+    metadata: {
+      ...msg.metadata,
+      _compress_meta: { offloaduuid: uuid },
+      ...(usage && { _chat_usage: usage }),
+    },
+  });
+}
+
+function contentOf(
+  msg: Msg,
+  texts: ReadonlyMap<number, string>,
+  { uuid, inputPreview, keepMedia }: ShortenOptions,
+): string | ContentBlock[] {
+  const own = texts.get(-1);
+  if (typeof msg.content === 'string') return own ?? msg.content;
+  const isToolMsg = msg.hasContentBlocks(['tool_use', 'tool_result']);
+  let hasText = own === undefined;
+  const blocks: ContentBlock[] = [];
+  for (const [at, block] of msg.content.entries()) {
+    const text = texts.get(at);
+    if (block.type === 'text' && own !== undefined) {
+      if (!hasText) blocks.push({ type: 'text', text: own });
+      hasText = true;
+    } else if (block.type === 'tool_result') {
+      blocks.push(text === undefined ? block : { ...block, output: outputOf(block, text, keepMedia) });
+    } else if (block.type === 'tool_use') {
+      blocks.push(
+        text === undefined
+          ? block
+          : { ...withoutRaw(block), input: cutInput(block.input, inputPreview, uuid) },
+      );
+    } else if (block.type === 'thinking') {
+      if (isToolMsg) blocks.push(block); // some providers want it back with the calls
+    } else if (keepMedia || block.type === 'text') blocks.push(block);
+  }
+  return blocks;
+}
+
+function outputOf(
+  { output }: ToolResultBlock,
+  text: string,
+  keepMedia: boolean,
+): string | readonly ToolOutputBlock[] {
+  const media = typeof output === 'string' || !keepMedia ? [] : output.filter(({ type }) => type !== 'text');
+  return media.length === 0 ? text : [{ type: 'text', text }, ...media];
+}
+
+function withoutRaw<Block extends { readonly rawInput?: string }>({
+  rawInput: _,
+  ...block
+}: Block): Omit<Block, 'rawInput'> {
+  return block;
+}
+
+/** Arguments with their long texts cut. They are still an object with the same keys, if that is enough. */
+function cutInput(input: JsonObject, chars: number, uuid: string): JsonObject {
+  const cut = cutTexts(input, chars, uuid) as JsonObject;
+  const whole = JSON.stringify(input);
+  const isEnough = JSON.stringify(cut).length < whole.length * 0.75;
+  return isEnough ? cut : { offloaded: previewOf(whole, chars, uuid) };
+}
+
+function cutTexts(value: JsonValue, chars: number, uuid: string): JsonValue {
+  if (typeof value === 'string')
+    return value.length > chars + TAG_ROOM ? previewOf(value, chars, uuid) : value;
+  if (Array.isArray(value)) return value.map((item: JsonValue) => cutTexts(item, chars, uuid));
+  if (!isJsonObject(value)) return value;
+  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, cutTexts(item, chars, uuid)]));
+}
+
+/** A text that is shorter than a tag and its line is not worth one. */
+const TAG_ROOM = 64;

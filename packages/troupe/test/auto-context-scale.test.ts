@@ -1,0 +1,64 @@
+// What a memory that keeps itself small costs when it is not small at all.
+import { performance } from 'node:perf_hooks';
+
+import { expect, test } from 'vitest';
+
+import { AutoContextMemory } from '../src/compression/auto-context/auto-context-memory.ts';
+import { Msg } from '../src/message/msg.ts';
+import type { ScriptedTurn } from '../src/testing/scripted-model.ts';
+import { pairs, summingModel, workWith } from './context-work.ts';
+
+/** The time of the program, not of the machine. */
+async function cpuMs(body: () => Promise<unknown>): Promise<number> {
+  const before = process.cpuUsage();
+  await body();
+  const { user, system } = process.cpuUsage(before);
+  return (user + system) / 1000;
+}
+
+async function memoryOf(count: number): Promise<AutoContextMemory> {
+  const memory = new AutoContextMemory({ msgThreshold: 1_000_000, maxToken: 1_000_000_000 });
+  await memory.add(
+    Array.from({ length: count }, (_, i) => (i % 2 === 0 ? Msg.user(`q${i}`) : Msg.assistant(`a${i}`))),
+  );
+  await memory.makeRoom(workWith(summingModel()));
+  return memory;
+}
+
+/** The least that a turn takes: one more message, and a look at whether that is too much. */
+async function turnMs(memory: AutoContextMemory): Promise<number> {
+  const work = workWith(summingModel());
+  let least = Infinity;
+  for (let i = 0; i < 200; i++) {
+    const start = performance.now();
+    await memory.add(Msg.user('one more'));
+    expect(await memory.makeRoom(work)).toBe(false);
+    least = Math.min(least, performance.now() - start);
+  }
+  return least;
+}
+
+test('with 100 000 messages, a turn costs what it costs with 1 000', async () => {
+  const [small, large] = [await turnMs(await memoryOf(1000)), await turnMs(await memoryOf(100_000))];
+  expect(large).toBeLessThan(Math.max(small * 2, 0.2));
+});
+
+test.each([
+  ['without a model', { error: new Error('broken') }],
+  ['with one', { text: 'In short: done.' }],
+])('10 000 messages are made to fit in less than a second, %s', async (_, turn) => {
+  const ms = Math.min(await fitMs(turn), await fitMs(turn)); // the first time, the program is still being compiled
+  expect(ms).toBeLessThan(1000);
+});
+
+async function fitMs(turn: ScriptedTurn): Promise<number> {
+  const rounds = Array.from({ length: 500 }, (_, i) => [
+    Msg.user(`q${i}`),
+    ...pairs(`r${i}_`, 9, 'x'.repeat(i % 3 === 0 ? 6000 : 300)),
+    Msg.assistant(`a${i}`),
+  ]);
+  const memory = new AutoContextMemory();
+  await memory.add([...rounds.flat(), Msg.user('and now?')]);
+  expect(await memory.size()).toBe(10_001);
+  return cpuMs(async () => expect(await memory.makeRoom(workWith(summingModel(turn)))).toBe(true));
+}

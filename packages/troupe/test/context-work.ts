@@ -1,0 +1,73 @@
+// Conversations, and what a context keeper is told, for tests.
+import type { ContextWork } from '../src/compression/context-keeper.ts';
+import type { CompressionEvent } from '../src/event/agent-event.ts';
+import type { ContentBlock, ToolResultBlock, ToolUseBlock } from '../src/message/blocks.ts';
+import { Msg } from '../src/message/msg.ts';
+import type { Usage } from '../src/message/usage.ts';
+import { ScriptedModel, type ScriptedTurn } from '../src/testing/scripted-model.ts';
+
+export interface FakeWork extends ContextWork {
+  readonly events: CompressionEvent[];
+  readonly usages: Usage[];
+}
+
+/** What an agent would tell. */
+export function workWith(model: ScriptedModel, changes: Partial<ContextWork> = {}): FakeWork {
+  const events: CompressionEvent[] = [];
+  const usages: Usage[] = [];
+  return {
+    signal: new AbortController().signal,
+    model,
+    sysPrompt: '',
+    tools: [],
+    force: false,
+    planHint: undefined,
+    step: (_name, body) => body(),
+    emit: (event) => void events.push(event),
+    addUsage: (usage) => void (usage && usages.push(usage)),
+    events,
+    usages,
+    ...changes,
+  };
+}
+
+/** A model that sums up whatever it is given in the same way, as often as it is asked. */
+export function summingModel(turn: string | ScriptedTurn = 'In short: done.'): ScriptedModel {
+  const answer = typeof turn === 'string' ? { text: turn } : turn;
+  return new ScriptedModel([{ ...answer, when: () => true }]);
+}
+
+export const call = (
+  id: string,
+  name = 'search',
+  input: ToolUseBlock['input'] = { q: id },
+): ToolUseBlock => ({
+  type: 'tool_use',
+  id,
+  name,
+  input,
+});
+
+export const result = (
+  id: string,
+  output: ToolResultBlock['output'] = 'found',
+  name = 'search',
+): ToolResultBlock => ({
+  type: 'tool_result',
+  id,
+  name,
+  output,
+  status: 'ok',
+});
+
+export const thought = (...blocks: ContentBlock[]): Msg => Msg.assistant(blocks, { name: 'Friday' });
+export const results = (...blocks: ToolResultBlock[]): Msg => Msg.system(blocks);
+
+/** One call and its result, as two messages. */
+export function pair(id: string, output: ToolResultBlock['output'] = 'found', name = 'search'): Msg[] {
+  return [thought(call(id, name)), results(result(id, output, name))];
+}
+
+export function pairs(prefix: string, count: number, output: ToolResultBlock['output'] = 'found'): Msg[] {
+  return Array.from({ length: count }, (_, i) => pair(`${prefix}${i}`, output)).flat();
+}
