@@ -25,6 +25,10 @@ import { ReActAgentBase } from './react-agent-base.ts';
 import { checkReActOptions, type ReActAgentOptions } from './react-agent-options.ts';
 import { beginWith, unansweredIn } from './reopen.ts';
 import { memoryTools, recordExperience, retrieveContext } from './retrieval.ts';
+import type { SubAgentOptions } from './subagent/delegation.ts';
+import { registerSubagent } from './subagent/register-subagent.ts';
+import type { SubAgentSpec } from './subagent/sub-agent-spec.ts';
+import type { SubAgentClass } from './subagent/sub-agent.ts';
 import { suspensionMsg } from './suspension-msg.ts';
 import { Thinker, type Thinking } from './thinker.ts';
 import { ToolCalls, type CallWork } from './tool-calls.ts';
@@ -137,6 +141,15 @@ export class ReActAgent extends ReActAgentBase {
     const entry = (): Promise<void> => listener();
     this.#checkpoints.add(entry);
     return () => void this.#checkpoints.delete(entry);
+  }
+
+  /** Gives the agent a sub-agent, as a tool. Returns its name; undefined if the sub-agent is not well, which is logged. @throws TroupeError */
+  registerSubagent(
+    cls: SubAgentClass,
+    spec: SubAgentSpec,
+    options?: SubAgentOptions,
+  ): Promise<string | undefined> {
+    return registerSubagent(this, cls, spec, { permission: this.#options.permission, ...options });
   }
 
   /** Thinks and acts by turns, until a thought is the answer. */
@@ -353,8 +366,8 @@ export class ReActAgent extends ReActAgentBase {
       running: new Set(),
       results: new Map(),
     };
-    turn.onCheckpoint = async () => {
-      for (const id of work.running) work.open?.start(id); // an agent in one of them does something for good
+    turn.onCheckpoint = async (isInside) => {
+      if (isInside) for (const id of work.running) work.open?.start(id); // one of them can't be run again
       await Promise.all(Array.from(this.#checkpoints, (save) => save()));
     };
     if (this.planNotebook !== undefined) this.#turn = turn;

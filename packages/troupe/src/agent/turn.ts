@@ -66,8 +66,8 @@ export class Turn {
   readonly parent: Turn | undefined;
   /** The shape that the caller wants the answer's `metadata` to have. */
   readonly structuredModel: AnySchema | undefined;
-  /** Set by an agent that can note where it stands. */
-  onCheckpoint: (() => Promise<void>) | undefined;
+  /** Set by an agent that can note where it stands. `isInside`: it is an agent in one of its tools that does something. */
+  onCheckpoint: ((isInside: boolean) => Promise<void>) | undefined;
   #decisions: readonly PendingDecision[];
   readonly #agentName: string;
   readonly #controller = new AbortController();
@@ -262,9 +262,9 @@ export class Turn {
   }
 
   /** Notes, before something is done that can't be undone, where this turn and those around it stand. */
-  async checkpoint(): Promise<void> {
-    await this.onCheckpoint?.();
-    await this.parent?.checkpoint();
+  async checkpoint(isInside = false): Promise<void> {
+    await this.onCheckpoint?.(isInside);
+    await this.parent?.checkpoint(true);
   }
 
   /** What the caller has decided about pending calls. It is given away once. */
