@@ -7,6 +7,7 @@ import { AgentBase, Msg, MsgDraft, type Turn } from 'troupe';
 import { fastest, row } from './measure.ts';
 import { measureAnswers, measureHistory } from './models.ts';
 import { measureRounds } from './rounds.ts';
+import { measureSessions } from './sessions.ts';
 
 const DELTAS = 20_000;
 const CALLS = 10_000;
@@ -128,3 +129,4 @@ await measureInterrupt();
 await measureHistory();
 await measureAnswers();
 await measureRounds();
+await measureSessions();

@@ -6,15 +6,20 @@ import { canRunExamples, runExample } from './run-example.ts';
 
 /** A line that each example prints. The chat has a test of its own. */
 const LINES: Readonly<Record<string, string>> = {
+  a2a: 'travel > travel-agent asks for book_hotel {"city":"Lisbon"}: It costs money.',
+  approval: 'What was allowed ran once, and the rest did not.',
   'auto-context': 'reader: It is under the blue stone.',
   'auto-memory': '(The conversation goes on.)',
   'coding-agent': 'edit_file -> ok',
+  handoff: 'repairs: Send the lamp to us, and we mend it.',
   'interrupt-and-steer': 'painter: All right, I put the brush down.',
+  'killed-chat': 'Nothing was lost, and nothing was done twice.',
   mcp: 'the server offers: get_weather',
   'parallel-tools': '  Neverland: "TimeoutError: The tool gave no result within 0.6 s."',
   plan: '  - [ ] [WIP]insurance',
   skills: 'make_slug ok: "making-of-troupe"',
   'structured-output': 'We go to Bergen for 2 nights and take: umbrella, boots.',
+  'sub-agents': 'supervisor: About 17000 hours.',
   'tool-groups': '  send_mail {"to":"press@news.example","text":"Guess what!"}: denied',
   weather: '  <- error: "Error: There is no weather station in Atlantis."',
 };

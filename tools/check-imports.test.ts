@@ -71,11 +71,20 @@ describe('layers', () => {
     ['stores/a/a.ts', 'providers/b/b.ts', 'providers/b is a leaf: nothing may import it'],
     ['index.ts', 'providers/b/b.ts', 'providers/b is a leaf: nothing may import it'],
     ['session/s.ts', 'stores/b/b.ts', 'stores/b is a leaf: nothing may import it'],
+    ['session/s.ts', 'stores/sql/b.ts', 'stores/sql is a leaf: nothing may import it'],
+    ['providers/a/a.ts', 'stores/sql/b.ts', 'stores/sql is a leaf: nothing may import it'],
+    ['stores/sql/a.ts', 'stores/b/b.ts', 'stores/b is a leaf: nothing may import it'],
     ['index.ts', 'testing/chaos.ts', 'nothing but tests may import testing/'],
     ['providers/a/a.ts', 'testing/chaos.ts', 'nothing but tests may import testing/'],
   ])('%s may not import %s, not even a type', (from, to, reason) => {
     for (const keyword of ['import', 'import type', 'export', 'export type']) {
       expect(problemsOfImport(from, to, keyword)).toEqual([`${from}:1: ${reason}`]);
+    }
+  });
+
+  test('stores share stores/sql', () => {
+    for (const keyword of ['import', 'import type']) {
+      expect(problemsOfImport('stores/a/a.ts', 'stores/sql/b.ts', keyword)).toEqual([]);
     }
   });
 
@@ -152,7 +161,7 @@ describe('what is imported from outside', () => {
   test.each(['node:fs', 'fs', 'fs/promises'])('a pure source may not use %s', (specifier) => {
     for (const file of ['util/json.ts', 'agent/a.ts', 'index.ts']) {
       expect(problemsOf({ [file]: `\nimport type { X } from '${specifier}';` })).toEqual([
-        `${file}:2: ${specifier} is Node's: only util/*.node.ts, providers, stores and testing may use it`,
+        `${file}:2: ${specifier} is Node's: only util/*.node.ts, leaves and testing may use it`,
       ]);
     }
   });

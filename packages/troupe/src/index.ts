@@ -225,6 +225,37 @@ export { Plan, type PlanInit } from './plan/plan.ts';
 export { SubTask } from './plan/sub-task.ts';
 export type { WorkItem, WorkItemInit, WorkState, WorkWords } from './plan/work-item.ts';
 export { KnowledgeBase, type RetrievedDocument, type RetrieveOptions } from './rag/knowledge-base.ts';
+export { readAgentScopeSession, type AgentScopeSession } from './session/agentscope-session.ts';
+export { AutoSave, type AutoSaveOptions, type SaveSignals } from './session/auto-save.ts';
+export type { SessionComponents } from './session/component-state.ts';
+export { InMemorySession } from './session/in-memory-session.ts';
+export {
+  SessionConflictError,
+  SessionCorruptError,
+  SessionError,
+  SessionNotFoundError,
+  SessionVersionError,
+} from './session/session-error.ts';
+export { toSessionId, type CheckedKey, type SessionId, type SessionKey } from './session/session-key.ts';
+export { SessionManager } from './session/session-manager.ts';
+export type {
+  Commit,
+  ListCursor,
+  ListQuery,
+  LogRange,
+  SessionInfo,
+  SessionStore,
+  StoredHead,
+  StoredItem,
+} from './session/session-store.ts';
+export {
+  Session,
+  type ListOptions,
+  type PruneOptions,
+  type SaveOptions,
+  type SessionPage,
+  type Whose,
+} from './session/session.ts';
 export {
   StateModule,
   type LoadStateOptions,

@@ -340,7 +340,9 @@ describe('a decision', () => {
 
   test.each([
     ['an unknown verdict', { verdict: 'maybe' }, 'needs a verdict'],
-    ['arguments that are no object', { verdict: 'allow', input: 'x' }, 'only with an object'],
+    ['arguments that are no object', { verdict: 'allow', input: 'x' }, 'input is a string, not an object'],
+    ['arguments that are no JSON', { verdict: 'allow', input: { path: new Date(0) } }, "can't be decided so"],
+    ['a result that is none', { verdict: 'result', output: 42 }, "can't be decided so"],
   ])('with %s is refused', async (_name, decision, problem) => {
     const { agent, id } = await suspended();
     const call = agent.call(undefined, { decisions: [{ id, ...decision } as never] });
@@ -463,7 +465,7 @@ describe('a tool that is run elsewhere', () => {
   ])('results %s are refused', async (_name, results) => {
     const agent = agentWith([twice], [deploy], side);
     await agent.call('go');
-    await expect(agent.call(results)).rejects.toMatchObject({ code: 'pending_calls' });
+    await expect(agent.call(results)).rejects.toMatchObject({ code: 'decision_refused' });
     expect(agent.pendingCalls).toHaveLength(2);
   });
 

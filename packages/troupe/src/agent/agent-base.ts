@@ -34,6 +34,8 @@ export interface CallOptions {
   readonly structuredModel?: AnySchema | undefined;
   /** What is decided about the agent's pending calls, which then go on. */
   readonly decisions?: readonly PendingDecision[] | undefined;
+  /** What is done when there is something new while calls are pending: fail, or end those. @default as the agent was set up */
+  readonly onPending?: 'refuse' | 'close' | undefined;
   /** Whether the call goes on when the agent call that it is made in stops. @default false */
   readonly detached?: boolean | undefined;
   /** Runs the steps of this call and of the calls made in it. */
@@ -81,6 +83,7 @@ export abstract class AgentBase extends HookedModule implements Observer, AsyncD
     printer: this.#printer,
     subscribers: this.#subscribers,
     interruptReply: () => this.interruptReply(),
+    postpone: (msgs) => this.postpone(msgs),
     leaveBehind: (work, what) => this.#leaveBehind(work, what),
   };
   readonly #settledListeners = new Set<() => void>();
@@ -212,6 +215,9 @@ export abstract class AgentBase extends HookedModule implements Observer, AsyncD
     return Msg.assistant(text, { name: this.name, metadata: { _is_interrupted: true } });
   }
 
+  /** Keeps what was said to it while its answer is to wait for somebody. */
+  protected postpone(_msgs: readonly Msg[]): void {}
+
   /** Whether a message belongs on the console, provided that output to it is enabled. */
   protected showsOnConsole(_msg: Msg): boolean {
     return true;
@@ -224,7 +230,7 @@ export abstract class AgentBase extends HookedModule implements Observer, AsyncD
   #call(input: MsgInput, options: CallOptions, listener?: RunListener): Promise<Msg> {
     const outer = options.detached ? undefined : currentTurn();
     const parent = outer?.isOver && !outer.signal.aborted ? undefined : outer;
-    const { signal, runStep, structuredModel, decisions } = options;
+    const { signal, runStep, structuredModel, decisions, onPending } = options;
     const turn = new Turn({
       agentId: this.id,
       agentName: this.name,
@@ -234,6 +240,7 @@ export abstract class AgentBase extends HookedModule implements Observer, AsyncD
       runStep,
       structuredModel,
       decisions,
+      onPending,
     });
     const call = this.#run(input, turn, options.onBusy ?? this.#options.onBusy ?? 'reject');
     parent?.adopt(call);

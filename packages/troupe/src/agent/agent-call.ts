@@ -17,6 +17,8 @@ export interface AgentParts {
   readonly printer: Printer;
   readonly subscribers: Subscribers;
   readonly interruptReply: () => Msg;
+  /** Told what was said to an agent whose answer is to wait. */
+  readonly postpone: (msgs: readonly Msg[]) => void;
   /** Told of work that ignored an interrupt. */
   readonly leaveBehind: (work: Promise<unknown>, what: 'reply' | 'handleInterrupt') => void;
 }
@@ -46,6 +48,10 @@ export class AgentCall {
     try {
       let answer = await this.#answerOne(msgs);
       while (!turn.signal.aborted) {
+        if (turn.isSuspended) {
+          this.#parts.postpone(turn.takeUnread());
+          break;
+        }
         const next = turn.takeFollowUps();
         if (next.length === 0) break;
         answer = await this.#answerOne(next);

@@ -1,9 +1,11 @@
+import { TroupeError } from '../errors.ts';
 import type { Msg } from '../message/msg.ts';
-import type { PendingCall } from '../message/pending-call.ts';
+import { isPendingCall, type PendingCall } from '../message/pending-call.ts';
 import { ToolSuspension } from '../toolkit/tool-suspension.ts';
-import { tool, type Tool, type ToolSettings } from '../toolkit/tool.ts';
-import type { JsonObject, JsonValue } from '../util/json.ts';
+import { tool, type Tool, type ToolContext, type ToolSettings } from '../toolkit/tool.ts';
+import type { JsonObject } from '../util/json.ts';
 import type { AgentBase } from './agent-base.ts';
+import { ReActAgent } from './react-agent.ts';
 
 export interface AgentToolOptions extends ToolSettings {
   /** What the model is told about it: what it can be asked. */
@@ -32,18 +34,49 @@ export function agentTool(agent: AgentBase, options: AgentToolOptions): Tool {
     name,
     schema: SCHEMA,
     module: agent,
-    execute: async ({ query }, { resume }) => {
-      const input = resume === undefined && typeof query === 'string' ? query : undefined;
-      const answer = await agent.call(input, { onBusy: 'queue', decisions: resume?.decisions });
+    execute: async ({ query }, context) => {
+      const answer = await ask(agent, typeof query === 'string' ? query : '', context);
       const pending = pendingIn(answer);
-      if (pending !== undefined) throw new ToolSuspension(undefined, { pending, state: null }); // it keeps its own
-      return answer.text;
+      if (pending === undefined) return answer.text;
+      if (context.isBackground !== true) throw new ToolSuspension(undefined, { pending, state: null }); // it keeps its own
+      await closePending(agent);
+      throw new Error(`It needs somebody to decide, who can't be asked from the background: ${answer.text}`);
     },
   });
+}
+
+/** Asks the agent, or goes on where it waited. */
+async function ask(agent: AgentBase, query: string, context: ToolContext): Promise<Msg> {
+  const { call, resume, signal, isBackground: detached = false, isCallOpen = () => false } = context;
+  const options = { onBusy: 'queue', onPending: 'refuse', detached, ...(detached && { signal }) } as const;
+  if (!(agent instanceof ReActAgent)) {
+    const input = resume === undefined ? query : undefined;
+    return agent.call(input, { ...options, decisions: resume?.decisions });
+  }
+  if (resume !== undefined && agent.openCallOwner === call.id) {
+    const ids = new Set(agent.pendingCalls.map(({ id }) => id));
+    const decisions = resume.decisions.filter(({ id }) => ids.has(id)); // some may have reached it before the program ended
+    return agent.call(undefined, { ...options, decisions });
+  }
+  try {
+    return await agent.call(query, options);
+  } catch (error) {
+    const { openCallOwner: owner, pendingCalls: pending } = agent;
+    if (!TroupeError.isInstance(error) || error.code !== 'pending_calls' || owner === undefined) throw error;
+    if (isCallOpen(owner)) throw new ToolSuspension(undefined, { pending, state: null }); // its turn comes after that call
+    await agent.closePending(); // the call that it waited in is over
+    return agent.call(query, options);
+  }
+}
+
+async function closePending(agent: AgentBase): Promise<void> {
+  if (agent instanceof ReActAgent) await agent.closePending();
 }
 
 /** The calls that an answer waits for, if it does. */
 export function pendingIn(answer: Msg): readonly PendingCall[] | undefined {
   const { _end_reason: reason, _pending: pending } = answer.metadata;
-  return reason === 'tool_suspended' ? (pending as JsonValue & readonly PendingCall[]) : undefined;
+  return reason === 'tool_suspended' && Array.isArray(pending) && pending.every(isPendingCall)
+    ? pending
+    : undefined;
 }

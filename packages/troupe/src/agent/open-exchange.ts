@@ -1,22 +1,35 @@
-import { TroupeError } from '../errors.ts';
-import type { ToolResultBlock, ToolUseBlock } from '../message/blocks.ts';
+import { messageOf, TroupeError } from '../errors.ts';
+import { toBlock, type ToolResultBlock, type ToolUseBlock } from '../message/blocks.ts';
 import { Exchange } from '../message/exchange.ts';
 import { Msg } from '../message/msg.ts';
-import type { PendingCall, PendingDecision } from '../message/pending-call.ts';
+import { isPendingCall, type PendingCall, type PendingDecision } from '../message/pending-call.ts';
+import type { AuthorizeRequest } from '../toolkit/tool-call.ts';
 import type { ToolResume } from '../toolkit/tool-suspension.ts';
 import { canonicalJson } from '../util/canonical-json.ts';
-import { copyJsonObject, isJsonObject, type JsonObject, type JsonValue } from '../util/json.ts';
+import { copyJson, copyJsonObject, isJsonObject, type JsonObject, type JsonValue } from '../util/json.ts';
 
-/** A call that waits: for a decision about itself, or about calls of an agent in its tool. */
-export type WaitingCall =
-  | { readonly pending: PendingCall }
-  | { readonly nested: { readonly state: JsonValue; readonly pending: readonly PendingCall[] } };
+/** Where a call stands that has no result yet. It is JSON. */
+type Standing =
+  | { readonly kind: 'waiting'; readonly pending: PendingCall }
+  /** An agent in its tool waits. */
+  | { readonly kind: 'nested'; readonly state: JsonValue; readonly pending: readonly PendingCall[] }
+  /** Somebody has allowed it: with the arguments that were asked about, or with others. */
+  | {
+      readonly kind: 'granted';
+      readonly name: string;
+      readonly input: JsonObject;
+      readonly isEdited: boolean;
+    }
+  /** What the agent in its tool waited for is decided. */
+  | ({ readonly kind: 'resumed' } & ToolResume);
 
-/** What was decided about a call that waited. */
-export interface Grant {
-  /** The arguments for which it holds. */
-  readonly input: JsonObject;
-  readonly isEdited: boolean;
+export interface OpenExchangeOptions {
+  /** Tools about which nobody is asked any more in this run. It is added to. */
+  readonly grantedTools?: Set<string>;
+  /** The call in whose tool the agent works, if it does. */
+  readonly owner?: string | undefined;
+  /** Whether the reply is to have a shape. */
+  readonly wantsShape?: boolean;
 }
 
 const OUTCOME_UNKNOWN =
@@ -25,83 +38,98 @@ const OUTCOME_UNKNOWN =
 /**
  * The calls of a thought while they are being made: what each gave, which of them wait for somebody outside, and which that
  * change something have been started. As it is part of the agent's state, nothing of it is forgotten when the program ends:
- * what was answered is not asked again, and what was started is not run again by itself.
+ * what was answered or decided is not asked again, and what was started is not run again by itself.
  */
 export class OpenExchange {
   readonly exchange: Exchange;
-  readonly #started = new Set<string>();
-  readonly #waiting = new Map<string, WaitingCall>();
-  /** Tools about which nobody is asked any more in this run. */
   readonly grantedTools: Set<string>;
-  readonly #grants = new Map<string, Grant>();
-  readonly #resumes = new Map<string, ToolResume>();
+  readonly owner: string | undefined;
+  readonly wantsShape: boolean;
+  /** What was said while it waited, to be read when it is over. */
+  readonly later: Msg[] = [];
+  readonly #standings = new Map<string, Standing>();
+  readonly #started = new Set<string>();
 
-  /** @param grantedTools is added to when somebody allows a tool for the whole run */
-  constructor(thought: Msg, grantedTools = new Set<string>()) {
+  constructor(thought: Msg, options: OpenExchangeOptions = {}) {
     this.exchange = new Exchange(thought);
-    this.grantedTools = grantedTools;
+    this.grantedTools = options.grantedTools ?? new Set();
+    this.owner = options.owner;
+    this.wantsShape = options.wantsShape ?? false;
   }
 
   /** The calls that are neither answered nor waiting. */
   get toDo(): readonly ToolUseBlock[] {
-    return this.exchange.calls.filter(
-      ({ id }) => this.exchange.answerTo(id) === undefined && !this.#waiting.has(id),
-    );
+    return this.exchange.calls.filter(({ id }) => this.isOpen(id) && !this.#isWaiting(id));
   }
 
   get isWaiting(): boolean {
-    return this.#waiting.size > 0;
+    return this.pending.length > 0;
   }
 
   /** What somebody outside has to decide, calls of agents in tools included. */
   get pending(): readonly PendingCall[] {
-    return [...this.#waiting.values()].flatMap(pendingOf);
+    const all = [...this.#standings.values()].flatMap(pendingOf);
+    return all.filter(({ id }, i) => all.findIndex((other) => other.id === id) === i); // two may wait for one agent
   }
 
   /** Those of them that are calls of this very exchange. */
   get ownPending(): readonly PendingCall[] {
-    return [...this.#waiting.values()].flatMap((one) => ('pending' in one ? [one.pending] : []));
+    return [...this.#standings.values()].flatMap((one) => (one.kind === 'waiting' ? [one.pending] : []));
+  }
+
+  /** Whether a call of this exchange has no result yet. */
+  isOpen(callId: string): boolean {
+    return (
+      this.exchange.calls.some(({ id }) => id === callId) && this.exchange.answerTo(callId) === undefined
+    );
   }
 
   answer(result: ToolResultBlock): void {
-    this.exchange.answer(result);
+    if (this.exchange.answer(result)) this.#standings.delete(result.id);
   }
 
-  /** Lets a call wait. */
-  wait(callId: string, waiting: WaitingCall): void {
-    this.#waiting.set(callId, waiting);
+  /** Lets a call wait for a decision about itself. */
+  wait(pending: PendingCall): void {
+    this.#standings.set(pending.call.id, { kind: 'waiting', pending });
   }
 
-  /** Notes that a call which changes something is about to run. */
+  /** Lets a call wait for decisions about calls of the agent in its tool. */
+  waitInside(callId: string, state: JsonValue, pending: readonly PendingCall[]): void {
+    this.#standings.set(callId, { kind: 'nested', state, pending });
+  }
+
+  /** Notes that a call which can't be run twice is about to run. */
   start(callId: string): void {
     this.#started.add(callId);
   }
 
   /** What a call is run with: the model's arguments, or those that somebody has put in their place. */
   runnable(call: ToolUseBlock): ToolUseBlock {
-    const grant = this.#grants.get(call.id);
-    return grant?.isEdited ? { ...call, input: grant.input } : call;
+    const edited = this.#editedInput(call.id);
+    return edited === undefined ? call : { ...call, input: edited };
   }
 
   /** What a tool that waited goes on with. */
   resumeOf(callId: string): ToolResume | undefined {
-    return this.#resumes.get(callId);
+    const standing = this.#standings.get(callId);
+    return standing?.kind === 'resumed' ? standing : undefined;
   }
 
-  /** Whether somebody has allowed the call with exactly these arguments, or its tool for the whole run. */
-  isGranted({ id, name, input }: ToolUseBlock): boolean {
-    const grant = this.#grants.get(id);
-    return (
-      this.grantedTools.has(name) ||
-      (grant !== undefined && canonicalJson(grant.input) === canonicalJson(input))
-    );
+  /** Whether somebody has allowed this tool with exactly these arguments, or the tool for the whole run. */
+  isGranted({ call, sent }: AuthorizeRequest): boolean {
+    if (this.grantedTools.has(call.name)) return true;
+    const standing = this.#standings.get(call.id);
+    if (standing?.kind === 'resumed') return true; // it has run, and goes on
+    if (standing?.kind !== 'granted' || standing.name !== call.name) return false;
+    const { input } = standing.isEdited ? sent : call;
+    return canonicalJson(standing.input) === canonicalJson(input);
   }
 
   /** A result that says so if somebody has changed the arguments: the model knows only its own. */
   noted(result: ToolResultBlock): ToolResultBlock {
-    const grant = this.#grants.get(result.id);
-    if (!grant?.isEdited) return result;
-    const note = `<system-info>The user changed the arguments to ${JSON.stringify(grant.input)}.</system-info>`;
+    const edited = this.#editedInput(result.id);
+    if (edited === undefined) return result;
+    const note = `<system-info>The user changed the arguments to ${JSON.stringify(edited)}.</system-info>`;
     const { output } = result;
     return {
       ...result,
@@ -109,55 +137,50 @@ export class OpenExchange {
     };
   }
 
+  /** Whether every call would have a result with these results and decisions. */
+  isWholeAfter(results: readonly ToolResultBlock[], decisions: readonly PendingDecision[]): boolean {
+    const decided = decisions.filter(({ verdict }) => verdict !== 'allow').map(({ id }) => id);
+    const answered = new Set(results.map(({ id }) => id));
+    for (const { id, call } of this.ownPending) if (decided.includes(id)) answered.add(call.id);
+    return this.exchange.calls.every(({ id }) => !this.isOpen(id) || answered.has(id));
+  }
+
   /**
    * Takes decisions in: all of them or none.
+   * @returns the results that they brought
    * @throws TroupeError if one is about a call that is not pending, or says what can't be said about it.
    */
-  decide(decisions: readonly PendingDecision[]): void {
+  decide(decisions: readonly PendingDecision[]): readonly ToolResultBlock[] {
     const open = new Map(this.pending.map((pending) => [pending.id, pending]));
+    const verdicts = new Map(
+      decisions.map((decision) => {
+        const pending = open.get(decision?.id);
+        if (pending === undefined)
+          throw refused(decision?.id, 'was never asked for, or has been decided already');
+        open.delete(decision.id); // good for one decision
+        return [decision.id, checkedVerdict(decision, pending)];
+      }),
+    );
     for (const decision of decisions) {
-      const pending = open.get(decision.id);
-      if (pending === undefined)
-        throw refused(decision.id, 'was never asked for, or has been decided already');
-      open.delete(decision.id); // good for one decision
-      checkDecision(decision, pending);
+      const own = this.ownPending.find(({ id }) => id === decision.id);
+      if (own !== undefined && decision.verdict === 'allow' && decision.scope === 'run')
+        this.grantedTools.add(own.call.name);
     }
-    for (const [callId, waiting] of this.#waiting) this.#apply(callId, waiting, decisions);
-  }
-
-  #apply(callId: string, waiting: WaitingCall, decisions: readonly PendingDecision[]): void {
-    const ids = new Set(pendingOf(waiting).map(({ id }) => id));
-    const mine = decisions.filter(({ id }) => ids.has(id));
-    const [first] = mine;
-    if (first === undefined) return;
-    this.#waiting.delete(callId);
-    if ('nested' in waiting) {
-      this.#resumes.set(callId, { state: waiting.nested.state, decisions: mine });
-      return;
+    const results: ToolResultBlock[] = [];
+    for (const [callId, standing] of this.#standings) {
+      if (standing.kind === 'waiting') {
+        const verdict = verdicts.get(standing.pending.id) ?? this.#grantForRun(standing.pending);
+        if (verdict?.type === 'tool_result') results.push(verdict);
+        else if (verdict !== undefined) this.#standings.set(callId, verdict.standing);
+      } else if (standing.kind === 'nested') {
+        const inside = new Set(standing.pending.map(({ id }) => id));
+        const mine = decisions.filter(({ id }) => inside.has(id)).map(toJsonDecision);
+        if (mine.length > 0)
+          this.#standings.set(callId, { kind: 'resumed', state: standing.state, decisions: mine });
+      }
     }
-    const { call } = waiting.pending;
-    if (first.verdict === 'allow') {
-      const { input, scope } = first;
-      this.#grants.set(callId, {
-        input: input === undefined ? call.input : copyJsonObject(input, 'input'),
-        isEdited: input !== undefined,
-      });
-      if (scope === 'run') this.grantedTools.add(call.name);
-    } else {
-      const result =
-        first.verdict === 'deny'
-          ? { output: rejectionText(first.reason), status: 'denied' as const }
-          : { output: first.output, status: first.status ?? 'ok' };
-      this.answer({ type: 'tool_result', id: callId, name: call.name, ...result });
-    }
-  }
-
-  /** What was started is not run again. */
-  #closeStarted(): void {
-    for (const { id, name } of this.exchange.calls) {
-      if (this.#started.has(id) && this.exchange.answerTo(id) === undefined && !this.#waiting.has(id))
-        this.answer({ type: 'tool_result', id, name, output: OUTCOME_UNKNOWN, status: 'interrupted' });
-    }
+    for (const result of results) this.answer(result);
+    return results;
   }
 
   toJSON(): JsonObject {
@@ -168,8 +191,11 @@ export class OpenExchange {
         thought: thought.toJSON(),
         answers,
         started: [...this.#started],
-        waiting: Object.fromEntries(this.#waiting),
+        standings: Object.fromEntries(this.#standings),
         grantedTools: [...this.grantedTools],
+        later: this.later.map((msg) => msg.toJSON()),
+        owner: this.owner ?? null,
+        wantsShape: this.wantsShape,
       },
       'the open exchange',
     );
@@ -178,32 +204,93 @@ export class OpenExchange {
   /** @throws if it is not what `toJSON` gave. */
   static from(json: JsonValue): OpenExchange {
     if (!isJsonObject(json)) throw new TypeError('it is no object');
-    const { thought, answers, started, waiting, grantedTools } = json;
-    const open = new OpenExchange(Msg.from(thought), new Set(texts(grantedTools)));
-    const ids = new Set(open.exchange.calls.map(({ id }) => id));
-    if (!Array.isArray(answers) || !isJsonObject(waiting)) throw new TypeError('it has no answers');
-    for (const answer of answers as readonly JsonValue[]) open.answer(answer as JsonValue & ToolResultBlock);
-    for (const id of texts(started)) open.start(id);
-    for (const [id, value] of Object.entries(waiting)) {
-      if (!ids.has(id)) throw new TypeError(`it has no call '${id}'`);
-      open.wait(id, waitingFrom(value));
+    const { owner, wantsShape, standings } = json;
+    const thought = Msg.from(json['thought']);
+    if (thought.role !== 'assistant') throw new TypeError('its thought is not that of an assistant');
+    const open = new OpenExchange(thought, {
+      grantedTools: new Set(list(json, 'grantedTools').map(String)),
+      owner: typeof owner === 'string' ? owner : undefined,
+      wantsShape: wantsShape === true,
+    });
+    for (const answer of list(json, 'answers')) open.answer(answer as JsonValue & ToolResultBlock);
+    for (const id of list(json, 'started')) open.start(String(id));
+    for (const msg of list(json, 'later')) open.later.push(Msg.from(msg));
+    if (!isJsonObject(standings)) throw new TypeError('it does not say where its calls stand');
+    for (const [id, standing] of Object.entries(standings)) {
+      if (!open.isOpen(id) || !isStanding(standing, id))
+        throw new TypeError('one of its calls is not readable');
+      open.#standings.set(id, standing);
     }
     open.#closeStarted();
     return open;
   }
+
+  /** What was started before the program ended is not run again. */
+  #closeStarted(): void {
+    for (const { id, name } of this.toDo) {
+      if (this.#started.has(id))
+        this.answer({ type: 'tool_result', id, name, output: OUTCOME_UNKNOWN, status: 'interrupted' });
+    }
+  }
+
+  #isWaiting(callId: string): boolean {
+    const kind = this.#standings.get(callId)?.kind;
+    return kind === 'waiting' || kind === 'nested';
+  }
+
+  #editedInput(callId: string): JsonObject | undefined {
+    const standing = this.#standings.get(callId);
+    return standing?.kind === 'granted' && standing.isEdited ? standing.input : undefined;
+  }
+
+  #grantForRun({ kind, call }: PendingCall): Verdict | undefined {
+    return kind === 'approval' && this.grantedTools.has(call.name) ? grant(call) : undefined;
+  }
 }
 
-function pendingOf(waiting: WaitingCall): readonly PendingCall[] {
-  return 'nested' in waiting ? waiting.nested.pending : [waiting.pending];
+/** What a decision comes to: a result, or leave to run. */
+type Verdict = ToolResultBlock | { readonly type: 'grant'; readonly standing: Standing };
+
+function pendingOf(standing: Standing): readonly PendingCall[] {
+  if (standing.kind === 'waiting') return [standing.pending];
+  return standing.kind === 'nested' ? standing.pending : [];
 }
 
-function checkDecision(decision: PendingDecision, { id, kind }: PendingCall): void {
-  const { verdict } = decision;
-  if (verdict !== 'allow' && verdict !== 'deny' && verdict !== 'result')
-    throw refused(id, "needs a verdict: 'allow', 'deny' or 'result'");
-  if (verdict === 'allow' && kind === 'external') throw refused(id, 'is run elsewhere: supply its result');
-  if (verdict === 'allow' && decision.input !== undefined && !isJsonObject(decision.input))
-    throw refused(id, 'can be run only with an object as its arguments');
+function grant({ name, input }: ToolUseBlock, edited?: JsonObject): Verdict {
+  const standing = { kind: 'granted', name, input: edited ?? input, isEdited: edited !== undefined } as const;
+  return { type: 'grant', standing };
+}
+
+/** @throws TroupeError if it says what can't be said about the call. */
+function checkedVerdict(decision: PendingDecision, { id, kind, call }: PendingCall): Verdict {
+  try {
+    switch (decision.verdict) {
+      case 'allow':
+        if (kind === 'external') throw refused(id, 'is run elsewhere: supply its result');
+        return grant(call, decision.input && copyJsonObject(decision.input, 'input'));
+      case 'deny':
+        return toResult(call, rejectionText(decision.reason), 'denied');
+      case 'result':
+        return toResult(call, decision.output, decision.status ?? 'ok');
+    }
+  } catch (error) {
+    if (TroupeError.isInstance(error) && error.code === 'decision_refused') throw error;
+    throw refused(id, `can't be decided so: ${messageOf(error)}`);
+  }
+  throw refused(id, "needs a verdict: 'allow', 'deny' or 'result'");
+}
+
+function toResult(
+  { id, name }: ToolUseBlock,
+  output: ToolResultBlock['output'],
+  status: ToolResultBlock['status'],
+): ToolResultBlock {
+  return toBlock({ type: 'tool_result', id, name, output, status }, 'result') as ToolResultBlock;
+}
+
+/** A decision as it can be saved. */
+function toJsonDecision(decision: PendingDecision): PendingDecision {
+  return copyJson({ ...decision }, 'a decision') as JsonValue & PendingDecision;
 }
 
 function refused(id: unknown, problem: string): TroupeError {
@@ -214,31 +301,25 @@ function rejectionText(reason: string | undefined): string {
   return `PermissionDenied: The user did not allow the call, and it did not run${reason ? `: ${reason}` : '.'}`;
 }
 
-function texts(value: JsonValue | undefined): readonly string[] {
-  if (Array.isArray(value) && value.every((one) => typeof one === 'string')) return value as string[];
-  throw new TypeError('it has no list of names');
+function list(json: JsonObject, key: string): readonly JsonValue[] {
+  const value = json[key];
+  if (Array.isArray(value)) return value as readonly JsonValue[];
+  throw new TypeError(`it has no list '${key}'`);
 }
 
-function waitingFrom(value: JsonValue): WaitingCall {
-  if (isJsonObject(value)) {
-    const { pending, nested } = value;
-    if (isPending(pending)) return { pending };
-    if (isJsonObject(nested)) {
-      const { state = null, pending: inner } = nested;
-      if (Array.isArray(inner) && inner.every(isPending)) return { nested: { state, pending: inner } };
-    }
-  }
-  throw new TypeError('a waiting call is not readable');
-}
-
-function isPending(value: unknown): value is JsonObject & PendingCall {
+function isStanding(value: JsonValue, callId: string): value is JsonValue & Standing {
   if (!isJsonObject(value)) return false;
-  const { id, agentPath, kind, call } = value;
-  return (
-    typeof id === 'string' &&
-    Array.isArray(agentPath) &&
-    (kind === 'approval' || kind === 'external') &&
-    isJsonObject(call) &&
-    isJsonObject(call['input'])
-  );
+  const { kind, pending, name, input, isEdited, decisions } = value;
+  switch (kind) {
+    case 'waiting':
+      return isPendingCall(pending) && pending.call.id === callId;
+    case 'nested':
+      return Array.isArray(pending) && pending.length > 0 && pending.every(isPendingCall);
+    case 'granted':
+      return typeof name === 'string' && isJsonObject(input) && typeof isEdited === 'boolean';
+    case 'resumed':
+      return Array.isArray(decisions) && decisions.every(isJsonObject);
+    default:
+      return false;
+  }
 }

@@ -46,6 +46,10 @@ const MAX_EMPTY_THOUGHTS = 3;
 interface Work extends CallWork {
   readonly form: AnswerForm | undefined;
   readonly failedCalls: FailedCalls;
+  /** The ids of what was asked, and said besides. */
+  readonly requestIds: Set<string>;
+  /** What this reply has added to memory. */
+  readonly said: Msg[];
   /** Are told to the model at its next call, and forgotten. */
   readonly hints: string[];
   /** Tools about which nobody is asked any more. */
@@ -78,6 +82,7 @@ export class ReActAgent extends ReActAgentBase {
   readonly #calls: ToolCalls;
   /** The toolkit, with what only this agent has besides. */
   readonly #tools: Toolkit;
+  #unwatchPlan: () => void;
   readonly #work = new WeakMap<Turn, Work>();
   /** The latest one. */
   #turn: Turn | undefined;
@@ -86,8 +91,6 @@ export class ReActAgent extends ReActAgentBase {
   /** Calls that are being made, or wait for somebody outside. */
   #open: OpenExchange | undefined;
   readonly #checkpoints = new Set<() => Promise<void>>();
-  /** What the long-term memory has had. */
-  readonly #recorded = new WeakSet<Msg>();
   /** All writes so far. The next one, and every look into memory, waits for them. */
   #written: Promise<void> = Promise.resolve();
 
@@ -126,14 +129,25 @@ export class ReActAgent extends ReActAgentBase {
       ...(options.background?.tools ?? []),
     );
     this.planNotebook?.registerPlanTools(this.#tools, { asGroup: options.enableMetaTool });
-    this.planNotebook?.registerPlanChangeHook(`agent ${this.id}`, (_, plan) =>
-      this.#turn?.emit({ type: 'plan_change', plan: plan?.toJSON() ?? null }),
-    );
+    this.#unwatchPlan = this.#watchPlan();
   }
 
   /** The calls about which somebody outside has to decide, those of agents in tools included. See `decisions` of `call`. */
   get pendingCalls(): readonly PendingCall[] {
     return this.#open?.pending ?? [];
+  }
+
+  /** The tool call in which the agent was called when its calls were suspended, or cut off by the program's end. */
+  get openCallOwner(): string | undefined {
+    return this.#open?.owner;
+  }
+
+  /** Ends calls that wait, or were left over, as interrupted. There must be no call of the agent at that time. */
+  async closePending(): Promise<void> {
+    const open = this.#open;
+    if (open === undefined || this.isRunning) return;
+    await this.#write(() => this.memory.add([...open.exchange.toMsgs(), ...open.later]));
+    if (this.#open === open) this.#open = undefined;
   }
 
   /** Is waited for before a tool with a `sideEffect` runs, so that its start can be saved. The returned function ends that. */
@@ -155,9 +169,11 @@ export class ReActAgent extends ReActAgentBase {
   /** Thinks and acts by turns, until a thought is the answer. */
   override async reply(msgs: readonly Msg[], turn: Turn): Promise<Msg> {
     const work = this.#begin(turn);
-    const { resumed, closed, input } = await this.#beginWith(msgs, turn);
+    const { resumed, closed, answered, input } = await this.#beginWith(msgs, turn);
     this.#storedFor = turn.replyId;
     await Promise.all([closed && this.#close(closed, turn), this.#remember(input, turn)]); // in this order
+    for (const { id } of input) work.requestIds.add(id);
+    for (const result of answered) await turn.emit({ type: 'tool_result', result });
     try {
       await this.#remember(await retrieveContext(input, this.#options, turn, () => this.#recall()), turn);
       return await this.#loop(resumed, work, turn);
@@ -224,7 +240,12 @@ export class ReActAgent extends ReActAgentBase {
     const planHint = this.planNotebook?.isActiveIn(toolkit) && (await this.planNotebook.getCurrentHint());
     const notices = [...hints.splice(0), ...(this.background?.takeNotices() ?? [])];
     const msgs = [...notices.map(hintMsg), ...(planHint ? [planHint] : [])];
-    return this.#think({ tools, ...(tools.length > 0 && { toolChoice }) }, msgs, turn);
+    try {
+      return await this.#think({ tools, ...(tools.length > 0 && { toolChoice }) }, msgs, turn);
+    } catch (error) {
+      this.background?.giveNoticesBack(); // the model has not read them
+      throw error;
+    }
   }
 
   /** Runs one tool call. Whatever the tool does, this is a result. */
@@ -243,6 +264,11 @@ export class ReActAgent extends ReActAgentBase {
       return this.#msg(`I have no answer after ${maxIters} steps, and could not sum up: ${messageOf(error)}`);
     }
     return this.#msg(`I have no answer after ${maxIters} steps.`);
+  }
+
+  /** It is read when the calls that wait have their results. */
+  protected override postpone(msgs: readonly Msg[]): void {
+    this.#open?.later.push(...msgs);
   }
 
   protected override interruptReply(): Msg {
@@ -266,11 +292,14 @@ export class ReActAgent extends ReActAgentBase {
 
   /** What the model thinks next, after what was said while it was busy. */
   async #thoughtOf(toolChoice: ToolChoice, work: Work, turn: Turn): Promise<OpenExchange> {
-    await this.#remember(turn.takeSteering(), turn);
-    return new OpenExchange(
-      await this.#kept(this.reasoning(toolChoice, turn), work, turn),
-      work.grantedTools,
-    );
+    const steering = turn.takeSteering();
+    for (const { id } of steering) work.requestIds.add(id);
+    await this.#remember(steering, turn);
+    return new OpenExchange(await this.#kept(this.reasoning(toolChoice, turn), work, turn), {
+      grantedTools: work.grantedTools,
+      owner: turn.outerCallId,
+      wantsShape: work.form !== undefined,
+    });
   }
 
   /**
@@ -286,7 +315,7 @@ export class ReActAgent extends ReActAgentBase {
       await untilStopped(this.#calls.make(open, work, turn), turn.signal);
       if (open.isWaiting) {
         suspended = this.#ended(suspensionMsg(this.name, open.pending), 'tool_suspended', turn);
-        turn.commit(suspended);
+        turn.suspend(suspended);
         await this.print(suspended);
       }
       return suspended;
@@ -300,7 +329,7 @@ export class ReActAgent extends ReActAgentBase {
     const { exchange } = open;
     const unanswered = exchange.calls.filter(({ id }) => exchange.answerTo(id) === undefined);
     const msgs = exchange.toMsgs();
-    await this.#remember(msgs, turn);
+    await this.#remember([...msgs, ...open.later], turn);
     if (this.#open === open) this.#open = undefined;
     for (const result of msgs.flatMap((msg) => msg.getContentBlocks('tool_result'))) {
       if (unanswered.some(({ id }) => id === result.id)) await turn.emit({ type: 'tool_result', result });
@@ -329,7 +358,7 @@ export class ReActAgent extends ReActAgentBase {
     turn.commit(answer);
     await this.#remember([answer], turn);
     await this.print(answer);
-    await recordExperience(() => this.#recall(), this.#recorded, this.#options, turn);
+    await recordExperience(this.#workOf(turn).said, this.#options, turn);
     return answer;
   }
 
@@ -339,17 +368,32 @@ export class ReActAgent extends ReActAgentBase {
 
   /** Makes out what the call is about, while calls of an earlier one are open. @throws TroupeError */
   async #beginWith(msgs: readonly Msg[], turn: Turn): Promise<ReturnType<typeof beginWith>> {
-    const { onPending = 'refuse' } = this.#options;
+    const { onPending = this.#options.onPending ?? 'refuse' } = turn;
     const history = await this.#recall();
-    const foreign = unansweredIn(history);
+    const foreign = unansweredIn(history, this.name);
     const isRemembered = history.some(({ id }) => id === this.#open?.exchange.thought.id);
     if (isRemembered) this.#open = undefined; // it was saved just before it was let go
+    if (this.#open?.wantsShape && turn.structuredModel === undefined && !msgs.some(isNews))
+      throw new TroupeError(
+        'pending_calls',
+        'The reply was to have a shape. Go on with the same structuredModel.',
+      );
     const beginning = beginWith(this.#open ?? foreign?.open, msgs, turn.takeDecisions(), onPending);
     if (this.#open === undefined && foreign !== undefined) {
       await this.#write(() => this.memory.delete(foreign.msgs.map(({ id }) => id)).then(() => {}));
       this.#open = foreign.open; // it comes back with a result for each call
     }
     return beginning;
+  }
+
+  #watchPlan(): () => void {
+    const { planNotebook } = this;
+    if (planNotebook === undefined) return () => {};
+    const name = `agent ${this.id}`;
+    planNotebook.registerPlanChangeHook(name, (_, plan) =>
+      this.#turn?.emit({ type: 'plan_change', plan: plan?.toJSON() ?? null }),
+    );
+    return () => planNotebook.removePlanChangeHook(name);
   }
 
   #begin(turn: Turn): Work {
@@ -359,6 +403,8 @@ export class ReActAgent extends ReActAgentBase {
       toolkit,
       form,
       failedCalls: new FailedCalls(),
+      requestIds: new Set(),
+      said: [],
       hints: [],
       grantedTools: new Set(),
       thought: undefined,
@@ -366,8 +412,8 @@ export class ReActAgent extends ReActAgentBase {
       running: new Set(),
       results: new Map(),
     };
-    turn.onCheckpoint = async (isInside) => {
-      if (isInside) for (const id of work.running) work.open?.start(id); // one of them can't be run again
+    turn.onCheckpoint = async (callId) => {
+      if (callId !== undefined) work.open?.start(callId);
       await Promise.all(Array.from(this.#checkpoints, (save) => save()));
     };
     if (this.planNotebook !== undefined) this.#turn = turn;
@@ -389,7 +435,8 @@ export class ReActAgent extends ReActAgentBase {
       await turn.emit({ type: 'hint', msg });
       if (this.#options.printHintMsg) await this.print(msg);
     }
-    const thought = await this.#thinker.think({ ...request, hints }, turn, {
+    const { requestIds } = this.#workOf(turn);
+    const thought = await this.#thinker.think({ ...request, hints, requestIds }, turn, {
       onChunk: async (soFar) => {
         await this.print(soFar, false);
         await this.notifyReasoningChunk(soFar);
@@ -403,6 +450,12 @@ export class ReActAgent extends ReActAgentBase {
     // An answer is printed when it is one, and a call that was not offered is none.
     if (request.tools !== undefined && thought.hasContentBlocks('tool_use')) await this.print(thought);
     return thought;
+  }
+
+  /** Interrupts what runs, waits for it, and takes no more calls. */
+  override async [Symbol.asyncDispose](): Promise<void> {
+    await super[Symbol.asyncDispose]();
+    this.#unwatchPlan();
   }
 
   /** For the state. */
@@ -437,6 +490,7 @@ export class ReActAgent extends ReActAgentBase {
   /** Puts messages into memory, also when the turn was stopped meanwhile; a turn that is over changes nothing any more. */
   async #remember(msgs: readonly Msg[], turn: Turn): Promise<void> {
     if (msgs.length === 0 || turn.isOver) return;
+    this.#workOf(turn).said.push(...msgs);
     await this.#write(() => turn.write('memory', () => this.memory.add(msgs)));
   }
 
@@ -448,9 +502,19 @@ export class ReActAgent extends ReActAgentBase {
   }
 }
 
+function isNews(msg: Msg): boolean {
+  return !msg.hasContentBlocks('tool_result');
+}
+
 /** Who keeps the conversation small: the memory itself, or a compressor. */
 function keeperOf(memory: MemoryBase, { compression }: ReActAgentOptions): ContextKeeper | undefined {
-  if (isContextKeeper(memory)) return memory;
+  if (isContextKeeper(memory)) {
+    if (compression === undefined) return memory;
+    throw new TroupeError(
+      'invalid_config',
+      'The memory keeps itself small already: leave `compression` out.',
+    );
+  }
   return compression && new SummaryCompressor(memory, compression);
 }
 

@@ -7,17 +7,19 @@ import { OpenExchange } from './open-exchange.ts';
 /** What a call begins with while calls of an earlier one are open. */
 export interface Beginning {
   /** Calls to go on with before anything else. */
-  readonly resumed: OpenExchange | undefined;
+  readonly resumed?: OpenExchange;
   /** Calls to close, and to remember as they are. */
-  readonly closed: OpenExchange | undefined;
+  readonly closed?: OpenExchange;
+  /** What was said to them. */
+  readonly answered: readonly ToolResultBlock[];
   /** What to remember behind that. */
   readonly input: readonly Msg[];
 }
 
 /**
- * Makes out what a call means for the calls that are open. Nothing new: they go on. Their results: those are taken in, and
- * the rest goes on. Something else: calls that the program's end has left over are closed; about those that somebody has to
- * decide it is refused.
+ * Makes out what a call means for the calls that are open. Nothing new: they go on. Their results, or decisions about them: those are
+ * taken in, and the rest goes on. Something else: calls that the program's end has left over are closed; about those that somebody has
+ * to decide it is refused.
  * @throws TroupeError before anything has changed.
  */
 export function beginWith(
@@ -26,25 +28,52 @@ export function beginWith(
   decisions: readonly PendingDecision[],
   onPending: 'refuse' | 'close',
 ): Beginning {
-  if (open === undefined) {
-    const [decision] = decisions;
-    if (decision !== undefined) throw notPending(decision.id);
-    return { resumed: undefined, closed: undefined, input: msgs };
-  }
   const results = msgs.flatMap((msg) => msg.getContentBlocks('tool_result'));
-  const input = msgs.filter((msg) => !msg.hasContentBlocks('tool_result'));
+  const input = msgs.flatMap(withoutResults);
   const isNew = input.length > 0;
+  if (open === undefined) {
+    const [first] = [...decisions, ...results];
+    if (first !== undefined) throw notPending(first?.id);
+    return { input, answered: [] };
+  }
   if (results.length + decisions.length === 0) {
-    if (!isNew) return { resumed: open, closed: undefined, input };
+    if (!isNew) return { resumed: open, input, answered: [] };
     if (open.isWaiting && onPending === 'refuse') throw pendingCalls(open);
-    return { resumed: undefined, closed: open, input };
+    return { closed: open, input, answered: [] };
   }
   const supplied = toDecisions(results, open);
-  const answered = results.length + decisions.filter(({ verdict }) => verdict !== 'allow').length;
-  if (isNew && answered < open.toDo.length + open.pending.length) throw pendingCalls(open);
-  open.decide([...decisions, ...supplied]);
+  if (isNew && !open.isWholeAfter(results, decisions)) throw pendingCalls(open);
+  const decided = open.decide([...decisions, ...supplied]);
   for (const result of results) open.answer(result); // the first one stands
-  return isNew ? { resumed: undefined, closed: open, input } : { resumed: open, closed: undefined, input };
+  const answered = [...decided, ...results.filter(({ id }) => !decided.some((one) => one.id === id))];
+  return { [isNew ? 'closed' : 'resumed']: open, input, answered };
+}
+
+/** The calls at the end of a history that have no results: those of another program, say. */
+export function unansweredIn(
+  history: readonly Msg[],
+  agentName: string,
+): { open: OpenExchange; msgs: readonly Msg[] } | undefined {
+  const start = history.findLastIndex((msg) => msg.hasContentBlocks('tool_use'));
+  const thought = history[start];
+  if (thought?.role !== 'assistant' || thought.name !== agentName) return undefined; // nobody else's calls are made
+  const behind = history.slice(start + 1);
+  if (!behind.every((msg) => withoutResults(msg).length === 0)) return undefined;
+  const results = behind.flatMap((msg) => msg.getContentBlocks('tool_result'));
+  try {
+    const open = new OpenExchange(thought);
+    for (const result of results) open.answer(result);
+    return open.toDo.length === 0 ? undefined : { open, msgs: [thought, ...behind] };
+  } catch {
+    return undefined; // it is broken: whoever makes a prompt of it repairs it
+  }
+}
+
+/** A message as it is without results; none if nothing is left of it. */
+function withoutResults(msg: Msg): readonly Msg[] {
+  if (!msg.hasContentBlocks('tool_result')) return [msg];
+  const content = msg.getContentBlocks().filter(({ type }) => type !== 'tool_result');
+  return content.length === 0 ? [] : [msg.with({ content })];
 }
 
 /** Results of calls that wait, as decisions about those. @throws TroupeError if one answers no open call, or one twice. */
@@ -52,31 +81,10 @@ function toDecisions(results: readonly ToolResultBlock[], open: OpenExchange): r
   const waiting = new Map(open.ownPending.map((pending) => [pending.call.id, pending.id]));
   const left = new Set([...waiting.keys(), ...open.toDo.map(({ id }) => id)]);
   return results.flatMap(({ id, output, status }) => {
-    if (!left.delete(id)) {
-      const problem = `There is no pending call '${id.slice(0, 64)}', or it was answered twice.`;
-      throw new TroupeError('pending_calls', problem);
-    }
+    if (!left.delete(id)) throw notPending(id);
     const pendingId = waiting.get(id);
     return pendingId === undefined ? [] : [{ id: pendingId, verdict: 'result', output, status }];
   });
-}
-
-/** The calls at the end of a history that have no results: of another program, say. */
-export function unansweredIn(
-  history: readonly Msg[],
-): { open: OpenExchange; msgs: readonly Msg[] } | undefined {
-  const start = history.findLastIndex((msg) => msg.hasContentBlocks('tool_use'));
-  const thought = history[start];
-  if (thought === undefined || thought.role !== 'assistant') return undefined;
-  const behind = history.slice(start + 1);
-  const results = behind.flatMap((msg) => msg.getContentBlocks('tool_result'));
-  const isOnlyResults = behind.every((msg) =>
-    msg.getContentBlocks().every(({ type }) => type === 'tool_result'),
-  );
-  if (!isOnlyResults || results.length >= thought.getContentBlocks('tool_use').length) return undefined;
-  const open = new OpenExchange(thought);
-  for (const result of results) open.answer(result);
-  return { open, msgs: [thought, ...behind] };
 }
 
 function pendingCalls(open: OpenExchange): TroupeError {
@@ -87,6 +95,10 @@ function pendingCalls(open: OpenExchange): TroupeError {
   );
 }
 
-function notPending(id: string): TroupeError {
-  return new TroupeError('decision_refused', `There is no pending call '${String(id).slice(0, 64)}'.`);
+function notPending(id: unknown): TroupeError {
+  const shown = String(id).slice(0, 64);
+  return new TroupeError(
+    'decision_refused',
+    `There is no pending call '${shown}', or it was decided already.`,
+  );
 }

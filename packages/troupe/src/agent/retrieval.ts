@@ -30,20 +30,15 @@ export async function retrieveContext(
   ];
 }
 
-/** Lets the long-term memory learn from what was said since the last time. */
+/** Lets the long-term memory learn from what was said in a reply. */
 export async function recordExperience(
-  recall: () => Promise<readonly Msg[]>,
-  recorded: WeakSet<Msg>,
+  said: readonly Msg[],
   { longTermMemory, longTermMemoryMode }: ReActAgentOptions,
   turn: Turn,
 ): Promise<void> {
   if (longTermMemory === undefined || !isStatic(longTermMemoryMode)) return;
   await attempt('record what was said', turn, () =>
-    turn.step('long-term memory', async () => {
-      const msgs = (await recall()).filter((msg) => !recorded.has(msg));
-      await longTermMemory.record(msgs, { signal: turn.signal });
-      for (const msg of msgs) recorded.add(msg);
-    }),
+    turn.step('long-term memory', () => longTermMemory.record(said, { signal: turn.signal })),
   );
 }
 

@@ -12,6 +12,8 @@ import type { Turn } from './turn.ts';
 export interface Thought extends Pick<ModelRequest, 'tools' | 'toolChoice'> {
   /** Stand behind the history, for this once. */
   readonly hints: readonly Msg[];
+  /** The ids of what was asked. */
+  readonly requestIds: ReadonlySet<string>;
 }
 
 export interface ThoughtListener {
@@ -57,7 +59,11 @@ export class Thinker {
   }
 
   /** One model call, as a step of the turn. */
-  async #think({ hints, ...request }: Thought, turn: Turn, listener: ThoughtListener): Promise<Msg> {
+  async #think(
+    { hints, requestIds: _, ...request }: Thought,
+    turn: Turn,
+    listener: ThoughtListener,
+  ): Promise<Msg> {
     const { model, formatter, generateOptions: generation } = this.#options;
     const { name } = this.#agent;
     const history = await this.#agent.recall();
@@ -87,7 +93,7 @@ export class Thinker {
   }
 
   /** Returns whether there is more room now. */
-  async #makeRoom({ tools = [] }: Thought, turn: Turn, force: boolean): Promise<boolean> {
+  async #makeRoom({ tools = [], hints, requestIds }: Thought, turn: Turn, force: boolean): Promise<boolean> {
     const { model, planNotebook } = this.#options;
     return (
       this.#keeper?.makeRoom({
@@ -95,6 +101,9 @@ export class Thinker {
         model,
         sysPrompt: await this.#sysPromptText(),
         tools,
+        hints,
+        agentName: this.#agent.name,
+        requestIds,
         force,
         planHint: planNotebook?.getCompressionHint(),
         step: (name, body) => turn.step(name, body),

@@ -1,5 +1,6 @@
 import type { ToolResultBlock, ToolUseBlock } from '../message/blocks.ts';
 import type { Msg } from '../message/msg.ts';
+import type { CallToolOptions } from '../toolkit/tool-call.ts';
 import type { Suspension } from '../toolkit/tool-suspension.ts';
 import type { Toolkit } from '../toolkit/toolkit.ts';
 import { newId } from '../util/ids.ts';
@@ -7,7 +8,7 @@ import { authorize } from './authorize.ts';
 import type { OpenExchange } from './open-exchange.ts';
 import type { ReActAgentOptions } from './react-agent-options.ts';
 import { sideBySide } from './side-by-side.ts';
-import type { Turn } from './turn.ts';
+import { currentCallId, runInCall, type Turn } from './turn.ts';
 
 /** What the calls of one reply have in common. */
 export interface CallWork {
@@ -64,7 +65,9 @@ export class ToolCalls {
     const { id, name } = call;
     work.running.add(id);
     try {
-      open.answer(open.noted({ ...(await this.#agent.act(open.runnable(call), turn)), id, name }));
+      const result = { ...(await runInCall(id, () => this.#agent.act(open.runnable(call), turn))), id, name };
+      const speaksForItself = work.toolkit.get(name)?.returnDirect === true;
+      open.answer(speaksForItself ? result : open.noted(result));
     } catch (error) {
       if (error instanceof CallSuspended) return await this.#wait(call, error.suspension, open, turn);
       const result = work.results.get(id);
@@ -80,13 +83,18 @@ export class ToolCalls {
   async #wait(call: ToolUseBlock, suspension: Suspension, open: OpenExchange, turn: Turn): Promise<void> {
     if (suspension.kind === 'nested') {
       const { state, pending } = suspension;
-      open.wait(call.id, { nested: { state, pending } });
+      open.waitInside(call.id, state, pending);
       for (const one of pending) await turn.emit({ type: 'approval_needed', pending: one });
       return;
     }
     const id = await turn.step('pending call', async () => newId('pending_'));
-    const pending = { id, agentPath: turn.agentPath, ...suspension };
-    open.wait(call.id, { pending });
+    const pending = {
+      id,
+      agentPath: turn.agentPath,
+      ...suspension,
+      call: { ...suspension.call, id: call.id },
+    };
+    open.wait(pending);
     await turn.emit({ type: 'approval_needed', pending });
   }
 
@@ -97,19 +105,23 @@ export class ToolCalls {
     let suspended: Suspension | undefined;
     let hookFailure: { readonly error: unknown } | undefined;
     const call = async (): Promise<ToolResultBlock & { readonly suspended?: Suspension }> => {
-      running = work.toolkit.callToolFunction(toolUse, {
+      const id = currentCallId() ?? toolUse.id; // hooks and middleware may have changed it
+      const options: CallToolOptions = {
         signal: turn.signal,
         agentName: turn.agentPath.at(-1),
         context: this.#options.toolContext,
-        authorize: open && ((request) => authorize(request, this.#options, open, turn)),
+        authorize: ({ call: judged, ...rest }) =>
+          authorize({ ...rest, call: { ...judged, id } }, this.#options, open, turn),
         onSuspended: (suspension) => (suspended = suspension),
-        resume: open?.resumeOf(toolUse.id),
+        resume: open?.resumeOf(id),
+        isCallOpen: (callId) => open?.isOpen(callId) ?? false,
         onChunk: async (result) => {
           await turn.emit({ type: 'tool_chunk', result });
           if (open !== undefined) await this.#agent.print(open.exchange.resultMsg(result), false);
           await this.#agent.notifyChunk(result).catch((error: unknown) => (hookFailure ??= { error }));
         },
-      });
+      };
+      running = work.toolkit.callToolFunction(toolUse, options);
       const result = await running;
       return suspended === undefined ? result : { ...result, suspended };
     };

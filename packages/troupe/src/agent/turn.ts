@@ -24,6 +24,7 @@ export interface TurnOptions {
   readonly runStep?: StepRunner | undefined;
   readonly structuredModel?: AnySchema | undefined;
   readonly decisions?: readonly PendingDecision[] | undefined;
+  readonly onPending?: 'refuse' | 'close' | undefined;
   /** The turn whose interrupt this one handles: the same run, but not stopped yet. */
   readonly continues?: Turn | undefined;
 }
@@ -32,6 +33,18 @@ export interface TurnOptions {
 const STEPS_BETWEEN_PAUSES = 256;
 
 const turns = createAsyncScope<Turn>();
+/** The id of the tool call that the code here runs in. */
+const calls = createAsyncScope<string>();
+
+/** The id of the tool call that the code here runs in, whatever hooks and middleware have made of it. */
+export function currentCallId(): string | undefined {
+  return calls.getStore();
+}
+
+/** Runs a tool call so that agents which are called in it know it. */
+export function runInCall<T>(callId: string, body: () => T): T {
+  return calls.run(callId, body);
+}
 
 /** The turn that the code here runs in, if any. */
 export function currentTurn(): Turn | undefined {
@@ -64,10 +77,14 @@ export class Turn {
   readonly agentId: string;
   readonly agentPath: readonly string[];
   readonly parent: Turn | undefined;
+  /** What is to be done about pending calls, if the caller says so. */
+  readonly onPending: 'refuse' | 'close' | undefined;
+  /** The tool call of the parent in which this turn was begun. */
+  readonly outerCallId: string | undefined;
   /** The shape that the caller wants the answer's `metadata` to have. */
   readonly structuredModel: AnySchema | undefined;
-  /** Set by an agent that can note where it stands. `isInside`: it is an agent in one of its tools that does something. */
-  onCheckpoint: ((isInside: boolean) => Promise<void>) | undefined;
+  /** Set by an agent that can note where it stands. Gets the call in whose tool another agent does something for good, if it is one. */
+  onCheckpoint: ((callId: string | undefined) => Promise<void>) | undefined;
   #decisions: readonly PendingDecision[];
   readonly #agentName: string;
   readonly #controller = new AbortController();
@@ -89,6 +106,7 @@ export class Turn {
   #isDecided = false;
   #isInterruptHandled = false;
   #isSealed = false;
+  #isSuspended = false;
   #isOver = false;
   #takesMsgs = true;
   #closing: AbortController | undefined;
@@ -98,7 +116,9 @@ export class Turn {
     this.#agentName = agentName;
     this.agentId = options.agentId;
     this.parent = parent;
+    this.outerCallId = continues === undefined ? parent && calls.getStore() : continues.outerCallId;
     this.structuredModel = options.structuredModel;
+    this.onPending = options.onPending;
     this.#decisions = options.decisions ?? [];
     this.runId = (continues ?? parent)?.runId ?? newId();
     this.#replyId = continues?.replyId ?? newId();
@@ -262,9 +282,9 @@ export class Turn {
   }
 
   /** Notes, before something is done that can't be undone, where this turn and those around it stand. */
-  async checkpoint(isInside = false): Promise<void> {
-    await this.onCheckpoint?.(isInside);
-    await this.parent?.checkpoint(true);
+  async checkpoint(callId?: string): Promise<void> {
+    await this.onCheckpoint?.(callId);
+    await this.parent?.checkpoint(this.outerCallId);
   }
 
   /** What the caller has decided about pending calls. It is given away once. */
@@ -297,6 +317,22 @@ export class Turn {
 
   followUp(msgs: readonly Msg[]): boolean {
     return this.#receive(this.#followUps, msgs);
+  }
+
+  /** Says that the answer is to wait for somebody: what comes in is not answered in this turn. */
+  suspend(answer: Msg): void {
+    this.commit(answer);
+    this.#isSuspended = true;
+  }
+
+  get isSuspended(): boolean {
+    return this.#isSuspended;
+  }
+
+  /** Gives away what was neither read nor answered, and takes no more in. */
+  takeUnread(): readonly Msg[] {
+    this.#takesMsgs = false;
+    return [...this.#steering.splice(0), ...this.#followUps.splice(0)];
   }
 
   /** Messages that arrived but were neither read nor answered. */

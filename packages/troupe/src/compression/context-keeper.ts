@@ -1,4 +1,5 @@
 import type { CompressionEvent } from '../event/agent-event.ts';
+import type { Msg } from '../message/msg.ts';
 import type { Usage } from '../message/usage.ts';
 import type { ChatModelBase, ToolSchema } from '../model/chat-model-base.ts';
 import type { Tool } from '../toolkit/tool.ts';
@@ -12,6 +13,12 @@ export interface ContextWork {
   /** What goes with the conversation in each prompt, and takes room too. */
   readonly sysPrompt: string;
   readonly tools: readonly ToolSchema[];
+  /** What stands behind the conversation in this prompt. */
+  readonly hints: readonly Msg[];
+  /** Who the agent is: what others have said is no answer of its own. */
+  readonly agentName: string;
+  /** The ids of what the agent was asked in this call: those messages must stay. */
+  readonly requestIds: ReadonlySet<string>;
   /** The model has refused the prompt because it is too long: make room whatever the thresholds say. */
   readonly force: boolean;
   /** What is being worked on, for the one who sums up. */

@@ -1,5 +1,5 @@
-import type { JsonObject } from '../util/json.ts';
-import type { ToolOutputBlock, ToolStatus, ToolUseBlock } from './blocks.ts';
+import { isJsonObject, type JsonObject } from '../util/json.ts';
+import { toBlock, type ToolOutputBlock, type ToolStatus, type ToolUseBlock } from './blocks.ts';
 
 /** A call that waits for somebody outside. It is JSON. */
 export interface PendingCall {
@@ -9,9 +9,12 @@ export interface PendingCall {
   readonly agentPath: readonly string[];
   /** `approval`: somebody has to say whether it may run. `external`: somebody has to run it, and say what came of it. */
   readonly kind: 'approval' | 'external';
+  /** With the arguments that the tool will get, but for presets. */
   readonly call: ToolUseBlock;
   /** Why it waits. */
   readonly reason?: string;
+  /** Rules, as JSON, after which the policy that asked would not ask about such a call. */
+  readonly suggestions?: readonly JsonObject[];
 }
 
 /** What somebody outside says to a pending call. */
@@ -32,3 +35,21 @@ export type PendingDecision =
       /** @default 'ok' */
       readonly status?: ToolStatus;
     };
+
+/** Whether something that was saved, or comes from elsewhere, is a pending call. */
+export function isPendingCall(value: unknown): value is JsonObject & PendingCall {
+  if (!isJsonObject(value)) return false;
+  const { id, agentPath, kind, call, reason = '', suggestions = [] } = value;
+  const isNamed = typeof id === 'string' && id !== '' && typeof reason === 'string';
+  const isPlaced = Array.isArray(agentPath) && agentPath.every((name) => typeof name === 'string');
+  const isKnown = kind === 'approval' || kind === 'external';
+  return isNamed && isPlaced && isKnown && Array.isArray(suggestions) && isToolUse(call);
+}
+
+function isToolUse(value: unknown): boolean {
+  try {
+    return toBlock(value, 'call').type === 'tool_use';
+  } catch {
+    return false;
+  }
+}

@@ -3,7 +3,7 @@ import type { Msg, MsgInput } from '../message/msg.ts';
 
 /**
  * Calls agents one after the other, each with what the one before it answered.
- * Without agents the input is the result.
+ * Without agents the input is the result. An answer that waits for somebody ends it.
  */
 export function sequentialPipeline(
   agents: readonly [AgentBase, ...AgentBase[]],
@@ -22,7 +22,11 @@ export async function sequentialPipeline(
   options?: CallOptions,
 ): Promise<MsgInput> {
   let current = input;
-  for (const agent of agents) current = await agent.call(current, options);
+  for (const agent of agents) {
+    const answer = await agent.call(current, options);
+    if (answer.metadata['_end_reason'] === 'tool_suspended') return answer; // a question is not for the next agent
+    current = answer;
+  }
   return current;
 }
 

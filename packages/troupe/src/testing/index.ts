@@ -22,3 +22,4 @@ export { fakeIds } from './fake-ids.ts';
 export { fileSystemContract } from './file-system-contract.ts';
 export { memoryContract, type MemoryContractId, type MemoryContractOptions } from './memory-contract.ts';
 export { ScriptedModel, type ScriptedToolCall, type ScriptedTurn } from './scripted-model.ts';
+export { sessionContract, type OpenSession } from './session-contract.ts';

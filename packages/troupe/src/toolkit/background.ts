@@ -67,6 +67,7 @@ export class BackgroundTools extends StateModule {
   readonly #listeners = new Set<(task: BackgroundTask) => void>();
   /** Those that are over are in the order in which they ended. */
   #records = new Map<string, TaskRecord>();
+  #lastTold: string[] = [];
   #isClosed = false;
 
   constructor(options: BackgroundToolsOptions = {}) {
@@ -100,7 +101,7 @@ export class BackgroundTools extends StateModule {
         ...ofTask,
         execute: (_: unknown, context: ToolContext) => {
           const { input, call } = this.#startOf(context.call);
-          return tool.execute(input as Input, { ...context, call }); // checked by the schema before the task began
+          return tool.execute(input as Input, { ...context, call, isBackground: true }); // checked by the schema before the task began
         },
         ...(postProcess && { postProcess: (call, result) => postProcess(this.#startOf(call).call, result) }),
       },
@@ -122,7 +123,16 @@ export class BackgroundTools extends StateModule {
   takeNotices(): readonly string[] {
     const untold = [...this.#records.values()].filter(({ state, isTold }) => state !== 'running' && !isTold);
     for (const record of untold) this.#records.set(record.id, { ...record, isTold: true });
+    this.#lastTold = untold.map(({ id }) => id);
     return untold.map(noticeText);
+  }
+
+  /** Says that the agent could not be told after all what was taken last: it is given once more. */
+  giveNoticesBack(): void {
+    for (const id of this.#lastTold.splice(0)) {
+      const record = this.#records.get(id);
+      if (record !== undefined) this.#records.set(id, { ...record, isTold: false });
+    }
   }
 
   /** Calls back whenever a task is over, e.g. to wake an agent that has nothing to do. The returned function calls that off. */

@@ -40,7 +40,7 @@ export async function withDeadline<T>(
   const start = (): (() => void) =>
     remainingMs > MAX_TIMER_MS
       ? () => {}
-      : startTimer(remainingMs, () => stop.abort(new DeadlineError(timeoutMs)));
+      : startTimer(Math.max(0, remainingMs), () => stop.abort(new DeadlineError(timeoutMs)));
   let cancel = start();
   const running = work(stop.signal, async (waiting) => {
     cancel();

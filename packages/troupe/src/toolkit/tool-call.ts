@@ -2,6 +2,8 @@ import { getLogger } from '../config/run-config.ts';
 import { messageOf } from '../errors.ts';
 import { toBlock, type ToolUseBlock } from '../message/blocks.ts';
 import { abortable } from '../util/abort.ts';
+import { isPendingCall } from '../message/pending-call.ts';
+import { copyJson, copyJsonObject, type JsonObject } from '../util/json.ts';
 import { oneLine } from '../util/text.ts';
 import { cutOutput } from './cut-output.ts';
 import { withDeadline, type DeadlineOptions } from './deadline.ts';
@@ -33,11 +35,16 @@ export interface CallToolOptions {
   readonly onSuspended?: ((suspension: Suspension) => void) | undefined;
   /** For a tool that was suspended and goes on. */
   readonly resume?: ToolResume | undefined;
+  /** Whether another call of the same thought has no result yet. */
+  readonly isCallOpen?: ((callId: string) => boolean) | undefined;
 }
 
 /** A call that is about to run. */
 export interface AuthorizeRequest {
+  /** With the arguments that the tool will get, but for presets; as they were sent, where those are no JSON. */
   readonly call: ToolUseBlock;
+  /** As it was sent. */
+  readonly sent: ToolUseBlock;
   readonly tool: Tool;
 }
 
@@ -46,6 +53,8 @@ export interface ToolVerdict {
   readonly behavior: 'allow' | 'ask' | 'deny';
   /** Told to whoever is asked, or to the model that is denied. */
   readonly reason?: string | undefined;
+  /** For whoever is asked: rules, as JSON, after which the policy would not have to ask. */
+  readonly suggestions?: readonly JsonObject[] | undefined;
 }
 
 /** Keeps a text that is too long for a model, and returns where it can be found. */
@@ -122,25 +131,27 @@ export class ToolCall {
     try {
       const checked = await withDeadline(this.#deadline(tool), () => tool.readArguments(call.input));
       if (!checked.ok) return this.#result(invalid(checked.problems));
-      const verdict = await this.#options.authorize?.({ call, tool: tool.tool });
+      const judged = { ...call, input: shownInput(checked.value, call, tool.tool) };
+      const verdict = await this.#options.authorize?.({ call: judged, sent: call, tool: tool.tool });
       if (verdict?.behavior === 'deny') return this.#result(denied(verdict.reason));
-      if (verdict?.behavior === 'ask') return this.#suspended(suspend('approval', call, verdict.reason));
+      if (verdict?.behavior === 'ask') return this.#suspended(suspend('approval', judged, verdict));
       output = await this.#execute(tool, call, checked.value);
     } catch (thrown) {
       signal?.throwIfAborted();
-      if (ToolSuspension.isInstance(thrown)) return this.#suspended(suspensionOf(thrown, call));
+      const suspension = ToolSuspension.isInstance(thrown) ? suspensionOf(thrown, call) : undefined;
+      if (suspension !== undefined) return this.#suspended(suspension);
       output = failureOf(thrown);
     }
     return this.#finish(tool, call, output);
   }
 
   #execute(tool: RegisteredTool, call: ToolUseBlock, input: unknown): Promise<ToolOutput> {
-    const { context, agentName, resume } = this.#options;
+    const { context, agentName, resume, isCallOpen } = this.#options;
     const limits = [tool.places, this.#desk.places].filter((places) => places !== undefined);
     return runTool({
       tool: tool.tool,
       input,
-      context: { call, context, agentName, resume },
+      context: { call, context, agentName, resume, isCallOpen },
       deadline: { ...this.#deadline(tool), onAbandoned: this.#desk.onAbandoned },
       takePlace: limits.length === 0 ? undefined : (signal) => takeAll(limits, signal),
       newSnapshots: () => this.#newSnapshots(tool, call),
@@ -239,10 +250,35 @@ export class ToolCall {
   }
 }
 
-function suspend(kind: 'approval' | 'external', call: ToolUseBlock, reason: string | undefined): Suspension {
-  return { kind, call, ...(reason !== undefined && { reason }) };
+function suspend(
+  kind: 'approval' | 'external',
+  call: ToolUseBlock,
+  { reason, suggestions = [] }: Pick<ToolVerdict, 'reason' | 'suggestions'>,
+): Suspension {
+  return {
+    kind,
+    call,
+    ...(reason !== undefined && { reason }),
+    ...(suggestions.length > 0 && { suggestions }),
+  };
 }
 
-function suspensionOf({ reason, nested }: ToolSuspension, call: ToolUseBlock): Suspension {
-  return nested === undefined ? suspend('external', call, reason) : { kind: 'nested', ...nested };
+/** Undefined if a tool was suspended for nothing that anybody could decide, or with what can't be saved: then it failed. */
+function suspensionOf({ reason, nested }: ToolSuspension, call: ToolUseBlock): Suspension | undefined {
+  if (nested === undefined) return suspend('external', call, { reason });
+  const { pending } = nested;
+  if (!Array.isArray(pending) || pending.length === 0 || !pending.every(isPendingCall)) return undefined;
+  return { kind: 'nested', pending, state: copyJson(nested.state, 'the state of a suspended tool') };
+}
+
+/** The arguments as the schema has left them, as JSON and without what the model must not see. */
+function shownInput(checked: unknown, { input }: ToolUseBlock, { preset = {} }: Tool): JsonObject {
+  try {
+    const own = Object.entries(copyJsonObject(checked, 'input')).filter(
+      ([key]) => !Object.hasOwn(preset, key),
+    );
+    return Object.fromEntries(own);
+  } catch {
+    return input;
+  }
 }

@@ -62,6 +62,18 @@ export class ToolTable {
     return name;
   }
 
+  /** Adds a tool of another table, to the basic group. Its places are the same; the module that it stands for stays with the other. */
+  share(tool: RegisteredTool | undefined): void {
+    if (tool === undefined) return;
+    const { group: _group, module: _module, ...rest } = tool.tool;
+    this.#tools.set(rest.name, new RegisteredTool(rest, tool.places));
+  }
+
+  /** Of all tools, in the order in which they came. */
+  names(): readonly string[] {
+    return Array.from(this.#all(), ({ tool }) => tool.name);
+  }
+
   remove(name: string): boolean {
     this.modules.set(name, undefined);
     return this.#tools.delete(name);

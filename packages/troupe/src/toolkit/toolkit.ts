@@ -115,6 +115,11 @@ export class Toolkit extends StateModule {
     return this.#tools.get(name)?.tool;
   }
 
+  /** The names of all tools, active or not. */
+  get names(): readonly string[] {
+    return this.#tools.names();
+  }
+
   /** The tools that a model may use now. */
   getJsonSchemas(): readonly ToolSchema[] {
     return this.#tools.offered();
@@ -190,6 +195,18 @@ export class Toolkit extends StateModule {
     toolkit.modules = toolkit.#tools.modules;
     toolkit.#shared = this.#shared;
     for (const tool of tools) toolkit.registerToolFunction(tool);
+    return toolkit;
+  }
+
+  /**
+   * A toolkit of its own with some of these tools, which are always active there. They are called through the middleware
+   * that is here now, and share their limits with those here; nothing that is done to one toolkit shows in the other.
+   */
+  subset(names: readonly string[]): Toolkit {
+    const toolkit = new Toolkit();
+    const { metaTool } = toolkit.#shared;
+    toolkit.#shared = { ...this.#shared, metaTool, abandonedCalls: 0 };
+    for (const name of names) toolkit.#tools.share(this.#tools.get(name));
     return toolkit;
   }
 

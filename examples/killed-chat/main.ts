@@ -1,0 +1,102 @@
+// A chat that is killed in the middle of an answer, and goes on as if nothing had been. The chat runs in a process of its own; this
+// program kills it as hard as the system can (SIGKILL: no handler runs, nothing is written in the last moment), and starts it again.
+
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+
+import { findHistoryFaults, ReActAgent, SessionManager, tool, Toolkit } from 'troupe';
+import { OfflineModel } from 'troupe/offline';
+import { JsonSession } from 'troupe/stores/json';
+import { z } from 'zod';
+
+/** The chat: says what it remembers, then asks the agent each question, and is killed while the last one is answered. */
+async function chat(folder: string, questions: readonly string[]): Promise<void> {
+  const order = tool({
+    name: 'order_tea',
+    description: 'Orders tea.',
+    schema: z.object({ kind: z.string().describe('The kind of tea.') }),
+    sideEffect: true, // so its start is saved before it runs, and it is not run again by itself
+    execute({ kind }) {
+      if (kind !== 'mint') return `One cup of ${kind} tea is on its way.`;
+      console.log('the kettle is on');
+      return new Promise<string>((resolve) => setTimeout(resolve, 60_000, 'never said'));
+    },
+  });
+  const agent = new ReActAgent({
+    name: 'Friday',
+    sysPrompt: 'You are a friendly butler.',
+    model: new OfflineModel(),
+    toolkit: new Toolkit({ tools: [order] }),
+  });
+  agent.setConsoleOutputEnabled(false);
+
+  const session = SessionManager.forSessionId('tea-time')
+    .forUser('anna@example.com')
+    .withSession(new JsonSession(folder))
+    .addComponent(agent); // its memory, its tools and what it was doing are part of it
+  await session.loadIfExists();
+  session.autoSave(); // after every answer, and before every side effect
+
+  for (const question of questions) await agent.call(question);
+  await session[Symbol.asyncDispose](); // waits until all is saved
+  const history = await agent.memory.getMemory();
+  assert.deepEqual(findHistoryFaults(history), []);
+  for (const msg of history) {
+    for (const block of msg.getContentBlocks(['text', 'tool_use', 'tool_result'])) {
+      if (block.type === 'text') console.log(`${msg.name}: ${block.text}`);
+      else if (block.type === 'tool_use')
+        console.log(`${msg.name} -> ${block.name} ${JSON.stringify(block.input)}`);
+      else console.log(`${block.name}: ${block.status} ${JSON.stringify(block.output)}`);
+    }
+  }
+}
+
+/** Runs the chat in a process, and kills that when it says a certain line. */
+async function run(
+  folder: string,
+  questions: readonly string[],
+  lastWords?: string,
+): Promise<readonly string[]> {
+  const child = spawn(process.execPath, [...process.execArgv, import.meta.filename, folder, ...questions], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  const lines: string[] = [];
+  for await (const line of createInterface({ input: child.stdout })) {
+    lines.push(line);
+    console.log(`  | ${line}`);
+    if (line === lastWords) child.kill('SIGKILL');
+  }
+  if (child.exitCode === null && child.signalCode === null)
+    await new Promise((resolve) => child.once('exit', resolve));
+  assert.equal(child.signalCode, lastWords === undefined ? null : 'SIGKILL');
+  if (lastWords === undefined) assert.equal(child.exitCode, 0);
+  return lines;
+}
+
+const [ownFolder, ...ownQuestions] = process.argv.slice(2);
+if (ownFolder !== undefined) await chat(ownFolder, ownQuestions);
+else {
+  const folder = await mkdtemp(join(tmpdir(), 'troupe-killed-chat-'));
+  try {
+    console.log('The first chat, killed while the tea is made:');
+    await run(
+      folder,
+      ['Order tea of the kind "green".', 'Order tea of the kind "mint".'],
+      'the kettle is on',
+    );
+    console.log('The second chat, in a new process:');
+    const lines = await run(folder, ['Hello, are you there?']);
+    assert.ok(lines.includes('user: Order tea of the kind "green".')); // it remembers what was said
+    assert.ok(lines.some((line) => line.startsWith('order_tea: ok "One cup of green tea')));
+    assert.ok(lines.includes('user: Order tea of the kind "mint".')); // also what was being done
+    assert.ok(lines.some((line) => line.startsWith('order_tea: ') && line.includes('unknown'))); // and that nobody knows how it ended
+    assert.ok(!lines.includes('the kettle is on')); // and it was not done again
+    console.log('Nothing was lost, and nothing was done twice.');
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}

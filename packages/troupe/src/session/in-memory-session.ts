@@ -1,0 +1,96 @@
+import { compareInfos } from './list-order.ts';
+import { SessionConflictError, SessionCorruptError } from './session-error.ts';
+import { keyText, type CheckedKey } from './session-key.ts';
+import { Session } from './session.ts';
+import type {
+  Commit,
+  ListQuery,
+  LogRange,
+  SessionInfo,
+  SessionStore,
+  StoredHead,
+  StoredItem,
+} from './session-store.ts';
+
+interface Saved {
+  readonly info: SessionInfo;
+  readonly log: string;
+  readonly text: string;
+}
+
+interface Entry {
+  readonly current: Saved;
+  readonly previous: Saved | undefined;
+  /** The logs that the two name. */
+  readonly logs: ReadonlyMap<string, string[]>;
+}
+
+/** Keeps sessions for as long as the program runs. */
+export class InMemorySession extends Session {
+  constructor() {
+    super(new InMemoryStore());
+  }
+}
+
+/** For a session, and for tests that watch it. */
+export class InMemoryStore implements SessionStore {
+  readonly minGarbage = 256;
+  readonly #entries = new Map<string, Entry>();
+
+  async readHead(key: CheckedKey, which: 'current' | 'previous'): Promise<StoredHead | undefined> {
+    const saved = this.#entries.get(keyText(key))?.[which];
+    return (
+      saved && { revision: saved.info.revision, text: saved.text, place: `revision ${saved.info.revision}` }
+    );
+  }
+
+  async readItems(key: CheckedKey, log: string, ranges: readonly LogRange[]): Promise<readonly StoredItem[]> {
+    const texts = this.#entries.get(keyText(key))?.logs.get(log) ?? [];
+    return ranges.flatMap(({ from, to }) =>
+      Array.from({ length: to - from }, (_, i) => {
+        const text = texts[from + i];
+        if (text === undefined) throw new SessionCorruptError(`log ${log}`, `ends before item ${from + i}`);
+        return { text, from: from + i, to: from + i + 1 };
+      }),
+    );
+  }
+
+  async commit(key: CheckedKey, commit: Commit): Promise<void> {
+    const { base, revision, savedAt, log, items } = commit;
+    const entry = this.#entries.get(keyText(key));
+    const current = entry?.current;
+    const isBase = base?.revision === current?.info.revision && (base?.log ?? current?.log) === current?.log;
+    if (!isBase) throw new SessionConflictError(key);
+    const texts = entry?.logs.get(log) ?? [];
+    const head = commit.head(Array.from({ length: items.length + 1 }, (_, i) => texts.length + i));
+    texts.push(...items);
+    const info = { session: key.session, ...(key.user !== '' && { user: key.user }), revision, savedAt };
+    const previousLog = current && entry.logs.get(current.log);
+    this.#entries.set(keyText(key), {
+      current: { info, log, text: head },
+      previous: current,
+      logs: new Map([...(previousLog ? [[current.log, previousLog] as const] : []), [log, texts]]),
+    });
+  }
+
+  async list({ user, limit, after }: ListQuery): Promise<readonly SessionInfo[]> {
+    const infos = Array.from(this.#entries.values(), ({ current }) => current.info);
+    return infos
+      .filter((info) => user === undefined || (info.user ?? '') === user)
+      .filter((info) => after === undefined || compareInfos(info, after) > 0)
+      .sort(compareInfos)
+      .slice(0, limit);
+  }
+
+  async delete(key: CheckedKey, revision?: number): Promise<boolean> {
+    const current = this.#entries.get(keyText(key))?.current;
+    if (revision !== undefined && current?.info.revision !== revision) return false;
+    return this.#entries.delete(keyText(key));
+  }
+
+  placeOf(_key: CheckedKey, log: string, { from }: StoredItem): string {
+    return `item ${from} of log ${log}`;
+  }
+
+  async close(): Promise<void> {}
+}

@@ -1,0 +1,52 @@
+import { describe, expect, test } from 'vitest';
+
+import { StateModule } from '../state/state-module.ts';
+import { sessionContract } from '../testing/session-contract.ts';
+import { InMemorySession } from './in-memory-session.ts';
+
+class Counter extends StateModule {
+  count = 0;
+
+  constructor() {
+    super();
+    this.registerState('count');
+  }
+}
+
+describe('a scope of sessions', () => {
+  const place = () => {
+    const session = new InMemorySession();
+    return () => session.scoped('bob@');
+  };
+  // Ids are shorter here, and hold no '@': see below.
+  const cases = sessionContract(place).filter(
+    ({ name }) => !name.startsWith('users and sessions never meet'),
+  );
+  test.each(cases)('$name', ({ run }) => run());
+
+  test('shows its own sessions only, a page at a time, however many others there are', async () => {
+    const all = new InMemorySession();
+    const bob = all.scoped('bob@');
+    for (let n = 0; n < 1100; n++) await all.save(`other${n}`, { c: new Counter() });
+    for (let n = 0; n < 3; n++) await bob.save(`mine${n}`, { c: new Counter() });
+    await bob.scoped('kid@').save('x', { c: new Counter() });
+    await all.scoped('bobby@').save('y', { c: new Counter() });
+    const first = await bob.list({ limit: 2 });
+    const second = await bob.list({ limit: 2, cursor: first.next });
+    const ids = [...first.sessions, ...second.sessions].map(({ session }) => session);
+    expect(ids.sort()).toEqual(['mine0', 'mine1', 'mine2']);
+    expect(second.next).toBeUndefined();
+    expect(await bob.prune({})).toBe(3);
+    expect(await all.exists('other0')).toBe(true);
+    expect(await bob.scoped('kid@').exists('x')).toBe(true);
+  });
+
+  test('reaches no other, and its prefix is marked as one', async () => {
+    const all = new InMemorySession();
+    await all.scoped('a@').scoped('b@').save('x', { c: new Counter() });
+    await expect(all.scoped('a@').exists('b@x')).rejects.toMatchObject({ code: 'invalid_id' });
+    expect(() => all.scoped('a')).toThrow("A scope of sessions ends with '@'.");
+    await expect(all.scoped('a@').exists('x'.repeat(127))).rejects.toMatchObject({ code: 'invalid_id' });
+    await expect(all.scoped('../@').exists('x')).rejects.toMatchObject({ code: 'invalid_id' });
+  });
+});

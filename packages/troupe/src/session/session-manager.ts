@@ -1,0 +1,152 @@
+import { TroupeError } from '../errors.ts';
+import type { LoadStateOptions, StateModule } from '../state/state-module.ts';
+import { AutoSave, type AutoSaveOptions } from './auto-save.ts';
+import { SessionNotFoundError } from './session-error.ts';
+import { toSessionId, toSessionKey, type SessionId } from './session-key.ts';
+import type { SaveOptions, Session } from './session.ts';
+
+/**
+ * Loads and saves some components together, under one session id:
+ * `SessionManager.forSessionId(id).withSession(session).addComponent(agent)`.
+ *
+ * A component is saved under its own `componentName`, or else under the name of its class with a small first letter.
+ */
+export class SessionManager implements AsyncDisposable {
+  #key: { readonly session: SessionId; readonly user?: SessionId };
+  #session: Session | undefined;
+  readonly #components = new Map<string, StateModule>();
+  readonly #autoSaves = new Set<AutoSave>();
+
+  private constructor(session: SessionId) {
+    this.#key = { session };
+  }
+
+  /** @throws TroupeError if the id is not one that is safe everywhere. */
+  static forSessionId(id: string): SessionManager {
+    return new SessionManager(toSessionId(id));
+  }
+
+  /** Makes it a session of this user, which has nothing to do with sessions of the same id of others. */
+  forUser(user: string): this {
+    this.#key = { ...this.#key, user: toSessionId(user, 'A user id') };
+    return this;
+  }
+
+  /** Where it is saved. */
+  withSession(session: Session): this {
+    if (typeof session?.save !== 'function') {
+      throw new TroupeError(
+        'invalid_input',
+        'withSession needs a session, such as new JsonSession(directory).',
+      );
+    }
+    this.#session = session;
+    return this;
+  }
+
+  /** Adds what is loaded and saved. @throws TroupeError if there is one of that name, or it has none. */
+  addComponent(component: StateModule): this;
+  addComponent(name: string, component: StateModule): this;
+  addComponent(first: string | StateModule, second?: StateModule): this {
+    const component = typeof first === 'string' ? second : first;
+    if (typeof component?.stateParts !== 'function') {
+      throw new TroupeError(
+        'invalid_input',
+        'addComponent needs a StateModule, such as an agent or a memory.',
+      );
+    }
+    const name = typeof first === 'string' ? first : nameOf(component);
+    if (this.#components.has(name)) {
+      throw new TroupeError(
+        'invalid_input',
+        `There is a component '${name}' already. Name one of them: addComponent('other', component).`,
+      );
+    }
+    this.#components.set(name, component);
+    for (const autoSave of this.#autoSaves) autoSave.watch(component);
+    return this;
+  }
+
+  sessionExists(): Promise<boolean> {
+    return this.#configured().exists(this.#key);
+  }
+
+  /** Loads the components, if there is such a session. Returns whether there is. */
+  loadIfExists(options: LoadStateOptions = {}): Promise<boolean> {
+    return this.#configured().load(this.#key, this.#named(), options);
+  }
+
+  /** @throws SessionNotFoundError */
+  async loadOrThrow(options: LoadStateOptions = {}): Promise<void> {
+    if (!(await this.loadIfExists(options))) throw new SessionNotFoundError(toSessionKey(this.#key));
+  }
+
+  /** @throws SessionConflictError if somebody else has saved meanwhile. */
+  async saveSession(options: SaveOptions = {}): Promise<void> {
+    await this.#configured().save(this.#key, this.#named(), options);
+  }
+
+  /** The same as `saveSession`, by its other name. */
+  saveOrThrow(options: SaveOptions = {}): Promise<void> {
+    return this.saveSession(options);
+  }
+
+  /** Saves only if there is such a session. Returns whether there is. */
+  async saveIfExists(options: SaveOptions = {}): Promise<boolean> {
+    if (!(await this.sessionExists())) return false;
+    await this.saveSession(options);
+    return true;
+  }
+
+  /** Deletes the session. Returns whether there was one. The components keep their state and may be saved anew. */
+  deleteSession(): Promise<boolean> {
+    return this.#configured().delete(this.#key, this.#named());
+  }
+
+  /** The same as `deleteSession`, by its other name. */
+  deleteIfExists(): Promise<boolean> {
+    return this.deleteSession();
+  }
+
+  /** @throws SessionNotFoundError */
+  async deleteOrThrow(): Promise<void> {
+    if (!(await this.deleteSession())) throw new SessionNotFoundError(toSessionKey(this.#key));
+  }
+
+  /**
+   * Saves by itself whenever an agent among the components has ended a call, in whatever way, and before a tool
+   * with a side effect runs. Dispose of what is returned, or of the manager, to save what is left and stop.
+   */
+  autoSave(options: AutoSaveOptions = {}): AutoSave {
+    this.#configured();
+    const autoSave = new AutoSave(() => this.saveSession(), options);
+    this.#autoSaves.add(autoSave);
+    for (const component of this.#components.values()) autoSave.watch(component);
+    return autoSave;
+  }
+
+  /** Ends the automatic saving; the session stays open. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const autoSave of this.#autoSaves) await autoSave[Symbol.asyncDispose]();
+  }
+
+  #configured(): Session {
+    if (this.#session !== undefined) return this.#session;
+    throw new TroupeError('invalid_config', 'There is no session to use. Call withSession(session) first.');
+  }
+
+  #named(): Readonly<Record<string, StateModule>> {
+    return Object.fromEntries(this.#components);
+  }
+}
+
+function nameOf(component: StateModule): string {
+  const own: unknown = Reflect.get(component, 'componentName');
+  if (typeof own === 'string' && own.trim() !== '') return own;
+  const { name } = component.constructor;
+  if (name !== '') return name.charAt(0).toLowerCase() + name.slice(1);
+  throw new TroupeError(
+    'invalid_input',
+    "The component has no name. Give it one: addComponent('name', component).",
+  );
+}

@@ -1,0 +1,502 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { anyJson } from '../../test/arbitraries.ts';
+import { StateError } from '../errors.ts';
+import { StateModule, type StateMigration } from '../state/state-module.ts';
+import { isJsonObject, NotJsonError, type JsonValue } from '../util/json.ts';
+import { fingerprint } from '../util/hash.ts';
+import { InMemorySession, InMemoryStore } from './in-memory-session.ts';
+import { draftList, mergeRanges, type SavedList } from './list-draft.ts';
+import { SessionConflictError, SessionCorruptError, SessionError } from './session-error.ts';
+import { checkItem, readHead, readItem, writeHead, writeItem, type Head } from './session-format.ts';
+import { toSessionKey } from './session-key.ts';
+import { Session } from './session.ts';
+import type { Commit, LogRange } from './session-store.ts';
+
+interface Item {
+  readonly value: JsonValue;
+}
+
+class Bag extends StateModule {
+  items: readonly Item[] = [];
+  size = 0;
+
+  constructor(fromJson: (json: JsonValue) => Item = toItem) {
+    super();
+    this.registerState('size');
+    this.registerStateList<Item>('items', { toJson: ({ value }) => ({ value }), fromJson });
+  }
+
+  add(...values: readonly JsonValue[]): this {
+    this.items = [...this.items, ...values.map((value) => ({ value }))];
+    this.size = this.items.length;
+    return this;
+  }
+
+  get values(): readonly JsonValue[] {
+    return this.items.map(({ value }) => value);
+  }
+}
+
+function toItem(json: JsonValue): Item {
+  if (!isJsonObject(json) || json['value'] === undefined) throw new TypeError('it is no item');
+  return { value: json['value'] };
+}
+
+/** A store that tells what is written, and can be disturbed. */
+class WatchedStore extends InMemoryStore {
+  readonly commits: Commit[] = [];
+  beforeRead: () => Promise<unknown> = async () => {};
+  commitWith: (commit: Commit, done: (commit: Commit) => Promise<void>) => Promise<void> = (commit, done) =>
+    done(commit);
+
+  override async readItems(
+    ...args: Parameters<InMemoryStore['readItems']>
+  ): ReturnType<InMemoryStore['readItems']> {
+    const before = this.beforeRead;
+    this.beforeRead = async () => {};
+    await before();
+    return super.readItems(...args);
+  }
+
+  override async commit(key: Parameters<InMemoryStore['commit']>[0], commit: Commit): Promise<void> {
+    this.commits.push(commit);
+    await this.commitWith(commit, (one) => super.commit(key, one));
+  }
+
+  get written(): readonly number[] {
+    return this.commits.map(({ items }) => items.length);
+  }
+}
+
+async function valuesIn(session: Session, key = 's'): Promise<readonly JsonValue[]> {
+  const bag = new Bag();
+  await session.load(key, { bag });
+  return bag.values;
+}
+
+describe('what is written', () => {
+  test('each item once, whatever becomes of the list', async () => {
+    const store = new WatchedStore();
+    const session = new Session(store);
+    const bag = new Bag().add('a', 'b', 'c');
+    await session.save('s', { bag });
+    await session.save('s', { bag });
+    bag.items = bag.items.toReversed();
+    await session.save('s', { bag });
+    bag.items = [...bag.items.slice(1), { value: 'd' }, ...bag.items];
+    await session.save('s', { bag });
+    expect(store.written).toStrictEqual([3, 0, 0, 1]);
+    expect(await valuesIn(session)).toStrictEqual(['b', 'a', 'd', 'c', 'b', 'a']);
+  });
+
+  test('with 5 000 old items as much as with 50', async () => {
+    const cost = async (count: number): Promise<readonly [items: number, chars: number]> => {
+      const store = new WatchedStore();
+      let chars = 0;
+      store.commitWith = (commit, done) =>
+        done({
+          ...commit,
+          head: (positions) => {
+            const head = commit.head(positions);
+            chars = head.length + commit.items.join('\n').length;
+            return head;
+          },
+        });
+      const session = new Session(store);
+      const bag = new Bag().add(...Array.from({ length: count }, (_, i) => `item ${i}`));
+      await session.save('s', { bag });
+      await session.save('s', { bag: bag.add('one more') });
+      return [store.written[1] ?? NaN, chars];
+    };
+    const [fewItems, fewChars] = await cost(50);
+    const [manyItems, manyChars] = await cost(5_000);
+    expect([fewItems, manyItems]).toStrictEqual([1, 1]);
+    expect(manyChars / fewChars).toBeLessThan(1.1);
+  });
+
+  test('everything anew when most of the log is left over, also of components that are not here', async () => {
+    const store = new WatchedStore();
+    const session = new Session(store);
+    const [bag, other] = [new Bag(), new Bag().add('kept 1', 'kept 2')];
+    await session.save('s', { bag, other, third: new Bag().add('x') });
+    const stranger = new Session(store);
+    await stranger.load('s', { bag });
+    for (let i = 0; i < 10; i++) {
+      bag.items = [];
+      await stranger.save('s', { bag: bag.add(...Array.from({ length: 100 }, (_, k) => `${i}.${k}`)) });
+    }
+    const logs = new Set(store.commits.map(({ log }) => log));
+    expect(logs.size).toBeGreaterThan(2);
+    expect(Math.max(...store.written)).toBe(103); // those of the others came along
+    const again = { bag: new Bag(), other: new Bag(), third: new Bag() };
+    await new Session(store).load('s', again);
+    expect([
+      again.bag.values.length,
+      again.bag.values[0],
+      again.other.values,
+      again.third.values,
+    ]).toStrictEqual([100, '9.0', ['kept 1', 'kept 2'], ['x']]);
+    await stranger.save('s', { bag: bag.add('last') });
+    expect((await valuesIn(stranger)).length).toBe(101);
+  });
+
+  test('a list anew when the version of its module has changed, and only then', async () => {
+    class NewBag extends Bag {
+      static override readonly stateVersion = 2;
+      static override readonly stateMigrations: Readonly<Record<number, StateMigration>> = {
+        1: (state) => ({
+          ...state,
+          items: (state['items'] as readonly JsonValue[]).map((item) => ({
+            value: { was: (item as { value: JsonValue }).value },
+          })),
+        }),
+      };
+    }
+    const store = new WatchedStore();
+    const session = new Session(store);
+    await session.save('s', { bag: new Bag().add('a', 'b') });
+    const bag = new NewBag();
+    await session.load('s', { bag });
+    await session.save('s', { bag });
+    const again = new NewBag();
+    await session.load('s', { bag: again });
+    expect(again.values).toStrictEqual([{ was: 'a' }, { was: 'b' }]);
+    await session.save('s', { bag: again.add('c') });
+    expect(store.written).toStrictEqual([2, 2, 1]);
+  });
+
+  test('a list anew when a module took in another number of items than were saved', async () => {
+    class Unique extends Bag {
+      constructor() {
+        super();
+        let items: readonly Item[] = [];
+        Object.defineProperty(this, 'items', {
+          get: () => items,
+          set: (all: readonly Item[]) => {
+            items = all.filter((one, i) => all.findIndex((o) => o.value === one.value) === i);
+          },
+        });
+      }
+    }
+    const store = new WatchedStore();
+    const session = new Session(store);
+    await session.save('s', { bag: new Bag().add('a', 'a', 'b') });
+    const bag = new Unique();
+    await session.load('s', { bag });
+    await session.save('s', { bag });
+    expect(await valuesIn(session)).toStrictEqual(['a', 'b']);
+  });
+});
+
+describe('who may save', () => {
+  test('components that were loaded one by one from the same revision save together, and go on apart', async () => {
+    const session = new InMemorySession();
+    await session.save('s', { a: new Bag(), b: new Bag() });
+    const [a, b] = [new Bag(), new Bag()];
+    await session.load('s', { a });
+    await session.load('s', { b });
+    await session.save('s', { a: a.add('a'), b: b.add('b') });
+    await session.save('s', { b: b.add('b2') });
+    await expect(session.save('s', { a: a.add('a2') })).rejects.toBeInstanceOf(SessionConflictError);
+    await session.load('s', { a });
+    await expect(session.save('s', { a, b: new Bag() })).rejects.toThrow(
+      "has a component 'b' that this one was not loaded from",
+    );
+  });
+
+  test('components that were loaded from different revisions do not save together', async () => {
+    const session = new InMemorySession();
+    await session.save('s', { a: new Bag(), b: new Bag() });
+    const [a, b] = [new Bag(), new Bag()];
+    await session.load('s', { a });
+    await session.save('s', { b: new Bag().add('x'), a: new Bag() }, { overwrite: true });
+    await session.load('s', { b });
+    await expect(session.save('s', { a, b })).rejects.toThrow('were loaded from different revisions of it');
+  });
+
+  test('a component may be in several sessions', async () => {
+    const session = new InMemorySession();
+    const bag = new Bag().add('x');
+    await session.save('one', { bag });
+    await session.save({ user: 'u', session: 'one' }, { bag: bag.add('y') });
+    await session.save('one', { bag });
+    expect([
+      await valuesIn(session, 'one'),
+      (await session.list({ user: 'u' })).sessions[0]?.revision,
+    ]).toStrictEqual([['x', 'y'], 1]);
+  });
+
+  test.each(['before', 'after'])(
+    'a save whose answer was lost %s it happened is made up for by the next',
+    async (when) => {
+      const store = new WatchedStore();
+      const session = new Session(store);
+      const bag = new Bag().add('a');
+      const lost = new Error('the line is dead');
+      store.commitWith = async (commit, done) => {
+        commit.head(Array.from({ length: commit.items.length + 1 }, (_, i) => i));
+        if (when === 'after') await done(commit);
+        throw lost;
+      };
+      await expect(session.save('s', { bag })).rejects.toMatchObject({
+        name: 'SessionError',
+        code: 'store_failed',
+        cause: lost,
+      });
+      store.commitWith = (commit, done) => done(commit);
+      await session.save('s', { bag: bag.add('b') });
+      expect(await valuesIn(session)).toStrictEqual(['a', 'b']);
+      expect((await session.list()).sessions[0]?.revision).toBe(when === 'after' ? 2 : 1);
+    },
+  );
+
+  test('a save that failed is no excuse for overwriting what others have saved', async () => {
+    const store = new WatchedStore();
+    const session = new Session(store);
+    const bag = new Bag().add('a');
+    await session.save('s', { bag });
+    store.commitWith = async (commit) => {
+      commit.head([1, 2]);
+      throw new Error('the line is dead');
+    };
+    await expect(session.save('s', { bag: bag.add('b') })).rejects.toThrow('the line is dead');
+    store.commitWith = (commit, done) => done(commit);
+    const other = new Bag();
+    await session.load('s', { bag: other });
+    await session.save('s', { bag: other.add('other') });
+    await expect(session.save('s', { bag })).rejects.toBeInstanceOf(SessionConflictError);
+    expect(await valuesIn(session)).toStrictEqual(['a', 'other']);
+  });
+});
+
+describe('loading', () => {
+  test('is begun anew if a save took away what was being read', async () => {
+    const store = new WatchedStore();
+    const session = new Session(store);
+    const bag = new Bag().add(...Array.from({ length: 300 }, (_, i) => i));
+    await session.save('s', { bag });
+    const other = new Session(store);
+    store.beforeRead = async () => {
+      for (const value of ['new 1', 'new 2', 'new 3']) {
+        bag.items = [];
+        await other.save('s', { bag: bag.add(value) }, { overwrite: true });
+      }
+    };
+    expect(await valuesIn(session)).toStrictEqual(['new 3']);
+  });
+
+  test('does not go on for ever when what is named is not there', async () => {
+    const store = new WatchedStore();
+    const session = new Session(store);
+    await session.save('s', { bag: new Bag().add('a') });
+    store.readItems = async (_key, log) => {
+      throw new SessionCorruptError(log, 'is gone');
+    };
+    await expect(session.load('s', { bag: new Bag() })).rejects.toBeInstanceOf(SessionCorruptError);
+  });
+
+  test('can leave out what is missing', async () => {
+    class Bigger extends Bag {
+      more = 'mine';
+      constructor() {
+        super();
+        this.registerState('more');
+      }
+    }
+    const session = new InMemorySession();
+    await session.save('s', { bag: new Bag().add('a') });
+    const bag = new Bigger();
+    await expect(session.load('s', { bag })).rejects.toBeInstanceOf(StateError);
+    expect(bag.values).toStrictEqual([]);
+    await session.load('s', { bag }, { strict: false });
+    expect([bag.values, bag.more]).toStrictEqual([['a'], 'mine']);
+  });
+
+  test('a component that only has a list is saved without the rest', async () => {
+    class Only extends StateModule {
+      items: readonly Item[] = [];
+      constructor() {
+        super();
+        this.registerStateList<Item>('items', { toJson: ({ value }) => ({ value }), fromJson: toItem });
+      }
+    }
+    const session = new InMemorySession();
+    const only = new Only();
+    only.items = [{ value: 1 }];
+    await session.save('s', { only });
+    const again = new Only();
+    await session.load('s', { only: again });
+    expect(again.items).toStrictEqual([{ value: 1 }]);
+  });
+});
+
+describe('mistakes', () => {
+  test('names and things that can not be components', async () => {
+    const session = new InMemorySession();
+    for (const name of [
+      '',
+      '__proto__',
+      'constructor',
+      'stateDict',
+      'toString',
+      'a b',
+      'a/b',
+      '1a',
+      'x'.repeat(129),
+    ]) {
+      const components = Object.defineProperty({}, name, { value: new Bag(), enumerable: true });
+      await expect(session.save('s', components)).rejects.toThrow("can't be the name of a component");
+      await expect(session.load('s', components)).rejects.toThrow("can't be the name of a component");
+    }
+    await expect(session.save('s', { bag: {} as never })).rejects.toThrow(
+      "The component 'bag' is no StateModule.",
+    );
+    expect(await session.exists('s')).toBe(false);
+  });
+
+  test('what can not be saved is told, and nothing is', async () => {
+    const session = new InMemorySession();
+    let deep: JsonValue = [];
+    for (let i = 0; i < 200_000; i++) deep = [deep];
+    for (const value of [deep, NaN, 1n, () => 1] as JsonValue[]) {
+      await expect(session.save('s', { bag: new Bag().add('fine', value) })).rejects.toThrow(/bag\.items\.1/);
+      await expect(session.save('s', { bag: new Bag().add(value) })).rejects.toMatchObject({
+        cause: expect.any(NotJsonError),
+      });
+    }
+    expect(await session.exists('s')).toBe(false);
+  });
+
+  test('what can be saved can be loaded, however deep it is nested', async () => {
+    const session = new InMemorySession();
+    let deep: JsonValue = 'x';
+    let saved = 0;
+    for (let depth = 1; depth < 140; depth++) {
+      deep = [deep];
+      for (const bag of [new Bag().add(deep), Object.assign(new Bag(), { size: deep })]) {
+        try {
+          await session.save('s', { bag }, { overwrite: true });
+        } catch (error) {
+          expect(String(error)).toMatch(/nested deeper than/);
+          continue;
+        }
+        saved++;
+        const again = new Bag();
+        await session.load('s', { bag: again });
+        expect(JSON.stringify(again.stateDict())).toBe(JSON.stringify(bag.stateDict()));
+      }
+    }
+    expect(saved).toBeGreaterThan(2 * 110);
+  });
+
+  test('a store that saves without a head', async () => {
+    const store = new WatchedStore();
+    store.commitWith = async () => {};
+    await expect(new Session(store).save('s', { bag: new Bag() })).rejects.toThrow('without its head');
+  });
+
+  test('closing waits for what is being saved', async () => {
+    const store = new WatchedStore();
+    const order: string[] = [];
+    store.commitWith = async (commit, done) => {
+      await Promise.resolve();
+      await done(commit);
+      order.push('saved');
+    };
+    store.close = async () => void order.push('closed');
+    const session = new Session(store);
+    const saving = session.save('s', { bag: new Bag() });
+    await session.close();
+    await saving;
+    expect(order).toStrictEqual(['saved', 'closed']);
+  });
+});
+
+describe('the format', () => {
+  const head: Head = {
+    revision: 3,
+    savedAt: 5,
+    log: '1-abc',
+    logEnd: 9,
+    components: { a: { '☕': [1.5, null, 'x'] } },
+    lists: [
+      { path: ['a', 'b'], ranges: [{ from: 0, to: 4, count: 2 }] },
+      { path: ['a', 'c'], ranges: [] },
+    ],
+  };
+
+  test('a head, as it is written in version 1', () => {
+    const body =
+      '{"revision":3,"savedAt":5,"log":"1-abc","logEnd":9,"components":{"a":{"☕":[1.5,null,"x"]}},"lists":[[["a","b"],[[0,4,2]]],[["a","c"],[]]]}';
+    const text = `{"format":"troupe-session","version":1,"checksum":"${fingerprint(`1 ${body}`)}","head":${body}}\n`;
+    expect(writeHead(head)).toBe(text);
+    expect(readHead(text, 'here')).toStrictEqual(head);
+    expect(JSON.parse(text)).toMatchObject({ format: 'troupe-session', version: 1, head: { revision: 3 } });
+  });
+
+  test('an item, as it is written in version 1', () => {
+    expect(writeItem({ a: '☕\n' }, ['x'])).toBe(`["${fingerprint('{"a":"☕\\n"}')}",{"a":"☕\\n"}]`);
+  });
+
+  test('any JSON survives, on one line, and no change of one character does', () => {
+    fc.assert(
+      fc.property(anyJson, fc.nat(), fc.string({ minLength: 1, maxLength: 1 }), (value, n, other) => {
+        const text = writeItem(value, ['x']);
+        const place = (): string => 'here';
+        expect(text).not.toContain('\n');
+        expect(JSON.stringify(readItem(text, place))).toBe(JSON.stringify(value));
+        const at = n % text.length;
+        const changed = text.slice(0, at) + other + text.slice(at + 1);
+        if (changed !== text) expect(() => checkItem(changed, place)).toThrow(SessionCorruptError);
+        expect(() => checkItem(text.slice(0, at), place)).toThrow(SessionCorruptError);
+      }),
+    );
+  });
+
+  test('lists: whatever a list becomes, its parts and its new items make it up', () => {
+    const items = Array.from({ length: 12 }, (_, i) => ({ value: i }));
+    const pick = fc.array(fc.nat(11), { maxLength: 20 });
+    fc.assert(
+      fc.property(pick, pick, (before, after) => {
+        const saved: SavedList = {
+          items: before.map((i) => items[i] as object),
+          places: before.map((i) => ({ from: 10 * i, to: 10 * i + 10, count: 1 })),
+          ranges: [],
+        };
+        const list = {
+          path: ['x'],
+          items: after.map((i) => items[i] as object),
+          toJson: (item: object) => item as never,
+        };
+        const { start, parts, items: drafted } = draftList(list, saved);
+        const whole = [...(start?.places ?? []), ...parts];
+        expect(drafted).toStrictEqual(list.items);
+        expect(whole).toHaveLength(after.length);
+        after.forEach((i, at) => {
+          const part = whole[at];
+          if (before.includes(i)) expect(part).toStrictEqual({ from: 10 * i, to: 10 * i + 10, count: 1 });
+          else expect(part).toBe(writeItem({ value: i }, ['x']));
+        });
+      }),
+    );
+  });
+
+  test('neighbours become one range, and nothing else does', () => {
+    const r = (from: number, to: number, count: number): LogRange => ({ from, to, count });
+    expect(mergeRanges([r(0, 5, 1), r(5, 9, 2), r(10, 11, 1), r(4, 10, 1), r(10, 12, 1)])).toStrictEqual([
+      r(0, 9, 3),
+      r(10, 11, 1),
+      r(4, 12, 2),
+    ]);
+  });
+});
+
+test('a key says whose session it is', () => {
+  expect(toSessionKey('s')).toStrictEqual({ user: '', session: 's' });
+  expect(toSessionKey({ session: 's', user: 'u' })).toStrictEqual({ user: 'u', session: 's' });
+  for (const key of [undefined, null, 5, {}, { user: 'u' }, { session: 's', user: null }]) {
+    expect(() => toSessionKey(key as never)).toThrow(/id has 1 to 128 letters/);
+  }
+  expect(new SessionError('x').code).toBe('store_failed');
+});

@@ -1,0 +1,391 @@
+import { checkNumber } from '../config/check-number.ts';
+import { TroupeError } from '../errors.ts';
+import type { LoadStateOptions, StateModule } from '../state/state-module.ts';
+import { now } from '../util/clock.ts';
+import { setOwn, type JsonObject, type JsonValue } from '../util/json.ts';
+import { ComponentState, versionsAlong, withList, type SessionComponents } from './component-state.ts';
+import { draftList, type ListDraft, type SavedList } from './list-draft.ts';
+import { readTexts, saveDrafts } from './save-drafts.ts';
+import { ScopedStore } from './scoped-store.ts';
+import {
+  SessionConflictError,
+  SessionCorruptError,
+  SessionError,
+  SessionNotFoundError,
+} from './session-error.ts';
+import { readHead, readItem, writeHead, type Head } from './session-format.ts';
+import {
+  keyName,
+  keyText,
+  toSessionId,
+  toSessionKey,
+  type CheckedKey,
+  type SessionKey,
+} from './session-key.ts';
+import type { ListCursor, SessionInfo, SessionStore, StoredItem } from './session-store.ts';
+import { moveTo, newTrack, pathText, Tracks, type Track } from './track.ts';
+
+export interface SaveOptions {
+  /** Whether to replace whatever is saved, by whomever. @default false */
+  readonly overwrite?: boolean | undefined;
+}
+
+/** Whose sessions: those of a user, of all users, or (by default) those that belong to no user. */
+export interface Whose {
+  readonly user?: string | undefined;
+  readonly allUsers?: boolean | undefined;
+}
+
+export interface ListOptions extends Whose {
+  /** How many at most, up to 1000. @default 100 */
+  readonly limit?: number | undefined;
+  /** Where the page begins: `next` of the page before. */
+  readonly cursor?: string | undefined;
+}
+
+export interface SessionPage {
+  /** Newest first. */
+  readonly sessions: readonly SessionInfo[];
+  /** The cursor of the next page, if there is one. */
+  readonly next?: string;
+}
+
+export interface PruneOptions extends Whose {
+  /** Only sessions that were last saved longer ago than this are deleted. @default 0 */
+  readonly olderThanMs?: number | undefined;
+  /** So many of the newest are kept, however old. @default 0 */
+  readonly keepNewest?: number | undefined;
+}
+
+const MAX_PAGE = 1000;
+const DEFAULT_PAGE = 100;
+/** So often a session is read anew because somebody saves it again and again. */
+const MAX_READS = 20;
+const CURSOR = /^(\d{1,15})\/([^/]*)\/([^/]+)$/;
+
+/**
+ * Saves the state of components under a key, and loads it again. A save appears whole or not at all, whenever the
+ * process dies, and costs what is new: an item of a list that was saved before is not written again.
+ *
+ * Nobody overwrites what they have not seen: a save goes on from the revision that these very components were last
+ * loaded from or saved to, and fails with a SessionConflictError if there is a newer one. Components that are
+ * saved but not handed over stay as they are. The save before the last can be restored.
+ */
+export class Session implements AsyncDisposable {
+  readonly #store: SessionStore;
+  readonly #tracks = new Tracks();
+  /** The last thing that is being done with each session. */
+  readonly #lanes = new Map<string, Promise<unknown>>();
+
+  constructor(store: SessionStore) {
+    this.#store = store;
+  }
+
+  /** Saves components by their names. @throws SessionConflictError if somebody else has saved meanwhile. */
+  save(key: SessionKey, components: SessionComponents, options: SaveOptions = {}): Promise<SessionInfo> {
+    return this.#inLane('Saving', key, async (checked) => {
+      const state = new ComponentState(components);
+      const modules = Object.values(components);
+      const tracks = options.overwrite
+        ? ([await this.#trackToOverwrite(checked, modules)] as const)
+        : await this.#tracksOf(checked, components);
+      const { rest, lists } = state.stateParts();
+      const saved = new Map(tracks.flatMap(({ snapshot }) => [...(snapshot?.lists ?? [])]));
+      const drafts = lists.map((list) => draftList(list, saved.get(pathText(list.path))));
+      const others = othersThan(components, tracks[0], saved);
+      const whole = { ...others.components, ...rest };
+      return infoOf(
+        checked,
+        await saveDrafts(this.#store, checked, tracks, whole, [...drafts, ...others.drafts]),
+      );
+    });
+  }
+
+  /**
+   * Loads the components that are saved, all of them or none; the others keep their state.
+   * @returns false if there is no such session.
+   */
+  load(key: SessionKey, components: SessionComponents, options: LoadStateOptions = {}): Promise<boolean> {
+    return this.#inLane('Loading', key, async (checked) => {
+      new ComponentState(components);
+      const found = await this.#read(checked, (head) => this.#readState(checked, head, components));
+      if (found === undefined) return false;
+      const { head, state, items } = found;
+      const known = Object.entries(components).filter(([name]) => Object.hasOwn(head.components, name));
+      const target = new ComponentState(Object.fromEntries(known));
+      target.loadStateDict(state, options);
+      const { rest, lists } = target.stateParts();
+      const saved = new Map<string, SavedList>();
+      for (const list of lists) {
+        const places = items.get(pathText(list.path));
+        const isSame = versionsAlong(rest, list.path) === versionsAlong(head.components, list.path);
+        if (places === undefined || places.length !== list.items.length || !isSame) continue;
+        saved.set(pathText(list.path), {
+          items: [...list.items],
+          places: places.map(({ from, to }) => ({ from, to, count: 1 })),
+          ranges: head.lists.find(({ path }) => pathText(path) === pathText(list.path))?.ranges ?? [],
+        });
+      }
+      const track = newTrack(undefined);
+      moveTo(track, { head, lists: saved });
+      this.#tracks.set(Object.values(components), checked, track);
+      return true;
+    });
+  }
+
+  exists(key: SessionKey): Promise<boolean> {
+    return this.#inLane('Looking for', key, async (checked) => {
+      return (await this.#store.readHead(checked, 'current')) !== undefined;
+    });
+  }
+
+  /** The sessions of a user, newest first, a page at a time. */
+  async list(options: ListOptions = {}): Promise<SessionPage> {
+    const { limit = DEFAULT_PAGE, cursor } = options;
+    checkNumber('limit', limit, { least: 1, most: MAX_PAGE, whole: true });
+    const query = { user: userOf(options), limit: limit + 1, after: toCursor(cursor) };
+    try {
+      const found = await this.#store.list(query);
+      const sessions = found.slice(0, limit);
+      const last = sessions.at(-1);
+      if (last === undefined || found.length <= limit) return { sessions };
+      return { sessions, next: `${last.savedAt}/${last.user ?? ''}/${last.session}` };
+    } catch (error) {
+      throw SessionError.from(error, 'Listing sessions');
+    }
+  }
+
+  /**
+   * Deletes a session. Returns whether it was there.
+   * @param components those that may be saved there again, as to a new session
+   */
+  delete(key: SessionKey, components: SessionComponents = {}): Promise<boolean> {
+    return this.#inLane('Deleting', key, async (checked) => {
+      const wasThere = await this.#store.delete(checked);
+      this.#tracks.forget(Object.values(components), checked);
+      return wasThere;
+    });
+  }
+
+  /**
+   * Makes a new session of what is saved in another.
+   * @throws SessionNotFoundError, or SessionConflictError if the new one exists already.
+   */
+  copy(from: SessionKey, to: SessionKey): Promise<SessionInfo> {
+    return this.#inLane('Copying to', to, async (target) => {
+      const source = toSessionKey(from);
+      const found = await this.#read(source, async (head) => {
+        const drafts: ListDraft[] = [];
+        for (const { path, ranges } of head.lists) {
+          drafts.push({
+            path,
+            start: undefined,
+            parts: await readTexts(this.#store, source, head.log, ranges),
+            items: undefined,
+          });
+        }
+        return { head, drafts };
+      });
+      if (found === undefined) throw new SessionNotFoundError(source);
+      const { head, drafts } = found;
+      return infoOf(
+        target,
+        await saveDrafts(this.#store, target, [newTrack(undefined)], head.components, drafts),
+      );
+    });
+  }
+
+  /** Deletes sessions that are old, or more than should be kept. Returns how many. */
+  async prune({ olderThanMs = 0, keepNewest = 0, ...whose }: PruneOptions): Promise<number> {
+    checkNumber('olderThanMs', olderThanMs, { least: 0 });
+    checkNumber('keepNewest', keepNewest, { least: 0, whole: true });
+    const end = now() - olderThanMs;
+    const doomed: SessionInfo[] = [];
+    let seen = 0;
+    let cursor: string | undefined;
+    do {
+      const page = await this.list({ ...whose, limit: MAX_PAGE, cursor });
+      doomed.push(...page.sessions.filter(({ savedAt }) => ++seen > keepNewest && savedAt <= end));
+      cursor = page.next;
+    } while (cursor !== undefined);
+    let deleted = 0;
+    for (const info of doomed) {
+      const isGone = await this.#inLane('Deleting', info, (key) => this.#store.delete(key, info.revision));
+      if (isGone) deleted++;
+    }
+    return deleted;
+  }
+
+  /**
+   * Makes the save before the last the newest one. Whoever has loaded the last one has to load again.
+   * @throws SessionNotFoundError if there is none.
+   */
+  restorePrevious(key: SessionKey): Promise<SessionInfo> {
+    return this.#inLane('Restoring', key, async (checked) => {
+      const current = await this.#store.readHead(checked, 'current');
+      const previous = await this.#store.readHead(checked, 'previous');
+      if (current === undefined || previous === undefined) {
+        throw new SessionNotFoundError(checked, 'There is no earlier save of session');
+      }
+      const head = {
+        ...readHead(previous.text, previous.place),
+        revision: current.revision + 1,
+        savedAt: now(),
+      };
+      for (const { ranges } of head.lists) await readTexts(this.#store, checked, head.log, ranges);
+      const base = { revision: current.revision, log: undefined };
+      await this.#store.commit(checked, {
+        ...head,
+        base,
+        items: [],
+        head: ([logEnd = 0]) => writeHead({ ...head, logEnd }),
+      });
+      return infoOf(checked, head);
+    });
+  }
+
+  /** The sessions whose ids begin with this prefix, by what follows it. Nobody reaches others by it, and closing it closes nothing. */
+  scoped(prefix: string): Session {
+    return new Session(new ScopedStore(this.#store, prefix));
+  }
+
+  /** Waits for what is being done, and lets go of the store. */
+  async close(): Promise<void> {
+    await Promise.all(this.#lanes.values());
+    await this.#store.close();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close();
+  }
+
+  /** The tracks that a save goes on from: one if the components were loaded together, all at the same revision. */
+  async #tracksOf(key: CheckedKey, components: SessionComponents): Promise<readonly [Track, ...Track[]]> {
+    const tracks = new Set<Track>();
+    const strangers: StateModule[] = [];
+    for (const module of Object.values(components)) {
+      const track = this.#tracks.of(module, key);
+      if (track === undefined) strangers.push(module);
+      else tracks.add(track);
+    }
+    for (const track of tracks) await this.#makeSure(key, track);
+    const [first = newTrack(undefined), ...others] = tracks;
+    if (others.some(({ base }) => base?.revision !== first.base?.revision || base?.log !== first.base?.log)) {
+      throw new SessionConflictError(key, 'has components that were loaded from different revisions of it');
+    }
+    for (const [name, module] of Object.entries(components)) {
+      if (strangers.includes(module) && Object.hasOwn(first.snapshot?.head.components ?? {}, name)) {
+        throw new SessionConflictError(key, `has a component '${name}' that this one was not loaded from`);
+      }
+    }
+    this.#tracks.set(strangers, key, first);
+    return [first, ...others];
+  }
+
+  async #trackToOverwrite(key: CheckedKey, modules: readonly StateModule[]): Promise<Track> {
+    const current = await this.#store.readHead(key, 'current');
+    const track = newTrack(current && { revision: current.revision, log: undefined });
+    this.#tracks.set(modules, key, track);
+    return track;
+  }
+
+  /** Finds out whether a save that failed has happened all the same. */
+  async #makeSure(key: CheckedKey, track: Track): Promise<void> {
+    if (track.unsure === undefined) return;
+    const current = await this.#store.readHead(key, 'current');
+    if (current?.text === track.unsure.text) moveTo(track, track.unsure);
+    track.unsure = undefined;
+  }
+
+  /** Reads what the newest head names, and again if a save has taken it away meanwhile. */
+  async #read<T>(key: CheckedKey, body: (head: Head) => Promise<T>): Promise<T | undefined> {
+    for (let reads = 1; ; reads++) {
+      const stored = await this.#store.readHead(key, 'current');
+      if (stored === undefined) return undefined;
+      try {
+        return await body(readHead(stored.text, stored.place));
+      } catch (error) {
+        if (!(error instanceof SessionCorruptError) || reads === MAX_READS) throw error;
+        const again = await this.#store.readHead(key, 'current');
+        if (again?.revision === stored.revision && again.text === stored.text) throw error;
+      }
+    }
+  }
+
+  async #readState(
+    key: CheckedKey,
+    head: Head,
+    components: SessionComponents,
+  ): Promise<{ head: Head; state: JsonObject; items: ReadonlyMap<string, readonly StoredItem[]> }> {
+    const items = new Map<string, readonly StoredItem[]>();
+    let state = head.components;
+    for (const { path, ranges } of head.lists) {
+      if (!Object.hasOwn(components, path[0] ?? '')) continue;
+      const found = await this.#store.readItems(key, head.log, ranges);
+      const values = found.map((item) => readItem(item.text, () => this.#store.placeOf(key, head.log, item)));
+      state = withList(state, path, values);
+      items.set(pathText(path), found);
+    }
+    return { head, state, items };
+  }
+
+  /** One thing after another for each session. What a store throws becomes a SessionError. */
+  #inLane<T>(what: string, key: SessionKey, work: (key: CheckedKey) => Promise<T>): Promise<T> {
+    const run = async (): Promise<T> => {
+      const checked = toSessionKey(key);
+      const lane = keyText(checked);
+      const result = (this.#lanes.get(lane) ?? Promise.resolve()).then(() => work(checked));
+      const settled = result.then(noop, noop);
+      this.#lanes.set(lane, settled);
+      try {
+        return await result;
+      } catch (error) {
+        throw SessionError.from(error, `${what} session ${keyName(checked)}`);
+      } finally {
+        if (this.#lanes.get(lane) === settled) this.#lanes.delete(lane);
+      }
+    };
+    return run();
+  }
+}
+
+function noop(): void {}
+
+/** What is saved of components that were not handed over: it stays. */
+function othersThan(
+  components: SessionComponents,
+  { snapshot }: Track,
+  saved: ReadonlyMap<string, SavedList>,
+): { readonly components: JsonObject; readonly drafts: readonly ListDraft[] } {
+  const others: { [name: string]: JsonValue } = {};
+  for (const [name, state] of Object.entries(snapshot?.head.components ?? {})) {
+    if (!Object.hasOwn(components, name)) setOwn(others, name, state);
+  }
+  const lists =
+    snapshot?.head.lists.filter(({ path: [name = ''] }) => !Object.hasOwn(components, name)) ?? [];
+  return {
+    components: others,
+    drafts: lists.map(({ path, ranges }) => {
+      const list = saved.get(pathText(path));
+      return { path, start: list, parts: list === undefined ? ranges : [], items: list?.items };
+    }),
+  };
+}
+
+function infoOf({ user, session }: CheckedKey, { revision, savedAt }: Head): SessionInfo {
+  return { session, ...(user !== '' && { user }), revision, savedAt };
+}
+
+function userOf({ user, allUsers = false }: Whose): string | undefined {
+  if (allUsers) return undefined;
+  return user === undefined ? '' : toSessionId(user, 'A user id');
+}
+
+function toCursor(cursor: string | undefined): ListCursor | undefined {
+  if (cursor === undefined) return undefined;
+  const [, savedAt, user, session] = CURSOR.exec(cursor) ?? [];
+  if (session === undefined || user === undefined) {
+    throw new TroupeError('invalid_input', 'A cursor is what `next` of the page before says.');
+  }
+  return { savedAt: Number(savedAt), user, session };
+}

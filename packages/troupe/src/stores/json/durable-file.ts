@@ -1,0 +1,90 @@
+import { constants } from 'node:fs';
+import type * as nodeFiles from 'node:fs/promises';
+import type { FileHandle } from 'node:fs/promises';
+
+import { SessionError } from '../../session/session-error.ts';
+
+/** What is used of `node:fs/promises`. */
+export type Files = Pick<
+  typeof nodeFiles,
+  'link' | 'lstat' | 'mkdir' | 'open' | 'readdir' | 'realpath' | 'rename' | 'rm'
+>;
+
+const PRIVATE = 0o600;
+/** Windows has no such flag: there, making a link takes a right that few have. */
+const NO_FOLLOW = constants.O_NOFOLLOW ?? 0;
+
+/** Opens a file that is no link. */
+export function openSafely(files: Files, path: string, flags: number): Promise<FileHandle> {
+  return files.open(path, flags | NO_FOLLOW, PRIVATE);
+}
+
+/** Writes a new file and waits until the disk has it. @param time what it says as the time of its last change */
+export async function writeNew(files: Files, path: string, text: string, time: number): Promise<void> {
+  const file = await openSafely(files, path, constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL);
+  try {
+    await file.writeFile(text);
+    await file.utimes(time / 1000, time / 1000);
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+}
+
+/**
+ * Appends lines and waits until the disk has them. Tells where each of them begins, and where the last one ends, also if
+ * others append at the same time: then the lines are looked for.
+ */
+export async function appendLines(
+  files: Files,
+  path: string,
+  lines: readonly string[],
+  isNew: boolean,
+): Promise<readonly number[]> {
+  const flags = constants.O_RDWR | constants.O_APPEND | (isNew ? constants.O_CREAT | constants.O_EXCL : 0);
+  const file = await openSafely(files, path, flags);
+  try {
+    const before = (await file.stat()).size;
+    if (lines.length === 0) return [before];
+    const bytes = Buffer.from(`${lines.join('\n')}\n`);
+    await file.write(bytes);
+    const after = (await file.stat()).size;
+    const at = (await readRange(file, before, after)).indexOf(bytes);
+    if (at === -1) {
+      throw new SessionError(
+        `Not all that was written to '${path}' is there. Is the disk full? Can its file system append?`,
+      );
+    }
+    await file.datasync();
+    let position = before + at;
+    return [position, ...lines.map((line) => (position += Buffer.byteLength(line) + 1))];
+  } finally {
+    await file.close();
+  }
+}
+
+export async function readRange(file: FileHandle, from: number, to: number): Promise<Buffer> {
+  const bytes = Buffer.alloc(to - from);
+  let filled = 0;
+  while (filled < bytes.length) {
+    const { bytesRead } = await file.read(bytes, filled, bytes.length - filled, from + filled);
+    if (bytesRead === 0) break;
+    filled += bytesRead;
+  }
+  return bytes.subarray(0, filled);
+}
+
+/** Waits until the disk has the names of a folder. Windows does that by itself, and refuses. */
+export async function syncFolder(files: Files, path: string): Promise<void> {
+  if (process.platform === 'win32') return;
+  const folder = await files.open(path, constants.O_RDONLY);
+  try {
+    await folder.sync();
+  } finally {
+    await folder.close();
+  }
+}
+
+export function isMissing(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && error.code === 'ENOENT';
+}

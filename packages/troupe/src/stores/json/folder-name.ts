@@ -1,0 +1,25 @@
+import { toSessionId, type SessionId } from '../../session/session-key.ts';
+
+/** What follows tells which letters are capital. No id holds it. */
+const CAPITALS = '~';
+
+/** The name of an id's folder: different for different ids, also where `A` and `a` are the same name. */
+export function folderOfId(id: string): string {
+  const lower = id.toLowerCase();
+  if (lower === id) return id;
+  const bits = Array.from(id, (letter, i) => (letter === lower[i] ? '0' : '1')).join('');
+  return `${lower}${CAPITALS}${BigInt(`0b1${bits}`).toString(16)}`;
+}
+
+/** The id that a folder is for; undefined if it is for none. */
+export function idOfFolder(name: string): SessionId | undefined {
+  const [lower = '', hex] = name.split(CAPITALS);
+  if (hex !== undefined && !/^[0-9a-f]{1,33}$/.test(hex)) return undefined;
+  const bits = hex === undefined ? '' : BigInt(`0x${hex}`).toString(2).slice(1);
+  const id = Array.from(lower, (letter, i) => (bits[i] === '1' ? letter.toUpperCase() : letter)).join('');
+  try {
+    return folderOfId(toSessionId(id)) === name ? toSessionId(id) : undefined;
+  } catch {
+    return undefined;
+  }
+}

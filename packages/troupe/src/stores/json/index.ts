@@ -1,0 +1,1 @@
+export { JsonSession } from './json-session.ts';

@@ -1,0 +1,3 @@
+export { PostgresDatabase, type PostgresOptions } from './postgres-database.ts';
+export { PostgresMemory } from './postgres-memory.ts';
+export { PostgresSession } from './postgres-session.ts';

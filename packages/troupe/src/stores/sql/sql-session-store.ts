@@ -1,0 +1,211 @@
+import { SessionConflictError, SessionCorruptError } from '../../session/session-error.ts';
+import { keyName, type CheckedKey } from '../../session/session-key.ts';
+import type {
+  Commit,
+  ListQuery,
+  LogRange,
+  SessionInfo,
+  SessionStore,
+  StoredHead,
+  StoredItem,
+} from '../../session/session-store.ts';
+import { prepareSchema, type SchemaSteps } from './schema.ts';
+import type { SqlDatabase, SqlQueries, SqlRow, SqlValue } from './sql-database.ts';
+
+const SCHEMA: SchemaSteps = [
+  [
+    `CREATE TABLE troupe_sessions (
+      user_id TEXT NOT NULL, session_id TEXT NOT NULL,
+      revision BIGINT NOT NULL, saved_at BIGINT NOT NULL, log TEXT NOT NULL, head TEXT NOT NULL,
+      previous_revision BIGINT, previous_log TEXT, previous_head TEXT,
+      PRIMARY KEY (user_id, session_id))`,
+    'CREATE INDEX troupe_sessions_by_time ON troupe_sessions (saved_at DESC, user_id, session_id)',
+    'CREATE INDEX troupe_sessions_by_user ON troupe_sessions (user_id, saved_at DESC, session_id)',
+    `CREATE TABLE troupe_session_items (
+      user_id TEXT NOT NULL, session_id TEXT NOT NULL, log TEXT NOT NULL, position BIGINT NOT NULL, item TEXT NOT NULL,
+      PRIMARY KEY (user_id, session_id, log, position))`,
+  ],
+];
+
+const OF_KEY = 'user_id = ? AND session_id = ?';
+/** So many rows go into one statement. */
+const MAX_ROWS = 1000;
+
+/** Keeps sessions in two tables of a SQL database. A save is one transaction that checks the revision. */
+export class SqlSessionStore implements SessionStore {
+  readonly minGarbage = 256;
+  readonly #db: SqlDatabase;
+  readonly #isOwn: boolean;
+  #ready: Promise<void> | undefined;
+
+  /** @param isOwn whether the database is closed with the store */
+  constructor(db: SqlDatabase, isOwn: boolean) {
+    this.#db = db;
+    this.#isOwn = isOwn;
+  }
+
+  async readHead(key: CheckedKey, which: 'current' | 'previous'): Promise<StoredHead | undefined> {
+    const columns =
+      which === 'current' ? 'revision, head' : 'previous_revision AS revision, previous_head AS head';
+    const db = await this.#prepared();
+    const [row] = await db.query(`SELECT ${columns} FROM troupe_sessions WHERE ${OF_KEY}`, params(key));
+    if (row === undefined || row['head'] === null) return undefined;
+    const revision = Number(row['revision']);
+    return { revision, text: String(row['head']), place: `revision ${revision} of session ${keyName(key)}` };
+  }
+
+  async readItems(key: CheckedKey, log: string, ranges: readonly LogRange[]): Promise<readonly StoredItem[]> {
+    const db = await this.#prepared();
+    const items: StoredItem[] = [];
+    for (const { from, to, count } of ranges) {
+      const rows = await db.query(
+        `SELECT position, item FROM troupe_session_items
+         WHERE ${OF_KEY} AND log = ? AND position >= ? AND position < ? ORDER BY position`,
+        [...params(key), log, from, to],
+      );
+      if (rows.length !== count) {
+        const place = this.placeOf(key, log, { text: '', from, to });
+        throw new SessionCorruptError(place, `and the next ones are ${rows.length} instead of ${count}`);
+      }
+      for (const row of rows) items.push(toItem(row));
+    }
+    return items;
+  }
+
+  async commit(key: CheckedKey, commit: Commit): Promise<void> {
+    const db = await this.#prepared();
+    await db.transaction(async (tx) => {
+      const [current] = await tx.query(
+        `SELECT revision, log, previous_log FROM troupe_sessions WHERE ${OF_KEY}`,
+        params(key),
+      );
+      const [end] = await tx.query(
+        `SELECT COALESCE(MAX(position) + 1, 0) AS position FROM troupe_session_items WHERE ${OF_KEY} AND log = ?`,
+        [...params(key), commit.log],
+      );
+      const start = Number(end?.['position']);
+      const head = commit.head(Array.from({ length: commit.items.length + 1 }, (_, i) => start + i));
+      if (!(await replaceHead(tx, key, commit, head))) throw new SessionConflictError(key);
+      await insertItems(tx, key, commit, start);
+      const retired = current?.['previous_log'] ?? null;
+      if (retired !== null && retired !== commit.log && retired !== current?.['log']) {
+        await tx.query(`DELETE FROM troupe_session_items WHERE ${OF_KEY} AND log = ?`, [
+          ...params(key),
+          retired,
+        ]);
+      }
+    });
+  }
+
+  async list({ user, limit, after }: ListQuery): Promise<readonly SessionInfo[]> {
+    const db = await this.#prepared();
+    const conditions: string[] = [];
+    const values: SqlValue[] = [];
+    if (user !== undefined) {
+      conditions.push('user_id = ?');
+      values.push(user);
+    }
+    if (after !== undefined) {
+      conditions.push(
+        '(saved_at < ? OR (saved_at = ? AND (user_id > ? OR (user_id = ? AND session_id > ?))))',
+      );
+      values.push(after.savedAt, after.savedAt, after.user, after.user, after.session);
+    }
+    const where = conditions.length === 0 ? '' : `WHERE ${conditions.join(' AND ')}`;
+    const rows = await db.query(
+      `SELECT user_id, session_id, revision, saved_at FROM troupe_sessions ${where}
+       ORDER BY saved_at DESC, user_id, session_id LIMIT ?`,
+      [...values, limit],
+    );
+    return rows.map(toInfo);
+  }
+
+  async delete(key: CheckedKey, revision?: number): Promise<boolean> {
+    const db = await this.#prepared();
+    return db.transaction(async (tx) => {
+      const [where, values] = revision === undefined ? ['', []] : [' AND revision = ?', [revision]];
+      const deleted = await tx.query(
+        `DELETE FROM troupe_sessions WHERE ${OF_KEY}${where} RETURNING revision`,
+        [...params(key), ...values],
+      );
+      if (deleted.length === 0) return false;
+      await tx.query(`DELETE FROM troupe_session_items WHERE ${OF_KEY}`, params(key));
+      return true;
+    });
+  }
+
+  placeOf(key: CheckedKey, log: string, { from }: StoredItem): string {
+    return `item ${from} of log ${log} of session ${keyName(key)}`;
+  }
+
+  async close(): Promise<void> {
+    if (this.#isOwn) await this.#db.close();
+  }
+
+  /** The database with its tables. */
+  async #prepared(): Promise<SqlDatabase> {
+    this.#ready ??= prepareSchema(this.#db, 'sessions', SCHEMA).catch((error: unknown) => {
+      this.#ready = undefined; // the next one tries again
+      throw error;
+    });
+    await this.#ready;
+    return this.#db;
+  }
+}
+
+/** Returns whether the base was the newest revision. */
+async function replaceHead(tx: SqlQueries, key: CheckedKey, commit: Commit, head: string): Promise<boolean> {
+  const { base, revision, savedAt, log } = commit;
+  if (base === undefined) {
+    const made = await tx.query(
+      `INSERT INTO troupe_sessions (user_id, session_id, revision, saved_at, log, head) VALUES (?, ?, ?, ?, ?, ?)
+       ON CONFLICT (user_id, session_id) DO NOTHING RETURNING revision`,
+      [...params(key), revision, savedAt, log, head],
+    );
+    return made.length === 1;
+  }
+  const [where, values] = base.log === undefined ? ['', []] : [' AND log = ?', [base.log]];
+  const changed = await tx.query(
+    `UPDATE troupe_sessions
+     SET previous_revision = revision, previous_log = log, previous_head = head,
+         revision = ?, saved_at = ?, log = ?, head = ?
+     WHERE ${OF_KEY} AND revision = ?${where} RETURNING revision`,
+    [revision, savedAt, log, head, ...params(key), base.revision, ...values],
+  );
+  return changed.length === 1;
+}
+
+async function insertItems(
+  tx: SqlQueries,
+  key: CheckedKey,
+  { log, items }: Commit,
+  start: number,
+): Promise<void> {
+  for (let from = 0; from < items.length; from += MAX_ROWS) {
+    const rows = items.slice(from, from + MAX_ROWS);
+    await tx.query(
+      `INSERT INTO troupe_session_items (user_id, session_id, log, position, item)
+       VALUES ${rows.map(() => '(?, ?, ?, ?, ?)').join(', ')}`,
+      rows.flatMap((item, i) => [...params(key), log, start + from + i, item]),
+    );
+  }
+}
+
+function params({ user, session }: CheckedKey): [user: string, session: string] {
+  return [user, session];
+}
+
+function toItem(row: SqlRow): StoredItem {
+  const from = Number(row['position']);
+  return { text: String(row['item']), from, to: from + 1 };
+}
+
+function toInfo(row: SqlRow): SessionInfo {
+  const user = String(row['user_id']);
+  return {
+    session: String(row['session_id']),
+    ...(user !== '' && { user }),
+    revision: Number(row['revision']),
+    savedAt: Number(row['saved_at']),
+  };
+}

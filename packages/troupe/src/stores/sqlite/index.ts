@@ -1,0 +1,3 @@
+export { SqliteDatabase } from './sqlite-database.ts';
+export { SqliteMemory } from './sqlite-memory.ts';
+export { SqliteSession } from './sqlite-session.ts';

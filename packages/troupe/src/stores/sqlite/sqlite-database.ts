@@ -1,0 +1,120 @@
+import { closeSync, openSync } from 'node:fs';
+import type { DatabaseSync } from 'node:sqlite';
+
+import { messageOf, TroupeError } from '../../errors.ts';
+import { now, sleep } from '../../util/clock.ts';
+import { randomFraction } from '../../util/ids.ts';
+import type { SqlDatabase, SqlQueries, SqlRow, SqlValue } from '../sql/sql-database.ts';
+
+const SQLITE_BUSY = 5;
+const BUSY_WAIT_MS = 10;
+const MAX_BUSY_MS = 30_000;
+
+/**
+ * A SQLite file by Node's own driver. What was committed survives a crash of the machine (WAL, synchronous FULL).
+ *
+ * Statements and transactions run one after another; another process that writes is waited for without blocking this
+ * one. The file is made readable for its owner only. It is opened with the first statement.
+ */
+export class SqliteDatabase implements SqlDatabase {
+  readonly dialect = 'sqlite';
+  readonly #path: string;
+  #connection: DatabaseSync | undefined;
+  #last: Promise<unknown> = Promise.resolve();
+  #isClosed = false;
+
+  /** @param path a file, or ':memory:' */
+  constructor(path: string) {
+    if (typeof path !== 'string' || path === '' || path.includes('\0')) {
+      throw new TroupeError('invalid_config', "SqliteDatabase needs the path of a file, or ':memory:'.");
+    }
+    this.#path = path;
+  }
+
+  query(sql: string, params: readonly SqlValue[] = []): Promise<readonly SqlRow[]> {
+    return this.#inTurn((connection) => whenFree(() => run(connection, sql, params)));
+  }
+
+  transaction<T>(body: (tx: SqlQueries) => Promise<T>): Promise<T> {
+    return this.#inTurn(async (connection) => {
+      await whenFree(() => connection.exec('BEGIN IMMEDIATE'));
+      try {
+        const result = await body({ query: async (sql, params = []) => run(connection, sql, params) });
+        connection.exec('COMMIT');
+        return result;
+      } catch (error) {
+        rollBack(connection);
+        throw error;
+      }
+    });
+  }
+
+  exclusive<T>(body: (tx: SqlQueries) => Promise<T>): Promise<T> {
+    return this.transaction(body);
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    await this.#last;
+    this.#connection?.close();
+    this.#connection = undefined;
+  }
+
+  /** Runs work when all that came before it is done. */
+  #inTurn<T>(work: (connection: DatabaseSync) => Promise<T>): Promise<T> {
+    const result = this.#last.then(async () => work(await this.#open()));
+    this.#last = result.catch(() => {});
+    return result;
+  }
+
+  async #open(): Promise<DatabaseSync> {
+    if (this.#connection !== undefined) return this.#connection;
+    if (this.#isClosed)
+      throw new TroupeError('store_failed', 'The SQLite database was closed. Make a new one.');
+    const { DatabaseSync } = await import('node:sqlite'); // not before it is needed: older Nodes warn
+    try {
+      if (this.#path !== ':memory:') closeSync(openSync(this.#path, 'a', 0o600));
+      const connection = new DatabaseSync(this.#path);
+      try {
+        await whenFree(() => connection.exec('PRAGMA journal_mode = WAL'));
+        connection.exec('PRAGMA synchronous = FULL');
+      } catch (error) {
+        connection.close();
+        throw error;
+      }
+      return (this.#connection = connection);
+    } catch (cause) {
+      const problem = `The SQLite file '${this.#path}' can't be opened: ${messageOf(cause)}`;
+      throw new TroupeError('store_failed', problem, { cause });
+    }
+  }
+}
+
+function run(connection: DatabaseSync, sql: string, params: readonly SqlValue[]): SqlRow[] {
+  return connection.prepare(sql).all(...params) as Record<string, SqlValue>[];
+}
+
+function rollBack(connection: DatabaseSync): void {
+  try {
+    connection.exec('ROLLBACK');
+  } catch {
+    // SQLite has done it already, as it does when the disk is full.
+  }
+}
+
+/** Does something again for as long as another connection writes. */
+async function whenFree<T>(attempt: () => T): Promise<T> {
+  const end = now() + MAX_BUSY_MS;
+  for (;;) {
+    try {
+      return attempt();
+    } catch (error) {
+      if (!isBusy(error) || now() > end) throw error;
+      await sleep(BUSY_WAIT_MS * randomFraction());
+    }
+  }
+}
+
+function isBusy(error: unknown): boolean {
+  return error instanceof Error && 'errcode' in error && (Number(error.errcode) & 0xff) === SQLITE_BUSY;
+}

@@ -1,0 +1,118 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, expect, test } from 'vitest';
+import { ReActAgent } from '../src/agent/react-agent.ts';
+import { findHistoryFaults } from '../src/message/history.ts';
+import { SessionConflictError } from '../src/session/session-error.ts';
+import { SessionManager } from '../src/session/session-manager.ts';
+import { JsonSession } from '../src/stores/json/json-session.ts';
+import { ScriptedModel, type ScriptedTurn } from '../src/testing/scripted-model.ts';
+import { tool } from '../src/toolkit/tool.ts';
+import { Toolkit } from '../src/toolkit/toolkit.ts';
+
+const dirs: string[] = [];
+
+afterEach(async () => {
+  for (const dir of dirs.splice(0)) await rm(dir, { recursive: true, force: true });
+});
+
+async function newDir(): Promise<string> {
+  const dir = await mkdtemp(join(tmpdir(), 'troupe-agent-'));
+  dirs.push(dir);
+  return dir;
+}
+
+/** An agent as a start of a program makes it. */
+function start(dir: string, script: readonly ScriptedTurn[], toolkit = new Toolkit()) {
+  const agent = new ReActAgent({
+    name: 'Friday',
+    model: new ScriptedModel(script),
+    toolkit,
+    parallelToolCalls: true,
+  });
+  agent.setConsoleOutputEnabled(false);
+  const manager = SessionManager.forSessionId('chat').withSession(new JsonSession(dir)).addComponent(agent);
+  return { agent, manager };
+}
+
+test('a program that dies in the middle of a side effect does not do it again, and its history is whole', async () => {
+  const dir = await newDir();
+  const runs: string[] = [];
+  let hasBegun: () => void = () => {};
+  const begun = new Promise<void>((resolve) => (hasBegun = resolve));
+  const toolkit = (): Toolkit =>
+    new Toolkit({
+      tools: [
+        tool({ name: 'quick', execute: () => void runs.push('quick') }),
+        tool({ name: 'slow', execute: () => new Promise<never>(() => void runs.push('slow')) }),
+        tool({
+          name: 'pay',
+          sideEffect: true,
+          execute: () =>
+            new Promise<never>(() => {
+              runs.push('pay');
+              hasBegun();
+            }),
+        }),
+      ],
+    });
+  const calls = ['quick', 'slow', 'pay'].map((name) => ({ id: `call_${name}`, name, input: {} }));
+  const first = start(dir, [{ text: 'I will pay.', toolCalls: calls }], toolkit());
+  first.manager.autoSave();
+  const dying = first.agent.call('Pay the bill.');
+  await begun; // nothing of this agent is looked at from here on: it was killed
+
+  const second = start(dir, [{ text: 'I am not sure whether it was paid.' }], toolkit());
+  expect(await second.manager.loadIfExists()).toBe(true);
+  const answer = await second.agent.call('And?');
+  expect(answer.text).toBe('I am not sure whether it was paid.');
+  const history = await second.agent.memory.getMemory();
+  expect(findHistoryFaults(history)).toStrictEqual([]);
+  const results = history.flatMap((msg) => msg.getContentBlocks('tool_result'));
+  expect(results.map(({ id }) => id)).toStrictEqual(calls.map(({ id }) => id));
+  expect(JSON.stringify(results.find(({ name }) => name === 'pay')?.output)).toMatch(/unknown/i);
+  expect(runs.filter((name) => name === 'pay')).toStrictEqual(['pay']);
+  expect(history.map((msg) => msg.text)).toContain('Pay the bill.');
+
+  await second.manager.saveSession();
+  await first.agent.interrupt(); // it was only stopped, and wakes up
+  await dying;
+  await expect(first.manager[Symbol.asyncDispose]()).rejects.toBeInstanceOf(SessionConflictError);
+  expect(await start(dir, []).manager.loadIfExists()).toBe(true);
+});
+
+test('a chat is saved after an answer, an interrupt and a failure, and goes on', async () => {
+  const dir = await newDir();
+  let hasBegun: () => void = () => {};
+  const begun = new Promise<void>((resolve) => (hasBegun = resolve));
+  const toolkit = new Toolkit({
+    tools: [tool({ name: 'wait', execute: () => new Promise<never>(() => hasBegun()) })],
+  });
+  const script: ScriptedTurn[] = [
+    { text: 'Hello.' },
+    { toolCalls: [{ id: 'c1', name: 'wait', input: {} }] },
+    { error: new Error('the model is gone') },
+  ];
+  const { agent, manager } = start(dir, script, toolkit);
+  const autoSave = manager.autoSave();
+  const saved = async (): Promise<number> => {
+    await autoSave.flush();
+    const other = start(dir, [], toolkit);
+    await other.manager.loadOrThrow();
+    const history = await other.agent.memory.getMemory();
+    expect(findHistoryFaults(history)).toStrictEqual([]);
+    return history.length;
+  };
+  await agent.call('Hi.');
+  expect(await saved()).toBe(2);
+  const waiting = agent.call('Wait.');
+  await begun;
+  await agent.interrupt('Stop.');
+  await waiting;
+  const afterInterrupt = await saved();
+  expect(afterInterrupt).toBeGreaterThan(4);
+  await expect(agent.call('Again.')).rejects.toThrow('the model is gone');
+  expect(await saved()).toBeGreaterThan(afterInterrupt);
+  await manager[Symbol.asyncDispose]();
+});
