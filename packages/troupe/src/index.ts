@@ -9,6 +9,38 @@ export { ReActAgentBase, type ReActHooks } from './agent/react-agent-base.ts';
 export type { ReActAgentOptions } from './agent/react-agent-options.ts';
 export { ReActAgent, type EndReason } from './agent/react-agent.ts';
 export type { OnBusy } from './agent/run-lane.ts';
+export type { Budget } from './agent/subagent/budget.ts';
+export {
+  toDelegationContext,
+  type ContextBundle,
+  type DelegationContext,
+  type RecentEvent,
+} from './agent/subagent/delegation-context.ts';
+export type { SubAgentOptions } from './agent/subagent/delegation.ts';
+export { makeSubagentTool, type SubAgentToolOptions } from './agent/subagent/make-subagent-tool.ts';
+export type { PermissionBundle, SharedHeap } from './agent/subagent/permission-bundle.ts';
+export { registerSubagent } from './agent/subagent/register-subagent.ts';
+export type { SafetyLimits } from './agent/subagent/safety-limits.ts';
+export { SubAgentBase } from './agent/subagent/sub-agent-base.ts';
+export { SubAgentUnavailable, type SubAgentErrorCode } from './agent/subagent/sub-agent-error.ts';
+export type { SubAgentHost } from './agent/subagent/sub-agent-host.ts';
+export {
+  SUBAGENT_RESOURCES,
+  type ResourceOverrides,
+  type ResourcePolicy,
+  type SubAgentResource,
+  type SubAgentResourceName,
+} from './agent/subagent/sub-agent-resources.ts';
+export type { SubAgentSpec } from './agent/subagent/sub-agent-spec.ts';
+export type {
+  DelegateOptions,
+  ExportAgentOptions,
+  SubAgent,
+  SubAgentClass,
+  SubAgentInit,
+} from './agent/subagent/sub-agent.ts';
+export { TaskSubAgent, type TaskSubAgentOptions } from './agent/subagent/task-sub-agent.ts';
+export type { Tracer, TraceSpan } from './agent/subagent/tracer.ts';
 export type { Observer } from './agent/subscribers.ts';
 export { currentTurn, Turn, type StepRunner } from './agent/turn.ts';
 export { UserAgent, type UserAgentOptions } from './agent/user-agent.ts';

@@ -11,6 +11,7 @@ import { Msg, type MsgInit, type MsgInput } from '../message/msg.ts';
 import type { PendingCall } from '../message/pending-call.ts';
 import type { ChatModelBase, ModelRequest, ToolChoice } from '../model/chat-model-base.ts';
 import { mergeGeneration } from '../model/generation.ts';
+import type { PermissionPolicy } from '../permission/permission-policy.ts';
 import type { PlanNotebook } from '../plan/plan-notebook.ts';
 import type { BackgroundTools } from '../toolkit/background.ts';
 import { Toolkit } from '../toolkit/toolkit.ts';
@@ -150,6 +151,11 @@ export class ReActAgent extends ReActAgentBase {
     if (this.#open === open) this.#open = undefined;
   }
 
+  /** Decides about its tool calls, and about those of its sub-agents. */
+  get permission(): PermissionPolicy | undefined {
+    return this.#options.permission;
+  }
+
   /** Is waited for before a tool with a `sideEffect` runs, so that its start can be saved. The returned function ends that. */
   onCheckpoint(listener: () => Promise<void>): () => void {
     const entry = (): Promise<void> => listener();
@@ -163,7 +169,7 @@ export class ReActAgent extends ReActAgentBase {
     spec: SubAgentSpec,
     options?: SubAgentOptions,
   ): Promise<string | undefined> {
-    return registerSubagent(this, cls, spec, { permission: this.#options.permission, ...options });
+    return registerSubagent(this, cls, spec, options);
   }
 
   /** Thinks and acts by turns, until a thought is the answer. */

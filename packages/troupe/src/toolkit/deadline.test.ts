@@ -75,6 +75,23 @@ test('what the work waits for off the clock does not count, and all else adds up
   await expect(late).rejects.toEqual(new DeadlineError(100));
 });
 
+test('work that was late already when it waited is told at once: no timer has a negative time', async () => {
+  const clock = new FakeClock();
+  using _ = clock.install();
+  const times: number[] = [];
+  const start = clock.startTimer.bind(clock);
+  clock.startTimer = (ms, callback) => (times.push(ms), start(ms, callback));
+  const late = withDeadline({ timeoutMs: 100, signal: undefined }, async (_signal, offTheClock) => {
+    clock.now = () => 4e12; // it was busy, and no timer could fire
+    await offTheClock(Promise.resolve());
+    return never;
+  });
+  late.catch(() => {});
+  await clock.advance(0);
+  expect(times).toEqual([100, 0]);
+  await expect(late).rejects.toEqual(new DeadlineError(100));
+});
+
 test('work that is left while it waits off the clock leaves no timer', async () => {
   const clock = new FakeClock();
   using _ = clock.install();

@@ -1,0 +1,166 @@
+// How long would Eliud Kipchoge run to the Moon? A supervisor without tools of its own has two sub-agents find out: one searches the
+// web, one fetches pages. The web is a small server in this program, and the models are scripted; all else is real. At the end the
+// server hangs: the sub-agent is stopped in time, and the supervisor makes the best of it.
+
+import assert from 'node:assert/strict';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+
+import {
+  findHistoryFaults,
+  ReActAgent,
+  TaskSubAgent,
+  tool,
+  type SubAgentInit,
+  type SubAgentSpec,
+  type ToolResultBlock,
+} from 'troupe';
+import { ScriptedModel, type ScriptedToolCall, type ScriptedTurn } from 'troupe/testing';
+import { z } from 'zod';
+
+const QUESTION =
+  'If Kipchoge kept the pace of his marathon record, how many thousand hours to the Moon at its closest? Round to 1000 hours.';
+
+let isHanging = false;
+const requests: string[] = [];
+const server = createServer((request, response) => {
+  requests.push(request.url ?? '');
+  if (isHanging) return; // nobody gets an answer any more
+  response.end(
+    request.url?.startsWith('/search')
+      ? 'Kipchoge, Berlin Marathon 2018: 2:01:09 for 42.195 km. Moon perigee: see /wiki/Moon.'
+      : '<h1>Moon</h1><p>Minimum perigee distance: 363300 km</p>',
+  );
+});
+await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve));
+const web = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+
+const searchWeb = tool({
+  name: 'search_web',
+  description: 'Searches the web.',
+  schema: z.object({ terms: z.string() }),
+  execute: async ({ terms }, { signal }) =>
+    (await fetch(`${web}/search?q=${encodeURIComponent(terms)}`, { signal })).text(),
+});
+const httpRequest = tool({
+  name: 'http_request',
+  description: 'Fetches a page.',
+  schema: z.object({ path: z.string() }),
+  execute: async ({ path }, { signal }) => (await fetch(new URL(path, web), { signal })).text(),
+});
+
+/** A ReAct agent that is made anew for each task. Only its prompt is special. */
+class WebSearchSubAgent extends TaskSubAgent {
+  constructor(init: SubAgentInit) {
+    super(init, { sysPrompt: 'Find what you are asked for, and say where you found it.' });
+  }
+}
+
+class HttpFetchSubAgent extends TaskSubAgent {
+  constructor(init: SubAgentInit) {
+    super(init, { sysPrompt: 'Fetch the page, and quote what was asked for.' });
+  }
+}
+
+class ResearchSupervisor extends ReActAgent {}
+
+const inputSchema = z.object({ query: z.string().describe('What to find out, in full.') });
+const call = (name: string, input: ScriptedToolCall['input']): ScriptedTurn => ({
+  toolCalls: [{ name, input }],
+});
+
+/** A supervisor whose model follows a script, and so do those of its sub-agents. */
+async function supervisorWith(script: readonly (string | ScriptedTurn)[]): Promise<ResearchSupervisor> {
+  const supervisor = new ResearchSupervisor({ name: 'ResearchSupervisor', model: new ScriptedModel(script) });
+  supervisor.setConsoleOutputEnabled(false);
+  const search: SubAgentSpec = {
+    name: 'web_search',
+    description: 'Finds public sources.',
+    inputSchema,
+    tools: [searchWeb], // nobody else has it
+    modelOverride: new ScriptedModel([
+      call('search_web', { terms: 'Kipchoge marathon record, Moon perigee' }),
+      'Kipchoge ran 42.195 km in 2:01:09. The perigee of the Moon is on /wiki/Moon.',
+    ]),
+  };
+  const fetchPage: SubAgentSpec = {
+    name: 'http_fetch',
+    description: 'Reads a page of the web.',
+    inputSchema,
+    tools: [httpRequest],
+    timeoutMs: 500,
+    modelOverride: new ScriptedModel([
+      call('http_request', { path: '/wiki/Moon' }),
+      'Minimum perigee distance: 363300 km (/wiki/Moon).',
+    ]),
+  };
+  assert.equal(await supervisor.registerSubagent(WebSearchSubAgent, search), 'agent_web_search');
+  assert.equal(await supervisor.registerSubagent(HttpFetchSubAgent, fetchPage), 'agent_http_fetch');
+  return supervisor;
+}
+
+const textOf = ({ output }: ToolResultBlock): string =>
+  typeof output === 'string' ? output : JSON.stringify(output);
+
+/** Asks, and shows what was delegated. */
+async function ask(
+  supervisor: ResearchSupervisor,
+): Promise<{ text: string; results: readonly ToolResultBlock[] }> {
+  console.log(`you: ${QUESTION}`);
+  for await (const event of supervisor.stream(QUESTION)) {
+    if (event.type === 'tool_start') console.log(`  ${event.call.name} ${JSON.stringify(event.call.input)}`);
+    if (event.type === 'tool_result') console.log(`    ${event.result.status}: ${textOf(event.result)}`);
+  }
+  const memory = await supervisor.memory.getMemory();
+  assert.deepEqual(findHistoryFaults(memory), []);
+  const text = memory.at(-1)?.text ?? '';
+  console.log(`supervisor: ${text}\n`);
+  return { text, results: memory.flatMap((msg) => msg.getContentBlocks('tool_result')) };
+}
+
+const delegations = [
+  call('agent_web_search', {
+    query: 'The time of Kipchoge’s marathon record, and a source for the perigee of the Moon.',
+  }),
+  call('agent_http_fetch', { query: 'The minimum perigee distance on /wiki/Moon.' }),
+];
+
+const good = await supervisorWith([...delegations, 'About 17000 hours.']);
+const { text, results } = await ask(good);
+
+// What the supervisor works out is what its sub-agents told it.
+const [record = '', page = ''] = results.map(textOf);
+const [, km, hours, minutes, seconds] = /ran ([\d.]+) km in (\d+):(\d+):(\d+)/.exec(record) ?? [];
+const perigee = Number(/distance: (\d+) km/.exec(page)?.[1]);
+const speed = Number(km) / (Number(hours) + Number(minutes) / 60 + Number(seconds) / 3600);
+const answer = Math.round(perigee / speed / 1000) * 1000;
+assert.equal(answer, 17_000);
+assert.ok(text.includes(String(answer)));
+assert.deepEqual(
+  results.map(({ metadata }) => [metadata?.['subagent'], metadata?.['supervisor'], metadata?.['tool_trace']]),
+  [
+    ['web_search', 'ResearchSupervisor', ['search_web']],
+    ['http_fetch', 'ResearchSupervisor', ['http_request']],
+  ],
+);
+assert.deepEqual(good.toolkit.names, ['agent_web_search', 'agent_http_fetch']); // it has no tools of its own
+assert.equal(requests.length, 2);
+assert.ok(!JSON.stringify(await good.memory.getMemory()).includes('<h1>')); // nor has it seen a page
+
+isHanging = true;
+const late = await supervisorWith([
+  delegations[1] ?? '',
+  'I could not look up the distance: the page did not answer in time.',
+]);
+const { results: failures } = await ask(late);
+assert.deepEqual(
+  failures.map(({ status, metadata }) => [status, metadata?.['unavailable'], metadata?.['error']]),
+  [['unavailable', true, 'timeout']],
+);
+assert.match(
+  failures.map(textOf).join('\n'),
+  /^\[subagent_timeout\] http_fetch gave no answer within 0\.5 s\./,
+);
+
+server.closeAllConnections();
+server.close();

@@ -1,0 +1,137 @@
+import { TroupeError } from '../../errors.ts';
+import { addUsage, type Usage } from '../../message/usage.ts';
+import { now } from '../../util/clock.ts';
+import { isJsonObject, type JsonObject, type JsonValue } from '../../util/json.ts';
+import type { Turn } from '../turn.ts';
+import type { SafetyLimits } from './safety-limits.ts';
+
+/** A limit of a sub-agent, or of somebody around it, is used up. */
+export class LimitReached extends TroupeError {
+  override readonly name = 'LimitReached';
+
+  constructor(what: string) {
+    super('limit_reached', `The limit of ${what} is used up.`);
+  }
+}
+
+interface Spent {
+  calls: number;
+  iterations: number;
+  startedAt: number;
+}
+
+/** What was spent in each call of a host, whichever of its sub-agents did it. */
+const spentIn = new WeakMap<Turn, Spent>();
+
+/**
+ * What somebody and all sub-agents below may spend, and have spent. One counter for all of them: ten sub-agents together
+ * get no further than one. A step that has begun is finished, so a limit is passed by no more than the model calls that run.
+ */
+export class Budget {
+  readonly #limits: SafetyLimits;
+  readonly #outer: Budget | undefined;
+  readonly #spent: Spent;
+  /** What was spent before the program ended, if it went on after that. */
+  readonly #before: Usage | undefined;
+  #usage: () => Usage | undefined;
+
+  private constructor(
+    limits: SafetyLimits,
+    spent: Spent,
+    usage: () => Usage | undefined,
+    outer?: Budget,
+    before?: Usage,
+  ) {
+    this.#limits = limits;
+    this.#spent = spent;
+    this.#usage = usage;
+    this.#outer = outer;
+    this.#before = before;
+  }
+
+  /** That of a host, for one call of it. What the host itself spends on its model counts too. */
+  static ofHost(limits: SafetyLimits, turn: Turn | undefined): Budget {
+    let spent = turn && spentIn.get(turn);
+    if (spent === undefined) {
+      spent = { calls: 0, iterations: 0, startedAt: now() };
+      if (turn !== undefined) spentIn.set(turn, spent);
+    }
+    return new Budget(limits, spent, () => turn?.usage);
+  }
+
+  /** That of a sub-agent for one task. @param saved what `toJSON` gave, if it goes on with one */
+  inner(limits: SafetyLimits, saved?: JsonValue): Budget {
+    const { calls = 0, iterations = 0, ms = 0, usage } = isJsonObject(saved) ? saved : {};
+    const spent = { calls: count(calls), iterations: count(iterations), startedAt: now() - count(ms) };
+    const { inputTokens = 0, outputTokens = 0, cost = 0 } = isJsonObject(usage) ? usage : {};
+    const before = { inputTokens: count(inputTokens), outputTokens: count(outputTokens), cost: count(cost) };
+    return new Budget(limits, spent, () => undefined, this, usage === undefined ? undefined : before);
+  }
+
+  /** Says where to look up what the sub-agent and those below it have spent on models. */
+  countUsageOf(turn: () => Turn | undefined): void {
+    this.#usage = () => turn()?.usage;
+  }
+
+  /** Counts the delegation that it is for, with all around it. @throws LimitReached if there may be none; then it doesn't count. */
+  begin(): void {
+    const around = this.#chain().slice(1);
+    for (const budget of around) {
+      const { maxCalls = Infinity } = budget.#limits;
+      if (budget.#spent.calls >= maxCalls) throw new LimitReached(`${maxCalls} delegations`);
+      budget.check();
+    }
+    for (const budget of around) budget.#spent.calls++;
+  }
+
+  /**
+   * Counts a step that is about to begin. Those of sub-agents below are seen by every sub-agent around them, so each counts for itself,
+   * and the outermost for the host. @throws LimitReached
+   */
+  beginStep(isModelCall: boolean): void {
+    const outer = this.#outer;
+    const counting = outer !== undefined && outer.#outer === undefined ? [outer, this] : [this];
+    for (const budget of counting) {
+      budget.check();
+      const { maxIterations = Infinity } = budget.#limits;
+      if (!isModelCall) continue;
+      if (budget.#spent.iterations >= maxIterations) throw new LimitReached(`${maxIterations} model calls`);
+      budget.#spent.iterations++;
+    }
+  }
+
+  /** How much time is left, here and outside. */
+  get remainingMs(): number {
+    const ends = this.#chain().map((one) => one.#spent.startedAt + (one.#limits.maxWallMs ?? Infinity));
+    return Math.min(...ends) - now();
+  }
+
+  /** @throws LimitReached if tokens, money or time are used up. */
+  check(): void {
+    const { maxTokens = Infinity, maxCost = Infinity, maxWallMs = Infinity } = this.#limits;
+    const { inputTokens = 0, outputTokens = 0, cost = 0 } = this.#total ?? {};
+    if (inputTokens + outputTokens >= maxTokens) throw new LimitReached(`${maxTokens} tokens`);
+    if (cost >= maxCost) throw new LimitReached(`a cost of ${maxCost}`);
+    if (now() - this.#spent.startedAt >= maxWallMs) throw new LimitReached(`${maxWallMs / 1000} s`);
+  }
+
+  /** What was spent, for going on later. The time in between doesn't count. */
+  toJSON(): JsonObject {
+    const { calls, iterations, startedAt } = this.#spent;
+    const usage = this.#total;
+    return { calls, iterations, ms: now() - startedAt, ...(usage && { usage }) };
+  }
+
+  get #total(): Usage | undefined {
+    return addUsage(this.#before, this.#usage());
+  }
+
+  #chain(): Budget[] {
+    return this.#outer === undefined ? [this] : [this, ...this.#outer.#chain()];
+  }
+}
+
+/** What was saved may have been changed, but never gives anything back. */
+function count(value: JsonValue): number {
+  return typeof value === 'number' && value > 0 ? value : 0;
+}

@@ -1,0 +1,153 @@
+import { messageOf } from '../../errors.ts';
+import type { Emit } from '../../event/agent-event.ts';
+import type { ContentBlock, ToolOutputBlock } from '../../message/blocks.ts';
+import { Msg } from '../../message/msg.ts';
+import { DeadlineError, withDeadline } from '../../toolkit/deadline.ts';
+import { ToolResponse } from '../../toolkit/tool-response.ts';
+import { ToolSuspension } from '../../toolkit/tool-suspension.ts';
+import type { JsonObject } from '../../util/json.ts';
+import type { CallOptions } from '../agent-base.ts';
+import { pendingIn } from '../agent-tool.ts';
+import { currentTurn, currentTurnOf, type StepRunner } from '../turn.ts';
+import { LimitReached, type Budget } from './budget.ts';
+import { toDelegationContext, type DelegationContext } from './delegation-context.ts';
+import { failedResponse, failureFrom, type SubAgentFailure } from './sub-agent-error.ts';
+import type { DelegateOptions, SubAgent } from './sub-agent.ts';
+
+/** Steps that must not be left out, or a history would be torn. They cost nothing. */
+const UNLIMITED_STEPS: readonly string[] = ['memory', 'pending call', 'long-term memory', 'knowledge'];
+
+/**
+ * How every sub-agent works on a task: the context goes into its memory, it is called like any other agent, and what it answers,
+ * or why it doesn't, becomes one response. It stops with its host, and its steps are those of the host's run.
+ */
+export async function delegateTo(
+  agent: SubAgent,
+  taskSummary: string,
+  given: DelegationContext | undefined,
+  options: DelegateOptions = {},
+): Promise<ToolResponse> {
+  const { signal = currentTurn()?.signal, timeoutMs = Infinity, ephemeralMemory = true } = options;
+  const { budget, supervisorName: supervisor } = agent.permissions;
+  const context = toDelegationContext({ ...given, task_summary: taskSummary });
+  const about = { subagent: agent.name, supervisor, delegation_context: context };
+  let running: Promise<Msg> | undefined;
+  let isWaiting = false;
+  let isDone = false;
+  try {
+    const answer = await withTimeLimits(budget, timeoutMs, signal, (stop) => {
+      running = converse(agent, context, { ...options, signal: stop });
+      return running;
+    });
+    isDone = true;
+    const pending = pendingIn(answer);
+    if (pending !== undefined) {
+      isWaiting = true;
+      const state = { agent: agent.stateDict(), context, spent: budget.toJSON() };
+      throw new ToolSuspension(undefined, { pending, state });
+    }
+    return await folded(agent, answer, about);
+  } catch (error) {
+    signal?.throwIfAborted();
+    if (isWaiting) throw error;
+    return failed(agent, failureFrom(error), about);
+  } finally {
+    if (ephemeralMemory && !isWaiting) {
+      const clear = (): Promise<void> => agent.memory.clear().catch(() => {});
+      const cleared = Promise.resolve(running).then(clear, clear); // first it puts its memory in order
+      if (isDone) await cleared;
+    }
+  }
+}
+
+/** Lets the sub-agent have its say, as a part of the host's run. */
+async function converse(
+  agent: SubAgent,
+  context: DelegationContext,
+  { task = context.task_summary, signal, decisions, observer }: DelegateOptions,
+): Promise<Msg> {
+  const { budget, supervisorName: name } = agent.permissions;
+  const host = currentTurn();
+  budget.countUsageOf(() => currentTurnOf(agent.id));
+  const runStep: StepRunner = async (step, body) => {
+    if (!UNLIMITED_STEPS.includes(step)) budget.beginStep(step === 'model');
+    return host === undefined ? body() : host.write(step, body); // whoever runs the host's steps runs these too
+  };
+  const options: CallOptions = { signal, runStep, decisions };
+  if (decisions !== undefined) return called(agent, undefined, options, observer);
+  await agent.loadDelegationContext(context);
+  return called(
+    agent,
+    Msg.user(task, { name, metadata: { delegation_context: context } }),
+    options,
+    observer,
+  );
+}
+
+async function called(
+  agent: SubAgent,
+  input: Msg | undefined,
+  options: CallOptions,
+  observer: Emit | undefined,
+): Promise<Msg> {
+  if (observer === undefined) return agent.call(input, options);
+  const events = agent.stream(input, { ...options, nested: true });
+  let step = await events.next();
+  for (; !step.done; step = await events.next()) {
+    const { value } = step;
+    const told = async (): Promise<void> => observer(value);
+    told().catch((error: unknown) => {
+      agent.permissions.logger.log('warn', `An observer of ${agent.name} failed: ${messageOf(error)}`);
+    });
+  }
+  return step.value;
+}
+
+/** The task may take so long, and all that the host delegates may. */
+async function withTimeLimits<T>(
+  budget: Budget,
+  timeoutMs: number,
+  signal: AbortSignal | undefined,
+  work: (signal: AbortSignal) => Promise<T>,
+): Promise<T> {
+  const { remainingMs } = budget;
+  try {
+    return await withDeadline({ timeoutMs: Math.min(timeoutMs, remainingMs), signal }, work);
+  } catch (error) {
+    if (error instanceof DeadlineError && remainingMs < timeoutMs) throw new LimitReached('time');
+    throw error;
+  }
+}
+
+/** An answer as a result: what a host can use of it. An answer that is none, or only half of one, is a failure. */
+async function folded(agent: SubAgent, answer: Msg, about: JsonObject): Promise<ToolResponse> {
+  const { _end_reason: reason, _is_interrupted: isInterrupted, ...rest } = answer.metadata;
+  if (reason === 'max_iters') {
+    const cause = `ran out of steps. What it found so far: ${answer.text}`;
+    return failed(agent, { code: 'max_iters', cause }, about);
+  }
+  if (reason === 'error') return failed(agent, { code: 'exception', cause: `failed: ${answer.text}` }, about);
+  const blocks = answer.getContentBlocks().filter(isOutput);
+  const content = blocks.every(({ type }) => type === 'text') ? answer.text : blocks;
+  if (content.length === 0)
+    return failed(agent, { code: 'invalid_reply', cause: 'gave an answer without content.' }, about);
+  const results = (await agent.memory.getMemory()).flatMap((msg) => msg.getContentBlocks('tool_result'));
+  return new ToolResponse(content, {
+    status: isInterrupted === true ? 'interrupted' : 'ok',
+    metadata: {
+      ...about,
+      tool_trace: results.map(({ name }) => name),
+      ...(Object.keys(rest).length > 0 && { response_metadata: rest }),
+    },
+  });
+}
+
+function failed(agent: SubAgent, failure: SubAgentFailure, about: JsonObject): ToolResponse {
+  const { logger, supervisorName } = agent.permissions;
+  logger.log('warn', `The sub-agent ${agent.name} of ${supervisorName} ${failure.cause}`);
+  return failedResponse(failure, agent.name, about);
+}
+
+function isOutput(block: ContentBlock): block is ToolOutputBlock {
+  return block.type !== 'thinking' && block.type !== 'tool_use' && block.type !== 'tool_result';
+}

@@ -1,0 +1,116 @@
+import { messageOf } from '../../errors.ts';
+import { InMemoryMemory } from '../../memory/in-memory-memory.ts';
+import { withoutKeys } from '../../model/wrappers/key-patterns.ts';
+import { withDeadline } from '../../toolkit/deadline.ts';
+import { META_TOOL_NAME } from '../../toolkit/meta-tool.ts';
+import { ToolResponse } from '../../toolkit/tool-response.ts';
+import { Toolkit } from '../../toolkit/toolkit.ts';
+import { boundTo } from './bound-tools.ts';
+import type { PermissionBundle } from './permission-bundle.ts';
+import { SubAgentUnavailable } from './sub-agent-error.ts';
+import { policyOf, type SubAgentResourceName } from './sub-agent-resources.ts';
+import type { SubAgentSpec } from './sub-agent-spec.ts';
+import type { ExportAgentOptions, SubAgent, SubAgentClass } from './sub-agent.ts';
+
+const HEALTHCHECK_LIMIT_MS = 10_000;
+
+/** What is done about the resources that a sub-agent has not. */
+const SILENCERS: Readonly<Partial<Record<SubAgentResourceName, (agent: SubAgent) => void>>> = {
+  console: (agent) => agent.setConsoleOutputEnabled(false),
+  msgQueue: (agent) => agent.setMsgQueueEnabled(false),
+};
+
+/** Makes a sub-agent of a class, with just what it may have. @throws SubAgentUnavailable */
+export async function exportAgent<Agent extends SubAgent>(
+  cls: SubAgentClass<Agent>,
+  { spec, permissions, hostToolkit, hostModel, runHealthcheck = false }: ExportAgentOptions,
+): Promise<Agent> {
+  try {
+    const toolkit = toolkitFor(spec, permissions, hostToolkit);
+    const model =
+      spec.modelOverride ?? (policyOf('model', spec.resources) === 'inherited' ? hostModel : undefined);
+    const agent = new cls({
+      name: spec.name,
+      spec,
+      permissions,
+      toolkit,
+      memory: new InMemoryMemory(),
+      model,
+    });
+    for (const [resource, silence] of Object.entries(SILENCERS)) {
+      if (policyOf(resource as SubAgentResourceName, spec.resources) === 'off') silence(agent);
+    }
+    for (const name of toolkit.names) {
+      const bound = boundTo(toolkit.get(name), agent);
+      if (bound !== undefined) toolkit.registerToolFunction(bound, { namesakeStrategy: 'override' });
+    }
+    hideFromState(agent, permissions.longTermMemory);
+    if (runHealthcheck) await assertWell(agent, spec);
+    return agent;
+  } catch (error) {
+    if (SubAgentUnavailable.isInstance(error)) throw error;
+    throw unavailable(spec, "it can't be made", error);
+  }
+}
+
+/** The names of the host's tools that an allow-list means: its tools, and those of its groups. Unknown ones are told. */
+export function allowedTools(
+  toolkit: Toolkit | undefined,
+  allowlist: readonly string[] = [],
+): { readonly names: readonly string[]; readonly unknown: readonly string[] } {
+  const all = toolkit?.names ?? [];
+  const unknown: string[] = [];
+  const names = allowlist.flatMap((entry) => {
+    const found = all.filter((name) => name === entry || toolkit?.get(name)?.group === entry);
+    if (found.length === 0) unknown.push(entry);
+    return found;
+  });
+  return { names: [...new Set(names)].filter((name) => name !== META_TOOL_NAME), unknown };
+}
+
+function toolkitFor(
+  spec: SubAgentSpec,
+  permissions: PermissionBundle,
+  hostToolkit: Toolkit = new Toolkit(),
+): Toolkit {
+  const { toolsAllowlist, tools = [] } = spec;
+  const own = typeof tools === 'function' ? tools(permissions) : tools;
+  const { forbiddenTools = [] } = permissions.safetyLimits;
+  const layer = hostToolkit.withTools(...own);
+  const names = [...allowedTools(hostToolkit, toolsAllowlist).names, ...own.map(({ name }) => name)];
+  const allowed = names.filter((name) => !forbiddenTools.includes(name));
+  if (allowed.length < names.length)
+    permissions.logger.log('warn', `The sub-agent '${spec.name}' does without tools that are forbidden.`);
+  const toolkit = layer.subset(allowed);
+  if (forbiddenTools.length > 0) {
+    // Also those that the sub-agent would register by itself.
+    toolkit.registerMiddleware((call, next) =>
+      forbiddenTools.includes(call.name)
+        ? new ToolResponse('PermissionDenied: No sub-agent may use this tool.', { status: 'denied' })
+        : next(),
+    );
+  }
+  return toolkit;
+}
+
+/** What is shared is not the sub-agent's to save, and even less to set back to what it was. */
+function hideFromState(agent: SubAgent, shared: object | undefined): void {
+  for (const [name, value] of Object.entries(agent)) {
+    if (shared !== undefined && value === shared) Object.defineProperty(agent, name, { enumerable: false });
+  }
+}
+
+async function assertWell(agent: SubAgent, spec: SubAgentSpec): Promise<void> {
+  const checks = [() => agent.healthcheck(), ...(spec.healthcheck ? [spec.healthcheck] : [])];
+  for (const check of checks) {
+    const deadline = { timeoutMs: HEALTHCHECK_LIMIT_MS, signal: undefined };
+    const isWell = await withDeadline(deadline, async () => check()).catch((error: unknown) => {
+      throw unavailable(spec, 'its health check failed', error);
+    });
+    if (isWell !== true) throw new SubAgentUnavailable(spec.name, 'its health check failed.');
+  }
+}
+
+function unavailable({ name }: SubAgentSpec, problem: string, cause: unknown): SubAgentUnavailable {
+  return new SubAgentUnavailable(name, `${problem}: ${withoutKeys(messageOf(cause))}`, { cause });
+}

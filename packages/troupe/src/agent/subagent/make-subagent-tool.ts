@@ -1,0 +1,27 @@
+import type { Tool } from '../../toolkit/tool.ts';
+import { Delegation, type SubAgentOptions } from './delegation.ts';
+import type { SubAgentHost } from './sub-agent-host.ts';
+import { checkSpec, type SubAgentSpec } from './sub-agent-spec.ts';
+import type { SubAgent, SubAgentClass } from './sub-agent.ts';
+
+export interface SubAgentToolOptions extends SubAgentOptions {
+  /** Whose sub-agents they are. */
+  readonly host: SubAgentHost;
+}
+
+/**
+ * Makes a tool of a class of sub-agents: every call of it has a new one work on a task, and gives one result, whatever happens. The
+ * tool can be registered with the host's toolkit, or be one of the `tools` of another sub-agent, whose own it is then.
+ * @throws SubAgentUnavailable if one can't be made now, or is not well.
+ * @throws TroupeError if the spec is wrong.
+ */
+export async function makeSubagentTool<Agent extends SubAgent>(
+  cls: SubAgentClass<Agent>,
+  spec: SubAgentSpec,
+  { host, ...options }: SubAgentToolOptions,
+): Promise<Tool> {
+  const delegation = new Delegation(cls, checkSpec(spec), options);
+  const made = delegation.toolFor(host);
+  await delegation.probe(host);
+  return made;
+}

@@ -1,0 +1,85 @@
+import type { MemoryBase } from '../../memory/memory-base.ts';
+import type { MsgInput } from '../../message/msg.ts';
+import type { ChatModelBase } from '../../model/chat-model-base.ts';
+import type { ToolResponse } from '../../toolkit/tool-response.ts';
+import type { Toolkit } from '../../toolkit/toolkit.ts';
+import type { AnySchema } from '../../util/schema.ts';
+import { AgentBase } from '../agent-base.ts';
+import { delegateTo } from './delegate.ts';
+import {
+  compressContext,
+  contextMsg,
+  type ContextBundle,
+  type DelegationContext,
+} from './delegation-context.ts';
+import { exportAgent } from './export-agent.ts';
+import type { PermissionBundle } from './permission-bundle.ts';
+import { describeQuery, QUERY_SCHEMA } from './query-input.ts';
+import type {
+  DelegateOptions,
+  ExportAgentOptions,
+  SubAgent,
+  SubAgentClass,
+  SubAgentInit,
+} from './sub-agent.ts';
+
+/**
+ * The base of agents that are used as tools. A subclass writes `reply`.
+ *
+ * Every task has a new instance. It shares with its host what is in `permissions`, and nothing else: its toolkit, memory, hooks and
+ * run are its own, and it is silent. Its only way out is the one response of `delegate`.
+ */
+export abstract class SubAgentBase extends AgentBase implements SubAgent {
+  static readonly inputSchema: AnySchema = QUERY_SCHEMA;
+
+  readonly permissions: PermissionBundle;
+  readonly toolkit: Toolkit;
+  readonly memory: MemoryBase;
+  readonly model: ChatModelBase | undefined;
+
+  constructor({ name, permissions, toolkit, memory, model }: SubAgentInit) {
+    super({ name });
+    this.permissions = permissions;
+    this.toolkit = toolkit;
+    this.memory = memory;
+    this.model = model;
+  }
+
+  static describeTask(input: unknown): string {
+    return describeQuery(input);
+  }
+
+  static preContextCompress(
+    parentContext: ContextBundle,
+    task: string,
+  ): DelegationContext | Promise<DelegationContext> {
+    return compressContext(parentContext, task);
+  }
+
+  static exportAgent<Agent extends SubAgent>(
+    this: SubAgentClass<Agent>,
+    options: ExportAgentOptions,
+  ): Promise<Agent> {
+    return exportAgent(this, options);
+  }
+
+  override async observe(msgs: MsgInput): Promise<void> {
+    await this.memory.add(msgs);
+  }
+
+  delegate(
+    taskSummary: string,
+    context?: DelegationContext,
+    options?: DelegateOptions,
+  ): Promise<ToolResponse> {
+    return delegateTo(this, taskSummary, context, options);
+  }
+
+  async loadDelegationContext(context: DelegationContext): Promise<void> {
+    await this.memory.add(contextMsg(context, this.permissions.supervisorName));
+  }
+
+  healthcheck(): boolean | Promise<boolean> {
+    return true;
+  }
+}

@@ -1,0 +1,69 @@
+import { messageOf, TroupeError } from '../../errors.ts';
+import { withoutKeys } from '../../model/wrappers/key-patterns.ts';
+import { DeadlineError } from '../../toolkit/deadline.ts';
+import { ToolResponse } from '../../toolkit/tool-response.ts';
+import type { JsonObject } from '../../util/json.ts';
+import { oneLine } from '../../util/text.ts';
+import { LimitReached } from './budget.ts';
+
+/** Why a delegation came to nothing: in the metadata of its result, as `error`. */
+export type SubAgentErrorCode =
+  | 'timeout'
+  | 'max_iters'
+  | 'invalid_input'
+  | 'invalid_reply'
+  | 'exception'
+  | 'unavailable'
+  | 'limit';
+
+/** A sub-agent that can't be made, or is not well. The cause is what it threw, if it did. */
+export class SubAgentUnavailable extends TroupeError {
+  override readonly name = 'SubAgentUnavailable';
+
+  constructor(
+    readonly subagent: string,
+    problem: string,
+    options?: ErrorOptions,
+  ) {
+    super('subagent_unavailable', `The sub-agent '${subagent}' is unavailable: ${problem}`, options);
+  }
+
+  static override isInstance(value: unknown): value is SubAgentUnavailable {
+    return TroupeError.isInstance(value) && value.code === 'subagent_unavailable';
+  }
+}
+
+export interface SubAgentFailure {
+  readonly code: SubAgentErrorCode;
+  /** One line that a model can read. */
+  readonly cause: string;
+}
+
+/** What was thrown in a delegation, as it is told: one line, without a stack, and without what looks like a key. */
+export function failureFrom(error: unknown): SubAgentFailure {
+  if (error instanceof DeadlineError) {
+    return {
+      code: 'timeout',
+      cause: `gave no answer within ${error.timeoutMs / 1000} s. Try again later, or do without it.`,
+    };
+  }
+  if (error instanceof LimitReached) return { code: 'limit', cause: `was stopped: ${error.message}` };
+  const problem = withoutKeys(messageOf(error));
+  if (SubAgentUnavailable.isInstance(error))
+    return { code: 'unavailable', cause: `can't be used now: ${problem}` };
+  if (TroupeError.isInstance(error) && error.code === 'invalid_reply')
+    return { code: 'invalid_reply', cause: `gave no usable answer: ${problem}` };
+  return { code: 'exception', cause: `failed: ${problem}` };
+}
+
+/** A failure as a result: the model reads the cause, the program the code. */
+export function failedResponse(
+  { code, cause }: SubAgentFailure,
+  name: string,
+  about: JsonObject,
+): ToolResponse {
+  return new ToolResponse(`[subagent_${code}] ${name} ${oneLine(cause)}`, {
+    status: 'unavailable',
+    metadata: { ...about, unavailable: true, error: code },
+  });
+}

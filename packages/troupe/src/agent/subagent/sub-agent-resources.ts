@@ -1,0 +1,120 @@
+import { TroupeError } from '../../errors.ts';
+
+/** `inherited`: the host's own, as far as the sub-agent may use it. `own`: made anew for it. `off`: there is none. */
+export type ResourcePolicy = 'inherited' | 'own' | 'off';
+
+export interface SubAgentResource {
+  readonly policy: ResourcePolicy;
+  /** What a spec may make of it instead. */
+  readonly mayBe: readonly ResourcePolicy[];
+  /** What that means, for people. */
+  readonly meaning: string;
+}
+
+/**
+ * What a sub-agent shares with its host, and what it has for itself: like a thread, it has the host's heap and a stack of its own.
+ * Whoever makes a sub-agent goes by this table.
+ */
+export const SUBAGENT_RESOURCES = {
+  config: {
+    policy: 'inherited',
+    mayBe: [],
+    meaning: 'the run configuration and its logger, the very same',
+  },
+  tracer: {
+    policy: 'inherited',
+    mayBe: ['off'],
+    meaning: 'the same tracer; each delegation is a span under the span around it',
+  },
+  filesystem: {
+    policy: 'inherited',
+    mayBe: ['off'],
+    meaning:
+      'the same files, narrowed to `/workspace/subagents/<name>/` and what `fileGrants` adds of the host’s',
+  },
+  session: {
+    policy: 'inherited',
+    mayBe: ['off'],
+    meaning: 'the same store, with `sub@<name>@` before every id',
+  },
+  longTermMemory: {
+    policy: 'inherited',
+    mayBe: ['off'],
+    meaning: 'the very same; what is read and written is up to the sub-agent',
+  },
+  permission: {
+    policy: 'inherited',
+    mayBe: [],
+    meaning: 'the host’s policy decides about the tool calls of the sub-agent too',
+  },
+  safetyLimits: {
+    policy: 'inherited',
+    mayBe: [],
+    meaning: 'a copy; those of the spec can only be stricter; counted together',
+  },
+  model: {
+    policy: 'inherited',
+    mayBe: ['own'],
+    meaning: 'the host’s model, or `modelOverride`',
+  },
+  toolkit: {
+    policy: 'own',
+    mayBe: [],
+    meaning: 'the tools of `toolsAllowlist` and `tools`, none by default; never forbidden ones',
+  },
+  memory: {
+    policy: 'own',
+    mayBe: [],
+    meaning: 'empty but for the delegation context, and emptied afterwards',
+  },
+  hooks: {
+    policy: 'own',
+    mayBe: [],
+    meaning: 'those of its own class; none of the host’s',
+  },
+  runState: {
+    policy: 'own',
+    mayBe: [],
+    meaning: 'a new instance for every call',
+  },
+  console: {
+    policy: 'off',
+    mayBe: [],
+    meaning: 'it prints nothing',
+  },
+  msgQueue: {
+    policy: 'off',
+    mayBe: [],
+    meaning: 'nothing that it says in between gets to the host’s queue',
+  },
+  msgHub: {
+    policy: 'off',
+    mayBe: [],
+    meaning: 'nobody hears it, and it hears nobody',
+  },
+} as const satisfies Readonly<Record<string, SubAgentResource>>;
+
+export type SubAgentResourceName = keyof typeof SUBAGENT_RESOURCES;
+
+/** What a spec wants otherwise than the table says. */
+export type ResourceOverrides = Readonly<Partial<Record<SubAgentResourceName, ResourcePolicy | undefined>>>;
+
+/** @throws TroupeError if a resource is unknown, or can't be had in that way. */
+export function checkOverrides(name: string, overrides: ResourceOverrides): void {
+  for (const [resource, wanted] of Object.entries(overrides)) {
+    const known: Readonly<Record<string, SubAgentResource>> = SUBAGENT_RESOURCES;
+    const entry = Object.hasOwn(known, resource) ? known[resource] : undefined;
+    if (wanted === undefined || entry?.policy === wanted || entry?.mayBe.includes(wanted)) continue;
+    const choice = [entry?.policy, ...(entry?.mayBe ?? [])].join(' or ');
+    const problem = entry === undefined ? 'There is no such resource' : `It is ${choice}`;
+    throw new TroupeError(
+      'invalid_config',
+      `The resource '${resource.slice(0, 64)}' of the sub-agent '${name}' can't be set like this. ${problem}.`,
+    );
+  }
+}
+
+/** How a sub-agent gets a resource. */
+export function policyOf(resource: SubAgentResourceName, overrides: ResourceOverrides = {}): ResourcePolicy {
+  return overrides[resource] ?? SUBAGENT_RESOURCES[resource].policy;
+}

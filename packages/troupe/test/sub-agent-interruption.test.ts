@@ -1,0 +1,140 @@
+// Trees of sub-agents, three deep and up to fifty wide, interrupted at random points: all stop, all histories are valid, nothing is left.
+import { beforeAll, describe, expect, test } from 'vitest';
+
+import { ReActAgent } from '../src/agent/react-agent.ts';
+import { makeSubagentTool } from '../src/agent/subagent/make-subagent-tool.ts';
+import type { SubAgentInit } from '../src/agent/subagent/sub-agent.ts';
+import { TaskSubAgent } from '../src/agent/subagent/task-sub-agent.ts';
+import { findHistoryFaults } from '../src/message/history.ts';
+import type { ModelRequest } from '../src/model/chat-model-base.ts';
+import { ScriptedModel, type ScriptedTurn } from '../src/testing/scripted-model.ts';
+import { tool } from '../src/toolkit/tool.ts';
+import type { JsonObject } from '../src/util/json.ts';
+import { validateWith } from '../src/util/schema.ts';
+
+beforeAll(async () => void (await validateWith({ type: 'object' }, {})));
+
+/** Numbers that look like chance, and are the same each time. */
+function numbersFrom(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
+    return state / 2 ** 32;
+  };
+}
+
+/** A model that makes calls when it is asked something, and answers when it has the results. */
+function modelThat(
+  ...calls: readonly { readonly name: string; readonly input: JsonObject }[]
+): ScriptedModel {
+  const hasResults = ({ messages }: ModelRequest): boolean =>
+    messages.at(-1)?.hasContentBlocks('tool_result') ?? false;
+  const turns: ScriptedTurn[] = [
+    { when: hasResults, text: 'All of it is done, as far as I can see.', chunkSize: 8 },
+    { when: () => true, text: 'Let me see.', toolCalls: calls, chunkSize: 8 },
+  ];
+  return new ScriptedModel(turns);
+}
+
+interface Tree {
+  readonly root: ReActAgent;
+  /** Everybody who was made for a task. */
+  readonly workers: TaskSubAgent[];
+}
+
+/** A root with so many calls at once, each of which leads three levels down, to a tool. */
+async function treeOf(width: number, stubbornTools: boolean): Promise<Tree> {
+  const workers: TaskSubAgent[] = [];
+  class Worker extends TaskSubAgent {
+    constructor(init: SubAgentInit) {
+      super(init, { parallelToolCalls: true });
+      init.memory.clear = async () => {}; // its history is looked at afterwards
+      workers.push(this);
+    }
+  }
+  let uses = 0;
+  const look = tool({
+    name: 'look',
+    async execute() {
+      for (let n = uses++ % 7; n > 0; n--) await undefined;
+      if (stubbornTools && uses % 3 === 0) await new Promise(() => {}); // listens to nobody
+      return 'seen';
+    },
+  });
+  const calls = Array.from({ length: width }, (_, n) => ({ name: 'agent_a', input: { task: `task ${n}` } }));
+  const root = new ReActAgent({ name: 'root', model: modelThat(...calls), parallelToolCalls: true });
+  root.setConsoleOutputEnabled(false);
+  const spec = (name: string, called: string) => ({
+    name,
+    description: name,
+    modelOverride: modelThat({ name: called, input: { task: called } }),
+  });
+  const safetyLimits = { maxDepth: 3 };
+  const options = { host: root, safetyLimits };
+  const c = await makeSubagentTool(Worker, { ...spec('c', 'look'), tools: [look] }, options);
+  const b = await makeSubagentTool(Worker, { ...spec('b', 'agent_c'), tools: [c] }, options);
+  await root.registerSubagent(Worker, { ...spec('a', 'agent_b'), tools: [b] }, { safetyLimits });
+  workers.splice(0);
+  return { root, workers };
+}
+
+/** Lets it run, and does something when so many events of the whole tree have come, and a few ticks more. Returns how many came. */
+async function watch(root: ReActAgent, point: number, ticks: number, act: () => void): Promise<number> {
+  let events = 0;
+  for await (const _event of root.stream('go', { nested: true })) {
+    if (events++ !== point) continue;
+    for (let tick = 0; tick < ticks; tick++) await undefined;
+    act();
+  }
+  return events;
+}
+
+async function whenFree(worker: TaskSubAgent): Promise<void> {
+  if (!worker.isRunning) return;
+  await new Promise<void>((resolve) => worker.onSettled(resolve));
+}
+
+/** Interrupts a tree once. Returns whether there was still something to interrupt. */
+async function interruptOnce(
+  width: number,
+  point: number,
+  ticks: number,
+  stubbornTools: boolean,
+): Promise<boolean> {
+  const { root, workers } = await treeOf(width, stubbornTools);
+  let stopping: Promise<boolean> | undefined;
+  await watch(root, point, ticks, () => void (stopping = root.interrupt('stop')));
+  await Promise.all(workers.map(whenFree));
+  expect(root.isRunning).toBe(false);
+  for (const agent of [root, ...workers]) {
+    expect(findHistoryFaults(await agent.memory.getMemory())).toEqual([]);
+    expect(agent.abandonedReplies).toBe(0);
+  }
+  return (await stopping) ?? false;
+}
+
+const timers = (): number => process.getActiveResourcesInfo().filter((kind) => kind === 'Timeout').length;
+
+describe('trees of sub-agents that are interrupted', () => {
+  test.each([
+    { width: 50, times: 4, least: 3, stubborn: false },
+    { width: 1, times: 400, least: 350, stubborn: false },
+    { width: 4, times: 50, least: 50, stubborn: true },
+  ])('$width side by side, three deep, $times times', async ({ width, times, least, stubborn }) => {
+    const { root, workers } = await treeOf(width, false);
+    const events = await watch(root, -1, 0, () => {});
+    expect(workers.length).toBe(3 * width);
+    const before = timers();
+    const random = numbersFrom(width);
+    const points = Array.from({ length: times }, () => Math.floor(random() * events * (stubborn ? 0.4 : 1)));
+    let stopped = 0;
+    for (let n = 0; n < times; n += 20) {
+      const some = points
+        .slice(n, n + 20)
+        .map((point) => interruptOnce(width, point, Math.floor(random() * 9), stubborn));
+      stopped += (await Promise.all(some)).filter(Boolean).length;
+    }
+    expect(stopped).toBeGreaterThanOrEqual(least);
+    expect(timers()).toBeLessThanOrEqual(before);
+  });
+});
