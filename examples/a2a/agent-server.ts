@@ -1,0 +1,54 @@
+// A program that serves an agent to others. Any A2A client can talk to it; main.ts starts it and does.
+// The model is the OfflineModel, a stand-in that follows simple rules but really calls the tools.
+
+import { ReActAgent, tool, Toolkit } from 'troupe';
+import { serveA2A } from 'troupe/a2a';
+import { OfflineModel } from 'troupe/offline';
+import { z } from 'zod';
+
+const toolkit = new Toolkit();
+const schema = z.object({ city: z.string().describe('The name of the city.') });
+toolkit.registerToolFunction(
+  tool({
+    name: 'get_weather',
+    description: 'The weather in a city, now.',
+    schema,
+    readOnly: true,
+    execute: ({ city }) => `${city}: sunny, 24 °C.`,
+  }),
+);
+toolkit.registerToolFunction(
+  tool({
+    name: 'book_hotel',
+    description: 'Books a hotel in a city.',
+    schema,
+    execute: ({ city }) => `A room in ${city} is booked.`,
+  }),
+);
+
+const server = serveA2A(
+  // Each conversation gets an agent of its own.
+  () => {
+    const agent = new ReActAgent({
+      name: 'travel-agent',
+      sysPrompt: 'Use the tools.',
+      model: new OfflineModel(),
+      toolkit,
+      permission: {
+        decide: ({ call }) =>
+          call.name === 'book_hotel' ? { behavior: 'ask', reason: 'It costs money.' } : { behavior: 'allow' },
+      },
+    });
+    agent.setConsoleOutputEnabled(false);
+    return agent;
+  },
+  {
+    card: {
+      name: 'travel-agent',
+      description: 'Knows the weather and books hotels.',
+      skills: [{ id: 'weather', name: 'Weather', description: 'The weather in any city.' }],
+    },
+  },
+);
+process.send?.(await server.listen()); // a free port of this machine
+process.on('disconnect', () => void server.close()); // whoever has started it is gone

@@ -1,0 +1,71 @@
+// Agents in two programs: one serves a travel agent, this one talks to it over A2A. Words arrive while they are written, and what
+// the remote agent may not do by itself is decided here.
+
+import assert from 'node:assert/strict';
+import { fork } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+
+import { agentTool, findHistoryFaults, ReActAgent, Toolkit, type PendingCall } from 'troupe';
+import { A2AAgent, WellKnownAgentCardResolver } from 'troupe/a2a';
+import { OfflineModel } from 'troupe/offline';
+
+const flags = ['--experimental-strip-types', '--disable-warning=ExperimentalWarning'];
+const child = fork(join(import.meta.dirname, 'agent-server.ts'), { execArgv: flags });
+const [url] = (await once(child, 'message')) as [string];
+
+// 1. The remote agent is an agent like any other: its card says where it is and what it can do.
+const card = new WellKnownAgentCardResolver(url);
+const travel = new A2AAgent({ name: 'travel', card });
+travel.setConsoleOutputEnabled(false);
+
+let streamed = '';
+const events = travel.stream('What is the weather in Lisbon?');
+let step = await events.next();
+for (; !step.done; step = await events.next()) {
+  if (step.value.type === 'text_delta') streamed += step.value.text;
+}
+const weather = step.value;
+console.log(`travel: ${weather.text}`);
+
+// 2. It wants to do something that costs money. The question comes here, and the answer goes back to the same task.
+const question = await travel.call('Book a hotel in Lisbon');
+const pending = (question.metadata['_pending'] ?? []) as unknown as readonly PendingCall[];
+for (const { agentPath, call, reason } of pending) {
+  console.log(`${agentPath.join(' > ')} asks for ${call.name} ${JSON.stringify(call.input)}: ${reason}`);
+}
+const booked = await travel.call(undefined, {
+  decisions: pending.map(({ id }) => ({ id, verdict: 'allow' })),
+});
+console.log(`travel: ${booked.text}`);
+
+// 3. As a tool of another agent.
+const remote = new A2AAgent({ name: 'ask_travel_agent', card }); // a conversation of its own
+remote.setConsoleOutputEnabled(false);
+const toolkit = new Toolkit();
+toolkit.registerToolFunction(
+  agentTool(remote, { description: 'Asks the travel agent, who knows the weather.' }),
+);
+const host = new ReActAgent({
+  name: 'host',
+  sysPrompt: 'Use the tools.',
+  model: new OfflineModel(),
+  toolkit,
+});
+host.setConsoleOutputEnabled(false);
+const answer = await host.call('Ask the travel agent: "What is the weather in Bergen?"');
+console.log(`host: ${answer.text}`);
+
+child.disconnect(); // it closes its server and ends
+await once(child, 'exit');
+
+assert.match(weather.text, /Lisbon: sunny, 24 °C/);
+assert.ok(streamed.endsWith(weather.text));
+assert.equal(question.metadata['_end_reason'], 'tool_suspended');
+assert.deepEqual(
+  pending.map(({ call }) => call.name),
+  ['book_hotel'],
+);
+assert.match(booked.text, /A room in Lisbon is booked/);
+assert.match(answer.text, /Bergen: sunny, 24 °C/);
+assert.deepEqual(findHistoryFaults(await host.memory.getMemory()), []);

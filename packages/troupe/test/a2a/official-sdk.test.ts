@@ -1,0 +1,88 @@
+import { fork, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+
+import { expect, test } from 'vitest';
+
+import { WellKnownAgentCardResolver } from '../../src/a2a/index.ts';
+import { eventsOf, remoteAgent, textDeltas } from './a2a-agents.ts';
+
+const FLAGS = ['--no-warnings', '--experimental-transform-types', '--conditions=troupe:source'];
+
+interface Program<Said> extends AsyncDisposable {
+  readonly said: Said;
+  readonly child: ChildProcess;
+}
+
+/** Starts a script of this folder, and waits for the first thing that it says. */
+async function start<Said>(script: string, ...args: string[]): Promise<Program<Said>> {
+  const child = fork(join(import.meta.dirname, script), args, {
+    execArgv: FLAGS,
+    stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+  });
+  const exited = once(child, 'exit');
+  const [said] = (await Promise.race([once(child, 'message'), exited])) as [Said];
+  return {
+    said,
+    child,
+    async [Symbol.asyncDispose]() {
+      if (child.exitCode === null && child.signalCode === null) child.kill('SIGKILL');
+      await exited;
+    },
+  };
+}
+
+interface Port {
+  readonly port: number;
+}
+
+test('the official client talks to our server: answers, streams, decisions, cancellation', async () => {
+  await using server = await start<{ url: string }>('own-server.ts');
+  await using client = await start('official-client.ts', server.said.url);
+  expect(client.said).toEqual({
+    whole: ['TASK_STATE_COMPLETED', 'Hello!'],
+    streamed: ['task', 'Hello again, my friend!', 'TASK_STATE_COMPLETED'],
+    asked: ['TASK_STATE_INPUT_REQUIRED', 'pay'],
+    words: 'TASK_STATE_INPUT_REQUIRED',
+    paid: ['TASK_STATE_COMPLETED', 'It is paid.'],
+    canceled: 'TASK_STATE_CANCELED',
+    nobody: 'TaskNotFoundError',
+  });
+});
+
+test.each([
+  ['1.0, streaming', 'streaming', '/.well-known/agent-card.json'],
+  ['1.0, polling', 'polling', '/.well-known/agent-card.json'],
+  ['0.3, streaming', 'streaming', '/old-card.json'],
+  ['0.3, polling', 'polling', '/old-card.json'],
+])('our client talks to the official server: %s', async (_, mode, path) => {
+  await using server = await start<Port>('official-server.ts', mode);
+  const card = new WellKnownAgentCardResolver(`http://127.0.0.1:${server.said.port}`, { path });
+  const agent = remoteAgent('http://unused.example', { card });
+
+  const { events, msg } = await eventsOf(agent.stream('hello'));
+  expect(msg.text).toBe('You said hello.');
+  expect(textDeltas(events)).toEqual(
+    mode === 'streaming' ? ['You said ', 'hello', '.'] : ['You said hello.'],
+  );
+
+  const question = await agent.call('ask');
+  expect([question.text, question.metadata['_end_reason']]).toEqual(['Which one?', 'tool_suspended']);
+  expect((await agent.call('the red one')).text).toContain('the red one in the same task.');
+
+  const stream = agent.stream('hang');
+  const canceled = once(server.child, 'message');
+  if (mode === 'streaming') {
+    for (
+      let step = await stream.next();
+      !step.done && step.value.type !== 'text_delta';
+      step = await stream.next()
+    );
+  } else {
+    await stream.next();
+    void stream.next();
+  }
+  await agent.interrupt();
+  expect((await eventsOf(stream)).msg.metadata).toMatchObject({ _is_interrupted: true });
+  expect((await canceled)[0]).toEqual({ canceled: expect.any(String) });
+});

@@ -1,0 +1,445 @@
+import { expect, test } from 'vitest';
+
+import { A2AAgent, A2AError, dataBlock, dataIn } from '../../src/a2a/index.ts';
+import { agentTool, findHistoryFaults, Msg, MsgHub, ReActAgent, Toolkit } from '../../src/index.ts';
+import { FakeClock, ScriptedModel } from '../../src/testing/index.ts';
+import { eventsOf, remoteAgent, textDeltas } from './a2a-agents.ts';
+import { artifact, FakeRemote, IDS, status, task, type Behaviour } from './fake-remote.ts';
+
+/** Streams these, and then ends. */
+const streams =
+  (...results: object[]): Behaviour =>
+  (call) => {
+    if (call.method !== 'SendStreamingMessage') return call.fail(-32001, 'no such task');
+    for (const result of results) call.send(result);
+    call.end();
+  };
+
+test('a streamed answer is printed piece by piece, each once, and returned whole', async () => {
+  await using remote = await FakeRemote.listen((call) => {
+    call.send(task('SUBMITTED'));
+    call.send(status('WORKING', 'Let me see.'));
+    call.send(artifact('Hello'));
+    call.send(artifact(', ', true));
+    call.send(artifact('world', true));
+    call.send(status('COMPLETED'));
+    call.end();
+  });
+  const { events, msg } = await eventsOf(remoteAgent(remote.url).stream('Hi'));
+  expect(textDeltas(events)).toEqual(['Let me see.', 'Hello', ', ', 'world']);
+  expect(msg).toMatchObject({
+    name: 'remote',
+    role: 'assistant',
+    content: [{ type: 'text', text: 'Hello, world' }],
+    metadata: { _end_reason: 'finished', _a2a: { state: 'completed', ...IDS } },
+  });
+  expect(events.at(-1)).toMatchObject({ type: 'run_end', status: 'finished' });
+  const [sent] = remote.calls;
+  expect(sent?.params.message).toMatchObject({ role: 'ROLE_USER', parts: [{ text: 'Hi' }] });
+  expect(sent?.headers).toMatchObject({ 'a2a-version': '1.0' });
+});
+
+test('a message without a task is an answer', async () => {
+  const message = { messageId: 'm', contextId: 'c', role: 'ROLE_AGENT', parts: [{ text: 'Hi.' }] };
+  await using remote = await FakeRemote.listen(streams({ message }));
+  const answer = await remoteAgent(remote.url).call('Hello');
+  expect(answer.text).toBe('Hi.');
+  expect(answer.metadata).toEqual({ _end_reason: 'finished', _a2a: { state: 'completed', contextId: 'c' } });
+});
+
+test('an agent that does not stream is asked until the task is settled', async () => {
+  const states = ['WORKING', 'SOMETHING_NEW', 'COMPLETED'];
+  await using remote = await FakeRemote.listen(
+    (call) => {
+      if (call.method === 'SendMessage') return call.reply(task('SUBMITTED'));
+      const [state = ''] = states.splice(0, 1);
+      const { task: one } = task(state, {
+        artifacts: [{ artifactId: 'a', parts: [{ text: `I am ${state}` }] }],
+      }) as {
+        task: object;
+      };
+      call.reply(one);
+    },
+    { streaming: false },
+  );
+  const { events, msg } = await eventsOf(remoteAgent(remote.url).stream('Hi'));
+  expect(msg.text).toBe('I am COMPLETED');
+  expect(textDeltas(events)).toEqual(['I am COMPLETED']);
+  expect(remote.calls.map(({ method }) => method)).toEqual(['SendMessage', 'GetTask', 'GetTask', 'GetTask']);
+  expect(remote.calls[0]?.params.configuration).toEqual({ returnImmediately: true });
+});
+
+test('what was observed goes along with the next call, once, and says who spoke', async () => {
+  await using remote = await FakeRemote.listen(streams(task('COMPLETED')));
+  const agent = remoteAgent(remote.url);
+  await agent.observe(Msg.assistant('It rains.', { name: 'Ann' }));
+  await agent.observe([Msg.assistant('It pours.', { name: 'Bob' })]);
+  expect((await agent.call('What now?')).text).toBe('Done.');
+  await agent.call('And now?');
+  expect(remote.calls.map(({ params }) => params.message.parts)).toEqual([
+    [
+      { text: 'Ann:' },
+      { text: 'It rains.' },
+      { text: 'Bob:' },
+      { text: 'It pours.' },
+      { text: 'user:' },
+      { text: 'What now?' },
+    ],
+    [{ text: 'And now?' }],
+  ]);
+  expect(remote.calls[1]?.params.message).toMatchObject({ contextId: IDS.contextId });
+  expect(remote.calls[1]?.params.message.taskId).toBeUndefined();
+});
+
+test('what was observed is kept while the agent can not be reached', async () => {
+  const remote = await FakeRemote.listen(streams(task('COMPLETED')));
+  const card = remote.card as never;
+  await remote[Symbol.asyncDispose]();
+  const agent = remoteAgent('http://unused.example', { card });
+  await agent.observe('news');
+  const error = await agent.call('Hi').catch((thrown: unknown) => thrown);
+  expect(error).toMatchObject({ name: 'A2AError', code: 'a2a_failed', failure: 'unreachable' });
+  expect(String(error)).toMatch(/ECONNREFUSED/);
+  expect(agent.stateDict()).toMatchObject({
+    observed: [{ content: 'news' }],
+    contextId: null,
+    openTask: null,
+  });
+});
+
+test('files and data go both ways', async () => {
+  const parts = [
+    { raw: 'aGk=', mediaType: 'image/png' },
+    { url: 'https://files.example/a.pdf', filename: 'a.pdf' },
+    { data: { degrees: 24 } },
+    { url: 'file:///etc/passwd' },
+    { url: 'javascript:alert(1)' },
+  ];
+  await using remote = await FakeRemote.listen(
+    streams(task('WORKING'), artifact(parts), status('COMPLETED')),
+  );
+  const block = { type: 'image', source: { type: 'base64', mediaType: 'image/png', data: 'aGk=' } } as const;
+  const local = { type: 'file', source: { type: 'url', url: '/etc/passwd' } } as const;
+  const answer = await remoteAgent(remote.url).call(
+    Msg.user([
+      { type: 'text', text: 'See' },
+      block,
+      dataBlock({ city: 'Oslo' }),
+      local,
+      { type: 'thinking', thinking: 'hm' },
+    ]),
+  );
+  expect(remote.calls[0]?.params.message.parts).toEqual([
+    { text: 'See' },
+    { raw: 'aGk=', mediaType: 'image/png' },
+    { data: { city: 'Oslo' }, mediaType: 'application/json' },
+    { text: '(Here was a file that only the sender can read.)' },
+  ]);
+  const note = {
+    type: 'text',
+    text: '(Here was an address that is neither http nor https; it was left out.)',
+  };
+  expect(answer.content).toEqual([
+    block,
+    {
+      type: 'file',
+      source: { type: 'url', url: 'https://files.example/a.pdf', mediaType: 'application/pdf' },
+      filename: 'a.pdf',
+    },
+    { type: 'text', text: '{"degrees":24}', providerMeta: { a2a: { data: { degrees: 24 } } } },
+    { ...note, providerMeta: { a2a: { artifact: 'a' } } },
+    note,
+  ]);
+  expect(dataIn(answer)).toEqual([{ degrees: 24 }]);
+});
+
+test('a question ends the reply like a call that waits, and the next call goes on with the task', async () => {
+  await using remote = await FakeRemote.listen((call) => {
+    const isFirst = remote.calls.length === 1;
+    call.send(isFirst ? task('SUBMITTED') : task('WORKING'));
+    call.send(isFirst ? status('INPUT_REQUIRED', 'Which city?') : status('COMPLETED', 'Booked.'));
+    call.end();
+  });
+  const agent = remoteAgent(remote.url);
+  const { events, msg: question } = await eventsOf(agent.stream('Book a room'));
+  const [pending] = question.metadata['_pending'] as unknown as readonly { id: string }[];
+  expect(question.text).toBe('Which city?');
+  expect(question.metadata).toMatchObject({
+    _end_reason: 'tool_suspended',
+    _a2a: { state: 'input_required' },
+  });
+  expect(pending).toMatchObject({
+    agentPath: ['remote'],
+    kind: 'external',
+    call: { name: 'input_required', input: { question: 'Which city?' } },
+  });
+  expect(events.filter(({ type }) => type === 'approval_needed')).toMatchObject([{ pending }]);
+
+  const later = remoteAgent(remote.url); // in another program, say
+  later.loadStateDict(agent.stateDict());
+  await expect(later.call(undefined, { decisions: [{ id: 'x', verdict: 'deny' }] })).rejects.toMatchObject({
+    code: 'decision_refused',
+  });
+  const allow = later.call(undefined, { decisions: [{ id: pending?.id ?? '', verdict: 'allow' }] });
+  await expect(allow).rejects.toMatchObject({ code: 'decision_refused' });
+  const answer = await later.call(undefined, {
+    decisions: [{ id: pending?.id ?? '', verdict: 'result', output: 'Oslo' }],
+  });
+  expect(answer.text).toBe('Booked.');
+  expect(remote.calls[1]?.params.message).toMatchObject({ ...IDS, parts: [{ text: 'Oslo' }] });
+  expect((await agent.call('Oslo')).text).toBe('Booked.'); // words will do as well
+  expect(remote.calls[2]?.params.message).toMatchObject({ ...IDS, parts: [{ text: 'Oslo' }] });
+  expect(agent.stateDict()).toMatchObject({ openTask: null });
+});
+
+test('words are no answer to a task that waits if the caller says so', async () => {
+  await using remote = await FakeRemote.listen((call) => {
+    if (call.method === 'CancelTask') return;
+    call.send(task('INPUT_REQUIRED'));
+    call.end();
+  });
+  const agent = remoteAgent(remote.url);
+  await agent.call('Hi');
+  await expect(agent.call('Another thing', { onPending: 'refuse' })).rejects.toMatchObject({
+    code: 'pending_calls',
+  });
+  expect(remote.calls).toHaveLength(1);
+  await agent.call('Another thing', { onPending: 'close' });
+  expect((await remote.called('CancelTask')).params).toEqual({ id: IDS.taskId });
+  const sent = remote.calls.filter(({ method }) => method === 'SendStreamingMessage');
+  expect(sent[1]?.params.message.taskId).toBeUndefined();
+  await agent.call('The answer');
+  expect(remote.calls.at(-1)?.params.message.taskId).toBe(IDS.taskId);
+});
+
+test('calls that the remote agent names are decided under ids of our own', async () => {
+  const theirs = {
+    id: 'p1',
+    agentPath: ['bank'],
+    kind: 'approval',
+    call: { type: 'tool_use', id: 'c1', name: 'pay', input: { sum: 5 } },
+  };
+  const ask = status('INPUT_REQUIRED', 'May I?', [{ data: { pending: [theirs, { id: 5 }, 'nonsense'] } }]);
+  await using remote = await FakeRemote.listen((call) => {
+    call.send(task('WORKING'));
+    call.send(remote.calls.length === 1 ? ask : status('COMPLETED', 'Paid.'));
+    call.end();
+  });
+  const agent = remoteAgent(remote.url);
+  const question = await agent.call('Pay');
+  const [pending, ...rest] = question.metadata['_pending'] as unknown as readonly { id: string }[];
+  expect(rest).toEqual([]);
+  expect(question.content).toEqual([{ type: 'text', text: 'May I?' }]);
+  expect(pending).toEqual({
+    ...theirs,
+    id: expect.stringMatching(/^pending_/),
+    agentPath: ['remote', 'bank'],
+  });
+  const decisions = [{ id: pending?.id ?? '', verdict: 'allow', scope: 'once' }] as const;
+  expect((await agent.call(undefined, { decisions })).text).toBe('Paid.');
+  expect(remote.calls[1]?.params.message.parts).toEqual([
+    { data: { decisions: [{ id: 'p1', verdict: 'allow', scope: 'once' }] }, mediaType: 'application/json' },
+  ]);
+});
+
+test('a question of a remote agent in a tool surfaces at the root, and the answer finds its way back', async () => {
+  await using remote = await FakeRemote.listen((call) => {
+    call.send(task('WORKING'));
+    call.send(remote.calls.length === 1 ? status('AUTH_REQUIRED', 'Log in.') : status('COMPLETED', '42'));
+    call.end();
+  });
+  const toolkit = new Toolkit();
+  toolkit.registerToolFunction(agentTool(remoteAgent(remote.url), { description: 'Knows.' }));
+  const model = new ScriptedModel([
+    { toolCalls: [{ name: 'remote', input: { query: 'What?' } }] },
+    'It is 42.',
+  ]);
+  const host = new ReActAgent({ name: 'host', sysPrompt: '', model, toolkit });
+  host.setConsoleOutputEnabled(false);
+  const waiting = await host.call('Ask');
+  const [pending] = waiting.metadata['_pending'] as unknown as readonly { id: string }[];
+  expect(pending).toMatchObject({
+    agentPath: ['host', 'remote'],
+    kind: 'external',
+    call: { name: 'auth_required' },
+  });
+  const decisions = [{ id: pending?.id ?? '', verdict: 'result', output: 'Done.' }] as const;
+  expect((await host.call(undefined, { decisions })).text).toBe('It is 42.');
+  expect(findHistoryFaults(await host.memory.getMemory())).toEqual([]);
+});
+
+test('a call with nothing to say asks how the open task stands', async () => {
+  await using remote = await FakeRemote.listen((call) => {
+    if (call.method === 'GetTask')
+      return call.reply(
+        (
+          task('COMPLETED', { artifacts: [{ artifactId: 'a', parts: [{ text: 'Yes' }] }] }) as {
+            task: object;
+          }
+        ).task,
+      );
+    call.send(task('AUTH_REQUIRED'));
+    call.end();
+  });
+  const agent = remoteAgent(remote.url);
+  await agent.call('Hi');
+  expect((await agent.call()).text).toBe('Yes');
+  await expect(agent.call()).rejects.toMatchObject({ code: 'invalid_input' });
+});
+
+test.each(['FAILED', 'REJECTED', 'CANCELED'])(
+  'a task that ends as %s is an error that says so',
+  async (state) => {
+    await using remote = await FakeRemote.listen(
+      streams(task('WORKING'), artifact('half'), status(state, 'No, Bearer sesame-1234\nis wrong')),
+    );
+    const agent = remoteAgent(remote.url, { headers: async () => ({ authorization: 'Bearer sesame-1234' }) });
+    const error: unknown = await agent.call('Hi').catch((thrown: unknown) => thrown);
+    expect(A2AError.isInstance(error)).toBe(true);
+    expect(error).toMatchObject({ failure: state.toLowerCase(), taskId: IDS.taskId });
+    expect((error as A2AError).reply?.getTextContent('|')).toBe('half|No, Bearer sesame-1234\nis wrong');
+    expect((error as A2AError).message).toMatch(/: No, Bearer \[hidden\] is wrong$/);
+    expect(remote.calls[0]?.headers.authorization).toBe('Bearer sesame-1234');
+  },
+);
+
+test('a task that was refused leaves an agent that can be asked again', async () => {
+  await using remote = await FakeRemote.listen((call) => {
+    if (call.params.message.taskId) return call.fail(-32001, 'secret of the server');
+    call.send(task('INPUT_REQUIRED'));
+    call.end();
+  });
+  const agent = remoteAgent(remote.url);
+  await agent.call('Hi');
+  await expect(agent.call('Hello?')).rejects.toMatchObject({
+    failure: 'refused',
+    message: 'The remote agent refused the request (TASK_NOT_FOUND).',
+  });
+  expect((await agent.call('Again')).metadata).toMatchObject({ _end_reason: 'tool_suspended' });
+});
+
+test('a structured answer is not to be had', async () => {
+  const agent = remoteAgent('http://127.0.0.1:1');
+  await expect(agent.call('Hi', { structuredModel: { type: 'object' } })).rejects.toMatchObject({
+    code: 'invalid_input',
+  });
+});
+
+test('an interrupt settles at once and cancels the remote task', async () => {
+  await using remote = await FakeRemote.listen((call) => {
+    if (call.method === 'CancelTask') return; // never answered
+    call.send(task('WORKING'));
+    call.send(artifact('One moment'));
+  });
+  const agent = remoteAgent(remote.url);
+  const stream = agent.stream('Hi');
+  for (
+    let step = await stream.next();
+    !step.done && step.value.type !== 'text_delta';
+    step = await stream.next()
+  );
+  const began = performance.now();
+  expect(await agent.interrupt('Stop')).toBe(true);
+  expect(performance.now() - began).toBeLessThan(500);
+  const { msg } = await eventsOf(stream);
+  expect(msg.metadata).toMatchObject({ _is_interrupted: true });
+  expect((await remote.called('CancelTask')).params).toEqual({ id: IDS.taskId });
+  expect(agent.abandonedReplies).toBe(0);
+  expect(agent.stateDict()).toMatchObject({
+    observed: [{ content: 'Stop' }],
+    contextId: null,
+    openTask: null,
+  });
+});
+
+test('a task that was made just before an interrupt is canceled as soon as it is known', async () => {
+  await using remote = await FakeRemote.listen(
+    (call) => call.method === 'CancelTask' && call.fail(-32002, 'too late'),
+  );
+  const agent = remoteAgent(remote.url);
+  await agent.observe('news');
+  const call = agent.call('Hi');
+  const sent = await remote.called('SendStreamingMessage');
+  await agent.interrupt();
+  expect((await call).metadata).toMatchObject({ _is_interrupted: true });
+  sent.send(task('WORKING'));
+  expect((await remote.called('CancelTask')).params).toEqual({ id: IDS.taskId });
+  expect(agent.stateDict()).toMatchObject({ observed: [{ content: 'news' }, { content: 'Hi' }] }); // they may not have got there
+});
+
+test('an aborted call rejects with the reason, and cancels as well', async () => {
+  await using remote = await FakeRemote.listen(
+    (call) => call.method !== 'CancelTask' && call.send(task('WORKING')),
+  );
+  const stop = new AbortController();
+  const call = remoteAgent(remote.url).call('Hi', { signal: stop.signal });
+  await remote.called('SendStreamingMessage');
+  stop.abort(new Error('enough'));
+  await expect(call).rejects.toThrow('enough');
+  await remote.called('CancelTask');
+});
+
+test('agents three deep stop with their parent, with whole histories, though the remote one hangs', async () => {
+  await using remote = await FakeRemote.listen(
+    (call) => call.method !== 'CancelTask' && call.send(task('WORKING')),
+  );
+  const asks = (name: string) =>
+    new ScriptedModel([{ toolCalls: [{ name, input: { query: 'Well?' } }] }, 'never']);
+  const inner = new Toolkit();
+  inner.registerToolFunction(agentTool(remoteAgent(remote.url), { description: 'Far away.' }));
+  const middle = new ReActAgent({ name: 'middle', sysPrompt: '', model: asks('remote'), toolkit: inner });
+  const outer = new Toolkit();
+  outer.registerToolFunction(agentTool(middle, { description: 'Asks.' }));
+  const root = new ReActAgent({ name: 'root', sysPrompt: '', model: asks('middle'), toolkit: outer });
+  for (const agent of [middle, root]) agent.setConsoleOutputEnabled(false);
+  const call = root.call('Go');
+  await remote.called('SendStreamingMessage');
+  await root.interrupt();
+  expect((await call).metadata).toMatchObject({ _end_reason: 'interrupted' });
+  await remote.called('CancelTask');
+  for (const agent of [middle, root]) {
+    expect(findHistoryFaults(await agent.memory.getMemory())).toEqual([]);
+    expect(agent.abandonedReplies).toBe(0);
+  }
+  expect((await root.memory.getMemory()).at(-2)?.getContentBlocks('tool_result')).toMatchObject([
+    { status: 'interrupted' },
+  ]);
+});
+
+test('in a hub, a remote agent hears what others say', async () => {
+  await using remote = await FakeRemote.listen(streams(task('WORKING'), status('COMPLETED', 'Noted.')));
+  const local = new ReActAgent({ name: 'local', sysPrompt: '', model: new ScriptedModel(['I am here.']) });
+  local.setConsoleOutputEnabled(false);
+  const agent = remoteAgent(remote.url);
+  await using _ = await MsgHub.open({ participants: [local, agent] });
+  await local.call('Where are you?');
+  await agent.call();
+  expect(remote.calls[0]?.params.message.parts).toEqual([{ text: 'I am here.' }]);
+});
+
+test('an agent without a name or a card is refused', () => {
+  expect(() => new A2AAgent({ card: { description: 'nobody' } })).toThrow(/needs a name/);
+  expect(() => new A2AAgent({} as never)).toThrow(/needs a card/);
+  expect(() => new A2AAgent({ card: { name: 'x' }, timeoutMs: 0 })).toThrow(/timeoutMs/);
+  expect(new A2AAgent({ card: { name: 'x' } }).name).toBe('x');
+});
+
+test('an agent that never answers is given up in time', async () => {
+  await using remote = await FakeRemote.listen(
+    (call) => call.method !== 'CancelTask' && call.send(task('WORKING')),
+  );
+  const agent = remoteAgent(remote.url, { card: remote.card as never, timeoutMs: 60_000 });
+  const clock = new FakeClock();
+  using _ = clock.install();
+  const call = agent.call('Hi');
+  call.catch(() => {});
+  await remote.called('SendStreamingMessage');
+  await clock.advance(59_999);
+  expect(agent.isRunning).toBe(true);
+  await clock.advance(1);
+  await expect(call).rejects.toMatchObject({
+    failure: 'timed_out',
+    message: 'The remote agent remote gave no answer within 60000 ms.',
+  });
+  expect(clock.pendingTimers).toBeLessThanOrEqual(1); // the one of the cancellation
+});
