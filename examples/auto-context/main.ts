@@ -58,14 +58,17 @@ function* readOn(prompt: string): Generator<ModelDelta, void, void> {
 
 /** Looks for the key in what it sees. Where something was taken out, it reloads that, and goes on if it is long. */
 function* findKey(messages: readonly Msg[]): Generator<ModelDelta, void, void> {
-  const prompt = JSON.stringify(messages.slice(1));
-  const found = /The key is ([^.]*)\./.exec(prompt)?.[1];
+  const found = /The key is ([^.]*)\./.exec(JSON.stringify(messages))?.[1];
   if (found !== undefined) return yield { type: 'text', text: `It is ${found}.` };
   const calls = messages.flatMap((msg) => msg.getContentBlocks('tool_use'));
   const asked = calls.map(({ input }) => input['working_context_offload_uuid']);
-  const tags = Array.from(prompt.matchAll(/CONTEXT_OFFLOAD: uuid=(\w+)/g), ([, uuid]) => uuid ?? '');
-  const uuid = tags.findLast((tag) => !asked.includes(tag));
-  const offset = /Go on with offset (\d+)/.exec(JSON.stringify(messages.at(-1)))?.[1];
+  const newTagIn = (msgs: readonly Msg[]): string | undefined =>
+    Array.from(JSON.stringify(msgs).matchAll(/CONTEXT_OFFLOAD: uuid=(\w+)/g), ([, uuid]) => uuid).findLast(
+      (uuid) => !asked.includes(uuid),
+    );
+  const latest = messages.slice(-1);
+  const offset = /Go on with offset (\d+)/.exec(JSON.stringify(latest))?.[1];
+  const uuid = newTagIn(latest) ?? (offset === undefined ? newTagIn(messages) : undefined);
   if (uuid !== undefined) yield* call('context_reload', { working_context_offload_uuid: uuid });
   else if (offset === undefined) yield { type: 'text', text: 'I have not found it.' };
   else yield* call('context_reload', { ...calls.at(-1)?.input, offset: Number(offset) });

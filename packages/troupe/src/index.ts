@@ -236,6 +236,20 @@ export {
 } from './model/wrappers/tape.ts';
 export { WrapperModel, type RelayOptions } from './model/wrappers/wrapper-model.ts';
 export type { PermissionPolicy, PermissionRequest } from './permission/permission-policy.ts';
+export type { ArgumentMatch, PermissionRule, SavedPermissionRule } from './permission/permission-rule.ts';
+export {
+  PermissionRules,
+  type ArgumentMeaning,
+  type PermissionRulesOptions,
+} from './permission/permission-rules.ts';
+export {
+  PERMISSION_MODES,
+  PERMISSION_TABLE,
+  type PermissionBehavior,
+  type PermissionFacts,
+  type PermissionMode,
+  type PermissionRow,
+} from './permission/permission-table.ts';
 export { ChatRoom, type ChatRoomOptions } from './pipeline/chat-room.ts';
 export { FanoutPipeline, fanoutPipeline, type FanoutOptions } from './pipeline/fanout-pipeline.ts';
 export { MsgHub, type MsgHubOptions } from './pipeline/msg-hub.ts';

@@ -192,6 +192,23 @@ describe('decisions', () => {
     expect(ran).toEqual(['remove /a', 'remove /b']);
   });
 
+  test('for the whole run don’t hold where a policy wants to be asked each time', async () => {
+    const ran: string[] = [];
+    const script = [says(call('remove', 'c1')), says(call('remove', 'c2', '/etc')), 'Done.'];
+    const agent = agentWith(script, [logged('remove', ran)], {
+      permission: {
+        decide: ({ call: { input } }) => ({ behavior: 'ask', isAskedEachTime: input['path'] === '/etc' }),
+      },
+    });
+    await agent.call('go');
+    const decisions = [{ id: String(agent.pendingCalls[0]?.id), verdict: 'allow', scope: 'run' } as const];
+    await agent.call(undefined, { decisions });
+    expect(ran).toEqual(['remove /a']);
+    expect(agent.pendingCalls).toMatchObject([{ call: { input: { path: '/etc' } } }]);
+    await agent.call(undefined, { decisions: allowAll(agent) });
+    expect(ran).toEqual(['remove /a', 'remove /etc']);
+  });
+
   test('and supplied results are told as events', async () => {
     const agent = agentWith([says(call('remove', 'c1')), 'I see.'], [logged('remove', [])]);
     await agent.call('go');

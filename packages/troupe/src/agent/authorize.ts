@@ -22,7 +22,7 @@ export async function authorize(
       ? { behavior: 'allow' }
       : await verdictOf(() => permission.decide({ call, tool, agentPath: turn.agentPath, context }));
   if (verdict.behavior === 'deny') return verdict;
-  if (verdict.behavior === 'ask' && !open?.isGranted(request))
+  if (verdict.behavior === 'ask' && !open?.isGranted(request, verdict.isAskedEachTime))
     return open === undefined ? { behavior: 'deny', reason: 'nobody can be asked here' } : verdict;
   if (!tool.sideEffect) return { behavior: 'allow' };
   open?.start(call.id);
@@ -36,9 +36,9 @@ export async function authorize(
 
 async function verdictOf(decide: () => ToolVerdict | Promise<ToolVerdict>): Promise<ToolVerdict> {
   try {
-    const { behavior, reason, suggestions } = await decide();
+    const { behavior, reason, suggestions, isAskedEachTime } = await decide();
     if (behavior === 'allow' || behavior === 'ask' || behavior === 'deny')
-      return { behavior, reason, suggestions };
+      return { behavior, reason, suggestions, isAskedEachTime };
     return { behavior: 'deny', reason: 'the policy gave no verdict' };
   } catch (error) {
     getLogger().log('warn', `A permission policy failed: ${messageOf(error)}`);

@@ -115,9 +115,9 @@ export class OpenExchange {
     return standing?.kind === 'resumed' ? standing : undefined;
   }
 
-  /** Whether somebody has allowed this tool with exactly these arguments, or the tool for the whole run. */
-  isGranted({ call, sent }: AuthorizeRequest): boolean {
-    if (this.grantedTools.has(call.name)) return true;
+  /** Whether somebody has allowed this tool with exactly these arguments, or, unless it is asked each time, the tool for the whole run. */
+  isGranted({ call, sent }: AuthorizeRequest, isAskedEachTime = false): boolean {
+    if (this.grantedTools.has(call.name) && !isAskedEachTime) return true;
     const standing = this.#standings.get(call.id);
     if (standing?.kind === 'resumed') return true; // it has run, and goes on
     if (standing?.kind !== 'granted' || standing.name !== call.name) return false;

@@ -1,14 +1,15 @@
 import fc from 'fast-check';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { z } from 'zod';
 
 import type { CompressionEvent } from '../event/agent-event.ts';
 import { InMemoryMemory } from '../memory/in-memory-memory.ts';
 import { COMPRESSED_MARK, summaryMsg } from '../memory/memory-base.ts';
 import { findHistoryFaults } from '../message/history.ts';
+import type { ModelDelta } from '../message/model-delta.ts';
 import { Msg } from '../message/msg.ts';
 import type { Usage } from '../message/usage.ts';
-import { PLAIN_CAPABILITIES, type ToolSchema } from '../model/chat-model-base.ts';
+import { ChatModelBase, PLAIN_CAPABILITIES, type ToolSchema } from '../model/chat-model-base.ts';
 import { ModelError } from '../model/model-error.ts';
 import { FakeClock } from '../testing/fake-clock.ts';
 import { ScriptedModel, type ScriptedTurn } from '../testing/scripted-model.ts';
@@ -85,6 +86,9 @@ class Bench {
       model: this.model,
       sysPrompt: 'Be good.',
       tools: [],
+      hints: [],
+      agentName: 'Friday',
+      requestIds: new Set(),
       force: false,
       planHint: undefined,
       step: async (name, body) => {
@@ -118,6 +122,14 @@ describe('when', () => {
     expect(bench.events).toEqual([]);
     expect(await bench.makeRoom({ sysPrompt: 'Be good!!' })).toBe(true);
     expect(await bench.shown()).toEqual(['T|C|I|N|P', 'c']);
+  });
+
+  test('what stands behind the conversation counts, and is not summed up', async () => {
+    const bench = new Bench([answer()]);
+    await bench.memory.add([long('a'), Msg.assistant('Well.'), long('c')]);
+    expect(await bench.makeRoom()).toBe(false);
+    expect(await bench.makeRoom({ hints: [long('hint')] })).toBe(true);
+    expect(JSON.stringify(bench.asked())).not.toContain('hint');
   });
 
   test('tools, the part that is kept and the summary count too', async () => {
@@ -363,6 +375,7 @@ describe('what is kept', () => {
     const bench = new Bench([answer()]);
     await bench.memory.add([
       long('old'),
+      Msg.assistant('Well.'),
       long('ask'),
       ...exchange('1'),
       long('on'),
@@ -373,6 +386,54 @@ describe('what is kept', () => {
     ]);
     expect(await bench.makeRoom()).toBe(true);
     expect(await bench.shown()).toEqual(['T|C|I|N|P', 'ask', 'steer', 'call 4', 'result 4']);
+  });
+
+  test.each([
+    [
+      'what the agent was asked, as it is told',
+      ['ask', 'more'],
+      ['T|C|I|N|P', 'ask', 'more', 'call 4', 'result 4'],
+    ],
+    [
+      'or all that was said since the last answer',
+      [],
+      ['T|C|I|N|P', 'ask', 'more', 'known', 'call 4', 'result 4'],
+    ],
+  ])('%s', async (_, ids, shown) => {
+    const bench = new Bench([answer()]);
+    const ask = Msg.assistant('Ask'.padEnd(100), { id: 'ask', name: 'Planner' });
+    const work = ['1', '2', '3', '4'].flatMap(exchange);
+    await bench.memory.add([
+      long('old'),
+      Msg.assistant('Well.', { id: 'well' }),
+      ask,
+      long('more'),
+      long('known'),
+    ]);
+    await bench.memory.add(work);
+    expect(await bench.makeRoom({ requestIds: new Set(ids) })).toBe(true);
+    expect(await bench.shown()).toEqual(shown);
+  });
+
+  test('nothing is taken out if there is nothing but what was asked', async () => {
+    const bench = new Bench([]);
+    await bench.memory.add([long('a'), long('b'), long('c'), ...exchange('1')]);
+    expect(await bench.makeRoom({ requestIds: new Set(['a', 'b', 'c']), force: true })).toBe(false);
+  });
+
+  test('but if nobody says what was asked, the newest is enough then', async () => {
+    const bench = new Bench([answer()]);
+    await bench.memory.add([long('a'), long('b'), long('c'), ...exchange('1')]);
+    expect(await bench.makeRoom()).toBe(true);
+    expect(await bench.shown()).toEqual(['T|C|I|N|P', 'c', 'call 1', 'result 1']);
+  });
+
+  test('calls that wait for a result stay, also among the old', async () => {
+    const bench = new Bench([answer()]);
+    await bench.memory.add([long('a'), Msg.assistant('Well.', { id: 'b' }), ...exchange('1').slice(0, 1)]);
+    await bench.memory.add([long('c'), long('d'), long('e')]);
+    expect(await bench.makeRoom({ requestIds: new Set(['e']) })).toBe(true);
+    expect(await bench.shown()).toEqual(['T|C|I|N|P', 'call 1', 'e']);
   });
 
   test('instructions stay', async () => {
@@ -486,11 +547,6 @@ describe('what goes wrong', () => {
     [
       'words in the place of an answer',
       { when: () => true, text: 'I would rather not.' },
-      /^No structured output/,
-    ],
-    [
-      'a field that is too long',
-      { when: () => true, ...answer({ ...FIELDS, next_steps: 'x'.repeat(201) }) },
       /^No structured output/,
     ],
     [
@@ -614,6 +670,46 @@ describe('what goes wrong', () => {
       expect(await done).toBe(true);
       expect(await bench.shown()).toEqual(['T|C|I|N|P', 'b']);
     }
+  });
+
+  test('a counter that hangs is waited for once in some minutes', async () => {
+    const clock = new FakeClock();
+    using _installed = clock.install();
+    const tokenCounter = new LetterCounter();
+    const counted = vi.spyOn(tokenCounter, 'count').mockReturnValue(new Promise(() => {}));
+    const bench = new Bench([], { tokenCounter, timeoutMs: 10 });
+    const done = bench.makeRoom();
+    await clock.advance(10);
+    expect([await done, await bench.makeRoom(), counted.mock.calls.length]).toEqual([false, false, 1]);
+  });
+
+  test('a listener that hangs does not keep an interrupt waiting', async () => {
+    const bench = new Bench([answer()], {}, { emit: () => new Promise(() => {}) });
+    await bench.memory.add([long('a'), long('b'), long('c')]);
+    const done = bench.makeRoom();
+    setImmediate(() => bench.stop.abort(new Error('stop')));
+    await expect(done).rejects.toThrow('stop');
+  });
+
+  test('a model that never ends and never waits is stopped', async () => {
+    class Endless extends ChatModelBase {
+      count = 0;
+      override async *stream(): AsyncGenerator<ModelDelta, void, void> {
+        for (; this.count < 500_000; this.count++) yield { type: 'text', text: 'x' };
+      }
+    }
+    const model = new Endless('endless');
+    const bench = new Bench([], { ...options, model, maxTries: 1 });
+    await truncates(bench, /^The summary is longer than what it is about/);
+    expect(model.count).toBeLessThan(2000);
+  });
+
+  test('a summary that is a little too long is one; what is far too long is cut', async () => {
+    const fields = { ...FIELDS, current_state: 's'.repeat(310), next_steps: 'n'.repeat(2000) };
+    const bench = new Bench([answer(fields)], { triggerThreshold: 2500, maxTries: 1 });
+    await bench.memory.add(Array.from({ length: 30 }, (_, i) => long(`${i}`)));
+    expect(await bench.makeRoom({ requestIds: new Set(['29']) })).toBe(true);
+    expect((await bench.shown())[0]).toBe(`T|${'s'.repeat(310)}|I|${'n'.repeat(400)}…|P`);
   });
 
   test('who listens to it or counts its usage can not break it', async () => {

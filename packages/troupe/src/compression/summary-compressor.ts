@@ -12,6 +12,7 @@ import type { AnySchema } from '../util/schema.ts';
 import type { ContextKeeper, ContextWork } from './context-keeper.ts';
 import { COMPRESSION_PROMPT, SummaryForm } from './summary-form.ts';
 import { SummaryRun, type SummarySettings } from './summary-run.ts';
+import { TokenMeter } from './token-meter.ts';
 
 export interface SummaryCompressorOptions {
   /** How many tokens a prompt may have: the system prompt, the tools and the conversation. With more, it is compressed. */
@@ -40,7 +41,7 @@ export interface SummaryCompressorOptions {
  * Keeps a conversation small by a summary: when the prompt gets too long, a model sums up what is old. The messages stay
  * in memory with the mark `compressed`; the summary, into which the one before was worked, stands for them.
  *
- * What the user has asked for last, calls without a result and the newest units are never taken out. If the
+ * What the agent was asked, calls that wait for a result and the newest units are never taken out. If the
  * model fails, hangs or answers nonsense, the oldest units are left out without a summary, so that the reply goes on.
  * The summary is stored before the marks are: if the program dies in between, nothing is lost from view.
  */
@@ -50,7 +51,7 @@ export class SummaryCompressor implements ContextKeeper {
   readonly #memory: MemoryBase;
   readonly #form: SummaryForm;
   readonly #settings: SummarySettings;
-  readonly #counter: TokenCounterBase | undefined;
+  readonly #meter: TokenMeter;
   #estimate: EstimateTokenCounter | undefined;
   #sysPrompt: Msg | undefined;
 
@@ -73,15 +74,15 @@ export class SummaryCompressor implements ContextKeeper {
       model,
       formatter,
     };
-    this.#counter = options.tokenCounter;
+    this.#meter = new TokenMeter(options.tokenCounter, timeoutMs);
   }
 
   async makeRoom(work: ContextWork): Promise<boolean> {
-    const estimate = this.#estimateFor(work.model);
     const run = new SummaryRun(this.#memory, this.#form, this.#settings, {
       ...work,
       before: this.#before(work),
-      counters: this.#counter === undefined ? [estimate] : [this.#counter, estimate],
+      meter: this.#meter,
+      estimate: this.#estimateFor(work.model),
     });
     try {
       await run.makeRoom();

@@ -10,11 +10,14 @@ import { ModelError } from '../model/model-error.ts';
 import { callStructured } from '../model/structured/structured-output.ts';
 import type { TokenCounterBase } from '../token/token-counter-base.ts';
 import { withDeadline } from '../toolkit/deadline.ts';
+import { abortable } from '../util/abort.ts';
 import { now } from '../util/clock.ts';
 import { copyJson } from '../util/json.ts';
+import { BoundedModel } from './bounded-model.ts';
 import type { ContextWork } from './context-keeper.ts';
-import { oldUnitsOf, type MsgUnit } from './old-units.ts';
 import { describeMedia, type SummaryForm } from './summary-form.ts';
+import type { TokenMeter } from './token-meter.ts';
+import { requestRuns, unitsOf } from './units.ts';
 
 export interface SummarySettings {
   readonly triggerThreshold: number;
@@ -26,13 +29,22 @@ export interface SummarySettings {
   readonly formatter: FormatterBase | undefined;
 }
 
-type Counters = readonly [TokenCounterBase, ...TokenCounterBase[]];
-
 export interface SummaryWork extends ContextWork {
   /** What the prompt begins with. */
   readonly before: readonly Msg[];
-  /** The first one that works is used. */
-  readonly counters: Counters;
+  readonly meter: TokenMeter;
+  /** Is used when the counter fails. */
+  readonly estimate: TokenCounterBase;
+}
+
+/** Messages that are taken out together, in order. */
+type MsgUnit = readonly Msg[];
+
+interface OldUnits {
+  /** From before the newest turn. */
+  readonly past: readonly MsgUnit[];
+  /** Those too that the newest turn has left behind. */
+  readonly all: readonly MsgUnit[];
 }
 
 /** What came of asking for a summary: a text, or why there is none. It is JSON. */
@@ -47,6 +59,8 @@ type Answer = {
 
 /** A prompt that was cut has so much of what it may have, so that it need not be cut again in the next step. */
 const LEFT_BY_TRUNCATION = 0.75;
+/** What a summary may have besides, such as the names of its fields. */
+const EXTRA_CHARS = 1000;
 /** How often a model is asked until there is room. */
 const MAX_MODEL_CALLS = 8;
 const NOTE =
@@ -64,14 +78,12 @@ export class SummaryRun {
   /** Of the whole prompt. */
   #tokens = 0;
   #hasChanged = false;
-  #counters: Counters;
 
   constructor(memory: MemoryBase, form: SummaryForm, settings: SummarySettings, work: SummaryWork) {
     this.#memory = memory;
     this.#form = form;
     this.#settings = settings;
     this.#work = work;
-    this.#counters = work.counters;
   }
 
   get hasChanged(): boolean {
@@ -82,7 +94,7 @@ export class SummaryRun {
     const { force } = this.#work;
     this.#shown = await this.#memory.getMemory({ excludeMark: COMPRESSED_MARK, prependSummary: false });
     this.#summary = await this.#memory.getCompressedSummary();
-    this.#tokens = await this.#count([...this.#work.before, ...this.#shown], this.#summary, true);
+    this.#tokens = await this.#countPrompt();
     if (!force && this.#hasRoom) return;
     let units = await this.#choose();
     let size = units.length;
@@ -110,13 +122,43 @@ export class SummaryRun {
     const { force } = this.#work;
     const { triggerThreshold, keepRecent } = this.#settings;
     const least = await this.#count([], NOTE);
-    for (let kept = keepRecent; kept >= (force ? 1 : keepRecent); kept--) {
-      const { past, all } = oldUnitsOf(this.#shown, kept);
-      const isPastEnough = !force && this.#tokens - (await this.#count(past.flat())) <= triggerThreshold;
-      const units = isPastEnough ? past : all;
-      if ((await this.#count(units.flat(), this.#summary)) > least && units.length > 0) return units;
+    for (const requests of this.#requests()) {
+      for (let kept = keepRecent; kept >= (force ? 1 : keepRecent); kept--) {
+        const { past, all } = this.#oldUnits(requests, kept);
+        const isPastEnough = !force && this.#tokens - (await this.#count(past.flat())) <= triggerThreshold;
+        const units = isPastEnough ? past : all;
+        if ((await this.#count(units.flat(), this.#summary)) > least && units.length > 0) return units;
+      }
     }
     return [];
+  }
+
+  /**
+   * The places of what the agent was asked. If nobody says what that is: the first and the last that others have said since the
+   * newest answer; and if nothing else can be taken out then, the very last.
+   */
+  #requests(): readonly (readonly number[])[] {
+    const runs = requestRuns(this.#shown, this.#work);
+    const [first = [], ...others] = runs;
+    const last = others.at(-1) ?? [];
+    const isSure = this.#shown.some(({ id }) => this.#work.requestIds.has(id));
+    return isSure ? [first] : [[...first, ...last], [...first, ...last].slice(-1)];
+  }
+
+  /** What can be taken out, oldest first: all but the newest units, instructions, calls that wait for a result, and these requests. */
+  #oldUnits(requests: readonly number[], keepRecent: number): OldUnits {
+    const msgs = this.#shown;
+    const stays = new Set(requests);
+    const [firstRequest = msgs.length] = requests;
+    const units = unitsOf(msgs, this.#work);
+    const all = units.slice(0, Math.max(0, units.length - keepRecent)).flatMap(({ kind, start, end }) => {
+      const unit = msgs.slice(start, end).filter((msg, i) => !stays.has(start + i) && !isInstruction(msg));
+      return kind === 'pending' || unit.length === 0 ? [] : [{ unit, isPast: end <= firstRequest }];
+    });
+    return {
+      past: all.filter(({ isPast }) => isPast).map(({ unit }) => unit),
+      all: all.map(({ unit }) => unit),
+    };
   }
 
   /** Has a model sum messages up, together with the summary so far, and tells about it. */
@@ -154,6 +196,8 @@ export class SummaryRun {
       ...history.map((msg) => describeMedia(msg, model.capabilities)),
       Msg.user(prompt),
     ];
+    const length = msgs.reduce((sum, msg) => sum + JSON.stringify(msg.content).length, this.#summary.length);
+    const bounded = new BoundedModel(model, length + EXTRA_CHARS);
     let usage: Usage | undefined;
     const onAttempt = ({ msg }: { readonly msg: Msg }): void => {
       usage = addUsage(usage, msg.usage);
@@ -163,7 +207,7 @@ export class SummaryRun {
     let text = '';
     try {
       const { value } = await withDeadline({ timeoutMs, signal }, (stopped) =>
-        callStructured(model, { messages, formatter }, this.#form.schema, {
+        callStructured(bounded, { messages, formatter }, this.#form.schema, {
           signal: stopped,
           maxRetries: maxTries - 1,
           onAttempt,
@@ -226,27 +270,17 @@ export class SummaryRun {
     return this.#shown.findLastIndex((msg) => msg === last) + 1;
   }
 
-  /** The tokens of messages, of a summary before them, and if they are the prompt, of the rest of it. */
-  async #count(msgs: readonly Msg[], summary = '', isPrompt = false): Promise<number> {
-    const { signal, tools } = this.#work;
-    const { timeoutMs } = this.#settings;
+  /** The tokens of messages, and of a summary before them. */
+  async #count(msgs: readonly Msg[], summary = ''): Promise<number> {
+    const { meter, estimate, signal } = this.#work;
     const list = summary === '' ? msgs : [summaryMsg(summary), ...msgs];
-    for (;;) {
-      const [counter, ...others] = this.#counters;
-      try {
-        return await withDeadline({ timeoutMs, signal }, async (stopped) => {
-          const options = { signal: stopped };
-          const rest = isPrompt ? await counter.count([], tools, options) : 0;
-          return (await counter.countEach(list, options)).reduce((sum, tokens) => sum + tokens, rest);
-        });
-      } catch (error) {
-        signal.throwIfAborted();
-        const [next, ...left] = others;
-        if (next === undefined) throw error;
-        getLogger().log('warn', `Tokens are estimated, because the counter failed: ${messageOf(error)}`);
-        this.#counters = [next, ...left];
-      }
-    }
+    return (await meter.countEach(list, estimate, signal)).reduce((sum, tokens) => sum + tokens, 0);
+  }
+
+  async #countPrompt(): Promise<number> {
+    const { meter, estimate, signal, tools, before, hints } = this.#work;
+    const others = await meter.count([], tools, estimate, signal);
+    return others + (await this.#count([...before, ...this.#shown, ...hints], this.#summary));
   }
 
   #tell(
@@ -269,10 +303,14 @@ export class SummaryRun {
   /** Does something that must not keep a conversation from being compressed. */
   async #guarded(what: string, body: () => Promise<void>): Promise<void> {
     try {
-      await body();
+      await abortable(body(), this.#work.signal);
     } catch (error) {
       this.#work.signal.throwIfAborted();
       getLogger().log('warn', `A compression could not ${what}: ${messageOf(error)}`);
     }
   }
+}
+
+function isInstruction(msg: Msg): boolean {
+  return msg.role === 'system' && !msg.hasContentBlocks('tool_result');
 }

@@ -5,9 +5,21 @@ import type { JsonSchema } from '../util/schema.ts';
 import type { McpClient } from './mcp-client.ts';
 import type { McpToolDefinition } from './tool-ledger.ts';
 
-/** A tool of a server as a tool of ours. What it does to the world is what its server says of it. */
-export function mcpTool(client: McpClient, definition: McpToolDefinition, timeoutMs?: number): Tool {
-  const { name, description, inputSchema, annotations = {} } = definition;
+export interface McpToolOptions {
+  readonly timeoutMs?: number | undefined;
+  /** Whether the server's word is taken for what its tools do to the world. @default false */
+  readonly trustHints?: boolean | undefined;
+}
+
+/** A tool of a server as a tool of ours. Unless its server is trusted, it is taken for one that changes something. */
+export function mcpTool(
+  client: McpClient,
+  definition: McpToolDefinition,
+  options: McpToolOptions = {},
+): Tool {
+  const { timeoutMs, trustHints = false } = options;
+  const { name, description, inputSchema } = definition;
+  const annotations = (trustHints && definition.annotations) || {};
   const { readOnlyHint = false, destructiveHint = true, idempotentHint = false } = annotations;
   return tool({
     name: toolName(name),

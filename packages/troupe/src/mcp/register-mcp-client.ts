@@ -16,6 +16,8 @@ export interface RegisterMcpClientOptions extends Pick<ToolSettings, 'group' | '
   readonly disable?: readonly string[];
   /** For a tool, by its name at the server: arguments that the model doesn't see. */
   readonly preset?: Readonly<Record<string, JsonObject>>;
+  /** Whether the server's word is taken for which of its tools change nothing. @default false: all of them may */
+  readonly trustHints?: boolean;
   /** What to do if a name is taken: by default the tool becomes `server__tool`. */
   readonly namesakeStrategy?: NamesakeStrategy | 'namespace';
 }
@@ -103,8 +105,8 @@ class Registration {
   }
 
   #add(definition: McpToolDefinition): void {
-    const { preset = {}, group, postProcess, timeoutMs } = this.#options;
-    const tool = mcpTool(this.#client, definition, timeoutMs);
+    const { preset = {}, group, postProcess, timeoutMs, trustHints } = this.#options;
+    const tool = mcpTool(this.#client, definition, { timeoutMs, trustHints });
     try {
       new RegisteredTool(tool); // one that no model can be shown is the server's mistake, not ours
     } catch (error) {

@@ -6,6 +6,7 @@ import fc from 'fast-check';
 import { afterAll, describe, expect, test } from 'vitest';
 
 import { hasPostgres, hasRedis, POSTGRES, REDIS_URL } from '../../test/servers.ts';
+import { AutoContextMemory } from '../compression/auto-context/auto-context-memory.ts';
 import { Msg } from '../message/msg.ts';
 import { PostgresDatabase } from '../stores/postgres/postgres-database.ts';
 import { PostgresMemory } from '../stores/postgres/postgres-memory.ts';
@@ -210,6 +211,8 @@ afterAll(async () => {
 
 describe('any operations give what a list of rows gives', () => {
   test('in memory', () => behavesAsTheModel(() => [new InMemoryMemory()], 300));
+
+  test('in a memory that keeps itself small', () => behavesAsTheModel(() => [new AutoContextMemory()], 300));
 
   test('in SQLite', () =>
     behavesAsTheModel(() => {

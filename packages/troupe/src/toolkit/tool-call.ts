@@ -53,6 +53,8 @@ export interface ToolVerdict {
   readonly behavior: 'allow' | 'ask' | 'deny';
   /** Told to whoever is asked, or to the model that is denied. */
   readonly reason?: string | undefined;
+  /** Whether it is asked again even where somebody has allowed the tool for the whole run. */
+  readonly isAskedEachTime?: boolean | undefined;
   /** For whoever is asked: rules, as JSON, after which the policy would not have to ask. */
   readonly suggestions?: readonly JsonObject[] | undefined;
 }

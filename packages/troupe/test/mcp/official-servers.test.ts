@@ -24,6 +24,7 @@ test('the filesystem server reads and writes, and says what a tool does to the w
     const toolkit = new Toolkit();
     await registerMcpClient(toolkit, client, {
       enable: ['read_text_file', 'write_file', 'create_directory'],
+      trustHints: true,
     });
     expect(await call(toolkit, 'read_text_file', { path: join(root, 'a.txt') })).toEqual({
       type: 'tool_result',
@@ -43,6 +44,9 @@ test('the filesystem server reads and writes, and says what a tool does to the w
       const { readOnly, sideEffect } = toolkit.get(name) ?? {};
       return [readOnly, sideEffect];
     });
+    const unsure = new Toolkit();
+    await registerMcpClient(unsure, client, { enable: ['read_text_file'] });
+    expect(unsure.get('read_text_file')).toMatchObject({ readOnly: false, sideEffect: true });
     expect(hints).toEqual([
       [true, false],
       [false, true], // it destroys what was there

@@ -118,6 +118,22 @@ describe('four stores', () => {
     expect(await memory.size()).toBe(5);
   });
 
+  test('what was deleted can be added again, though a summary told of it', async () => {
+    const memory = new AutoContextMemory({
+      maxToken: 3000,
+      minCompressionTokenThreshold: 0,
+      largePayloadThreshold: 9000,
+    });
+    const request = Msg.user('q');
+    await memory.add([request, ...pairs('p', 3, 'x'.repeat(2000)), Msg.assistant('a'), Msg.user('q2')]);
+    await memory.add([Msg.assistant('a2'), Msg.user('and now?')]);
+    await memory.makeRoom(workWith(summingModel()));
+    expect(memory.getCompressionEvents()[0]?.eventType).toBe('PREVIOUS_ROUND_CONVERSATION_SUMMARY');
+    expect(await memory.delete([request.id])).toBe(1);
+    await memory.add(request);
+    expect((await memory.getMemory()).at(-1)).toBe(request);
+  });
+
   test('clear empties all of them', async () => {
     const memory = await compressed();
     await memory.updateCompressedSummary('So far.');

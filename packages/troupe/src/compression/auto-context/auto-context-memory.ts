@@ -1,6 +1,6 @@
 import { getLogger } from '../../config/run-config.ts';
 import { messageOf, TroupeError } from '../../errors.ts';
-import { checkMarkChange, markList } from '../../memory/marks.ts';
+import { changedMarks, checkMarkChange, isWanted, markList } from '../../memory/marks.ts';
 import {
   MemoryBase,
   summaryMsg,
@@ -12,23 +12,23 @@ import { Msg, type MsgInput } from '../../message/msg.ts';
 import type { Tool } from '../../toolkit/tool.ts';
 import { abortable } from '../../util/abort.ts';
 import type { ContextKeeper, ContextWork } from '../context-keeper.ts';
+import { TokenMeter } from '../token-meter.ts';
 import { eventFromJson, type AutoContextEvent } from './auto-context-event.ts';
 import { limitsOf, type AutoContextLimits, type AutoContextOptions } from './auto-context-options.ts';
 import { reloadTool } from './context-reload.ts';
-import { isFromUser } from './context-view.ts';
 import { makeRoom } from './make-room.ts';
-import { OffloadStore, type Offload } from './offload-store.ts';
-import { CONTEXT_INSTRUCTION } from './prompts.ts';
-import { Room, type Stores } from './room.ts';
 import {
   entryFromJson,
   entryToJson,
   lookedUp,
   offloadFromJson,
   offloadToJson,
+  OffloadStore,
+  type Offload,
   type SavedEntry,
   type SavedOffload,
-} from './saved-context.ts';
+} from './offload-store.ts';
+import { Room, type Stores } from './room.ts';
 import { WorkingMemory, type Entry } from './working-memory.ts';
 
 /** A reload gives back at most this share of the room that there is. */
@@ -41,16 +41,18 @@ const PATIENCE = 1 / 16;
  * A memory that keeps itself small enough for its model. It has four stores: what the model sees, all that was ever said, what
  * was taken out, by the uuid that stands in its place, and what was done.
  *
- * Whatever is taken out can be reloaded byte for byte. A call is never parted from its results. The newest request, system
+ * Whatever is taken out can be reloaded byte for byte. A call is never parted from its results. What was asked for, system
  * messages and what is pinned stay whole. What comes before a change stays the very same objects. A summary that fails,
  * hangs or gains nothing changes nothing; in the end, room is made without any model.
  */
 export class AutoContextMemory extends MemoryBase implements ContextKeeper {
   readonly contextTools: readonly Tool[];
+  /** The tool says all that there is to say, so that the system prompt stays the same. */
+  readonly contextInstruction = '';
   readonly #options: AutoContextOptions;
   readonly #limits: AutoContextLimits;
   #originals = new Map<string, Msg>();
-  readonly #stores: Stores = { working: new WorkingMemory(), offloads: new OffloadStore(), events: [] };
+  readonly #stores: Stores;
   #summary: Msg | undefined;
   /** The attempt that is going on. There is one at a time. */
   #busy: Promise<unknown> = Promise.resolve();
@@ -62,6 +64,12 @@ export class AutoContextMemory extends MemoryBase implements ContextKeeper {
     super();
     this.#limits = limitsOf(options);
     this.#options = { ...options };
+    this.#stores = {
+      working: new WorkingMemory(),
+      offloads: new OffloadStore(),
+      meter: new TokenMeter(options.tokenCounter, this.#limits.timeoutMs),
+      events: [],
+    };
     const { maxToken, tokenRatio } = this.#limits;
     const maxChars = Math.max(1, Math.floor(maxToken * tokenRatio * RELOAD_SHARE * CHARS_PER_TOKEN));
     this.contextTools = [reloadTool((uuid) => this.reload(uuid), maxChars)];
@@ -120,26 +128,20 @@ export class AutoContextMemory extends MemoryBase implements ContextKeeper {
   }
 
   override async getMemory(filter: MemoryFilter = {}): Promise<readonly Msg[]> {
-    const { mark, excludeMark, prependSummary = true } = filter;
+    const { prependSummary = true } = filter;
     const msgs = prependSummary && this.#summary !== undefined ? [this.#summary] : [];
     for (const entry of this.#stores.working.entries) {
-      if (mark !== undefined && !entry.marks.includes(mark)) continue;
-      if (excludeMark !== undefined && entry.marks.includes(excludeMark)) continue;
-      msgs.push(entry.msg);
+      if (isWanted(entry.marks, filter)) msgs.push(entry.msg);
     }
     return msgs;
   }
 
   override async updateMessagesMark(change: MarkChange): Promise<number> {
     checkMarkChange(change);
-    const { newMark, oldMark, msgIds } = change;
-    const wanted = msgIds && new Set(msgIds);
+    const wanted = change.msgIds && new Set(change.msgIds);
     return this.#stores.working.remark((entry) => {
-      const { msg, marks } = entry;
-      if (wanted?.has(msg.id) === false || (oldMark !== undefined && !marks.includes(oldMark))) return entry;
-      if (oldMark === undefined && newMark !== undefined && marks.includes(newMark)) return entry;
-      const others = marks.filter((mark) => mark !== oldMark && mark !== newMark);
-      return Object.freeze({ ...entry, marks: newMark === undefined ? others : [...others, newMark] });
+      const marks = wanted?.has(entry.msg.id) === false ? undefined : changedMarks(entry.marks, change);
+      return marks === undefined ? entry : Object.freeze({ ...entry, marks });
     });
   }
 
@@ -159,8 +161,7 @@ export class AutoContextMemory extends MemoryBase implements ContextKeeper {
   /** What users said, and what they were answered. */
   getInteractionMsgs(): readonly Msg[] {
     return this.getOriginalMemoryMsgs().filter(
-      (msg) =>
-        isFromUser(msg) || (msg.role === 'assistant' && !msg.hasContentBlocks(['tool_use', 'tool_result'])),
+      (msg) => msg.role !== 'system' && !msg.hasContentBlocks(['tool_use', 'tool_result']),
     );
   }
 
@@ -181,10 +182,6 @@ export class AutoContextMemory extends MemoryBase implements ContextKeeper {
   /** Forgets what was taken out. Nobody can reload it then, but it stays among all that was ever said. */
   clearOffload(uuid: string): void {
     this.#stores.offloads.delete(uuid);
-  }
-
-  get contextInstruction(): string {
-    return this.#stores.offloads.size === 0 ? '' : CONTEXT_INSTRUCTION;
   }
 
   async makeRoom(work: ContextWork): Promise<boolean> {

@@ -30,7 +30,7 @@ export interface AutoContextOptions {
   readonly tokenRatio?: number | undefined;
   /** How many of the newest messages the first two strategies leave alone. @default 50 */
   readonly lastKeep?: number | undefined;
-  /** A text with more characters is large. @default 5120 */
+  /** A text with more characters is large. @default 5120, or an eighth of the room if that is less */
   readonly largePayloadThreshold?: number | undefined;
   /** How many characters of a large text stay. @default 200 */
   readonly offloadSinglePreview?: number | undefined;
@@ -38,7 +38,7 @@ export interface AutoContextOptions {
   readonly minConsecutiveToolMessages?: number | undefined;
   /** How much of the current round shall be left of it. @default 0.3 */
   readonly currentRoundCompressionRatio?: number | undefined;
-  /** Parts of rounds that are over with fewer tokens are not worth a model call. @default 5000 */
+  /** Parts of rounds that are over with fewer tokens are not worth a model call. @default 5000, or a sixteenth of the room if that is less */
   readonly minCompressionTokenThreshold?: number | undefined;
   readonly customPrompt?: AutoContextPrompts | undefined;
   /** How long one summary may take. @default 60000 */
@@ -64,6 +64,8 @@ export interface AutoContextLimits {
   readonly minCompressionTokenThreshold: number;
   readonly timeoutMs: number;
 }
+
+const CHARS_PER_TOKEN = 2.5;
 
 const DEFAULTS: AutoContextLimits = Object.freeze({
   msgThreshold: 100,
@@ -91,10 +93,24 @@ const RANGES: Readonly<Record<keyof AutoContextLimits, Parameters<typeof checkNu
   timeoutMs: { least: 1, most: MAX_TIMER_MS },
 };
 
+/** What counts as much depends on how much there is room for. */
+function defaultsFor({
+  maxToken = DEFAULTS.maxToken,
+  tokenRatio = DEFAULTS.tokenRatio,
+}: AutoContextOptions): AutoContextLimits {
+  const room = maxToken * tokenRatio;
+  const { largePayloadThreshold, minCompressionTokenThreshold } = DEFAULTS;
+  return {
+    ...DEFAULTS,
+    largePayloadThreshold: Math.min(largePayloadThreshold, Math.floor((room / 8) * CHARS_PER_TOKEN)),
+    minCompressionTokenThreshold: Math.min(minCompressionTokenThreshold, Math.floor(room / 16)),
+  };
+}
+
 /** @throws TroupeError that names the option that is no good. */
 export function limitsOf(options: AutoContextOptions): AutoContextLimits {
   const limits = Object.fromEntries(
-    Object.entries(DEFAULTS).map(([name, value]) => [
+    Object.entries(defaultsFor(options)).map(([name, value]) => [
       name,
       options[name as keyof AutoContextLimits] ?? value,
     ]),

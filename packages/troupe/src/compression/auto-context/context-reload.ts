@@ -9,6 +9,12 @@ import type { Entry } from './working-memory.ts';
 export const RELOAD_TOOL = 'context_reload';
 const UUID = 'working_context_offload_uuid';
 
+const DESCRIPTION =
+  'Parts of this conversation may have been shortened or moved out to save room. Where that happened there is a tag such as ' +
+  '<!-- CONTEXT_OFFLOAD: uuid=... -->. This gives back the messages that a tag stands for, as JSON; long ones in parts: call ' +
+  'it again with the offset that it names. Call it only if you need the details; otherwise go on with what you see. Never ' +
+  'mention tags or uuids to the user.';
+
 const SCHEMA: JsonObject = {
   type: 'object',
   properties: {
@@ -30,8 +36,7 @@ interface Page {
 export function reloadTool(reload: (uuid: string) => readonly Msg[], maxChars: number): Tool<JsonObject> {
   return tool({
     name: RELOAD_TOOL,
-    description:
-      'Gives back the messages that a tag <!-- CONTEXT_OFFLOAD: uuid=... --> stands for, as JSON. Long ones come in parts: call it again with the offset that it names.',
+    description: DESCRIPTION,
     schema: SCHEMA,
     readOnly: true,
     maxOutputChars: Infinity,

@@ -1,15 +1,16 @@
 import type { Msg } from '../../message/msg.ts';
-import { unitsOf, type Unit } from './units.ts';
+import { isOwn, isSaidToAgent, requestRuns, unitsOf, type Audience, type Unit } from '../units.ts';
 import type { Entry } from './working-memory.ts';
 
 /** The mark of messages that stay as they are. */
 export const PINNED_MARK = 'pinned';
 
 export interface ViewOptions {
+  readonly audience: Audience;
   readonly isPinned: (entry: Entry) => boolean;
   readonly protectedTools: ReadonlySet<string>;
   readonly tokensOf: (msgs: readonly Msg[]) => number;
-  /** How many tokens the user's messages of the current round may have that stay besides the newest. */
+  /** How many tokens requests of the current round may have besides the newest, if nobody says which are the requests. */
   readonly roomForRequests: number;
 }
 
@@ -20,11 +21,13 @@ export class ContextView {
   readonly latestAnswer: number;
   /** The newest calls, if the model has yet to read their results. */
   readonly unread: Unit | undefined;
-  /** The newest request. It stays whatever happens. */
-  readonly request: Msg | undefined;
-  /** The place of the first thing that a user has said since the newest answer; of the last thing, if nothing. */
+  /** The tokens of all that must stay as it is. */
+  readonly fixedTokens: number;
+  /** The place of the first thing that others have said since the newest answer; of the last thing, if nothing. */
   readonly #currentRound: number;
   readonly #requests: ReadonlySet<Msg>;
+  /** The newest of them. */
+  readonly #request: Msg | undefined;
   readonly #options: ViewOptions;
 
   constructor(
@@ -32,16 +35,20 @@ export class ContextView {
     options: ViewOptions,
   ) {
     this.#options = options;
-    this.units = unitsOf(entries);
-    this.latestAnswer = entries.findLastIndex(isAnswer);
+    const { audience } = options;
+    const msgs = entries.map(({ msg }) => msg);
+    this.units = unitsOf(msgs, audience);
+    this.latestAnswer = entries.findLastIndex((entry) => this.isAnswer(entry));
     const newest = this.units.findLast(({ kind }) => kind === 'exchange');
-    const lastWord = entries.findLastIndex(({ msg }) => msg.role === 'assistant');
+    const lastWord = msgs.findLastIndex((msg) => isOwn(msg, audience));
     this.unread = newest !== undefined && newest.end > lastWord ? newest : undefined;
-    const latestUser = entries.findLastIndex(({ msg }) => isFromUser(msg));
-    const firstUser = entries.findIndex(({ msg }, i) => i > this.latestAnswer && isFromUser(msg));
-    this.#currentRound = firstUser < 0 ? latestUser : firstUser;
-    this.request = entries[latestUser]?.msg;
-    this.#requests = this.#findRequests(latestUser);
+    const latest = msgs.findLastIndex((msg) => isSaidToAgent(msg, audience));
+    const first = msgs.findIndex((msg, i) => i > this.latestAnswer && isSaidToAgent(msg, audience));
+    this.#currentRound = first < 0 ? latest : first;
+    const runs = requestRuns(msgs, audience);
+    this.#request = msgs[runs.at(-1)?.at(-1) ?? -1];
+    this.#requests = this.#findRequests(runs);
+    this.fixedTokens = this.tokensOf(this.units.filter((unit) => this.isFixed(unit)));
   }
 
   /** What was done for the current request, as far as it may be summed up. */
@@ -50,7 +57,7 @@ export class ContextView {
       (unit) =>
         unit.start > this.#currentRound &&
         this.isFree(unit) &&
-        !this.entriesOf(unit).some(({ msg }) => isFromUser(msg)),
+        !this.entriesOf(unit).some((entry) => this.isRequest(entry)),
     );
   }
 
@@ -98,11 +105,24 @@ export class ContextView {
     return unit.kind !== 'broken' && !this.isFixed(unit);
   }
 
-  /** Whether it gives a way only to the newest request, and to what is pinned. */
-  isRequestOnly(unit: Unit): boolean {
-    return this.entriesOf(unit).every(
-      (entry) => entry.msg !== this.request && this.#requests.has(entry.msg) && !this.isKept(entry),
-    );
+  /** Whether it is fixed only since it may be a request, and not the newest one. */
+  isPerhapsRequest(unit: Unit): boolean {
+    return this.entriesOf(unit).every((entry) => {
+      const { msg } = entry;
+      const isSure = msg === this.#request || this.#options.audience.requestIds.has(msg.id);
+      return this.#requests.has(msg) && !isSure && !this.isKept(entry);
+    });
+  }
+
+  /** Whether a message is the beginning of a round: something that others have said. */
+  isRequest({ msg }: Entry): boolean {
+    return isSaidToAgent(msg, this.#options.audience);
+  }
+
+  /** Whether a message ends a round: something said that is not a mere summary of what was done. */
+  isAnswer({ msg, stub }: Entry): boolean {
+    if (hasCalls(msg) || hasResults(msg) || !isOwn(msg, this.#options.audience)) return false;
+    return stub?.kind !== 'tools' && stub?.kind !== 'current' && stub?.kind !== 'dropped';
   }
 
   #isProtected(msg: Msg): boolean {
@@ -113,15 +133,12 @@ export class ContextView {
     );
   }
 
-  /** What the user has said since the newest answer, as far as there is room for it: smaller parts go before larger ones that are older. */
-  #findRequests(latestUser: number): ReadonlySet<Msg> {
-    const requests = new Set<Msg>();
-    if (this.request === undefined) return requests;
-    requests.add(this.request);
-    let room = this.#options.roomForRequests;
-    for (let i = latestUser - 1; i > this.latestAnswer; i--) {
-      const msg = this.entries[i]?.msg;
-      if (msg === undefined || !isFromUser(msg)) continue;
+  /** The newest run, and of the others what there is room for: smaller parts go before larger ones that are older. */
+  #findRequests(runs: readonly (readonly number[])[]): ReadonlySet<Msg> {
+    const msgAt = (i: number): Msg => (this.entries[i] as Entry).msg;
+    const requests = new Set<Msg>(runs.at(-1)?.map(msgAt));
+    let room = this.#options.roomForRequests - this.#options.tokensOf([...requests]);
+    for (const msg of runs.slice(0, -1).flat().toReversed().map(msgAt)) {
       const tokens = this.#options.tokensOf([msg]);
       if (tokens > room) continue;
       room -= tokens;
@@ -131,20 +148,10 @@ export class ContextView {
   }
 }
 
-export function isFromUser(msg: Msg): boolean {
-  return msg.role === 'user' && !hasResults(msg);
-}
-
-/** Whether a message ends a round: something said that is not a mere summary of what was done. */
-export function isAnswer({ msg, stub }: Entry): boolean {
-  if (msg.role !== 'assistant' || hasCalls(msg) || hasResults(msg)) return false;
-  return stub?.kind !== 'tools' && stub?.kind !== 'current' && stub?.kind !== 'dropped';
-}
-
 export function hasCalls(msg: Msg): boolean {
   return typeof msg.content !== 'string' && msg.hasContentBlocks('tool_use');
 }
 
-export function hasResults(msg: Msg): boolean {
+function hasResults(msg: Msg): boolean {
   return typeof msg.content !== 'string' && msg.hasContentBlocks('tool_result');
 }

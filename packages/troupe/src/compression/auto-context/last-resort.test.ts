@@ -38,17 +38,18 @@ async function fitted(
   msgs: readonly Msg[],
   options: AutoContextOptions = {},
   force = false,
+  changes: Partial<FakeWork> = {},
 ): Promise<{ memory: AutoContextMemory; shown: readonly Msg[]; work: FakeWork; tokens: number }> {
   const memory = new AutoContextMemory({ msgThreshold: 1000, maxToken: 1000, strategies: OFF, ...options });
   await memory.add(msgs);
-  const work = workWith(summingModel(), { force });
+  const work = workWith(summingModel(), { force, ...changes });
   await memory.makeRoom(work);
   const shown = await memory.getMemory();
   return {
     memory,
     shown,
     work,
-    tokens: await new AutoContextTokenCounter().count([Msg.system(memory.contextInstruction), ...shown]),
+    tokens: await new AutoContextTokenCounter().count(shown),
   };
 }
 
@@ -134,9 +135,9 @@ test('if cutting is not enough, hardly anything stays of them, and still nothing
   const calls = Array.from({ length: 6 }, (_, i) => call(`c${i}`));
   const answers = calls.map(({ id }) => results(result(id, 'y'.repeat(400))));
   const { shown, memory, tokens } = await fitted([Msg.user('go'), thought(...calls), ...answers], {
-    maxToken: 1150,
+    maxToken: 1000,
   });
-  expect(tokens).toBeLessThan(1150 * 0.75);
+  expect(tokens).toBeLessThan(750);
   expect(shown.length).toBe(8);
   expect(shown.slice(2).map((msg) => msg.getContentBlocks('tool_result')[0]?.output)).toEqual(
     calls.map(() => expect.stringMatching(/^<!-- CONTEXT_OFFLOAD: uuid=\S+ -->$/) as string),
@@ -162,6 +163,24 @@ test('but not for ever: the newest request alone is sure to stay', async () => {
   const { shown, tokens } = await fitted(requests);
   expect(tokens).toBeLessThan(750);
   expect(shown.at(-1)).toBe(requests.at(-1));
+});
+
+test('what may have been a request goes before results that nobody has read', async () => {
+  const msgs = [
+    ...Array.from({ length: 7 }, (_, i) => Msg.user(`${i}`.repeat(400))),
+    ...pair('new', 'y'.repeat(300)),
+  ];
+  const { shown, tokens } = await fitted(msgs);
+  expect(tokens).toBeLessThan(750);
+  expect(shown.slice(-3)).toEqual(msgs.slice(-3));
+});
+
+test('what is said to be a request never goes, even if it is too much', async () => {
+  const msgs = [Msg.user('x'.repeat(3000)), Msg.user('y'.repeat(400)), ...pairs('c', 3)];
+  const requestIds = new Set(msgs.slice(0, 2).map(({ id }) => id));
+  const { shown, work } = await fitted(msgs, {}, false, { requestIds });
+  expect(shown.slice(0, 2)).toEqual(msgs.slice(0, 2));
+  expect(work.events.at(-1)?.phase).toBe('failed');
 });
 
 test('broken parts of a history go like others; calls that wait stay', async () => {
@@ -201,4 +220,88 @@ test('a prompt that the model has refused loses half, whatever the thresholds sa
   const { shown, work } = await fitted(msgs, { maxToken: 100_000 }, true);
   expect(await new AutoContextTokenCounter().count(shown)).toBeLessThan(before / 2);
   expect(work.events.at(-1)?.phase).toBe('end');
+});
+
+test('what goes with the conversation takes its room, but no more: all shares are of what can go', async () => {
+  const [sysPrompt, msgs] = ['s'.repeat(20_000), [...chat(25), Msg.user('and now?')]];
+  const { shown, tokens } = await fitted(msgs, { maxToken: 9000, tokenRatio: 1 }, false, { sysPrompt });
+  expect(tokens).toBeGreaterThan(500);
+  expect(shown.length).toBeGreaterThan(10);
+});
+
+test('a prompt that the model has refused loses half of what can go, and no result that nobody has read', async () => {
+  const unread = pair('new', 'SECRET '.padEnd(300, '.'));
+  const msgs = [...chat(10), Msg.user('and now?'), ...unread];
+  const sysPrompt = 's'.repeat(5000);
+  for (const maxToken of [100_000, 2000]) {
+    const { shown } = await fitted(msgs, { maxToken }, true, { sysPrompt });
+    expect(shown.slice(-3)).toEqual(msgs.slice(-3));
+    expect(shown.length).toBeLessThan(msgs.length);
+  }
+});
+
+test('what must stay is no part of what is halved: else results nobody has read would go for nothing', async () => {
+  const msgs = [...chat(4), Msg.user('x'.repeat(5000)), ...pair('new', 'y'.repeat(100))];
+  const { shown, work } = await fitted(msgs, { maxToken: 100_000 }, true);
+  expect(shown.slice(-3)).toEqual(msgs.slice(-3));
+  expect(work.events.map(({ phase }) => phase)).toEqual(['end']);
+});
+
+test('if what must stay is too much, results nobody has read may fill the window, and no model is asked', async () => {
+  const memory = new AutoContextMemory({ maxToken: 4000 });
+  const pinned = Msg.user('P'.repeat(7600));
+  await memory.add(pinned, { marks: 'pinned' });
+  await memory.add([Msg.user('go'), ...pairs('old', 3, 'x'.repeat(1300)), ...pair('new', 'y'.repeat(1300))]);
+  const model = summingModel();
+  const work = workWith(model);
+  await memory.makeRoom(work);
+  const shown = await memory.getMemory();
+  expect(shown.slice(-2).map((msg) => JSON.stringify(msg).includes('new'))).toEqual([true, true]);
+  expect(JSON.stringify(shown)).toContain('y'.repeat(1300));
+  expect([shown.length, shown[0], model.requests]).toEqual([5, pinned, []]);
+  expect(work.events.at(-1)).toMatchObject({ phase: 'failed', strategy: 'last_resort_offload' });
+  expect(await new AutoContextTokenCounter().count(shown)).toBeLessThan(4000);
+
+  await memory.add(pair('more', 'z'.repeat(9000)));
+  await memory.makeRoom(workWith(model));
+  const next = await memory.getMemory();
+  expect(await new AutoContextTokenCounter().count(next)).toBeLessThan(4000);
+  expect(next.at(-1)?.getContentBlocks('tool_result')[0]?.output).toMatch(/^z{200}\.\.\.\n<!--/);
+});
+
+test('if it is too much even for the window, they are cut, but not dropped for nothing', async () => {
+  const memory = new AutoContextMemory({ maxToken: 4000 });
+  await memory.add(Msg.user('P'.repeat(11_000)), { marks: 'pinned' });
+  const unread = pair('new', 'y'.repeat(1300));
+  await memory.add([Msg.user('go'), ...unread]);
+  await memory.makeRoom(workWith(summingModel()));
+  const [, , asked, answered, ...others] = await memory.getMemory();
+  expect([asked, others]).toEqual([unread[0], []]);
+  expect(answered?.getContentBlocks('tool_result')[0]?.output).toMatch(
+    /^<!-- CONTEXT_OFFLOAD: uuid=\S+ -->$/,
+  );
+});
+
+test('an image beside a result that was reloaded is not lost', async () => {
+  const image = { type: 'image', source: { type: 'base64', mediaType: 'image/png', data: 'AAAA' } } as const;
+  for (const isRead of [true, false]) {
+    const memory = new AutoContextMemory({ maxToken: 4000, largePayloadThreshold: 5000 });
+    await memory.add([Msg.user('q'), ...pairs('p', 3, 'x'.repeat(6000)), Msg.assistant('a'), Msg.user('go')]);
+    await memory.makeRoom(workWith(summingModel()));
+    const [uuid = ''] = memory.getOffloadContext().keys();
+    const content = [
+      result('r', 'y'.repeat(9000), 'context_reload'),
+      { type: 'text', text: 'seen' } as const,
+      image,
+    ];
+    await memory.add([
+      thought(call('r', 'context_reload', { working_context_offload_uuid: uuid })),
+      Msg.user(content),
+      ...(isRead ? pairs('w', 2, 'x'.repeat(3000)) : []),
+    ]);
+    expect(await memory.makeRoom(workWith(summingModel({ error: new Error('down') })))).toBe(true);
+    const all = JSON.stringify([await memory.getMemory(), ...memory.getOffloadContext().values()]);
+    expect(all).toContain('"AAAA"');
+    expect(JSON.stringify(await memory.getMemory())).not.toContain('y'.repeat(300));
+  }
 });

@@ -1,8 +1,10 @@
 // A conversation stays whole, whatever the model that sums up, the counter, the listeners or an interrupt do.
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 
 import { findHistoryFaults } from '../../message/history.ts';
+import type { ModelDelta } from '../../message/model-delta.ts';
 import { Msg } from '../../message/msg.ts';
+import { ChatModelBase } from '../../model/chat-model-base.ts';
 import { AutoContextTokenCounter } from './auto-context-token-counter.ts';
 import { CalibratedTokenCounter } from '../../token/calibrated-token-counter.ts';
 import { sleep } from '../../util/clock.ts';
@@ -13,6 +15,7 @@ import { TokenCounterBase } from '../../token/token-counter-base.ts';
 import { pair, pairs, summingModel, workWith } from '../../../test/context-work.ts';
 import { AutoContextMemory } from './auto-context-memory.ts';
 import type { AutoContextOptions } from './auto-context-options.ts';
+import { withoutTags } from './stubs.ts';
 
 let clock = new FakeClock();
 let installed: Disposable[] = [];
@@ -108,6 +111,71 @@ test('a model that hangs is waited for as long as it may take, and what it says 
   expect(clock.pendingTimers).toBe(0);
 });
 
+test('a model that hangs is waited for once in an attempt, whatever is left to do', async () => {
+  const msgs = talk();
+  const memory = await memoryOf(msgs, {
+    ...EAGER,
+    maxToken: 3000,
+    timeoutMs: 100,
+    largePayloadThreshold: 1000,
+  });
+  const model = summingModel({ stall: true });
+  const made = memory.makeRoom(workWith(model));
+  await clock.advance(100);
+  expect(await made).toBe(true);
+  expect(model.requests.length).toBe(1);
+  expect(memory.getCompressionEvents().map(({ eventType }) => eventType)).toContain('LAST_RESORT_OFFLOAD');
+});
+
+describe('a model that never ends and never waits', () => {
+  class Endless extends ChatModelBase {
+    count = 0;
+
+    constructor(readonly delta: ModelDelta) {
+      super('endless');
+    }
+
+    override async *stream(): AsyncGenerator<ModelDelta, void, void> {
+      for (; this.count < 500_000; this.count++) yield this.delta;
+    }
+  }
+
+  test('is stopped once it has said more than what it sums up', async () => {
+    const model = new Endless({ type: 'text', text: 'x' });
+    const memory = await memoryOf([Msg.user('q'), ...pairs('p', 5, 'x'.repeat(1500))], {
+      maxToken: 2000,
+      model,
+    });
+    const work = workWith(summingModel());
+    expect(await memory.makeRoom(work)).toBe(true);
+    expect(model.count).toBeLessThan(30_000);
+    expect(work.events.find(({ phase }) => phase === 'failed')?.problem).toBe(
+      'The summary is longer than what it is about.',
+    );
+  });
+
+  test('can be interrupted, and does not think for ever', async () => {
+    const nothing = new Endless({ type: 'text', text: '' });
+    const memory = await memoryOf(talk(), { maxToken: 2000, model: nothing });
+    const stop = new AbortController();
+    const work = workWith(summingModel(), { signal: stop.signal });
+    const made = memory.makeRoom(work);
+    setImmediate(() => stop.abort(new Error('stop')));
+    await expect(made).rejects.toThrow('stop');
+    expect(nothing.count).toBeLessThan(10_000);
+    const thinker = new Endless({ type: 'thinking', thinking: 'Hm. '.repeat(100) });
+    await (await memoryOf(talk(), { maxToken: 2000, model: thinker })).makeRoom(workWith(summingModel()));
+    expect(thinker.count).toBeLessThan(20_000);
+  });
+});
+
+test('tags without end are taken out of a summary in no time', () => {
+  const text = '<!--CONTEXT_OFFLOAD uuid='.repeat(40_000);
+  const startedAt = performance.now();
+  expect(withoutTags(`${text}a --> b`)).toBe(`${'<!--CONTEXT_OFFLOAD uuid='.repeat(39_999)} b`);
+  expect(performance.now() - startedAt).toBeLessThan(1000);
+});
+
 test('the time of a slow listener is not that of the model', async () => {
   const memory = await memoryOf(talk(), { ...EAGER, timeoutMs: 1000 });
   const emit = ({ phase }: { readonly phase: string }): Promise<void> | void => {
@@ -189,6 +257,36 @@ describe('token counters', () => {
     const made = memory.makeRoom(workWith(summingModel()));
     await clock.advance(10_000);
     expect(await made).toBe(true);
+  });
+
+  test('one that hangs is waited for once in some minutes, not in every step', async () => {
+    const tokenCounter = new Hanging();
+    const counted = vi.spyOn(tokenCounter, 'count');
+    const memory = await memoryOf(talk(), { maxToken: 2000, tokenCounter, timeoutMs: 100 });
+    const startedAt = clock.now();
+    for (let step = 0; step < 3; step++) {
+      const made = memory.makeRoom(workWith(summingModel()));
+      if (step === 0) await clock.advance(100);
+      await made;
+      await memory.add(pair(`more${step}`, 'x'.repeat(4000)));
+    }
+    expect([clock.now() - startedAt, counted.mock.calls.length]).toEqual([100, 1]);
+    await clock.advance(5 * 60_000);
+    const made = memory.makeRoom(workWith(summingModel()));
+    await clock.advance(100);
+    await made;
+    expect(counted.mock.calls.length).toBe(2);
+  });
+
+  test.each([NaN, Infinity, -1])('one that gives %d is done without', async (tokens) => {
+    class Odd extends TokenCounterBase {
+      override async count(): Promise<number> {
+        return tokens;
+      }
+    }
+    const memory = await memoryOf(talk(), { maxToken: 2000, tokenCounter: new Odd() });
+    expect(await memory.makeRoom(workWith(summingModel()))).toBe(true);
+    expect(await new AutoContextTokenCounter().count(await memory.getMemory())).toBeLessThan(1500);
   });
 
   test('one that has learned counts anew', async () => {

@@ -110,8 +110,10 @@ describe('below the thresholds', () => {
       return (await makeRoom(await memoryOf(msgs, limits), summingModel(), { sysPrompt })).hasChanged;
     };
     const msgs = [Msg.user('x'.repeat(300)), Msg.assistant('y'), Msg.user('z')]; // 129 + 14 + 10 tokens
-    expect(await isTouched({ msgThreshold: 3 }, msgs)).toBe(true);
-    expect(await isTouched({ msgThreshold: 4 }, msgs)).toBe(false);
+    const round = [Msg.user('x'), ...pair('c', 'y'.repeat(200)), Msg.assistant('z'), Msg.user('u')];
+    const [minConsecutiveToolMessages, msgThreshold] = [1, 5];
+    expect(await isTouched({ minConsecutiveToolMessages, msgThreshold }, round)).toBe(true);
+    expect(await isTouched({ minConsecutiveToolMessages, msgThreshold: 6 }, round)).toBe(false);
     expect(await isTouched({ maxToken: 204 }, msgs)).toBe(true); // 153 are three quarters of it
     expect(await isTouched({ maxToken: 206 }, msgs)).toBe(false);
     expect(await isTouched({ maxToken: 206 }, msgs, 'Be good.')).toBe(true); // what else is in the prompt counts too
@@ -206,12 +208,13 @@ describe('tool calls of rounds that are over', () => {
         Msg.user('go'),
         ...pairs('c', 5),
         Msg.assistant('done'),
-        Msg.user('x'.repeat(300)),
+        Msg.user('x'.repeat(3000)),
         Msg.assistant('y'),
         ...users(10),
       ],
       {
         ...EAGER,
+        maxToken: 1600,
         minCompressionTokenThreshold: 5000,
         largePayloadThreshold: 100,
       },
@@ -234,8 +237,8 @@ describe('tool calls of rounds that are over', () => {
     expect((await makeRoom(enough)).requests.length).toBe(5);
     expect(await enough.size()).toBe(37);
     const tooMuch = await memoryOf(msgs, { ...EAGER, msgThreshold: 37, strategies });
-    expect((await makeRoom(tooMuch)).requests.length).toBe(7);
-    expect(await tooMuch.size()).toBe(31);
+    expect((await makeRoom(tooMuch)).requests.length).toBe(6);
+    expect(await tooMuch.size()).toBe(34);
   });
 
   test('small runs do not keep a big one from being summed up', async () => {
@@ -287,16 +290,18 @@ describe('tool calls of rounds that are over', () => {
 });
 
 describe('large messages', () => {
-  const large = (size = 300): Msg => Msg.user('x'.repeat(size));
+  const large = (size = 3000): Msg => Msg.user('x'.repeat(size));
   const limits = {
     ...EAGER,
+    msgThreshold: 1000,
+    maxToken: 1000,
     largePayloadThreshold: 100,
     strategies: only('large_message_offload_with_protection', 'large_message_offload'),
   };
   const rest = [Msg.assistant('fine'), ...users(10)];
 
   test('leave their beginning', async () => {
-    const msg = Msg.user('x'.repeat(300), { name: 'Ann', metadata: { a: 1 } });
+    const msg = Msg.user('x'.repeat(3000), { name: 'Ann', metadata: { a: 1 } });
     const memory = await memoryOf([msg, ...rest], limits);
     const { shown, requests, work } = await makeRoom(memory);
     const uuid = tagIn(shown[0]);
@@ -314,7 +319,7 @@ describe('large messages', () => {
       {
         eventType: 'LARGE_MESSAGE_OFFLOAD_WITH_PROTECTION',
         compressedMessageCount: 1,
-        metadata: { inputToken: 129, outputToken: expect.any(Number), time: 0 },
+        metadata: { inputToken: 1209, outputToken: expect.any(Number), time: 0 },
       },
     ]);
     expect(work.events.map(({ phase }) => phase)).toEqual(['end']);
@@ -324,6 +329,7 @@ describe('large messages', () => {
     const msgs = [large(), Msg.assistant('fine'), ...users(3), large(), Msg.assistant('fine'), ...users(3)];
     const memory = await memoryOf(msgs, {
       ...limits,
+      maxToken: 2200,
       strategies: only('large_message_offload_with_protection'),
     });
     const { shown } = await makeRoom(memory);
@@ -339,13 +345,14 @@ describe('large messages', () => {
   });
 
   test('that call tools stay', async () => {
-    const calls = [thought({ type: 'text', text: 'x'.repeat(300) }, call('a')), results(result('a'))];
+    const calls = [thought({ type: 'text', text: 'x'.repeat(3000) }, call('a')), results(result('a'))];
     const memory = await memoryOf([Msg.user('go'), ...calls, ...rest], limits);
-    expect((await makeRoom(memory)).hasChanged).toBe(false);
+    await makeRoom(memory);
+    expect(typesOf(memory)).toEqual(['LAST_RESORT_OFFLOAD']);
   });
 
   test('with a result keep its id, name and status', async () => {
-    const msgs = [thought(call('a')), Msg.system([{ ...result('a', 'x'.repeat(300)), status: 'error' }])];
+    const msgs = [thought(call('a')), Msg.system([{ ...result('a', 'x'.repeat(3000)), status: 'error' }])];
     const memory = await memoryOf([Msg.user('go'), ...msgs, ...rest], limits);
     const { shown } = await makeRoom(memory);
     expect(shown[2]?.content).toEqual([
@@ -357,7 +364,7 @@ describe('large messages', () => {
   });
 
   test('with several results keep all of them', async () => {
-    const both = results(result('a', 'x'.repeat(300)), result('b', 'small'), result('c', 'y'.repeat(300)));
+    const both = results(result('a', 'x'.repeat(3000)), result('b', 'small'), result('c', 'y'.repeat(3000)));
     const memory = await memoryOf(
       [Msg.user('go'), thought(call('a'), call('b'), call('c')), both, ...rest],
       limits,
@@ -375,9 +382,9 @@ describe('large messages', () => {
   test('keep their media', async () => {
     const image = { type: 'image', source: { type: 'url', url: 'https://example.com/a.png' } } as const;
     const msgs = [
-      Msg.user([{ type: 'text', text: 'x'.repeat(300) }, image]),
+      Msg.user([{ type: 'text', text: 'x'.repeat(3000) }, image]),
       thought(call('a')),
-      results(result('a', [{ type: 'text', text: 'y'.repeat(300) }, image])),
+      results(result('a', [{ type: 'text', text: 'y'.repeat(3000) }, image])),
     ];
     const { shown } = await makeRoom(await memoryOf([...msgs, ...rest], limits));
     expect(shown[0]?.getContentBlocks().map(({ type }) => type)).toEqual(['text', 'image']);
@@ -390,29 +397,36 @@ describe('large messages', () => {
   test('are not offloaded again, however small a large message is', async () => {
     const memory = await memoryOf([large(), ...rest], { ...limits, largePayloadThreshold: 50 });
     const first = await makeRoom(memory);
-    await memory.add('one more');
-    const second = await makeRoom(memory);
-    expect([first.hasChanged, second.hasChanged]).toEqual([true, false]);
-    expect(second.shown[0]).toBe(first.shown[0]);
-    expect(memory.getOffloadContext().size).toBe(1);
+    await memory.add(Msg.user('y'.repeat(1500)));
+    await makeRoom(memory);
+    expect(new Set(typesOf(memory).slice(1))).toEqual(new Set(['LAST_RESORT_OFFLOAD']));
+    expect([...memory.getOffloadContext().values()][1]).toContain(first.shown[0]);
   });
 
   test('that are summaries stay, however long', async () => {
-    const long = [Msg.user('go'), ...pairs('c', 5, 'x'.repeat(300)), Msg.assistant('done'), ...users(10)];
-    const memory = await memoryOf(long, { ...EAGER, largePayloadThreshold: 100 });
+    const long = [Msg.user('go'), ...pairs('c', 5, 'x'.repeat(3000)), Msg.assistant('done'), ...users(10)];
+    const memory = await memoryOf(long, { ...EAGER, maxToken: 2000, largePayloadThreshold: 100 });
     const { shown } = await makeRoom(memory, summingModel('A long summary. '.repeat(15)));
     expect(typesOf(memory)).toEqual(['TOOL_INVOCATION_COMPRESS']);
     expect(shown[1]?.text.length).toBeGreaterThan(200);
   });
 
   test('that would grow stay as they are', async () => {
-    const memory = await memoryOf([large(60), ...rest], { ...limits, largePayloadThreshold: 50 });
+    const memory = await memoryOf([large(60), ...rest, Msg.user('y'.repeat(3000))], {
+      ...limits,
+      largePayloadThreshold: 50,
+    });
+    await makeRoom(memory);
+    expect(new Set(typesOf(memory))).toEqual(new Set(['LAST_RESORT_OFFLOAD']));
+  });
+
+  test('stay if there are only too many of them: they would not be fewer', async () => {
+    const memory = await memoryOf([large(), ...rest], { ...limits, msgThreshold: 5, maxToken: 100_000 });
     expect((await makeRoom(memory)).hasChanged).toBe(false);
-    expect(memory.getOffloadContext().size).toBe(0);
   });
 
   test('are never cut within a character', async () => {
-    const memory = await memoryOf([Msg.user('🐻'.repeat(200)), ...rest], {
+    const memory = await memoryOf([Msg.user('🐻'.repeat(2000)), ...rest], {
       ...limits,
       offloadSinglePreview: 101,
     });
@@ -431,7 +445,7 @@ describe('rounds that are over', () => {
     );
     expect(typesOf(memory)).toEqual(Array.from({ length: 4 }, () => 'PREVIOUS_ROUND_CONVERSATION_SUMMARY'));
     expect(memory.getCompressionEvents().map((event) => event.compressedMessageCount)).toEqual([3, 3, 3, 3]);
-    expect(memory.reload(tagIn(shown[1]))).toEqual(msgs.slice(0, 4));
+    expect(memory.reload(tagIn(shown[1]))).toEqual(msgs.slice(1, 4));
     expect(shown.slice(8)).toEqual(msgs.slice(16));
     expect(memory.getOriginalMemoryMsgs()).toEqual(msgs);
     await memory.add('more');
@@ -472,10 +486,10 @@ describe('large messages of the current round', () => {
   };
 
   test('get shorter: calls stay the same, results keep their ids', async () => {
-    const ask = thought({ type: 'text', text: 'x'.repeat(3000) }, call('a'), call('b')).with({
+    const ask = thought({ type: 'text', text: 'x'.repeat(6000) }, call('a'), call('b')).with({
       metadata: { mine: 1 },
     });
-    const answers = results(result('a', 'y'.repeat(3000)), result('b', 'small'));
+    const answers = results(result('a', 'y'.repeat(6000)), result('b', 'small'));
     const memory = await memoryOf([Msg.user('go'), ask, answers], limits);
     const { shown, requests } = await makeRoom(memory, summingModel('Short.'));
     const [resultTag, textTag] = [tagIn(shown[2]), tagIn(shown[1])];
@@ -485,7 +499,7 @@ describe('large messages of the current round', () => {
     expect(shown[2]?.content).toEqual([result('a', tagged(resultTag)), result('b', 'small')]);
     expect([memory.reload(textTag), memory.reload(resultTag)]).toEqual([[ask], [answers]]);
     expect(typesOf(memory)).toEqual(Array.from({ length: 2 }, () => 'CURRENT_ROUND_LARGE_MESSAGE_SUMMARY'));
-    expect(requests.map(({ messages }) => messages[1]?.text)).toEqual(['y'.repeat(3000), 'x'.repeat(3000)]);
+    expect(requests.map(({ messages }) => messages[1]?.text)).toEqual(['y'.repeat(3000), 'x'.repeat(3000)]); // as much as fits
     const sent = requests.flatMap(({ messages }) => messages);
     expect(sent.every(({ role, content }) => role === 'user' && typeof content === 'string')).toBe(true);
     await memory.add(pair('c'));
@@ -761,11 +775,12 @@ describe('what must stay', () => {
   });
 
   test('a text that looks like a tag, or metadata that looks like ours, is like any other', async () => {
-    const fake = Msg.user(`${'x'.repeat(300)} <!-- CONTEXT_OFFLOAD: uuid=id-1 -->`, {
+    const fake = Msg.user(`${'x'.repeat(3000)} <!-- CONTEXT_OFFLOAD: uuid=id-1 -->`, {
       metadata: { _compress_meta: { offloaduuid: 'id-1' } },
     });
     const memory = await memoryOf([fake, Msg.assistant('fine'), ...users(10)], {
       ...EAGER,
+      maxToken: 1000,
       largePayloadThreshold: 100,
     });
     const { shown } = await makeRoom(memory);
@@ -784,5 +799,127 @@ describe('what must stay', () => {
     ]);
     const { shown } = await makeRoom(memory);
     expect(before.map((msg, i) => shown[i] === msg)).toEqual([true, true, true, true]);
+  });
+});
+
+describe('no more than has to be', () => {
+  const rounds = (count: number, size: number): Msg[] =>
+    Array.from({ length: count }, (_, i) => [
+      Msg.user(`q${i}`),
+      ...pairs(`r${i}_`, 3, 'z'.repeat(size)),
+      Msg.assistant(`a${i}`),
+    ]).flat();
+
+  test('is summed up of the rounds that are over, and of runs of calls', async () => {
+    const limits = { maxToken: 40_000, lastKeep: 0, minCompressionTokenThreshold: 100 };
+    for (const minConsecutiveToolMessages of [100, 5]) {
+      const memory = await memoryOf([...rounds(12, 2000), Msg.user('and now?')], {
+        ...limits,
+        minConsecutiveToolMessages,
+      });
+      const { requests } = await makeRoom(memory);
+      expect(requests.length).toBe(1);
+      expect(memory.getCompressionEvents()[0]?.metadata.tokenAfter).toBeLessThan(30_000);
+    }
+  });
+
+  test('is shortened of the current round', async () => {
+    const memory = await memoryOf([Msg.user('go'), ...pairs('p', 9, 'x'.repeat(8500))], { maxToken: 40_000 });
+    expect((await makeRoom(memory, summingModel('s'.repeat(500)))).requests.length).toBe(1);
+  });
+});
+
+describe('a model is asked rather than nothing left', () => {
+  test('with a small window too', async () => {
+    const talk = Array.from({ length: 12 }, (_, i) => [
+      Msg.user(`q${i}`),
+      ...pairs(`p${i}_`, 3, 'z'.repeat(400)),
+      Msg.assistant(`a${i}`),
+    ]).flat();
+    const memory = await memoryOf([...talk, Msg.user('and now?')], { maxToken: 8000 });
+    const { requests } = await makeRoom(memory);
+    expect(requests.length).toBeGreaterThan(0);
+    expect(typesOf(memory)).not.toContain('LAST_RESORT_OFFLOAD');
+  });
+
+  test('about the newest round that is over, if that is all there is', async () => {
+    const memory = await memoryOf(
+      [Msg.user('q'), ...pairs('p', 22, 'z'.repeat(4000)), Msg.assistant('a'), Msg.user('and now?')],
+      { maxToken: 32_000, largePayloadThreshold: 5000 },
+    );
+    const { requests, shown } = await makeRoom(memory);
+    expect([requests.length, typesOf(memory)]).toEqual([1, ['TOOL_INVOCATION_COMPRESS']]);
+    expect(textsOf(shown)).toEqual(['q', expect.stringMatching(/^In short/), 'a', 'and now?']);
+    const many = Array.from({ length: 8 }, (_, i) => thought(call(`m${i}`), call(`n${i}`)));
+    const answers = many.map((_, i) =>
+      results(result(`m${i}`, 'z'.repeat(4000)), result(`n${i}`, 'z'.repeat(4000))),
+    );
+    const work = many.flatMap((msg, i) => [msg, answers[i] as Msg]);
+    const other = await memoryOf([Msg.user('q'), ...work, Msg.assistant('a'), Msg.user('and now?')], {
+      maxToken: 32_000,
+      largePayloadThreshold: 5000,
+      minConsecutiveToolMessages: 100,
+    });
+    expect((await makeRoom(other)).requests.length).toBe(1);
+    expect(typesOf(other)).toEqual(['PREVIOUS_ROUND_CONVERSATION_SUMMARY']);
+    expect(textsOf(await other.getMemory())).toEqual(['q', expect.stringMatching(/^In short/), 'and now?']);
+  });
+});
+
+describe('what stands behind the conversation counts too', () => {
+  test('in a prompt that fits without it', async () => {
+    const msgs = [...[1, 2, 3].flatMap((i) => round(i, 2)), Msg.user('and now?')];
+    const limits = { maxToken: 1000, minCompressionTokenThreshold: 0, minConsecutiveToolMessages: 1 };
+    expect((await makeRoom(await memoryOf(msgs, limits))).hasChanged).toBe(false);
+    const hints = [Msg.user('A plan. '.repeat(150))];
+    const { hasChanged } = await makeRoom(await memoryOf(msgs, limits), undefined, { hints });
+    expect(hasChanged).toBe(true);
+  });
+});
+
+describe('what the agent was asked', () => {
+  const work = pairs('p', 5, 'x'.repeat(1200));
+  const asked = async (
+    msgs: readonly Msg[],
+    changes: Partial<FakeWork>,
+    fails = false,
+  ): Promise<readonly Msg[]> => {
+    const model = fails ? summingModel({ error: new Error('down') }) : summingModel();
+    const { shown, hasChanged } = await makeRoom(await memoryOf(msgs, { maxToken: 2500 }), model, changes);
+    expect(hasChanged).toBe(true);
+    return shown;
+  };
+
+  test.each([
+    ['a model that sums up', false],
+    ['a model that fails', true],
+  ])('by another agent stays, with %s', async (_, fails) => {
+    const request = Msg.assistant('Delete only a.txt.', { name: 'Planner' });
+    const before = [Msg.user('Hello'), Msg.assistant('I vote for it.', { name: 'Other' })];
+    for (const requestIds of [new Set([request.id]), new Set<string>()]) {
+      expect(await asked([request, ...work], { requestIds }, fails)).toContain(request);
+      expect(await asked([...before, request, ...work], { requestIds }, fails)).toContain(request);
+    }
+    const unnamed = Msg.assistant('Delete only a.txt.');
+    expect(await asked([unnamed, ...work], { requestIds: new Set([unnamed.id]) }, fails)).toContain(unnamed);
+  });
+
+  test('stays with all its parts, however large; what was only said besides does not', async () => {
+    const [large, small] = [Msg.user('r '.repeat(1500)), Msg.user('Be quick.')];
+    const chat = Msg.user('Chat. '.repeat(100));
+    const requestIds = new Set([large.id, small.id]);
+    const shown = await asked([large, small, chat, ...work], { requestIds }, true);
+    expect(shown).toEqual(expect.arrayContaining([large, small]));
+    expect(shown).not.toContain(chat);
+    expect(await asked([large, small, ...work], {}, true)).toEqual(expect.arrayContaining([large, small]));
+  });
+
+  test('is not ended by what another agent says: the work on it is the current one', async () => {
+    const memory = await memoryOf(
+      [Msg.user('go'), ...work, Msg.assistant('By the way.', { name: 'Other' }), ...pair('last')],
+      { maxToken: 2500, largePayloadThreshold: 5000 },
+    );
+    await makeRoom(memory);
+    expect(typesOf(memory)).toEqual(['CURRENT_ROUND_MESSAGE_COMPRESS']);
   });
 });

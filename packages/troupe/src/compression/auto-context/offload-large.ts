@@ -41,7 +41,7 @@ function previewDraft({ msg, stub }: Entry, { limits }: Room): Draft[] {
   const uuid = newId();
   const preview = limits.offloadSinglePreview;
   const texts = new Map(large.map((slot) => [slot, previewOf(slot.text, preview, uuid)]));
-  const short = shortened(msg, { uuid, texts, inputPreview: preview, keepMedia: true });
+  const short = shortened(msg, { uuid, texts, inputPreview: preview, media: 'all' });
   return [{ removed: [msg], msg: short, kind: 'preview', uuid, offloaded: [msg] }];
 }
 
@@ -72,6 +72,6 @@ function reloadedDraft({ msg, stub }: Entry, reloads: ReadonlyMap<string, string
     kept ??= uuid;
   }
   if (kept === undefined) return [];
-  const short = shortened(msg, { uuid: kept, texts, inputPreview: 0, keepMedia: false });
+  const short = shortened(msg, { uuid: kept, texts, inputPreview: 0, media: 'beside' });
   return [{ removed: [msg], msg: short, kind: 'preview', uuid: kept, offloaded: undefined }];
 }

@@ -4,20 +4,21 @@ import type { CompressionEvent } from '../../event/agent-event.ts';
 import { Msg } from '../../message/msg.ts';
 import { abortable } from '../../util/abort.ts';
 import type { ContextWork } from '../context-keeper.ts';
-import type { AutoContextEvent, CompressionMeans } from './auto-context-event.ts';
+import type { TokenMeter } from '../token-meter.ts';
+import { keptEvent, toldEvent, type AutoContextEvent, type CompressionMeans } from './auto-context-event.ts';
 import type { AutoContextLimits, AutoContextOptions } from './auto-context-options.ts';
-import { keptEvent, toldEvent } from './change-events.ts';
+import { AutoContextTokenCounter } from './auto-context-token-counter.ts';
+import { budgetFor, limitAfterRefusal, limitOf, type Budget } from './budget.ts';
 import { ContextView, PINNED_MARK } from './context-view.ts';
 import type { OffloadStore } from './offload-store.ts';
-import { CONTEXT_INSTRUCTION } from './prompts.ts';
 import { summarize, type Answer, type Question } from './summarizer.ts';
-import { TokenMeter } from './token-meter.ts';
 import type { Entry, StubKind, WorkingMemory } from './working-memory.ts';
 
 /** What is looked after, besides all that was ever said. */
 export interface Stores {
   readonly working: WorkingMemory;
   readonly offloads: OffloadStore;
+  readonly meter: TokenMeter;
   events: AutoContextEvent[];
 }
 
@@ -34,10 +35,8 @@ export interface Draft {
 
 /** A model is asked no more often than this for one prompt; the last resort needs none. */
 const MAX_MODEL_CALLS = 16;
-/** If the model refused a prompt, this share of it has to go. */
-const FORCED_SHARE = 0.5;
 const CHARS_PER_TOKEN = 2;
-const INSTRUCTION = Msg.system(CONTEXT_INSTRUCTION, { id: 'instruction' });
+const ESTIMATE = new AutoContextTokenCounter();
 const SAMPLE = Msg.user('x'.repeat(1000), { id: 'sample' });
 
 /**
@@ -49,16 +48,16 @@ export class Room {
   readonly options: AutoContextOptions;
   readonly #stores: Stores;
   readonly #work: ContextWork;
-  readonly #meter: TokenMeter;
   readonly #summary: Msg | undefined;
   readonly #protectedTools: ReadonlySet<string>;
   readonly #failed = new Set<CompressionMeans>();
   #view: { readonly view: ContextView; readonly version: number } | undefined;
   #changes = 0;
   #modelCalls = 0;
+  /** No more is asked of a model that has hung once. */
+  #hasHung = false;
   #overhead = 0;
-  #instruction = 0;
-  #maxTokens: number;
+  #limit: number;
 
   constructor(
     stores: Stores,
@@ -72,9 +71,8 @@ export class Room {
     this.options = options;
     this.#work = work;
     this.#summary = summary;
-    this.#meter = new TokenMeter(options.tokenCounter, limits.timeoutMs, work.signal);
     this.#protectedTools = new Set(options.protectedTools);
-    this.#maxTokens = Math.floor(limits.maxToken * limits.tokenRatio);
+    this.#limit = limitOf(limits);
   }
 
   /** How many were made. */
@@ -82,23 +80,13 @@ export class Room {
     return this.#changes;
   }
 
-  /** Below how many tokens the prompt has to come. */
-  get maxTokens(): number {
-    return this.#maxTokens;
-  }
-
   /** Of the whole prompt. */
   get tokens(): number {
-    return this.tokensOnceOffloaded - (this.#stores.offloads.size > 0 ? 0 : this.#instruction);
-  }
-
-  /** The same, when something was taken out: then the model has to be told. */
-  get tokensOnceOffloaded(): number {
-    return this.#stores.working.tokens + this.#overhead + this.#instruction;
+    return this.#stores.working.tokens + this.#overhead;
   }
 
   get hasTooManyTokens(): boolean {
-    return this.tokens >= this.#maxTokens;
+    return this.tokens >= this.#limit;
   }
 
   get hasTooMuch(): boolean {
@@ -107,7 +95,7 @@ export class Room {
 
   /** How much text a model is given to sum up: it should fit its own window too. */
   get maxTranscriptChars(): number {
-    return Math.floor(this.limits.maxToken * this.limits.tokenRatio * CHARS_PER_TOKEN);
+    return limitOf(this.limits) * CHARS_PER_TOKEN;
   }
 
   get signal(): AbortSignal {
@@ -119,23 +107,35 @@ export class Room {
     return this.#failed.has(means);
   }
 
+  /** What there is room for, as the conversation is now. */
+  budget(): Budget {
+    return budgetFor(this.#overhead + this.view().fixedTokens, this.#limit, this.limits.maxToken);
+  }
+
+  /** Whether results that the model has yet to read can stay as they are, if all has gone that may go. */
+  get hasRoomForUnread(): boolean {
+    const view = this.view();
+    const unread = view.unread === undefined ? 0 : view.tokensOf([view.unread]);
+    return this.budget().stays + unread < this.#limit;
+  }
+
   /** Counts what goes with the conversation, and what is new in it. */
   async measure(): Promise<void> {
-    const { sysPrompt, tools, force } = this.#work;
-    const others = this.#summary === undefined ? [] : [this.#summary];
+    const { sysPrompt, tools, hints, force } = this.#work;
+    const { working, meter } = this.#stores;
+    const others = this.#summary === undefined ? [...hints] : [this.#summary, ...hints];
     if (sysPrompt !== '') others.push(Msg.system(sysPrompt, { id: 'system' }));
-    this.#overhead = await this.#meter.count(others, tools);
-    const [instruction = 0, sample = 0] = await this.#meter.countEach([INSTRUCTION, SAMPLE]);
-    if (!sysPrompt.includes(CONTEXT_INSTRUCTION)) this.#instruction = instruction;
-    this.#stores.working.calibrate(sample);
+    this.#overhead = await meter.count(others, tools, ESTIMATE, this.signal);
+    const [sample = 0] = await this.#countEach([SAMPLE]);
+    working.calibrate(sample);
     await this.countNew();
-    if (force) this.#maxTokens = Math.floor(Math.min(this.tokens, this.#maxTokens) * FORCED_SHARE);
+    if (force) this.#limit = limitAfterRefusal(this.tokens, this.budget().stays, this.limits);
   }
 
   async countNew(): Promise<void> {
     const { working } = this.#stores;
     for (let msgs = working.uncounted; msgs.length > 0; msgs = working.uncounted) {
-      working.setCounts(msgs, await this.#meter.countEach(msgs));
+      working.setCounts(msgs, await this.#countEach(msgs));
     }
   }
 
@@ -144,10 +144,11 @@ export class Room {
     const { working } = this.#stores;
     if (this.#view?.version !== working.version) {
       const view = new ContextView([...working.entries], {
+        audience: this.#work,
         isPinned: (entry) => this.#isPinned(entry),
         protectedTools: this.#protectedTools,
         tokensOf: (msgs) => working.tokensOf(msgs),
-        roomForRequests: this.#maxTokens / 2,
+        roomForRequests: limitOf(this.limits) / 2,
       });
       this.#view = { view, version: working.version };
     }
@@ -161,7 +162,7 @@ export class Room {
 
   /** Makes the changes that gain something. Returns how many those were. */
   async replace(means: CompressionMeans, drafts: readonly Draft[]): Promise<number> {
-    const counts = await this.#meter.countEach(drafts.map(({ msg }) => msg));
+    const counts = await this.#countEach(drafts.map(({ msg }) => msg));
     this.signal.throwIfAborted();
     const { working } = this.#stores;
     const byMsg = new Map(drafts.map((draft) => [draft.msg, draft]));
@@ -187,7 +188,7 @@ export class Room {
 
   /** Has a model sum up messages, and tells about it. Undefined if it could not. */
   async ask(means: CompressionMeans, count: number, question: Question): Promise<Answer | undefined> {
-    if (this.#modelCalls++ >= MAX_MODEL_CALLS) {
+    if (this.#hasHung || this.#modelCalls++ >= MAX_MODEL_CALLS) {
       this.#failed.add(means);
       return undefined;
     }
@@ -206,6 +207,7 @@ export class Room {
     );
     await this.#guarded('count the usage', async () => this.#work.addUsage(answer.usage));
     if (answer.problem === undefined) return answer;
+    this.#hasHung = answer.hasHung === true;
     await this.fail(means, count, answer.problem, answer);
     return undefined;
   }
@@ -235,6 +237,10 @@ export class Room {
       ...(answer && { durationMs: answer.durationMs }),
       ...(answer?.usage && { usage: answer.usage }),
     });
+  }
+
+  #countEach(msgs: readonly Msg[]): Promise<readonly number[]> {
+    return this.#stores.meter.countEach(msgs, ESTIMATE, this.signal);
   }
 
   #isPinned(entry: Entry): boolean {

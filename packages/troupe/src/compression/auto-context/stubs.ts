@@ -17,12 +17,12 @@ export interface ShortenOptions {
   /** What comes in the place of each text that changes. For arguments: how many characters stay of each of their texts. */
   readonly texts: ReadonlyMap<Slot, string>;
   readonly inputPreview: number;
-  /** Whether images and the like stay too. */
-  readonly keepMedia: boolean;
+  /** Which images and the like stay too: all, none, or only those that are not part of a result that changes. */
+  readonly media: 'all' | 'beside' | 'none';
   readonly usage?: Usage | undefined;
 }
 
-const TAGS = /<!--\s*CONTEXT_OFFLOAD:?\s*uuid=[^>]*?-->/g;
+const TAGS = /<!--\s*CONTEXT_OFFLOAD:?\s*uuid=[^<>]*?-->/g;
 
 /** What stands in a text for what was taken out. */
 export function offloadTag(uuid: string): string {
@@ -94,7 +94,7 @@ export function shortened(msg: Msg, options: ShortenOptions): Msg {
 function contentOf(
   msg: Msg,
   texts: ReadonlyMap<number, string>,
-  { uuid, inputPreview, keepMedia }: ShortenOptions,
+  { uuid, inputPreview, media }: ShortenOptions,
 ): string | ContentBlock[] {
   const own = texts.get(-1);
   if (typeof msg.content === 'string') return own ?? msg.content;
@@ -107,7 +107,7 @@ function contentOf(
       if (!hasText) blocks.push({ type: 'text', text: own });
       hasText = true;
     } else if (block.type === 'tool_result') {
-      blocks.push(text === undefined ? block : { ...block, output: outputOf(block, text, keepMedia) });
+      blocks.push(text === undefined ? block : { ...block, output: outputOf(block, text, media === 'all') });
     } else if (block.type === 'tool_use') {
       blocks.push(
         text === undefined
@@ -116,7 +116,7 @@ function contentOf(
       );
     } else if (block.type === 'thinking') {
       if (isToolMsg) blocks.push(block); // some providers want it back with the calls
-    } else if (keepMedia || block.type === 'text') blocks.push(block);
+    } else if (media !== 'none' || block.type === 'text') blocks.push(block);
   }
   return blocks;
 }

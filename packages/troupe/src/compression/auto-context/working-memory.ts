@@ -56,7 +56,7 @@ export class WorkingMemory {
     return this.#entries;
   }
 
-  /** Another number whenever the entries are others. */
+  /** Another number whenever the entries are others, or have been counted. */
   get version(): number {
     return this.#version;
   }
@@ -87,7 +87,9 @@ export class WorkingMemory {
   setCounts(msgs: readonly Msg[], counts: readonly number[]): void {
     for (const [i, msg] of msgs.entries()) {
       this.#counts.set(msg, counts[i] ?? 0);
-      if (this.#uncounted.delete(msg)) this.#tokens += counts[i] ?? 0;
+      if (!this.#uncounted.delete(msg)) continue;
+      this.#tokens += counts[i] ?? 0;
+      this.#version++;
     }
   }
 

@@ -5,7 +5,7 @@ import { withRunConfig } from '../../config/run-config.ts';
 import type { LogLevel } from '../../config/logger.ts';
 import { TroupeError } from '../../errors.ts';
 import { findHistoryFaults } from '../../message/history.ts';
-import type { FinishReason } from '../../message/model-delta.ts';
+import type { FinishReason, ModelDelta } from '../../message/model-delta.ts';
 import { Msg } from '../../message/msg.ts';
 import { ScriptedModel, type ScriptedToolCall, type ScriptedTurn } from '../../testing/scripted-model.ts';
 import type { JsonObject } from '../../util/json.ts';
@@ -692,6 +692,20 @@ describe('an abort', () => {
     const late = callStructured(model, REQUEST, Weather, { signal: AbortSignal.abort(reason) });
     await expect(late).rejects.toBe(reason);
     expect(heard).toHaveLength(2);
+  });
+
+  test('a model that never ends and never waits can be stopped', async () => {
+    class Endless extends ScriptedModel {
+      count = 0;
+      override async *stream(): AsyncGenerator<ModelDelta, void, void> {
+        for (; this.count < 500_000; this.count++) yield { type: 'text', text: 'x' };
+      }
+    }
+    const [model, controller] = [new Endless([]), new AbortController()];
+    const call = callStructured(model, REQUEST, Weather, { signal: controller.signal });
+    setImmediate(() => controller.abort(reason));
+    await expect(call).rejects.toBe(reason);
+    expect(model.count).toBeLessThan(10_000);
   });
 
   test('before the call does no work', async () => {

@@ -19,6 +19,10 @@ import {
   type StructuredWay,
   type Ways,
 } from './structured-way.ts';
+import { yieldToEventLoop } from '#platform';
+
+/** After so many deltas the event loop has its turn: else a model that never waits could not be stopped. */
+const DELTAS_AT_ONCE = 64;
 
 export interface StructuredOptions extends ModelCallOptions {
   /** @default the best that the model can do, and the next best if the provider rejects that */
@@ -142,7 +146,11 @@ async function ask(
   const ids = new Set(calls.map((call) => call.id));
   const draft = new MsgDraft(request.agentName ?? 'assistant', { isCallIdTaken: (id) => ids.has(id) });
   const deltas = model.stream(request, { signal });
-  for await (const delta of signal === undefined ? deltas : abortableItems(deltas, signal)) draft.add(delta);
+  let count = 0;
+  for await (const delta of signal === undefined ? deltas : abortableItems(deltas, signal)) {
+    draft.add(delta);
+    if (++count % DELTAS_AT_ONCE === 0) await yieldToEventLoop();
+  }
   const { finishReason, responseId } = draft;
   const msg = draft.finish({
     ...(finishReason !== undefined && { finishReason }),

@@ -1,0 +1,149 @@
+// An agent that has to ask before it does something that counts. A person answers in the terminal; without a terminal the answers are
+// ready-made. Between the question and the answer the agent's process is killed: the question waits in a file, and another process goes on.
+
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline/promises';
+
+import {
+  PermissionRules,
+  ReActAgent,
+  SessionManager,
+  tool,
+  Toolkit,
+  type PendingCall,
+  type PendingDecision,
+} from 'troupe';
+import { JsonSession } from 'troupe/stores/json';
+import { ScriptedModel } from 'troupe/testing';
+import { z } from 'zod';
+
+/** A shell that only says what it would run. `shellTool` of `troupe/tools` is a real one, with the same name and argument. */
+const shell = tool({
+  name: 'execute_shell_command',
+  description: 'Runs a shell command.',
+  schema: z.object({ command: z.string() }),
+  sideEffect: true,
+  execute({ command }) {
+    console.log(`  $ ${command}`);
+    return 'exit code 0';
+  },
+});
+
+const command = (id: string, text: string) => ({ name: shell.name, id, input: { command: text } });
+
+/** What the model does. The last thing that it tries is hidden behind something harmless. */
+const SCRIPT = [
+  {
+    text: 'I look around, test, and clean up.',
+    toolCalls: [command('c1', 'git status'), command('c2', 'npm test')],
+  },
+  { toolCalls: [command('c3', 'npm test -- --watch=false'), command('c4', 'ls & rm -rf ~')] },
+  'All is tested. I was not allowed to clean up.',
+];
+
+/** The agent with its rules, as the file left them. @param script what the model has yet to say */
+async function wake(folder: string, script: typeof SCRIPT) {
+  const permission = new PermissionRules({ workingDirectories: ['/workspace'] });
+  const agent = new ReActAgent({
+    name: 'Friday',
+    model: new ScriptedModel(script),
+    toolkit: new Toolkit({ tools: [shell] }),
+    permission,
+  });
+  agent.setConsoleOutputEnabled(false);
+  const session = SessionManager.forSessionId('clean-up')
+    .withSession(new JsonSession(folder))
+    .addComponent(agent) // what it waits for is part of its state
+    .addComponent(permission);
+  await session.loadIfExists();
+  return { agent, permission, session };
+}
+
+/** The first process: works until it has to ask, saves, and dies. */
+async function untilAsked(folder: string): Promise<never> {
+  const { agent, session } = await wake(folder, SCRIPT);
+  const answer = await agent.call('Clean up the project.');
+  await session.saveSession();
+  console.log(`Friday: ${answer.text}`);
+  process.kill(process.pid, 'SIGKILL');
+  return new Promise(() => {});
+}
+
+/** Asks a person, or takes the next ready-made answer: yes, always, or no. */
+async function ask(question: string, ready: string[]): Promise<string> {
+  if (!process.stdin.isTTY) {
+    const answer = ready.shift() ?? 'n';
+    console.log(`${question}${answer}`);
+    return answer;
+  }
+  const terminal = createInterface({ input: process.stdin, output: process.stdout });
+  const answer = await terminal.question(question);
+  terminal.close();
+  return answer.trim().toLowerCase();
+}
+
+/** The second process: puts the questions to somebody until there are none left. */
+async function withPerson(folder: string): Promise<unknown[]> {
+  const { agent, permission, session } = await wake(folder, SCRIPT.slice(1));
+  const ready = ['a', 'n'];
+  const asked: unknown[] = [];
+  while (agent.pendingCalls.length > 0) {
+    const decisions: PendingDecision[] = [];
+    for (const pending of agent.pendingCalls) {
+      asked.push(pending.call.input['command']);
+      decisions.push(await decide(pending, permission, ready));
+    }
+    const answer = await agent.call(undefined, { decisions });
+    await session.saveSession();
+    if (agent.pendingCalls.length === 0) console.log(`Friday: ${answer.text}`);
+  }
+  return asked;
+}
+
+async function decide(
+  { id, call, reason, suggestions = [] }: PendingCall,
+  permission: PermissionRules,
+  ready: string[],
+): Promise<PendingDecision> {
+  const choices = suggestions.length > 0 ? 'y / n / a = always' : 'y / n';
+  const answer = await ask(
+    `May I run ${JSON.stringify(call.input['command'])}? (${reason}) [${choices}] `,
+    ready,
+  );
+  if (answer.startsWith('a')) for (const rule of suggestions) permission.addRule(rule);
+  if (answer.startsWith('y') || answer.startsWith('a')) return { id, verdict: 'allow' };
+  return { id, verdict: 'deny', reason: 'not now' };
+}
+
+const [role, ownFolder] = process.argv.slice(2);
+if (role === 'until-asked' && ownFolder !== undefined) await untilAsked(ownFolder);
+
+const folder = await mkdtemp(join(tmpdir(), 'approval-'));
+try {
+  const child = spawnSync(
+    process.execPath,
+    [...process.execArgv, import.meta.filename, 'until-asked', folder],
+    {
+      encoding: 'utf8',
+    },
+  );
+  process.stdout.write(child.stdout);
+  assert.equal(child.signal, 'SIGKILL', child.stderr);
+  console.log('(The process was killed. Another one takes over.)');
+  const asked = await withPerson(folder);
+  if (!process.stdin.isTTY) {
+    // `git status` only reads. The second `npm test` was allowed by the rule that the first answer made.
+    assert.deepEqual(asked, ['npm test', 'ls & rm -rf ~']);
+    const { permission } = await wake(folder, []);
+    assert.deepEqual(permission.addedRules, [
+      { tool: 'execute_shell_command', behavior: 'allow', when: { command: { prefix: 'npm test' } } },
+    ]);
+    console.log('What was allowed ran once, and the rest did not.');
+  }
+} finally {
+  await rm(folder, { recursive: true });
+}

@@ -1,0 +1,92 @@
+import { isInside, isWholeTree, riskOf } from '../risky-paths.ts';
+import type { FoundCommand } from './find-commands.ts';
+import { editedBy, isReadOnly } from './known-commands.ts';
+import { HOLE, type ShellWord } from './read-shell.ts';
+
+/** What a command does. `edit`: it changes files, all of them inside of the working directories. */
+export interface CommandJudgement {
+  readonly kind: 'read' | 'edit' | 'other';
+  /** Why somebody has to be asked about it, whatever rules allow. */
+  readonly danger: string | undefined;
+}
+
+export interface CommandPlace {
+  readonly workingDirectories: readonly string[];
+  /** Whether the text changes its directory somewhere: then relative paths can be anywhere. */
+  readonly isMoving: boolean;
+}
+
+const DANGEROUS =
+  /^(?:sudo|doas|su|dd|shred|mkfs(?:\..*)?|fdisk|parted|wipefs|mkswap|shutdown|reboot|halt|poweroff|init|telinit|chroot|mount|umount|passwd|chpasswd|visudo|useradd|usermod|userdel|crontab|at|batch|iptables|nft|insmod|rmmod|modprobe|sysctl|systemctl|launchctl)$/;
+/** What they are given is gone, elsewhere, or open to others. */
+const REMOVING = /^(?:rm|rmdir|unlink|mv|chmod|chown|chgrp|find)$/;
+/** Variables that decide which programs run, or how. */
+const RISKY_VARIABLE =
+  /^(?:PATH|IFS|ENV|BASH_ENV|BASH_FUNC.*|SHELL|SHELLOPTS|BASHOPTS|PS[0-4]|PROMPT_COMMAND|CDPATH|HOME|GLOBIGNORE|LD_.*|DYLD_.*|GIT_.*|GCONV_PATH|NODE_.*|PYTHON.*|PERL.*|RUBY.*|JAVA_.*|.*PAGER|.*EDITOR|VISUAL|BROWSER|LESS.*|MANOPT|.*_CONFIG_PATH|.*_COMMAND|npm_.*|path|cdpath|fpath|manpath|module_path)$/;
+const HARMLESS_VARIABLE =
+  /^(?:[a-z][a-z0-9_]*|LANG|LC_.*|TZ|CI|DEBUG|FORCE_COLOR|NO_COLOR|TERM|COLUMNS|LINES|VERBOSE|)$/;
+const NO_FILE = /^\/dev\/(?:null|stdout|stderr|fd\/\d+)$/;
+
+/** What one command does, by its name, its options, and the files that it is told to use. */
+export function judgeCommand(command: FoundCommand, place: CommandPlace): CommandJudgement {
+  const danger = dangerOf(command, place);
+  const { assignments, words, reads, writes, isWrapper } = command;
+  const files = writes.filter(({ text }) => !NO_FILE.test(text));
+  const edited = editedBy(words);
+  const isRead = (isWrapper && !DANGEROUS.test(nameOf(words))) || isReadOnly(words);
+  const isKnown =
+    (isRead || edited !== undefined) &&
+    assignments.every(({ name }) => HARMLESS_VARIABLE.test(name)) &&
+    reads.every(({ hasHole }) => !hasHole);
+  if (!isKnown) return { kind: 'other', danger };
+  const targets = [...(isRead ? [] : (edited ?? [])), ...files];
+  if (isRead && files.length === 0) return { kind: 'read', danger };
+  const { workingDirectories, isMoving } = place;
+  const base = isMoving ? undefined : workingDirectories[0];
+  const isFine = targets.length > 0 && targets.every((word) => isEditable(word, workingDirectories, base));
+  return { kind: isFine ? 'edit' : 'other', danger };
+}
+
+function isEditable(word: ShellWord, folders: readonly string[], base: string | undefined): boolean {
+  return !word.hasHole && !word.mayBeFlag && isInside(word.text, folders, base);
+}
+
+function dangerOf(
+  { words, assignments, reads, writes }: FoundCommand,
+  { workingDirectories, isMoving }: CommandPlace,
+): string | undefined {
+  for (const { name } of assignments)
+    if (RISKY_VARIABLE.test(name)) return `it sets ${name}, which decides what runs`;
+  const [, ...rest] = words;
+  const name = nameOf(words);
+  if (DANGEROUS.test(name)) return `${name} can do harm that can't be undone`;
+  for (const { text } of [...words, ...reads, ...writes, ...assignments.map(({ value }) => value)]) {
+    const risk = riskOf(text);
+    if (risk !== undefined) return `it touches ${risk}`;
+  }
+  if (!REMOVING.test(name) || (name === 'find' && !rest.some(({ text }) => text === '-delete')))
+    return undefined;
+  for (const { text, hasHole } of targetsOf(name, rest)) {
+    if (hasHole || text.startsWith(HOLE)) return `${name} gets names that are not known`;
+    if (isWholeTree(text, workingDirectories)) return `${name} gets a whole tree`;
+    if (isMoving && !text.startsWith('/') && /^(?:rm|rmdir|unlink|find)$/.test(name))
+      return `${name} gets names in a directory that is not known`;
+  }
+  return undefined;
+}
+
+/** The name of the program, wherever it is. */
+function nameOf([first]: readonly ShellWord[]): string {
+  return (first?.text ?? '').replace(/^.*\//s, '');
+}
+
+/** What a command removes, moves away or opens. */
+function targetsOf(name: string, words: readonly ShellWord[]): readonly ShellWord[] {
+  if (name === 'find') {
+    const tests = words.findIndex(({ text }) => /^[-(!]/.test(text));
+    return words.slice(0, tests);
+  }
+  const operands = words.filter(({ text }) => !text.startsWith('-'));
+  if (name === 'mv') return operands.slice(0, -1);
+  return name.startsWith('ch') ? operands.slice(1) : operands;
+}

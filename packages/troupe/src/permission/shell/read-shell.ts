@@ -1,0 +1,403 @@
+/** One word of a command, without its quotes. */
+export interface ShellWord {
+  /** What only the shell knows when it runs is a `HOLE`; wildcards stay as they are. */
+  readonly text: string;
+  /** Whether a variable, a substitution or braces make it something else. */
+  readonly hasHole: boolean;
+  /** Whether it is exactly its text. */
+  readonly isLiteral: boolean;
+  /** Whether it may turn into an option, or into several words of any kind. */
+  readonly mayBeFlag: boolean;
+}
+
+export interface ShellAssignment {
+  readonly name: string;
+  readonly value: ShellWord;
+}
+
+/** A simple command: the only thing that a shell runs. It may have no words, as in `> file`. */
+export interface ShellCommand {
+  readonly assignments: ShellAssignment[];
+  readonly words: ShellWord[];
+  /** Files that redirections read. */
+  readonly reads: ShellWord[];
+  /** Files that redirections write. */
+  readonly writes: ShellWord[];
+}
+
+export interface ShellScript {
+  /** Every simple command in it, wherever it stands, whether it will be reached or not. */
+  readonly commands: readonly ShellCommand[];
+  /** Why there may be others; undefined if these are all. */
+  readonly problem: string | undefined;
+}
+
+/** Stands in a word for what is not known. It is in no text that is read. */
+export const HOLE = '\u0000';
+
+/** More than a system takes as one argument of a program is not run anyway. */
+const MAX_CHARS = 100_000;
+const MAX_DEPTH = 30;
+const CONTROLS = /[\u0000-\u0008\u000b-\u001f\u007f]/;
+const EDGE = String.raw`(?=[ \t\n;&|()<>]|$)`;
+/** After these a command may begin; whether they are in order is the shell's business. */
+const KEYWORD = new RegExp(
+  String.raw`(?:if|then|elif|else|fi|while|until|do|done|time(?:[ \t]+-p)?|[!{}])${EDGE}`,
+  'y',
+);
+const UNREADABLE_KEYWORD = new RegExp(String.raw`(?:function|select|coproc|esac|in)${EDGE}|\(\(`, 'y');
+const FUNCTION = /[A-Za-z_][\w.-]*[ \t]*\([ \t]*\)/y;
+const FOR = /for[ \t]+([A-Za-z_]\w*)(?=[ \t\n;])/y;
+const CASE = /case(?=[ \t])/y;
+const ESAC = new RegExp(`esac${EDGE}`, 'y');
+const IN = /in(?=[ \t\n;])/y;
+const REDIRECTION = /&>>?|\d*(?:<<<|<<-?|<>|<&|>&|>>|>\||[<>](?!\())/y;
+const DELIMITER = new RegExp(String.raw`(['"]?)([\w.-]+)\1${EDGE}`, 'y');
+const ASSIGNMENT = /([A-Za-z_]\w*)=/y;
+const VARIABLE = /\$(?:[A-Za-z_]\w*|\d|[@*#?$!-]|\{#?\w+(?:(?::?[-+?]|%%?|##?)[\w./* -]*)?\})/y;
+/** Without names: the value of a name could hold a command. */
+const ARITHMETIC = /\$\(\([\d\s+\-*/%<>=!&|^~?:,]*\)\)/y;
+const WORD_END = /[ \t\n;&|()]/;
+const NO_FILE = /^(?:\d+-?|-)$/;
+
+class Unreadable extends Error {}
+
+function fail(problem: string): never {
+  throw new Unreadable(problem);
+}
+
+/**
+ * Finds every simple command of a text that is for `sh` or `bash`: in pipelines, lists, groups, loops, functions, here-documents and
+ * substitutions. It reads what both read in the same way, and stops at everything else with a `problem`. So a command that
+ * a shell would run is always among those that it found, or there is a problem.
+ */
+export function readShell(text: string, depth = 0): ShellScript {
+  const commands: ShellCommand[] = [];
+  let at = 0;
+  const hereDocs: { delimiter: string; isRaw: boolean; isIndented: boolean }[] = [];
+
+  function take(pattern: RegExp): RegExpExecArray | undefined {
+    pattern.lastIndex = at;
+    const found = pattern.exec(text);
+    if (found === null) return undefined;
+    at += found[0].length;
+    return found;
+  }
+
+  function isNext(pattern: RegExp): boolean {
+    pattern.lastIndex = at;
+    return pattern.test(text);
+  }
+
+  function expect(closer: string): void {
+    if (text[at] !== closer) fail('it is not complete');
+    at++;
+  }
+
+  /** Goes on to the next token of the line. */
+  function skipBlanks(): void {
+    for (;;) {
+      if (isBlank(text[at])) at++;
+      else if (text.startsWith('\\\n', at)) {
+        const isApart = at === 0 || text[at - 1] === '\n' || isBlank(text[at - 1]) || isBlank(text[at + 2]);
+        if (!isApart) fail('a line is continued in the middle of something');
+        at += 2;
+      } else if (text[at] === '#') at = endOfLine(at);
+      else return;
+    }
+  }
+
+  function skipLines(): void {
+    for (skipBlanks(); text[at] === '\n'; skipBlanks()) newLine();
+  }
+
+  function endOfLine(from: number): number {
+    const end = text.indexOf('\n', from);
+    return end < 0 ? text.length : end;
+  }
+
+  /** Goes on to the next line, behind the here-documents that begin there. */
+  function newLine(): void {
+    at++;
+    for (const { delimiter, isRaw, isIndented } of hereDocs.splice(0)) {
+      const start = at;
+      let end = start;
+      for (;;) {
+        if (end >= text.length) fail('a here-document has no end');
+        const line = text.slice(end, endOfLine(end));
+        if ((isIndented ? line.replace(/^\t+/, '') : line) === delimiter) break;
+        end = endOfLine(end) + 1;
+      }
+      if (!isRaw) expansions(end);
+      at = Math.min(endOfLine(end) + 1, text.length);
+    }
+  }
+
+  /** The substitutions in the body of a here-document. */
+  function expansions(end: number): void {
+    while (at < end) {
+      if (text[at] === '$') dollar(new WordDraft(), true);
+      else if (text[at] === '`') backtick(false);
+      else if (text.startsWith('\\\n', at)) fail('a line is continued in the middle of something');
+      else at += text[at] === '\\' ? 2 : 1;
+    }
+    if (at > end) fail('a here-document ends in the middle of something');
+  }
+
+  /** Commands, up to what ends them: the end, a bracket, and in a `case` its end or that of a way. */
+  function list(isInCase = false): void {
+    for (;;) {
+      skipBlanks();
+      const char = text[at];
+      if (char === undefined || char === ')' || (isInCase && (isNext(ESAC) || text.startsWith(';;', at))))
+        return;
+      if (char === '\n') newLine();
+      else if (isNext(UNREADABLE_KEYWORD)) fail('it has a construct that is not judged');
+      else if (char === '(') nested(1);
+      else if (char === '&' && text[at + 1] !== '>') at++;
+      else if (char === ';' || char === '|') at++;
+      else if (take(CASE)) cases();
+      else if (isNext(FOR)) loop();
+      else if (!take(KEYWORD) && !take(FUNCTION)) command();
+    }
+  }
+
+  /** Commands in brackets. */
+  function nested(width: number): void {
+    if (++depth > MAX_DEPTH) fail('it is nested too deeply');
+    at += width;
+    list();
+    if (hereDocs.length > 0) fail('a here-document has no end');
+    expect(')');
+    depth--;
+  }
+
+  function loop(): void {
+    const [, name = ''] = take(FOR) ?? [];
+    const values: ShellWord[] = [];
+    skipLines();
+    if (take(IN)) {
+      for (skipBlanks(); !isEnd(); skipBlanks()) values.push(word());
+    }
+    const assignments = values.map((value) => ({ name, value }));
+    commands.push({ assignments, words: [], reads: [], writes: [] });
+  }
+
+  function cases(): void {
+    skipBlanks();
+    const patterns = [word()];
+    skipLines();
+    if (!take(IN)) fail('it is not complete');
+    for (skipLines(); !take(ESAC); skipLines()) {
+      if (text[at] === '(') at++;
+      for (skipBlanks(); text[at] !== ')'; skipBlanks()) {
+        if (text[at] === '|') at++;
+        else patterns.push(word());
+      }
+      expect(')');
+      list(true);
+      if (text.startsWith(';;', at)) at += text[at + 2] === '&' ? 3 : 2;
+      else if (!isNext(ESAC)) fail('it is not complete');
+    }
+    commands.push({
+      assignments: patterns.map((value) => ({ name: '', value })),
+      words: [],
+      reads: [],
+      writes: [],
+    });
+  }
+
+  function isEnd(): boolean {
+    const char = text[at];
+    if (char === undefined || char === '\n' || ';&|()'.includes(char)) return true;
+    return (char === '<' || char === '>') && text[at + 1] !== '(';
+  }
+
+  function command(): void {
+    const found: ShellCommand = { assignments: [], words: [], reads: [], writes: [] };
+    commands.push(found); // what is found before a problem counts too
+    let isCutInTwo = false;
+    for (skipBlanks(); ; skipBlanks()) {
+      const redirection = take(REDIRECTION)?.[0];
+      if (redirection !== undefined) {
+        isCutInTwo ||= redirection.startsWith('&');
+        redirect(redirection, found);
+        continue;
+      }
+      if (isEnd()) break;
+      if (isCutInTwo) fail('it has a redirection that shells read differently'); // to some a command begins behind it
+      const name = found.words.length === 0 ? take(ASSIGNMENT)?.[1] : undefined;
+      if (name === undefined) found.words.push(word());
+      else found.assignments.push({ name, value: isEnd() || isBlank(text[at]) ? NOTHING : word() });
+    }
+    if (text[at] === '(') fail('it has a construct that is not judged');
+  }
+
+  function redirect(operator: string, found: ShellCommand): void {
+    skipBlanks();
+    const op = operator.replace(/^\d+/, '');
+    if (op === '<<' || op === '<<-') {
+      const [, quote, delimiter] = take(DELIMITER) ?? [];
+      if (delimiter === undefined) fail('a here-document has a mark that is not judged');
+      hereDocs.push({ delimiter, isRaw: quote !== '', isIndented: op === '<<-' });
+      return;
+    }
+    if (isEnd()) fail('it is not complete');
+    const target = word();
+    if (op === '<<<' || (op.endsWith('&') && target.isLiteral && NO_FILE.test(target.text))) return;
+    if (op === '<&') fail('it has a redirection that is not judged');
+    (op === '<' ? found.reads : found.writes).push(target);
+  }
+
+  function word(): ShellWord {
+    const draft = new WordDraft();
+    const start = at;
+    while (at < text.length && !WORD_END.test(text[at] ?? '')) {
+      const char = text[at] ?? '';
+      if (char === '<' || char === '>') {
+        if (text[at + 1] !== '(') break;
+        nested(2);
+        draft.addHole(false);
+      } else if (char === "'") {
+        const end = text.indexOf("'", at + 1);
+        if (end < 0) fail('a quote has no end');
+        draft.add(text.slice(at + 1, end));
+        at = end + 1;
+      } else if (char === '"') doubleQuoted(draft);
+      else if (char === '$') dollar(draft, false);
+      else if (char === '`') {
+        backtick(false);
+        draft.addHole(true);
+      } else if (char === '\\') {
+        const next = text[at + 1];
+        if (next === undefined || next === '\n') fail('a line is continued in the middle of something');
+        draft.add(next);
+        at += 2;
+      } else if (char === '{' && !text.startsWith('{}', at)) {
+        draft.addHole(true, char);
+        at++;
+      } else {
+        if (char === '*' || char === '?' || char === '[') draft.addWildcard(char);
+        else draft.add(char);
+        at++;
+      }
+    }
+    if (at === start) fail('it is not complete');
+    return draft.finish();
+  }
+
+  function doubleQuoted(draft: WordDraft): void {
+    draft.add('');
+    for (at++; text[at] !== '"';) {
+      const char = text[at];
+      if (char === undefined) fail('a quote has no end');
+      if (char === '$') dollar(draft, true);
+      else if (char === '`') {
+        backtick(true);
+        draft.addHole(false);
+      } else if (char === '\\') {
+        const next = text[at + 1] ?? '';
+        if (next === '\n') fail('a line is continued in the middle of something');
+        draft.add('$`"\\'.includes(next) ? next : `\\${next}`);
+        at += 2;
+      } else {
+        draft.add(char);
+        at++;
+      }
+    }
+    at++;
+  }
+
+  function dollar(draft: WordDraft, isQuoted: boolean): void {
+    if (take(VARIABLE) || take(ARITHMETIC)) {
+      draft.addHole(!isQuoted);
+      return;
+    }
+    const next = text[at + 1];
+    if (next === '(' && text[at + 2] !== '(') {
+      nested(2);
+      draft.addHole(!isQuoted);
+      return;
+    }
+    if (next === '(' || next === '{' || next === '[' || next === '\\')
+      fail('it has an expansion that is not judged');
+    if (!isQuoted && (next === "'" || next === '"')) fail('it has quotes that shells read differently');
+    draft.add('$');
+    at++;
+  }
+
+  function backtick(isQuoted: boolean): void {
+    const end = text.indexOf('`', at + 1);
+    if (end < 0) fail('a quote has no end');
+    const inner = text.slice(at + 1, end);
+    if (inner.includes('\\') || (isQuoted && inner.includes('"')))
+      fail('it has quotes that shells read differently');
+    if (depth >= MAX_DEPTH) fail('it is nested too deeply');
+    const script = readShell(inner, depth + 1);
+    commands.push(...script.commands);
+    if (script.problem !== undefined) fail(script.problem);
+    at = end + 1;
+  }
+
+  try {
+    if (text.length > MAX_CHARS) fail('it is too long');
+    if (CONTROLS.test(text)) fail('it has control characters');
+    list();
+    if (at < text.length) fail('it is not complete');
+    if (hereDocs.length > 0) fail('a here-document has no end');
+    return { commands, problem: undefined };
+  } catch (error) {
+    if (error instanceof Unreadable) return { commands, problem: error.message };
+    throw error;
+  }
+}
+
+function isBlank(char: string | undefined): boolean {
+  return char === ' ' || char === '\t';
+}
+
+/** A word while it is read. */
+class WordDraft {
+  #text = '';
+  #hasHole = false;
+  #hasWildcard = false;
+  #mayBeFlag = false;
+
+  add(text: string): void {
+    this.#text += text;
+  }
+
+  addWildcard(char: string): void {
+    this.#open();
+    this.#hasWildcard = true;
+    this.#text += char;
+  }
+
+  /** @param splits whether it may become several words */
+  addHole(splits: boolean, text = HOLE): void {
+    this.#open();
+    this.#hasHole = true;
+    this.#mayBeFlag ||= splits;
+    this.#text += text;
+  }
+
+  /** Something that is not known begins: what comes before it decides whether the word can be an option. */
+  #open(): void {
+    if (this.#text === '' || this.#text.startsWith('-')) this.#mayBeFlag = true;
+  }
+
+  finish(): ShellWord {
+    if (this.#text === '[' || this.#text === '[[') return literalWord(this.#text);
+    const isLiteral = !this.#hasHole && !this.#hasWildcard;
+    return { text: this.#text, hasHole: this.#hasHole, isLiteral, mayBeFlag: this.#mayBeFlag };
+  }
+}
+
+export function literalWord(text: string): ShellWord {
+  return { text, hasHole: false, isLiteral: true, mayBeFlag: false };
+}
+
+const NOTHING: ShellWord = literalWord('');
+
+/** Anything, in any number. */
+export const UNKNOWN_WORD: ShellWord = { text: HOLE, hasHole: true, isLiteral: false, mayBeFlag: true };

@@ -1,0 +1,43 @@
+import type { ToolUseBlock } from '../message/blocks.ts';
+import { copyJsonObject, type JsonObject } from '../util/json.ts';
+import type { RuleSubject } from './permission-rule.ts';
+import { textOf } from './shell/match-command.ts';
+
+const MAX_SUGGESTIONS = 5;
+const MAX_CHARS = 200;
+/** Commands whose first word says what they do. */
+const SUBCOMMANDED =
+  /^(?:bun|bundle|cargo|deno|docker|dotnet|gh|git|go|gradle|helm|kubectl|make|mvn|npm|pip|pip3|pnpm|poetry|terraform|uv|yarn)$/;
+const WORD = /^[a-z][\w:-]*$/;
+
+/**
+ * Rules after which such a call would run: for a command, its name and what it is to do, or all of it where that can't be told; for
+ * any other tool, the tool. None if they would not be enough.
+ */
+export function suggestRules(
+  { name }: ToolUseBlock,
+  parts: readonly Pick<RuleSubject, 'argument' | 'command'>[],
+): readonly JsonObject[] {
+  const rules = new Map<string, JsonObject>();
+  for (const { argument, command } of parts) {
+    const when = argument === undefined ? undefined : commandRule(argument, command);
+    if (argument !== undefined && when === undefined) return [];
+    const rule = copyJsonObject({ tool: name, behavior: 'allow', when }, 'a rule');
+    rules.set(JSON.stringify(rule), rule);
+  }
+  return rules.size > MAX_SUGGESTIONS ? [] : [...rules.values()];
+}
+
+function commandRule(argument: string, command: RuleSubject['command']): JsonObject | undefined {
+  const [first, second, third] = command?.words ?? [];
+  if (command === undefined || first === undefined || !first.isLiteral) return undefined;
+  if (SUBCOMMANDED.test(first.text) && second?.isLiteral && WORD.test(second.text)) {
+    const isRun = second.text === 'run' && third?.isLiteral && WORD.test(third.text);
+    return {
+      [argument]: { prefix: [first, second, ...(isRun ? [third] : [])].map(({ text }) => text).join(' ') },
+    };
+  }
+  const text = textOf(command);
+  const isExact = command.words.every(({ isLiteral }) => isLiteral) && text.length <= MAX_CHARS;
+  return isExact ? { [argument]: text } : undefined;
+}
