@@ -1,10 +1,10 @@
 import { checkNumber } from '../config/check-number.ts';
 import { Toolkit } from '../toolkit/toolkit.ts';
+import { WebListener } from '../util/web-listener.node.ts';
 import { served, type AgentSource } from './agent-as-tool.ts';
 import { importPackage } from './import-package.ts';
 import { IMPLEMENTATION } from './mcp-implementation.ts';
 import type { HttpService, StdioService } from './mcp-service.ts';
-import { NodeListener } from './node-listener.ts';
 
 export interface McpServerOptions {
   /** @default 'troupe' */
@@ -37,7 +37,7 @@ const loadService = () => importPackage('@modelcontextprotocol/server', () => im
 export class McpServer {
   readonly #toolkit: Toolkit;
   readonly #options: Required<Pick<McpServerOptions, 'name' | 'version'>> & McpServerOptions;
-  readonly #listeners = new Set<NodeListener>();
+  readonly #listeners = new Set<WebListener>();
   #http: Promise<HttpService> | undefined;
   #stdio: StdioService | undefined;
 
@@ -66,9 +66,13 @@ export class McpServer {
   /** Listens for HTTP requests. Resolves to the address for clients. */
   async listen({ port = 0, host = '127.0.0.1' }: McpListenOptions = {}): Promise<string> {
     checkNumber('port', port, { least: 0, most: 65_535, whole: true });
-    const listener = new NodeListener(PATH, this.fetch);
+    const listener = new WebListener(async (request) =>
+      new URL(request.url).pathname === PATH
+        ? this.fetch(request)
+        : new Response('Not found', { status: 404 }),
+    );
     this.#listeners.add(listener);
-    return listener.listen(port, host);
+    return `${await listener.listen(port, host)}${PATH}`;
   }
 
   /** Ends all connections; calls that run are aborted. */
