@@ -33,7 +33,7 @@ function logged(name: string, ran: string[], extra: Partial<Tool> = {}): Tool {
       return `${name}: ${path}`;
     },
   });
-  return { ...run, ...extra } as Tool;
+  return { ...run, ...extra };
 }
 
 const call = (name: string, id: string, path = '/a') => ({ name, id, input: { path } });
@@ -257,7 +257,7 @@ describe('what is said while a call comes to wait', () => {
       });
       const agent: ReActAgent = agentWith(
         [says(call('look', 'c0'), call('remove', 'c1'))],
-        [look as Tool, logged('remove', ran)],
+        [look, logged('remove', ran)],
         {
           onPending: 'close',
         },
@@ -404,7 +404,7 @@ describe('an agent in a tool', () => {
     const wait = tool({ name: 'wait', schema, execute: () => gate.promise.then(() => 'waited') });
     const leaf = agentWith(
       [says(call('wait', 'w1')), 'leaf ok', says(call('remove', 'c1')), 'again'],
-      [wait as Tool, logged('remove', [])],
+      [wait, logged('remove', [])],
       {
         name: 'leaf',
       },
@@ -512,7 +512,7 @@ test('a call beside one with a side effect is not taken for started', async () =
   });
   const agent = agentWith(
     [says(call('slow', 's'), call('pay', 'p')), 'Done.'],
-    [slow as Tool, logged('pay', [], { sideEffect: true })],
+    [slow, logged('pay', [], { sideEffect: true })],
     {
       parallelToolCalls: true,
     },

@@ -240,7 +240,7 @@ describe('a call that has to be allowed', () => {
     const log = new Log();
     const agent = agentWith(
       [{ toolCalls: [{ name: 'remove', id: 'c1', input: { path: 1 } }] }, 'Oh.'],
-      [{ ...log.remove, coerce: false } as Tool],
+      [{ ...log.remove, coerce: false }],
     );
     expect((await agent.call('go')).text).toBe('Oh.');
   });

@@ -208,12 +208,12 @@ export class OpenExchange {
     const thought = Msg.from(json['thought']);
     if (thought.role !== 'assistant') throw new TypeError('its thought is not that of an assistant');
     const open = new OpenExchange(thought, {
-      grantedTools: new Set(list(json, 'grantedTools').map(String)),
+      grantedTools: new Set(texts(json, 'grantedTools')),
       owner: typeof owner === 'string' ? owner : undefined,
       wantsShape: wantsShape === true,
     });
     for (const answer of list(json, 'answers')) open.answer(answer as JsonValue & ToolResultBlock);
-    for (const id of list(json, 'started')) open.start(String(id));
+    for (const id of texts(json, 'started')) open.start(id);
     for (const msg of list(json, 'later')) open.later.push(Msg.from(msg));
     if (!isJsonObject(standings)) throw new TypeError('it does not say where its calls stand');
     for (const [id, standing] of Object.entries(standings)) {
@@ -305,6 +305,12 @@ function list(json: JsonObject, key: string): readonly JsonValue[] {
   const value = json[key];
   if (Array.isArray(value)) return value as readonly JsonValue[];
   throw new TypeError(`it has no list '${key}'`);
+}
+
+function texts(json: JsonObject, key: string): readonly string[] {
+  const found = list(json, key).filter((one) => typeof one === 'string');
+  if (found.length === list(json, key).length) return found;
+  throw new TypeError(`not all of '${key}' are texts`);
 }
 
 function isStanding(value: JsonValue, callId: string): value is JsonValue & Standing {

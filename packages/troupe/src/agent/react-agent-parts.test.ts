@@ -224,7 +224,7 @@ describe('a hook that spoils', () => {
       ...result,
       status: 'fine' as never,
     }));
-    await expect(agent.call('go')).rejects.toThrow();
+    await expect(agent.call('go')).rejects.toThrow('status');
     const results = (await agent.memory.getMemory()).flatMap((msg) => msg.getContentBlocks('tool_result'));
     expect(results).toMatchObject([{ status: 'ok', output: 'paid' }]);
   });
