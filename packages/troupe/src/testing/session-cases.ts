@@ -351,9 +351,7 @@ export const SESSION_CASES: readonly SessionCase[] = [
   },
   {
     name: 'a list of sessions has the newest first, and comes in pages',
-    run: async (open) => {
-      const clock = new FakeClock();
-      using _installed = clock.install();
+    run: inItsOwnTime(async (open, clock) => {
       const session = await open();
       const book = new Notebook();
       for (const id of ['s1', 's2', 's3', 's4', 's5', 's6', 's7']) {
@@ -393,13 +391,11 @@ export const SESSION_CASES: readonly SessionCase[] = [
       }
       for (const limit of [0, 1.5, -1, 1001, NaN])
         await thrownBy(session.list({ limit }), `the limit ${limit}`);
-    },
+    }),
   },
   {
     name: 'old sessions are pruned, and the newest kept',
-    run: async (open) => {
-      const clock = new FakeClock();
-      using _installed = clock.install();
+    run: inItsOwnTime(async (open, clock) => {
       const session = await open();
       const names = async (): Promise<readonly string[]> =>
         (await session.list({ allUsers: true })).sessions.map((info) => info.session);
@@ -420,7 +416,7 @@ export const SESSION_CASES: readonly SessionCase[] = [
       checkSame(await names(), ['hers', 'p5'], 'what is left then');
       checkSame(await session.prune({ allUsers: true }), 2, 'how many there were');
       checkSame(await names(), [], 'what is left of all');
-    },
+    }),
   },
   {
     name: 'a copy goes its own way',
@@ -577,3 +573,18 @@ export const SESSION_CASES: readonly SessionCase[] = [
     },
   },
 ];
+
+/** A case during which only it moves the clock. */
+function inItsOwnTime(
+  run: (open: () => Promise<Session>, clock: FakeClock) => Promise<void>,
+): SessionCase['run'] {
+  return async (open) => {
+    const clock = new FakeClock();
+    const installed = clock.install();
+    try {
+      await run(open, clock);
+    } finally {
+      installed[Symbol.dispose]();
+    }
+  };
+}

@@ -12,8 +12,7 @@ import { TokenCounterBase, type CountOptions } from '../../token/token-counter-b
 import { platformFetch } from '../../util/http.ts';
 import { isJsonObject, readJson } from '../../util/json.ts';
 import { AnthropicApi, VENDOR, type AnthropicApiOptions } from './anthropic-api.ts';
-import { fetchesUrl } from './anthropic-to-wire.ts';
-import { toolsIn } from './anthropic-to-wire.ts';
+import { fetchesUrl, toolsIn } from './anthropic-to-wire.ts';
 import { claudeModel } from './claude-models.ts';
 import { PromptTexts } from './prompt-texts.ts';
 import { planThinking } from './thinking-plan.ts';
