@@ -553,3 +553,32 @@ test('an agent that is disposed of leaves its plan alone', async () => {
   await agent[Symbol.asyncDispose]();
   expect(() => planNotebook.removePlanChangeHook(id)).toThrow(/no plan change hook/i);
 });
+
+test('an agent that two others share answers one after the other, however deep they ask it', async () => {
+  const ran: string[] = [];
+  const expert = agentWith(
+    [says(call('remove', 'e1')), 'for c', says(call('remove', 'e2', '/b')), 'for d'],
+    [logged('remove', ran)],
+    { name: 'expert' },
+  );
+  const [c, d] = ['c', 'd'].map((name) =>
+    agentWith([says(ask('expert', `${name}1`)), `${name} done`], [asTool(expert)], { name }),
+  );
+  const root = agentWith(
+    [says(ask('c', 'r1'), ask('d', 'r2')), 'end'],
+    [asTool(c as ReActAgent), asTool(d as ReActAgent)],
+    {
+      name: 'root',
+      parallelToolCalls: true,
+    },
+  );
+  await root.call('go');
+  for (let round = 0; root.pendingCalls.length > 0 && round < 5; round++)
+    await root.call(undefined, { decisions: allowAll(root) });
+  expect(ran).toEqual(['remove /a', 'remove /b']);
+  expect(await resultsIn(root)).toEqual([
+    ['r1', 'ok', 'c done'],
+    ['r2', 'ok', 'd done'],
+  ]);
+  expect(findHistoryFaults(await expert.memory.getMemory())).toEqual([]);
+});

@@ -6,6 +6,7 @@ import { tool, type Tool, type ToolContext, type ToolSettings } from '../toolkit
 import type { JsonObject } from '../util/json.ts';
 import type { AgentBase } from './agent-base.ts';
 import { ReActAgent } from './react-agent.ts';
+import { currentTurn } from './turn.ts';
 
 export interface AgentToolOptions extends ToolSettings {
   /** What the model is told about it: what it can be asked. */
@@ -47,13 +48,13 @@ export function agentTool(agent: AgentBase, options: AgentToolOptions): Tool {
 
 /** Asks the agent, or goes on where it waited. */
 async function ask(agent: AgentBase, query: string, context: ToolContext): Promise<Msg> {
-  const { call, resume, signal, isBackground: detached = false, isCallOpen = () => false } = context;
+  const { call, resume, signal, isBackground: detached = false } = context;
   const options = { onBusy: 'queue', onPending: 'refuse', detached, ...(detached && { signal }) } as const;
   if (!(agent instanceof ReActAgent)) {
     const input = resume === undefined ? query : undefined;
     return agent.call(input, { ...options, decisions: resume?.decisions });
   }
-  if (resume !== undefined && agent.openCallOwner === call.id) {
+  if (resume !== undefined && agent.openCallOwner.at(-1) === call.id) {
     const ids = new Set(agent.pendingCalls.map(({ id }) => id));
     const decisions = resume.decisions.filter(({ id }) => ids.has(id)); // some may have reached it before the program ended
     return agent.call(undefined, { ...options, decisions });
@@ -62,8 +63,8 @@ async function ask(agent: AgentBase, query: string, context: ToolContext): Promi
     return await agent.call(query, options);
   } catch (error) {
     const { openCallOwner: owner, pendingCalls: pending } = agent;
-    if (!TroupeError.isInstance(error) || error.code !== 'pending_calls' || owner === undefined) throw error;
-    if (isCallOpen(owner)) throw new ToolSuspension(undefined, { pending, state: null }); // its turn comes after that call
+    if (!TroupeError.isInstance(error) || error.code !== 'pending_calls' || owner.length === 0) throw error;
+    if (currentTurn()?.hasOpenCall(owner)) throw new ToolSuspension(undefined, { pending, state: null }); // its turn comes after that call
     await agent.closePending(); // the call that it waited in is over
     return agent.call(query, options);
   }

@@ -26,8 +26,8 @@ type Standing =
 export interface OpenExchangeOptions {
   /** Tools about which nobody is asked any more in this run. It is added to. */
   readonly grantedTools?: Set<string>;
-  /** The call in whose tool the agent works, if it does. */
-  readonly owner?: string | undefined;
+  /** The tool calls in which the agent works, from the outermost on. */
+  readonly owner?: readonly string[];
   /** Whether the reply is to have a shape. */
   readonly wantsShape?: boolean;
 }
@@ -43,7 +43,7 @@ const OUTCOME_UNKNOWN =
 export class OpenExchange {
   readonly exchange: Exchange;
   readonly grantedTools: Set<string>;
-  readonly owner: string | undefined;
+  readonly owner: readonly string[];
   readonly wantsShape: boolean;
   /** What was said while it waited, to be read when it is over. */
   readonly later: Msg[] = [];
@@ -53,7 +53,7 @@ export class OpenExchange {
   constructor(thought: Msg, options: OpenExchangeOptions = {}) {
     this.exchange = new Exchange(thought);
     this.grantedTools = options.grantedTools ?? new Set();
-    this.owner = options.owner;
+    this.owner = options.owner ?? [];
     this.wantsShape = options.wantsShape ?? false;
   }
 
@@ -194,7 +194,7 @@ export class OpenExchange {
         standings: Object.fromEntries(this.#standings),
         grantedTools: [...this.grantedTools],
         later: this.later.map((msg) => msg.toJSON()),
-        owner: this.owner ?? null,
+        owner: this.owner,
         wantsShape: this.wantsShape,
       },
       'the open exchange',
@@ -204,12 +204,12 @@ export class OpenExchange {
   /** @throws if it is not what `toJSON` gave. */
   static from(json: JsonValue): OpenExchange {
     if (!isJsonObject(json)) throw new TypeError('it is no object');
-    const { owner, wantsShape, standings } = json;
+    const { wantsShape, standings } = json;
     const thought = Msg.from(json['thought']);
     if (thought.role !== 'assistant') throw new TypeError('its thought is not that of an assistant');
     const open = new OpenExchange(thought, {
       grantedTools: new Set(texts(json, 'grantedTools')),
-      owner: typeof owner === 'string' ? owner : undefined,
+      owner: texts(json, 'owner'),
       wantsShape: wantsShape === true,
     });
     for (const answer of list(json, 'answers')) open.answer(answer as JsonValue & ToolResultBlock);

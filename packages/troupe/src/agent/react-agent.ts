@@ -138,9 +138,9 @@ export class ReActAgent extends ReActAgentBase {
     return this.#open?.pending ?? [];
   }
 
-  /** The tool call in which the agent was called when its calls were suspended, or cut off by the program's end. */
-  get openCallOwner(): string | undefined {
-    return this.#open?.owner;
+  /** The tool calls in which the agent was called when its calls were suspended, or cut off by the program's end. */
+  get openCallOwner(): readonly string[] {
+    return this.#open?.owner ?? [];
   }
 
   /** Ends calls that wait, or were left over, as interrupted. There must be no call of the agent at that time. */
@@ -303,7 +303,7 @@ export class ReActAgent extends ReActAgentBase {
     await this.#remember(steering, turn);
     return new OpenExchange(await this.#kept(this.reasoning(toolChoice, turn), work, turn), {
       grantedTools: work.grantedTools,
-      owner: turn.outerCallId,
+      owner: turn.callPath,
       wantsShape: work.form !== undefined,
     });
   }
@@ -418,6 +418,7 @@ export class ReActAgent extends ReActAgentBase {
       running: new Set(),
       results: new Map(),
     };
+    turn.isCallOpen = (callId) => work.open?.isOpen(callId) ?? false;
     turn.onCheckpoint = async (callId) => {
       if (callId !== undefined) work.open?.start(callId);
       await Promise.all(Array.from(this.#checkpoints, (save) => save()));

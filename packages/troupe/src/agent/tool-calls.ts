@@ -114,7 +114,6 @@ export class ToolCalls {
           authorize({ ...rest, call: { ...judged, id } }, this.#options, open, turn),
         onSuspended: (suspension) => (suspended = suspension),
         resume: open?.resumeOf(id),
-        isCallOpen: (callId) => open?.isOpen(callId) ?? false,
         onChunk: async (result) => {
           await turn.emit({ type: 'tool_chunk', result });
           if (open !== undefined) await this.#agent.print(open.exchange.resultMsg(result), false);

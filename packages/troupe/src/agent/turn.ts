@@ -83,6 +83,8 @@ export class Turn {
   readonly outerCallId: string | undefined;
   /** The shape that the caller wants the answer's `metadata` to have. */
   readonly structuredModel: AnySchema | undefined;
+  /** Set by an agent that makes calls: whether one of them has no result yet. */
+  isCallOpen: ((callId: string) => boolean) | undefined;
   /** Set by an agent that can note where it stands. Gets the call in whose tool another agent does something for good, if it is one. */
   onCheckpoint: ((callId: string | undefined) => Promise<void>) | undefined;
   #decisions: readonly PendingDecision[];
@@ -285,6 +287,18 @@ export class Turn {
   async checkpoint(callId?: string): Promise<void> {
     await this.onCheckpoint?.(callId);
     await this.parent?.checkpoint(this.outerCallId);
+  }
+
+  /** The tool calls in which this turn was begun, from the outermost on. */
+  get callPath(): readonly string[] {
+    const outer = this.parent?.callPath ?? [];
+    return this.outerCallId === undefined ? outer : [...outer, this.outerCallId];
+  }
+
+  /** Whether one of these calls has no result yet, in this turn or in one around it. */
+  hasOpenCall(callIds: readonly string[]): boolean {
+    const isMine = callIds.some((id) => this.isCallOpen?.(id) === true);
+    return isMine || (this.parent?.hasOpenCall(callIds) ?? false);
   }
 
   /** What the caller has decided about pending calls. It is given away once. */

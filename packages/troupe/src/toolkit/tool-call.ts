@@ -35,8 +35,6 @@ export interface CallToolOptions {
   readonly onSuspended?: ((suspension: Suspension) => void) | undefined;
   /** For a tool that was suspended and goes on. */
   readonly resume?: ToolResume | undefined;
-  /** Whether another call of the same thought has no result yet. */
-  readonly isCallOpen?: ((callId: string) => boolean) | undefined;
 }
 
 /** A call that is about to run. */
@@ -148,12 +146,12 @@ export class ToolCall {
   }
 
   #execute(tool: RegisteredTool, call: ToolUseBlock, input: unknown): Promise<ToolOutput> {
-    const { context, agentName, resume, isCallOpen } = this.#options;
+    const { context, agentName, resume } = this.#options;
     const limits = [tool.places, this.#desk.places].filter((places) => places !== undefined);
     return runTool({
       tool: tool.tool,
       input,
-      context: { call, context, agentName, resume, isCallOpen },
+      context: { call, context, agentName, resume },
       deadline: { ...this.#deadline(tool), onAbandoned: this.#desk.onAbandoned },
       takePlace: limits.length === 0 ? undefined : (signal) => takeAll(limits, signal),
       newSnapshots: () => this.#newSnapshots(tool, call),

@@ -24,8 +24,6 @@ export interface ToolContext {
   readonly agentName: string | undefined;
   /** What was decided, when a tool that threw a `ToolSuspension` is run again. */
   readonly resume?: ToolResume | undefined;
-  /** Whether another call of the same thought has no result yet. */
-  readonly isCallOpen?: ((callId: string) => boolean) | undefined;
   /** The call was answered already, and goes on by itself: nobody can be asked, and it does not stop with the agent. */
   readonly isBackground?: boolean | undefined;
 }
