@@ -24,7 +24,7 @@ async function start(): Promise<{ agent: ReActAgent; memory: AutoContextMemory; 
       execute: ({ path }) => `This is ${path}. `.repeat(60),
     }),
   );
-  const memory = new AutoContextMemory({ msgThreshold: 12, lastKeep: 4, largePayloadThreshold: 400 });
+  const memory = new AutoContextMemory({ maxToken: 2000, lastKeep: 4, largePayloadThreshold: 400 });
   const agent = new ReActAgent({
     name: 'Assistant',
     sysPrompt: 'Help with files.',
