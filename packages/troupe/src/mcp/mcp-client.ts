@@ -3,7 +3,7 @@ import { checkNumber } from '../config/check-number.ts';
 import { messageOf, TroupeError } from '../errors.ts';
 import { ToolResponse } from '../toolkit/tool-response.ts';
 import type { Tool } from '../toolkit/tool.ts';
-import { whenAborted } from '../util/abort.ts';
+import { abortable, whenAborted } from '../util/abort.ts';
 import type { JsonObject } from '../util/json.ts';
 import { SharedWork } from '../util/shared-work.ts';
 import { importPackage } from './import-package.ts';
@@ -104,7 +104,8 @@ export class McpClient {
   > {
     if (this.isStateful) {
       await this.#live(signal);
-      await this.#refreshing;
+      const refreshing = this.#refreshing ?? Promise.resolve();
+      await (signal === undefined ? refreshing : abortable(refreshing, signal));
     } else await this.#use(signal, (connection) => this.#list(connection, signal));
     return this.#ledger.tools;
   }

@@ -156,8 +156,10 @@ function answer({ id, method, params }: Message): void {
     const capabilities = { tools: { listChanged: true } };
     const serverInfo = { name: 'hostile', version: '1' };
     send({ id, result: { protocolVersion: '2025-06-18', capabilities, serverInfo } });
-  } else if (method === 'tools/list') send({ id, result: list(params?.cursor) });
-  else if (method === 'tools/call') {
+  } else if (method === 'tools/list') {
+    const lists = received.filter((message) => message.method === 'tools/list').length;
+    if (mode !== 'one-list' || lists === 1) send({ id, result: list(params?.cursor) });
+  } else if (method === 'tools/call') {
     const result = call(params?.name);
     if (result !== undefined) send({ id, result });
   } else send({ id, error: { code: -32601, message: 'no such method' } });

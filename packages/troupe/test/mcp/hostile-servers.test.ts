@@ -115,6 +115,19 @@ test('a call that is never answered ends with its time limit, and the server is 
   expect(await textOf(client, 'starts')).toBe('1'); // the connection is still good
 });
 
+test('a list that is being made anew is waited for no longer than the signal says', async () => {
+  const client = clientOf('one-list');
+  await client.callTool('redescribe');
+  await until(async () => (await textOf(client, 'log')).split('tools/list').length === 3);
+  const stop = new AbortController();
+  const listing = client.listTools({ signal: stop.signal });
+  await textOf(client, 'log'); // it waits by now
+  const reason = new Error('enough');
+  stop.abort(reason);
+  await expect(listing).rejects.toBe(reason);
+  expect(client.isConnected).toBe(true);
+});
+
 test('a call that is aborted rejects with the reason at once, and the server is told, but not why', async () => {
   const client = clientOf('plain');
   await client.connect();

@@ -4,7 +4,7 @@ import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/cli
 import { expect, test } from 'vitest';
 
 import { McpClient, McpServer } from '../../src/mcp/index.ts';
-import { ReActAgent, tool, Toolkit } from '../../src/index.ts';
+import { findHistoryFaults, ReActAgent, tool, Toolkit } from '../../src/index.ts';
 import { ScriptedModel } from '../../src/testing/index.ts';
 
 type Mode = 'auto' | 'legacy';
@@ -149,4 +149,52 @@ test('an agent that is given as a function is a new one for each call', async ()
   const both = await Promise.all([1, 2].map((n) => client.callTool('Friday', { message: `${n}` })));
   expect(both.map(({ content }) => content)).toEqual(['hello', 'hello']);
   expect(agents.length - before).toBe(2);
+});
+
+/** An agent whose tool may not be used without a permission. */
+function carefulAgent(script: ConstructorParameters<typeof ScriptedModel>[0]): ReActAgent {
+  const toolkit = new Toolkit();
+  toolkit.registerToolFunction(tool({ name: 'remove', execute: () => 'removed' }));
+  const permission = { decide: () => ({ behavior: 'ask', reason: 'it deletes' }) as const };
+  const model = new ScriptedModel(script);
+  const agent = new ReActAgent({ name: 'Friday', sysPrompt: '', model, toolkit, permission });
+  agent.setConsoleOutputEnabled(false);
+  return agent;
+}
+
+test('an agent that needs a permission says that nobody can give it here, and goes on with the next client', async () => {
+  const remove = (id: string) => ({ toolCalls: [{ name: 'remove', id, input: {} }] });
+  const agent = carefulAgent([remove('c1'), remove('c2'), 'Nothing was removed.']);
+  await using server = new McpServer(agent);
+  await using client = new McpClient({
+    name: 'ours',
+    transport: { type: 'http', url: await server.listen() },
+  });
+  await client.connect();
+  const answers = await Promise.all(
+    ['go', 'go on', 'and?'].map((message) => client.callTool('Friday', { message })),
+  );
+  const refusal = {
+    content: "Friday can not go on: its call of 'remove' needs a permission, and nobody can give it here.",
+    status: 'error',
+  };
+  expect(answers).toMatchObject([refusal, refusal, { content: 'Nothing was removed.', status: 'ok' }]);
+  expect(agent.pendingCalls).toEqual([]);
+  const history = await agent.memory.getMemory();
+  expect(findHistoryFaults(history)).toEqual([]);
+  const results = history.flatMap((msg) => msg.getContentBlocks('tool_result'));
+  expect(results.map(({ id, status }) => [id, status])).toEqual([
+    ['c1', 'interrupted'],
+    ['c2', 'interrupted'],
+  ]);
+});
+
+test('an agent whose model has nothing to say is an error', async () => {
+  const agent = carefulAgent([{ when: () => true, text: '' }]);
+  await using server = new McpServer(agent);
+  await using client = new McpClient({
+    name: 'ours',
+    transport: { type: 'http', url: await server.listen() },
+  });
+  expect(await client.callTool('Friday', { message: 'go' })).toMatchObject({ status: 'error' });
 });

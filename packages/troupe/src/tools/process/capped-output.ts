@@ -1,3 +1,6 @@
+import { BROKEN, tagsNamed } from './own-tags.ts';
+
+const TAGS = tagsNamed('returncode', 'stdout', 'stderr', 'system-info');
 const CONTINUATION_MASK = 0xc0;
 const CONTINUATION = 0x80;
 
@@ -35,7 +38,7 @@ export class CappedOutput {
     this.#tail.set(last.subarray(untilEnd.length), 0);
   }
 
-  /** What is kept as text, with a note in the place of what is not. No character is cut in two. */
+  /** What is kept as text, with a note in the place of what is not. No character is cut in two, and no tag of ours is in it. */
   toString(): string {
     const head = this.#head.subarray(0, Math.min(this.#total, this.#head.length));
     const behindHead = this.#total - head.length;
@@ -52,7 +55,8 @@ export class CappedOutput {
 
 /** The text of the bytes, without a character that is not whole yet. */
 function textOf(bytes: Uint8Array): string {
-  return new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes, { stream: true });
+  const text = new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes, { stream: true });
+  return text.replace(TAGS, BROKEN);
 }
 
 /** The bytes from where the first character begins. */

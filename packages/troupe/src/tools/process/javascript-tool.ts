@@ -5,21 +5,32 @@ import { DeadlineError, withDeadline } from '../../toolkit/deadline.ts';
 import { ToolResponse } from '../../toolkit/tool-response.ts';
 import { tool, type Tool } from '../../toolkit/tool.ts';
 import type { JsonObject } from '../../util/json.ts';
-import { JAVASCRIPT_WORKER, type JavaScriptJob, type JavaScriptOutcome } from './javascript-worker.ts';
+import {
+  JAVASCRIPT_WORKER,
+  STARTED,
+  type JavaScriptJob,
+  type JavaScriptOutcome,
+} from './javascript-worker.ts';
+import { BROKEN, tagsNamed } from './own-tags.ts';
 import { findQuickJs } from './quickjs-package.ts';
 
 export interface JavaScriptToolOptions {
   /** How long a piece of code may run. @default 10 */
   readonly timeoutSeconds?: number;
-  /** How much memory it may use. @default 64 MiB */
+  /** How much memory the code and its interpreter may use, of which that takes 5 MiB: 16 MiB or more. @default 64 MiB */
   readonly memoryBytes?: number;
   /** How much is kept of each output, and of the result: the beginning and the end. @default 40 000 */
   readonly maxOutputChars?: number;
 }
 
 const MIB = 1024 ** 2;
-/** What starting a worker, and stopping the code from inside, may take before the worker is ended from outside. */
-const SPARE_MS = 10_000;
+/** With less the interpreter doesn't start. */
+const LEAST_MEMORY = 16 * MIB;
+/** What starting a worker may take before the toolkit answers in the tool's place. */
+const START_MS = 20_000;
+/** What stopping the code from inside may take before the worker is ended from outside. */
+const STOP_MS = 2000;
+const TAGS = tagsNamed('returncode', 'stdout', 'stderr', 'result', 'system-info');
 const DESCRIPTION =
   'Runs JavaScript code in a sandbox and returns what it wrote to the console and the value of its last expression. ' +
   'It has the language itself, but no files, no network, no timers and no modules.';
@@ -34,14 +45,14 @@ export function javascriptTool(options: JavaScriptToolOptions = {}): Tool<JsonOb
   const timeoutMs = timeoutSeconds * 1000;
   checkNumber('timeoutSeconds', timeoutSeconds, {
     least: 0.001,
-    most: (MAX_TIMER_MS - 10 * SPARE_MS) / 1000,
+    most: (MAX_TIMER_MS - 2 * START_MS) / 1000,
   });
-  checkNumber('memoryBytes', memoryBytes, { least: MIB, most: 2 ** 31 - 1, whole: true });
+  checkNumber('memoryBytes', memoryBytes, { least: LEAST_MEMORY, most: 2 ** 31 - 1, whole: true });
   checkNumber('maxOutputChars', maxOutputChars, { least: 2, whole: true });
   return tool({
     name: 'execute_javascript_code',
     description: DESCRIPTION,
-    timeoutMs: timeoutMs + 2 * SPARE_MS,
+    timeoutMs: timeoutMs + STOP_MS + START_MS,
     readOnly: true,
     schema: {
       type: 'object',
@@ -51,7 +62,8 @@ export function javascriptTool(options: JavaScriptToolOptions = {}): Tool<JsonOb
     },
     async execute({ code }, { signal }) {
       const quickjs = findQuickJs(import.meta.url);
-      const job = { quickjs, code: code as string, timeoutMs, memoryBytes, maxOutputChars };
+      const limits = { timeoutMs, memoryBytes, maxOutputChars };
+      const job = { quickjs, code: code as string, ...limits, tags: TAGS, broken: BROKEN };
       return toResponse(await runJob(job, signal), timeoutSeconds);
     },
   });
@@ -68,7 +80,11 @@ async function runJob(job: JavaScriptJob, signal: AbortSignal): Promise<JavaScri
     resourceLimits: { maxOldGenerationSizeMb: 64 + Math.ceil((4 * job.memoryBytes) / MIB) },
   });
   try {
-    return await withDeadline({ timeoutMs: job.timeoutMs + SPARE_MS, signal }, () => outcomeOf(worker));
+    return await withDeadline({ timeoutMs: job.timeoutMs + STOP_MS, signal }, async (_, offTheClock) => {
+      const { started, outcome } = listenTo(worker);
+      await offTheClock(started);
+      return outcome;
+    });
   } catch (error) {
     if (!(error instanceof DeadlineError)) throw error;
     return { returncode: undefined, stdout: '', stderr: '', result: undefined };
@@ -77,12 +93,25 @@ async function runJob(job: JavaScriptJob, signal: AbortSignal): Promise<JavaScri
   }
 }
 
-function outcomeOf(worker: Worker): Promise<JavaScriptOutcome> {
-  return new Promise((resolve, reject) => {
-    worker.once('message', (outcome: JavaScriptOutcome) => resolve(outcome));
-    worker.once('error', (cause) => reject(new Error('The sandbox broke down.', { cause })));
-    worker.once('exit', () => reject(new Error('The sandbox broke down.')));
+function listenTo(worker: Worker): {
+  readonly started: Promise<void>;
+  readonly outcome: Promise<JavaScriptOutcome>;
+} {
+  const started = Promise.withResolvers<void>();
+  const outcome = Promise.withResolvers<JavaScriptOutcome>();
+  worker.on('message', (message: typeof STARTED | JavaScriptOutcome) => {
+    if (message === STARTED) started.resolve();
+    else outcome.resolve(message);
   });
+  const fail = (cause?: unknown): void => {
+    const error = new Error('The sandbox broke down.', { cause });
+    started.reject(error);
+    outcome.reject(error);
+  };
+  worker.once('error', fail);
+  worker.once('exit', () => fail());
+  for (const { promise } of [started, outcome]) promise.catch(() => {}); // whoever was interrupted doesn't want to know
+  return { started: started.promise, outcome: outcome.promise };
 }
 
 function toResponse(outcome: JavaScriptOutcome, timeoutSeconds: number): ToolResponse {

@@ -6,7 +6,13 @@ export interface JavaScriptJob {
   readonly timeoutMs: number;
   readonly memoryBytes: number;
   readonly maxOutputChars: number;
+  /** Where an output has a tag of ours, and what takes the place of its beginning. */
+  readonly tags: RegExp;
+  readonly broken: string;
 }
+
+/** What a worker says first: that the interpreter is there, and the code begins. */
+export const STARTED = 'started';
 
 /** What came of it. */
 export interface JavaScriptOutcome {
@@ -21,12 +27,14 @@ export interface JavaScriptOutcome {
 /**
  * The program of the worker: an interpreter that lives for one piece of code. It is a text, because a worker starts from a file or
  * a text, and which files there are depends on how this library is bundled. Nothing of Node is reachable from inside of QuickJS:
- * the only door is `write`.
+ * the only door is `write`. The memory of QuickJS, its own and that of the code, can't grow beyond `memoryBytes`.
  */
 export const JAVASCRIPT_WORKER = String.raw`
 'use strict';
 const { parentPort, workerData } = require('node:worker_threads');
-const { quickjs, code, timeoutMs, memoryBytes, maxOutputChars } = workerData;
+const { quickjs, code, timeoutMs, memoryBytes, maxOutputChars, tags, broken } = workerData;
+const PAGE = 2 ** 16;
+const FIRST_PAGES = 256; // with fewer it doesn't start
 
 // Runs inside of QuickJS. A promise is handed on as the list of its outcome.
 const PRELUDE = ${'`'}(write) => {
@@ -56,35 +64,50 @@ class Kept {
   }
   toString() {
     const left = this.total - 2 * this.half;
-    if (left <= 0) return this.head + this.tail;
+    if (left <= 0) return (this.head + this.tail).replace(tags, broken);
     const note = '<system-info>' + left + ' of ' + this.total + ' characters are left out here.</system-info>';
-    return this.head + '\n' + note + '\n' + this.tail.slice(-this.half);
+    return this.head.replace(tags, broken) + '\n' + note + '\n' + this.tail.slice(-this.half).replace(tags, broken);
   }
 }
 
 async function main() {
-  const { getQuickJS } = require(quickjs);
-  const vm = (await getQuickJS()).newContext();
+  const { newQuickJSWASMModuleFromVariant, newVariant, RELEASE_SYNC } = require(quickjs);
+  // The limit of QuickJS itself counts each piece of memory, but not their sum.
+  const wasmMemory = new WebAssembly.Memory({ initial: FIRST_PAGES, maximum: Math.floor(memoryBytes / PAGE) });
+  const vm = (await newQuickJSWASMModuleFromVariant(newVariant(RELEASE_SYNC, { wasmMemory }))).newContext();
   const { runtime } = vm;
+  parentPort.postMessage('${STARTED}');
   const deadline = Date.now() + timeoutMs;
   const isLate = () => Date.now() > deadline;
-  runtime.setMemoryLimit(memoryBytes);
   runtime.setMaxStackSize(256 * 1024);
   runtime.setInterruptHandler(isLate);
   const outputs = [new Kept(), new Kept()];
-  const write = vm.newFunction('write', (stream, text) => outputs[vm.getNumber(stream)].push(vm.getString(text)));
+  // A text that there is no memory for comes as an empty one.
+  const read = (text) => {
+    const copy = vm.getString(text);
+    return copy === '' && vm.getNumber(vm.getProp(text, 'length')) > 0 ? undefined : copy;
+  };
+  const write = vm.newFunction('write', (stream, text) => {
+    if (isLate()) throw new Error('interrupted'); // QuickJS looks at the time only now and then
+    const copy = read(text);
+    if (copy === undefined) throw new Error('out of memory');
+    outputs[vm.getNumber(stream)].push(copy);
+  });
   const show = vm.unwrapResult(vm.callFunction(vm.unwrapResult(vm.evalCode('(' + PRELUDE + ')')), vm.undefined, write));
+  const spare = vm.newArrayBuffer(new ArrayBuffer(PAGE)); // to say something when the code has left no memory
   const textOf = (value) => {
+    if (spare.alive) spare.dispose();
     const shown = vm.callFunction(show, vm.undefined, value);
-    if (shown.error) return 'The value can not be shown.';
-    return vm.typeof(shown.value) === 'undefined' ? undefined : vm.getString(shown.value);
+    if (shown.value && vm.typeof(shown.value) === 'undefined') return undefined;
+    return (shown.value && read(shown.value)) ?? 'The value can not be shown.';
   };
   const answer = (returncode, result) => {
     parentPort.postMessage({ returncode, stdout: outputs[0].toString(), stderr: outputs[1].toString(), result });
   };
   const fail = (error) => {
     if (isLate()) return answer(undefined);
-    outputs[1].push(textOf(error) ?? 'The code threw undefined.');
+    const isNull = vm.eq(error, vm.null); // so it is when an error can't be made any more
+    outputs[1].push(isNull ? 'The code threw null, or has used up its memory.' : (textOf(error) ?? 'The code threw undefined.'));
     answer(1);
   };
 

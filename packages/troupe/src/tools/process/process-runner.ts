@@ -53,7 +53,7 @@ const NOT_ISOLATED =
 
 /**
  * Runs programs for a tool: in a sandbox where there is one, within limits, with next to nothing of this process's environment,
- * and with nothing left running when it is over.
+ * and with nothing left running when it is over, unless it hides on purpose where there is no sandbox.
  */
 export class ProcessRunner {
   readonly #options: ProcessToolOptions;
@@ -93,6 +93,7 @@ export class ProcessRunner {
       cwd,
       env: this.#environment(isSandboxed, call),
       runAs,
+      endsAsOne: isSandboxed,
       timeoutMs: call.timeoutSeconds * 1000,
       maxOutputBytes,
       signal,

@@ -7,7 +7,9 @@ export interface ProcessFamily {
   /** A whole entry of the environment, with the NUL at its end, that nobody else has. */
   readonly mark: string;
   /** When it began, in the kernel's ticks; 0 if that is not known. */
-  readonly since: number;
+  readonly since: Promise<number>;
+  /** Whether all of them end when the first one does, as in a sandbox. */
+  readonly endsAsOne: boolean;
 }
 
 interface ProcessStat {
@@ -23,26 +25,27 @@ interface ProcessStat {
 const MAX_ROUNDS = 50;
 
 /** What is known of a process that was just started, and carries the mark in its environment. */
-export async function familyOf(leader: number, mark: string): Promise<ProcessFamily> {
-  const stat = await readStat(leader);
-  return { leader, mark, since: stat?.since ?? 0 };
+export function familyOf(leader: number, mark: string, endsAsOne: boolean): ProcessFamily {
+  return { leader, mark, since: readStat(leader).then((stat) => stat?.since ?? 0), endsAsOne };
 }
 
 /**
- * Ends a process and everything that it started. Those that left its group are found by their session, their parent, or the
- * mark in their environment, where the system has a /proc. Returns when none of them is left.
+ * Ends a process and everything that it started. Its group stops at once. Those that left the group are found by their session, their
+ * parent, or the mark in their environment, where the system has a /proc; one that has got rid of all three is not. Returns when none
+ * that can be found is left.
  */
 export async function endProcesses(family: ProcessFamily): Promise<void> {
+  send(-family.leader, family.endsAsOne ? 'SIGKILL' : 'SIGSTOP');
   for (let round = 0; round < MAX_ROUNDS; round++) {
     const members = await findMembers(family); // before any is ended: then they would lose their parents
-    kill(-family.leader);
-    members.forEach(kill);
+    for (const pid of [-family.leader, ...members]) send(pid, 'SIGKILL');
     if (members.length === 0) return;
   }
 }
 
 async function findMembers({ leader, mark, since }: ProcessFamily): Promise<readonly number[]> {
-  const stats = (await readAllStats()).filter((stat) => stat.since >= since && !stat.isDead);
+  const [all, start] = [await readAllStats(), await since];
+  const stats = all.filter((stat) => stat.since >= start && !stat.isDead);
   const members = new Set<number>();
   for (const { pid, group, session } of stats) {
     if ([pid, group, session].includes(leader) || (await carries(pid, mark))) members.add(pid);
@@ -83,9 +86,9 @@ async function carries(pid: number, mark: string): Promise<boolean> {
 }
 
 /** @param pid that of a process, or minus that of a group */
-function kill(pid: number): void {
+function send(pid: number, signal: NodeJS.Signals): void {
   try {
-    process.kill(pid, 'SIGKILL');
+    process.kill(pid, signal);
   } catch {
     // It is gone already.
   }

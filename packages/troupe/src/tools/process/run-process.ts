@@ -23,6 +23,8 @@ export interface ProcessRequest {
   /** All of the environment. */
   readonly env: Readonly<Record<string, string>>;
   readonly runAs?: SystemUser | undefined;
+  /** Whether whatever the program starts ends with it, without being looked for. */
+  readonly endsAsOne: boolean;
   readonly timeoutMs: number;
   /** How much is kept of each of both outputs. */
   readonly maxOutputBytes: number;
@@ -51,11 +53,12 @@ const CLOSE_MS = 1000;
 
 /**
  * Runs a program to its end, or until it takes too long. Its output is read as it comes. Whatever the outcome, nothing that it
- * started is left when this settles: also not what went on in the background, and holds its outputs open.
+ * started is left when this settles: also not what went on in the background, and holds its outputs open. Except, without a
+ * sandbox, what hides on purpose: see `endProcesses`.
  * @throws the reason of the signal once that is aborted, or an error if the program can't be started.
  */
 export async function runProcess(request: ProcessRequest): Promise<ProcessOutcome> {
-  const { argv, cwd, env, runAs, timeoutMs, maxOutputBytes, signal, onOutput } = request;
+  const { argv, cwd, env, runAs, endsAsOne, timeoutMs, maxOutputBytes, signal, onOutput } = request;
   signal.throwIfAborted();
   const [file = '', ...args] = argv;
   const mark = newId();
@@ -68,7 +71,7 @@ export async function runProcess(request: ProcessRequest): Promise<ProcessOutcom
   });
   const output = { stdout: new CappedOutput(maxOutputBytes), stderr: new CappedOutput(maxOutputBytes) };
   const stopShowing = readOutput(child, output, () => onOutput(output));
-  const family = child.pid === undefined ? undefined : familyOf(child.pid, `${MARK}=${mark}\0`);
+  const family = child.pid === undefined ? undefined : familyOf(child.pid, `${MARK}=${mark}\0`, endsAsOne);
   const stayOnExit = endWithProgram(child);
   const closed = new Promise<void>((resolve) => void child.once('close', () => resolve()));
   const exited = exitOf(child);
@@ -81,7 +84,7 @@ export async function runProcess(request: ProcessRequest): Promise<ProcessOutcom
   } finally {
     stopShowing();
     if (family !== undefined) {
-      await endProcesses(await family);
+      await endProcesses(family);
       await orAfter(CLOSE_MS, closed);
     }
     stayOnExit();
