@@ -67,7 +67,7 @@ interface Work extends CallWork {
  * model that fails ends the call, and what was said so far is kept. At `maxIters` the model sums up without tools.
  *
  * A call about which somebody has to be asked ends the reply: what was thought and done waits in the agent's state, not in
- * memory, and goes on from there when it is decided, also in another process.
+ * memory, and goes on from there when it is decided, also by another program.
  */
 export class ReActAgent extends ReActAgentBase {
   readonly model: ChatModelBase;

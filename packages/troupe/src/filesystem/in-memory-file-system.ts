@@ -30,7 +30,7 @@ interface Folder {
   readonly children: Map<string, File | Folder>;
 }
 
-/** Files that are gone with the process. Bytes are copied in and out, so nobody can change a file from outside. */
+/** Files that are gone with the program. Bytes are copied in and out, so nobody can change a file from outside. */
 export class InMemoryFileSystem extends FileSystemBase {
   readonly #top = newFolder();
   #writes = 0;
