@@ -281,3 +281,27 @@ test('a long-term memory that hangs costs only that', async () => {
   await clock.advance(10 * 60_000);
   expect((await answer).text).toBe('There.');
 });
+
+test('hooks fire once for every one of 64 calls side by side', async () => {
+  const toolCalls = Array.from({ length: 64 }, (_, i) => ({ name: 'echo', id: `c${i}`, input: { i } }));
+  const echo = tool({
+    name: 'echo',
+    schema: { type: 'object', properties: { i: { type: 'number' } } },
+    execute: async ({ i }) => String(i),
+  });
+  const { agent } = setUp([{ toolCalls }, 'Done.'], {
+    toolkit: new Toolkit({ tools: [echo] }),
+    parallelToolCalls: true,
+  });
+  const seen: Record<'pre' | 'post', string[]> = { pre: [], post: [] };
+  agent.registerInstanceHook('preActing', 'pre', (_agent, { toolUse }) => void seen.pre.push(toolUse.id));
+  agent.registerInstanceHook('postActing', 'post', (_agent, _args, { id, output }) => {
+    seen.post.push(`${id} ${String(output)}`);
+  });
+  await agent.call('go');
+  const ids = toolCalls.map(({ id }) => id);
+  expect(seen.pre.toSorted()).toEqual(ids.toSorted());
+  expect(seen.post.toSorted()).toEqual(ids.map((id, i) => `${id} ${i}`).toSorted());
+  const results = (await agent.memory.getMemory()).flatMap((msg) => msg.getContentBlocks('tool_result'));
+  expect(results.map(({ id }) => id)).toEqual(ids);
+});
