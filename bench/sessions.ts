@@ -6,7 +6,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-import { InMemoryMemory, Msg } from 'troupe';
+import { AutoContextMemory, InMemoryMemory, Msg } from 'troupe';
 import { JsonSession } from 'troupe/stores/json';
 import { PostgresSession } from 'troupe/stores/postgres';
 import { RedisSession } from 'troupe/stores/redis';
@@ -27,8 +27,8 @@ async function longSession(
   session: AnySession,
   id: string,
   messages: number,
+  memory: InMemoryMemory | AutoContextMemory,
 ): Promise<() => Promise<number>> {
-  const memory = new InMemoryMemory();
   for (let i = 0; i < messages / 2; i++) await memory.add(turn(i));
   await session.save(id, { memory });
   return async () => {
@@ -42,11 +42,15 @@ async function longSession(
   };
 }
 
-async function measureSession(name: string, session: AnySession): Promise<void> {
+async function measureSession(
+  name: string,
+  session: AnySession,
+  newMemory: () => InMemoryMemory | AutoContextMemory = () => new InMemoryMemory(),
+): Promise<void> {
   const ids = ['bench-many', 'bench-few'] as const;
   for (const id of ids) await session.delete(id);
-  const many = await longSession(session, ids[0], 5_000);
-  const few = await longSession(session, ids[1], 50);
+  const many = await longSession(session, ids[0], 5_000, newMemory());
+  const few = await longSession(session, ids[1], 50, newMemory());
   const best = { many: Infinity, few: Infinity };
   for (let i = 0; i < ROUNDS; i++) {
     best.many = Math.min(best.many, await many());
@@ -61,6 +65,11 @@ export async function measureSessions(): Promise<void> {
   const dir = await mkdtemp(join(tmpdir(), 'troupe-bench-'));
   try {
     await measureSession('JsonSession', new JsonSession(join(dir, 'json')));
+    await measureSession(
+      'JsonSession, AutoContextMemory',
+      new JsonSession(join(dir, 'two-lists')),
+      () => new AutoContextMemory(),
+    );
     await measureSession('SqliteSession', new SqliteSession(join(dir, 'sessions.db')));
     const { TROUPE_BENCH_POSTGRES: postgres, TROUPE_BENCH_REDIS: redis } = process.env;
     if (postgres !== undefined) await measureSession('PostgresSession', new PostgresSession(postgres));

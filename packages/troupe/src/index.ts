@@ -286,6 +286,7 @@ export { toSessionId, type CheckedKey, type SessionId, type SessionKey } from '.
 export { SessionManager } from './session/session-manager.ts';
 export type {
   Commit,
+  LanePart,
   ListCursor,
   ListQuery,
   LogRange,
@@ -297,6 +298,7 @@ export type {
 export {
   Session,
   type ListOptions,
+  type LoadOptions,
   type PruneOptions,
   type SaveOptions,
   type SessionPage,

@@ -190,3 +190,10 @@ test('what is no session file is refused', () => {
   expect(readAgentScopeSession('{"__proto__":{"name":"x"}}').notTaken).toStrictEqual([]);
   expect(Reflect.get({}, 'name')).toBeUndefined();
 });
+
+test('a list that is none is told', () => {
+  expect(readAgentScopeSession('{"memory":{"content":5}}')).toStrictEqual({
+    components: { memory: { compressedSummary: '', content: [] } },
+    notTaken: ['memory.content is a number, not a list'],
+  });
+});

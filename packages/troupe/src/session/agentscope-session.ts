@@ -78,6 +78,7 @@ class Reader {
 
   /** What can be read of a list, or of the values of an object. */
   #list(value: JsonValue, path: string, read: (item: JsonValue) => JsonValue): JsonValue[] {
+    if (value !== null && typeof value !== 'object') this.refuse(path, `is ${describe(value)}, not a list`);
     const items = isJsonObject(value)
       ? Object.values(value)
       : Array.isArray(value)

@@ -9,6 +9,8 @@ export interface SaveSignals {
   onSettled(listener: () => void): () => void;
   /** Calls back, and waits, before something is done that can't be undone. The returned function ends that. */
   onCheckpoint?(listener: () => Promise<void>): () => void;
+  /** Whether a call is being answered. */
+  readonly isRunning?: boolean;
 }
 
 export interface AutoSaveOptions {
@@ -21,32 +23,47 @@ export interface AutoSaveOptions {
 /**
  * Saves whenever an agent has ended a call, and before it does what can't be undone.
  *
- * A save that fails is reported, and made up for by the next one; a checkpoint fails with it. Disposing saves
- * what is not saved yet, and rejects if that fails.
+ * A save that fails is reported, and made up for by the next one; a checkpoint fails with it. Disposing waits for the calls
+ * that run, saves what is not saved yet, and rejects if that fails.
  */
 export class AutoSave implements AsyncDisposable {
   readonly #save: () => Promise<void>;
   readonly #options: AutoSaveOptions;
-  readonly #stops: (() => void)[] = [];
+  readonly #hasChanged: () => boolean;
+  readonly #watched = new Map<SaveSignals, readonly (() => void)[]>();
   #cancelTimer: (() => void) | undefined;
   #isDirty = false;
   #running: Promise<void> | undefined;
+  #isEnding = false;
 
-  constructor(save: () => Promise<void>, options: AutoSaveOptions = {}) {
+  /** @param hasChanged whether there is something to save that nobody has told of */
+  constructor(
+    save: () => Promise<void>,
+    options: AutoSaveOptions = {},
+    hasChanged: () => boolean = () => false,
+  ) {
     checkNumber('debounceMs', options.debounceMs ?? 0, { least: 0, most: MAX_TIMER_MS });
     this.#save = save;
     this.#options = options;
+    this.#hasChanged = hasChanged;
   }
 
   /** Saves on the signals of this component, if it gives any. */
   watch(component: object): void {
-    if (!givesSignals(component)) return;
-    this.#stops.push(component.onSettled(() => this.#saveSoon()));
-    const stop = component.onCheckpoint?.(() => {
+    if (this.#isEnding || !givesSignals(component)) return;
+    const stop = component.onSettled(() => this.#saveSoon());
+    const stopCheckpoints = component.onCheckpoint?.(() => {
       this.#isDirty = true;
       return this.flush();
     });
-    if (stop !== undefined) this.#stops.push(stop);
+    this.#watched.set(component, stopCheckpoints === undefined ? [stop] : [stop, stopCheckpoints]);
+  }
+
+  /** Saves nothing of what has happened until now. */
+  discard(): void {
+    this.#cancelTimer?.();
+    this.#cancelTimer = undefined;
+    this.#isDirty = false;
   }
 
   /** Saves what is not saved yet, and waits for it. Rejects if that fails. */
@@ -64,7 +81,14 @@ export class AutoSave implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    for (const stop of this.#stops.splice(0)) stop();
+    const isFirst = !this.#isEnding;
+    this.#isEnding = true;
+    for (const [component, stops] of this.#watched) {
+      if (component.isRunning === true) await settled(component);
+      for (const stop of stops) stop();
+    }
+    this.#watched.clear();
+    if (isFirst) this.#isDirty ||= this.#hasChanged();
     await this.flush();
   }
 
@@ -90,6 +114,12 @@ export class AutoSave implements AsyncDisposable {
       throw error;
     }
   }
+}
+
+async function settled(component: SaveSignals): Promise<void> {
+  let stop: (() => void) | undefined;
+  await new Promise<void>((resolve) => (stop = component.onSettled(resolve)));
+  stop?.();
 }
 
 function givesSignals(component: object): component is SaveSignals {

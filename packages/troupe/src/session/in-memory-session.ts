@@ -1,4 +1,5 @@
 import { compareInfos } from './list-order.ts';
+import { positionsFrom } from './positions.ts';
 import { SessionConflictError, SessionCorruptError } from './session-error.ts';
 import { keyText, type CheckedKey } from './session-key.ts';
 import { Session } from './session.ts';
@@ -22,7 +23,7 @@ interface Entry {
   readonly current: Saved;
   readonly previous: Saved | undefined;
   /** The logs that the two name. */
-  readonly logs: ReadonlyMap<string, string[]>;
+  readonly logs: ReadonlyMap<string, Map<number, string[]>>;
 }
 
 /** Keeps sessions for as long as the program runs. */
@@ -44,8 +45,13 @@ export class InMemoryStore implements SessionStore {
     );
   }
 
-  async readItems(key: CheckedKey, log: string, ranges: readonly LogRange[]): Promise<readonly StoredItem[]> {
-    const texts = this.#entries.get(keyText(key))?.logs.get(log) ?? [];
+  async readItems(
+    key: CheckedKey,
+    log: string,
+    lane: number,
+    ranges: readonly LogRange[],
+  ): Promise<readonly StoredItem[]> {
+    const texts = this.#entries.get(keyText(key))?.logs.get(log)?.get(lane) ?? [];
     return ranges.flatMap(({ from, to }) =>
       Array.from({ length: to - from }, (_, i) => {
         const text = texts[from + i];
@@ -56,20 +62,26 @@ export class InMemoryStore implements SessionStore {
   }
 
   async commit(key: CheckedKey, commit: Commit): Promise<void> {
-    const { base, revision, savedAt, log, items } = commit;
+    const { base, revision, savedAt, log, parts } = commit;
     const entry = this.#entries.get(keyText(key));
     const current = entry?.current;
     const isBase = base?.revision === current?.info.revision && (base?.log ?? current?.log) === current?.log;
     if (!isBase) throw new SessionConflictError(key);
-    const texts = entry?.logs.get(log) ?? [];
-    const head = commit.head(Array.from({ length: items.length + 1 }, (_, i) => texts.length + i));
-    texts.push(...items);
+    const lanes = entry?.logs.get(log) ?? new Map<number, string[]>();
+    const head = commit.head(
+      parts.map(({ lane, items }) => positionsFrom(lanes.get(lane)?.length ?? 0, items)),
+    );
+    for (const { lane, items } of parts) {
+      const texts = lanes.get(lane) ?? [];
+      for (const item of items) texts.push(item);
+      lanes.set(lane, texts);
+    }
     const info = { session: key.session, ...(key.user !== '' && { user: key.user }), revision, savedAt };
     const previousLog = current && entry.logs.get(current.log);
     this.#entries.set(keyText(key), {
       current: { info, log, text: head },
       previous: current,
-      logs: new Map([...(previousLog ? [[current.log, previousLog] as const] : []), [log, texts]]),
+      logs: new Map([...(previousLog ? [[current.log, previousLog] as const] : []), [log, lanes]]),
     });
   }
 
@@ -88,8 +100,8 @@ export class InMemoryStore implements SessionStore {
     return this.#entries.delete(keyText(key));
   }
 
-  placeOf(_key: CheckedKey, log: string, { from }: StoredItem): string {
-    return `item ${from} of log ${log}`;
+  placeOf(_key: CheckedKey, log: string, lane: number, { from }: StoredItem): string {
+    return `item ${from} of log ${log}, lane ${lane},`;
   }
 
   async close(): Promise<void> {}

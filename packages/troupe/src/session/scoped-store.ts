@@ -36,8 +36,17 @@ export class ScopedStore implements SessionStore {
     return this.#store.readHead(this.#whole(key), which);
   }
 
-  async readItems(key: CheckedKey, log: string, ranges: readonly LogRange[]): Promise<readonly StoredItem[]> {
-    return this.#store.readItems(this.#whole(key), log, ranges);
+  async lastRevision(key: CheckedKey): Promise<number> {
+    return (await this.#store.lastRevision?.(this.#whole(key))) ?? 0;
+  }
+
+  async readItems(
+    key: CheckedKey,
+    log: string,
+    lane: number,
+    ranges: readonly LogRange[],
+  ): Promise<readonly StoredItem[]> {
+    return this.#store.readItems(this.#whole(key), log, lane, ranges);
   }
 
   async commit(key: CheckedKey, commit: Commit): Promise<void> {
@@ -66,8 +75,8 @@ export class ScopedStore implements SessionStore {
     return this.#store.delete(this.#whole(key), revision);
   }
 
-  placeOf(key: CheckedKey, log: string, item: StoredItem): string {
-    return this.#store.placeOf(this.#whole(key), log, item);
+  placeOf(key: CheckedKey, log: string, lane: number, item: StoredItem): string {
+    return this.#store.placeOf(this.#whole(key), log, lane, item);
   }
 
   async close(): Promise<void> {}

@@ -39,14 +39,27 @@ export class SessionNotFoundError extends SessionError {
 export class SessionCorruptError extends SessionError {
   override readonly name = 'SessionCorruptError';
 
+  readonly #problem: string;
+
   /** @param place what is damaged, and where: a file and an offset, or a row */
   constructor(
     readonly place: string,
     problem: string,
     options?: ErrorOptions,
+    advice = 'restorePrevious() goes back to the save before, if there is one.',
   ) {
-    const advice = 'Nothing was changed. restorePrevious() goes back to the save before, if there is one.';
-    super(`The saved session is damaged: ${place} ${problem}. ${advice}`, options, 'session_corrupt');
+    super(
+      `The saved session is damaged: ${place} ${problem}. Nothing was changed. ${advice}`,
+      options,
+      'session_corrupt',
+    );
+    this.#problem = problem;
+  }
+
+  /** The same when going back is what has failed. */
+  withoutWayBack(): SessionCorruptError {
+    const advice = 'This is the save before the last, and there is no older one.';
+    return new SessionCorruptError(this.place, this.#problem, { cause: this }, advice);
   }
 }
 

@@ -12,9 +12,10 @@ import {
 import { SessionCorruptError, SessionVersionError } from './session-error.ts';
 import type { LogRange } from './session-store.ts';
 
-/** A list of the state: the names that lead to it, and the parts of the log that make it up. */
+/** A list of the state: the names that lead to it, and the parts of its lane of the log that make it up. */
 export interface HeadList {
   readonly path: readonly string[];
+  readonly lane: number;
   readonly ranges: readonly LogRange[];
 }
 
@@ -22,8 +23,10 @@ export interface HeadList {
 export interface Head {
   readonly revision: number;
   readonly savedAt: number;
+  /** What tells this save from all others. The first sessions have none. */
+  readonly id?: string;
   readonly log: string;
-  /** Where the log ended with this save. */
+  /** How long all lanes of the log were together with this save, as far as is known. */
   readonly logEnd: number;
   /** The state of each component, by its name, without its lists. */
   readonly components: JsonObject;
@@ -31,6 +34,9 @@ export interface Head {
 }
 
 export const FORMAT_VERSION = 1;
+
+/** So many lists may be in one session. */
+export const MAX_LANE = 4095;
 
 /** How deep a state with all its lists may nest. Less than what can be loaded. */
 const MAX_STATE_DEPTH = MAX_JSON_DEPTH - 8;
@@ -42,9 +48,10 @@ const LOG_NAME = /^\d{1,15}-[A-Za-z0-9_-]{1,64}$/;
 export function writeHead(head: Head): string {
   const body = JSON.stringify({
     ...head,
-    lists: head.lists.map(({ path, ranges }) => [
+    lists: head.lists.map(({ path, lane, ranges }) => [
       path,
       ranges.map(({ from, to, count }) => [from, to, count]),
+      ...(lane === 0 ? [] : [lane]),
     ]),
   });
   return `{"format":"troupe-session","version":${FORMAT_VERSION},"checksum":"${checksumOf(FORMAT_VERSION, body)}","head":${body}}\n`;
@@ -100,24 +107,26 @@ function parse(body: string, place: string): JsonValue {
 }
 
 function toHead(json: JsonObject): Head | undefined {
-  const { revision, savedAt, log, logEnd, components } = json;
+  const { revision, savedAt, id, log, logEnd, components } = json;
   const lists = Array.isArray(json['lists'])
     ? (json['lists'] as readonly JsonValue[]).map(toList)
     : undefined;
   if (!isCount(revision) || revision === 0 || !isCount(savedAt) || !isCount(logEnd)) return undefined;
   if (typeof log !== 'string' || !LOG_NAME.test(log)) return undefined;
   if (!isJsonObject(components) || lists === undefined) return undefined;
+  if (id !== undefined && typeof id !== 'string') return undefined;
   return lists.every((list) => list !== undefined)
-    ? { revision, savedAt, log, logEnd, components, lists }
+    ? { revision, savedAt, ...(id !== undefined && { id }), log, logEnd, components, lists }
     : undefined;
 }
 
 function toList(json: JsonValue): HeadList | undefined {
-  const [path, ranges] = Array.isArray(json) ? (json as readonly JsonValue[]) : [];
+  const [path, ranges, lane = 0] = Array.isArray(json) ? (json as readonly JsonValue[]) : [];
+  if (!isCount(lane) || lane > MAX_LANE) return undefined;
   if (!Array.isArray(path) || !Array.isArray(ranges) || path.length === 0) return undefined;
   const read = (ranges as readonly JsonValue[]).map(toRange);
   return path.every((name) => typeof name === 'string') && read.every((range) => range !== undefined)
-    ? { path, ranges: read }
+    ? { path, lane, ranges: read }
     : undefined;
 }
 

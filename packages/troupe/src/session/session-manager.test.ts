@@ -26,6 +26,7 @@ class ReActThing extends StateModule {
 class Agent extends Counter implements SaveSignals {
   readonly settled = new Set<() => void>();
   readonly checkpoints = new Set<() => Promise<void>>();
+  isRunning = false;
 
   onSettled(listener: () => void): () => void {
     this.settled.add(listener);
@@ -39,6 +40,7 @@ class Agent extends Counter implements SaveSignals {
 
   settle(): void {
     this.count++;
+    this.isRunning = false;
     for (const listener of this.settled) listener();
   }
 
@@ -75,6 +77,12 @@ describe('SessionManager', () => {
     await expect(manager.loadOrThrow()).rejects.toBeInstanceOf(SessionNotFoundError);
     await expect(manager.deleteOrThrow()).rejects.toThrow("There is no session 's'.");
     await manager.saveSession();
+    const renamed = SessionManager.forSessionId('s')
+      .withSession(session)
+      .addComponent('other', new Counter());
+    await expect(renamed.loadOrThrow()).rejects.toThrow(
+      "holds none of the components 'other', but 'counter'",
+    );
     expect(await manager.sessionExists()).toBe(true);
 
     const [agent2, thing2] = [new Counter(), new ReActThing()];
@@ -159,8 +167,9 @@ describe('SessionManager', () => {
       "There is a component 'counter' already. Name one of them: addComponent('other', component).",
     );
     await expect(manager.saveSession()).rejects.toThrow('Call withSession(session) first.');
-    manager.withSession(new InMemorySession()).addComponent('stateDict', new Counter());
-    await expect(manager.saveSession()).rejects.toThrow(`"stateDict" can't be the name of a component.`);
+    for (const name of ['stateDict', 'a b', '$x', '']) {
+      expect(() => manager.addComponent(name, new Counter())).toThrow("can't be the name of a component.");
+    }
   });
 });
 
@@ -210,6 +219,86 @@ describe('autoSave', () => {
     const { manager, saved } = setUp();
     await manager.autoSave()[Symbol.asyncDispose]();
     expect(await saved()).toBeUndefined();
+  });
+
+  test('saves when it is disposed of what changed without a call, and nothing twice', async () => {
+    const { agent, session, manager, saved } = setUp();
+    manager.autoSave();
+    agent.count = 5;
+    await manager[Symbol.asyncDispose]();
+    await manager[Symbol.asyncDispose]();
+    expect(await saved()).toBe(5);
+    const reader = SessionManager.forSessionId('auto')
+      .withSession(session)
+      .addComponent('agent', new Agent());
+    reader.autoSave();
+    await reader.loadIfExists();
+    agent.count = 6;
+    await manager.saveSession();
+    await reader[Symbol.asyncDispose](); // it has changed nothing, so there is no conflict
+    expect([await saved(), (await session.list()).sessions[0]?.revision]).toStrictEqual([6, 2]);
+  });
+
+  test('waits for a call that runs when it is disposed of, and keeps its checkpoints until then', async () => {
+    const { agent, manager, saved } = setUp();
+    manager.autoSave({ debounceMs: 1_000_000 });
+    agent.isRunning = true;
+    const disposed = manager[Symbol.asyncDispose]();
+    await agent.checkpoint();
+    expect(await saved()).toBe(1);
+    agent.settle();
+    await disposed;
+    expect(await saved()).toBe(2);
+    expect([agent.settled.size, agent.checkpoints.size]).toStrictEqual([0, 0]);
+  });
+
+  test('does not bring back a session that was deleted', async () => {
+    const clock = new FakeClock();
+    using _clock = clock.install();
+    const { agent, session, manager } = setUp();
+    manager.autoSave({ debounceMs: 100 });
+    await manager.saveSession();
+    agent.settle();
+    await manager.deleteSession();
+    await clock.advance(1_000);
+    await manager[Symbol.asyncDispose]();
+    expect(await session.exists('auto')).toBe(false);
+  });
+
+  test('does not save for one user what was loaded for another', async () => {
+    const clock = new FakeClock();
+    using _clock = clock.install();
+    const session = new InMemorySession();
+    const ofBen = new Agent();
+    ofBen.count = 1234;
+    await session.save({ user: 'ben', session: 'c' }, { agent: ofBen });
+    const agent = new Agent();
+    const of = (user: string): SessionManager =>
+      SessionManager.forSessionId('c').forUser(user).withSession(session).addComponent('agent', agent);
+    const errors: unknown[] = [];
+    const anna = of('anna');
+    await withRunConfig({ logging: silentLogger }, async () => {
+      anna.autoSave({ debounceMs: 50, onError: (error) => errors.push(error) });
+      agent.settle();
+      await of('ben').loadIfExists();
+      await clock.advance(100);
+    });
+    expect(errors).toStrictEqual([expect.any(SessionConflictError)]);
+    expect(await anna.sessionExists()).toBe(false);
+  });
+
+  test('that was disposed of watches nothing more, also if another one has failed', async () => {
+    const { agent, session, manager } = setUp();
+    manager.autoSave({ debounceMs: 1_000 });
+    manager.autoSave({ debounceMs: 1_000 });
+    agent.settle();
+    await session.save('auto', { agent: new Counter() });
+    await withRunConfig({ logging: silentLogger }, () =>
+      expect(manager[Symbol.asyncDispose]()).rejects.toBeInstanceOf(SessionConflictError),
+    );
+    const late = new Agent();
+    manager.addComponent('late', late);
+    expect([agent.settled.size, late.settled.size]).toStrictEqual([0, 0]);
   });
 
   test('a checkpoint waits until the state is saved, and fails with the save', async () => {

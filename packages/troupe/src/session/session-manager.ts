@@ -1,9 +1,11 @@
 import { TroupeError } from '../errors.ts';
-import type { LoadStateOptions, StateModule } from '../state/state-module.ts';
+import type { StateModule } from '../state/state-module.ts';
+import { ComponentState } from './component-state.ts';
 import { AutoSave, type AutoSaveOptions } from './auto-save.ts';
 import { SessionNotFoundError } from './session-error.ts';
 import { toSessionId, toSessionKey, type SessionId } from './session-key.ts';
-import type { SaveOptions, Session } from './session.ts';
+import type { LoadOptions, SaveOptions, Session } from './session.ts';
+import { isSameMark, markOf, type StateMark } from './state-mark.ts';
 
 /**
  * Loads and saves some components together, under one session id:
@@ -16,6 +18,8 @@ export class SessionManager implements AsyncDisposable {
   #session: Session | undefined;
   readonly #components = new Map<string, StateModule>();
   readonly #autoSaves = new Set<AutoSave>();
+  /** What is saved, as far as is known. */
+  #mark: StateMark | undefined;
 
   private constructor(session: SessionId) {
     this.#key = { session };
@@ -62,6 +66,7 @@ export class SessionManager implements AsyncDisposable {
         `There is a component '${name}' already. Name one of them: addComponent('other', component).`,
       );
     }
+    new ComponentState({ [name]: component });
     this.#components.set(name, component);
     for (const autoSave of this.#autoSaves) autoSave.watch(component);
     return this;
@@ -72,18 +77,24 @@ export class SessionManager implements AsyncDisposable {
   }
 
   /** Loads the components, if there is such a session. Returns whether there is. */
-  loadIfExists(options: LoadStateOptions = {}): Promise<boolean> {
-    return this.#configured().load(this.#key, this.#named(), options);
+  async loadIfExists(options: LoadOptions = {}): Promise<boolean> {
+    const isLoaded = await this.#configured().load(this.#key, this.#named(), options);
+    if (isLoaded) this.#mark = markOf(this.#named());
+    return isLoaded;
   }
 
-  /** @throws SessionNotFoundError */
-  async loadOrThrow(options: LoadStateOptions = {}): Promise<void> {
-    if (!(await this.loadIfExists(options))) throw new SessionNotFoundError(toSessionKey(this.#key));
+  /** @throws SessionNotFoundError, or a SessionError if the session holds none of the components. */
+  async loadOrThrow(options: LoadOptions = {}): Promise<void> {
+    if (!(await this.loadIfExists({ mustMatch: true, ...options })))
+      throw new SessionNotFoundError(toSessionKey(this.#key));
   }
 
   /** @throws SessionConflictError if somebody else has saved meanwhile. */
   async saveSession(options: SaveOptions = {}): Promise<void> {
-    await this.#configured().save(this.#key, this.#named(), options);
+    const session = this.#configured();
+    const mark = markOf(this.#named());
+    await session.save(this.#key, this.#named(), options);
+    this.#mark = mark;
   }
 
   /** The same as `saveSession`, by its other name. */
@@ -98,9 +109,16 @@ export class SessionManager implements AsyncDisposable {
     return true;
   }
 
-  /** Deletes the session. Returns whether there was one. The components keep their state and may be saved anew. */
-  deleteSession(): Promise<boolean> {
-    return this.#configured().delete(this.#key, this.#named());
+  /**
+   * Deletes the session. Returns whether there was one. The components keep their state and may be saved anew; what was
+   * going to be saved by itself is not.
+   */
+  async deleteSession(): Promise<boolean> {
+    const session = this.#configured();
+    for (const autoSave of this.#autoSaves) autoSave.discard();
+    const wasThere = await session.delete(this.#key, this.#named());
+    this.#mark = markOf(this.#named());
+    return wasThere;
   }
 
   /** The same as `deleteSession`, by its other name. */
@@ -115,11 +133,17 @@ export class SessionManager implements AsyncDisposable {
 
   /**
    * Saves by itself whenever an agent among the components has ended a call, in whatever way, and before a tool
-   * with a side effect runs. Dispose of what is returned, or of the manager, to save what is left and stop.
+   * with a side effect runs. Dispose of what is returned, or of the manager, to save what is left and stop; a call
+   * that still runs is waited for.
    */
   autoSave(options: AutoSaveOptions = {}): AutoSave {
     this.#configured();
-    const autoSave = new AutoSave(() => this.saveSession(), options);
+    this.#mark ??= markOf(this.#named());
+    const autoSave = new AutoSave(
+      () => this.saveSession(),
+      options,
+      () => !isSameMark(this.#mark, markOf(this.#named())),
+    );
     this.#autoSaves.add(autoSave);
     for (const component of this.#components.values()) autoSave.watch(component);
     return autoSave;
@@ -127,7 +151,10 @@ export class SessionManager implements AsyncDisposable {
 
   /** Ends the automatic saving; the session stays open. */
   async [Symbol.asyncDispose](): Promise<void> {
-    for (const autoSave of this.#autoSaves) await autoSave[Symbol.asyncDispose]();
+    const ends = await Promise.allSettled(
+      Array.from(this.#autoSaves, (autoSave) => autoSave[Symbol.asyncDispose]()),
+    );
+    for (const end of ends) if (end.status === 'rejected') throw end.reason;
   }
 
   #configured(): Session {

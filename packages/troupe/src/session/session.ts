@@ -1,9 +1,12 @@
 import { checkNumber } from '../config/check-number.ts';
+import { getLogger } from '../config/run-config.ts';
 import { TroupeError } from '../errors.ts';
 import type { LoadStateOptions, StateModule } from '../state/state-module.ts';
 import { now } from '../util/clock.ts';
+import { newId } from '../util/ids.ts';
 import { setOwn, type JsonObject, type JsonValue } from '../util/json.ts';
 import { ComponentState, versionsAlong, withList, type SessionComponents } from './component-state.ts';
+import { reportNoMatch, warnOfUnused } from './load-report.ts';
 import { draftList, type ListDraft, type SavedList } from './list-draft.ts';
 import { readTexts, saveDrafts } from './save-drafts.ts';
 import { ScopedStore } from './scoped-store.ts';
@@ -12,8 +15,9 @@ import {
   SessionCorruptError,
   SessionError,
   SessionNotFoundError,
+  SessionVersionError,
 } from './session-error.ts';
-import { readHead, readItem, writeHead, type Head } from './session-format.ts';
+import { readHead, readItem, writeHead, type Head, type HeadList } from './session-format.ts';
 import {
   keyName,
   keyText,
@@ -22,12 +26,17 @@ import {
   type CheckedKey,
   type SessionKey,
 } from './session-key.ts';
-import type { ListCursor, SessionInfo, SessionStore, StoredItem } from './session-store.ts';
+import type { ListCursor, SessionInfo, SessionStore, StoredHead, StoredItem } from './session-store.ts';
 import { moveTo, newTrack, pathText, Tracks, type Track } from './track.ts';
 
 export interface SaveOptions {
   /** Whether to replace whatever is saved, by whomever. @default false */
   readonly overwrite?: boolean | undefined;
+}
+
+export interface LoadOptions extends LoadStateOptions {
+  /** Whether it is an error if the session holds none of the components. Otherwise the logger is told. @default false */
+  readonly mustMatch?: boolean | undefined;
 }
 
 /** Whose sessions: those of a user, of all users, or (by default) those that belong to no user. */
@@ -68,8 +77,8 @@ const CURSOR = /^(\d{1,15})\/([^/]*)\/([^/]+)$/;
  * process dies, and costs what is new: an item of a list that was saved before is not written again.
  *
  * Nobody overwrites what they have not seen: a save goes on from the revision that these very components were last
- * loaded from or saved to, and fails with a SessionConflictError if there is a newer one. Components that are
- * saved but not handed over stay as they are. The save before the last can be restored.
+ * loaded from or saved to, and fails with a SessionConflictError if there is a newer one, or if they belong to another
+ * session by now. Components that are saved but not handed over stay as they are. The save before the last can be restored.
  */
 export class Session implements AsyncDisposable {
   readonly #store: SessionStore;
@@ -85,19 +94,25 @@ export class Session implements AsyncDisposable {
   save(key: SessionKey, components: SessionComponents, options: SaveOptions = {}): Promise<SessionInfo> {
     return this.#inLane('Saving', key, async (checked) => {
       const state = new ComponentState(components);
-      const modules = Object.values(components);
-      const tracks = options.overwrite
-        ? ([await this.#trackToOverwrite(checked, modules)] as const)
-        : await this.#tracksOf(checked, components);
+      if (options.overwrite) return this.#overwrite(checked, components, state);
+      const tracks = await this.#tracksOf(checked, components);
       const { rest, lists } = state.stateParts();
       const saved = new Map(tracks.flatMap(({ snapshot }) => [...(snapshot?.lists ?? [])]));
       const drafts = lists.map((list) => draftList(list, saved.get(pathText(list.path))));
       const others = othersThan(components, tracks[0], saved);
       const whole = { ...others.components, ...rest };
-      return infoOf(
-        checked,
-        await saveDrafts(this.#store, checked, tracks, whole, [...drafts, ...others.drafts]),
-      );
+      const remember = (): void => {
+        for (const [name, module] of Object.entries(components))
+          this.#tracks.wasSaved({ [name]: module }, checked, this.#tracks.of(module, checked) ?? tracks[0]);
+      };
+      try {
+        const head = await saveDrafts(this.#store, checked, tracks, whole, [...drafts, ...others.drafts]);
+        remember();
+        return infoOf(checked, head);
+      } catch (error) {
+        if (tracks[0].unsure !== undefined) remember();
+        throw error;
+      }
     });
   }
 
@@ -105,16 +120,22 @@ export class Session implements AsyncDisposable {
    * Loads the components that are saved, all of them or none; the others keep their state.
    * @returns false if there is no such session.
    */
-  load(key: SessionKey, components: SessionComponents, options: LoadStateOptions = {}): Promise<boolean> {
+  load(key: SessionKey, components: SessionComponents, options: LoadOptions = {}): Promise<boolean> {
+    const { mustMatch = false, ...limits } = options;
     return this.#inLane('Loading', key, async (checked) => {
       new ComponentState(components);
       const found = await this.#read(checked, (head) => this.#readState(checked, head, components));
       if (found === undefined) return false;
       const { head, state, items } = found;
-      const known = Object.entries(components).filter(([name]) => Object.hasOwn(head.components, name));
-      const target = new ComponentState(Object.fromEntries(known));
-      target.loadStateDict(state, options);
+      const entries = Object.entries(components);
+      const isSaved = ([name]: readonly [string, StateModule]): boolean =>
+        Object.hasOwn(head.components, name);
+      if (!entries.some(isSaved)) reportNoMatch(checked, components, head, mustMatch);
+      const known = Object.fromEntries(entries.filter(isSaved));
+      const target = new ComponentState(known);
+      target.loadStateDict(state, { maxSize: Infinity, ...limits });
       const { rest, lists } = target.stateParts();
+      warnOfUnused(checked, head, rest, lists);
       const saved = new Map<string, SavedList>();
       for (const list of lists) {
         const places = items.get(pathText(list.path));
@@ -128,7 +149,8 @@ export class Session implements AsyncDisposable {
       }
       const track = newTrack(undefined);
       moveTo(track, { head, lists: saved });
-      this.#tracks.set(Object.values(components), checked, track);
+      this.#tracks.wasLoaded(known, checked, track);
+      this.#tracks.wasSaved(Object.fromEntries(entries.filter((entry) => !isSaved(entry))), checked, track);
       return true;
     });
   }
@@ -176,14 +198,7 @@ export class Session implements AsyncDisposable {
       const source = toSessionKey(from);
       const found = await this.#read(source, async (head) => {
         const drafts: ListDraft[] = [];
-        for (const { path, ranges } of head.lists) {
-          drafts.push({
-            path,
-            start: undefined,
-            parts: await readTexts(this.#store, source, head.log, ranges),
-            items: undefined,
-          });
-        }
+        for (const list of head.lists) drafts.push(await this.#draftOf(source, head, list));
         return { head, drafts };
       });
       if (found === undefined) throw new SessionNotFoundError(source);
@@ -227,20 +242,19 @@ export class Session implements AsyncDisposable {
       if (current === undefined || previous === undefined) {
         throw new SessionNotFoundError(checked, 'There is no earlier save of session');
       }
-      const head = {
-        ...readHead(previous.text, previous.place),
-        revision: current.revision + 1,
-        savedAt: now(),
-      };
-      for (const { ranges } of head.lists) await readTexts(this.#store, checked, head.log, ranges);
-      const base = { revision: current.revision, log: undefined };
-      await this.#store.commit(checked, {
-        ...head,
-        base,
-        items: [],
-        head: ([logEnd = 0]) => writeHead({ ...head, logEnd }),
-      });
-      return infoOf(checked, head);
+      const base = { revision: current.revision, log: logOf(current) };
+      let head: Head;
+      try {
+        head = readHead(previous.text, previous.place);
+        for (const list of head.lists) await this.#draftOf(checked, head, list);
+      } catch (error) {
+        if (!(error instanceof SessionCorruptError)) throw error;
+        const again = await this.#store.readHead(checked, 'current');
+        throw again?.text === current.text ? error.withoutWayBack() : new SessionConflictError(checked);
+      }
+      const restored = { ...head, revision: current.revision + 1, savedAt: now(), id: newId() };
+      await this.#store.commit(checked, { ...restored, base, parts: [], head: () => writeHead(restored) });
+      return infoOf(checked, restored);
     });
   }
 
@@ -262,11 +276,12 @@ export class Session implements AsyncDisposable {
   /** The tracks that a save goes on from: one if the components were loaded together, all at the same revision. */
   async #tracksOf(key: CheckedKey, components: SessionComponents): Promise<readonly [Track, ...Track[]]> {
     const tracks = new Set<Track>();
-    const strangers: StateModule[] = [];
-    for (const module of Object.values(components)) {
+    for (const [name, module] of Object.entries(components)) {
+      if (this.#tracks.isElsewhere(module, key)) {
+        throw new SessionConflictError(key, `is not what '${name}' was last loaded from or saved to`);
+      }
       const track = this.#tracks.of(module, key);
-      if (track === undefined) strangers.push(module);
-      else tracks.add(track);
+      if (track !== undefined) tracks.add(track);
     }
     for (const track of tracks) await this.#makeSure(key, track);
     const [first = newTrack(undefined), ...others] = tracks;
@@ -274,19 +289,77 @@ export class Session implements AsyncDisposable {
       throw new SessionConflictError(key, 'has components that were loaded from different revisions of it');
     }
     for (const [name, module] of Object.entries(components)) {
-      if (strangers.includes(module) && Object.hasOwn(first.snapshot?.head.components ?? {}, name)) {
+      const isThere = Object.hasOwn(first.snapshot?.head.components ?? {}, name);
+      if (isThere && !this.#tracks.isKnown(module, key, name)) {
         throw new SessionConflictError(key, `has a component '${name}' that this one was not loaded from`);
       }
     }
-    this.#tracks.set(strangers, key, first);
     return [first, ...others];
   }
 
-  async #trackToOverwrite(key: CheckedKey, modules: readonly StateModule[]): Promise<Track> {
+  /** Replaces components, whoever has saved them. The others stay if they can be read. */
+  async #overwrite(
+    key: CheckedKey,
+    components: SessionComponents,
+    state: ComponentState,
+  ): Promise<SessionInfo> {
     const current = await this.#store.readHead(key, 'current');
-    const track = newTrack(current && { revision: current.revision, log: undefined });
-    this.#tracks.set(modules, key, track);
-    return track;
+    const base = current && { revision: current.revision, log: logOf(current) };
+    const others = await this.#readOthers(key, current, components);
+    const { rest, lists } = state.stateParts();
+    const drafts = lists.map((list) => draftList(list, undefined));
+    const track = newTrack(base);
+    const whole = { ...others.components, ...rest };
+    try {
+      const head = await saveDrafts(this.#store, key, [track], whole, [...drafts, ...others.drafts]);
+      this.#tracks.wasSaved(components, key, track);
+      return infoOf(key, head);
+    } catch (error) {
+      for (const [name, module] of track.unsure === undefined ? [] : Object.entries(components)) {
+        const old = this.#tracks.of(module, key);
+        const unsure = { ...newTrack(old?.base, old?.snapshot), unsure: track.unsure };
+        this.#tracks.wasSaved({ [name]: module }, key, unsure);
+      }
+      throw error;
+    }
+  }
+
+  /** What is saved of components that are not to be replaced, in full. What can't be read is lost, and the logger told. */
+  async #readOthers(
+    key: CheckedKey,
+    current: StoredHead | undefined,
+    components: SessionComponents,
+  ): Promise<Others> {
+    const others: { [name: string]: JsonValue } = {};
+    const drafts: ListDraft[] = [];
+    const orLost = async (what: string, read: () => Promise<void>): Promise<void> => {
+      try {
+        await read();
+      } catch (error) {
+        if (!(error instanceof SessionCorruptError || error instanceof SessionVersionError)) throw error;
+        getLogger().log('warn', `Session ${keyName(key)} is overwritten without ${what}: ${error.message}`);
+      }
+    };
+    if (current === undefined) return { components: others, drafts };
+    await orLost('what else it held', async () => {
+      const head = readHead(current.text, current.place);
+      for (const [name, state] of Object.entries(head.components)) {
+        if (Object.hasOwn(components, name)) continue;
+        await orLost(`the component '${name}'`, async () => {
+          const lists = head.lists.filter(({ path }) => path[0] === name);
+          const read = await Promise.all(lists.map((list) => this.#draftOf(key, head, list)));
+          drafts.push(...read);
+          setOwn(others, name, state);
+        });
+      }
+    });
+    return { components: others, drafts };
+  }
+
+  /** A list as it is saved, with the texts of its items. */
+  async #draftOf(key: CheckedKey, { log }: Head, { path, lane, ranges }: HeadList): Promise<ListDraft> {
+    const parts = await readTexts(this.#store, key, log, lane, ranges);
+    return { path, start: undefined, parts, items: undefined };
   }
 
   /** Finds out whether a save that failed has happened all the same. */
@@ -319,10 +392,11 @@ export class Session implements AsyncDisposable {
   ): Promise<{ head: Head; state: JsonObject; items: ReadonlyMap<string, readonly StoredItem[]> }> {
     const items = new Map<string, readonly StoredItem[]>();
     let state = head.components;
-    for (const { path, ranges } of head.lists) {
+    for (const { path, lane, ranges } of head.lists) {
       if (!Object.hasOwn(components, path[0] ?? '')) continue;
-      const found = await this.#store.readItems(key, head.log, ranges);
-      const values = found.map((item) => readItem(item.text, () => this.#store.placeOf(key, head.log, item)));
+      const found = await this.#store.readItems(key, head.log, lane, ranges);
+      const placeOf = (item: StoredItem): string => this.#store.placeOf(key, head.log, lane, item);
+      const values = found.map((item) => readItem(item.text, () => placeOf(item)));
       state = withList(state, path, values);
       items.set(pathText(path), found);
     }
@@ -351,12 +425,17 @@ export class Session implements AsyncDisposable {
 
 function noop(): void {}
 
+interface Others {
+  readonly components: JsonObject;
+  readonly drafts: readonly ListDraft[];
+}
+
 /** What is saved of components that were not handed over: it stays. */
 function othersThan(
   components: SessionComponents,
   { snapshot }: Track,
   saved: ReadonlyMap<string, SavedList>,
-): { readonly components: JsonObject; readonly drafts: readonly ListDraft[] } {
+): Others {
   const others: { [name: string]: JsonValue } = {};
   for (const [name, state] of Object.entries(snapshot?.head.components ?? {})) {
     if (!Object.hasOwn(components, name)) setOwn(others, name, state);
@@ -374,6 +453,16 @@ function othersThan(
 
 function infoOf({ user, session }: CheckedKey, { revision, savedAt }: Head): SessionInfo {
   return { session, ...(user !== '' && { user }), revision, savedAt };
+}
+
+/** The log that a head names, if it can be read. */
+function logOf({ text, place }: StoredHead): string | undefined {
+  try {
+    return readHead(text, place).log;
+  } catch (error) {
+    if (error instanceof SessionError) return undefined;
+    throw error;
+  }
 }
 
 function userOf({ user, allUsers = false }: Whose): string | undefined {

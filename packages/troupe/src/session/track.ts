@@ -1,4 +1,5 @@
 import type { StateModule } from '../state/state-module.ts';
+import type { SessionComponents } from './component-state.ts';
 import type { SavedList } from './list-draft.ts';
 import { keyText, type CheckedKey } from './session-key.ts';
 import type { Head } from './session-format.ts';
@@ -37,22 +38,77 @@ export function pathText(path: readonly string[]): string {
   return path.join('\0');
 }
 
-/** The tracks of components. They belong to the component objects: two agents in one program don't share what they know. */
+/** The session that a component belongs to: the one that it was last loaded from or saved to. */
+interface Bond {
+  readonly key: string;
+  readonly track: Track;
+  /** What it was loaded or saved as. */
+  readonly names: ReadonlySet<string>;
+  readonly wasLoaded: boolean;
+}
+
+/**
+ * The tracks of components. They belong to the component objects: two agents in one program don't share what they know.
+ * A component belongs to one session at a time. What it holds now is not what it held when it belonged to another, so it
+ * knows nothing of that any more but that it did.
+ */
 export class Tracks {
-  readonly #byModule = new WeakMap<StateModule, Map<string, Track>>();
+  readonly #bonds = new WeakMap<StateModule, Bond>();
+  readonly #former = new WeakMap<StateModule, Set<string>>();
 
   of(module: StateModule, key: CheckedKey): Track | undefined {
-    return this.#byModule.get(module)?.get(keyText(key));
+    const bond = this.#bonds.get(module);
+    return bond?.key === keyText(key) ? bond.track : undefined;
   }
 
-  set(modules: readonly StateModule[], key: CheckedKey, track: Track): void {
-    for (const module of modules) {
-      const tracks = this.#byModule.get(module) ?? new Map<string, Track>();
-      this.#byModule.set(module, tracks.set(keyText(key), track));
+  /** Whether a component was loaded from this session, or saved to it, by this name. */
+  isKnown(module: StateModule, key: CheckedKey, name: string): boolean {
+    const bond = this.#bonds.get(module);
+    return bond?.key === keyText(key) && bond.names.has(name);
+  }
+
+  /** Whether a component holds what belongs to another session: it was loaded from that, or saved there after it was saved here. */
+  isElsewhere(module: StateModule, key: CheckedKey): boolean {
+    const bond = this.#bonds.get(module);
+    if (bond?.key === keyText(key)) return false;
+    return bond?.wasLoaded === true || this.#former.get(module)?.has(keyText(key)) === true;
+  }
+
+  wasLoaded(components: SessionComponents, key: CheckedKey, track: Track): void {
+    const entries = Object.entries(components);
+    for (const [, module] of entries) {
+      const names = new Set(entries.flatMap(([name, one]) => (one === module ? name : [])));
+      this.#bind(module, { key: keyText(key), track, names, wasLoaded: true });
+    }
+  }
+
+  wasSaved(components: SessionComponents, key: CheckedKey, track: Track): void {
+    for (const [name, module] of Object.entries(components)) {
+      const bond = this.#bonds.get(module);
+      const old = bond?.key === keyText(key) ? bond : undefined;
+      this.#bind(module, {
+        key: keyText(key),
+        track,
+        names: new Set([...(old?.names ?? []), name]),
+        wasLoaded: old?.wasLoaded ?? false,
+      });
     }
   }
 
   forget(modules: readonly StateModule[], key: CheckedKey): void {
-    for (const module of modules) this.#byModule.get(module)?.delete(keyText(key));
+    for (const module of modules) {
+      if (this.of(module, key) !== undefined) this.#bonds.delete(module);
+      this.#former.get(module)?.delete(keyText(key));
+    }
+  }
+
+  #bind(module: StateModule, bond: Bond): void {
+    const old = this.#bonds.get(module);
+    if (old !== undefined && old.key !== bond.key) {
+      const former = this.#former.get(module) ?? new Set();
+      former.delete(bond.key);
+      this.#former.set(module, former.add(old.key));
+    }
+    this.#bonds.set(module, bond);
   }
 }

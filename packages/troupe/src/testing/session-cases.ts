@@ -358,7 +358,7 @@ export const SESSION_CASES: readonly SessionCase[] = [
         await session.save({ user: 'anna', session: id }, { book });
         if (id !== 's4') await clock.advance(1000); // s4 and s5 have the same time
       }
-      await session.save({ user: 'anna', session: 's1' }, { book });
+      await session.save({ user: 'anna', session: 's1' }, { book }, { overwrite: true });
       await session.save({ user: 'ben', session: 'other' }, { book });
       const whole = await session.list({ user: 'anna' });
       const order = whole.sessions.map((info) => info.session);

@@ -188,6 +188,8 @@ describe.each(['descriptors', 'paths'] as const)('by %s', (reach) => {
     await fs.writeFile(join(root, 'workspace', '.troupe-draft-1'), 'half');
     expect(await files.list(parsePath('/workspace'), 99)).toEqual([]);
     expect(await failureOf(files.read(at('.troupe-draft-1'), { maxBytes: 9 }))).toMatch(/^access_denied/);
+    expect(await failureOf(files.write(at('d/.troupe-draft-2/f'), bytes('x')))).toMatch(/^access_denied/);
+    expect(await failureOf(files.list(at('.troupe-draft-2'), 9))).toMatch(/^access_denied/);
   });
 
   test('another spelling of a name is neither there nor free', async () => {

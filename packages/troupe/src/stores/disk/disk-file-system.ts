@@ -221,7 +221,6 @@ export class DiskFileSystem extends FileSystemBase {
   ): Promise<T> {
     const name = nameOf(path);
     if (segmentsOf(path).length < 2) throw notAFile(path); // a root
-    if (name.startsWith(DRAFT)) throw unusable(path);
     return this.#in(parentOf(path), (folder) => body(folder, name), path, isMade);
   }
 
@@ -236,6 +235,7 @@ export class DiskFileSystem extends FileSystemBase {
     target = path,
     isMade = false,
   ): Promise<T> {
+    if (segmentsOf(target).some((name) => name.startsWith(DRAFT))) throw unusable(target);
     const [root = '', ...names] = segmentsOf(path);
     const real = this.#roots.get(root);
     if (real === undefined) throw notFound(target);

@@ -1,13 +1,14 @@
 import { constants } from 'node:fs';
 import type * as nodeFiles from 'node:fs/promises';
 import type { FileHandle } from 'node:fs/promises';
+import { dirname } from 'node:path';
 
 import { SessionError } from '../../session/session-error.ts';
 
 /** What is used of `node:fs/promises`. */
 export type Files = Pick<
   typeof nodeFiles,
-  'link' | 'lstat' | 'mkdir' | 'open' | 'readdir' | 'realpath' | 'rename' | 'rm'
+  'link' | 'lstat' | 'mkdir' | 'open' | 'readdir' | 'realpath' | 'rm' | 'rmdir'
 >;
 
 const PRIVATE = 0o600;
@@ -39,10 +40,11 @@ export async function appendLines(
   files: Files,
   path: string,
   lines: readonly string[],
-  isNew: boolean,
+  making: 'must be new' | 'may be new' | 'must exist',
 ): Promise<readonly number[]> {
-  const flags = constants.O_RDWR | constants.O_APPEND | (isNew ? constants.O_CREAT | constants.O_EXCL : 0);
-  const file = await openSafely(files, path, flags);
+  const create = making === 'must exist' ? 0 : constants.O_CREAT;
+  const exclusive = making === 'must be new' ? constants.O_EXCL : 0;
+  const file = await openSafely(files, path, constants.O_RDWR | constants.O_APPEND | create | exclusive);
   try {
     const before = (await file.stat()).size;
     if (lines.length === 0) return [before];
@@ -85,6 +87,23 @@ export async function syncFolder(files: Files, path: string): Promise<void> {
   }
 }
 
+/** Makes a folder for its owner only, with those that it is in, and waits until the disk has the names of what it made. */
+export async function makeFolder(files: Files, path: string): Promise<void> {
+  try {
+    await files.mkdir(path, { mode: 0o700 });
+  } catch (error) {
+    if (isThere(error)) return;
+    if (!isMissing(error)) throw error;
+    await makeFolder(files, dirname(path));
+    return makeFolder(files, path);
+  }
+  await syncFolder(files, dirname(path));
+}
+
 export function isMissing(error: unknown): boolean {
   return error instanceof Error && 'code' in error && error.code === 'ENOENT';
+}
+
+export function isThere(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && error.code === 'EEXIST';
 }

@@ -6,6 +6,7 @@ import { filesIn, loadTexts, logIn, newDir, remember, thrown, twoSaves } from '.
 import { InMemoryMemory } from '../../memory/in-memory-memory.ts';
 import { SessionConflictError } from '../../session/session-error.ts';
 import { Session } from '../../session/session.ts';
+import { FakeClock } from '../../testing/fake-clock.ts';
 import { appendLines } from './durable-file.ts';
 import { JsonSession } from './json-session.ts';
 import { JsonStore, type CrashPoint } from './json-store.ts';
@@ -100,13 +101,37 @@ describe('what lies on the disk', () => {
     ]);
   });
 
-  test('what is left of a deletion that was killed goes with the next one', async () => {
+  test('a deletion leaves nothing of what was said, and its names for a day', async () => {
+    const clock = new FakeClock();
+    using _installed = clock.install();
+    const dir = await newDir();
+    const { session, folder } = await twoSaves(dir);
+    await writeFile(join(folder, '2-left.draft'), 'half a head');
+    expect(await session.delete('s')).toBe(true);
+    expect(await filesIn(folder)).toStrictEqual({ '1.json': '', '2.json': '', '3.json': 'deleted\n' });
+    await writeFile(join(folder, '3-left.jsonl'), 'of a deletion that was killed');
+    expect([await session.delete('s'), await session.exists('s'), await session.list()]).toStrictEqual([
+      false,
+      false,
+      { sessions: [] },
+    ]);
+    expect(Object.keys(await filesIn(folder))).toStrictEqual(['1.json', '2.json', '3.json']);
+    await clock.advance(25 * 3_600_000);
+    expect(await session.list()).toStrictEqual({ sessions: [] });
+    expect(await readdir(join(dir, 'sessions'))).toStrictEqual([]);
+  });
+
+  test('a session that was made anew goes on counting, and can not be restored to what was deleted', async () => {
     const dir = await newDir();
     const { session } = await twoSaves(dir);
-    await mkdir(join(dir, 'trash-left', 'deep'), { recursive: true });
-    await writeFile(join(dir, 'my-trash-file'), 'not ours');
     await session.delete('s');
-    expect((await readdir(dir)).sort()).toStrictEqual(['my-trash-file', 'sessions']);
+    const memory = await remember(new InMemoryMemory(), 'anew');
+    expect((await session.save('s', { memory })).revision).toBe(4);
+    expect(String(await thrown(session.restorePrevious('s')))).toContain('There is no earlier save');
+    await session.save('s', { memory: await remember(memory, 'more') });
+    expect(await loadTexts(dir)).toStrictEqual(['anew', 'more']);
+    await session.restorePrevious('s');
+    expect(await loadTexts(dir)).toStrictEqual(['anew']);
   });
 
   test('foreign folders are not sessions', async () => {
@@ -115,8 +140,7 @@ describe('what lies on the disk', () => {
     for (const name of ['..x', 'Upper', 'a~', 'a~zz', 'a~1', 'con', '.git'])
       await mkdir(join(dir, 'sessions', name));
     await mkdir(join(dir, 'sessions', 'empty'));
-    await writeFile(join(dir, 'sessions', 'file'), '');
-    await rm(join(dir, 'sessions', 'file'));
+    await writeFile(join(dir, 'sessions', 'notes.txt'), 'hi');
     expect((await session.list({ allUsers: true })).sessions.map((info) => info.session)).toStrictEqual([
       's',
     ]);
@@ -265,7 +289,7 @@ describe('two writers', () => {
     await writeFile(path, 'start\n');
     const files = new FaultyFiles().files;
     const writers = Array.from({ length: 20 }, (_, i) => [`a ${i} ☕`, `b ${i}`]);
-    const places = await Promise.all(writers.map((lines) => appendLines(files, path, lines, false)));
+    const places = await Promise.all(writers.map((lines) => appendLines(files, path, lines, 'must exist')));
     const bytes = await readFile(path);
     writers.forEach((lines, i) => {
       const [a = 0, b = 0, end = 0] = places[i] ?? [];

@@ -1,5 +1,7 @@
-import { afterEach, describe, test } from 'vitest';
+import { afterEach, describe, expect, test } from 'vitest';
 import { hasPostgres, POSTGRES } from '../../../test/servers.ts';
+import { InMemoryMemory } from '../../memory/in-memory-memory.ts';
+import { SessionConflictError } from '../../session/session-error.ts';
 import { sessionContract } from '../../testing/session-contract.ts';
 import { newId } from '../../util/ids.ts';
 import { PostgresDatabase } from './postgres-database.ts';
@@ -29,4 +31,26 @@ describe.skipIf(!hasPostgres)('PostgresSession', () => {
     return () => new PostgresSession({ ...POSTGRES, options: `-c search_path=${schema}` });
   };
   test.each(sessionContract(place))('$name', ({ run }) => run());
+
+  test('a transaction that PostgreSQL undoes for another one is a conflict', async () => {
+    const schema = await newSchema();
+    const options = `-c search_path=${schema} -c default_transaction_isolation=serializable`;
+    const sessions = [0, 1].map(() => new PostgresSession({ ...POSTGRES, options }));
+    await sessions[0]?.save('s', { memory: new InMemoryMemory() });
+    for (let i = 0; i < 10; i++) {
+      const saves = await Promise.all(
+        sessions.map(async (session) => {
+          const memory = new InMemoryMemory();
+          await session.load('s', { memory });
+          return { session, memory };
+        }),
+      );
+      const ends = await Promise.allSettled(
+        saves.map(({ session, memory }) => session.save('s', { memory })),
+      );
+      const failures = ends.flatMap((end) => (end.status === 'rejected' ? [end.reason as unknown] : []));
+      expect(failures).toStrictEqual([expect.any(SessionConflictError)]);
+    }
+    for (const session of sessions) await session.close();
+  });
 });

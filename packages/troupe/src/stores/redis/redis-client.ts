@@ -33,11 +33,7 @@ export class RedisClient {
   /** Sends a command, such as `send('GET', key)`. */
   async send(...command: readonly (string | number)[]): Promise<unknown> {
     if (this.#isClosed) throw new TroupeError('store_failed', 'The Redis client was closed. Make a new one.');
-    this.#connection ??= connect(this.#options).catch((error: unknown) => {
-      this.#connection = undefined; // the next command tries again
-      throw error;
-    });
-    return (await this.#connection).sendCommand(command.map(String));
+    return (await this.#connected()).sendCommand(command.map(String));
   }
 
   /** Runs a script with its keys and arguments, all or nothing. */
@@ -45,12 +41,28 @@ export class RedisClient {
     return this.send('EVAL', script, keys.length, ...keys, ...args);
   }
 
+  /** The connection, made anew if there is none, or if it has given up during a long outage. */
+  async #connected(): Promise<RedisConnection> {
+    const known = this.#connection;
+    if (known !== undefined) {
+      const connection = await known;
+      if (connection.isOpen) return connection;
+      if (this.#connection === known) this.#connection = undefined;
+    }
+    this.#connection ??= connect(this.#options).catch((error: unknown) => {
+      this.#connection = undefined; // the next command tries again
+      throw error;
+    });
+    return this.#connection;
+  }
+
   async close(): Promise<void> {
     this.#isClosed = true;
     const connection = this.#connection;
     this.#connection = undefined;
     if (connection === undefined || isOwnClient(this.#options)) return;
-    await (await connection).close();
+    const open = await connection;
+    if (open.isOpen) await open.close();
   }
 }
 

@@ -1,5 +1,6 @@
 import { checkNumber } from '../../config/check-number.ts';
 import { TroupeError } from '../../errors.ts';
+import { positionsFrom } from '../../session/positions.ts';
 import { SessionConflictError, SessionCorruptError } from '../../session/session-error.ts';
 import { keyName, keyText, type CheckedKey } from '../../session/session-key.ts';
 import type {
@@ -13,33 +14,67 @@ import type {
 } from '../../session/session-store.ts';
 import type { RedisClient } from './redis-client.ts';
 
-/** KEYS: head, log, index of the user, index of all. ARGV: see `commit`. Returns 1, or 0 for a conflict. */
-const COMMIT = `
-local old = redis.call('HMGET', KEYS[1], 'revision', 'log', 'head', 'previousLog')
-if (old[1] or '') ~= ARGV[1] then return 0 end
-if ARGV[2] ~= '' and old[2] ~= ARGV[2] then return 0 end
-if redis.call('LLEN', KEYS[2]) ~= tonumber(ARGV[3]) then return 0 end
-if old[1] then
-  redis.call('HSET', KEYS[1], 'previousRevision', old[1], 'previousLog', old[2], 'previousHead', old[3])
+/** The keys of the lanes of a log. ARGV[1] is what their names begin with. */
+const LANES = `
+local function laneKey(log, lane)
+  if lane == 0 then return ARGV[1] .. log end
+  return ARGV[1] .. log .. ':' .. lane
 end
-redis.call('HSET', KEYS[1], 'revision', ARGV[4], 'savedAt', ARGV[5], 'log', ARGV[6], 'head', ARGV[7])
-for i = 11, #ARGV do redis.call('RPUSH', KEYS[2], ARGV[i]) end
-if old[4] and old[4] ~= ARGV[6] and old[4] ~= old[2] then redis.call('DEL', ARGV[8] .. old[4]) end
-redis.call('ZADD', KEYS[3], '-' .. ARGV[5], ARGV[9])
-redis.call('ZADD', KEYS[4], '-' .. ARGV[5], ARGV[9])
-if ARGV[10] ~= '0' then
-  redis.call('PEXPIRE', KEYS[1], ARGV[10])
-  redis.call('PEXPIRE', KEYS[2], ARGV[10])
-  if old[2] then redis.call('PEXPIRE', ARGV[8] .. old[2], ARGV[10]) end
+local function eachLane(log, lanes, command, ...)
+  if not log then return end
+  for lane = 0, tonumber(lanes or 0) do redis.call(command, laneKey(log, lane), ...) end
+end`;
+
+/** KEYS: head, index of the user, index of all. ARGV: see `commit`. Returns 1, or 0 for a conflict. */
+const COMMIT = `${LANES}
+local old = redis.call('HMGET', KEYS[1], 'revision', 'log', 'head', 'lanes', 'previousLog', 'previousLanes')
+if (old[1] or '') ~= ARGV[2] then return 0 end
+if ARGV[3] ~= '' and old[2] ~= ARGV[3] then return 0 end
+local log = ARGV[6]
+local lanes = tonumber(old[2] == log and old[4] or old[5] == log and old[6] or 0)
+local at = 10
+while at <= #ARGV do
+  local key = laneKey(log, tonumber(ARGV[at]))
+  if redis.call('LLEN', key) ~= tonumber(ARGV[at + 1]) then return 0 end
+  lanes = math.max(lanes, tonumber(ARGV[at]))
+  at = at + 3 + tonumber(ARGV[at + 2])
+end
+at = 10
+while at <= #ARGV do
+  local key = laneKey(log, tonumber(ARGV[at]))
+  local last = at + 2 + tonumber(ARGV[at + 2])
+  for i = at + 3, last do redis.call('RPUSH', key, ARGV[i]) end
+  at = last + 1
+end
+if old[1] then
+  redis.call('HSET', KEYS[1], 'previousRevision', old[1], 'previousLog', old[2], 'previousHead', old[3],
+    'previousLanes', old[4] or 0)
+end
+redis.call('HSET', KEYS[1], 'revision', ARGV[4], 'savedAt', ARGV[5], 'log', log, 'head', ARGV[7], 'lanes', lanes)
+if old[5] and old[5] ~= log and old[5] ~= old[2] then eachLane(old[5], old[6], 'DEL') end
+redis.call('ZADD', KEYS[2], '-' .. ARGV[5], ARGV[8])
+redis.call('ZADD', KEYS[3], '-' .. ARGV[5], ARGV[8])
+if ARGV[9] ~= '0' then
+  redis.call('PEXPIRE', KEYS[1], ARGV[9])
+  eachLane(log, lanes, 'PEXPIRE', ARGV[9])
+  eachLane(old[2], old[4], 'PEXPIRE', ARGV[9])
 end
 return 1`;
 
-/** KEYS: head, index of the user, index of all. ARGV: revision or '', beginning of the logs' names, member. */
-const DELETE = `
-local old = redis.call('HMGET', KEYS[1], 'revision', 'log', 'previousLog')
-if not old[1] or (ARGV[1] ~= '' and old[1] ~= ARGV[1]) then return 0 end
-redis.call('DEL', KEYS[1], ARGV[2] .. old[2])
-if old[3] then redis.call('DEL', ARGV[2] .. old[3]) end
+/** KEYS: head. ARGV: beginning of the logs' names, time to live. Makes all of a session live on. */
+const PROLONG = `${LANES}
+local old = redis.call('HMGET', KEYS[1], 'log', 'lanes', 'previousLog', 'previousLanes')
+redis.call('PEXPIRE', KEYS[1], ARGV[2])
+eachLane(old[1], old[2], 'PEXPIRE', ARGV[2])
+eachLane(old[3], old[4], 'PEXPIRE', ARGV[2])`;
+
+/** KEYS: head, index of the user, index of all. ARGV: beginning of the logs' names, revision or '', member. */
+const DELETE = `${LANES}
+local old = redis.call('HMGET', KEYS[1], 'revision', 'log', 'lanes', 'previousLog', 'previousLanes')
+if not old[1] or (ARGV[2] ~= '' and old[1] ~= ARGV[2]) then return 0 end
+redis.call('DEL', KEYS[1])
+eachLane(old[2], old[3], 'DEL')
+eachLane(old[4], old[5], 'DEL')
 redis.call('ZREM', KEYS[2], ARGV[3])
 redis.call('ZREM', KEYS[3], ARGV[3])
 return 1`;
@@ -61,6 +96,9 @@ for _, member in ipairs(members) do
   end
 end
 return { #members, found }`;
+
+/** So many ranges are read at once. */
+const MAX_AT_ONCE = 100;
 
 export interface RedisSessionOptions {
   /** How long a session is kept after it was last saved or loaded. @default for ever */
@@ -96,50 +134,57 @@ export class RedisSessionStore implements SessionStore {
   }
 
   async readHead(key: CheckedKey, which: 'current' | 'previous'): Promise<StoredHead | undefined> {
-    const fields =
-      which === 'current' ? ['revision', 'head', 'log'] : ['previousRevision', 'previousHead', 'previousLog'];
-    const [revision, text, log] = asTexts(await this.#client.send('HMGET', this.#headKey(key), ...fields));
+    if (this.#ttlMs > 0)
+      await this.#client.run(PROLONG, [this.#headKey(key)], [this.#logKey(key, ''), this.#ttlMs]);
+    const fields = which === 'current' ? ['revision', 'head'] : ['previousRevision', 'previousHead'];
+    const [revision, text] = asTexts(await this.#client.send('HMGET', this.#headKey(key), ...fields));
     if (revision === undefined || text === undefined) return undefined;
-    if (this.#ttlMs > 0) {
-      for (const name of [this.#headKey(key), this.#logKey(key, log ?? '')]) {
-        await this.#client.send('PEXPIRE', name, this.#ttlMs);
-      }
-    }
     return { revision: Number(revision), text, place: `revision ${revision} of session ${keyName(key)}` };
   }
 
-  async readItems(key: CheckedKey, log: string, ranges: readonly LogRange[]): Promise<readonly StoredItem[]> {
+  async readItems(
+    key: CheckedKey,
+    log: string,
+    lane: number,
+    ranges: readonly LogRange[],
+  ): Promise<readonly StoredItem[]> {
     const items: StoredItem[] = [];
-    for (const { from, to, count } of ranges) {
-      const texts = asTexts(await this.#client.send('LRANGE', this.#logKey(key, log), from, to - 1));
-      if (texts.length !== count) {
-        const place = this.placeOf(key, log, { text: '', from, to });
-        throw new SessionCorruptError(place, `and the next ones are ${texts.length} instead of ${count}`);
+    for (let first = 0; first < ranges.length; first += MAX_AT_ONCE) {
+      const some = ranges.slice(first, first + MAX_AT_ONCE);
+      const answers = await Promise.all(
+        some.map(({ from, to }) => this.#client.send('LRANGE', this.#logKey(key, log, lane), from, to - 1)),
+      );
+      for (const [i, { from, to, count }] of some.entries()) {
+        const texts = asTexts(answers[i]);
+        if (texts.length !== count) {
+          const place = this.placeOf(key, log, lane, { text: '', from, to });
+          throw new SessionCorruptError(place, `and the next ones are ${texts.length} instead of ${count}`);
+        }
+        texts.forEach((text, k) => items.push({ text: text ?? '', from: from + k, to: from + k + 1 }));
       }
-      texts.forEach((text, i) => items.push({ text: text ?? '', from: from + i, to: from + i + 1 }));
     }
     return items;
   }
 
-  async commit(key: CheckedKey, { base, revision, savedAt, log, items, head }: Commit): Promise<void> {
-    const logKey = this.#logKey(key, log);
-    const start = Number(await this.#client.send('LLEN', logKey));
-    const text = head(Array.from({ length: items.length + 1 }, (_, i) => start + i));
+  async commit(key: CheckedKey, { base, revision, savedAt, log, parts, head }: Commit): Promise<void> {
+    const starts: number[] = [];
+    for (const { lane } of parts)
+      starts.push(Number(await this.#client.send('LLEN', this.#logKey(key, log, lane))));
+    const text = head(parts.map(({ items }, i) => positionsFrom(starts[i] ?? NaN, items)));
     const done = await this.#client.run(
       COMMIT,
-      [this.#headKey(key), logKey, ...this.#indexes(key)],
+      [this.#headKey(key), ...this.#indexes(key)],
       [
+        this.#logKey(key, ''),
         base?.revision ?? '',
         base?.log ?? '',
-        start,
         revision,
         savedAt,
         log,
         text,
-        this.#logKey(key, ''),
         keyText(key),
         this.#ttlMs,
-        ...items,
+        ...parts.flatMap(({ lane, items }, i) => [lane, starts[i] ?? NaN, items.length, ...items]),
       ],
     );
     if (done !== 1) throw new SessionConflictError(key);
@@ -170,12 +215,12 @@ export class RedisSessionStore implements SessionStore {
   async delete(key: CheckedKey, revision?: number): Promise<boolean> {
     const keys = [this.#headKey(key), ...this.#indexes(key)];
     return (
-      (await this.#client.run(DELETE, keys, [revision ?? '', this.#logKey(key, ''), keyText(key)])) === 1
+      (await this.#client.run(DELETE, keys, [this.#logKey(key, ''), revision ?? '', keyText(key)])) === 1
     );
   }
 
-  placeOf(key: CheckedKey, log: string, { from }: StoredItem): string {
-    return `item ${from} of log ${log} of session ${keyName(key)}`;
+  placeOf(key: CheckedKey, log: string, lane: number, { from }: StoredItem): string {
+    return `item ${from} of log ${log}, lane ${lane}, of session ${keyName(key)}`;
   }
 
   async close(): Promise<void> {
@@ -190,8 +235,8 @@ export class RedisSessionStore implements SessionStore {
     return `${this.#prefix}:head:${text}`;
   }
 
-  #logKey(key: CheckedKey, log: string): string {
-    return `${this.#prefix}:log:${keyText(key)}:${log}`;
+  #logKey(key: CheckedKey, log: string, lane = 0): string {
+    return `${this.#prefix}:log:${keyText(key)}:${log}${lane === 0 ? '' : `:${lane}`}`;
   }
 
   #indexes({ user }: CheckedKey): [ofUser: string, ofAll: string] {

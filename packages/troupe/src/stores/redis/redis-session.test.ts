@@ -1,3 +1,5 @@
+import { once } from 'node:events';
+import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 import { createClient } from 'redis';
 import { afterEach, describe, expect, test } from 'vitest';
 import { hasRedis, REDIS_URL } from '../../../test/servers.ts';
@@ -48,6 +50,66 @@ describe.skipIf(!hasRedis)('RedisSession', () => {
     expect(await client.send('KEYS', `{${prefix}}*`)).toStrictEqual([]);
     expect(await session.exists({ user: 'anna', session: 's' })).toBe(false);
     await client.close();
+  });
+
+  test('all lanes of both logs live on with the head, and go with it', async () => {
+    const prefix = `test-${newId()}`;
+    prefixes.push(prefix);
+    const client = new RedisClient(REDIS_URL);
+    const session = new RedisSession(client, { prefix, ttlMs: 100_000 });
+    const [a, b] = [new InMemoryMemory(), new InMemoryMemory()];
+    await a.add(Array.from({ length: 600 }, (_, i) => Msg.user(`${i}`)));
+    await b.add(Msg.user('b'));
+    await session.save('s', { a, b });
+    await a.clear();
+    await session.save('s', { a, b }); // writes all anew
+    const logs = (await client.send('KEYS', `{${prefix}}*:log:*`)) as string[];
+    expect(logs).toHaveLength(3);
+    for (const key of logs) await client.send('PEXPIRE', key, 50_000);
+    await session.exists('s');
+    for (const key of logs) expect(Number(await client.send('PTTL', key))).toBeGreaterThan(90_000);
+    await session.restorePrevious('s');
+    await session.load('s', { a, b });
+    expect([await a.size(), await b.size()]).toStrictEqual([600, 1]);
+    await session.delete('s');
+    expect(await client.send('KEYS', `{${prefix}}*`)).toStrictEqual([]);
+    await client.close();
+  });
+
+  test('a connection that has given up is made anew', async () => {
+    const sockets = new Set<Socket>();
+    const server = createServer((socket) => {
+      sockets.add(socket);
+      const redis = connect(Number(new URL(REDIS_URL).port), '127.0.0.1');
+      socket.pipe(redis).pipe(socket);
+      for (const [one, other] of [
+        [socket, redis],
+        [redis, socket],
+      ] as const) {
+        one.on('error', () => other.destroy());
+        one.on('close', () => other.destroy());
+      }
+    });
+    const listen = async (port: number): Promise<number> => {
+      await once(server.listen(port, '127.0.0.1'), 'listening');
+      return (server.address() as AddressInfo).port;
+    };
+    const port = await listen(0);
+    const client = new RedisClient({
+      url: `redis://127.0.0.1:${port}`,
+      socket: { reconnectStrategy: false },
+    });
+    expect(await client.send('PING')).toBe('PONG');
+    const closed = once(server, 'close');
+    server.close();
+    for (const socket of sockets) socket.destroy();
+    await closed;
+    await expect(client.send('PING')).rejects.toThrow(/closed|ECONN/i);
+    await expect(client.send('PING')).rejects.toThrow(/closed|ECONN/i);
+    await listen(port);
+    expect(await client.send('PING')).toBe('PONG');
+    await client.close();
+    server.close();
   });
 
   test('what no save needs any more is deleted', async () => {

@@ -1,3 +1,4 @@
+import { positionsFrom } from '../../session/positions.ts';
 import { SessionConflictError, SessionCorruptError } from '../../session/session-error.ts';
 import { keyName, type CheckedKey } from '../../session/session-key.ts';
 import type {
@@ -30,6 +31,10 @@ const SCHEMA: SchemaSteps = [
 const OF_KEY = 'user_id = ? AND session_id = ?';
 /** So many rows go into one statement. */
 const MAX_ROWS = 1000;
+/** So many ranges are read by one statement. */
+const MAX_RANGES = 200;
+/** The positions of each lane begin at a multiple of this. */
+const LANE = 2 ** 40;
 
 /** Keeps sessions in two tables of a SQL database. A save is one transaction that checks the revision. */
 export class SqlSessionStore implements SessionStore {
@@ -54,39 +59,53 @@ export class SqlSessionStore implements SessionStore {
     return { revision, text: String(row['head']), place: `revision ${revision} of session ${keyName(key)}` };
   }
 
-  async readItems(key: CheckedKey, log: string, ranges: readonly LogRange[]): Promise<readonly StoredItem[]> {
+  async readItems(
+    key: CheckedKey,
+    log: string,
+    lane: number,
+    ranges: readonly LogRange[],
+  ): Promise<readonly StoredItem[]> {
     const db = await this.#prepared();
     const items: StoredItem[] = [];
-    for (const { from, to, count } of ranges) {
+    for (let first = 0; first < ranges.length; first += MAX_RANGES) {
+      const some = ranges.slice(first, first + MAX_RANGES);
       const rows = await db.query(
         `SELECT position, item FROM troupe_session_items
-         WHERE ${OF_KEY} AND log = ? AND position >= ? AND position < ? ORDER BY position`,
-        [...params(key), log, from, to],
+         WHERE ${OF_KEY} AND log = ? AND (${some.map(() => '(position >= ? AND position < ?)').join(' OR ')})`,
+        [...params(key), log, ...some.flatMap(({ from, to }) => [lane * LANE + from, lane * LANE + to])],
       );
-      if (rows.length !== count) {
-        const place = this.placeOf(key, log, { text: '', from, to });
-        throw new SessionCorruptError(place, `and the next ones are ${rows.length} instead of ${count}`);
+      const texts = new Map(rows.map((row) => [Number(row['position']) - lane * LANE, String(row['item'])]));
+      for (const { from, to } of some) {
+        for (let at = from; at < to; at++) {
+          const item = { text: texts.get(at) ?? '', from: at, to: at + 1 };
+          if (!texts.has(at)) throw new SessionCorruptError(this.placeOf(key, log, lane, item), 'is missing');
+          items.push(item);
+        }
       }
-      for (const row of rows) items.push(toItem(row));
     }
     return items;
   }
 
   async commit(key: CheckedKey, commit: Commit): Promise<void> {
     const db = await this.#prepared();
-    await db.transaction(async (tx) => {
+    const work = db.transaction(async (tx) => {
       const [current] = await tx.query(
         `SELECT revision, log, previous_log FROM troupe_sessions WHERE ${OF_KEY}`,
         params(key),
       );
-      const [end] = await tx.query(
-        `SELECT COALESCE(MAX(position) + 1, 0) AS position FROM troupe_session_items WHERE ${OF_KEY} AND log = ?`,
-        [...params(key), commit.log],
-      );
-      const start = Number(end?.['position']);
-      const head = commit.head(Array.from({ length: commit.items.length + 1 }, (_, i) => start + i));
-      if (!(await replaceHead(tx, key, commit, head))) throw new SessionConflictError(key);
-      await insertItems(tx, key, commit, start);
+      const positions: (readonly number[])[] = [];
+      for (const { lane, items } of commit.parts) {
+        const [end] = await tx.query(
+          `SELECT MAX(position) AS position FROM troupe_session_items
+           WHERE ${OF_KEY} AND log = ? AND position >= ? AND position < ?`,
+          [...params(key), commit.log, lane * LANE, (lane + 1) * LANE],
+        );
+        const last = end?.['position'] ?? null;
+        positions.push(positionsFrom(last === null ? 0 : Number(last) - lane * LANE + 1, items));
+      }
+      if (!(await replaceHead(tx, key, commit, commit.head(positions)))) throw new SessionConflictError(key);
+      for (const [i, { lane, items }] of commit.parts.entries())
+        await insertItems(tx, key, commit.log, items, lane * LANE + (positions[i]?.[0] ?? NaN));
       const retired = current?.['previous_log'] ?? null;
       if (retired !== null && retired !== commit.log && retired !== current?.['log']) {
         await tx.query(`DELETE FROM troupe_session_items WHERE ${OF_KEY} AND log = ?`, [
@@ -95,6 +114,11 @@ export class SqlSessionStore implements SessionStore {
         ]);
       }
     });
+    try {
+      await work;
+    } catch (error) {
+      throw isLostRace(error) ? new SessionConflictError(key) : error;
+    }
   }
 
   async list({ user, limit, after }: ListQuery): Promise<readonly SessionInfo[]> {
@@ -134,8 +158,8 @@ export class SqlSessionStore implements SessionStore {
     });
   }
 
-  placeOf(key: CheckedKey, log: string, { from }: StoredItem): string {
-    return `item ${from} of log ${log} of session ${keyName(key)}`;
+  placeOf(key: CheckedKey, log: string, lane: number, { from }: StoredItem): string {
+    return `item ${from} of log ${log}, lane ${lane}, of session ${keyName(key)}`;
   }
 
   async close(): Promise<void> {
@@ -178,7 +202,8 @@ async function replaceHead(tx: SqlQueries, key: CheckedKey, commit: Commit, head
 async function insertItems(
   tx: SqlQueries,
   key: CheckedKey,
-  { log, items }: Commit,
+  log: string,
+  items: readonly string[],
   start: number,
 ): Promise<void> {
   for (let from = 0; from < items.length; from += MAX_ROWS) {
@@ -191,13 +216,13 @@ async function insertItems(
   }
 }
 
-function params({ user, session }: CheckedKey): [user: string, session: string] {
-  return [user, session];
+/** Whether PostgreSQL has undone a transaction for the sake of another one. */
+function isLostRace(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && (error.code === '40001' || error.code === '40P01');
 }
 
-function toItem(row: SqlRow): StoredItem {
-  const from = Number(row['position']);
-  return { text: String(row['item']), from, to: from + 1 };
+function params({ user, session }: CheckedKey): [user: string, session: string] {
+  return [user, session];
 }
 
 function toInfo(row: SqlRow): SessionInfo {
