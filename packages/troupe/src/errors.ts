@@ -134,7 +134,10 @@ export class StateError extends TroupeError {
   }
 }
 
-/** What was thrown, as one line of at most 300 characters; whatever was thrown. */
+/** Some put a stack into their message, which tells of the machine. */
+const STACK_LINES = /\n[ \t]+at [^\n]*/g;
+
+/** What was thrown, as one line of at most 300 characters, without a stack; whatever was thrown. */
 export function messageOf(thrown: unknown): string {
   let text = 'an error without a message';
   try {
@@ -142,6 +145,6 @@ export function messageOf(thrown: unknown): string {
   } catch {
     // An object whose toString throws has nothing to say.
   }
-  const line = text.slice(0, 301).replace(/\s+/g, ' ');
+  const line = text.slice(0, 10_000).replace(STACK_LINES, '').slice(0, 301).replace(/\s+/g, ' ');
   return line.length > 300 ? `${line.slice(0, 300)}…` : line;
 }

@@ -14,7 +14,7 @@ export async function authorize(
   request: AuthorizeRequest,
   { permission, toolContext: context }: Pick<ReActAgentOptions, 'permission' | 'toolContext'>,
   open: OpenExchange | undefined,
-  turn: Turn,
+  turn: Pick<Turn, 'agentPath' | 'checkpoint'>,
 ): Promise<ToolVerdict> {
   const { call, tool } = request;
   const verdict: ToolVerdict =

@@ -80,6 +80,7 @@ describe('what is reported', () => {
         '- `/userinput/`: list, read',
         '- `/workspace/`: list, read',
         '- `/workspace/out/`: list, read, write, delete',
+        '- `/workspace/secret/`: nothing',
         '- `/workspace/todo.txt`: read, write',
         '',
         'Where two of these apply, the longer path counts. No other files can be used.',
@@ -90,6 +91,9 @@ describe('what is reported', () => {
   test('is nothing without grants', () => {
     expect(new FilePolicy([]).visible).toEqual([]);
     expect(new FilePolicy(['/internal/']).describe()).toBe('You can use no files.');
+    const carved = new FilePolicy(['/workspace/', { path: '/workspace/keys/', operations: [] }]);
+    expect(carved.describe()).toContain('- `/workspace/keys/`: nothing\n');
+    expect(carved.visible.map(({ path }) => path)).toEqual(['/workspace/']);
   });
 
   test('of a narrowed one is only its own', () => {
@@ -131,5 +135,5 @@ test('narrowing never gives more, however often and by whatever grants', () => {
     ),
     { numRuns: 300 },
   );
-  expect(allowed).toBeGreaterThan(50);
+  expect(allowed).toBeGreaterThan(10);
 });

@@ -57,12 +57,17 @@ export class FilePolicy {
 
   /** Where something may be done, and what; a place inside of another only if it differs. Sorted by path. */
   get visible(): readonly FileGrant[] {
+    return this.#places.filter(({ operations }) => operations.length > 0);
+  }
+
+  /** Those, and where nothing may be done inside of them. */
+  get #places(): readonly FileGrant[] {
     const shownBy = new Map(this.#layers.flat().map(({ path, shown }) => [path, shown]));
     return [...shownBy]
       .map(([path, shown]) => ({ place: path, path: shown, operations: this.operationsAt(path) }))
       .filter(({ place, operations }) => {
-        const isNew = place === TOP || String(this.operationsAt(parentOf(place))) !== String(operations);
-        return operations.length > 0 && isNew && !isWithin(HIDDEN, place);
+        const around = place === TOP ? [] : this.operationsAt(parentOf(place));
+        return String(around) !== String(operations) && !isWithin(HIDDEN, place);
       })
       .map(({ path, operations }) => ({ path, operations }))
       .sort((a, b) => (a.path < b.path ? -1 : 1));
@@ -70,7 +75,9 @@ export class FilePolicy {
 
   /** The same as Markdown, for a model. */
   describe(): string {
-    const lines = this.visible.map(({ path, operations }) => `- \`${path}\`: ${operations.join(', ')}`);
+    const lines = this.#places.map(
+      ({ path, operations }) => `- \`${path}\`: ${operations.join(', ') || 'nothing'}`,
+    );
     if (lines.length === 0) return 'You can use no files.';
     return [
       ...lines,

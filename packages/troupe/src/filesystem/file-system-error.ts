@@ -39,8 +39,12 @@ export class FileSystemError extends TroupeError {
   }
 }
 
+/** Characters that can't be seen, and some of which turn the direction of writing. */
+const UNSEEN = /[\p{Cf}\p{Zl}\p{Zp}]/gu;
+
 export function invalidPath(text: string, problem: string): FileSystemError {
-  const shown = oneLine(text.length > MAX_SHOWN ? `${text.slice(0, MAX_SHOWN - 1)}…` : text);
+  const start = text.length > MAX_SHOWN ? `${text.slice(0, MAX_SHOWN - 1)}…` : text;
+  const shown = oneLine(start.replace(UNSEEN, ' '));
   return new FileSystemError('invalid_path', shown, `Invalid path '${shown}': ${problem}`);
 }
 

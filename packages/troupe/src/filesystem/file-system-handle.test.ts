@@ -454,7 +454,40 @@ describe('searching', () => {
     });
     const { handle: other } = make({ limits: { maxSearchedBytes: 20 } });
     const { matches, isComplete } = await other.grep('.');
-    expect([matches.length, isComplete]).toEqual([3, false]);
+    expect([matches.length, isComplete]).toEqual([1, false]);
+  });
+
+  test('no more bytes are read than a search may, whatever is in the files', async () => {
+    const files = new InMemoryFileSystem();
+    const writer = new FileSystemHandle(files);
+    for (const i of [0, 1, 2, 3]) await writer.write(`/workspace/${i}`, new Uint8Array(100));
+    let read = 0;
+    const readOne = files.read.bind(files);
+    files.read = async (path, options) => {
+      const content = await readOne(path, options);
+      read += content.bytes.length;
+      return content;
+    };
+    const search = async (limits: FileSystemHandleOptions['limits']): Promise<unknown> => {
+      read = 0;
+      const { isComplete } = await new FileSystemHandle(files, { limits }).grep('x');
+      return [read, isComplete];
+    };
+    expect(await search({ maxSearchedBytes: 250 })).toEqual([200, false]);
+    expect(await search({ maxSearchedBytes: 400 })).toEqual([400, true]);
+    expect(await search({ maxFileBytes: 99 })).toEqual([0, true]); // those are left out unread
+  });
+
+  test('what stands too far into a line to be searched is missed', async () => {
+    const { handle } = make({}, { '/workspace/a': `${'x'.repeat(100_000)}NEEDLE` });
+    expect(await handle.grep('NEEDLE')).toEqual({ matches: [], isComplete: false });
+  });
+
+  test('a file that is named is searched only if it is of those that are included', async () => {
+    const { handle } = make({}, { '/workspace/a.md': 'x' });
+    const found = async (include: string): Promise<number> =>
+      (await handle.grep('x', { path: '/workspace/a.md', include })).matches.length;
+    expect([await found('*.ts'), await found('*.md'), await found('**')]).toEqual([0, 1, 1]);
   });
 
   test('a folder that can not be listed is left out, and missed', async () => {
@@ -479,5 +512,30 @@ describe('searching', () => {
     const work = handle.grep('(b|c)', { signal: controller.signal });
     setImmediate(() => controller.abort(new Error('enough')));
     await expect(work).rejects.toThrow('enough');
+  });
+});
+
+describe('limits', () => {
+  test('one that is undefined is the default, and nothing is lost by it', async () => {
+    const { handle } = make({ limits: { maxFileBytes: undefined } }, { '/workspace/a': 'precious\n' });
+    await handle.update('/workspace/a', (text) => `${text}more`);
+    expect(await handle.readText('/workspace/a')).toBe('precious\nmore');
+  });
+
+  test.each([NaN, -1])('%j is none', (value) => {
+    const limits = { maxFileBytes: value };
+    expect(() => new FileSystemHandle(new InMemoryFileSystem(), { limits })).toThrow(
+      'limits.maxFileBytes must be a number of 0 or more.',
+    );
+  });
+
+  test('an edit that would give too much is refused before it is made', async () => {
+    const { handle } = make({}, { '/workspace/a': 'a'.repeat(20_000) });
+    const edit = { oldText: 'a', newText: 'b'.repeat(50_000), all: true };
+    await expect(handle.edit('/workspace/a', [edit])).rejects.toMatchObject({
+      kind: 'too_large',
+      message:
+        "'/workspace/a' would have 1000000000 bytes or more, and no more than 10485760 can be written.",
+    });
   });
 });

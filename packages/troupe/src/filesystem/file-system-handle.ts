@@ -1,10 +1,11 @@
+import { checkNumber } from '../config/check-number.ts';
 import { yieldToEventLoop } from '#platform';
 import { FilePolicy, type FileGrant, type FileGrantInput, type FileOperation } from './file-policy.ts';
 import type { FileContent, FileEntry, FileInfo, FileSystemBase } from './file-system-base.ts';
 import { FileSystemError, invalidArgument, notFound, tooLarge } from './file-system-error.ts';
 import { applyEdits, decodeText, encodeText, linesOf, type FileLines, type TextEdit } from './file-text.ts';
 import { LinePattern } from './line-pattern.ts';
-import { parsePath, segmentsOf, TOP, type LogicalPath } from './logical-path.ts';
+import { nameOf, parsePath, segmentsOf, TOP, type LogicalPath } from './logical-path.ts';
 import { PathPattern } from './path-pattern.ts';
 
 export interface FileLimits {
@@ -21,7 +22,7 @@ export interface FileLimits {
 export interface FileSystemHandleOptions {
   /** @default everything that the namespaces `/userinput/` and `/workspace/` allow */
   readonly grants?: readonly FileGrantInput[] | FilePolicy | undefined;
-  readonly limits?: Partial<FileLimits> | undefined;
+  readonly limits?: { readonly [Name in keyof FileLimits]?: FileLimits[Name] | undefined } | undefined;
 }
 
 export interface FileSearchOptions {
@@ -80,17 +81,22 @@ export class FileSystemHandle {
   readonly #files: FileSystemBase;
   readonly #policy: FilePolicy;
   readonly #limits: FileLimits;
+  /** Once one of them is aborted, nothing can be done any more. */
+  #ends: readonly AbortSignal[] = [];
 
+  /** @throws TroupeError if a limit is no number, FileSystemError if a grant has no path. */
   constructor(files: FileSystemBase, { grants, limits }: FileSystemHandleOptions = {}) {
     this.#files = files;
     this.#policy = grants instanceof FilePolicy ? grants : new FilePolicy(grants);
-    this.#limits = { ...DEFAULT_LIMITS, ...limits };
+    this.#limits = checkedLimits(limits);
   }
 
-  /** A handle that may do only what both this one and the grants allow. */
-  narrow(grants: readonly FileGrantInput[]): FileSystemHandle {
+  /** A handle that may do only what both this one and the grants allow. @param until once it is aborted, nothing any more */
+  narrow(grants: readonly FileGrantInput[], until?: AbortSignal): FileSystemHandle {
     const policy = new FilePolicy(grants, this.#policy);
-    return new FileSystemHandle(this.#files, { grants: policy, limits: this.#limits });
+    const narrowed = new FileSystemHandle(this.#files, { grants: policy, limits: this.#limits });
+    narrowed.#ends = until === undefined ? this.#ends : [...this.#ends, until];
+    return narrowed;
   }
 
   /** Where something may be done, and what. Nested grants are among them; `/internal/` never is. */
@@ -117,6 +123,7 @@ export class FileSystemHandle {
   /** What lies directly in a folder, sorted by name. @param path by default, and for `/`, the allowed directories */
   async list(path = '/'): Promise<readonly FileEntry[]> {
     if (parsePath(path) === TOP) {
+      this.#assertOpen(TOP);
       const places = await Promise.all(this.#starts().map((start) => this.#files.stat(start)));
       return places.flatMap((info) => (info === undefined ? [] : [{ path: info.path, kind: info.kind }]));
     }
@@ -189,7 +196,8 @@ export class FileSystemHandle {
 
   /** Replaces texts in a file, one after the other: all of the edits or none. @returns its size in bytes */
   async edit(path: string, edits: readonly TextEdit[]): Promise<number> {
-    return this.update(path, (text) => applyEdits(text, edits, parsePath(path)));
+    const { maxFileBytes } = this.#limits;
+    return this.update(path, (text) => applyEdits(text, edits, parsePath(path), maxFileBytes));
   }
 
   /** Deletes a file, or a folder that is empty. */
@@ -209,23 +217,32 @@ export class FileSystemHandle {
     return { matches, isComplete };
   }
 
-  /** The lines of text files in which a regular expression has a match. Files that are too large or no text are left out. */
+  /**
+   * The lines of text files in which a regular expression has a match. Files that are too large or no text are left out, and so is
+   * what stands further than 100 000 characters into a line: then it is not complete.
+   */
   async grep(pattern: string, options: GrepOptions = {}): Promise<FileMatches<LineMatch>> {
     const { include = '**', maxResults = DEFAULT_RESULTS, signal } = options;
     const wanted = new LinePattern(pattern, options);
     const matches: LineMatch[] = [];
     const files = new PathPattern(include.includes('/') ? include : `**/${include}`);
-    let [searched, pauseAt] = [0, CHARS_BETWEEN_PAUSES];
+    const start = options.path === undefined ? undefined : parsePath(options.path);
+    let [searched, pauseAt, bytesLeft] = [0, CHARS_BETWEEN_PAUSES, this.#limits.maxSearchedBytes];
+    let isCut = false;
     const isComplete = await this.#walk(options, files, async (path) => {
+      if (path === start && !files.matches([nameOf(path)])) return true;
+      const size = await this.#sizeToSearch(path);
+      if (size === undefined) return true;
+      if (size > bytesLeft) return false;
+      bytesLeft -= size;
       const text = await this.#textOf(path);
       if (text === undefined) return true;
       for (const [i, line] of linesOf(text).entries()) {
-        if (searched > this.#limits.maxSearchedBytes) return false;
         searched += line.length + 1;
         if (wanted.test(line.slice(0, MAX_LINE_CHARS))) {
           if (matches.length >= maxResults) return false;
           matches.push({ path, line: i + 1, text: line });
-        }
+        } else if (line.length > MAX_LINE_CHARS) isCut = true;
         if (searched < pauseAt) continue;
         pauseAt = searched + CHARS_BETWEEN_PAUSES;
         await yieldToEventLoop();
@@ -233,7 +250,7 @@ export class FileSystemHandle {
       }
       return true;
     });
-    return { matches, isComplete };
+    return { matches, isComplete: isComplete && !isCut };
   }
 
   /** Visits the files that are meant, in order, until the visitor has enough. @returns whether all were visited */
@@ -274,9 +291,20 @@ export class FileSystemHandle {
     return isComplete;
   }
 
-  /** The text of a file to be searched; undefined if it may not be read, is gone meanwhile, or no text. */
-  async #textOf(path: LogicalPath): Promise<string | undefined> {
+  /** How many bytes are read if a file is searched; undefined if it may not be read, is gone meanwhile, or too large. */
+  async #sizeToSearch(path: LogicalPath): Promise<number | undefined> {
     if (!this.#allows('read', path)) return undefined;
+    try {
+      const { size = 0 } = (await this.#files.stat(path)) ?? { size: Infinity };
+      return size > this.#limits.maxFileBytes ? undefined : size;
+    } catch (error) {
+      if (FileSystemError.isInstance(error)) return undefined;
+      throw error;
+    }
+  }
+
+  /** The text of a file to be searched; undefined if it is gone meanwhile, or no text. */
+  async #textOf(path: LogicalPath): Promise<string | undefined> {
     try {
       const text = await this.readText(path);
       return text.slice(0, 8192).includes('\0') ? undefined : text;
@@ -328,8 +356,18 @@ export class FileSystemHandle {
     );
   }
 
+  #assertOpen(path: LogicalPath): void {
+    if (!this.#ends.some(({ aborted }) => aborted)) return;
+    throw new FileSystemError(
+      'access_denied',
+      path,
+      'Access denied: the task for which there were files is over.',
+    );
+  }
+
   #check(operation: FileOperation, text: string): LogicalPath {
     const path = parsePath(text);
+    this.#assertOpen(path);
     if (this.#allows(operation, path)) return path;
     const places = this.allowedDirectories.filter(({ operations }) => operations.includes(operation));
     const where = places.map(({ path: place }) => `'${place}'`).join(', ') || 'nowhere';
@@ -339,6 +377,18 @@ export class FileSystemHandle {
       `Access denied: '${path}' can't be ${DONE[operation]}. That is possible in: ${where}.`,
     );
   }
+}
+
+/** A limit that is no number would limit nothing, or everything: files would look empty. @throws TroupeError */
+function checkedLimits(given: FileSystemHandleOptions['limits'] = {}): FileLimits {
+  const limits: { -readonly [Name in keyof FileLimits]: FileLimits[Name] } = { ...DEFAULT_LIMITS };
+  for (const name of Object.keys(DEFAULT_LIMITS) as (keyof FileLimits)[]) {
+    const value = given[name];
+    if (value === undefined) continue;
+    checkNumber(`limits.${name}`, value, { least: 0 });
+    limits[name] = value;
+  }
+  return limits;
 }
 
 function checkCount(path: string, name: string, value: number, least: number): void {

@@ -1,4 +1,4 @@
-import { FileSystemError, invalidArgument } from './file-system-error.ts';
+import { FileSystemError, invalidArgument, tooLarge } from './file-system-error.ts';
 
 /** Some lines of a text file. */
 export interface FileLines {
@@ -42,13 +42,19 @@ export function linesOf(text: string): string[] {
 
 /**
  * Applies edits one after the other.
- * @throws FileSystemError if one of them fits nowhere, or in several places without meaning all of them
+ * @param maxBytes how large the text may get, in between too
+ * @throws FileSystemError if one of them fits nowhere, in several places without meaning all of them, or gives too much
  */
-export function applyEdits(text: string, edits: readonly TextEdit[], path: string): string {
+export function applyEdits(
+  text: string,
+  edits: readonly TextEdit[],
+  path: string,
+  maxBytes = Infinity,
+): string {
   if (edits.length === 0) throw invalidArgument(path, 'There are no edits to be made.');
   return edits.reduce((edited, edit, i) => {
     const which = edits.length === 1 ? 'oldText' : `oldText of edit ${i + 1}`;
-    return applyEdit(edited, edit, path, which);
+    return applyEdit(edited, edit, path, which, maxBytes);
   }, text);
 }
 
@@ -57,14 +63,15 @@ function applyEdit(
   { oldText, newText, all = false }: TextEdit,
   path: string,
   which: string,
+  maxBytes: number,
 ): string {
   if (oldText === '') throw invalidArgument(path, `${which} is empty. Give the text that is to be replaced.`);
-  let [parts, replacement] = [text.split(oldText), newText];
-  if (parts.length === 1 && text.includes('\r\n') && !oldText.includes('\r')) {
+  let [wanted, replacement, places] = [oldText, newText, placesOf(oldText, text)];
+  if (places === 0 && text.includes('\r\n') && !oldText.includes('\r')) {
     // Models see lines without their ends, and give them back with plain ones.
-    [parts, replacement] = [text.split(withCrLf(oldText)), withCrLf(newText)];
+    [wanted, replacement] = [withCrLf(oldText), withCrLf(newText)];
+    places = placesOf(wanted, text);
   }
-  const places = parts.length - 1;
   if (places === 0) {
     const advice = 'Read the file again, and copy the text exactly. Nothing was changed.';
     throw new FileSystemError('no_match', path, `${which} is not in '${path}'. ${advice}`);
@@ -73,7 +80,16 @@ function applyEdit(
     const advice = 'Give more of the text around it, or set all to true. Nothing was changed.';
     throw new FileSystemError('conflict', path, `${which} is in '${path}' ${places} times. ${advice}`);
   }
-  return parts.join(replacement);
+  const length = text.length + places * (replacement.length - wanted.length); // each character is a byte or more
+  if (length > maxBytes)
+    throw tooLarge(path, `would have ${length} bytes or more, and no more than ${maxBytes} can be written.`);
+  return text.replaceAll(wanted, () => replacement);
+}
+
+function placesOf(wanted: string, text: string): number {
+  let places = 0;
+  for (let at = text.indexOf(wanted); at >= 0; at = text.indexOf(wanted, at + wanted.length)) places++;
+  return places;
 }
 
 function withCrLf(text: string): string {

@@ -123,3 +123,9 @@ test.each(['a\nb', 'con', 'x.', 'a\\b', 'a/b', 'cafe\u0301', '', '..', 'x'.repea
     expect(pathOfFound(folder, 'fine')).toBe(`${folder}/fine`);
   },
 );
+
+test('what turns the direction of writing does not do so in an error', () => {
+  expect(() => parsePath('/workspace/\u202ea')).toThrow(
+    "Invalid path '/workspace/ a': it contains control characters.",
+  );
+});

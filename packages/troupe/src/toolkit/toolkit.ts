@@ -46,6 +46,8 @@ interface Shared {
   readonly places: Places | undefined;
   middlewares: readonly ToolMiddleware[];
   readonly metaTool: Tool;
+  /** For calls that say nothing about it. */
+  readonly authorize?: CallToolOptions['authorize'];
   abandonedCalls: number;
 }
 
@@ -201,11 +203,13 @@ export class Toolkit extends StateModule {
   /**
    * A toolkit of its own with some of these tools, which are always active there. They are called through the middleware
    * that is here now, and share their limits with those here; nothing that is done to one toolkit shows in the other.
+   * @param options.authorize is asked about calls there that have no `authorize` of their own @default as here
    */
-  subset(names: readonly string[]): Toolkit {
+  subset(names: readonly string[], options: Pick<CallToolOptions, 'authorize'> = {}): Toolkit {
     const toolkit = new Toolkit();
     const { metaTool } = toolkit.#shared;
-    toolkit.#shared = { ...this.#shared, metaTool, abandonedCalls: 0 };
+    const { authorize = this.#shared.authorize } = options;
+    toolkit.#shared = { ...this.#shared, metaTool, authorize, abandonedCalls: 0 };
     for (const name of names) toolkit.#tools.share(this.#tools.get(name));
     return toolkit;
   }
@@ -219,7 +223,8 @@ export class Toolkit extends StateModule {
     const find = (name: string): RegisteredTool | ToolOutput => this.#find(name);
     const onAbandoned = (): void => void this.#shared.abandonedCalls++;
     const desk = { find, timeoutMs, maxOutputChars, offload, places, middlewares, onAbandoned };
-    return new ToolCall(desk, call, options).answer();
+    const { authorize = this.#shared.authorize } = options;
+    return new ToolCall(desk, call, { ...options, authorize }).answer();
   }
 
   /** How many tools did not stop when their call was interrupted or timed out. Nothing that they did later had an effect. */

@@ -1,22 +1,36 @@
 import type { Tool } from '../../toolkit/tool.ts';
 import type { SubAgentHost } from './sub-agent-host.ts';
 
-type Bind = (host: SubAgentHost) => Tool;
+/** The sub-agent that a tool stands for, under whatever name the tool is registered. */
+export interface SubAgentBinding {
+  readonly subagent: string;
+  /** What the tool is called unless somebody gives it another name. */
+  readonly toolName: string;
+  /** Which kind of sub-agent it is: the same object for all tools of one kind. */
+  readonly kind: object;
+  bind(host: SubAgentHost): Tool;
+}
 
-/** How the tools that are sub-agents are made for another host, by what they execute. */
-const binds = new WeakMap<Tool['execute'], Bind>();
+/** By what the tools execute: a copy of a tool with another name is the same sub-agent. */
+const bindings = new WeakMap<Tool['execute'], SubAgentBinding>();
 
 /** Notes that a tool stands for a sub-agent. */
-export function noteBinding(tool: Tool, bind: Bind): Tool {
-  binds.set(tool.execute, bind);
+export function noteBinding(tool: Tool, binding: SubAgentBinding): Tool {
+  bindings.set(tool.execute, binding);
   return tool;
 }
 
-/** The tool of a sub-agent, as one that works for this host; undefined if it is any other tool. */
+/** Undefined if the tool is any other. */
+export function bindingOf(tool: Tool | undefined): SubAgentBinding | undefined {
+  return tool && bindings.get(tool.execute);
+}
+
+/** The tool of a sub-agent, as one that works for this host, with the name and the settings that it has; undefined if it is any other tool. */
 export function boundTo(tool: Tool | undefined, host: SubAgentHost): Tool | undefined {
-  return tool && binds.get(tool.execute)?.(host);
+  const binding = bindingOf(tool);
+  return tool && binding && { ...tool, execute: binding.bind(host).execute };
 }
 
 export function isSubAgentTool(tool: Tool | undefined): boolean {
-  return tool !== undefined && binds.has(tool.execute);
+  return bindingOf(tool) !== undefined;
 }

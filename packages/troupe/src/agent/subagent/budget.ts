@@ -18,6 +18,8 @@ interface Spent {
   calls: number;
   iterations: number;
   startedAt: number;
+  /** What models have cost before the program ended, or before somebody was asked. */
+  before: Usage | undefined;
 }
 
 /** What was spent in each call of a host, whichever of its sub-agents did it. */
@@ -31,41 +33,46 @@ export class Budget {
   readonly #limits: SafetyLimits;
   readonly #outer: Budget | undefined;
   readonly #spent: Spent;
-  /** What was spent before the program ended, if it went on after that. */
-  readonly #before: Usage | undefined;
+  readonly #isHost: boolean;
   #usage: () => Usage | undefined;
 
   private constructor(
     limits: SafetyLimits,
     spent: Spent,
     usage: () => Usage | undefined,
-    outer?: Budget,
-    before?: Usage,
+    outer: Budget | undefined,
+    isHost: boolean,
   ) {
     this.#limits = limits;
     this.#spent = spent;
     this.#usage = usage;
     this.#outer = outer;
-    this.#before = before;
+    this.#isHost = isHost;
   }
 
-  /** That of a host, for one call of it. What the host itself spends on its model counts too. */
-  static ofHost(limits: SafetyLimits, turn: Turn | undefined): Budget {
+  /**
+   * That of a host, for one call of it. What the host itself spends on its model counts too.
+   * @param saved what `toJSON` of a sub-agent gave, if one goes on: then so does what its host has spent
+   * @param outer that of a sub-agent in whose task the host was called
+   */
+  static ofHost(limits: SafetyLimits, turn: Turn | undefined, saved?: JsonValue, outer?: Budget): Budget {
+    const before = spentBefore(isJsonObject(saved) ? saved['host'] : undefined);
     let spent = turn && spentIn.get(turn);
-    if (spent === undefined) {
-      spent = { calls: 0, iterations: 0, startedAt: now() };
-      if (turn !== undefined) spentIn.set(turn, spent);
+    if (spent === undefined) spent = before;
+    else {
+      // Those who waited at the same time have each noted what there was: the most is the last.
+      spent.calls = Math.max(spent.calls, before.calls);
+      spent.iterations = Math.max(spent.iterations, before.iterations);
+      spent.startedAt = Math.min(spent.startedAt, before.startedAt);
+      spent.before = larger(spent.before, before.before);
     }
-    return new Budget(limits, spent, () => turn?.usage);
+    if (turn !== undefined) spentIn.set(turn, spent);
+    return new Budget(limits, spent, () => turn?.usage, outer, true);
   }
 
   /** That of a sub-agent for one task. @param saved what `toJSON` gave, if it goes on with one */
   inner(limits: SafetyLimits, saved?: JsonValue): Budget {
-    const { calls = 0, iterations = 0, ms = 0, usage } = isJsonObject(saved) ? saved : {};
-    const spent = { calls: count(calls), iterations: count(iterations), startedAt: now() - count(ms) };
-    const { inputTokens = 0, outputTokens = 0, cost = 0 } = isJsonObject(usage) ? usage : {};
-    const before = { inputTokens: count(inputTokens), outputTokens: count(outputTokens), cost: count(cost) };
-    return new Budget(limits, spent, () => undefined, this, usage === undefined ? undefined : before);
+    return new Budget(limits, spentBefore(saved), () => undefined, this, false);
   }
 
   /** Says where to look up what the sub-agent and those below it have spent on models. */
@@ -86,11 +93,11 @@ export class Budget {
 
   /**
    * Counts a step that is about to begin. Those of sub-agents below are seen by every sub-agent around them, so each counts for itself,
-   * and the outermost for the host. @throws LimitReached
+   * and for a host that is no sub-agent. @throws LimitReached
    */
   beginStep(isModelCall: boolean): void {
     const outer = this.#outer;
-    const counting = outer !== undefined && outer.#outer === undefined ? [outer, this] : [this];
+    const counting = outer !== undefined && outer.#isHost ? [outer, this] : [this];
     for (const budget of counting) {
       budget.check();
       const { maxIterations = Infinity } = budget.#limits;
@@ -98,6 +105,11 @@ export class Budget {
       if (budget.#spent.iterations >= maxIterations) throw new LimitReached(`${maxIterations} model calls`);
       budget.#spent.iterations++;
     }
+  }
+
+  /** How long the task has taken so far, without the time in which somebody was asked. */
+  get elapsedMs(): number {
+    return now() - this.#spent.startedAt;
   }
 
   /** How much time is left, here and outside. */
@@ -112,23 +124,46 @@ export class Budget {
     const { inputTokens = 0, outputTokens = 0, cost = 0 } = this.#total ?? {};
     if (inputTokens + outputTokens >= maxTokens) throw new LimitReached(`${maxTokens} tokens`);
     if (cost >= maxCost) throw new LimitReached(`a cost of ${maxCost}`);
-    if (now() - this.#spent.startedAt >= maxWallMs) throw new LimitReached(`${maxWallMs / 1000} s`);
+    if (this.elapsedMs >= maxWallMs) throw new LimitReached(`${maxWallMs / 1000} s`);
   }
 
-  /** What was spent, for going on later. The time in between doesn't count. */
+  /** What was spent, for going on later; what the host has spent with it. The time in between doesn't count. */
   toJSON(): JsonObject {
-    const { calls, iterations, startedAt } = this.#spent;
+    const { calls, iterations } = this.#spent;
     const usage = this.#total;
-    return { calls, iterations, ms: now() - startedAt, ...(usage && { usage }) };
+    const outer = this.#outer;
+    const host = outer !== undefined && outer.#isHost ? outer.toJSON() : undefined;
+    return { calls, iterations, ms: this.elapsedMs, ...(usage && { usage }), ...(host && { host }) };
   }
 
   get #total(): Usage | undefined {
-    return addUsage(this.#before, this.#usage());
+    return addUsage(this.#spent.before, this.#usage());
   }
 
   #chain(): Budget[] {
     return this.#outer === undefined ? [this] : [this, ...this.#outer.#chain()];
   }
+}
+
+function spentBefore(saved: JsonValue | undefined): Spent {
+  const { calls = 0, iterations = 0, ms = 0, usage } = isJsonObject(saved) ? saved : {};
+  const { inputTokens = 0, outputTokens = 0, cost = 0 } = isJsonObject(usage) ? usage : {};
+  const before = { inputTokens: count(inputTokens), outputTokens: count(outputTokens), cost: count(cost) };
+  return {
+    calls: count(calls),
+    iterations: count(iterations),
+    startedAt: now() - count(ms),
+    before: usage === undefined ? undefined : before,
+  };
+}
+
+function larger(a: Usage | undefined, b: Usage | undefined): Usage | undefined {
+  if (a === undefined || b === undefined) return a ?? b;
+  return {
+    inputTokens: Math.max(a.inputTokens, b.inputTokens),
+    outputTokens: Math.max(a.outputTokens, b.outputTokens),
+    cost: Math.max(a.cost ?? 0, b.cost ?? 0),
+  };
 }
 
 /** What was saved may have been changed, but never gives anything back. */

@@ -20,6 +20,16 @@ const CONTINUE_ID: JsonObject = {
   description: 'To go on with an earlier task: the continue_id of its answer. Otherwise leave it out.',
 };
 
+const NO_ID: Validation<never> = {
+  ok: false,
+  problems: [{ path: 'continue_id', message: 'It must be the text that an answer began with.' }],
+};
+
+/** Models that have nothing to give sometimes give null. */
+function isIdOrNone(id: unknown): boolean {
+  return id === undefined || id === null || typeof id === 'string';
+}
+
 /**
  * A schema that shows a model what to give, and takes whatever comes: what is wrong with it is for the tool to say.
  * @throws TroupeError if the sub-agent has an argument of its own by the name of one that is added.
@@ -38,6 +48,7 @@ export function checkedInput(schema: AnySchema, isContinuable: boolean): Checkin
   const validate = async (value: unknown): Promise<{ readonly value: CheckedInput }> => {
     const { continue_id: id, ...others } = isJsonObject(value) ? value : {};
     const given = isContinuable ? others : value;
+    if (isContinuable && !isIdOrNone(id)) return { value: { input: NO_ID, continueId: undefined } };
     const input = await readArguments({ own, extension: undefined, preset: undefined, coerce: true }, given);
     return {
       value: { input, continueId: isContinuable && typeof id === 'string' && id !== '' ? id : undefined },

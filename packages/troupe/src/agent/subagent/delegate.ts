@@ -2,17 +2,17 @@ import { messageOf } from '../../errors.ts';
 import type { Emit } from '../../event/agent-event.ts';
 import type { ContentBlock, ToolOutputBlock } from '../../message/blocks.ts';
 import { Msg } from '../../message/msg.ts';
-import { DeadlineError, withDeadline } from '../../toolkit/deadline.ts';
 import { ToolResponse } from '../../toolkit/tool-response.ts';
 import { ToolSuspension } from '../../toolkit/tool-suspension.ts';
 import type { JsonObject } from '../../util/json.ts';
 import type { CallOptions } from '../agent-base.ts';
 import { pendingIn } from '../agent-tool.ts';
 import { currentTurn, currentTurnOf, type StepRunner } from '../turn.ts';
-import { LimitReached, type Budget } from './budget.ts';
+import { runCounted, runDelegated } from './around.ts';
 import { toDelegationContext, type DelegationContext } from './delegation-context.ts';
 import { failedResponse, failureFrom, type SubAgentFailure } from './sub-agent-error.ts';
 import type { DelegateOptions, SubAgent } from './sub-agent.ts';
+import { withTimeLimits } from './time-limits.ts';
 
 /** Steps that must not be left out, or a history would be torn. They cost nothing. */
 const UNLIMITED_STEPS: readonly string[] = ['memory', 'pending call', 'long-term memory', 'knowledge'];
@@ -36,7 +36,7 @@ export async function delegateTo(
   let isDone = false;
   try {
     const answer = await withTimeLimits(budget, timeoutMs, signal, (stop) => {
-      running = converse(agent, context, { ...options, signal: stop });
+      running = runDelegated(agent.permissions, () => converse(agent, context, { ...options, signal: stop }));
       return running;
     });
     isDone = true;
@@ -70,8 +70,10 @@ async function converse(
   const host = currentTurn();
   budget.countUsageOf(() => currentTurnOf(agent.id));
   const runStep: StepRunner = async (step, body) => {
-    if (!UNLIMITED_STEPS.includes(step)) budget.beginStep(step === 'model');
-    return host === undefined ? body() : host.write(step, body); // whoever runs the host's steps runs these too
+    const isLimited = !UNLIMITED_STEPS.includes(step);
+    if (isLimited) budget.beginStep(step === 'model');
+    const run = isLimited ? () => runCounted(body) : body;
+    return host === undefined ? run() : host.write(step, run); // whoever runs the host's steps runs these too
   };
   const options: CallOptions = { signal, runStep, decisions };
   if (decisions !== undefined) return called(agent, undefined, options, observer);
@@ -101,22 +103,6 @@ async function called(
     });
   }
   return step.value;
-}
-
-/** The task may take so long, and all that the host delegates may. */
-async function withTimeLimits<T>(
-  budget: Budget,
-  timeoutMs: number,
-  signal: AbortSignal | undefined,
-  work: (signal: AbortSignal) => Promise<T>,
-): Promise<T> {
-  const { remainingMs } = budget;
-  try {
-    return await withDeadline({ timeoutMs: Math.min(timeoutMs, remainingMs), signal }, work);
-  } catch (error) {
-    if (error instanceof DeadlineError && remainingMs < timeoutMs) throw new LimitReached('time');
-    throw error;
-  }
 }
 
 /** An answer as a result: what a host can use of it. An answer that is none, or only half of one, is a failure. */

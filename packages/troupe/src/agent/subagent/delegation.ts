@@ -1,8 +1,10 @@
 import { getLogger } from '../../config/run-config.ts';
-import { TroupeError } from '../../errors.ts';
+import { messageOf, TroupeError } from '../../errors.ts';
 import type { Emit } from '../../event/agent-event.ts';
 import { InMemorySession } from '../../session/in-memory-session.ts';
 import type { Session } from '../../session/session.ts';
+import { withoutKeys } from '../../model/wrappers/key-patterns.ts';
+import { DeadlineError, withDeadline } from '../../toolkit/deadline.ts';
 import { ToolResponse } from '../../toolkit/tool-response.ts';
 import { ToolSuspension } from '../../toolkit/tool-suspension.ts';
 import { tool, type Tool, type ToolContext } from '../../toolkit/tool.ts';
@@ -10,15 +12,17 @@ import { newId } from '../../util/ids.ts';
 import { isJsonObject, type JsonObject, type JsonValue } from '../../util/json.ts';
 import type { SchemaProblem } from '../../util/schema.ts';
 import { currentTurn } from '../turn.ts';
-import { isSubAgentTool, noteBinding } from './bound-tools.ts';
+import { bindingOf, isSubAgentTool, noteBinding } from './bound-tools.ts';
 import { LimitReached } from './budget.ts';
 import { checkedInput, type CheckedInput } from './checked-input.ts';
 import { toDelegationContext } from './delegation-context.ts';
 import { allowedTools } from './export-agent.ts';
+import { forbiddenNames } from './forbidden-tools.ts';
 import { contextOf, hostLimits, permissionsFor, tracerOf, type Lending } from './lending.ts';
 import type { PermissionBundle, SharedHeap } from './permission-bundle.ts';
+import { withTimeLimits } from './time-limits.ts';
 import { copyLimits } from './safety-limits.ts';
-import { failedResponse, failureFrom, type SubAgentFailure } from './sub-agent-error.ts';
+import { failedResponse, failureFrom, Refusal, type SubAgentFailure } from './sub-agent-error.ts';
 import type { SubAgentHost } from './sub-agent-host.ts';
 import type { CheckedSpec } from './sub-agent-spec.ts';
 import type { DelegateOptions, SubAgent, SubAgentClass } from './sub-agent.ts';
@@ -45,8 +49,21 @@ interface Waiting {
 interface Task {
   readonly lending: Lending;
   readonly context: ToolContext;
-  readonly about: JsonObject;
+  /** Stops it: with the host, or when its time is up. */
+  readonly signal: AbortSignal;
+  readonly permissions: PermissionBundle;
+  /** What its result will tell the program, if it fails. */
+  readonly told: { about: JsonObject };
 }
+
+/** What came of a task, before it is kept for later. */
+interface Outcome {
+  readonly response: ToolResponse;
+  /** Keeps it, so that it can be gone on with. */
+  readonly keep?: () => Promise<string>;
+}
+
+const SAVE_LIMIT_MS = 10_000;
 
 /** A kind of sub-agent, as it works for its hosts: every call makes a new one. */
 export class Delegation {
@@ -76,14 +93,21 @@ export class Delegation {
       timeoutMs: Infinity, // it has limits of its own
       execute: (input: CheckedInput, context) => this.#execute(this.#lending(host, heap), input, context),
     });
-    return noteBinding(made, (other) => this.toolFor(other, {}));
+    return noteBinding(made, {
+      subagent: name,
+      toolName,
+      kind: this,
+      bind: (other) => this.toolFor(other, {}),
+    });
   }
 
   /** Makes one to see whether that can be done, and asks it whether it is well. @throws SubAgentUnavailable, TroupeError */
   async probe(host: SubAgentHost): Promise<void> {
     const lending = this.#lending(host, this.#options);
     this.#assertFits(lending);
-    await this.#export(host, permissionsFor(lending), true);
+    const permissions = permissionsFor(lending);
+    this.#warn(lending, permissions);
+    await this.#export(host, permissions, true);
   }
 
   #lending(host: SubAgentHost, heap: SharedHeap): Lending {
@@ -102,6 +126,7 @@ export class Delegation {
         `The sub-agent '${name}' is allowed ${shown}, which ${lending.host.name} has not. Register it first, or put it into 'tools'.`,
       );
     }
+    this.#assertOnlyOne(lending.host);
     const given = [...names.map((one) => toolkit.get(one)), ...(typeof tools === 'function' ? [] : tools)];
     const { maxDepth = 0 } = hostLimits(lending);
     if (maxDepth < 2 && given.some(isSubAgentTool)) {
@@ -112,6 +137,40 @@ export class Delegation {
     }
   }
 
+  /** @throws TroupeError if the host has another kind of sub-agent by the same name. */
+  #assertOnlyOne(host: SubAgentHost): void {
+    const { name } = this.#spec;
+    const { toolkit } = host;
+    const namesake = toolkit.names
+      .map((one) => bindingOf(toolkit.get(one)))
+      .find((other) => other?.subagent === name && other.kind !== this);
+    if (namesake !== undefined) {
+      throw new TroupeError(
+        'invalid_config',
+        `${host.name} has a sub-agent '${name}' already. Give this one another name: files and earlier tasks go by it.`,
+      );
+    }
+  }
+
+  /** Says what is probably not meant. */
+  #warn(lending: Lending, { filesystem, home, logger }: PermissionBundle): void {
+    const { name, tools = [] } = this.#spec;
+    const { toolkit } = lending.host;
+    if (filesystem !== undefined && !filesystem.can('write', `${home}/file`)) {
+      const advice = `Let the host's handle reach '${home}/', or set resources.filesystem to 'off'.`;
+      logger.log('warn', `The sub-agent '${name}' has no folder of its own. ${advice}`);
+    }
+    const own = typeof tools === 'function' ? [] : tools.map((tool) => tool.name);
+    for (const forbidden of this.#options.safetyLimits?.forbiddenTools ?? []) {
+      const isKnown =
+        own.includes(forbidden) ||
+        toolkit.hasToolGroup(forbidden) ||
+        forbiddenNames(toolkit, { forbiddenTools: [forbidden] }).length > 0;
+      if (!isKnown)
+        logger.log('warn', `'${forbidden}' is forbidden, but ${lending.host.name} has no such tool.`);
+    }
+  }
+
   #export(host: SubAgentHost, permissions: PermissionBundle, runHealthcheck = false): Promise<SubAgent> {
     const { toolkit: hostToolkit, model: hostModel } = host;
     return this.#cls.exportAgent({ spec: this.#spec, permissions, hostToolkit, hostModel, runHealthcheck });
@@ -119,53 +178,80 @@ export class Delegation {
 
   #execute(lending: Lending, input: CheckedInput, context: ToolContext): Promise<ToolResponse> {
     const { name } = this.#spec;
-    const about = { subagent: name, supervisor: lending.host.name };
     const attributes = { 'subagent.name': name, 'subagent.supervisor': lending.host.name };
     return inSpan(tracerOf(lending), `subagent ${name}`, attributes, async (span) => {
-      const response = await this.#answer({ lending, context, about }, input);
+      const response = await this.#answer(lending, input, context);
       const { error } = response.metadata ?? {};
       if (typeof error === 'string') failSpan(span, error, `${name}: ${error}`);
       return response;
     });
   }
 
-  async #answer(task: Task, { input, continueId }: CheckedInput): Promise<ToolResponse> {
-    const { signal, resume } = task.context;
+  async #answer(
+    lending: Lending,
+    { input, continueId }: CheckedInput,
+    context: ToolContext,
+  ): Promise<ToolResponse> {
+    const { signal, resume, isBackground = false } = context;
+    const told = { about: { subagent: this.#spec.name, supervisor: lending.host.name } };
+    const over = new AbortController();
+    const failed = (failure: SubAgentFailure): ToolResponse => this.#failed(lending, failure, told.about);
     try {
-      if (resume !== undefined) {
-        const waiting = toWaiting(resume.state);
-        return await this.#kept(task, waiting.continueId, () => this.#goOn(task, waiting));
-      }
-      if (!input.ok)
-        return this.#failed(task, { code: 'invalid_input', cause: problemsText(input.problems) });
-      return await this.#kept(task, continueId, () => this.#begin(task, input.value, continueId));
+      if (resume === undefined && !input.ok)
+        return failed({ code: 'invalid_input', cause: problemsText(input.problems) });
+      const waiting = resume === undefined ? undefined : toWaiting(resume.state);
+      const permissions = permissionsFor(lending, waiting?.spent, over.signal);
+      const id = waiting === undefined ? continueId : waiting.continueId;
+      return await this.#alone(id, async () => {
+        const { response, keep } = await this.#inTime(permissions, signal, (stop) => {
+          const task = { lending, context, signal: stop, permissions, told };
+          if (waiting !== undefined) return this.#goOn(task, waiting);
+          return this.#begin(task, input.ok ? input.value : undefined, continueId);
+        });
+        return keep === undefined ? response : await this.#kept(response, keep, signal);
+      });
     } catch (error) {
       signal.throwIfAborted();
-      if (ToolSuspension.isInstance(error)) throw error;
-      return this.#failed(task, failureFrom(error));
+      if (!ToolSuspension.isInstance(error)) return failed(failureFrom(error));
+      if (!isBackground) throw error;
+      return failed({ code: 'unavailable', cause: NOBODY_TO_ASK });
+    } finally {
+      over.abort();
     }
   }
 
-  async #begin(task: Task, input: unknown, continueId: string | undefined): Promise<ToolResponse> {
-    const { lending } = task;
+  /** Everything that is done for a task counts as its time. @throws DeadlineError, LimitReached */
+  async #inTime<T>(
+    { budget }: PermissionBundle,
+    signal: AbortSignal,
+    work: (signal: AbortSignal) => Promise<T>,
+  ): Promise<T> {
+    const { timeoutMs } = this.#spec;
+    try {
+      return await withTimeLimits(budget, timeoutMs - budget.elapsedMs, signal, work);
+    } catch (error) {
+      throw error instanceof DeadlineError ? new DeadlineError(timeoutMs) : error;
+    }
+  }
+
+  async #begin(task: Task, input: unknown, continueId: string | undefined): Promise<Outcome> {
+    const { lending, permissions } = task;
     const { maxDepth = 0 } = hostLimits(lending);
     if (maxDepth < 1) throw new LimitReached('levels of sub-agents');
-    const permissions = permissionsFor(lending);
+    this.#assertOnlyOne(lending.host);
     permissions.budget.begin();
     const text = this.#cls.describeTask(input);
     const context = toDelegationContext(
       await this.#cls.preContextCompress(await contextOf(lending.host, permissions), text),
     );
     const agent = await this.#export(lending.host, permissions);
-    if (continueId !== undefined && !(await this.#sessionOf(permissions).load(continueId, { agent }))) {
-      return this.#failed(task, { code: 'invalid_input', cause: NO_SUCH_TASK });
-    }
+    if (continueId !== undefined && !(await this.#load(continueId, agent)))
+      throw new Refusal({ code: 'invalid_input', cause: NO_SUCH_TASK });
     return this.#delegate(task, agent, { context, text, continueId, decisions: undefined });
   }
 
-  async #goOn(task: Task, { agent: state, context, spent, continueId }: Waiting): Promise<ToolResponse> {
-    const { lending } = task;
-    const agent = await this.#export(lending.host, permissionsFor(lending, spent));
+  async #goOn(task: Task, { agent: state, context, continueId }: Waiting): Promise<Outcome> {
+    const agent = await this.#export(task.lending.host, task.permissions);
     agent.loadStateDict(state, { strict: false });
     const decisions = task.context.resume?.decisions;
     return this.#delegate(task, agent, {
@@ -176,9 +262,9 @@ export class Delegation {
     });
   }
 
-  /** Lets a sub-agent work, and keeps it for later if it can be gone on with. */
+  /** Lets a sub-agent work. */
   async #delegate(
-    { context: { signal } }: Task,
+    { signal, told }: Task,
     agent: SubAgent,
     {
       context,
@@ -190,16 +276,23 @@ export class Delegation {
       readonly text: string | undefined;
       readonly continueId: string | undefined;
     },
-  ): Promise<ToolResponse> {
-    const { timeoutMs, continuable = false } = this.#spec;
+  ): Promise<Outcome> {
+    const { continuable = false } = this.#spec;
     const { observer } = this.#options;
-    const options = { task: text, signal, timeoutMs, observer, decisions, ephemeralMemory: !continuable };
+    const options = { task: text, signal, observer, decisions, ephemeralMemory: !continuable };
     const id = continuable ? (continueId ?? (await makeId())) : undefined;
+    told.about = { ...told.about, delegation_context: context };
     try {
-      const response = await agent.delegate(context.task_summary, context, options);
-      if (id === undefined || response.status !== 'ok') return response;
-      await this.#sessionOf(agent.permissions).save(id, { agent }, { overwrite: decisions !== undefined });
-      return withContinueId(response, id);
+      const response: unknown = await agent.delegate(context.task_summary, context, options);
+      if (!ToolResponse.isInstance(response))
+        throw new TroupeError('invalid_reply', 'its delegate() gave no ToolResponse.');
+      if (id === undefined || response.status !== 'ok') return { response };
+      const keep = async (): Promise<string> => {
+        const session = this.#sessionOf(agent.permissions);
+        await session.save(id, { agent }, { overwrite: decisions !== undefined });
+        return id;
+      };
+      return { response, keep };
     } catch (error) {
       if (id === undefined || !ToolSuspension.isInstance(error) || error.nested === undefined) throw error;
       const { pending, state } = error.nested;
@@ -208,15 +301,36 @@ export class Delegation {
     }
   }
 
-  /** Lets an earlier task be gone on with by one call at a time. */
-  async #kept(task: Task, id: string | undefined, work: () => Promise<ToolResponse>): Promise<ToolResponse> {
-    if (id === undefined) return work();
-    if (this.#continuing.has(id)) {
-      return this.#failed(task, {
-        code: 'unavailable',
-        cause: 'is being gone on with by another call. Wait for that.',
-      });
+  /** An answer that can't be kept is an answer all the same: it was worked for. */
+  async #kept(
+    response: ToolResponse,
+    keep: () => Promise<string>,
+    signal: AbortSignal,
+  ): Promise<ToolResponse> {
+    try {
+      return withContinueId(response, await withDeadline({ timeoutMs: SAVE_LIMIT_MS, signal }, keep));
+    } catch (error) {
+      signal.throwIfAborted();
+      const problem = withoutKeys(messageOf(error));
+      getLogger().log('warn', `A task of the sub-agent ${this.#spec.name} can't be gone on with: ${problem}`);
+      return response;
     }
+  }
+
+  /** @returns whether there is such a task @throws TroupeError if it is there, and can't be read */
+  async #load(id: string, agent: SubAgent): Promise<boolean> {
+    try {
+      return await this.#sessionOf(agent.permissions).load(id, { agent });
+    } catch (error) {
+      if (TroupeError.isInstance(error) && error.code === 'invalid_id') return false;
+      throw error;
+    }
+  }
+
+  /** Lets an earlier task be gone on with by one call at a time. @throws Refusal */
+  async #alone(id: string | undefined, work: () => Promise<ToolResponse>): Promise<ToolResponse> {
+    if (id === undefined) return work();
+    if (this.#continuing.has(id)) throw new Refusal({ code: 'unavailable', cause: IS_CONTINUED });
     this.#continuing.add(id);
     try {
       return await work();
@@ -229,13 +343,15 @@ export class Delegation {
     return session ?? (this.#ownSession ??= new InMemorySession());
   }
 
-  #failed({ about, lending }: Task, failure: SubAgentFailure): ToolResponse {
+  #failed(lending: Lending, failure: SubAgentFailure, about: JsonObject): ToolResponse {
     const { name } = this.#spec;
     getLogger().log('warn', `The sub-agent ${name} of ${lending.host.name} ${failure.cause}`);
     return failedResponse(failure, name, about);
   }
 }
 
+const NOBODY_TO_ASK = "needs somebody to decide, who can't be asked from the background.";
+const IS_CONTINUED = 'is being gone on with by another call. Wait for that.';
 const NO_SUCH_TASK = 'has no earlier task of that id. Leave continue_id out to begin a new one.';
 
 /** The same one when the run is replayed. */

@@ -3,9 +3,15 @@ import { InMemoryMemory } from '../../memory/in-memory-memory.ts';
 import { withoutKeys } from '../../model/wrappers/key-patterns.ts';
 import { withDeadline } from '../../toolkit/deadline.ts';
 import { META_TOOL_NAME } from '../../toolkit/meta-tool.ts';
+import { BASIC_GROUP } from '../../toolkit/registered-tool.ts';
+import type { AuthorizeRequest, ToolVerdict } from '../../toolkit/tool-call.ts';
 import { ToolResponse } from '../../toolkit/tool-response.ts';
 import { Toolkit } from '../../toolkit/toolkit.ts';
+import { authorize } from '../authorize.ts';
+import { currentTurn } from '../turn.ts';
 import { boundTo } from './bound-tools.ts';
+import { CountedModel } from './counted-model.ts';
+import { isForbidden } from './forbidden-tools.ts';
 import type { PermissionBundle } from './permission-bundle.ts';
 import { SubAgentUnavailable } from './sub-agent-error.ts';
 import { policyOf, type SubAgentResourceName } from './sub-agent-resources.ts';
@@ -35,7 +41,7 @@ export async function exportAgent<Agent extends SubAgent>(
       permissions,
       toolkit,
       memory: new InMemoryMemory(),
-      model,
+      model: model && new CountedModel(model, permissions.budget),
     });
     for (const [resource, silence] of Object.entries(SILENCERS)) {
       if (policyOf(resource as SubAgentResourceName, spec.resources) === 'off') silence(agent);
@@ -68,29 +74,48 @@ export function allowedTools(
   return { names: [...new Set(names)].filter((name) => name !== META_TOOL_NAME), unknown };
 }
 
+/** The host's tools are shared with it; its own are registered, so that agents among them are part of its state. */
 function toolkitFor(
   spec: SubAgentSpec,
   permissions: PermissionBundle,
   hostToolkit: Toolkit = new Toolkit(),
 ): Toolkit {
   const { toolsAllowlist, tools = [] } = spec;
+  const { safetyLimits, logger } = permissions;
   const own = typeof tools === 'function' ? tools(permissions) : tools;
-  const { forbiddenTools = [] } = permissions.safetyLimits;
-  const layer = hostToolkit.withTools(...own);
-  const names = [...allowedTools(hostToolkit, toolsAllowlist).names, ...own.map(({ name }) => name)];
-  const allowed = names.filter((name) => !forbiddenTools.includes(name));
-  if (allowed.length < names.length)
-    permissions.logger.log('warn', `The sub-agent '${spec.name}' does without tools that are forbidden.`);
-  const toolkit = layer.subset(allowed);
-  if (forbiddenTools.length > 0) {
+  const lent = allowedTools(hostToolkit, toolsAllowlist).names;
+  const mayLend = (name: string): boolean => {
+    const tool = hostToolkit.get(name);
+    return tool !== undefined && !isForbidden(tool, safetyLimits);
+  };
+  const toolkit = hostToolkit.subset(lent.filter(mayLend), {
+    authorize: (request) => judged(request, spec, permissions),
+  });
+  const allowed = own.filter((tool) => !isForbidden(tool, safetyLimits));
+  for (const tool of allowed)
+    toolkit.registerToolFunction({ ...tool, group: BASIC_GROUP }, { namesakeStrategy: 'override' });
+  if (allowed.length < own.length || !lent.every(mayLend))
+    logger.log('warn', `The sub-agent '${spec.name}' does without tools that are forbidden.`);
+  if ((safetyLimits.forbiddenTools ?? []).length > 0) {
     // Also those that the sub-agent would register by itself.
     toolkit.registerMiddleware((call, next) =>
-      forbiddenTools.includes(call.name)
+      isForbidden(toolkit.get(call.name) ?? { name: call.name, execute: () => {} }, safetyLimits)
         ? new ToolResponse('PermissionDenied: No sub-agent may use this tool.', { status: 'denied' })
         : next(),
     );
   }
   return toolkit;
+}
+
+/** Decides about the calls that a sub-agent makes by itself, and not by a loop that has somebody to ask. @throws LimitReached */
+function judged(
+  request: AuthorizeRequest,
+  { name }: SubAgentSpec,
+  { budget, permission, supervisorName }: PermissionBundle,
+): Promise<ToolVerdict> {
+  budget.beginStep(false);
+  const turn = currentTurn() ?? { agentPath: [supervisorName, name], checkpoint: async () => {} };
+  return authorize(request, { permission }, undefined, turn);
 }
 
 /** What is shared is not the sub-agent's to save, and even less to set back to what it was. */

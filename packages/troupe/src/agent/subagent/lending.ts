@@ -1,6 +1,8 @@
 import { getLogger } from '../../config/run-config.ts';
 import type { JsonValue } from '../../util/json.ts';
 import { currentTurn } from '../turn.ts';
+import { permissionsAround } from './around.ts';
+import { forbiddenNames } from './forbidden-tools.ts';
 import { Budget } from './budget.ts';
 import { MAX_RECENT_EVENTS, type ContextBundle } from './delegation-context.ts';
 import type { PermissionBundle, SharedHeap } from './permission-bundle.ts';
@@ -21,11 +23,11 @@ export interface Lending {
 
 const DEFAULT_LIMITS: SafetyLimits = { maxDepth: 1 };
 
-/** What holds for all that the host delegates. */
+/** What holds for all that the host delegates: also what the sub-agent may do in whose task it does that. */
 export function hostLimits({ host, limits }: Lending): SafetyLimits {
-  return host.permissions === undefined
-    ? { ...DEFAULT_LIMITS, ...limits }
-    : stricter(host.permissions.safetyLimits, limits);
+  const own = host.permissions === undefined ? { ...DEFAULT_LIMITS, ...limits } : limits;
+  const outer = permissionsAround() ?? host.permissions;
+  return outer === undefined ? own : stricter(outer.safetyLimits, own);
 }
 
 export function tracerOf(lending: Lending): Tracer | undefined {
@@ -35,24 +37,27 @@ export function tracerOf(lending: Lending): Tracer | undefined {
 /**
  * What a sub-agent gets of its host, for one task: what the table of resources says, and never more than the host has.
  * @param saved what was spent, if it goes on with a task
+ * @param until aborted when the task is over: then it has no files any more, however long it goes on by itself
  */
-export function permissionsFor(lending: Lending, saved?: JsonValue): PermissionBundle {
+export function permissionsFor(lending: Lending, saved?: JsonValue, until?: AbortSignal): PermissionBundle {
   const { host, spec, limits } = lending;
   const { name, safetyLimits, fileGrants = [] } = spec;
   const outer = host.permissions;
   const home = `${outer?.home ?? '/workspace'}/subagents/${name}`;
   const of = hostLimits(lending);
   const { maxDepth = Infinity } = safetyLimits;
-  const budget = outer?.budget ?? Budget.ofHost(of, currentTurn());
+  const around = (permissionsAround() ?? outer)?.budget;
+  const budget =
+    outer === undefined ? Budget.ofHost(of, currentTurn(), saved, around) : (around ?? outer.budget);
   return Object.freeze({
     logger: getLogger(),
     tracer: lent('tracer', lending),
-    filesystem: lent('filesystem', lending)?.narrow([`${home}/`, ...fileGrants]),
+    filesystem: lent('filesystem', lending)?.narrow([`${home}/`, ...fileGrants], until),
     session: lent('session', lending)?.scoped(outer === undefined ? `sub@${name}@` : `${name}@`),
     longTermMemory: lent('longTermMemory', lending),
     permission: lent('permission', lending),
     safetyLimits: Object.freeze({
-      ...stricter(of, safetyLimits),
+      ...stricter(stricter(of, safetyLimits), { forbiddenTools: forbiddenNames(host.toolkit, of) }),
       maxDepth: Math.min(maxDepth, (of.maxDepth ?? Infinity) - 1),
     }),
     supervisorName: host.name,
@@ -83,10 +88,6 @@ type Lendable = SubAgentResourceName & keyof SharedHeap;
 function lent<Name extends Lendable>(name: Name, { host, heap, spec }: Lending): SharedHeap[Name] {
   if (policyOf(name, spec.resources) !== 'inherited') return undefined;
   const { longTermMemory, permission } = host;
-  const sources: readonly (SharedHeap | undefined)[] = [
-    heap,
-    host.permissions,
-    { longTermMemory, permission },
-  ];
-  return sources.map((source) => source?.[name]).find((value) => value !== undefined);
+  const sources: readonly SharedHeap[] = [host.permissions ?? heap, { longTermMemory, permission }];
+  return sources.map((source) => source[name]).find((value) => value !== undefined);
 }

@@ -39,8 +39,18 @@ export interface SubAgentFailure {
   readonly cause: string;
 }
 
+/** Thrown inside of a delegation by whoever knows what is to be told. */
+export class Refusal extends Error {
+  override readonly name = 'Refusal';
+
+  constructor(readonly failure: SubAgentFailure) {
+    super(failure.cause);
+  }
+}
+
 /** What was thrown in a delegation, as it is told: one line, without a stack, and without what looks like a key. */
 export function failureFrom(error: unknown): SubAgentFailure {
+  if (error instanceof Refusal) return error.failure;
   if (error instanceof DeadlineError) {
     return {
       code: 'timeout',
@@ -62,7 +72,7 @@ export function failedResponse(
   name: string,
   about: JsonObject,
 ): ToolResponse {
-  return new ToolResponse(`[subagent_${code}] ${name} ${oneLine(cause)}`, {
+  return new ToolResponse(`[subagent_${code}] ${name} ${oneLine(withoutKeys(cause))}`, {
     status: 'unavailable',
     metadata: { ...about, unavailable: true, error: code },
   });

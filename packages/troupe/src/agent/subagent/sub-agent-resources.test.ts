@@ -13,7 +13,9 @@ import { LongTermMemoryBase } from '../../longterm/long-term-memory-base.ts';
 import { Msg } from '../../message/msg.ts';
 import { MsgHub } from '../../pipeline/msg-hub.ts';
 import { InMemorySession } from '../../session/in-memory-session.ts';
+import type { ChatModelBase } from '../../model/chat-model-base.ts';
 import { ScriptedModel } from '../../testing/scripted-model.ts';
+import { CountedModel } from './counted-model.ts';
 import { tool } from '../../toolkit/tool.ts';
 import { Toolkit } from '../../toolkit/toolkit.ts';
 import { validateWith } from '../../util/schema.ts';
@@ -62,6 +64,11 @@ class FakeTracer implements Tracer {
     };
     return this.#active.run(span, () => run(recorder));
   }
+}
+
+/** The model that does the work: around it stands one that counts. */
+function modelIn({ model }: SubAgentBase): ChatModelBase | undefined {
+  return model instanceof CountedModel ? model.model : model;
 }
 
 /** One of everything, and what became of it in a sub-agent. */
@@ -171,7 +178,7 @@ const HOW: Readonly<Record<SubAgentResourceName, (kid: SubAgentBase, world: Worl
     Object(kid.permissions.safetyLimits) !== safetyLimits
       ? 'inherited'
       : 'other',
-  model: (kid, { model }) => (kid.model === model ? 'inherited' : kid.model === undefined ? 'own' : 'own'),
+  model: (kid, { model }) => (modelIn(kid) === model ? 'inherited' : 'own'),
   toolkit: (kid, { host }) =>
     Object(kid.toolkit) !== host.toolkit && kid.toolkit.names.length === 0 ? 'own' : 'inherited',
   memory: (kid, { host }) => (kid.memory !== host.memory ? 'own' : 'inherited'),
@@ -201,7 +208,7 @@ describe('the table of resources', () => {
 
   test('a model of its own', async () => {
     const modelOverride = new ScriptedModel([], 'own');
-    expect((await new World().run({ modelOverride })).model).toBe(modelOverride);
+    expect(modelIn(await new World().run({ modelOverride }))).toBe(modelOverride);
     expect((await new World().run({ resources: { model: 'own' } })).model).toBeUndefined();
   });
 

@@ -70,7 +70,7 @@ export const SUBAGENT_RESOURCES = {
   hooks: {
     policy: 'own',
     mayBe: [],
-    meaning: 'those of its own class; none of the host’s',
+    meaning: 'those of its class and of the classes above it; none of the host’s own',
   },
   runState: {
     policy: 'own',

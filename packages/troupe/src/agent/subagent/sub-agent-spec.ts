@@ -62,7 +62,22 @@ export function checkSpec(spec: SubAgentSpec): CheckedSpec {
   }
   checkNumber('timeoutMs', timeoutMs, { least: 1 });
   checkOverrides(name, resources);
-  return Object.freeze({ ...spec, timeoutMs, safetyLimits: copyLimits(spec.safetyLimits) });
+  const { tools, toolsAllowlist = [], fileGrants = [], tags = [] } = spec;
+  return Object.freeze({
+    ...spec,
+    timeoutMs,
+    toolsAllowlist: Object.freeze([...toolsAllowlist]),
+    tools: Array.isArray(tools) ? Object.freeze([...tools]) : tools,
+    fileGrants: Object.freeze(fileGrants.map(copyGrant)),
+    tags: Object.freeze([...tags]),
+    resources: Object.freeze({ ...resources }),
+    safetyLimits: copyLimits(spec.safetyLimits),
+  });
+}
+
+function copyGrant(grant: FileGrantInput): FileGrantInput {
+  if (typeof grant === 'string') return grant;
+  return Object.freeze({ path: grant.path, operations: Object.freeze([...grant.operations]) });
 }
 
 /** @throws TroupeError unless the name is safe as a part of paths, keys and tool names everywhere. */

@@ -1,4 +1,6 @@
+import { getLogger } from '../../config/run-config.ts';
 import { messageOf, TroupeError } from '../../errors.ts';
+import { withoutKeys } from '../../model/wrappers/key-patterns.ts';
 
 /** A part of a trace. OpenTelemetry's `Span` is one. */
 export interface TraceSpan {
@@ -30,26 +32,48 @@ export function failSpan(span: TraceSpan, code: string, message: string): void {
   span.recordException({ name: code, message });
 }
 
-/** Runs something inside of a span, which ends with it; without a tracer it just runs. */
+/** Runs something inside of a span, which ends with it; without a tracer, or with one that fails, it just runs. */
 export async function inSpan<T>(
   tracer: Tracer | undefined,
   name: string,
   attributes: Record<string, string | number | boolean>,
   run: (span: TraceSpan) => Promise<T>,
 ): Promise<T> {
-  if (tracer === undefined) return run(NO_SPAN);
-  return tracer.startActiveSpan(name, { attributes }, async (span) => {
-    try {
-      return await run(span);
-    } catch (error) {
-      const code = TroupeError.isInstance(error) ? error.code : 'exception';
-      if (code === 'tool_suspended') span.setAttribute('subagent.suspended', true);
-      else failSpan(span, code, messageOf(error));
-      throw error;
-    } finally {
-      span.end();
-    }
-  });
+  let running: Promise<T> | undefined;
+  quietly(() => tracer?.startActiveSpan(name, { attributes }, (span) => (running ??= traced(span, run))));
+  return (running ??= run(NO_SPAN));
+}
+
+async function traced<T>(given: TraceSpan, run: (span: TraceSpan) => Promise<T>): Promise<T> {
+  const span = quiet(given);
+  try {
+    return await run(span);
+  } catch (error) {
+    const code = TroupeError.isInstance(error) ? error.code : 'exception';
+    if (code === 'tool_suspended') span.setAttribute('subagent.suspended', true);
+    else failSpan(span, code, messageOf(error));
+    throw error;
+  } finally {
+    span.end();
+  }
+}
+
+/** A span whose failures are nobody's but the tracer's. */
+function quiet(span: TraceSpan): TraceSpan {
+  return {
+    setAttribute: (key, value) => quietly(() => span.setAttribute(key, value)),
+    setStatus: (status) => quietly(() => span.setStatus(status)),
+    recordException: (exception) => quietly(() => span.recordException(exception)),
+    end: () => quietly(() => span.end()),
+  };
+}
+
+function quietly(trace: () => unknown): void {
+  try {
+    trace();
+  } catch (error) {
+    getLogger().log('warn', `A tracer failed: ${withoutKeys(messageOf(error))}`);
+  }
 }
 
 const NO_SPAN: TraceSpan = {
