@@ -6,7 +6,7 @@ import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 
-import { agentTool, findHistoryFaults, ReActAgent, Toolkit, type PendingCall } from 'troupe';
+import { agentTool, findHistoryFaults, pendingIn, ReActAgent, Toolkit } from 'troupe';
 import { A2AAgent, WellKnownAgentCardResolver } from 'troupe/a2a';
 import { OfflineModel } from 'troupe/offline';
 
@@ -30,7 +30,7 @@ console.log(`travel: ${weather.text}`);
 
 // 2. It wants to do something that costs money. The question comes here, and the answer goes back to the same task.
 const question = await travel.call('Book a hotel in Lisbon');
-const pending = (question.metadata['_pending'] ?? []) as unknown as readonly PendingCall[];
+const pending = pendingIn(question) ?? [];
 for (const { agentPath, call, reason } of pending) {
   console.log(`${agentPath.join(' > ')} asks for ${call.name} ${JSON.stringify(call.input)}: ${reason}`);
 }

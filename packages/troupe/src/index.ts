@@ -1,6 +1,6 @@
 export { AgentBase, type AgentOptions, type CallOptions, type Interrupt } from './agent/agent-base.ts';
 export type { AgentHooks } from './agent/agent-hooks.ts';
-export { agentTool, type AgentToolOptions } from './agent/agent-tool.ts';
+export { agentTool, pendingIn, type AgentToolOptions } from './agent/agent-tool.ts';
 export { structuredOf } from './agent/answer-form.ts';
 export { ConsoleView } from './agent/console-view.ts';
 export { interruptOnCtrlC, type InterruptOnCtrlCOptions } from './agent/interrupt-key.ts';

@@ -32,6 +32,7 @@ import type { SubAgentSpec } from './subagent/sub-agent-spec.ts';
 import type { SubAgentClass } from './subagent/sub-agent.ts';
 import { suspensionMsg } from './suspension-msg.ts';
 import { Thinker, type Thinking } from './thinker.ts';
+import { assertFits, isEmpty, withoutCalls } from './thought.ts';
 import { ToolCalls, type CallWork } from './tool-calls.ts';
 import { currentTurn, type Turn } from './turn.ts';
 
@@ -535,33 +536,6 @@ function thinkingOf(agent: ReActAgent, recall: () => Promise<readonly Msg[]>): T
       return agent.sysPrompt;
     },
   };
-}
-
-/** Whether a thought neither says nor does anything. */
-function isEmpty(thought: Msg): boolean {
-  return thought
-    .getContentBlocks()
-    .every((block) => block.type === 'thinking' || (block.type === 'text' && block.text.trim() === ''));
-}
-
-/** A summary makes no calls: nobody would answer them. */
-function withoutCalls(summary: Msg): Msg {
-  if (!summary.hasContentBlocks('tool_use')) return summary;
-  return summary.with({ content: summary.getContentBlocks().filter(({ type }) => type !== 'tool_use') });
-}
-
-/** @throws TroupeError if a hook put a message in the place of a thought that would break the history. */
-function assertFits(thought: Msg, history: readonly Msg[]): void {
-  const calls = thought.getContentBlocks('tool_use');
-  const ids = new Set(calls.map(({ id }) => id));
-  const isKnown = (msg: Msg): boolean =>
-    msg.id === thought.id || msg.getContentBlocks('tool_use').some(({ id }) => ids.has(id));
-  const isWhole = ids.size === calls.length && !thought.hasContentBlocks('tool_result');
-  if (thought.role === 'assistant' && isWhole && !history.some(isKnown)) return;
-  throw new TroupeError(
-    'invalid_reply',
-    'A thought must be a new message of the assistant, with call ids of its own and no results.',
-  );
 }
 
 function endedBy(reason: EndReason): JsonObject {
