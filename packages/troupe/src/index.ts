@@ -7,7 +7,8 @@ export { interruptOnCtrlC, type InterruptOnCtrlCOptions } from './agent/interrup
 export type { PrintedMsg } from './agent/printer.ts';
 export { ReActAgentBase, type ReActHooks } from './agent/react-agent-base.ts';
 export type { ReActAgentOptions } from './agent/react-agent-options.ts';
-export { ReActAgent, type EndReason } from './agent/react-agent.ts';
+export type { EndReason } from './agent/end-reason.ts';
+export { ReActAgent } from './agent/react-agent.ts';
 export type { OnBusy } from './agent/run-lane.ts';
 export type { Budget } from './agent/subagent/budget.ts';
 export {

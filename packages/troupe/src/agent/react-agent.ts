@@ -1,30 +1,31 @@
-import { isContextKeeper, type ContextKeeper } from '../compression/context-keeper.ts';
-import { SummaryCompressor } from '../compression/summary-compressor.ts';
+import { keeperOf } from '../compression/keeper-of.ts';
 import { getLogger } from '../config/run-config.ts';
 import { messageOf, TroupeError } from '../errors.ts';
 import type { LongTermMemoryBase } from '../longterm/long-term-memory-base.ts';
 import { InMemoryMemory } from '../memory/in-memory-memory.ts';
-import { COMPRESSED_MARK, type MemoryBase } from '../memory/memory-base.ts';
+import type { MemoryBase } from '../memory/memory-base.ts';
 import type { ToolResultBlock, ToolUseBlock } from '../message/blocks.ts';
 import { Exchange } from '../message/exchange.ts';
 import { Msg, type MsgInit, type MsgInput } from '../message/msg.ts';
 import type { PendingCall } from '../message/pending-call.ts';
 import type { ChatModelBase, ModelRequest, ToolChoice } from '../model/chat-model-base.ts';
-import { mergeGeneration } from '../model/generation.ts';
+import { canForceTools, mergeGeneration } from '../model/generation.ts';
 import type { PermissionPolicy } from '../permission/permission-policy.ts';
 import type { PlanNotebook } from '../plan/plan-notebook.ts';
 import type { BackgroundTools } from '../toolkit/background.ts';
 import { Toolkit } from '../toolkit/toolkit.ts';
 import { inAMoment, untilStopped } from '../util/grace.ts';
-import type { JsonObject, JsonValue } from '../util/json.ts';
+import type { JsonValue } from '../util/json.ts';
 import type { Interrupt } from './agent-base.ts';
-import { AnswerForm, FORM_NAME } from './answer-form.ts';
-import { FailedCalls } from './failed-calls.ts';
+import { FORM_NAME } from './answer-form.ts';
+import { endedBy, type EndReason } from './end-reason.ts';
 import { FILL_IN_THE_FORM, hintMsg, SAY_SOMETHING, SUM_UP } from './hints.ts';
 import { OpenExchange } from './open-exchange.ts';
+import { OrderedMemory } from './ordered-memory.ts';
 import { ReActAgentBase } from './react-agent-base.ts';
 import { checkReActOptions, type ReActAgentOptions } from './react-agent-options.ts';
 import { beginWith, unansweredIn } from './reopen.ts';
+import { ReplyWork } from './reply-work.ts';
 import { memoryTools, recordExperience, retrieveContext } from './retrieval.ts';
 import type { SubAgentOptions } from './subagent/delegation.ts';
 import { registerSubagent } from './subagent/register-subagent.ts';
@@ -33,32 +34,13 @@ import type { SubAgentClass } from './subagent/sub-agent.ts';
 import { suspensionMsg } from './suspension-msg.ts';
 import { Thinker, type Thinking } from './thinker.ts';
 import { assertFits, isEmpty, withoutCalls } from './thought.ts';
-import { ToolCalls, type CallWork } from './tool-calls.ts';
+import { ToolCalls } from './tool-calls.ts';
 import { currentTurn, type Turn } from './turn.ts';
-
-/** Why a reply ended: in its metadata, as `_end_reason`. */
-export type EndReason = 'finished' | 'structured' | 'max_iters' | 'tool_suspended' | 'interrupted' | 'error';
 
 const NO_ANSWER = 'The model gave no answer, though it was asked again.';
 
 /** So many thoughts in a row may say and do nothing before the reply is given up. */
 const MAX_EMPTY_THOUGHTS = 3;
-
-/** What belongs to one reply. */
-interface Work extends CallWork {
-  readonly form: AnswerForm | undefined;
-  readonly failedCalls: FailedCalls;
-  /** The ids of what was asked, and said besides. */
-  readonly requestIds: Set<string>;
-  /** What this reply has added to memory. */
-  readonly said: Msg[];
-  /** Are told to the model at its next call, and forgotten. */
-  readonly hints: string[];
-  /** Tools about which nobody is asked any more. */
-  readonly grantedTools: Set<string>;
-  /** What was thought, until it is known what becomes of it. */
-  thought: Msg | undefined;
-}
 
 /**
  * An agent that thinks, acts and thinks again, until it has an answer.
@@ -85,7 +67,7 @@ export class ReActAgent extends ReActAgentBase {
   /** The toolkit, with what only this agent has besides. */
   readonly #tools: Toolkit;
   #unwatchPlan: () => void;
-  readonly #work = new WeakMap<Turn, Work>();
+  readonly #work = new WeakMap<Turn, ReplyWork>();
   /** The latest one. */
   #turn: Turn | undefined;
   /** The reply whose input is in memory, or on its way there. */
@@ -93,8 +75,7 @@ export class ReActAgent extends ReActAgentBase {
   /** Calls that are being made, or wait for somebody outside. */
   #open: OpenExchange | undefined;
   readonly #checkpoints = new Set<() => Promise<void>>();
-  /** All writes so far. The next one, and every look into memory, waits for them. */
-  #written: Promise<void> = Promise.resolve();
+  readonly #ordered: OrderedMemory;
 
   constructor(options: ReActAgentOptions) {
     super(options);
@@ -103,13 +84,14 @@ export class ReActAgent extends ReActAgentBase {
     this.model = options.model;
     this.toolkit = options.toolkit ?? new Toolkit();
     this.memory = options.memory ?? new InMemoryMemory();
+    this.#ordered = new OrderedMemory(this.memory);
     this.longTermMemory = options.longTermMemory;
     this.planNotebook = options.planNotebook;
     this.background = options.background;
     this.sysPrompt = options.sysPrompt ?? '';
-    const keeper = keeperOf(this.memory, options);
+    const keeper = keeperOf(this.memory, options.compression);
     this.#thinker = new Thinker(
-      thinkingOf(this, () => this.#recall()),
+      thinkingOf(this, () => this.#ordered.recall()),
       options,
       keeper,
     );
@@ -148,7 +130,7 @@ export class ReActAgent extends ReActAgentBase {
   async closePending(): Promise<void> {
     const open = this.#open;
     if (open === undefined || this.isRunning) return;
-    await this.#write(() => this.memory.add([...open.exchange.toMsgs(), ...open.later]));
+    await this.#ordered.add([...open.exchange.toMsgs(), ...open.later]);
     if (this.#open === open) this.#open = undefined;
   }
 
@@ -182,7 +164,10 @@ export class ReActAgent extends ReActAgentBase {
     for (const { id } of input) work.requestIds.add(id);
     for (const result of answered) await turn.emit({ type: 'tool_result', result });
     try {
-      await this.#remember(await retrieveContext(input, this.#options, turn, () => this.#recall()), turn);
+      await this.#remember(
+        await retrieveContext(input, this.#options, turn, () => this.#ordered.recall()),
+        turn,
+      );
       return await this.#loop(resumed, work, turn);
     } catch (error) {
       if (turn.interruptedBy === undefined) await this.#remember(turn.unread, turn); // nobody else will
@@ -190,7 +175,7 @@ export class ReActAgent extends ReActAgentBase {
     }
   }
 
-  async #loop(resumed: OpenExchange | undefined, work: Work, turn: Turn): Promise<Msg> {
+  async #loop(resumed: OpenExchange | undefined, work: ReplyWork, turn: Turn): Promise<Msg> {
     const { maxIters = 10 } = this.#options;
     let toolChoice: ToolChoice = work.form && this.#canForceTools ? 'required' : 'auto';
     let emptyThoughts = 0;
@@ -200,7 +185,7 @@ export class ReActAgent extends ReActAgentBase {
       if (exchange.calls.length > 0) {
         const suspended = await this.#act(open, work, turn);
         if (suspended !== undefined) return suspended;
-        const answer = this.#answerIn(exchange, work);
+        const answer = work.answerIn(exchange, this.name);
         if (answer !== undefined) return this.#answer(answer.msg, answer.reason, turn);
         work.hints.push(...work.failedCalls.hintsAfter(exchange));
         emptyThoughts = 0;
@@ -220,16 +205,14 @@ export class ReActAgent extends ReActAgentBase {
   }
 
   override async observe(msgs: MsgInput): Promise<void> {
-    await this.#write(() => this.memory.add(msgs));
+    await this.#ordered.add(msgs);
   }
 
   override async handleInterrupt(msgs: readonly Msg[], interrupt: Interrupt): Promise<Msg> {
     const answer = this.interruptReply();
     const isStored = currentTurn()?.replyId === this.#storedFor;
     const input = isStored ? [] : msgs.filter((msg) => !msg.hasContentBlocks('tool_result')); // results belong to calls
-    const written = this.#write(() =>
-      this.memory.add([...input, ...interrupt.unread, ...interrupt.msgs, answer]),
-    );
+    const written = this.#ordered.add([...input, ...interrupt.unread, ...interrupt.msgs, answer]);
     const shown = this.print(answer);
     for (const work of [written, shown]) {
       work.catch((error: unknown) =>
@@ -279,15 +262,14 @@ export class ReActAgent extends ReActAgentBase {
   }
 
   protected override interruptReply(): Msg {
-    const msg = super.interruptReply();
-    return msg.with({ metadata: { ...msg.metadata, ...endedBy('interrupted') } });
+    return endedBy('interrupted', super.interruptReply());
   }
 
   /** A thought, as its hooks leave it. If one of those fails, what was thought is kept. */
-  async #kept(thinking: Promise<Msg>, work: Work, turn: Turn): Promise<Msg> {
+  async #kept(thinking: Promise<Msg>, work: ReplyWork, turn: Turn): Promise<Msg> {
     try {
       const thought = await thinking;
-      if (thought !== work.thought) assertFits(thought, await this.#recall());
+      if (thought !== work.thought) assertFits(thought, await this.#ordered.recall());
       return thought;
     } catch (error) {
       if (work.thought !== undefined) await this.#remember(new Exchange(work.thought).toMsgs(), turn);
@@ -298,7 +280,7 @@ export class ReActAgent extends ReActAgentBase {
   }
 
   /** What the model thinks next, after what was said while it was busy. */
-  async #thoughtOf(toolChoice: ToolChoice, work: Work, turn: Turn): Promise<OpenExchange> {
+  async #thoughtOf(toolChoice: ToolChoice, work: ReplyWork, turn: Turn): Promise<OpenExchange> {
     const steering = turn.takeSteering();
     for (const { id } of steering) work.requestIds.add(id);
     await this.#remember(steering, turn);
@@ -313,7 +295,7 @@ export class ReActAgent extends ReActAgentBase {
    * Makes the calls of a thought. On every way out, the thought and one result for each call are remembered, unless
    * calls wait for somebody outside: then all of it waits, and what is returned says so.
    */
-  async #act(open: OpenExchange, work: Work, turn: Turn): Promise<Msg | undefined> {
+  async #act(open: OpenExchange, work: ReplyWork, turn: Turn): Promise<Msg | undefined> {
     this.#open = open;
     work.open = open;
     for (const name of open.grantedTools) work.grantedTools.add(name);
@@ -343,21 +325,6 @@ export class ReActAgent extends ReActAgentBase {
     }
   }
 
-  /** The answer that an exchange brought: a form that is filled in, or the result of a tool that speaks for itself. */
-  #answerIn(exchange: Exchange, { form, toolkit }: Work): { msg: Msg; reason: EndReason } | undefined {
-    const metadata = form?.read(exchange);
-    if (metadata !== undefined) {
-      const text = exchange.thought.text || JSON.stringify(metadata);
-      return { msg: Msg.assistant(text, { name: this.name, metadata }), reason: 'structured' };
-    }
-    const [call, ...others] = exchange.calls;
-    const result = call && exchange.answerTo(call.id);
-    if (call === undefined || others.length > 0 || result?.status !== 'ok' || form !== undefined)
-      return undefined;
-    if (!toolkit.get(call.name)?.returnDirect) return undefined;
-    return { msg: Msg.assistant(result.output, { name: this.name }), reason: 'finished' };
-  }
-
   /** Ends the reply. From here on an interrupt comes too late. */
   async #answer(msg: Msg, reason: EndReason, turn: Turn): Promise<Msg> {
     const answer = this.#ended(msg, reason, turn);
@@ -370,13 +337,13 @@ export class ReActAgent extends ReActAgentBase {
   }
 
   #ended(msg: Msg, reason: EndReason, turn: Turn): Msg {
-    return msg.with({ metadata: { ...msg.metadata, ...endedBy(reason) }, usage: turn.usage });
+    return endedBy(reason, msg).with({ usage: turn.usage });
   }
 
   /** Makes out what the call is about, while calls of an earlier one are open. @throws TroupeError */
   async #beginWith(msgs: readonly Msg[], turn: Turn): Promise<ReturnType<typeof beginWith>> {
     const { onPending = this.#options.onPending ?? 'refuse' } = turn;
-    const history = await this.#recall();
+    const history = await this.#ordered.recall();
     const foreign = unansweredIn(history, this.name);
     const isRemembered = history.some(({ id }) => id === this.#open?.exchange.thought.id);
     if (isRemembered) this.#open = undefined; // it was saved just before it was let go
@@ -387,7 +354,7 @@ export class ReActAgent extends ReActAgentBase {
       );
     const beginning = beginWith(this.#open ?? foreign?.open, msgs, turn.takeDecisions(), onPending);
     if (this.#open === undefined && foreign !== undefined) {
-      await this.#write(() => this.memory.delete(foreign.msgs.map(({ id }) => id)).then(() => {}));
+      await this.#ordered.delete(foreign.msgs);
       this.#open = foreign.open; // it comes back with a result for each call
     }
     return beginning;
@@ -403,22 +370,8 @@ export class ReActAgent extends ReActAgentBase {
     return () => planNotebook.removePlanChangeHook(name);
   }
 
-  #begin(turn: Turn): Work {
-    const form = turn.structuredModel && new AnswerForm(turn.structuredModel);
-    const toolkit = form ? this.#tools.withTools(form.tool) : this.#tools;
-    const work: Work = {
-      toolkit,
-      form,
-      failedCalls: new FailedCalls(),
-      requestIds: new Set(),
-      said: [],
-      hints: [],
-      grantedTools: new Set(),
-      thought: undefined,
-      open: undefined,
-      running: new Set(),
-      results: new Map(),
-    };
+  #begin(turn: Turn): ReplyWork {
+    const work = new ReplyWork(this.#tools, turn.structuredModel);
     turn.isCallOpen = (callId) => work.open?.isOpen(callId) ?? false;
     turn.onCheckpoint = async (callId) => {
       if (callId !== undefined) work.open?.start(callId);
@@ -430,7 +383,7 @@ export class ReActAgent extends ReActAgentBase {
   }
 
   /** The work of a turn; that of a bare call of a step, such as in a test, is empty. */
-  #workOf(turn: Turn): Work {
+  #workOf(turn: Turn): ReplyWork {
     return this.#work.get(turn) ?? this.#begin(turn);
   }
 
@@ -477,53 +430,24 @@ export class ReActAgent extends ReActAgentBase {
 
   /** Whether the model can be made to call a tool, as it is set up here. */
   get #canForceTools(): boolean {
-    const { forcedTools } = this.model.capabilities;
-    const { reasoningEffort = 'none', thinkingTokens = 0 } = mergeGeneration(
-      this.model.generation,
-      this.#options.generateOptions,
-    );
-    const isThinking = reasoningEffort !== 'none' || thinkingTokens > 0;
-    return forcedTools === 'always' || (forcedTools === 'without_thinking' && !isThinking);
+    const { capabilities, generation } = this.model;
+    return canForceTools(capabilities, mergeGeneration(generation, this.#options.generateOptions));
   }
 
   #msg(content: MsgInit['content'], id?: string): Msg {
     return Msg.assistant(content, { name: this.name, id });
   }
 
-  async #recall(): Promise<readonly Msg[]> {
-    await this.#written;
-    return this.memory.getMemory({ excludeMark: COMPRESSED_MARK });
-  }
-
   /** Puts messages into memory, also when the turn was stopped meanwhile; a turn that is over changes nothing any more. */
   async #remember(msgs: readonly Msg[], turn: Turn): Promise<void> {
     if (msgs.length === 0 || turn.isOver) return;
     this.#workOf(turn).said.push(...msgs);
-    await this.#write(() => turn.write('memory', () => this.memory.add(msgs)));
-  }
-
-  /** Writes happen in the order in which they are asked for, one after the other. */
-  #write(write: () => Promise<void>): Promise<void> {
-    const done = this.#written.then(write);
-    this.#written = done.catch(() => {}); // whoever asked for it knows
-    return done;
+    await this.#ordered.add(msgs, (write) => turn.write('memory', write));
   }
 }
 
 function isNews(msg: Msg): boolean {
   return !msg.hasContentBlocks('tool_result');
-}
-
-/** Who keeps the conversation small: the memory itself, or a compressor. */
-function keeperOf(memory: MemoryBase, { compression }: ReActAgentOptions): ContextKeeper | undefined {
-  if (isContextKeeper(memory)) {
-    if (compression === undefined) return memory;
-    throw new TroupeError(
-      'invalid_config',
-      'The memory keeps itself small already: leave `compression` out.',
-    );
-  }
-  return compression && new SummaryCompressor(memory, compression);
 }
 
 function thinkingOf(agent: ReActAgent, recall: () => Promise<readonly Msg[]>): Thinking {
@@ -536,8 +460,4 @@ function thinkingOf(agent: ReActAgent, recall: () => Promise<readonly Msg[]>): T
       return agent.sysPrompt;
     },
   };
-}
-
-function endedBy(reason: EndReason): JsonObject {
-  return { _end_reason: reason };
 }

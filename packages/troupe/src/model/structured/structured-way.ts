@@ -1,13 +1,7 @@
 import { Msg } from '../../message/msg.ts';
 import type { JsonSchema } from '../../util/schema.ts';
-import type {
-  ChatModelBase,
-  GenerationOptions,
-  ModelCapabilities,
-  ModelRequest,
-  ToolSchema,
-} from '../chat-model-base.ts';
-import { mergeGeneration } from '../generation.ts';
+import type { ChatModelBase, ModelRequest, ToolSchema } from '../chat-model-base.ts';
+import { canForceTools, mergeGeneration } from '../generation.ts';
 import { ModelError } from '../model-error.ts';
 
 /** Who sees to the shape of an answer: the provider, the call of a tool, or a prompt. */
@@ -24,7 +18,7 @@ export function waysFor(
   request: ModelRequest,
   strategy: StructuredStrategy | undefined,
 ): Ways {
-  const byTool: Ways = canForce(capabilities, mergeGeneration(generation, request.generation))
+  const byTool: Ways = canForceTools(capabilities, mergeGeneration(generation, request.generation))
     ? ['tool', 'tool_auto']
     : ['tool_auto'];
   if (strategy !== undefined) return strategy === 'tool' ? byTool : [strategy];
@@ -72,14 +66,6 @@ export function requestBy(
 
 export function strategyOf(way: StructuredWay): StructuredStrategy {
   return way === 'tool_auto' ? 'tool' : way;
-}
-
-function canForce({ forcedTools }: ModelCapabilities, generation: GenerationOptions): boolean {
-  return forcedTools === 'always' || (forcedTools === 'without_thinking' && !isThinking(generation));
-}
-
-export function isThinking({ reasoningEffort = 'none', thinkingTokens = 0 }: GenerationOptions): boolean {
-  return reasoningEffort !== 'none' || thinkingTokens !== 0;
 }
 
 function isAboutToolChoice({ message, body = '' }: ModelError): boolean {

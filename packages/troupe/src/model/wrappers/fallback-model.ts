@@ -11,7 +11,7 @@ import {
   type ModelRequest,
 } from '../chat-model-base.ts';
 import { ModelError, type ModelErrorKind } from '../model-error.ts';
-import { isThinking } from '../structured/structured-way.ts';
+import { isThinking } from '../generation.ts';
 import { stoppable } from '../../util/stoppable.ts';
 import type { RelayOptions } from './wrapper-model.ts';
 
