@@ -285,6 +285,7 @@ export {
 } from './session/session-error.ts';
 export { toSessionId, type CheckedKey, type SessionId, type SessionKey } from './session/session-key.ts';
 export { SessionManager } from './session/session-manager.ts';
+export type { ListOptions, PruneOptions, SessionPage, Whose } from './session/session-page.ts';
 export type {
   Commit,
   LanePart,
@@ -296,15 +297,7 @@ export type {
   StoredHead,
   StoredItem,
 } from './session/session-store.ts';
-export {
-  Session,
-  type ListOptions,
-  type LoadOptions,
-  type PruneOptions,
-  type SaveOptions,
-  type SessionPage,
-  type Whose,
-} from './session/session.ts';
+export { Session, type LoadOptions, type SaveOptions } from './session/session.ts';
 export {
   StateModule,
   type LoadStateOptions,

@@ -1,32 +1,24 @@
 import { checkNumber } from '../config/check-number.ts';
-import { getLogger } from '../config/run-config.ts';
-import { TroupeError } from '../errors.ts';
 import type { LoadStateOptions, StateModule } from '../state/state-module.ts';
 import { now } from '../util/clock.ts';
 import { newId } from '../util/ids.ts';
-import { setOwn, type JsonObject, type JsonValue } from '../util/json.ts';
-import { ComponentState, versionsAlong, withList, type SessionComponents } from './component-state.ts';
+import { setOwn, type JsonValue } from '../util/json.ts';
+import { ComponentState, versionsAlong, type SessionComponents } from './component-state.ts';
 import { reportNoMatch, warnOfUnused } from './load-report.ts';
 import { draftList, type ListDraft, type SavedList } from './list-draft.ts';
-import { readTexts, saveDrafts } from './save-drafts.ts';
+import { saveDrafts } from './save-drafts.ts';
 import { ScopedStore } from './scoped-store.ts';
 import {
   SessionConflictError,
   SessionCorruptError,
   SessionError,
   SessionNotFoundError,
-  SessionVersionError,
 } from './session-error.ts';
-import { readHead, readItem, writeHead, type Head, type HeadList } from './session-format.ts';
-import {
-  keyName,
-  keyText,
-  toSessionId,
-  toSessionKey,
-  type CheckedKey,
-  type SessionKey,
-} from './session-key.ts';
-import type { ListCursor, SessionInfo, SessionStore, StoredHead, StoredItem } from './session-store.ts';
+import { readHead, writeHead, type Head } from './session-format.ts';
+import { keyName, keyText, toSessionKey, type CheckedKey, type SessionKey } from './session-key.ts';
+import { listPage, MAX_PAGE, type ListOptions, type PruneOptions, type SessionPage } from './session-page.ts';
+import { SessionReader, type Others } from './session-reader.ts';
+import type { SessionInfo, SessionStore, StoredHead } from './session-store.ts';
 import { moveTo, newTrack, pathText, Tracks, type Track } from './track.ts';
 
 export interface SaveOptions {
@@ -39,39 +31,6 @@ export interface LoadOptions extends LoadStateOptions {
   readonly mustMatch?: boolean | undefined;
 }
 
-/** Whose sessions: those of a user, of all users, or (by default) those that belong to no user. */
-export interface Whose {
-  readonly user?: string | undefined;
-  readonly allUsers?: boolean | undefined;
-}
-
-export interface ListOptions extends Whose {
-  /** How many at most, up to 1000. @default 100 */
-  readonly limit?: number | undefined;
-  /** Where the page begins: `next` of the page before. */
-  readonly cursor?: string | undefined;
-}
-
-export interface SessionPage {
-  /** Newest first. */
-  readonly sessions: readonly SessionInfo[];
-  /** The cursor of the next page, if there is one. */
-  readonly next?: string;
-}
-
-export interface PruneOptions extends Whose {
-  /** Only sessions that were last saved longer ago than this are deleted. @default 0 */
-  readonly olderThanMs?: number | undefined;
-  /** So many of the newest are kept, however old. @default 0 */
-  readonly keepNewest?: number | undefined;
-}
-
-const MAX_PAGE = 1000;
-const DEFAULT_PAGE = 100;
-/** So often a session is read anew because somebody saves it again and again. */
-const MAX_READS = 20;
-const CURSOR = /^(\d{1,15})\/([^/]*)\/([^/]+)$/;
-
 /**
  * Saves the state of components under a key, and loads it again. A save appears whole or not at all, whenever the
  * process dies, and costs what is new: an item of a list that was saved before is not written again.
@@ -82,12 +41,14 @@ const CURSOR = /^(\d{1,15})\/([^/]*)\/([^/]+)$/;
  */
 export class Session implements AsyncDisposable {
   readonly #store: SessionStore;
+  readonly #reader: SessionReader;
   readonly #tracks = new Tracks();
   /** The last thing that is being done with each session. */
   readonly #lanes = new Map<string, Promise<unknown>>();
 
   constructor(store: SessionStore) {
     this.#store = store;
+    this.#reader = new SessionReader(store);
   }
 
   /** Saves components by their names. @throws SessionConflictError if somebody else has saved meanwhile. */
@@ -124,7 +85,9 @@ export class Session implements AsyncDisposable {
     const { mustMatch = false, ...limits } = options;
     return this.#inLane('Loading', key, async (checked) => {
       new ComponentState(components);
-      const found = await this.#read(checked, (head) => this.#readState(checked, head, components));
+      const found = await this.#reader.read(checked, (head) =>
+        this.#reader.stateOf(checked, head, components),
+      );
       if (found === undefined) return false;
       const { head, state, items } = found;
       const entries = Object.entries(components);
@@ -162,19 +125,8 @@ export class Session implements AsyncDisposable {
   }
 
   /** The sessions of a user, newest first, a page at a time. */
-  async list(options: ListOptions = {}): Promise<SessionPage> {
-    const { limit = DEFAULT_PAGE, cursor } = options;
-    checkNumber('limit', limit, { least: 1, most: MAX_PAGE, whole: true });
-    const query = { user: userOf(options), limit: limit + 1, after: toCursor(cursor) };
-    try {
-      const found = await this.#store.list(query);
-      const sessions = found.slice(0, limit);
-      const last = sessions.at(-1);
-      if (last === undefined || found.length <= limit) return { sessions };
-      return { sessions, next: `${last.savedAt}/${last.user ?? ''}/${last.session}` };
-    } catch (error) {
-      throw SessionError.from(error, 'Listing sessions');
-    }
+  list(options: ListOptions = {}): Promise<SessionPage> {
+    return listPage(this.#store, options);
   }
 
   /**
@@ -196,9 +148,9 @@ export class Session implements AsyncDisposable {
   copy(from: SessionKey, to: SessionKey): Promise<SessionInfo> {
     return this.#inLane('Copying to', to, async (target) => {
       const source = toSessionKey(from);
-      const found = await this.#read(source, async (head) => {
+      const found = await this.#reader.read(source, async (head) => {
         const drafts: ListDraft[] = [];
-        for (const list of head.lists) drafts.push(await this.#draftOf(source, head, list));
+        for (const list of head.lists) drafts.push(await this.#reader.draftOf(source, head, list));
         return { head, drafts };
       });
       if (found === undefined) throw new SessionNotFoundError(source);
@@ -246,7 +198,7 @@ export class Session implements AsyncDisposable {
       let head: Head;
       try {
         head = readHead(previous.text, previous.place);
-        for (const list of head.lists) await this.#draftOf(checked, head, list);
+        for (const list of head.lists) await this.#reader.draftOf(checked, head, list);
       } catch (error) {
         if (!(error instanceof SessionCorruptError)) throw error;
         const again = await this.#store.readHead(checked, 'current');
@@ -305,7 +257,7 @@ export class Session implements AsyncDisposable {
   ): Promise<SessionInfo> {
     const current = await this.#store.readHead(key, 'current');
     const base = current && { revision: current.revision, log: logOf(current) };
-    const others = await this.#readOthers(key, current, components);
+    const others = await this.#reader.othersThan(key, current, components);
     const { rest, lists } = state.stateParts();
     const drafts = lists.map((list) => draftList(list, undefined));
     const track = newTrack(base);
@@ -324,83 +276,12 @@ export class Session implements AsyncDisposable {
     }
   }
 
-  /** What is saved of components that are not to be replaced, in full. What can't be read is lost, and the logger told. */
-  async #readOthers(
-    key: CheckedKey,
-    current: StoredHead | undefined,
-    components: SessionComponents,
-  ): Promise<Others> {
-    const others: { [name: string]: JsonValue } = {};
-    const drafts: ListDraft[] = [];
-    const orLost = async (what: string, read: () => Promise<void>): Promise<void> => {
-      try {
-        await read();
-      } catch (error) {
-        if (!(error instanceof SessionCorruptError || error instanceof SessionVersionError)) throw error;
-        getLogger().log('warn', `Session ${keyName(key)} is overwritten without ${what}: ${error.message}`);
-      }
-    };
-    if (current === undefined) return { components: others, drafts };
-    await orLost('what else it held', async () => {
-      const head = readHead(current.text, current.place);
-      for (const [name, state] of Object.entries(head.components)) {
-        if (Object.hasOwn(components, name)) continue;
-        await orLost(`the component '${name}'`, async () => {
-          const lists = head.lists.filter(({ path }) => path[0] === name);
-          const read = await Promise.all(lists.map((list) => this.#draftOf(key, head, list)));
-          drafts.push(...read);
-          setOwn(others, name, state);
-        });
-      }
-    });
-    return { components: others, drafts };
-  }
-
-  /** A list as it is saved, with the texts of its items. */
-  async #draftOf(key: CheckedKey, { log }: Head, { path, lane, ranges }: HeadList): Promise<ListDraft> {
-    const parts = await readTexts(this.#store, key, log, lane, ranges);
-    return { path, start: undefined, parts, items: undefined };
-  }
-
   /** Finds out whether a save that failed has happened all the same. */
   async #makeSure(key: CheckedKey, track: Track): Promise<void> {
     if (track.unsure === undefined) return;
     const current = await this.#store.readHead(key, 'current');
     if (current?.text === track.unsure.text) moveTo(track, track.unsure);
     track.unsure = undefined;
-  }
-
-  /** Reads what the newest head names, and again if a save has taken it away meanwhile. */
-  async #read<T>(key: CheckedKey, body: (head: Head) => Promise<T>): Promise<T | undefined> {
-    for (let reads = 1; ; reads++) {
-      const stored = await this.#store.readHead(key, 'current');
-      if (stored === undefined) return undefined;
-      try {
-        return await body(readHead(stored.text, stored.place));
-      } catch (error) {
-        if (!(error instanceof SessionCorruptError) || reads === MAX_READS) throw error;
-        const again = await this.#store.readHead(key, 'current');
-        if (again?.revision === stored.revision && again.text === stored.text) throw error;
-      }
-    }
-  }
-
-  async #readState(
-    key: CheckedKey,
-    head: Head,
-    components: SessionComponents,
-  ): Promise<{ head: Head; state: JsonObject; items: ReadonlyMap<string, readonly StoredItem[]> }> {
-    const items = new Map<string, readonly StoredItem[]>();
-    let state = head.components;
-    for (const { path, lane, ranges } of head.lists) {
-      if (!Object.hasOwn(components, path[0] ?? '')) continue;
-      const found = await this.#store.readItems(key, head.log, lane, ranges);
-      const placeOf = (item: StoredItem): string => this.#store.placeOf(key, head.log, lane, item);
-      const values = found.map((item) => readItem(item.text, () => placeOf(item)));
-      state = withList(state, path, values);
-      items.set(pathText(path), found);
-    }
-    return { head, state, items };
   }
 
   /** One thing after another for each session. What a store throws becomes a SessionError. */
@@ -424,11 +305,6 @@ export class Session implements AsyncDisposable {
 }
 
 function noop(): void {}
-
-interface Others {
-  readonly components: JsonObject;
-  readonly drafts: readonly ListDraft[];
-}
 
 /** What is saved of components that were not handed over: it stays. */
 function othersThan(
@@ -463,18 +339,4 @@ function logOf({ text, place }: StoredHead): string | undefined {
     if (error instanceof SessionError) return undefined;
     throw error;
   }
-}
-
-function userOf({ user, allUsers = false }: Whose): string | undefined {
-  if (allUsers) return undefined;
-  return user === undefined ? '' : toSessionId(user, 'A user id');
-}
-
-function toCursor(cursor: string | undefined): ListCursor | undefined {
-  if (cursor === undefined) return undefined;
-  const [, savedAt, user, session] = CURSOR.exec(cursor) ?? [];
-  if (session === undefined || user === undefined) {
-    throw new TroupeError('invalid_input', 'A cursor is what `next` of the page before says.');
-  }
-  return { savedAt: Number(savedAt), user, session };
 }

@@ -17,7 +17,6 @@ import type {
   StoredItem,
 } from '../../session/session-store.ts';
 import { now } from '../../util/clock.ts';
-import { newId } from '../../util/ids.ts';
 import { idOfFolder, folderOfId } from './folder-name.ts';
 import {
   appendLines,
@@ -27,9 +26,9 @@ import {
   openSafely,
   readRange,
   syncFolder,
-  writeNew,
   type Files,
 } from './durable-file.ts';
+import { KEPT_NAMES, SessionFolder } from './session-folder.ts';
 
 /** The moments of a save at which a test may end the process. */
 export type CrashPoint =
@@ -46,26 +45,8 @@ export interface JsonStoreSeams {
   readonly reached?: (point: CrashPoint) => void;
 }
 
-/** What lies in the folder of a session. */
-interface Folder {
-  readonly path: string;
-  /** Newest first. */
-  readonly revisions: readonly number[];
-  readonly names: readonly string[];
-}
-
-const HEAD_NAME = /^([1-9]\d{0,14})\.json$/;
-/** A file that was made for a revision: a log, or the draft of a head. */
-const MADE_FOR = /^([1-9]\d{0,14})-[A-Za-z0-9_-]+(?:\.[1-9]\d*)?\.(?:jsonl|draft)$/;
-/** What follows the name of a log: the number of a lane other than 0, and the ending. */
-const LANE_ENDING = /(?:\.\d+)?\.jsonl$/;
-/** What stands in the place of a head when the session was deleted. */
-const DELETED = 'deleted\n';
-const MAX_DRAFT_AGE_MS = 3_600_000;
 /** For so long a deleted session is remembered by the names in its folder. */
 const MAX_DELETED_AGE_MS = 24 * 3_600_000;
-/** So many revisions keep their names, emptied: who comes late with one of them finds that it exists. */
-const KEPT_NAMES = 32;
 const MAX_READS = 20;
 
 /**
@@ -100,11 +81,12 @@ export class JsonStore implements SessionStore {
       const folder = await this.#look(key);
       const revision = folder?.revisions[which === 'current' ? 0 : 1];
       if (folder === undefined || revision === undefined) return undefined;
-      if (which === 'current') await this.#sweepDrafts(folder);
-      const place = join(folder.path, `${revision}.json`);
+      if (which === 'current') await folder.sweepDrafts();
       try {
-        const text = await this.#readText(place);
-        return text === DELETED ? undefined : { revision, text, place: `file '${place}'` };
+        const text = await folder.readHead(revision);
+        return text === undefined
+          ? undefined
+          : { revision, text, place: `file '${folder.headPath(revision)}'` };
       } catch (error) {
         if (!isMissing(error) || reads === MAX_READS) throw error; // pruned between the two looks
       }
@@ -112,7 +94,7 @@ export class JsonStore implements SessionStore {
   }
 
   async lastRevision(key: CheckedKey): Promise<number> {
-    return (await this.#look(key))?.revisions[0] ?? 0;
+    return (await this.#look(key))?.newest ?? 0;
   }
 
   async readItems(
@@ -163,7 +145,7 @@ export class JsonStore implements SessionStore {
         positions.push(await appendLines(this.#files, this.#logPath(key, log, lane), items, making));
       }
       this.#reached('after log');
-      await this.#publish(folder, revision, commit.head(positions), commit.savedAt, `${log}.jsonl`);
+      await folder.publish(revision, commit.head(positions), commit.savedAt, `${log}.jsonl`);
     } catch (error) {
       const isLost = isMissing(error) || isThere(error);
       if (isLost && isNewLog) {
@@ -173,21 +155,17 @@ export class JsonStore implements SessionStore {
       throw isLost ? new SessionConflictError(key) : error;
     }
     this.#reached('after link');
-    await syncFolder(this.#files, folder.path);
+    await folder.sync();
     this.#reached('after sync');
     const after = await this.#look(key);
-    const newest = after?.revisions[0] ?? Infinity;
-    if (after === undefined || newest > revision + KEPT_NAMES - 2 || hasGap(after, revision)) {
+    if (after === undefined || after.newest > revision + KEPT_NAMES - 2 || after.hasGapAfter(revision)) {
       // Stopped for so long that others have made this revision, gone past it and removed its name.
-      await this.#files.rm(join(folder.path, `${revision}.json`), { force: true });
+      await this.#files.rm(folder.headPath(revision), { force: true });
       throw new SessionConflictError(key);
     }
-    if (newest > revision) return; // somebody went on from here already
+    if (after.newest > revision) return; // somebody went on from here already
     this.#reached('before prune');
-    await this.#prune(
-      after,
-      base !== undefined && base.log === undefined ? undefined : [log, base?.log ?? log],
-    );
+    await after.prune(base !== undefined && base.log === undefined ? undefined : [log, base?.log ?? log]);
     this.#reached('after prune');
   }
 
@@ -206,22 +184,21 @@ export class JsonStore implements SessionStore {
   async delete(key: CheckedKey, revision?: number): Promise<boolean> {
     for (let tries = 1; ; tries++) {
       const folder = await this.#look(key);
-      const newest = folder?.revisions[0];
-      if (folder === undefined || newest === undefined) return false;
-      if (await this.#isDeleted(folder)) {
-        await this.#wipe(folder); // of a deletion that was killed
+      if (folder === undefined || folder.newest === 0) return false;
+      if (await folder.isDeleted()) {
+        await folder.wipe(); // of a deletion that was killed
         return false;
       }
-      if (revision !== undefined && newest !== revision) return false;
+      if (revision !== undefined && folder.newest !== revision) return false;
       try {
-        await this.#publish(folder, newest + 1, DELETED, now());
+        await folder.publishDeletion();
       } catch (error) {
         if (!(isThere(error) || isMissing(error)) || tries === MAX_READS) throw error;
         continue; // somebody was faster
       }
-      await syncFolder(this.#files, folder.path);
+      await folder.sync();
       const after = await this.#look(key);
-      if (after?.revisions[0] === newest + 1) await this.#wipe(after);
+      if (after?.newest === folder.newest + 1) await after.wipe();
       return true;
     }
   }
@@ -233,133 +210,34 @@ export class JsonStore implements SessionStore {
   async close(): Promise<void> {}
 
   /** Whether a commit goes on from what is there. */
-  async #isBase(folder: Folder, { base, revision }: Commit): Promise<boolean> {
+  async #isBase(folder: SessionFolder, { base, revision }: Commit): Promise<boolean> {
     const [newest] = folder.revisions;
     if (base !== undefined) {
       if (newest !== base.revision) return false;
       if (base.log === undefined) return true;
       try {
-        const text = await this.#readText(join(folder.path, `${newest}.json`));
-        return text.includes(`"log":${JSON.stringify(base.log)}`);
+        const text = await folder.readHead(base.revision);
+        return text !== undefined && text.includes(`"log":${JSON.stringify(base.log)}`);
       } catch (error) {
         if (isMissing(error)) return false;
         throw error;
       }
     }
     if (newest === undefined) return revision === 1;
-    return newest === revision - 1 && (await this.#isDeleted(folder));
-  }
-
-  /** Makes a file appear whole under the name of a revision, unless there is one. @param log a file that has to be beside it */
-  async #publish(folder: Folder, revision: number, text: string, time: number, log?: string): Promise<void> {
-    const draft = join(folder.path, `${revision}-${newId()}.draft`);
-    try {
-      await writeNew(this.#files, draft, text, time);
-      this.#reached('after draft');
-      // If the folder was removed and made anew since the log was written, then before the draft was, or the draft is gone too.
-      if (log !== undefined) await this.#files.lstat(join(folder.path, log));
-      await this.#files.link(draft, join(folder.path, `${revision}.json`)); // fails if there is one
-    } catch (error) {
-      await this.#files.rm(draft, { force: true }).catch(() => {}); // it is swept later
-      throw error;
-    }
-  }
-
-  /** Whether the newest revision is a deletion. */
-  async #isDeleted({ path, revisions: [newest = 0] }: Folder): Promise<boolean> {
-    const head = join(path, `${newest}.json`);
-    try {
-      const { size } = await this.#files.lstat(head);
-      return size === DELETED.length && (await this.#readText(head)) === DELETED;
-    } catch (error) {
-      if (isMissing(error)) return false; // there is a newer one
-      throw error;
-    }
-  }
-
-  /** Removes what was in a deleted session. The names of its revisions stay, for those who come late. */
-  async #wipe({ path, names, revisions: [newest = 0, ...others] }: Folder): Promise<void> {
-    for (const revision of others) await this.#empty(join(path, `${revision}.json`));
-    for (const name of names.filter((one) => Number(MADE_FOR.exec(one)?.[1]) <= newest))
-      await this.#files.rm(join(path, name), { force: true });
-  }
-
-  /** Removes the folder of a session that was deleted long ago, unless somebody is making a new one in it. */
-  async #sweepFolder({ path, names, revisions: [newest = 0] }: Folder): Promise<void> {
-    const last = `${newest}.json`;
-    const ours = names.filter((name) => name !== last && (HEAD_NAME.test(name) || MADE_FOR.test(name)));
-    try {
-      for (const name of [...ours, last]) await this.#files.rm(join(path, name), { force: true });
-      await this.#files.rmdir(path);
-    } catch {
-      // It is in use again, or the next list tries again.
-    }
-  }
-
-  /** Removes what neither a reader nor a writer can come to need. @param logs those that the newest two heads name, if known */
-  async #prune({ path, revisions, names }: Folder, logs: readonly string[] | undefined): Promise<void> {
-    const [newest = 0] = revisions;
-    const isUseless = (name: string): boolean => {
-      const madeFor = MADE_FOR.exec(name)?.[1];
-      if (madeFor === undefined || Number(madeFor) > newest) return false;
-      return name.endsWith('.draft') || (logs !== undefined && !logs.includes(name.replace(LANE_ENDING, '')));
-    };
-    const useless = names.filter(isUseless);
-    const old = revisions
-      .filter((revision) => revision <= newest - KEPT_NAMES)
-      .map((revision) => `${revision}.json`);
-    try {
-      const [, , third] = revisions;
-      if (third !== undefined) await this.#empty(join(path, `${third}.json`));
-      for (const name of [...useless, ...old]) await this.#files.rm(join(path, name), { force: true });
-    } catch {
-      // The state is saved all the same, and the next save tries again.
-    }
-  }
-
-  async #empty(path: string): Promise<void> {
-    try {
-      const file = await openSafely(this.#files, path, constants.O_WRONLY | constants.O_TRUNC);
-      await file.close();
-    } catch (error) {
-      if (!isMissing(error)) throw error;
-    }
-  }
-
-  /** Removes drafts that nobody can be writing any more. */
-  async #sweepDrafts({ path, names }: Folder): Promise<void> {
-    for (const name of names.filter((one) => one.endsWith('.draft') && MADE_FOR.test(one))) {
-      const draft = join(path, name);
-      try {
-        const { mtimeMs } = await this.#files.lstat(draft);
-        if (mtimeMs < now() - MAX_DRAFT_AGE_MS) await this.#files.rm(draft, { force: true });
-      } catch {
-        // Somebody else has removed it.
-      }
-    }
-  }
-
-  async #readText(path: string): Promise<string> {
-    const file = await openSafely(this.#files, path, constants.O_RDONLY);
-    try {
-      return await file.readFile('utf8');
-    } finally {
-      await file.close();
-    }
+    return newest === revision - 1 && (await folder.isDeleted());
   }
 
   async #infoOf(key: CheckedKey): Promise<SessionInfo | undefined> {
     const folder = await this.#look(key);
-    const revision = folder?.revisions[0];
-    if (folder === undefined || revision === undefined) return undefined;
+    if (folder === undefined || folder.newest === 0) return undefined;
     try {
-      const { mtimeMs } = await this.#files.lstat(join(folder.path, `${revision}.json`));
-      if (await this.#isDeleted(folder)) {
-        if (mtimeMs < now() - MAX_DELETED_AGE_MS) await this.#sweepFolder(folder);
+      const { mtimeMs } = await this.#files.lstat(folder.headPath(folder.newest));
+      if (await folder.isDeleted()) {
+        if (mtimeMs < now() - MAX_DELETED_AGE_MS) await folder.remove();
         return undefined;
       }
       const { user, session } = key;
-      return { session, ...(user !== '' && { user }), revision, savedAt: Math.round(mtimeMs) };
+      return { session, ...(user !== '' && { user }), revision: folder.newest, savedAt: Math.round(mtimeMs) };
     } catch (error) {
       if (isMissing(error)) return this.#infoOf(key); // there is a newer one
       throw error;
@@ -376,13 +254,11 @@ export class JsonStore implements SessionStore {
     }
   }
 
-  async #look(key: CheckedKey): Promise<Folder | undefined> {
+  async #look(key: CheckedKey): Promise<SessionFolder | undefined> {
     const path = this.#pathOf(key);
     try {
       await this.#assertInside(path);
-      const names = await this.#files.readdir(path);
-      const revisions = names.flatMap((name) => Number(HEAD_NAME.exec(name)?.[1] ?? NaN) || []);
-      return { path, names, revisions: revisions.sort((a, b) => b - a) };
+      return await SessionFolder.look(this.#files, path, () => this.#reached('after draft'));
     } catch (error) {
       if (isMissing(error)) return undefined;
       throw error;
@@ -426,11 +302,6 @@ export class JsonStore implements SessionStore {
   #logPath(key: CheckedKey, log: string, lane: number): string {
     return join(this.#pathOf(key), lane === 0 ? `${log}.jsonl` : `${log}.${lane}.jsonl`);
   }
-}
-
-/** Whether there are later revisions that don't go on from this one. */
-function hasGap({ revisions }: Folder, revision: number): boolean {
-  return revision < (revisions[0] ?? 0) && !revisions.includes(revision + 1);
 }
 
 function itemsIn(bytes: Buffer, { from, count }: LogRange, path: string): StoredItem[] {

@@ -1,0 +1,166 @@
+import { constants } from 'node:fs';
+import { join } from 'node:path';
+
+import { now } from '../../util/clock.ts';
+import { newId } from '../../util/ids.ts';
+import { isMissing, openSafely, syncFolder, writeNew, type Files } from './durable-file.ts';
+
+const HEAD_NAME = /^([1-9]\d{0,14})\.json$/;
+/** A file that was made for a revision: a log, or the draft of a head. */
+const MADE_FOR = /^([1-9]\d{0,14})-[A-Za-z0-9_-]+(?:\.[1-9]\d*)?\.(?:jsonl|draft)$/;
+/** What follows the name of a log: the number of a lane other than 0, and the ending. */
+const LANE_ENDING = /(?:\.\d+)?\.jsonl$/;
+/** What stands in the place of a head when the session was deleted. */
+const DELETED = 'deleted\n';
+const MAX_DRAFT_AGE_MS = 3_600_000;
+/** So many revisions keep their names, emptied: who comes late with one of them finds that it exists. */
+export const KEPT_NAMES = 32;
+
+/** What lies in the folder of a session at one time, and what can be done to it. */
+export class SessionFolder {
+  readonly path: string;
+  readonly names: readonly string[];
+  /** Newest first. */
+  readonly revisions: readonly number[];
+  readonly #files: Files;
+  readonly #onDraft: () => void;
+
+  private constructor(files: Files, path: string, names: readonly string[], onDraft: () => void) {
+    this.#files = files;
+    this.#onDraft = onDraft;
+    this.path = path;
+    this.names = names;
+    const revisions = names.flatMap((name) => Number(HEAD_NAME.exec(name)?.[1] ?? NaN) || []);
+    this.revisions = revisions.sort((a, b) => b - a);
+  }
+
+  /** @param onDraft is told when what is to be published is written */
+  static async look(files: Files, path: string, onDraft: () => void): Promise<SessionFolder> {
+    return new SessionFolder(files, path, await files.readdir(path), onDraft);
+  }
+
+  /** 0 if there is none. */
+  get newest(): number {
+    return this.revisions[0] ?? 0;
+  }
+
+  /** The file of a revision's head. */
+  headPath(revision: number): string {
+    return join(this.path, `${revision}.json`);
+  }
+
+  /** The text of a head. @returns undefined if it says that the session was deleted. */
+  async readHead(revision: number): Promise<string | undefined> {
+    const file = await openSafely(this.#files, this.headPath(revision), constants.O_RDONLY);
+    try {
+      const text = await file.readFile('utf8');
+      return text === DELETED ? undefined : text;
+    } finally {
+      await file.close();
+    }
+  }
+
+  /** Whether the newest revision is a deletion. */
+  async isDeleted(): Promise<boolean> {
+    try {
+      const { size } = await this.#files.lstat(this.headPath(this.newest));
+      return size === DELETED.length && (await this.readHead(this.newest)) === undefined;
+    } catch (error) {
+      if (isMissing(error)) return false; // there is a newer one
+      throw error;
+    }
+  }
+
+  /** Whether there are later revisions that don't go on from this one. */
+  hasGapAfter(revision: number): boolean {
+    return revision < this.newest && !this.revisions.includes(revision + 1);
+  }
+
+  /** Makes a file appear whole under the name of a revision, unless there is one. @param log a file that has to be beside it */
+  async publish(revision: number, text: string, time: number, log?: string): Promise<void> {
+    const draft = join(this.path, `${revision}-${newId()}.draft`);
+    try {
+      await writeNew(this.#files, draft, text, time);
+      this.#onDraft();
+      // If the folder was removed and made anew since the log was written, then before the draft was, or the draft is gone too.
+      if (log !== undefined) await this.#files.lstat(join(this.path, log));
+      await this.#files.link(draft, this.headPath(revision)); // fails if there is one
+    } catch (error) {
+      await this.#files.rm(draft, { force: true }).catch(() => {}); // it is swept later
+      throw error;
+    }
+  }
+
+  /** Makes the next revision one that says that the session was deleted, unless there is one. */
+  publishDeletion(): Promise<void> {
+    return this.publish(this.newest + 1, DELETED, now());
+  }
+
+  /** Waits until the disk has the names in it. */
+  sync(): Promise<void> {
+    return syncFolder(this.#files, this.path);
+  }
+
+  /** Removes what neither a reader nor a writer can come to need. @param logs those that the newest two heads name, if known */
+  async prune(logs: readonly string[] | undefined): Promise<void> {
+    const { newest, names, revisions, path } = this;
+    const isUseless = (name: string): boolean => {
+      const madeFor = MADE_FOR.exec(name)?.[1];
+      if (madeFor === undefined || Number(madeFor) > newest) return false;
+      return name.endsWith('.draft') || (logs !== undefined && !logs.includes(name.replace(LANE_ENDING, '')));
+    };
+    const useless = names.filter(isUseless);
+    const old = revisions
+      .filter((revision) => revision <= newest - KEPT_NAMES)
+      .map((revision) => `${revision}.json`);
+    try {
+      const [, , third] = revisions;
+      if (third !== undefined) await this.#empty(this.headPath(third));
+      for (const name of [...useless, ...old]) await this.#files.rm(join(path, name), { force: true });
+    } catch {
+      // The state is saved all the same, and the next save tries again.
+    }
+  }
+
+  /** Removes drafts that nobody can be writing any more. */
+  async sweepDrafts(): Promise<void> {
+    for (const name of this.names.filter((one) => one.endsWith('.draft') && MADE_FOR.test(one))) {
+      const draft = join(this.path, name);
+      try {
+        const { mtimeMs } = await this.#files.lstat(draft);
+        if (mtimeMs < now() - MAX_DRAFT_AGE_MS) await this.#files.rm(draft, { force: true });
+      } catch {
+        // Somebody else has removed it.
+      }
+    }
+  }
+
+  /** Removes what was in a deleted session. The names of its revisions stay, for those who come late. */
+  async wipe(): Promise<void> {
+    const [newest = 0, ...others] = this.revisions;
+    for (const revision of others) await this.#empty(this.headPath(revision));
+    for (const name of this.names.filter((one) => Number(MADE_FOR.exec(one)?.[1]) <= newest))
+      await this.#files.rm(join(this.path, name), { force: true });
+  }
+
+  /** Removes the folder of a session that was deleted long ago, unless somebody is making a new one in it. */
+  async remove(): Promise<void> {
+    const last = `${this.newest}.json`;
+    const ours = this.names.filter((name) => name !== last && (HEAD_NAME.test(name) || MADE_FOR.test(name)));
+    try {
+      for (const name of [...ours, last]) await this.#files.rm(join(this.path, name), { force: true });
+      await this.#files.rmdir(this.path);
+    } catch {
+      // It is in use again, or the next list tries again.
+    }
+  }
+
+  async #empty(path: string): Promise<void> {
+    try {
+      const file = await openSafely(this.#files, path, constants.O_WRONLY | constants.O_TRUNC);
+      await file.close();
+    } catch (error) {
+      if (!isMissing(error)) throw error;
+    }
+  }
+}
