@@ -35,7 +35,7 @@ import { suspensionMsg } from './suspension-msg.ts';
 import { Thinker, type Thinking } from './thinker.ts';
 import { assertFits, isEmpty, withoutCalls } from './thought.ts';
 import { ToolCalls } from './tool-calls.ts';
-import { currentTurn, type Turn } from './turn.ts';
+import { currentTurn, isInsideCallOf, type Turn } from './turn.ts';
 
 const NO_ANSWER = 'The model gave no answer, though it was asked again.';
 
@@ -364,9 +364,10 @@ export class ReActAgent extends ReActAgentBase {
     const { planNotebook } = this;
     if (planNotebook === undefined) return () => {};
     const name = `agent ${this.id}`;
-    planNotebook.registerPlanChangeHook(name, (_, plan) =>
-      this.#turn?.emit({ type: 'plan_change', plan: plan?.toJSON() ?? null }),
-    );
+    planNotebook.registerPlanChangeHook(name, (_, plan) => {
+      const told = this.#turn?.emit({ type: 'plan_change', plan: plan?.toJSON() ?? null });
+      return isInsideCallOf(this.id) ? told : undefined; // who edits from outside may be the one who reads the events
+    });
     return () => planNotebook.removePlanChangeHook(name);
   }
 

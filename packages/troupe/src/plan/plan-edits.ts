@@ -29,6 +29,9 @@ export type FinalState = 'done' | 'abandoned';
 const SETTABLE: readonly unknown[] = ['todo', 'in_progress', 'abandoned'] satisfies SettableState[];
 const FINAL: readonly unknown[] = ['done', 'abandoned'] satisfies FinalState[];
 
+/** An error names no more subtasks than that. */
+const MAX_SHOWN = 10;
+
 export function createPlan(words: NewPlan, maxSubtasks: number): PlanEdit {
   return (current) => {
     refuseIf([...wordProblems(words, 'The plan'), ...subtasksProblems(words?.subtasks, maxSubtasks)]);
@@ -69,10 +72,10 @@ export function reviseCurrentPlan(
         ? ['The only subtask can not be deleted. Revise it, or finish the plan as abandoned.']
         : []),
     ]);
-    if (action === 'delete') return { current: plan.withSubtasks(subtasks.toSpliced(index, 1)) };
+    if (action === 'delete') return { current: plan.with({ subtasks: subtasks.toSpliced(index, 1) }) };
     const next = wordsOf(merged as WorkWords);
-    if (old !== undefined) return { current: plan.withSubtasks(subtasks.with(index, old.with(next))) };
-    return { current: plan.withSubtasks(subtasks.toSpliced(index, 0, new SubTask(next))) };
+    if (old !== undefined) return { current: plan.with({ subtasks: subtasks.with(index, old.with(next)) }) };
+    return { current: plan.with({ subtasks: subtasks.toSpliced(index, 0, new SubTask(next)) }) };
   };
 }
 
@@ -140,7 +143,7 @@ function setAside(plan: Plan, { name }: Plan): Plan {
 }
 
 function changed(plan: Plan, index: number, changes: Parameters<SubTask['with']>[0]): Plan {
-  return plan.withSubtasks(plan.subtasks.map((one, i) => (i === index ? one.with(changes) : one)));
+  return plan.with({ subtasks: plan.subtasks.map((one, i) => (i === index ? one.with(changes) : one)) });
 }
 
 function wordsOf({ name, description, expectedOutcome }: WorkWords): WorkWords {
@@ -176,9 +179,11 @@ export function rangeOf(count: number): string {
 }
 
 function earlierProblems(subtasks: readonly SubTask[], index: number): readonly string[] {
-  const open = subtasks.flatMap((one, i) => (i < index && !one.isFinished ? [label(subtasks, i)] : []));
+  const open = subtasks.flatMap((one, i) => (i < index && !one.isFinished ? [i] : []));
   if (open.length === 0) return [];
-  return [`Subtasks are worked on in order. Finish or abandon these first: ${open.join(', ')}.`];
+  const shown = open.slice(0, MAX_SHOWN).map((i) => label(subtasks, i));
+  if (open.length > MAX_SHOWN) shown.push(`and ${open.length - MAX_SHOWN} more`);
+  return [`Subtasks are worked on in order. Finish or abandon these first: ${shown.join(', ')}.`];
 }
 
 function busyProblems(subtasks: readonly SubTask[], index: number): readonly string[] {

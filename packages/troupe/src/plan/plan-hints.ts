@@ -21,6 +21,8 @@ export interface PlanHints {
   readonly allFinished: PlanHint;
 }
 
+/** A hint shows no more subtasks than that. */
+const MAX_SHOWN = 100;
 const REVISE = "- If the plan does not fit any more: change it by 'revise_current_plan'.";
 const ABANDON =
   "- If the user wants something else: call 'finish_plan' with the state 'abandoned' and say why.";
@@ -91,7 +93,7 @@ export function compressionHint({ description, expectedOutcome, subtasks }: Plan
 }
 
 function withOptions(plan: Plan, where: string, options: readonly string[]): string {
-  return `The current plan:\n\`\`\`\n${plan.toMarkdown()}\n\`\`\`\n${where}\nWhat you can do:\n${options.join('\n')}`;
+  return `The current plan:\n\`\`\`\n${plan.toMarkdown(false, MAX_SHOWN)}\n\`\`\`\n${where}\nWhat you can do:\n${options.join('\n')}`;
 }
 
 function startNext({ subtasks }: Plan): string {

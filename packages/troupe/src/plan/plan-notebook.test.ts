@@ -186,6 +186,7 @@ describe('the state', () => {
       { storage: { plans: [{ ...plan, id: '../x' }] }, currentPlan: null },
       { storage: { plans: {} }, currentPlan: null },
       { storage: { plans: [] }, currentPlan: 'x' },
+      { storage: { plans: [] }, currentPlan: { ...plan, state: 'done' } },
     ]) {
       expect(() => notebook.loadStateDict(state)).toThrow(StateError);
       expect(notebook.stateDict()).toEqual(before);
@@ -279,6 +280,36 @@ describe('hints', () => {
     expect(await hintOf(quiet)).toContain('None of its subtasks has been started.');
     const none = await make({ planToHint: () => undefined });
     expect(await none.getCurrentHint()).toBeUndefined();
+  });
+
+  test('of a plan of ten thousand subtasks are short, and so are errors', async () => {
+    const notebook = new PlanNotebook();
+    const subtasks = Array.from({ length: 10_000 }, (_, i) => words(`subtask ${i}`));
+    await notebook.createPlan({ ...words('house'), subtasks });
+    const hint = await hintOf(notebook);
+    expect(hint).toContain('- [ ] subtask 99\n(not shown: subtasks 100 to 9999)');
+    expect(hint.length).toBeLessThan(4000);
+    const [problem] = (await failure(notebook.finishSubtask(9999, ''))) as string[];
+    expect(problem).toMatch(/first: 0 'subtask 0', .* 9 'subtask 9', and 9989 more\.$/);
+  });
+
+  test.each([5, 'x', null, { noPlan: 5 }])('%j is refused in their place', (planToHint) => {
+    expect(() => new PlanNotebook({ planToHint: planToHint as never })).toThrow(
+      'planToHint must be a function, or an object of functions.',
+    );
+  });
+
+  test('that are no text say nothing', async () => {
+    const logged: unknown[] = [];
+    const logging = { log: (...entry: unknown[]) => void logged.push(entry) };
+    for (const hint of ['', null, 5, {}]) {
+      const notebook = new PlanNotebook({ planToHint: () => hint as string });
+      expect(await withRunConfig({ logging }, () => notebook.getCurrentHint())).toBeUndefined();
+    }
+    expect(logged).toEqual([
+      ['warn', 'planToHint failed: it gave a number, and no text'],
+      ['warn', 'planToHint failed: it gave an object, and no text'],
+    ]);
   });
 
   test('one that fails is logged, and says nothing', async () => {

@@ -5,7 +5,9 @@ import { Msg } from '../message/msg.ts';
 import { StateModule } from '../state/state-module.ts';
 import type { Tool } from '../toolkit/tool.ts';
 import type { Toolkit } from '../toolkit/toolkit.ts';
+import { describe, isJsonObject, type JsonValue } from '../util/json.ts';
 import { InMemoryPlanStorage } from './in-memory-plan-storage.ts';
+import { archivedPlan, archivedPlans, untilStored } from './plan-archive.ts';
 import {
   createPlan,
   existing,
@@ -18,11 +20,10 @@ import {
   type Edited,
   type FinalState,
   type NewPlan,
-  type PlanEdit,
   type ReviseAction,
   type SettableState,
 } from './plan-edits.ts';
-import { PlanError } from './plan-error.ts';
+import { PlanError, refuseIf } from './plan-error.ts';
 import {
   compressionHint,
   DEFAULT_PLAN_HINTS,
@@ -53,6 +54,8 @@ export interface PlanNotebookOptions {
   readonly planToHint?: PlanToHint | Partial<PlanHints> | undefined;
   /** Where plans go that are not current any more. @default in memory, saved with the notebook */
   readonly storage?: PlanStorageBase | undefined;
+  /** How long an edit waits for the storage before it is given up. @default 30 seconds */
+  readonly storageTimeoutMs?: number | undefined;
 }
 
 export interface RegisterPlanToolsOptions {
@@ -61,6 +64,12 @@ export interface RegisterPlanToolsOptions {
 }
 
 export const PLAN_GROUP = 'plan_related';
+
+const STORAGE_TIMEOUT_MS = 30_000;
+const CHANGED_MEANWHILE =
+  'Somebody else has changed the plan since you saw it, and nothing was done. Look at it again, and call again if that still fits.';
+
+type AnyEdit = (current: Plan | undefined) => Edited | Promise<Edited>;
 
 /**
  * The plan of an agent, which the model edits by tools and the program by methods, under the same rules.
@@ -74,9 +83,12 @@ export class PlanNotebook extends StateModule {
   /** For the model, to be registered in a toolkit. */
   readonly tools: readonly Tool[];
   readonly #needUserConfirm: boolean;
+  readonly #storageTimeoutMs: number;
   readonly #planToHint: PlanToHint;
   readonly #hooks = new Map<string, PlanChangeHook>();
   #current: Plan | undefined;
+  /** The plan as the model was last told of it. */
+  #told: { readonly plan: Plan | undefined } | undefined;
   /** All edits so far. */
   #edited: Promise<unknown> = Promise.resolve();
   #waiting = 0;
@@ -84,21 +96,24 @@ export class PlanNotebook extends StateModule {
   constructor(options: PlanNotebookOptions = {}) {
     super();
     const { maxSubtasks = Infinity, needUserConfirm = false, planToHint = {}, storage } = options;
+    const { storageTimeoutMs = STORAGE_TIMEOUT_MS } = options;
+    checkNumber('storageTimeoutMs', storageTimeoutMs, { least: 1 });
     if (maxSubtasks !== Infinity) checkNumber('maxSubtasks', maxSubtasks, { least: 1, whole: true });
     this.maxSubtasks = maxSubtasks;
     this.#needUserConfirm = needUserConfirm;
+    this.#storageTimeoutMs = storageTimeoutMs;
     this.storage = storage ?? new InMemoryPlanStorage();
     this.#planToHint = typeof planToHint === 'function' ? planToHint : hintsByState(planToHint);
     this.tools = planTools({
       maxSubtasks,
-      edit: (edit, signal) => this.#edit(edit, signal),
-      recover: (id, signal) => this.#recover(id, signal),
+      edit: (edit, signal) => this.#editByModel(edit, signal),
+      recover: (id, signal) => this.#editByModel(this.#recovering(id), signal),
       getHistoricalPlans: () => this.getHistoricalPlans(),
       current: () => this.#current,
     });
     this.registerState('currentPlan', {
       toJson: (plan: Plan | undefined) => plan?.toJSON() ?? null,
-      fromJson: (json) => (json === null ? undefined : Plan.from(json)),
+      fromJson: (json) => (json === null ? undefined : openPlanFrom(json)),
     });
   }
 
@@ -110,6 +125,7 @@ export class PlanNotebook extends StateModule {
   /** For the state. */
   protected set currentPlan(plan: Plan | undefined) {
     this.#current = plan;
+    this.#told = undefined;
   }
 
   /** Makes a plan the current one; the one before it is archived as abandoned. @throws PlanError */
@@ -163,7 +179,7 @@ export class PlanNotebook extends StateModule {
 
   /** The plans that were archived, oldest first, without the one that was recovered and is current. */
   async getHistoricalPlans(): Promise<readonly Plan[]> {
-    const plans = await this.storage.getPlans();
+    const plans = await archivedPlans(this.storage);
     return plans.filter(({ id }) => id !== this.#current?.id);
   }
 
@@ -173,18 +189,22 @@ export class PlanNotebook extends StateModule {
    * @throws PlanError
    */
   async recoverHistoricalPlan(id: string): Promise<Plan> {
-    return currentOf(await this.#recover(id));
+    return currentOf(await this.#edit(this.#recovering(id)));
   }
 
   /** What the model should be told before it thinks; undefined for nothing. One that fails is logged, and says nothing. */
   async getCurrentHint(): Promise<Msg | undefined> {
+    const { maxSubtasks } = this;
+    const plan = this.#current;
+    this.#told = { plan };
     try {
-      const { maxSubtasks } = this;
-      const hint = await this.#planToHint(this.#current, {
+      const hint: unknown = await this.#planToHint(plan, {
         maxSubtasks,
         needUserConfirm: this.#needUserConfirm,
       });
-      return hint === undefined ? undefined : Msg.user(`<system-hint>${hint}</system-hint>`);
+      if (hint === undefined || hint === null || hint === '') return undefined;
+      if (typeof hint !== 'string') throw new TypeError(`it gave ${describe(hint)}, and no text`);
+      return Msg.user(`<system-hint>${hint}</system-hint>`);
     } catch (error) {
       getLogger().log('warn', `planToHint failed: ${messageOf(error)}`);
       return undefined;
@@ -241,11 +261,11 @@ export class PlanNotebook extends StateModule {
     return currentOf(await this.#edit(reviseCurrentPlan(index, action, words, this.maxSubtasks)));
   }
 
-  async #recover(id: string, signal?: AbortSignal): Promise<Edited> {
-    return this.#edit(async (current) => {
+  #recovering(id: string): AnyEdit {
+    return async (current) => {
       if (current !== undefined && id === current.id)
         throw new PlanError(['This plan is the current one already.']);
-      const old = isPlanId(id) ? await this.storage.getPlan(id) : undefined;
+      const old = isPlanId(id) ? await archivedPlan(this.storage, id) : undefined;
       if (old === undefined) {
         const shown = isPlanId(id) ? `the id '${id}'` : 'such an id';
         throw new PlanError([
@@ -253,21 +273,34 @@ export class PlanNotebook extends StateModule {
         ]);
       }
       return recoverPlan(old)(current);
-    }, signal);
+    };
+  }
+
+  /** An edit of the plan as the model knows it: what is at an index now may be something else than it was. */
+  #editByModel(edit: AnyEdit, signal: AbortSignal): Promise<Edited> {
+    return this.#edit(
+      (current) => {
+        if (this.#told !== undefined && this.#told.plan !== current) throw new PlanError([CHANGED_MEANWHILE]);
+        return edit(current);
+      },
+      signal,
+      ({ current }) => (this.#told &&= { plan: current }),
+    );
   }
 
   /** One edit at a time. Hooks are told when it is over, so that they can edit as well. */
-  async #edit(
-    edit: PlanEdit | ((current: Plan | undefined) => Promise<Edited>),
-    signal?: AbortSignal,
-  ): Promise<Edited> {
+  async #edit(edit: AnyEdit, signal?: AbortSignal, onEdited?: (edited: Edited) => unknown): Promise<Edited> {
     this.#waiting++;
     const done = this.#edited.then(async () => {
       try {
-        signal?.throwIfAborted(); // nobody waits for it any more
-        const edited = await edit(this.#current);
-        if (edited.archived !== undefined) await this.storage.addPlan(edited.archived);
-        this.#current = edited.current;
+        const limits = { timeoutMs: this.#storageTimeoutMs, signal };
+        const edited = await untilStored(limits, async () => {
+          const made = await edit(this.#current);
+          if (made.archived !== undefined) await this.storage.addPlan(made.archived);
+          return made;
+        });
+        this.#current = edited.current; // not if nobody has waited for it
+        onEdited?.(edited);
         return edited;
       } finally {
         this.#waiting--;
@@ -292,9 +325,21 @@ export class PlanNotebook extends StateModule {
   }
 }
 
+/** @throws TroupeError if one of them is no function. */
 function hintsByState(changes: Partial<PlanHints>): PlanToHint {
-  const hints = { ...DEFAULT_PLAN_HINTS, ...changes };
+  const given = Object.entries(isJsonObject(changes) ? changes : { changes }).filter(
+    ([, hint]) => hint !== undefined,
+  );
+  if (given.some(([, hint]) => typeof hint !== 'function'))
+    throw new TroupeError('invalid_config', 'planToHint must be a function, or an object of functions.');
+  const hints: PlanHints = { ...DEFAULT_PLAN_HINTS, ...Object.fromEntries(given) };
   return (plan, rules) => hintFor(plan, hints, rules);
+}
+
+function openPlanFrom(json: JsonValue): Plan {
+  const plan = Plan.from(json);
+  refuseIf(plan.isFinished ? ['The current plan can not be finished: such a plan is archived.'] : []);
+  return plan;
 }
 
 function currentOf({ current }: Edited): Plan {

@@ -45,7 +45,7 @@ describe('markdown', () => {
   test('a plan, with and without details', () => {
     const subtasks = [new SubTask({ ...words('a'), state: 'in_progress' }), new SubTask(words('b'))];
     const plan = new Plan({ ...words('house'), subtasks });
-    const head = `# house\n**Description**: do house\n**Expected Outcome**: house works\n**State**: todo\n**Created At**: ${NOW}\n## Subtasks\n`;
+    const head = `# house\n**Description**: do house\n**Expected Outcome**: house works\n**State**: in_progress\n**Created At**: ${NOW}\n## Subtasks\n`;
     expect(plan.toMarkdown()).toBe(`${head}- [ ] [WIP]a\n- [ ] b`);
     expect(plan.toMarkdown(true)).toBe(head + subtasks.map((one) => one.toMarkdown(true)).join('\n'));
   });
@@ -117,9 +117,59 @@ test('nothing of a plan can be changed', () => {
 test('its state follows its subtasks, until it is done or abandoned', () => {
   const [todo, busy] = [new SubTask(words('a')), new SubTask({ ...words('b'), state: 'in_progress' })];
   const plan = new Plan({ ...words('p'), subtasks: [todo] });
-  expect(plan.withSubtasks([todo, busy]).state).toBe('in_progress');
-  expect(plan.withSubtasks([todo, busy]).withSubtasks([todo]).state).toBe('todo');
+  expect(plan.with({ subtasks: [todo, busy] }).state).toBe('in_progress');
+  expect(plan.with({ subtasks: [todo, busy] }).with({ subtasks: [todo] }).state).toBe('todo');
+  expect(plan.with({ state: 'in_progress' }).state).toBe('todo');
   const done = plan.with({ state: 'done' });
-  expect(done.withSubtasks([busy]).state).toBe('done');
-  expect(done.withSubtasks([busy]).reopened().state).toBe('in_progress');
+  expect(done.with({ subtasks: [busy] }).state).toBe('done');
+  expect(done.with({ subtasks: [busy] }).reopened().state).toBe('in_progress');
+});
+
+test('a change makes no new subtasks of those that it leaves alone', () => {
+  const [a, b] = [new SubTask(words('a')), new SubTask(words('b'))];
+  const plan = new Plan({ ...words('p'), subtasks: [a, b] });
+  const next = plan.with({
+    name: 'q',
+    id: undefined,
+    subtasks: plan.subtasks.with(1, b.with({ name: 'c' })),
+  });
+  expect(next.subtasks[0]).toBe(a);
+  expect([next.id, next.subtasks[1]?.id, next.subtasks[1]?.name]).toEqual([plan.id, b.id, 'c']);
+});
+
+test('two subtasks are neither the same one nor in progress at the same time', () => {
+  const busy = new SubTask({ ...words('a'), state: 'in_progress' });
+  expect(problemsOf(() => new Plan({ ...words('p'), subtasks: [busy, busy] }))).toEqual([
+    '2 subtasks are in progress, and only one may be at a time.',
+    'Two subtasks have the same id.',
+  ]);
+  expect(problemsOf(() => new Plan({ ...words('p'), subtasks: [words('a') as SubTask] }))).toEqual([
+    'Every subtask must be a SubTask.',
+  ]);
+});
+
+describe('of a long plan', () => {
+  const subtasks = Array.from(
+    { length: 20 },
+    (_, i) => new SubTask({ ...words(`s${i}`), id: `s${i}`, state: i < 10 ? 'done' : 'todo' }),
+  );
+  const linesOf = (plan: Plan, most: number): unknown => plan.toMarkdown(false, most).split('\n').slice(6);
+  const plan = new Plan({ ...words('p'), subtasks });
+
+  test('what is next to do can be shown alone', () => {
+    expect(linesOf(plan, 4)).toEqual([
+      '(not shown: subtasks 0 to 8)',
+      '- [x] s9',
+      '- [ ] s10',
+      '- [ ] s11',
+      '- [ ] s12',
+      '(not shown: subtasks 13 to 19)',
+    ]);
+    expect(linesOf(plan.with({ subtasks: subtasks.slice(0, 10) }), 2)).toEqual([
+      '(not shown: subtasks 0 to 7)',
+      '- [x] s8',
+      '- [x] s9',
+    ]);
+    expect(plan.toMarkdown(true, 20)).toBe(plan.toMarkdown(true));
+  });
 });

@@ -12,14 +12,16 @@ export interface PlanInit extends WorkItemInit {
 
 /**
  * What is to be done, in one step or more. Immutable: a change makes another one, with the same id. `toJSON` and
- * `Plan.from` are exact inverses.
+ * `Plan.from` are exact inverses. Until it is finished, it is in progress for as long as one of its subtasks is.
  */
 export class Plan extends WorkItem {
   readonly subtasks: readonly SubTask[];
 
   /** @throws PlanError */
   constructor(init: PlanInit) {
-    super(init, 'The plan', init.subtasks.length === 0 ? [NO_SUBTASKS] : []);
+    const { subtasks, state } = init;
+    const isFinished = state !== undefined && state !== 'todo' && state !== 'in_progress';
+    super(isFinished ? init : { ...init, state: stateBy(subtasks) }, 'The plan', subtasksProblems(subtasks));
     this.subtasks = Object.freeze([...init.subtasks]);
     Object.freeze(this);
   }
@@ -34,26 +36,29 @@ export class Plan extends WorkItem {
 
   /** A copy with some fields changed, or removed where they are undefined. */
   with(changes: Partial<PlanInit>): Plan {
-    const { subtasks = this.subtasks, ...fields } = changes;
-    return Plan.from({ ...this.toJSON(), ...fields, subtasks: subtasks.map((one) => one.toJSON()) });
-  }
-
-  /** A copy with other subtasks. One that is not finished is in progress for as long as one of them is. */
-  withSubtasks(subtasks: readonly SubTask[]): Plan {
-    return this.with({ subtasks, state: this.isFinished ? this.state : stateBy(subtasks) });
+    const { id = this.id, createdAt = this.createdAt, subtasks = this.subtasks } = changes;
+    return new Plan({ ...this.fields, ...changes, id, createdAt, subtasks });
   }
 
   /** A copy that can be worked on again, whatever it was. */
   reopened(): Plan {
-    return this.with({ state: stateBy(this.subtasks), finishedAt: undefined });
+    return this.with({ state: undefined, finishedAt: undefined });
   }
 
   override toJSON(): JsonObject {
     return { ...super.toJSON(), subtasks: this.subtasks.map((one) => one.toJSON()) };
   }
 
-  /** The plan and its subtasks; with details, all that is known of each subtask. */
-  toMarkdown(detailed = false): string {
+  /**
+   * The plan and its subtasks; with details, all that is known of each subtask.
+   * @param maxSubtasks of more than that, those around the next one to be worked on are shown
+   */
+  toMarkdown(detailed = false, maxSubtasks = Infinity): string {
+    const { subtasks } = this;
+    const next = subtasks.findIndex(({ isFinished }) => !isFinished);
+    const before = Math.max(0, next < 0 ? subtasks.length : next - Math.floor(maxSubtasks / 4));
+    const start = Math.max(0, Math.min(before, subtasks.length - maxSubtasks));
+    const end = Math.min(subtasks.length, start + maxSubtasks);
     return [
       `# ${oneLine(this.name)}`,
       `**Description**: ${this.description}`,
@@ -61,9 +66,26 @@ export class Plan extends WorkItem {
       `**State**: ${this.state}`,
       `**Created At**: ${this.createdAt}`,
       '## Subtasks',
-      ...this.subtasks.map((one) => one.toMarkdown(detailed)),
+      ...omitted(0, start),
+      ...subtasks.slice(start, end).map((one) => one.toMarkdown(detailed)),
+      ...omitted(end, subtasks.length),
     ].join('\n');
   }
+}
+
+function omitted(start: number, end: number): readonly string[] {
+  return start === end ? [] : [`(not shown: subtasks ${start} to ${end - 1})`];
+}
+
+function subtasksProblems(subtasks: readonly SubTask[]): readonly string[] {
+  if (!subtasks.every((one) => one instanceof SubTask)) return ['Every subtask must be a SubTask.'];
+  const busy = subtasks.filter(({ state }) => state === 'in_progress').length;
+  const ids = new Set(subtasks.map(({ id }) => id));
+  return [
+    ...(subtasks.length === 0 ? [NO_SUBTASKS] : []),
+    ...(busy > 1 ? [`${busy} subtasks are in progress, and only one may be at a time.`] : []),
+    ...(ids.size < subtasks.length ? ['Two subtasks have the same id.'] : []),
+  ];
 }
 
 function stateBy(subtasks: readonly SubTask[]): WorkState {

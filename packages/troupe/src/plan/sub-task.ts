@@ -23,7 +23,8 @@ export class SubTask extends WorkItem {
 
   /** A copy with some fields changed, or removed where they are undefined. */
   with(changes: Partial<WorkItemInit>): SubTask {
-    return SubTask.from({ ...this.toJSON(), ...changes });
+    const { id = this.id, createdAt = this.createdAt } = changes;
+    return new SubTask({ ...this.fields, ...changes, id, createdAt });
   }
 
   /** A line with a checkbox; with details, its fields follow on lines of their own. */

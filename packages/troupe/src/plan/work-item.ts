@@ -55,15 +55,20 @@ export abstract class WorkItem {
     return this.state === 'done' || this.state === 'abandoned';
   }
 
-  toJSON(): JsonObject {
+  /** All that makes it what it is. */
+  protected get fields(): WorkItemInit & {
+    readonly id: string;
+    readonly state: WorkState;
+    readonly createdAt: string;
+  } {
     const { id, name, description, expectedOutcome, state, createdAt, finishedAt, outcome } = this;
+    return { id, name, description, expectedOutcome, state, createdAt, finishedAt, outcome };
+  }
+
+  toJSON(): JsonObject {
+    const { finishedAt, outcome, ...others } = this.fields;
     return {
-      id,
-      name,
-      description,
-      expectedOutcome,
-      state,
-      createdAt,
+      ...others,
       ...(finishedAt !== undefined && { finishedAt }),
       ...(outcome !== undefined && { outcome }),
     };

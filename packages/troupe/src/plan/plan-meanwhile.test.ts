@@ -1,0 +1,103 @@
+import { expect, test } from 'vitest';
+
+import { ReActAgent } from '../agent/react-agent.ts';
+import { ScriptedModel } from '../testing/scripted-model.ts';
+import type { JsonObject } from '../util/json.ts';
+import { PlanNotebook } from './plan-notebook.ts';
+
+const words = (name: string) => ({ name, description: '', expectedOutcome: '' });
+const input = (name: string) => ({ name, description: '', expected_outcome: '' });
+const call = (name: string, args: JsonObject) => ({ name, input: args });
+const finish = (index: number, outcome: string) => call('finish_subtask', { subtask_idx: index, outcome });
+const REFUSED = ['error', expect.stringContaining('Somebody else has changed the plan since you saw it')];
+
+async function tripOf(...subtasks: string[]): Promise<PlanNotebook> {
+  const notebook = new PlanNotebook();
+  await notebook.createPlan({ ...words('trip'), subtasks: subtasks.map(words) });
+  return notebook;
+}
+
+/** An agent with a notebook. After its first thought, somebody else does something. */
+function planner(
+  planNotebook: PlanNotebook,
+  script: ConstructorParameters<typeof ScriptedModel>[0],
+  meanwhile?: () => Promise<unknown>,
+): ReActAgent {
+  const agent = new ReActAgent({ name: 'planner', model: new ScriptedModel(script), planNotebook });
+  agent.setConsoleOutputEnabled(false);
+  let isFirst = true;
+  agent.registerInstanceHook('postReasoning', 'somebody else', async () => {
+    if (isFirst) await meanwhile?.();
+    isFirst = false;
+  });
+  return agent;
+}
+
+async function resultsOf(agent: ReActAgent): Promise<unknown> {
+  const history = await agent.memory.getMemory();
+  return history
+    .flatMap((msg) => msg.getContentBlocks('tool_result'))
+    .map(({ status, output }) => [status, output]);
+}
+
+const statesOf = ({ currentPlan }: PlanNotebook): unknown =>
+  currentPlan?.subtasks.map(({ name, state }) => `${name} ${state}`);
+
+test('a subtask that the user puts in front is not taken for the one that the model has finished', async () => {
+  const notebook = await tripOf('book', 'pack');
+  const agent = planner(
+    notebook,
+    [
+      { toolCalls: [finish(0, 'Night train.'), call('finish_plan', { state: 'done', outcome: '' })] },
+      {
+        toolCalls: [
+          call('update_subtask_state', { subtask_idx: 0, state: 'abandoned' }),
+          finish(1, 'By bus.'),
+        ],
+      },
+      'Done.',
+    ],
+    () => notebook.addSubtask(0, words('insure')),
+  );
+  await agent.call('Go.');
+  expect(await resultsOf(agent)).toEqual([
+    REFUSED,
+    REFUSED,
+    ['ok', "Subtask 0 'insure' is marked as 'abandoned'. The plan is 'todo' now."],
+    ['ok', "Subtask 1 'book' is done. In progress now: 2 'pack'."],
+  ]);
+  expect(statesOf(notebook)).toEqual(['insure abandoned', 'book done', 'pack in_progress']);
+});
+
+test('a plan that the user makes is not set aside by one that the model thought of before', async () => {
+  const notebook = new PlanNotebook();
+  const agent = planner(
+    notebook,
+    [{ toolCalls: [call('create_plan', { ...input('mine'), subtasks: [input('x')] })] }, 'I see.'],
+    () => notebook.createPlan({ ...words('yours'), subtasks: [words('a')] }),
+  );
+  await agent.call('Go.');
+  expect(await resultsOf(agent)).toEqual([REFUSED]);
+  expect([notebook.currentPlan?.name, await notebook.getHistoricalPlans()]).toEqual(['yours', []]);
+});
+
+test('what the model itself has changed in the same thought is no surprise to it', async () => {
+  const notebook = await tripOf('book');
+  const add = call('revise_current_plan', { subtask_idx: 0, action: 'add', subtask: input('insure') });
+  const agent = planner(notebook, [{ toolCalls: [add, finish(0, 'a'), finish(1, 'b')] }, 'Done.']);
+  await agent.call('Go.');
+  expect(statesOf(notebook)).toEqual(['insure done', 'book done']);
+});
+
+test('who reads the events may edit the plan between two of them', async () => {
+  const notebook = await tripOf('book', 'pack');
+  const agent = planner(notebook, ['Hello.']);
+  const types: string[] = [];
+  for await (const { type } of agent.stream('Go.', { capacity: 1 })) {
+    types.push(type);
+    if (types.length === 1) await notebook.updatePlanInfo({ name: 'one' });
+    if (types.length === 1) await notebook.updatePlanInfo({ name: 'two' });
+  }
+  expect(types.filter((type) => type === 'plan_change')).toHaveLength(2);
+  expect(types.at(-1)).toBe('run_end');
+});
