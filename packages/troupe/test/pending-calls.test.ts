@@ -341,7 +341,11 @@ describe('a decision', () => {
   test.each([
     ['an unknown verdict', { verdict: 'maybe' }, 'needs a verdict'],
     ['arguments that are no object', { verdict: 'allow', input: 'x' }, 'input is a string, not an object'],
-    ['arguments that are no JSON', { verdict: 'allow', input: { path: new Date(0) } }, "can't be decided so"],
+    [
+      'arguments that are no JSON',
+      { verdict: 'allow', input: { path: new Date(0) } },
+      'decisions[0] is none',
+    ],
     ['a result that is none', { verdict: 'result', output: 42 }, "can't be decided so"],
   ])('with %s is refused', async (_name, decision, problem) => {
     const { agent, id } = await suspended();

@@ -79,7 +79,7 @@ export class AgentCall {
       if (waits) await waits; // otherwise the reply starts at once, so that its input is safe
       const answer = await this.#replyOrInterrupt(msgs);
       await this.#parts.printer.end(this.#agent.name, turn);
-      await this.#broadcast(answer);
+      if (!turn.isSuspended) await this.#broadcast(answer); // a question is for whoever has called
       await turn.emit({
         type: 'reply_end',
         status: turn.interruptedBy ? 'interrupted' : 'finished',

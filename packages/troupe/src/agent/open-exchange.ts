@@ -1,12 +1,12 @@
-import { messageOf, TroupeError } from '../errors.ts';
-import { toBlock, type ToolResultBlock, type ToolUseBlock } from '../message/blocks.ts';
+import type { ToolResultBlock, ToolUseBlock } from '../message/blocks.ts';
 import { Exchange } from '../message/exchange.ts';
 import { Msg } from '../message/msg.ts';
 import { isPendingCall, type PendingCall, type PendingDecision } from '../message/pending-call.ts';
 import type { AuthorizeRequest } from '../toolkit/tool-call.ts';
 import type { ToolResume } from '../toolkit/tool-suspension.ts';
 import { canonicalJson } from '../util/canonical-json.ts';
-import { copyJson, copyJsonObject, isJsonObject, type JsonObject, type JsonValue } from '../util/json.ts';
+import { copyJsonObject, isJsonObject, type JsonObject, type JsonValue } from '../util/json.ts';
+import { refused, verdictOf, type FitResult, type Verdict } from './decisions.ts';
 
 /** Where a call stands that has no result yet. It is JSON. */
 type Standing =
@@ -34,6 +34,9 @@ export interface OpenExchangeOptions {
 
 const OUTCOME_UNKNOWN =
   'The call was started, and then the program ended: its outcome is unknown. It may have taken effect. Check before you call it again.';
+
+/** The model is told no more than that of arguments that somebody has changed. */
+const MAX_NOTE_CHARS = 10_000;
 
 /**
  * The calls of a thought while they are being made: what each gave, which of them wait for somebody outside, and which that
@@ -129,7 +132,9 @@ export class OpenExchange {
   noted(result: ToolResultBlock): ToolResultBlock {
     const edited = this.#editedInput(result.id);
     if (edited === undefined) return result;
-    const note = `<system-info>The user changed the arguments to ${JSON.stringify(edited)}.</system-info>`;
+    const text = JSON.stringify(edited);
+    const shown = text.length > MAX_NOTE_CHARS ? `${text.slice(0, MAX_NOTE_CHARS)}… (cut)` : text;
+    const note = `<system-info>The user changed the arguments to ${shown}.</system-info>`;
     const { output } = result;
     return {
       ...result,
@@ -145,20 +150,25 @@ export class OpenExchange {
     return this.exchange.calls.every(({ id }) => !this.isOpen(id) || answered.has(id));
   }
 
+  /** Whether calls wait, and these are decisions about all of them. */
+  isDecidedBy(decisions: readonly PendingDecision[]): boolean {
+    return this.isWaiting && this.pending.every(({ id }) => decisions.some((one) => one.id === id));
+  }
+
   /**
-   * Takes decisions in: all of them or none.
+   * Takes decisions in, as `readDecisions` gives them: all of them or none.
    * @returns the results that they brought
    * @throws TroupeError if one is about a call that is not pending, or says what can't be said about it.
    */
-  decide(decisions: readonly PendingDecision[]): readonly ToolResultBlock[] {
+  decide(decisions: readonly PendingDecision[], fit: FitResult): readonly ToolResultBlock[] {
     const open = new Map(this.pending.map((pending) => [pending.id, pending]));
     const verdicts = new Map(
       decisions.map((decision) => {
-        const pending = open.get(decision?.id);
+        const pending = open.get(decision.id);
         if (pending === undefined)
-          throw refused(decision?.id, 'was never asked for, or has been decided already');
+          throw refused(decision.id, 'was never asked for, or has been decided already');
         open.delete(decision.id); // good for one decision
-        return [decision.id, checkedVerdict(decision, pending)];
+        return [decision.id, verdictOf(decision, pending, fit)];
       }),
     );
     for (const decision of decisions) {
@@ -169,12 +179,13 @@ export class OpenExchange {
     const results: ToolResultBlock[] = [];
     for (const [callId, standing] of this.#standings) {
       if (standing.kind === 'waiting') {
-        const verdict = verdicts.get(standing.pending.id) ?? this.#grantForRun(standing.pending);
+        const { id, call } = standing.pending;
+        const verdict = verdicts.get(id) ?? this.#grantForRun(standing.pending);
         if (verdict?.type === 'tool_result') results.push(verdict);
-        else if (verdict !== undefined) this.#standings.set(callId, verdict.standing);
+        else if (verdict !== undefined) this.#standings.set(callId, granted(call, verdict.input));
       } else if (standing.kind === 'nested') {
         const inside = new Set(standing.pending.map(({ id }) => id));
-        const mine = decisions.filter(({ id }) => inside.has(id)).map(toJsonDecision);
+        const mine = decisions.filter(({ id }) => inside.has(id));
         if (mine.length > 0)
           this.#standings.set(callId, { kind: 'resumed', state: standing.state, decisions: mine });
       }
@@ -244,61 +255,19 @@ export class OpenExchange {
   }
 
   #grantForRun({ kind, call }: PendingCall): Verdict | undefined {
-    return kind === 'approval' && this.grantedTools.has(call.name) ? grant(call) : undefined;
+    return kind === 'approval' && this.grantedTools.has(call.name)
+      ? { type: 'grant', input: undefined }
+      : undefined;
   }
 }
-
-/** What a decision comes to: a result, or leave to run. */
-type Verdict = ToolResultBlock | { readonly type: 'grant'; readonly standing: Standing };
 
 function pendingOf(standing: Standing): readonly PendingCall[] {
   if (standing.kind === 'waiting') return [standing.pending];
   return standing.kind === 'nested' ? standing.pending : [];
 }
 
-function grant({ name, input }: ToolUseBlock, edited?: JsonObject): Verdict {
-  const standing = { kind: 'granted', name, input: edited ?? input, isEdited: edited !== undefined } as const;
-  return { type: 'grant', standing };
-}
-
-/** @throws TroupeError if it says what can't be said about the call. */
-function checkedVerdict(decision: PendingDecision, { id, kind, call }: PendingCall): Verdict {
-  try {
-    switch (decision.verdict) {
-      case 'allow':
-        if (kind === 'external') throw refused(id, 'is run elsewhere: supply its result');
-        return grant(call, decision.input && copyJsonObject(decision.input, 'input'));
-      case 'deny':
-        return toResult(call, rejectionText(decision.reason), 'denied');
-      case 'result':
-        return toResult(call, decision.output, decision.status ?? 'ok');
-    }
-  } catch (error) {
-    if (TroupeError.isInstance(error) && error.code === 'decision_refused') throw error;
-    throw refused(id, `can't be decided so: ${messageOf(error)}`);
-  }
-  throw refused(id, "needs a verdict: 'allow', 'deny' or 'result'");
-}
-
-function toResult(
-  { id, name }: ToolUseBlock,
-  output: ToolResultBlock['output'],
-  status: ToolResultBlock['status'],
-): ToolResultBlock {
-  return toBlock({ type: 'tool_result', id, name, output, status }, 'result') as ToolResultBlock;
-}
-
-/** A decision as it can be saved. */
-function toJsonDecision(decision: PendingDecision): PendingDecision {
-  return copyJson({ ...decision }, 'a decision') as JsonValue & PendingDecision;
-}
-
-function refused(id: unknown, problem: string): TroupeError {
-  return new TroupeError('decision_refused', `The pending call '${String(id).slice(0, 64)}' ${problem}.`);
-}
-
-function rejectionText(reason: string | undefined): string {
-  return `PermissionDenied: The user did not allow the call, and it did not run${reason ? `: ${reason}` : '.'}`;
+function granted({ name, input }: ToolUseBlock, edited: JsonObject | undefined): Standing {
+  return { kind: 'granted', name, input: edited ?? input, isEdited: edited !== undefined };
 }
 
 function list(json: JsonObject, key: string): readonly JsonValue[] {

@@ -352,7 +352,11 @@ export class ReActAgent extends ReActAgentBase {
         'pending_calls',
         'The reply was to have a shape. Go on with the same structuredModel.',
       );
-    const beginning = beginWith(this.#open ?? foreign?.open, msgs, turn.takeDecisions(), onPending);
+    const beginning = beginWith(this.#open ?? foreign?.open, msgs, turn.takeDecisions(), {
+      onPending,
+      fit: (result) => this.#tools.fitResult(result),
+      callId: turn.outerCallId,
+    });
     if (this.#open === undefined && foreign !== undefined) {
       await this.#ordered.delete(foreign.msgs);
       this.#open = foreign.open; // it comes back with a result for each call

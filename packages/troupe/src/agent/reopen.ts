@@ -2,6 +2,8 @@ import { TroupeError } from '../errors.ts';
 import type { ToolResultBlock } from '../message/blocks.ts';
 import type { Msg } from '../message/msg.ts';
 import type { PendingDecision } from '../message/pending-call.ts';
+import { oneLine } from '../util/text.ts';
+import { readDecisions, type FitResult } from './decisions.ts';
 import { OpenExchange } from './open-exchange.ts';
 
 /** What a call begins with while calls of an earlier one are open. */
@@ -16,19 +18,28 @@ export interface Beginning {
   readonly input: readonly Msg[];
 }
 
+export interface BeginOptions {
+  readonly onPending: 'refuse' | 'close';
+  /** What is done to results that come from outside. */
+  readonly fit: FitResult;
+  /** The tool call of another agent in which this one is called. */
+  readonly callId: string | undefined;
+}
+
 /**
  * Makes out what a call means for the calls that are open. Nothing new: they go on. Their results, or decisions about them: those are
- * taken in, and the rest goes on. Something else: calls that the program's end has left over are closed; about those that somebody has
+ * taken in, and the rest goes on; what is said besides is read after that. Something else: calls that the program's end has left over are closed; about those that somebody has
  * to decide it is refused.
  * @throws TroupeError before anything has changed.
  */
 export function beginWith(
   open: OpenExchange | undefined,
   msgs: readonly Msg[],
-  decisions: readonly PendingDecision[],
-  onPending: 'refuse' | 'close',
+  given: readonly PendingDecision[],
+  { onPending, fit, callId }: BeginOptions,
 ): Beginning {
-  const results = msgs.flatMap((msg) => msg.getContentBlocks('tool_result'));
+  const decisions = readDecisions(given);
+  const results = msgs.flatMap((msg) => msg.getContentBlocks('tool_result')).map(fit);
   const input = msgs.flatMap(withoutResults);
   const isNew = input.length > 0;
   if (open === undefined) {
@@ -41,12 +52,17 @@ export function beginWith(
     if (open.isWaiting && onPending === 'refuse') throw pendingCalls(open);
     return { closed: open, input, answered: [] };
   }
+  if (open.owner.length > 0 && open.owner.at(-1) !== callId) throw askedElsewhere(open);
   const supplied = toDecisions(results, open);
-  if (isNew && !open.isWholeAfter(results, decisions)) throw pendingCalls(open);
-  const decided = open.decide([...decisions, ...supplied]);
+  const isWhole = open.isWholeAfter(results, decisions);
+  if (isNew && !isWhole && !open.isDecidedBy([...decisions, ...supplied])) throw pendingCalls(open);
+  const decided = open.decide([...decisions, ...supplied], fit);
   for (const result of results) open.answer(result); // the first one stands
   const answered = [...decided, ...results.filter(({ id }) => !decided.some((one) => one.id === id))];
-  return { [isNew ? 'closed' : 'resumed']: open, input, answered };
+  if (!isNew) return { resumed: open, input, answered };
+  if (isWhole) return { closed: open, input, answered };
+  open.later.push(...input); // the calls that were allowed come first
+  return { resumed: open, input: [], answered };
 }
 
 /** The calls at the end of a history that have no results: those of another program, say. */
@@ -92,6 +108,14 @@ function pendingCalls(open: OpenExchange): TroupeError {
   return new TroupeError(
     'pending_calls',
     `Calls are pending: ${list}. Decide about all of them first, by call(undefined, { decisions }), or supply their results.`,
+  );
+}
+
+function askedElsewhere({ pending }: OpenExchange): TroupeError {
+  const [outermost = 'another agent'] = pending[0]?.agentPath ?? [];
+  return new TroupeError(
+    'decision_refused',
+    `The agent was called by ${oneLine(outermost)}, which waits for it: decide there. If that call is over, end what is pending by closePending().`,
   );
 }
 

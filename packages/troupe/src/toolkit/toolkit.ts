@@ -5,6 +5,7 @@ import { checkNumber } from '../config/check-number.ts';
 import { StateModule } from '../state/state-module.ts';
 import type { JsonValue } from '../util/json.ts';
 import type { AnySchema } from '../util/schema.ts';
+import { cutOutput } from './cut-output.ts';
 import { META_TOOL_NAME, metaToolOf } from './meta-tool.ts';
 import { Places } from './places.ts';
 import { inactive, notFound } from './refusals.ts';
@@ -225,6 +226,13 @@ export class Toolkit extends StateModule {
     const desk = { find, timeoutMs, maxOutputChars, offload, places, middlewares, onAbandoned };
     const { authorize = this.#shared.authorize } = options;
     return new ToolCall(desk, call, { ...options, authorize }).answer();
+  }
+
+  /** A result that comes from elsewhere, with no more text than one of its tool may have. */
+  fitResult(result: ToolCallResult): ToolCallResult {
+    const { maxOutputChars = this.#shared.maxOutputChars } = this.get(result.name) ?? {};
+    const cut = cutOutput(result.output, maxOutputChars);
+    return cut === undefined ? result : { ...result, output: cut.shown };
   }
 
   /** How many tools did not stop when their call was interrupted or timed out. Nothing that they did later had an effect. */
