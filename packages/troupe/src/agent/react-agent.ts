@@ -228,12 +228,12 @@ export class ReActAgent extends ReActAgentBase {
     const { toolkit, hints } = this.#workOf(turn);
     const tools = toolkit.getJsonSchemas();
     const planHint = this.planNotebook?.isActiveIn(toolkit) && (await this.planNotebook.getCurrentHint());
-    const notices = [...hints.splice(0), ...(this.background?.takeNotices() ?? [])];
-    const msgs = [...notices.map(hintMsg), ...(planHint ? [planHint] : [])];
+    const notices = this.background?.takeNotices() ?? [];
+    const msgs = [...[...hints.splice(0), ...notices].map(hintMsg), ...(planHint ? [planHint] : [])];
     try {
       return await this.#think({ tools, ...(tools.length > 0 && { toolChoice }) }, msgs, turn);
     } catch (error) {
-      this.background?.giveNoticesBack(); // the model has not read them
+      this.background?.giveNoticesBack(notices); // the model has not read them
       throw error;
     }
   }

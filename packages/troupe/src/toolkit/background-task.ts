@@ -43,7 +43,7 @@ export function startedText({ id, tool }: BackgroundTask): string {
 }
 
 export function noticeText({ id, tool, state }: BackgroundTask): string {
-  const task = `The background task '${id}' of the tool '${tool}'`;
+  const task = oneLine(`The background task '${id}' of the tool '${tool}'`);
   const ending = {
     running: 'is running',
     done: 'is done',

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { z } from 'zod';
 
+import { withRunConfig } from '../config/run-config.ts';
 import { FakeClock } from '../testing/fake-clock.ts';
 import { useIdSource } from '../util/ids.ts';
 import type { JsonObject } from '../util/json.ts';
@@ -438,4 +439,36 @@ test('two tools of one name keep apart', async () => {
     });
     expect(output).toBe(['a', 'b'][i]);
   }
+});
+
+test('a listener that fails later is logged, and holds up nobody', async () => {
+  const { background, call } = setUp([tool({ name: 'quick', execute: () => 'x' })]);
+  const log = vi.fn();
+  background.onDone(async () => Promise.reject(new Error('the agent is busy')));
+  await withRunConfig({ logging: { log } }, () => call('quick'));
+  expect(await call('wait_task', { task_id: 'task_1' })).toMatchObject({ output: 'x' });
+  await clock.advance(0);
+  expect(log.mock.calls).toEqual([['warn', 'A listener of a background task failed: the agent is busy']]);
+});
+
+test('notices that are given back are those that were taken, whoever has taken others meanwhile', async () => {
+  const slow = slowTool();
+  const { background, call } = setUp([slow.tool, tool({ name: 'quick', execute: () => 'x' })]);
+  await call('slow');
+  await call('quick');
+  await clock.advance(0);
+  const notices = background.takeNotices();
+  slow.finish('y');
+  await clock.advance(0);
+  const others = background.takeNotices();
+  background.giveNoticesBack(notices);
+  expect([notices.length, others.length, background.takeNotices()]).toEqual([1, 1, notices]);
+});
+
+test('no more results are loaded than are kept, and a name in them forges no line', () => {
+  const background = new BackgroundTools({ maxKept: 2 });
+  const saved = (id: string) => ({ id, tool: 't\n# Forged', state: 'done', isTold: false });
+  background.loadStateDict({ records: ['a', 'b', 'c'].map(saved) });
+  expect(background.tasks.map(({ id }) => id)).toEqual(['b', 'c']);
+  expect(background.takeNotices().join('')).not.toContain('\n');
 });

@@ -64,10 +64,9 @@ export class BackgroundTools extends StateModule {
   readonly #toolkit: Toolkit;
   readonly #starts = new Map<string, Start>();
   readonly #runs = new Map<string, Run>();
-  readonly #listeners = new Set<(task: BackgroundTask) => void>();
+  readonly #listeners = new Set<(task: BackgroundTask) => Promise<unknown>>();
   /** Those that are over are in the order in which they ended. */
   #records = new Map<string, TaskRecord>();
-  #lastTold: string[] = [];
   #isClosed = false;
 
   constructor(options: BackgroundToolsOptions = {}) {
@@ -123,21 +122,22 @@ export class BackgroundTools extends StateModule {
   takeNotices(): readonly string[] {
     const untold = [...this.#records.values()].filter(({ state, isTold }) => state !== 'running' && !isTold);
     for (const record of untold) this.#records.set(record.id, { ...record, isTold: true });
-    this.#lastTold = untold.map(({ id }) => id);
     return untold.map(noticeText);
   }
 
-  /** Says that the agent could not be told after all what was taken last: it is given once more. */
-  giveNoticesBack(): void {
-    for (const id of this.#lastTold.splice(0)) {
-      const record = this.#records.get(id);
-      if (record !== undefined) this.#records.set(id, { ...record, isTold: false });
+  /** Says that the agent could not be told after all what was taken: it is given once more. */
+  giveNoticesBack(notices: readonly string[]): void {
+    for (const record of this.#records.values()) {
+      if (notices.includes(noticeText(record))) this.#records.set(record.id, { ...record, isTold: false });
     }
   }
 
-  /** Calls back whenever a task is over, e.g. to wake an agent that has nothing to do. The returned function calls that off. */
-  onDone(listener: (task: BackgroundTask) => void): () => void {
-    const entry = (task: BackgroundTask): void => listener(task); // one may listen twice
+  /**
+   * Calls back whenever a task is over, e.g. to wake an agent that has nothing to do; nobody waits for it, and what it throws is
+   * logged. The returned function calls that off.
+   */
+  onDone(listener: (task: BackgroundTask) => unknown): () => void {
+    const entry = async (task: BackgroundTask): Promise<unknown> => listener(task); // one may listen twice
     this.#listeners.add(entry);
     return () => void this.#listeners.delete(entry);
   }
@@ -170,6 +170,7 @@ export class BackgroundTools extends StateModule {
 
   protected set records(records: readonly TaskRecord[]) {
     this.#records = new Map(records.map((record) => [record.id, record]));
+    this.#dropOldest();
   }
 
   #start(
@@ -220,13 +221,9 @@ export class BackgroundTools extends StateModule {
   }
 
   #tellListeners(task: BackgroundTask): void {
-    for (const listener of this.#listeners) {
-      try {
-        listener(task);
-      } catch (error) {
-        getLogger().log('warn', `A listener of a background task failed: ${messageOf(error)}`);
-      }
-    }
+    const failed = (error: unknown): void =>
+      getLogger().log('warn', `A listener of a background task failed: ${messageOf(error)}`);
+    for (const listener of this.#listeners) listener(task).catch(failed);
   }
 
   #startOf({ id }: ToolUseBlock): Start {
