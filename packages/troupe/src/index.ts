@@ -259,12 +259,11 @@ export { streamPrintingMessages, type StreamPrintingOptions } from './pipeline/s
 export { InMemoryPlanStorage } from './plan/in-memory-plan-storage.ts';
 export type { FinalState, NewPlan, SettableState } from './plan/plan-edits.ts';
 export { PlanError } from './plan/plan-error.ts';
-export type { PlanHint, PlanHints, PlanRules } from './plan/plan-hints.ts';
+export type { PlanHint, PlanHints, PlanRules, PlanToHint } from './plan/plan-hints.ts';
 export {
   PlanNotebook,
   type PlanChangeHook,
   type PlanNotebookOptions,
-  type PlanToHint,
   type RegisterPlanToolsOptions,
 } from './plan/plan-notebook.ts';
 export { PlanStorageBase, type AddPlanOptions } from './plan/plan-storage-base.ts';

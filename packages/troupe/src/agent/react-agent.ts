@@ -227,7 +227,8 @@ export class ReActAgent extends ReActAgentBase {
   protected override async reasoning(toolChoice: ToolChoice, turn: Turn): Promise<Msg> {
     const { toolkit, hints } = this.#workOf(turn);
     const tools = toolkit.getJsonSchemas();
-    const planHint = this.planNotebook?.isActiveIn(toolkit) && (await this.planNotebook.getCurrentHint());
+    const planHint =
+      this.planNotebook?.isActiveIn(toolkit) && (await this.planNotebook.getCurrentHint(this.name));
     const notices = this.background?.takeNotices() ?? [];
     const msgs = [...[...hints.splice(0), ...notices].map(hintMsg), ...(planHint ? [planHint] : [])];
     try {

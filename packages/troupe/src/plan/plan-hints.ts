@@ -1,3 +1,5 @@
+import { TroupeError } from '../errors.ts';
+import { isJsonObject } from '../util/json.ts';
 import type { Plan } from './plan.ts';
 
 /** What a hint says besides where the plan stands. */
@@ -5,6 +7,12 @@ export interface PlanRules {
   readonly maxSubtasks: number;
   readonly needUserConfirm: boolean;
 }
+
+/** Makes what a model is told before it thinks; undefined for nothing. */
+export type PlanToHint = (
+  plan: Plan | undefined,
+  rules: PlanRules,
+) => string | undefined | Promise<string | undefined>;
 
 /** What a model is told about its plan; undefined for nothing. */
 export type PlanHint = (plan: Plan, rules: PlanRules) => string | undefined;
@@ -69,7 +77,7 @@ export const DEFAULT_PLAN_HINTS: PlanHints = {
 };
 
 /** The hint for where the plan stands. */
-export function hintFor(plan: Plan | undefined, hints: PlanHints, rules: PlanRules): string | undefined {
+function hintFor(plan: Plan | undefined, hints: PlanHints, rules: PlanRules): string | undefined {
   if (plan === undefined) return hints.noPlan(rules);
   const { subtasks } = plan;
   if (subtasks.some(({ state }) => state === 'in_progress')) return hints.inProgress(plan, rules);
@@ -77,6 +85,17 @@ export function hintFor(plan: Plan | undefined, hints: PlanHints, rules: PlanRul
   return subtasks.every(({ isFinished }) => isFinished)
     ? hints.allFinished(plan, rules)
     : hints.betweenSubtasks(plan, rules);
+}
+
+/** Hints by where the plan stands, some of them other than the usual ones. @throws TroupeError if one is no function. */
+export function hintsByState(changes: Partial<PlanHints>): PlanToHint {
+  const given = Object.entries(isJsonObject(changes) ? changes : { changes }).filter(
+    ([, hint]) => hint !== undefined,
+  );
+  if (given.some(([, hint]) => typeof hint !== 'function'))
+    throw new TroupeError('invalid_config', 'planToHint must be a function, or an object of functions.');
+  const hints: PlanHints = { ...DEFAULT_PLAN_HINTS, ...Object.fromEntries(given) };
+  return (plan, rules) => hintFor(plan, hints, rules);
 }
 
 /** What whoever makes a conversation shorter has to know of the plan, so that what matters for it is kept. */

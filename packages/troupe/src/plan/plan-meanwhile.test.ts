@@ -89,6 +89,27 @@ test('what the model itself has changed in the same thought is no surprise to it
   expect(statesOf(notebook)).toEqual(['insure done', 'book done']);
 });
 
+test('of two agents with one plan, the one that comes too late looks again', async () => {
+  const notebook = await tripOf('book', 'pack');
+  const make = (name: string, script: ConstructorParameters<typeof ScriptedModel>[0]): ReActAgent => {
+    const agent = new ReActAgent({ name, model: new ScriptedModel(script), planNotebook: notebook });
+    agent.setConsoleOutputEnabled(false);
+    return agent;
+  };
+  const remove = call('revise_current_plan', { subtask_idx: 0, action: 'delete' });
+  const quick = make('quick', [{ toolCalls: [remove] }, 'Deleted.']);
+  const late = make('late', [{ toolCalls: [finish(0, 'Booked.')] }, 'I see.']);
+  late.registerInstanceHook('postReasoning', 'the other one', async () => {
+    if (notebook.currentPlan?.subtasks.length === 2) await quick.call('Go.');
+  });
+  await late.call('Go.');
+  expect([await resultsOf(quick), await resultsOf(late)]).toEqual([
+    [['ok', 'Subtask 0 is deleted. The plan has 1 subtasks now.']],
+    [REFUSED],
+  ]);
+  expect(statesOf(notebook)).toEqual(['pack todo']);
+});
+
 test('who reads the events may edit the plan between two of them', async () => {
   const notebook = await tripOf('book', 'pack');
   const agent = planner(notebook, ['Hello.']);

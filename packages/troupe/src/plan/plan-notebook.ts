@@ -5,7 +5,7 @@ import { Msg } from '../message/msg.ts';
 import { StateModule } from '../state/state-module.ts';
 import type { Tool } from '../toolkit/tool.ts';
 import type { Toolkit } from '../toolkit/toolkit.ts';
-import { describe, isJsonObject, type JsonValue } from '../util/json.ts';
+import { describe, type JsonValue } from '../util/json.ts';
 import { InMemoryPlanStorage } from './in-memory-plan-storage.ts';
 import { archivedPlan, archivedPlans, untilStored } from './plan-archive.ts';
 import {
@@ -24,23 +24,11 @@ import {
   type SettableState,
 } from './plan-edits.ts';
 import { PlanError, refuseIf } from './plan-error.ts';
-import {
-  compressionHint,
-  DEFAULT_PLAN_HINTS,
-  hintFor,
-  type PlanHints,
-  type PlanRules,
-} from './plan-hints.ts';
+import { compressionHint, hintsByState, type PlanHints, type PlanToHint } from './plan-hints.ts';
 import type { PlanStorageBase } from './plan-storage-base.ts';
-import { planTools } from './plan-tools.ts';
+import { planTools, type Caller } from './plan-tools.ts';
 import { Plan } from './plan.ts';
 import { isPlanId, type WorkWords } from './work-item.ts';
-
-/** Makes what a model is told before it thinks; undefined for nothing. */
-export type PlanToHint = (
-  plan: Plan | undefined,
-  rules: PlanRules,
-) => string | undefined | Promise<string | undefined>;
 
 /** Is told the plan after every change; undefined when there is none any more. */
 export type PlanChangeHook = (notebook: PlanNotebook, plan: Plan | undefined) => unknown;
@@ -87,8 +75,8 @@ export class PlanNotebook extends StateModule {
   readonly #planToHint: PlanToHint;
   readonly #hooks = new Map<string, PlanChangeHook>();
   #current: Plan | undefined;
-  /** The plan as the model was last told of it. */
-  #told: { readonly plan: Plan | undefined } | undefined;
+  /** The plan as each agent was last told of it, by the agent's name. */
+  readonly #told = new Map<string, Plan | undefined>();
   /** All edits so far. */
   #edited: Promise<unknown> = Promise.resolve();
   #waiting = 0;
@@ -106,8 +94,8 @@ export class PlanNotebook extends StateModule {
     this.#planToHint = typeof planToHint === 'function' ? planToHint : hintsByState(planToHint);
     this.tools = planTools({
       maxSubtasks,
-      edit: (edit, signal) => this.#editByModel(edit, signal),
-      recover: (id, signal) => this.#editByModel(this.#recovering(id), signal),
+      edit: (edit, caller) => this.#editByModel(edit, caller),
+      recover: (id, caller) => this.#editByModel(this.#recovering(id), caller),
       getHistoricalPlans: () => this.getHistoricalPlans(),
       current: () => this.#current,
     });
@@ -125,7 +113,7 @@ export class PlanNotebook extends StateModule {
   /** For the state. */
   protected set currentPlan(plan: Plan | undefined) {
     this.#current = plan;
-    this.#told = undefined;
+    this.#told.clear();
   }
 
   /** Makes a plan the current one; the one before it is archived as abandoned. @throws PlanError */
@@ -192,11 +180,14 @@ export class PlanNotebook extends StateModule {
     return currentOf(await this.#edit(this.#recovering(id)));
   }
 
-  /** What the model should be told before it thinks; undefined for nothing. One that fails is logged, and says nothing. */
-  async getCurrentHint(): Promise<Msg | undefined> {
+  /**
+   * What the model should be told before it thinks; undefined for nothing. One that fails is logged, and says nothing.
+   * @param agentName whose model it is: from then on its edits are refused if somebody else has changed the plan since
+   */
+  async getCurrentHint(agentName?: string): Promise<Msg | undefined> {
     const { maxSubtasks } = this;
     const plan = this.#current;
-    this.#told = { plan };
+    if (agentName !== undefined) this.#told.set(agentName, plan);
     try {
       const hint: unknown = await this.#planToHint(plan, {
         maxSubtasks,
@@ -277,14 +268,15 @@ export class PlanNotebook extends StateModule {
   }
 
   /** An edit of the plan as the model knows it: what is at an index now may be something else than it was. */
-  #editByModel(edit: AnyEdit, signal: AbortSignal): Promise<Edited> {
+  #editByModel(edit: AnyEdit, { agentName = '', signal }: Caller): Promise<Edited> {
+    const isTold = (): boolean => this.#told.has(agentName);
     return this.#edit(
       (current) => {
-        if (this.#told !== undefined && this.#told.plan !== current) throw new PlanError([CHANGED_MEANWHILE]);
+        if (isTold() && this.#told.get(agentName) !== current) throw new PlanError([CHANGED_MEANWHILE]);
         return edit(current);
       },
       signal,
-      ({ current }) => (this.#told &&= { plan: current }),
+      ({ current }) => isTold() && this.#told.set(agentName, current),
     );
   }
 
@@ -323,17 +315,6 @@ export class PlanNotebook extends StateModule {
     };
     await Promise.all([...this.#hooks].map(tell));
   }
-}
-
-/** @throws TroupeError if one of them is no function. */
-function hintsByState(changes: Partial<PlanHints>): PlanToHint {
-  const given = Object.entries(isJsonObject(changes) ? changes : { changes }).filter(
-    ([, hint]) => hint !== undefined,
-  );
-  if (given.some(([, hint]) => typeof hint !== 'function'))
-    throw new TroupeError('invalid_config', 'planToHint must be a function, or an object of functions.');
-  const hints: PlanHints = { ...DEFAULT_PLAN_HINTS, ...Object.fromEntries(given) };
-  return (plan, rules) => hintFor(plan, hints, rules);
 }
 
 function openPlanFrom(json: JsonValue): Plan {

@@ -334,6 +334,13 @@ describe('plans that are not current any more', () => {
     expect(archived?.subtasks.map(({ outcome }) => outcome)).toEqual(['four', 'red']);
   });
 
+  test('the latest fifty are listed', async () => {
+    for (let i = 0; i <= 52; i++) await call('create_plan', plan(`plan ${i}`, 'x'));
+    const output = await call('view_historical_plans');
+    expect(output).toContain("(not shown: 2 plans that are older)\n\nPlan 'plan 2':");
+    expect(output).toContain("Plan 'plan 51':");
+  });
+
   test('the current one can not be recovered', async () => {
     await call('create_plan', plan('house', 'walls'));
     const { id = '' } = notebook.currentPlan ?? {};

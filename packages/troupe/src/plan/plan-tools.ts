@@ -1,4 +1,4 @@
-import type { Tool } from '../toolkit/tool.ts';
+import type { Tool, ToolContext } from '../toolkit/tool.ts';
 import type { JsonObject, JsonValue } from '../util/json.ts';
 import {
   createPlan,
@@ -18,12 +18,15 @@ import {
 import type { Plan } from './plan.ts';
 import type { WorkWords } from './work-item.ts';
 
+/** Who edits, and for how long somebody wants to know of it. */
+export type Caller = Pick<ToolContext, 'signal' | 'agentName'>;
+
 /** What the tools need of a notebook. */
 export interface PlanDesk {
   readonly maxSubtasks: number;
   current(): Plan | undefined;
-  edit(edit: PlanEdit, signal: AbortSignal): Promise<Edited>;
-  recover(id: string, signal: AbortSignal): Promise<Edited>;
+  edit(edit: PlanEdit, caller: Caller): Promise<Edited>;
+  recover(id: string, caller: Caller): Promise<Edited>;
   getHistoricalPlans(): Promise<readonly Plan[]>;
 }
 
@@ -75,8 +78,8 @@ export function planTools(desk: PlanDesk): readonly Tool[] {
     description:
       "Sets the state of a subtask. To start one, all before it must be done or abandoned, and no other may be in progress. To finish one, call 'finish_subtask' instead.",
     schema: objectOf({ subtask_idx: INDEX, state: { enum: ['todo', 'in_progress', 'abandoned'] } }),
-    async execute({ subtask_idx: index, state }, { signal }) {
-      const { current } = await desk.edit(updateSubtaskState(index, state), signal);
+    async execute({ subtask_idx: index, state }, caller) {
+      const { current } = await desk.edit(updateSubtaskState(index, state), caller);
       return `Subtask ${nameAt(current, index)} is marked as '${state}'. The plan is '${current?.state}' now.`;
     },
   };
@@ -88,8 +91,8 @@ export function planTools(desk: PlanDesk): readonly Tool[] {
       subtask_idx: INDEX,
       outcome: text('What came of it: facts, results, places of files.'),
     }),
-    async execute({ subtask_idx: index, outcome }, { signal }) {
-      const { current } = await desk.edit(finishSubtask(index, outcome), signal);
+    async execute({ subtask_idx: index, outcome }, caller) {
+      const { current } = await desk.edit(finishSubtask(index, outcome), caller);
       const active = current?.subtasks.findIndex(({ state }) => state === 'in_progress') ?? -1;
       const next =
         active < 0 ? 'No subtask is in progress now.' : `In progress now: ${nameAt(current, active)}.`;
@@ -101,9 +104,9 @@ export function planTools(desk: PlanDesk): readonly Tool[] {
     description:
       'Makes a plan of subtasks, which are worked on one after the other. It becomes the current plan; the one before it is archived.',
     schema: objectOf({ ...WORDS, subtasks: { type: 'array', items: objectOf(WORDS), minItems: 1 } }),
-    async execute(input, { signal }) {
+    async execute(input, caller) {
       const plan = { ...wordsOf(input), subtasks: input.subtasks.map(wordsOf) };
-      const { archived } = await desk.edit(createPlan(plan, desk.maxSubtasks), signal);
+      const { archived } = await desk.edit(createPlan(plan, desk.maxSubtasks), caller);
       const made = `The plan '${plan.name}' is created.`;
       return archived === undefined
         ? made
@@ -121,9 +124,9 @@ export function planTools(desk: PlanDesk): readonly Tool[] {
       },
       ['subtask_idx', 'action'],
     ),
-    async execute({ subtask_idx: index, action, subtask }, { signal }) {
+    async execute({ subtask_idx: index, action, subtask }, caller) {
       const words = subtask && wordsOf(subtask);
-      const { current } = await desk.edit(reviseCurrentPlan(index, action, words, desk.maxSubtasks), signal);
+      const { current } = await desk.edit(reviseCurrentPlan(index, action, words, desk.maxSubtasks), caller);
       const what = action === 'delete' ? `Subtask ${index}` : `Subtask ${nameAt(current, index)}`;
       return `${what} is ${DONE[action]}. The plan has ${current?.subtasks.length} subtasks now.`;
     },
@@ -135,8 +138,8 @@ export function planTools(desk: PlanDesk): readonly Tool[] {
       state: { enum: ['done', 'abandoned'] },
       outcome: text('What came of the plan, or why it is abandoned.'),
     }),
-    async execute({ state, outcome }, { signal }) {
-      const { archived } = await desk.edit(finishPlan(state, outcome), signal);
+    async execute({ state, outcome }, caller) {
+      const { archived } = await desk.edit(finishPlan(state, outcome), caller);
       return `The plan '${archived?.name}' is ${state} and archived. Tell the user what came of it.`;
     },
   };
@@ -151,8 +154,8 @@ export function planTools(desk: PlanDesk): readonly Tool[] {
     description:
       "Makes an archived plan the current one again, to be worked on. The one that was current is archived. 'view_historical_plans' tells the ids.",
     schema: objectOf({ plan_id: text('The id of the plan.') }),
-    async execute({ plan_id: id }, { signal }) {
-      const { current, archived } = await desk.recover(id, signal);
+    async execute({ plan_id: id }, caller) {
+      const { current, archived } = await desk.recover(id, caller);
       const back = `The plan '${current?.name}' is the current plan again, and '${current?.state}'.`;
       return archived === undefined
         ? back
@@ -163,9 +166,9 @@ export function planTools(desk: PlanDesk): readonly Tool[] {
     name: 'update_plan_info',
     description: 'Changes the name, the description or the expected outcome of the current plan.',
     schema: objectOf(WORDS, []),
-    async execute({ name, description, expected_outcome: expectedOutcome }, { signal }) {
+    async execute({ name, description, expected_outcome: expectedOutcome }, caller) {
       const words = { name, description, expectedOutcome } as Partial<WorkWords>;
-      const { current } = await desk.edit(updatePlanInfo(words), signal);
+      const { current } = await desk.edit(updatePlanInfo(words), caller);
       return `The plan '${current?.name}' is updated.`;
     },
   };
@@ -184,6 +187,8 @@ export function planTools(desk: PlanDesk): readonly Tool[] {
 }
 
 const DONE: Readonly<Record<ReviseAction, string>> = { add: 'added', revise: 'revised', delete: 'deleted' };
+/** The list of archived plans shows the latest ones, and no more than that. */
+const MAX_SHOWN_PLANS = 50;
 const INDEX: JsonObject = { type: 'integer', minimum: 0 };
 const WORDS = {
   name: text('Short and clear, at most ten words.'),
@@ -222,7 +227,8 @@ function viewOf({ subtasks }: Plan, indices: readonly number[]): string {
 }
 
 function historyOf(plans: readonly Plan[]): string {
-  const shown = plans.map((plan) => {
+  const older = Math.max(0, plans.length - MAX_SHOWN_PLANS);
+  const shown = plans.slice(older).map((plan) => {
     const { id, name, description, state, createdAt, finishedAt, outcome } = plan;
     const done = plan.subtasks.filter((one) => one.state === 'done').length;
     return [
@@ -235,5 +241,6 @@ function historyOf(plans: readonly Plan[]): string {
       ...(outcome === undefined ? [] : [`- Outcome: ${outcome}`]),
     ].join('\n');
   });
+  if (older > 0) shown.unshift(`(not shown: ${older} plans that are older)`);
   return shown.join('\n\n') || 'There are no archived plans.';
 }

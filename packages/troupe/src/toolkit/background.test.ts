@@ -443,7 +443,7 @@ test('two tools of one name keep apart', async () => {
 
 test('a listener that fails later is logged, and holds up nobody', async () => {
   const { background, call } = setUp([tool({ name: 'quick', execute: () => 'x' })]);
-  const log = vi.fn();
+  const log = vi.fn<(...entry: unknown[]) => void>();
   background.onDone(async () => Promise.reject(new Error('the agent is busy')));
   await withRunConfig({ logging: { log } }, () => call('quick'));
   expect(await call('wait_task', { task_id: 'task_1' })).toMatchObject({ output: 'x' });
