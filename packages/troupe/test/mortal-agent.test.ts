@@ -27,9 +27,14 @@ interface Life {
   readonly inner: readonly Msg[];
 }
 
-/** Lets the program live until it ends or is killed. */
-async function live(mode: string, ...decisions: readonly PendingDecision[]): Promise<Life> {
-  const script = join(import.meta.dirname, 'mortal-agent.ts');
+const live = (mode: string, ...decisions: readonly PendingDecision[]): Promise<Life> =>
+  liveAs('mortal-agent.ts', mode, decisions);
+const liveDeep = (mode: string, ...decisions: readonly PendingDecision[]): Promise<Life> =>
+  liveAs('mortal-sub-agents.ts', mode, decisions);
+
+/** Lets a program live until it ends or is killed. */
+async function liveAs(program: string, mode: string, decisions: readonly PendingDecision[]): Promise<Life> {
+  const script = join(import.meta.dirname, program);
   const args = [...FLAGS, script, folder, mode, JSON.stringify(decisions)];
   return new Promise((resolve, reject) => {
     const child = execFile(process.execPath, args, (_error, stdout, stderr) => {
@@ -96,4 +101,36 @@ test('killed when an agent in an agent has asked: granted with other arguments, 
   expect([...findHistoryFaults(second.outer), ...findHistoryFaults(second.inner)]).toEqual([]);
   await expect(live('resume', { id, verdict: 'allow' })).rejects.toThrow('There is no pending call');
   expect(await done()).toEqual([...before, 'remove /edited']);
+});
+
+test('killed when a sub-agent three deep has asked, and again in the middle of what was granted: that runs once', async () => {
+  const first = await liveDeep('ask');
+  expect(first).toMatchObject({
+    signal: 'SIGKILL',
+    pending: [{ agentPath: ['root', 'a', 'b', 'c'], call: { name: 'remove', input: { path: '/a' } } }],
+  });
+  expect(await done()).toEqual(['look /first']);
+  const id = String(first.pending[0]?.id);
+
+  const granted: PendingDecision = { id, verdict: 'allow', input: { path: '/edited' } };
+  expect(await liveDeep('die', granted)).toMatchObject({ signal: 'SIGKILL', text: '' });
+  expect(await done()).toEqual(['look /first', 'remove /edited']);
+
+  await expect(liveDeep('resume', granted)).rejects.toThrow('has been decided already');
+  const last = await liveDeep('resume');
+  expect(last).toMatchObject({ signal: null, text: 'The root is done.', pending: [] });
+  expect(await done()).toEqual(['look /first', 'remove /edited']);
+  expect(resultsIn(last.outer)).toEqual([
+    ['r1', 'interrupted', expect.stringContaining('outcome is unknown')],
+  ]);
+  expect(findHistoryFaults(last.outer)).toEqual([]);
+});
+
+test('killed when a sub-agent three deep has asked: granted with other arguments, just that call runs, and the rest goes on', async () => {
+  const [pending] = (await liveDeep('ask')).pending;
+  const granted: PendingDecision = { id: String(pending?.id), verdict: 'allow', input: { path: '/edited' } };
+  expect(await liveDeep('resume', granted)).toMatchObject({ text: 'The root is done.', pending: [] });
+  expect(await done()).toEqual(['look /first', 'remove /edited', 'look /last']);
+  await expect(liveDeep('resume', granted)).rejects.toThrow('There is no pending call');
+  expect(await done()).toHaveLength(3);
 });
