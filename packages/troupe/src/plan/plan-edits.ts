@@ -44,7 +44,7 @@ export function createPlan(words: NewPlan, maxSubtasks: number): PlanEdit {
 export function updatePlanInfo(changes: Partial<WorkWords>): PlanEdit {
   return (current) => {
     const plan = existing(current);
-    const words = { ...wordsOf(plan), ...given(changes) };
+    const words = changes && { ...wordsOf(plan), ...given(changes) };
     refuseIf(wordProblems(words, 'The plan'));
     return { current: plan.with(wordsOf(words)) };
   };
@@ -137,8 +137,8 @@ export function existing(current: Plan | undefined): Plan {
 }
 
 /** An outcome that the plan had before it was recovered is not overwritten. */
-function setAside(plan: Plan, { name }: Plan): Plan {
-  const outcome = plan.outcome ?? `Set aside for the plan '${short(name)}'.`;
+function setAside(plan: Plan, other: Plan): Plan {
+  const outcome = plan.outcome ?? `Set aside for the plan ${quoted(other)}.`;
   return plan.with({ state: 'abandoned', outcome, finishedAt: timestamp() });
 }
 
@@ -192,12 +192,13 @@ function busyProblems(subtasks: readonly SubTask[], index: number): readonly str
 }
 
 function label(subtasks: readonly SubTask[], index: number): string {
-  return `${index} '${short(subtasks[index]?.name ?? '')}'`;
+  return `${index} ${quoted(subtasks[index])}`;
 }
 
-function short(name: string): string {
+/** The name, on one line and not too long. */
+export function quoted({ name }: Pick<WorkWords, 'name'> = { name: '' }): string {
   const line = oneLine(name);
-  return line.length > 64 ? `${line.slice(0, 63)}…` : line;
+  return `'${line.length > 64 ? `${line.slice(0, 63)}…` : line}'`;
 }
 
 function oneOf(value: unknown, allowed: readonly unknown[], what: string): readonly string[] {

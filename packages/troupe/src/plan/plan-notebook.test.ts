@@ -109,6 +109,13 @@ describe('a program', () => {
     expect(await notebook.storage.getPlans()).toEqual([]);
   });
 
+  test('gets one for changes that are none, too', async () => {
+    const notebook = await make();
+    const nothing = null as never;
+    for (const edit of [notebook.updatePlanInfo(nothing), notebook.reviseSubtask(0, nothing)])
+      expect(await failure(edit)).toEqual([expect.stringContaining('must have a name')]);
+  });
+
   test('gets an error with a code', async () => {
     const error = await new PlanNotebook().finishPlan('done', '').catch((thrown: unknown) => thrown);
     expect(error).toMatchObject({ name: 'PlanError', code: 'invalid_plan' });

@@ -351,6 +351,17 @@ describe('plans that are not current any more', () => {
   });
 });
 
+test('a name that is long, or has lines, is told short and on one line', async () => {
+  const name = `first line\n${'x'.repeat(1000)}`;
+  const short = `'first line ${'x'.repeat(52)}…'`;
+  expect(await call('create_plan', plan(name, name, 'roof'))).toBe(`The plan ${short} is created.`);
+  expect(await call('finish_subtask', { subtask_idx: 0, outcome: '' })).toBe(
+    `Subtask 0 ${short} is done. In progress now: 1 'roof'.`,
+  );
+  expect(await call('finish_plan', { state: 'done', outcome: '' })).toContain(`The plan ${short} is done`);
+  expect(await call('view_historical_plans')).toContain(`Plan ${short}:`);
+});
+
 test('the words of a plan can be changed', async () => {
   await call('create_plan', plan('house', 'walls'));
   const before = notebook.currentPlan?.toJSON();

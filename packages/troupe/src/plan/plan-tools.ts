@@ -5,6 +5,7 @@ import {
   existing,
   finishPlan,
   finishSubtask,
+  quoted,
   rangeOf,
   reviseCurrentPlan,
   updatePlanInfo,
@@ -107,10 +108,10 @@ export function planTools(desk: PlanDesk): readonly Tool[] {
     async execute(input, caller) {
       const plan = { ...wordsOf(input), subtasks: input.subtasks.map(wordsOf) };
       const { archived } = await desk.edit(createPlan(plan, desk.maxSubtasks), caller);
-      const made = `The plan '${plan.name}' is created.`;
+      const made = `The plan ${quoted(plan)} is created.`;
       return archived === undefined
         ? made
-        : `${made} It has replaced the plan '${archived.name}', which is archived.`;
+        : `${made} It has replaced the plan ${quoted(archived)}, which is archived.`;
     },
   };
   const revise: Tool<ReviseInput> = {
@@ -140,7 +141,7 @@ export function planTools(desk: PlanDesk): readonly Tool[] {
     }),
     async execute({ state, outcome }, caller) {
       const { archived } = await desk.edit(finishPlan(state, outcome), caller);
-      return `The plan '${archived?.name}' is ${state} and archived. Tell the user what came of it.`;
+      return `The plan ${quoted(archived)} is ${state} and archived. Tell the user what came of it.`;
     },
   };
   const viewHistory: Tool = {
@@ -156,10 +157,10 @@ export function planTools(desk: PlanDesk): readonly Tool[] {
     schema: objectOf({ plan_id: text('The id of the plan.') }),
     async execute({ plan_id: id }, caller) {
       const { current, archived } = await desk.recover(id, caller);
-      const back = `The plan '${current?.name}' is the current plan again, and '${current?.state}'.`;
+      const back = `The plan ${quoted(current)} is the current plan again, and '${current?.state}'.`;
       return archived === undefined
         ? back
-        : `${back} The plan '${archived.name}' is archived as '${archived.state}'.`;
+        : `${back} The plan ${quoted(archived)} is archived as '${archived.state}'.`;
     },
   };
   const updateInfo: Tool<Partial<WordsInput>> = {
@@ -169,7 +170,7 @@ export function planTools(desk: PlanDesk): readonly Tool[] {
     async execute({ name, description, expected_outcome: expectedOutcome }, caller) {
       const words = { name, description, expectedOutcome } as Partial<WorkWords>;
       const { current } = await desk.edit(updatePlanInfo(words), caller);
-      return `The plan '${current?.name}' is updated.`;
+      return `The plan ${quoted(current)} is updated.`;
     },
   };
   const tools = [
@@ -212,7 +213,7 @@ function wordsOf({ name, description, expected_outcome: expectedOutcome }: Words
 }
 
 function nameAt(plan: Plan | undefined, index: number): string {
-  return `${index} '${plan?.subtasks[index]?.name}'`;
+  return `${index} ${quoted(plan?.subtasks[index])}`;
 }
 
 function viewOf({ subtasks }: Plan, indices: readonly number[]): string {
@@ -229,10 +230,10 @@ function viewOf({ subtasks }: Plan, indices: readonly number[]): string {
 function historyOf(plans: readonly Plan[]): string {
   const older = Math.max(0, plans.length - MAX_SHOWN_PLANS);
   const shown = plans.slice(older).map((plan) => {
-    const { id, name, description, state, createdAt, finishedAt, outcome } = plan;
+    const { id, description, state, createdAt, finishedAt, outcome } = plan;
     const done = plan.subtasks.filter((one) => one.state === 'done').length;
     return [
-      `Plan '${name}':`,
+      `Plan ${quoted(plan)}:`,
       `- ID: ${id}`,
       `- Created At: ${createdAt}`,
       ...(finishedAt === undefined ? [] : [`- Finished At: ${finishedAt}`]),
