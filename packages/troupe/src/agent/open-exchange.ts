@@ -50,6 +50,8 @@ export class OpenExchange {
   readonly wantsShape: boolean;
   /** What was said while it waited, to be read when it is over. */
   readonly later: Msg[] = [];
+  /** What was spent on the reply. It is asked for whenever the exchange is saved. */
+  spent: () => JsonValue = () => null;
   readonly #standings = new Map<string, Standing>();
   readonly #started = new Set<string>();
 
@@ -207,6 +209,7 @@ export class OpenExchange {
         later: this.later.map((msg) => msg.toJSON()),
         owner: this.owner,
         wantsShape: this.wantsShape,
+        spent: this.spent(),
       },
       'the open exchange',
     );
@@ -215,7 +218,7 @@ export class OpenExchange {
   /** @throws if it is not what `toJSON` gave. */
   static from(json: JsonValue): OpenExchange {
     if (!isJsonObject(json)) throw new TypeError('it is no object');
-    const { wantsShape, standings } = json;
+    const { wantsShape, standings, spent = null } = json;
     const thought = Msg.from(json['thought']);
     if (thought.role !== 'assistant') throw new TypeError('its thought is not that of an assistant');
     const open = new OpenExchange(thought, {
@@ -223,6 +226,7 @@ export class OpenExchange {
       owner: texts(json, 'owner'),
       wantsShape: wantsShape === true,
     });
+    open.spent = () => spent;
     for (const answer of list(json, 'answers')) open.answer(answer as JsonValue & ToolResultBlock);
     for (const id of texts(json, 'started')) open.start(id);
     for (const msg of list(json, 'later')) open.later.push(Msg.from(msg));

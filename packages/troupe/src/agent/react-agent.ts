@@ -27,6 +27,7 @@ import { checkReActOptions, type ReActAgentOptions } from './react-agent-options
 import { beginWith, unansweredIn } from './reopen.ts';
 import { ReplyWork } from './reply-work.ts';
 import { memoryTools, recordExperience, retrieveContext } from './retrieval.ts';
+import { goOnSpending, spentBy } from './subagent/budget.ts';
 import type { SubAgentOptions } from './subagent/delegation.ts';
 import { registerSubagent } from './subagent/register-subagent.ts';
 import type { SubAgentSpec } from './subagent/sub-agent-spec.ts';
@@ -160,6 +161,7 @@ export class ReActAgent extends ReActAgentBase {
     const work = this.#begin(turn);
     const { resumed, closed, answered, input } = await this.#beginWith(msgs, turn);
     this.#storedFor = turn.replyId;
+    if (resumed !== undefined) goOnSpending(turn, resumed.spent());
     await Promise.all([closed && this.#close(closed, turn), this.#remember(input, turn)]); // in this order
     for (const { id } of input) work.requestIds.add(id);
     for (const result of answered) await turn.emit({ type: 'tool_result', result });
@@ -299,6 +301,7 @@ export class ReActAgent extends ReActAgentBase {
   async #act(open: OpenExchange, work: ReplyWork, turn: Turn): Promise<Msg | undefined> {
     this.#open = open;
     work.open = open;
+    open.spent = () => spentBy(turn);
     for (const name of open.grantedTools) work.grantedTools.add(name);
     let suspended: Msg | undefined;
     try {
@@ -306,6 +309,8 @@ export class ReActAgent extends ReActAgentBase {
       if (open.isWaiting) {
         suspended = this.#ended(suspensionMsg(this.name, open.pending), 'tool_suspended', turn);
         turn.suspend(suspended);
+        const spent = spentBy(turn);
+        open.spent = () => spent; // the time in which it waits doesn't count
         await this.print(suspended);
       }
       return suspended;

@@ -17,13 +17,26 @@ export class LimitReached extends TroupeError {
 interface Spent {
   calls: number;
   iterations: number;
-  startedAt: number;
+  /** When the first delegation began, if one did. */
+  startedAt: number | undefined;
   /** What models have cost before the program ended, or before somebody was asked. */
   before: Usage | undefined;
 }
 
 /** What was spent in each call of a host, whichever of its sub-agents did it. */
 const spentIn = new WeakMap<Turn, Spent>();
+
+/** What was spent in a call of an agent so far, by itself and for what it delegated, so that it can go on later; null if that is nothing. */
+export function spentBy(turn: Turn): JsonValue {
+  const spent = spentIn.get(turn);
+  const usage = addUsage(spent?.before, turn.usage);
+  return spent === undefined && usage === undefined ? null : toJson(spent ?? NOTHING, usage);
+}
+
+/** Lets a call of an agent go on with what was spent before. */
+export function goOnSpending(turn: Turn, saved: JsonValue): void {
+  if (saved !== null) spentIn.set(turn, spentBefore(saved));
+}
 
 /**
  * What somebody and all sub-agents below may spend, and have spent. One counter for all of them: ten sub-agents together
@@ -63,16 +76,19 @@ export class Budget {
       // Those who waited at the same time have each noted what there was: the most is the last.
       spent.calls = Math.max(spent.calls, before.calls);
       spent.iterations = Math.max(spent.iterations, before.iterations);
-      spent.startedAt = Math.min(spent.startedAt, before.startedAt);
+      spent.startedAt = Math.min(spent.startedAt ?? Infinity, before.startedAt ?? now());
       spent.before = larger(spent.before, before.before);
     }
     if (turn !== undefined) spentIn.set(turn, spent);
+    spent.startedAt ??= now();
     return new Budget(limits, spent, () => turn?.usage, outer, true);
   }
 
   /** That of a sub-agent for one task. @param saved what `toJSON` gave, if it goes on with one */
   inner(limits: SafetyLimits, saved?: JsonValue): Budget {
-    return new Budget(limits, spentBefore(saved), () => undefined, this, false);
+    const spent = spentBefore(saved);
+    spent.startedAt ??= now();
+    return new Budget(limits, spent, () => undefined, this, false);
   }
 
   /** Says where to look up what the sub-agent and those below it have spent on models. */
@@ -92,7 +108,7 @@ export class Budget {
   }
 
   /**
-   * Counts a step that is about to begin. Those of sub-agents below are seen by every sub-agent around them, so each counts for itself,
+   * Counts a step that is about to begin, or none at all. Those of sub-agents below are seen by every sub-agent around them, so each counts for itself,
    * and for a host that is no sub-agent. @throws LimitReached
    */
   beginStep(isModelCall: boolean): void {
@@ -101,21 +117,20 @@ export class Budget {
     for (const budget of counting) {
       budget.check();
       const { maxIterations = Infinity } = budget.#limits;
-      if (!isModelCall) continue;
-      if (budget.#spent.iterations >= maxIterations) throw new LimitReached(`${maxIterations} model calls`);
-      budget.#spent.iterations++;
+      if (isModelCall && budget.#spent.iterations >= maxIterations)
+        throw new LimitReached(`${maxIterations} model calls`);
     }
+    if (isModelCall) for (const budget of counting) budget.#spent.iterations++;
   }
 
   /** How long the task has taken so far, without the time in which somebody was asked. */
   get elapsedMs(): number {
-    return now() - this.#spent.startedAt;
+    return elapsedSince(this.#spent);
   }
 
   /** How much time is left, here and outside. */
   get remainingMs(): number {
-    const ends = this.#chain().map((one) => one.#spent.startedAt + (one.#limits.maxWallMs ?? Infinity));
-    return Math.min(...ends) - now();
+    return Math.min(...this.#chain().map((one) => (one.#limits.maxWallMs ?? Infinity) - one.elapsedMs));
   }
 
   /** @throws LimitReached if tokens, money or time are used up. */
@@ -129,11 +144,9 @@ export class Budget {
 
   /** What was spent, for going on later; what the host has spent with it. The time in between doesn't count. */
   toJSON(): JsonObject {
-    const { calls, iterations } = this.#spent;
-    const usage = this.#total;
     const outer = this.#outer;
     const host = outer !== undefined && outer.#isHost ? outer.toJSON() : undefined;
-    return { calls, iterations, ms: this.elapsedMs, ...(usage && { usage }), ...(host && { host }) };
+    return { ...toJson(this.#spent, this.#total), ...(host && { host }) };
   }
 
   get #total(): Usage | undefined {
@@ -145,14 +158,30 @@ export class Budget {
   }
 }
 
+const NOTHING: Spent = { calls: 0, iterations: 0, startedAt: undefined, before: undefined };
+
+function toJson(spent: Spent, usage: Usage | undefined): JsonObject {
+  const { calls, iterations, startedAt } = spent;
+  return {
+    calls,
+    iterations,
+    ...(startedAt !== undefined && { ms: elapsedSince(spent) }),
+    ...(usage && { usage }),
+  };
+}
+
+function elapsedSince({ startedAt = now() }: Spent): number {
+  return now() - startedAt;
+}
+
 function spentBefore(saved: JsonValue | undefined): Spent {
-  const { calls = 0, iterations = 0, ms = 0, usage } = isJsonObject(saved) ? saved : {};
+  const { calls = 0, iterations = 0, ms, usage } = isJsonObject(saved) ? saved : {};
   const { inputTokens = 0, outputTokens = 0, cost = 0 } = isJsonObject(usage) ? usage : {};
   const before = { inputTokens: count(inputTokens), outputTokens: count(outputTokens), cost: count(cost) };
   return {
     calls: count(calls),
     iterations: count(iterations),
-    startedAt: now() - count(ms),
+    startedAt: ms === undefined ? undefined : now() - count(ms),
     before: usage === undefined ? undefined : before,
   };
 }

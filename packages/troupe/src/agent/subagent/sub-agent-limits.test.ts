@@ -407,7 +407,7 @@ describe('limits themselves', () => {
       iterations: 0,
       ms: 0,
       usage: { inputTokens: 0, outputTokens: 0, cost: 0 },
-      host: { calls: 0, iterations: 1, ms: 0 },
+      host: { calls: 0, iterations: 0, ms: 0 },
     });
   });
 
