@@ -36,8 +36,11 @@ export interface CallOptions {
   readonly decisions?: readonly PendingDecision[] | undefined;
   /** What is done when there is something new while calls are pending: fail, or end those. @default as the agent was set up */
   readonly onPending?: 'refuse' | 'close' | undefined;
-  /** Whether the call goes on when the agent call that it is made in stops. @default false */
-  readonly detached?: boolean | undefined;
+  /**
+   * Whether the call goes on when the agent call that it is made in stops. With 'background' it still belongs to that run: by its
+   * path, and by what it costs. @default false
+   */
+  readonly detached?: boolean | 'background' | undefined;
   /** Runs the steps of this call and of the calls made in it. */
   readonly runStep?: StepRunner | undefined;
 }
@@ -228,13 +231,15 @@ export abstract class AgentBase extends HookedModule implements Observer, AsyncD
   }
 
   #call(input: MsgInput, options: CallOptions, listener?: RunListener): Promise<Msg> {
-    const outer = options.detached ? undefined : currentTurn();
-    const parent = outer?.isOver && !outer.signal.aborted ? undefined : outer;
+    const outer = options.detached === true ? undefined : currentTurn();
+    const outlivesParent = options.detached === 'background';
+    const parent = outer?.isOver && !outer.signal.aborted && !outlivesParent ? undefined : outer;
     const { signal, runStep, structuredModel, decisions, onPending } = options;
     const turn = new Turn({
       agentId: this.id,
       agentName: this.name,
       parent,
+      outlivesParent,
       listener,
       signal,
       runStep,
@@ -243,7 +248,7 @@ export abstract class AgentBase extends HookedModule implements Observer, AsyncD
       onPending,
     });
     const call = this.#run(input, turn, options.onBusy ?? this.#options.onBusy ?? 'reject');
-    parent?.adopt(call);
+    if (!outlivesParent) parent?.adopt(call);
     return call;
   }
 

@@ -19,6 +19,8 @@ export interface TurnOptions {
   readonly agentId: string;
   readonly agentName: string;
   readonly parent?: Turn | undefined;
+  /** Whether it goes on when the parent stops. */
+  readonly outlivesParent?: boolean | undefined;
   readonly signal?: AbortSignal | undefined;
   readonly listener?: RunListener | undefined;
   readonly runStep?: StepRunner | undefined;
@@ -134,7 +136,7 @@ export class Turn {
     const stopForConsumer = (): void => void this.interrupt('consumer');
     listener?.left.addEventListener('abort', stopForConsumer, { once: true });
     this.#unlink = [
-      whenAborted(parent?.signal, (reason) => this.#abort(reason)),
+      whenAborted(options.outlivesParent ? undefined : parent?.signal, (reason) => this.#abort(reason)),
       whenAborted(options.signal, (reason) => this.#abort(reason)),
       () => listener?.left.removeEventListener('abort', stopForConsumer),
     ];

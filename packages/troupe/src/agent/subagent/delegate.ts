@@ -19,7 +19,8 @@ const UNLIMITED_STEPS: readonly string[] = ['memory', 'pending call', 'long-term
 
 /**
  * How every sub-agent works on a task: the context goes into its memory, it is called like any other agent, and what it answers,
- * or why it doesn't, becomes one response. It stops with its host, and its steps are those of the host's run.
+ * or why it doesn't, becomes one response. It stops with its host, and its steps are those of the host's run,
+ * unless it works in the background.
  */
 export async function delegateTo(
   agent: SubAgent,
@@ -64,10 +65,10 @@ export async function delegateTo(
 async function converse(
   agent: SubAgent,
   context: DelegationContext,
-  { task = context.task_summary, signal, decisions, observer }: DelegateOptions,
+  { task = context.task_summary, signal, decisions, observer, isBackground = false }: DelegateOptions,
 ): Promise<Msg> {
   const { budget, supervisorName: name } = agent.permissions;
-  const host = currentTurn();
+  const host = isBackground ? undefined : currentTurn(); // it may be over by then
   budget.countUsageOf(() => currentTurnOf(agent.id));
   const runStep: StepRunner = async (step, body) => {
     const isLimited = !UNLIMITED_STEPS.includes(step);
@@ -75,7 +76,7 @@ async function converse(
     const run = isLimited ? () => runCounted(body) : body;
     return host === undefined ? run() : host.write(step, run); // whoever runs the host's steps runs these too
   };
-  const options: CallOptions = { signal, runStep, decisions };
+  const options: CallOptions = { signal, runStep, decisions, detached: isBackground && 'background' };
   if (decisions !== undefined) return called(agent, undefined, options, observer);
   await agent.loadDelegationContext(context);
   return called(

@@ -264,7 +264,7 @@ export class Delegation {
 
   /** Lets a sub-agent work. */
   async #delegate(
-    { signal, told }: Task,
+    { signal, told, context: { isBackground = false } }: Task,
     agent: SubAgent,
     {
       context,
@@ -279,8 +279,8 @@ export class Delegation {
   ): Promise<Outcome> {
     const { continuable = false } = this.#spec;
     const { observer } = this.#options;
-    const options = { task: text, signal, observer, decisions, ephemeralMemory: !continuable };
-    const id = continuable ? (continueId ?? (await makeId())) : undefined;
+    const options = { task: text, signal, observer, decisions, isBackground, ephemeralMemory: !continuable };
+    const id = continuable ? (continueId ?? (await makeId(isBackground))) : undefined;
     told.about = { ...told.about, delegation_context: context };
     try {
       const response: unknown = await agent.delegate(context.task_summary, context, options);
@@ -355,8 +355,8 @@ const IS_CONTINUED = 'is being gone on with by another call. Wait for that.';
 const NO_SUCH_TASK = 'has no earlier task of that id. Leave continue_id out to begin a new one.';
 
 /** The same one when the run is replayed. */
-async function makeId(): Promise<string> {
-  const turn = currentTurn();
+async function makeId(isBackground: boolean): Promise<string> {
+  const turn = isBackground ? undefined : currentTurn();
   return turn === undefined ? newId() : turn.step('continue id', async () => newId());
 }
 

@@ -44,6 +44,8 @@ export interface DelegateOptions {
   readonly ephemeralMemory?: boolean | undefined;
   /** Sees all events of the sub-agent and of those below it, which nobody else does. It is not waited for. */
   readonly observer?: Emit | undefined;
+  /** Whether it goes on when the call of the host stops in which it began. @default false */
+  readonly isBackground?: boolean | undefined;
   /** For a sub-agent whose state was loaded: it goes on with what is decided about its pending calls. */
   readonly decisions?: readonly PendingDecision[] | undefined;
 }
