@@ -41,9 +41,10 @@ export function checkedInput(schema: AnySchema, isContinuable: boolean): Checkin
       'invalid_config',
       "A sub-agent that is continuable has no 'continue_id' of its own.",
     );
-  const shown = isContinuable
-    ? { ...told, properties: { ...propertiesOf(told), continue_id: CONTINUE_ID } }
-    : told;
+  const shown = copyJsonObject(
+    isContinuable ? { ...told, properties: { ...propertiesOf(told), continue_id: CONTINUE_ID } } : told,
+    'the schema',
+  );
   const own = { schema: told === schema ? told : schema, jsonSchema: told };
   const validate = async (value: unknown): Promise<{ readonly value: CheckedInput }> => {
     const { continue_id: id, ...others } = isJsonObject(value) ? value : {};
@@ -54,6 +55,6 @@ export function checkedInput(schema: AnySchema, isContinuable: boolean): Checkin
       value: { input, continueId: isContinuable && typeof id === 'string' && id !== '' ? id : undefined },
     };
   };
-  const jsonSchema = { input: () => ({ ...shown }), output: () => ({ ...shown }) };
+  const jsonSchema = { input: () => shown, output: () => shown };
   return { '~standard': { version: 1, vendor: 'troupe', validate, jsonSchema } };
 }

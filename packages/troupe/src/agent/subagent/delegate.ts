@@ -30,7 +30,9 @@ export async function delegateTo(
 ): Promise<ToolResponse> {
   const { signal = currentTurn()?.signal, timeoutMs = Infinity, ephemeralMemory = true } = options;
   const { budget, supervisorName: supervisor } = agent.permissions;
-  const context = toDelegationContext({ ...given, task_summary: taskSummary });
+  const context = toDelegationContext(
+    given?.task_summary === taskSummary ? given : { ...given, task_summary: taskSummary },
+  );
   const about = { subagent: agent.name, supervisor, delegation_context: context };
   let running: Promise<Msg> | undefined;
   let isWaiting = false;

@@ -55,6 +55,7 @@ export function compressContext(parentContext: ContextBundle, task: string): Del
 
 /** A delegation context from whatever came of one: keys that are missing or wrong are empty, and lists no longer than they may be. */
 export function toDelegationContext(value: unknown): DelegationContext {
+  if (isChecked(value)) return value;
   const given = isJsonObject(value) ? value : {};
   const {
     task_summary: task,
@@ -64,7 +65,7 @@ export function toDelegationContext(value: unknown): DelegationContext {
     safety_flags,
     ...others
   } = given;
-  return copyJsonObject(
+  const context = copyJsonObject(
     {
       task_summary: typeof task === 'string' ? cut(task, MAX_SUMMARY) : '',
       recent_events: objectsIn(recent_events).slice(-MAX_RECENT_EVENTS).map(cutPreview),
@@ -75,6 +76,15 @@ export function toDelegationContext(value: unknown): DelegationContext {
     },
     'the delegation context',
   ) as DelegationContext;
+  checked.add(context);
+  return context;
+}
+
+/** The contexts that were made here. They are frozen, so they stay what they are. */
+const checked = new WeakSet<object>();
+
+function isChecked(value: unknown): value is DelegationContext {
+  return typeof value === 'object' && value !== null && checked.has(value);
 }
 
 /** The context as a message that a model can read. The same context is always the same message, so a memory keeps it once. */

@@ -70,6 +70,8 @@ export class Delegation {
   readonly #cls: SubAgentClass;
   readonly #spec: CheckedSpec;
   readonly #options: SubAgentOptions;
+  /** One for all tools of the kind, so that it is compiled once. */
+  readonly #schema: ReturnType<typeof checkedInput>;
   /** The earlier tasks that are being gone on with. */
   readonly #continuing = new Set<string>();
   /** Where tasks are kept that can be gone on with, if the host has no session. */
@@ -79,17 +81,19 @@ export class Delegation {
     this.#cls = cls;
     this.#spec = spec;
     this.#options = { ...options, safetyLimits: copyLimits(options.safetyLimits) };
+    const { inputSchema = cls.inputSchema, continuable = false } = spec;
+    this.#schema = checkedInput(inputSchema, continuable);
   }
 
   /** The tool by which a host has such sub-agents. For a sub-agent that has the tool, it is made anew: that is the host then. */
   toolFor(host: SubAgentHost, heap: SharedHeap = this.#options): Tool {
-    const { name, description, inputSchema = this.#cls.inputSchema, continuable = false } = this.#spec;
+    const { name, description } = this.#spec;
     const { toolName = `agent_${name}`, group } = this.#options;
     const made = tool({
       name: toolName,
       description,
       ...(group !== undefined && { group }),
-      schema: checkedInput(inputSchema, continuable),
+      schema: this.#schema,
       timeoutMs: Infinity, // it has limits of its own
       execute: (input: CheckedInput, context) => this.#execute(this.#lending(host, heap), input, context),
     });
