@@ -15,7 +15,8 @@ export function checkNumber(
   value: number,
   { least, most = Infinity, whole = false }: Range,
 ): void {
-  if (value >= least && value <= most && (!whole || Number.isInteger(value))) return;
+  if (typeof value === 'number' && value >= least && value <= most && (!whole || Number.isInteger(value)))
+    return;
   const range = most === Infinity ? `of ${least} or more` : `from ${least} to ${most}`;
   throw new TroupeError('invalid_config', `${name} must be a ${whole ? 'whole ' : ''}number ${range}.`);
 }

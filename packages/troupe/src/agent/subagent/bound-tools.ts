@@ -22,7 +22,7 @@ export function noteBinding(tool: Tool, binding: SubAgentBinding): Tool {
 
 /** Undefined if the tool is any other. */
 export function bindingOf(tool: Tool | undefined): SubAgentBinding | undefined {
-  return tool && bindings.get(tool.execute);
+  return tool === undefined ? undefined : bindings.get(tool.execute);
 }
 
 /** The tool of a sub-agent, as one that works for this host, with the name and the settings that it has; undefined if it is any other tool. */

@@ -61,6 +61,7 @@ export class Budget {
     this.#usage = usage;
     this.#outer = outer;
     this.#isHost = isHost;
+    Object.freeze(this); // sub-agents have it
   }
 
   /**

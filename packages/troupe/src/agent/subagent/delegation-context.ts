@@ -2,6 +2,7 @@ import type { FileSystemHandle } from '../../filesystem/file-system-handle.ts';
 import { Msg } from '../../message/msg.ts';
 import { canonicalJson } from '../../util/canonical-json.ts';
 import { fingerprint } from '../../util/hash.ts';
+import { withoutKeys } from '../../model/wrappers/key-patterns.ts';
 import { copyJson, copyJsonObject, isJsonObject, type JsonObject, type JsonValue } from '../../util/json.ts';
 import { oneLine } from '../../util/text.ts';
 
@@ -39,6 +40,8 @@ export type DelegationContext = {
 export const MAX_RECENT_EVENTS = 4;
 const MAX_PREVIEW = 200;
 const MAX_SUMMARY = 2000;
+/** It is told to a model, and is in the metadata of the result. */
+const MAX_CONTEXT = { maxDepth: 32, maxSize: 256 * 1024 };
 
 /** The default way to make a large context small: the task, what the last tools gave, and where there is more. */
 export function compressContext(parentContext: ContextBundle, task: string): DelegationContext {
@@ -75,6 +78,7 @@ export function toDelegationContext(value: unknown): DelegationContext {
       ...others,
     },
     'the delegation context',
+    MAX_CONTEXT,
   ) as DelegationContext;
   checked.add(context);
   return context;
@@ -109,7 +113,11 @@ function toEvent(msg: Msg): RecentEvent {
     return `${name} (${status}): ${texts.join(' ')}`;
   });
   const { id, role, name, timestamp } = msg;
-  const preview = cut(oneLine([msg.text, ...results].join(' ').trim()), MAX_PREVIEW);
+  const text = [msg.text, ...results]
+    .join(' ')
+    .trim()
+    .slice(0, 5 * MAX_PREVIEW);
+  const preview = cut(withoutKeys(oneLine(text)), MAX_PREVIEW); // another vendor's model may read it
   return { id, role, name, preview, timestamp };
 }
 
@@ -118,8 +126,10 @@ function cutPreview(event: JsonObject): JsonObject {
   return typeof preview === 'string' ? { ...event, preview: cut(preview, MAX_PREVIEW) } : event;
 }
 
+const HALF_A_CHARACTER = /[\ud800-\udbff]$/;
+
 function cut(text: string, most: number): string {
-  return text.length > most ? `${text.slice(0, most - 1)}…` : text;
+  return text.length > most ? `${text.slice(0, most - 1).replace(HALF_A_CHARACTER, '')}…` : text;
 }
 
 function listIn(value: JsonValue | undefined): readonly JsonValue[] {

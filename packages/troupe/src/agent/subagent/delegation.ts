@@ -1,31 +1,28 @@
 import { getLogger } from '../../config/run-config.ts';
 import { messageOf, TroupeError } from '../../errors.ts';
 import type { Emit } from '../../event/agent-event.ts';
-import { InMemorySession } from '../../session/in-memory-session.ts';
-import type { Session } from '../../session/session.ts';
-import { withoutKeys } from '../../model/wrappers/key-patterns.ts';
-import { DeadlineError, withDeadline } from '../../toolkit/deadline.ts';
+import { toBlock } from '../../message/blocks.ts';
+import { DeadlineError } from '../../toolkit/deadline.ts';
+import { toToolOutput } from '../../toolkit/tool-output.ts';
 import { ToolResponse } from '../../toolkit/tool-response.ts';
 import { ToolSuspension } from '../../toolkit/tool-suspension.ts';
 import { tool, type Tool, type ToolContext } from '../../toolkit/tool.ts';
-import { newId } from '../../util/ids.ts';
 import { isJsonObject, type JsonObject, type JsonValue } from '../../util/json.ts';
 import type { SchemaProblem } from '../../util/schema.ts';
-import { currentTurn } from '../turn.ts';
-import { bindingOf, isSubAgentTool, noteBinding } from './bound-tools.ts';
+import { noteBinding } from './bound-tools.ts';
 import { LimitReached } from './budget.ts';
 import { checkedInput, type CheckedInput } from './checked-input.ts';
 import { toDelegationContext } from './delegation-context.ts';
-import { allowedTools } from './export-agent.ts';
-import { forbiddenNames } from './forbidden-tools.ts';
+import { KeptTasks, newTaskId, type DoneTask } from './kept-tasks.ts';
+import { assertFits, assertOnlyOne, warnOf } from './lending-checks.ts';
 import { contextOf, hostLimits, permissionsFor, tracerOf, type Lending } from './lending.ts';
 import type { PermissionBundle, SharedHeap } from './permission-bundle.ts';
-import { withTimeLimits } from './time-limits.ts';
 import { copyLimits } from './safety-limits.ts';
-import { failedResponse, failureFrom, Refusal, type SubAgentFailure } from './sub-agent-error.ts';
+import { failedResponse, failureFrom, type SubAgentFailure } from './sub-agent-error.ts';
 import type { SubAgentHost } from './sub-agent-host.ts';
 import type { CheckedSpec } from './sub-agent-spec.ts';
 import type { DelegateOptions, SubAgent, SubAgentClass } from './sub-agent.ts';
+import { withTimeLimits } from './time-limits.ts';
 import { failSpan, inSpan } from './tracer.ts';
 
 export interface SubAgentOptions extends SharedHeap {
@@ -59,11 +56,9 @@ interface Task {
 /** What came of a task, before it is kept for later. */
 interface Outcome {
   readonly response: ToolResponse;
-  /** Keeps it, so that it can be gone on with. */
-  readonly keep?: () => Promise<string>;
+  /** What is to be kept of it, if it can be gone on with. */
+  readonly done?: DoneTask;
 }
-
-const SAVE_LIMIT_MS = 10_000;
 
 /** A kind of sub-agent, as it works for its hosts: every call makes a new one. */
 export class Delegation {
@@ -72,10 +67,7 @@ export class Delegation {
   readonly #options: SubAgentOptions;
   /** One for all tools of the kind, so that it is compiled once. */
   readonly #schema: ReturnType<typeof checkedInput>;
-  /** The earlier tasks that are being gone on with. */
-  readonly #continuing = new Set<string>();
-  /** Where tasks are kept that can be gone on with, if the host has no session. */
-  #ownSession: Session | undefined;
+  readonly #kept: KeptTasks;
 
   constructor(cls: SubAgentClass, spec: CheckedSpec, options: SubAgentOptions) {
     this.#cls = cls;
@@ -83,6 +75,7 @@ export class Delegation {
     this.#options = { ...options, safetyLimits: copyLimits(options.safetyLimits) };
     const { inputSchema = cls.inputSchema, continuable = false } = spec;
     this.#schema = checkedInput(inputSchema, continuable);
+    this.#kept = new KeptTasks(spec.name);
   }
 
   /** The tool by which a host has such sub-agents. For a sub-agent that has the tool, it is made anew: that is the host then. */
@@ -108,71 +101,14 @@ export class Delegation {
   /** Makes one to see whether that can be done, and asks it whether it is well. @throws SubAgentUnavailable, TroupeError */
   async probe(host: SubAgentHost): Promise<void> {
     const lending = this.#lending(host, this.#options);
-    this.#assertFits(lending);
+    assertFits(lending, this);
     const permissions = permissionsFor(lending);
-    this.#warn(lending, permissions);
+    warnOf(lending, permissions);
     await this.#export(host, permissions, true);
   }
 
   #lending(host: SubAgentHost, heap: SharedHeap): Lending {
     return { host, heap, spec: this.#spec, limits: this.#options.safetyLimits ?? {} };
-  }
-
-  /** What is wrong here will always be. @throws TroupeError */
-  #assertFits(lending: Lending): void {
-    const { name, toolsAllowlist, tools = [] } = this.#spec;
-    const { toolkit } = lending.host;
-    const { names, unknown } = allowedTools(toolkit, toolsAllowlist);
-    if (unknown.length > 0) {
-      const shown = unknown.map((one) => `'${String(one).slice(0, 64)}'`).join(', ');
-      throw new TroupeError(
-        'invalid_config',
-        `The sub-agent '${name}' is allowed ${shown}, which ${lending.host.name} has not. Register it first, or put it into 'tools'.`,
-      );
-    }
-    this.#assertOnlyOne(lending.host);
-    const given = [...names.map((one) => toolkit.get(one)), ...(typeof tools === 'function' ? [] : tools)];
-    const { maxDepth = 0 } = hostLimits(lending);
-    if (maxDepth < 2 && given.some(isSubAgentTool)) {
-      throw new TroupeError(
-        'invalid_config',
-        `The sub-agent '${name}' has sub-agents of its own. Allow that by safetyLimits.maxDepth of the host.`,
-      );
-    }
-  }
-
-  /** @throws TroupeError if the host has another kind of sub-agent by the same name. */
-  #assertOnlyOne(host: SubAgentHost): void {
-    const { name } = this.#spec;
-    const { toolkit } = host;
-    const namesake = toolkit.names
-      .map((one) => bindingOf(toolkit.get(one)))
-      .find((other) => other?.subagent === name && other.kind !== this);
-    if (namesake !== undefined) {
-      throw new TroupeError(
-        'invalid_config',
-        `${host.name} has a sub-agent '${name}' already. Give this one another name: files and earlier tasks go by it.`,
-      );
-    }
-  }
-
-  /** Says what is probably not meant. */
-  #warn(lending: Lending, { filesystem, home, logger }: PermissionBundle): void {
-    const { name, tools = [] } = this.#spec;
-    const { toolkit } = lending.host;
-    if (filesystem !== undefined && !filesystem.can('write', `${home}/file`)) {
-      const advice = `Let the host's handle reach '${home}/', or set resources.filesystem to 'off'.`;
-      logger.log('warn', `The sub-agent '${name}' has no folder of its own. ${advice}`);
-    }
-    const own = typeof tools === 'function' ? [] : tools.map((tool) => tool.name);
-    for (const forbidden of this.#options.safetyLimits?.forbiddenTools ?? []) {
-      const isKnown =
-        own.includes(forbidden) ||
-        toolkit.hasToolGroup(forbidden) ||
-        forbiddenNames(toolkit, { forbiddenTools: [forbidden] }).length > 0;
-      if (!isKnown)
-        logger.log('warn', `'${forbidden}' is forbidden, but ${lending.host.name} has no such tool.`);
-    }
   }
 
   #export(host: SubAgentHost, permissions: PermissionBundle, runHealthcheck = false): Promise<SubAgent> {
@@ -206,13 +142,13 @@ export class Delegation {
       const waiting = resume === undefined ? undefined : toWaiting(resume.state);
       const permissions = permissionsFor(lending, waiting?.spent, over.signal);
       const id = waiting === undefined ? continueId : waiting.continueId;
-      return await this.#alone(id, async () => {
-        const { response, keep } = await this.#inTime(permissions, signal, (stop) => {
+      return await this.#kept.alone(id, async () => {
+        const { response, done } = await this.#inTime(permissions, signal, (stop) => {
           const task = { lending, context, signal: stop, permissions, told };
           if (waiting !== undefined) return this.#goOn(task, waiting);
           return this.#begin(task, input.ok ? input.value : undefined, continueId);
         });
-        return keep === undefined ? response : await this.#kept(response, keep, signal);
+        return done === undefined ? response : await this.#kept.keep(response, done, signal);
       });
     } catch (error) {
       signal.throwIfAborted();
@@ -242,15 +178,14 @@ export class Delegation {
     const { lending, permissions } = task;
     const { maxDepth = 0 } = hostLimits(lending);
     if (maxDepth < 1) throw new LimitReached('levels of sub-agents');
-    this.#assertOnlyOne(lending.host);
+    assertOnlyOne(lending, this);
     permissions.budget.begin();
     const text = this.#cls.describeTask(input);
     const context = toDelegationContext(
       await this.#cls.preContextCompress(await contextOf(lending.host, permissions), text),
     );
     const agent = await this.#export(lending.host, permissions);
-    if (continueId !== undefined && !(await this.#load(continueId, agent)))
-      throw new Refusal({ code: 'invalid_input', cause: NO_SUCH_TASK });
+    if (continueId !== undefined) await this.#kept.load(continueId, agent);
     return this.#delegate(task, agent, { context, text, continueId, decisions: undefined });
   }
 
@@ -284,67 +219,18 @@ export class Delegation {
     const { continuable = false } = this.#spec;
     const { observer } = this.#options;
     const options = { task: text, signal, observer, decisions, isBackground, ephemeralMemory: !continuable };
-    const id = continuable ? (continueId ?? (await makeId(isBackground))) : undefined;
+    const id = continuable ? (continueId ?? (await newTaskId(isBackground))) : undefined;
     told.about = { ...told.about, delegation_context: context };
     try {
-      const response: unknown = await agent.delegate(context.task_summary, context, options);
-      if (!ToolResponse.isInstance(response))
-        throw new TroupeError('invalid_reply', 'its delegate() gave no ToolResponse.');
+      const response = toResponse(await agent.delegate(context.task_summary, context, options), told.about);
       if (id === undefined || response.status !== 'ok') return { response };
-      const keep = async (): Promise<string> => {
-        const session = this.#sessionOf(agent.permissions);
-        await session.save(id, { agent }, { overwrite: decisions !== undefined });
-        return id;
-      };
-      return { response, keep };
+      return { response, done: { id, agent, overwrite: decisions !== undefined } };
     } catch (error) {
       if (id === undefined || !ToolSuspension.isInstance(error) || error.nested === undefined) throw error;
       const { pending, state } = error.nested;
       const kept = isJsonObject(state) ? state : {};
       throw new ToolSuspension(undefined, { pending, state: { ...kept, continue_id: id } });
     }
-  }
-
-  /** An answer that can't be kept is an answer all the same: it was worked for. */
-  async #kept(
-    response: ToolResponse,
-    keep: () => Promise<string>,
-    signal: AbortSignal,
-  ): Promise<ToolResponse> {
-    try {
-      return withContinueId(response, await withDeadline({ timeoutMs: SAVE_LIMIT_MS, signal }, keep));
-    } catch (error) {
-      signal.throwIfAborted();
-      const problem = withoutKeys(messageOf(error));
-      getLogger().log('warn', `A task of the sub-agent ${this.#spec.name} can't be gone on with: ${problem}`);
-      return response;
-    }
-  }
-
-  /** @returns whether there is such a task @throws TroupeError if it is there, and can't be read */
-  async #load(id: string, agent: SubAgent): Promise<boolean> {
-    try {
-      return await this.#sessionOf(agent.permissions).load(id, { agent });
-    } catch (error) {
-      if (TroupeError.isInstance(error) && error.code === 'invalid_id') return false;
-      throw error;
-    }
-  }
-
-  /** Lets an earlier task be gone on with by one call at a time. @throws Refusal */
-  async #alone(id: string | undefined, work: () => Promise<ToolResponse>): Promise<ToolResponse> {
-    if (id === undefined) return work();
-    if (this.#continuing.has(id)) throw new Refusal({ code: 'unavailable', cause: IS_CONTINUED });
-    this.#continuing.add(id);
-    try {
-      return await work();
-    } finally {
-      this.#continuing.delete(id);
-    }
-  }
-
-  #sessionOf({ session }: PermissionBundle): Session {
-    return session ?? (this.#ownSession ??= new InMemorySession());
   }
 
   #failed(lending: Lending, failure: SubAgentFailure, about: JsonObject): ToolResponse {
@@ -355,22 +241,19 @@ export class Delegation {
 }
 
 const NOBODY_TO_ASK = "needs somebody to decide, who can't be asked from the background.";
-const IS_CONTINUED = 'is being gone on with by another call. Wait for that.';
-const NO_SUCH_TASK = 'has no earlier task of that id. Leave continue_id out to begin a new one.';
 
-/** The same one when the run is replayed. */
-async function makeId(isBackground: boolean): Promise<string> {
-  const turn = isBackground ? undefined : currentTurn();
-  return turn === undefined ? newId() : turn.step('continue id', async () => newId());
-}
-
-function withContinueId({ content, metadata = {}, status }: ToolResponse, id: string): ToolResponse {
-  const note = `continue_id: ${id}`;
-  const shown =
-    typeof content === 'string'
-      ? `${note}\n\n${content}`
-      : [{ type: 'text', text: note } as const, ...content];
-  return new ToolResponse(shown, { status, metadata: { ...metadata, continue_id: id } });
+/** What `delegate` gave, as a result that a toolkit takes; it is known whose it is, whatever it says. @throws TroupeError */
+function toResponse(given: unknown, about: JsonObject): ToolResponse {
+  if (!ToolResponse.isInstance(given))
+    throw new TroupeError('invalid_reply', 'its delegate() gave no ToolResponse.');
+  const { content, status, metadata } = given;
+  const response = new ToolResponse(content, { status, metadata: { ...metadata, ...about } });
+  try {
+    toBlock({ type: 'tool_result', id: 'any', name: 'any', ...toToolOutput(response) }, 'result');
+    return response;
+  } catch (error) {
+    throw new TroupeError('invalid_reply', messageOf(error));
+  }
 }
 
 function problemsText(problems: readonly SchemaProblem[]): string {

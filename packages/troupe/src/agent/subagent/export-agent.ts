@@ -11,7 +11,7 @@ import { authorize } from '../authorize.ts';
 import { currentTurn } from '../turn.ts';
 import { boundTo } from './bound-tools.ts';
 import { CountedModel } from './counted-model.ts';
-import { isForbidden } from './forbidden-tools.ts';
+import { forbiddenBy } from './forbidden-tools.ts';
 import type { PermissionBundle } from './permission-bundle.ts';
 import { SubAgentUnavailable } from './sub-agent-error.ts';
 import { policyOf, type SubAgentResourceName } from './sub-agent-resources.ts';
@@ -83,15 +83,17 @@ function toolkitFor(
   const { toolsAllowlist, tools = [] } = spec;
   const { safetyLimits, logger } = permissions;
   const own = typeof tools === 'function' ? tools(permissions) : tools;
+  if (!Array.isArray(own)) throw new TypeError("its 'tools' gives no list");
   const lent = allowedTools(hostToolkit, toolsAllowlist).names;
+  const isForbidden = forbiddenBy(safetyLimits, hostToolkit, own);
   const mayLend = (name: string): boolean => {
     const tool = hostToolkit.get(name);
-    return tool !== undefined && !isForbidden(tool, safetyLimits);
+    return tool !== undefined && !isForbidden(tool);
   };
   const toolkit = hostToolkit.subset(lent.filter(mayLend), {
     authorize: (request) => judged(request, spec, permissions),
   });
-  const allowed = own.filter((tool) => !isForbidden(tool, safetyLimits));
+  const allowed = own.filter((tool) => !isForbidden(tool));
   for (const tool of allowed)
     toolkit.registerToolFunction({ ...tool, group: BASIC_GROUP }, { namesakeStrategy: 'override' });
   if (allowed.length < own.length || !lent.every(mayLend))
@@ -99,7 +101,7 @@ function toolkitFor(
   if ((safetyLimits.forbiddenTools ?? []).length > 0) {
     // Also those that the sub-agent would register by itself.
     toolkit.registerMiddleware((call, next) =>
-      isForbidden(toolkit.get(call.name) ?? { name: call.name, execute: () => {} }, safetyLimits)
+      isForbidden(toolkit.get(call.name) ?? { name: call.name, execute: () => {} })
         ? new ToolResponse('PermissionDenied: No sub-agent may use this tool.', { status: 'denied' })
         : next(),
     );

@@ -1,3 +1,4 @@
+import { TroupeError } from '../../errors.ts';
 import type { Tool } from '../../toolkit/tool.ts';
 import { Delegation, type SubAgentOptions } from './delegation.ts';
 import type { SubAgentHost } from './sub-agent-host.ts';
@@ -20,6 +21,10 @@ export async function makeSubagentTool<Agent extends SubAgent>(
   spec: SubAgentSpec,
   { host, ...options }: SubAgentToolOptions,
 ): Promise<Tool> {
+  if (typeof cls?.exportAgent !== 'function')
+    throw new TroupeError('invalid_config', 'Give a class that extends SubAgentBase or TaskSubAgent.');
+  if (host?.toolkit === undefined)
+    throw new TroupeError('invalid_config', 'A sub-agent needs a host: an agent with a toolkit.');
   const delegation = new Delegation(cls, checkSpec(spec), options);
   const made = delegation.toolFor(host);
   await delegation.probe(host);

@@ -33,8 +33,14 @@ const NUMBERS: Readonly<Record<NumberLimit, string>> = {
 };
 const NUMBER_NAMES = Object.keys(NUMBERS) as readonly NumberLimit[];
 
-/** A frozen copy: nobody who has the original can change it. @throws TroupeError if a number makes no sense. */
+/** A frozen copy: nobody who has the original can change it. @throws TroupeError if a number makes no sense, or a limit is none. */
 export function copyLimits(limits: SafetyLimits = {}): SafetyLimits {
+  const known: readonly string[] = [...NUMBER_NAMES, 'forbiddenTools'];
+  const unknown = Object.keys(limits ?? {}).filter((name) => !known.includes(name));
+  if (limits === null || unknown.length > 0) {
+    const problem = `There is no limit '${String(unknown[0]).slice(0, 64)}'. There are: ${known.join(', ')}.`;
+    throw new TroupeError('invalid_config', limits === null ? 'safetyLimits must be an object.' : problem);
+  }
   return stricter(limits, {});
 }
 

@@ -61,6 +61,7 @@ export function checkSpec(spec: SubAgentSpec): CheckedSpec {
     );
   }
   checkNumber('timeoutMs', timeoutMs, { least: 1 });
+  checkParts(spec);
   checkOverrides(name, resources);
   const { tools, toolsAllowlist = [], fileGrants = [], tags = [] } = spec;
   return Object.freeze({
@@ -73,6 +74,40 @@ export function checkSpec(spec: SubAgentSpec): CheckedSpec {
     resources: Object.freeze({ ...resources }),
     safetyLimits: copyLimits(spec.safetyLimits),
   });
+}
+
+/** What each part of a spec is, if it is there. */
+const PARTS: readonly [keyof SubAgentSpec, what: string, isFine: (value: unknown) => boolean][] = [
+  ['toolsAllowlist', 'a list of names', isListOf((one) => typeof one === 'string')],
+  ['tools', 'a list of tools, or a function that makes one', (value) => isFunction(value) || isTools(value)],
+  ['modelOverride', 'a model', (value) => isObject(value) && 'stream' in value && isFunction(value.stream)],
+  ['tags', 'a list of texts', isListOf((one) => typeof one === 'string')],
+  ['healthcheck', 'a function', isFunction],
+  ['inputSchema', 'a schema', (value) => isObject(value) || isFunction(value)],
+  ['fileGrants', 'a list of grants', isListOf((one) => typeof one === 'string' || isObject(one))],
+  ['resources', 'an object', isObject],
+];
+
+const isTools = isListOf((one) => isObject(one) && 'execute' in one && isFunction(one.execute));
+
+/** @throws TroupeError that names the part which is something else. */
+function checkParts(spec: SubAgentSpec): void {
+  for (const [part, what, isFine] of PARTS) {
+    if (spec[part] === undefined || isFine(spec[part])) continue;
+    throw new TroupeError('invalid_config', `'${part}' of the sub-agent '${spec.name}' must be ${what}.`);
+  }
+}
+
+function isObject(value: unknown): value is object {
+  return typeof value === 'object' && value !== null;
+}
+
+function isFunction(value: unknown): boolean {
+  return typeof value === 'function';
+}
+
+function isListOf(isFine: (one: unknown) => boolean): (value: unknown) => boolean {
+  return (value) => Array.isArray(value) && value.every(isFine);
 }
 
 function copyGrant(grant: FileGrantInput): FileGrantInput {

@@ -1,0 +1,92 @@
+import { getLogger } from '../../config/run-config.ts';
+import { messageOf, TroupeError } from '../../errors.ts';
+import { withoutKeys } from '../../model/wrappers/key-patterns.ts';
+import { InMemorySession } from '../../session/in-memory-session.ts';
+import type { Session } from '../../session/session.ts';
+import { withDeadline } from '../../toolkit/deadline.ts';
+import { ToolResponse } from '../../toolkit/tool-response.ts';
+import { newId } from '../../util/ids.ts';
+import { currentTurn } from '../turn.ts';
+import { Refusal } from './sub-agent-error.ts';
+import type { SubAgent } from './sub-agent.ts';
+
+/** A task that is done and is to be kept. */
+export interface DoneTask {
+  readonly id: string;
+  readonly agent: SubAgent;
+  /** Whether it is kept whatever was kept of it before. */
+  readonly overwrite: boolean;
+}
+
+const SAVE_LIMIT_MS = 10_000;
+const IS_CONTINUED = 'is being gone on with by another call. Wait for that.';
+const NO_SUCH_TASK = 'has no earlier task of that id. Leave continue_id out to begin a new one.';
+
+/** The tasks of a kind of sub-agent that can be gone on with, by their ids. One call at a time goes on with one. */
+export class KeptTasks {
+  readonly #subagent: string;
+  readonly #inUse = new Set<string>();
+  /** For hosts that have no session. */
+  #ownSession: Session | undefined;
+
+  constructor(subagent: string) {
+    this.#subagent = subagent;
+  }
+
+  /** Goes on with an earlier task, if there is one. @throws Refusal if somebody else does */
+  async alone<T>(id: string | undefined, work: () => Promise<T>): Promise<T> {
+    if (id === undefined) return work();
+    if (this.#inUse.has(id)) throw new Refusal({ code: 'unavailable', cause: IS_CONTINUED });
+    this.#inUse.add(id);
+    try {
+      return await work();
+    } finally {
+      this.#inUse.delete(id);
+    }
+  }
+
+  /** Gives a sub-agent what it knew when the task was done. @throws Refusal if there is no such task; TroupeError if it can't be read */
+  async load(id: string, agent: SubAgent): Promise<void> {
+    try {
+      if (await this.#sessionOf(agent).load(id, { agent })) return;
+    } catch (error) {
+      if (!TroupeError.isInstance(error) || error.code !== 'invalid_id') throw error;
+    }
+    throw new Refusal({ code: 'invalid_input', cause: NO_SUCH_TASK });
+  }
+
+  /** Keeps a task, and tells its id in the response. An answer that can't be kept is an answer all the same: it was worked for. */
+  async keep(response: ToolResponse, task: DoneTask, signal: AbortSignal): Promise<ToolResponse> {
+    const { id, agent, overwrite } = task;
+    try {
+      await withDeadline({ timeoutMs: SAVE_LIMIT_MS, signal }, () =>
+        this.#sessionOf(agent).save(id, { agent }, { overwrite }),
+      );
+      return withContinueId(response, id);
+    } catch (error) {
+      signal.throwIfAborted();
+      const problem = withoutKeys(messageOf(error));
+      getLogger().log('warn', `A task of the sub-agent ${this.#subagent} can't be gone on with: ${problem}`);
+      return response;
+    }
+  }
+
+  #sessionOf({ permissions: { session } }: SubAgent): Session {
+    return session ?? (this.#ownSession ??= new InMemorySession());
+  }
+}
+
+/** An id for a task: the same one when the run of the host is replayed, unless it works in the background. */
+export async function newTaskId(isBackground: boolean): Promise<string> {
+  const turn = isBackground ? undefined : currentTurn();
+  return turn === undefined ? newId() : turn.step('continue id', async () => newId());
+}
+
+function withContinueId({ content, metadata = {}, status }: ToolResponse, id: string): ToolResponse {
+  const note = `continue_id: ${id}`;
+  const shown =
+    typeof content === 'string'
+      ? `${note}\n\n${content}`
+      : [{ type: 'text', text: note } as const, ...content];
+  return new ToolResponse(shown, { status, metadata: { ...metadata, continue_id: id } });
+}
