@@ -54,6 +54,8 @@ const MAX_EMPTY_THOUGHTS = 3;
  * memory, and goes on from there when it is decided, also by another program.
  */
 export class ReActAgent extends ReActAgentBase {
+  /** Decides about its tool calls, and about those of its sub-agents. It comes before the agents in tools, which may have the same one. */
+  readonly permission: PermissionPolicy | undefined;
   readonly model: ChatModelBase;
   readonly toolkit: Toolkit;
   readonly memory: MemoryBase;
@@ -82,6 +84,7 @@ export class ReActAgent extends ReActAgentBase {
     super(options);
     checkReActOptions(options);
     this.#options = options;
+    this.permission = options.permission;
     this.model = options.model;
     this.toolkit = options.toolkit ?? new Toolkit();
     this.memory = options.memory ?? new InMemoryMemory();
@@ -133,11 +136,6 @@ export class ReActAgent extends ReActAgentBase {
     if (open === undefined || this.isRunning) return;
     await this.#ordered.add([...open.exchange.toMsgs(), ...open.later]);
     if (this.#open === open) this.#open = undefined;
-  }
-
-  /** Decides about its tool calls, and about those of its sub-agents. */
-  get permission(): PermissionPolicy | undefined {
-    return this.#options.permission;
   }
 
   /** Is waited for before a tool with a `sideEffect` runs, so that its start can be saved. The returned function ends that. */

@@ -83,9 +83,12 @@ interface JudgedPart extends Part {
  * taken apart, and its strictest part decides. What is dangerous is asked about, whatever the rules and the mode allow. Nothing is
  * looked up or run for a decision: the same call always gets the same.
  *
- * The mode, and the rules that were added while the program ran, are its state.
+ * The mode, and the rules that were added while the program ran, are its state, and so part of that of the agent for which it decides.
  */
 export class PermissionRules extends StateModule implements PermissionPolicy {
+  /** One may decide for several agents. */
+  static override readonly isShared = true;
+
   readonly workingDirectories: readonly string[];
   readonly #fixed: readonly CompiledRule[];
   readonly #toolArguments: ReadonlyMap<string, { readonly [argument: string]: ArgumentMeaning }>;

@@ -177,6 +177,22 @@ describe('what belongs to the state', () => {
     expect([before.path, shared['n']]).toEqual(['Bag.b.n', 2]);
   });
 
+  test('a shared child is saved and loaded once, where it is found first, and may be missing', () => {
+    class Shared extends Bag {
+      static override readonly isShared = true;
+    }
+    const shared = new Shared({ n: 1 });
+    const parent = new Bag({}, { a: new Bag({}, { x: shared }), b: shared, c: shared });
+    expect(parent.stateDict()).toEqual({ a: { x: { n: 1 } } });
+    parent.loadStateDict({ a: { x: { n: 2 } }, b: { n: 3 }, c: {} });
+    expect(shared['n']).toBe(2);
+    parent.loadStateDict({ a: {}, c: { n: 4 } }); // saved when only one had it
+    expect(shared['n']).toBe(4);
+    parent.loadStateDict({ a: {} });
+    expect(shared['n']).toBe(4);
+    expect(errorOf(() => parent.loadStateDict({ a: { x: {} } })).path).toBe('Bag.a.x.n');
+  });
+
   test('a module that contains itself is an error that names the place', () => {
     const child = new Bag({ n: 1 });
     const parent = new Bag({}, { child });

@@ -72,6 +72,11 @@ export abstract class StateModule {
   static readonly stateMigrations: Readonly<Record<number, StateMigration>> = {};
   /** Whether modules in it come and go: what a state lacks of them stays as it is, and one that leads back here is left out. */
   static readonly hasLooseModules: boolean = false;
+  /**
+   * Whether several may hold the same one, such as a policy. In a tree it is then saved once, where it is found first, so that
+   * there are no two places to disagree; and a state without it leaves it as it is.
+   */
+  static readonly isShared: boolean = false;
 
   readonly #registered = new Map<string, AnyConverter | undefined>();
   /** The registered properties that are lists, by how their items are converted. */
@@ -117,13 +122,13 @@ export abstract class StateModule {
 
   /** The state of this module and of all that it holds, as plain JSON: modules first, then registered properties. */
   stateDict(): JsonObject {
-    return this.#save(this.constructor.name, []);
+    return this.#save(this.constructor.name, [], new Set());
   }
 
   /** The same state with its lists apart, for a store that saves only what is new of them. */
   stateParts(): StateParts {
     const lists: StateList[] = [];
-    return { rest: this.#save(this.constructor.name, [], { lists, path: [] }), lists };
+    return { rest: this.#save(this.constructor.name, [], new Set(), { lists, path: [] }), lists };
   }
 
   /**
@@ -140,7 +145,7 @@ export abstract class StateModule {
       throw new StateError(path, `${problem}.`, { cause: error });
     }
     const assignments: Assignment[] = [];
-    this.#plan(checked, options.strict ?? true, this.constructor.name, assignments, []);
+    this.#plan(checked, options.strict ?? true, this.constructor.name, assignments, [], new Set());
     apply(assignments);
   }
 
@@ -150,6 +155,7 @@ export abstract class StateModule {
   #save(
     path: string,
     parents: readonly StateModule[],
+    shared: Set<StateModule>,
     apart?: { readonly lists: StateList[]; readonly path: readonly string[] },
   ): JsonObject {
     if (parents.includes(this)) {
@@ -160,8 +166,10 @@ export abstract class StateModule {
     if (version !== 1) state[VERSION_KEY] = version;
     for (const [name, module] of this.#modules()) {
       if (this.#class.hasLooseModules && parents.includes(module)) continue;
+      if (shared.has(module)) continue;
+      if (module.#class.isShared) shared.add(module);
       const inner = apart && { lists: apart.lists, path: [...apart.path, name] };
-      setOwn(state, name, module.#save(`${path}.${name}`, [...parents, this], inner));
+      setOwn(state, name, module.#save(`${path}.${name}`, [...parents, this], shared, inner));
     }
     for (const [name, converter] of this.#registered) {
       const value: unknown = Reflect.get(this, name);
@@ -185,6 +193,7 @@ export abstract class StateModule {
     path: string,
     plan: Assignment[],
     parents: readonly StateModule[],
+    shared: Set<StateModule>,
   ): void {
     if (parents.includes(this)) throw new StateError(path, 'contains itself.');
     if (!isJsonObject(saved)) throw new StateError(path, `must be an object, not ${describe(saved)}.`);
@@ -193,9 +202,13 @@ export abstract class StateModule {
     const { hasLooseModules } = this.#class;
     for (const [name, module] of this.#modules()) {
       if (hasLooseModules && parents.includes(module)) continue;
-      const isLoose = hasLooseModules || module.#class.hasLooseModules;
+      if (shared.has(module)) continue;
+      const { isShared, hasLooseModules: isLooseItself } = module.#class;
+      const isLoose = hasLooseModules || isLooseItself || isShared;
       const value = this.#read(state, name, strict && !isLoose, path);
-      if (value !== undefined) module.#plan(value, strict, `${path}.${name}`, plan, [...parents, this]);
+      if (value === undefined) continue;
+      if (isShared) shared.add(module);
+      module.#plan(value, strict, `${path}.${name}`, plan, [...parents, this], shared);
     }
     for (const [name, converter] of this.#registered) {
       const value = this.#read(state, name, strict, path);

@@ -50,7 +50,7 @@ export async function exportAgent<Agent extends SubAgent>(
       const bound = boundTo(toolkit.get(name), agent);
       if (bound !== undefined) toolkit.registerToolFunction(bound, { namesakeStrategy: 'override' });
     }
-    hideFromState(agent, permissions.longTermMemory);
+    hideFromState(agent, [permissions.longTermMemory, permissions.permission]);
     if (runHealthcheck) await assertWell(agent, spec);
     return agent;
   } catch (error) {
@@ -121,9 +121,10 @@ function judged(
 }
 
 /** What is shared is not the sub-agent's to save, and even less to set back to what it was. */
-function hideFromState(agent: SubAgent, shared: object | undefined): void {
-  for (const [name, value] of Object.entries(agent)) {
-    if (shared !== undefined && value === shared) Object.defineProperty(agent, name, { enumerable: false });
+function hideFromState(agent: SubAgent, shared: readonly (object | undefined)[]): void {
+  for (const [name, value] of Object.entries(agent) as [string, unknown][]) {
+    if (shared.some((one) => one !== undefined && one === value))
+      Object.defineProperty(agent, name, { enumerable: false });
   }
 }
 
