@@ -5,7 +5,7 @@ import { canonicalJson } from '../util/canonical-json.ts';
 import { copyJsonObject, isJsonObject, type JsonValue } from '../util/json.ts';
 import type { PermissionRequest } from './permission-policy.ts';
 import type { PermissionBehavior } from './permission-table.ts';
-import { matchExact, matchPrefix, textOf } from './shell/match-command.ts';
+import { exactWords, isPlainlySet, matchExact, matchPrefix, textOf } from './shell/match-command.ts';
 import type { FoundCommand } from './shell/find-commands.ts';
 
 /**
@@ -123,9 +123,15 @@ function valueMatcher(
   const unfit = isAllowing ? 'no' : 'maybe';
   if ('prefix' in match) return () => unfit; // that is for commands
   const fits = 'glob' in match ? pathMatcher(match.glob, isAllowing) : textMatcher(match.regex);
+  // Some file systems take the same name in capitals.
+  const mayFit = 'glob' in match && !isAllowing ? pathMatcher(match.glob.toLowerCase(), false) : () => false;
+  const ofText = (text: string, base: string | undefined): Match => {
+    if (fits(text, base)) return 'yes';
+    return mayFit(text.toLowerCase(), base?.toLowerCase()) ? 'maybe' : 'no';
+  };
   return (value, base) => {
     const values = (Array.isArray(value) ? value : [value]) as readonly JsonValue[];
-    const each = values.map((one) => (typeof one === 'string' ? (fits(one, base) ? 'yes' : 'no') : unfit));
+    const each = values.map((one) => (typeof one === 'string' ? ofText(one, base) : unfit));
     if (isAllowing) return each.length > 0 ? weakest(each) : 'no';
     return each.includes('yes') ? 'yes' : each.includes('maybe') ? 'maybe' : 'no';
   };
@@ -133,20 +139,35 @@ function valueMatcher(
 
 function commandMatcher(match: ArgumentMatch, isAllowing: boolean): (subject: RuleSubject) => Match {
   const unfit = isAllowing ? 'no' : 'maybe';
-  if (typeof match === 'string')
-    return ({ command }) => (command === undefined ? unfit : matchExact(match, command, isAllowing));
-  if (typeof match !== 'object' || match === null) return () => unfit;
+  const fits = commandTest(match, isAllowing) ?? (() => unfit);
+  return ({ command }) => {
+    if (command === undefined) return unfit;
+    return isAllowing && !isPlainlySet(command) ? 'no' : fits(command);
+  };
+}
+
+/** Undefined if no command can be so: it is no number, and no path. */
+function commandTest(
+  match: ArgumentMatch,
+  isAllowing: boolean,
+): ((command: FoundCommand) => Match) | undefined {
+  if (typeof match === 'string') {
+    const words = exactWords(match);
+    return words && ((command) => matchExact(words, command, isAllowing));
+  }
+  if (typeof match !== 'object' || match === null) return undefined;
   if ('prefix' in match) {
     const words = match.prefix.split(/\s+/).filter(Boolean);
-    return ({ command }) => (command === undefined ? unfit : matchPrefix(words, command, isAllowing));
+    return (command) => matchPrefix(words, command, isAllowing);
   }
-  if (!('regex' in match)) return () => unfit; // a command is no path
+  if (!('regex' in match)) return undefined;
   const fits = textMatcher(match.regex);
-  return ({ command }) => {
-    if (command === undefined || command.words.length === 0) return unfit;
-    if (fits(textOf(command)) && (!isAllowing || command.words.every(({ isLiteral }) => isLiteral)))
-      return 'yes';
-    return command.words.some(({ hasHole }) => hasHole) ? unfit : 'no';
+  const unfit = isAllowing ? 'no' : 'maybe';
+  return (command) => {
+    const { words } = command;
+    if (words.length === 0) return unfit;
+    if (fits(textOf(command)) && (!isAllowing || words.every(({ isLiteral }) => isLiteral))) return 'yes';
+    return words.some(({ hasHole }) => hasHole) ? unfit : 'no';
   };
 }
 

@@ -209,6 +209,13 @@ describe('a shell command', () => {
     'GIT_EXTERNAL_DIFF=rm git diff',
     'alias ls=rm; ls x',
     'ls &>/dev/null rm -rf x',
+    "echo <<'pwd' $(cat <<'B'\nB\ncurl x\npwd\n)\nB\n)\npwd",
+    '>&-curl x',
+    'echo >& -curl x',
+    "awk -F -F 'BEGIN{system(1)}' x",
+    'PATH+=/tmp ls',
+    'git -c core.fsmonitor=rm status',
+    'FIND . -delete',
   ])('%j is allowed by nobody who only lets read', (command) => {
     expect(run(make('default'), command)).toBe('ask');
     expect(run(make('explore'), command)).toBe('deny');
@@ -236,6 +243,10 @@ describe('a shell command', () => {
     ['rm -rf "$X"', 'ask ask deny ask deny'],
     ['rm -rf /w', 'ask ask deny ask deny'],
     ['mv /etc x', 'ask ask deny ask deny'],
+    ['rm -rf [!x]*', 'ask ask deny ask deny'],
+    ['RM -rf /', 'ask ask deny ask deny'],
+    ['PATH+=:/x', 'ask ask deny ask deny'],
+    ['http_proxy=x npm test', 'ask ask deny ask deny'],
     ['mv x .', 'ask ask deny allow deny'],
     ['chmod -R 777 /', 'ask ask deny ask deny'],
     ['chmod +x a', 'ask ask deny allow deny'],
@@ -310,6 +321,10 @@ describe('a shell command', () => {
     expect(run(policy, 'git push origin dev; make -j4')).toBe('allow');
     expect(run(policy, 'make -j4 evil')).toBe('ask');
     expect(ask(policy, 'pay').suggestions).toEqual([{ tool: 'pay', behavior: 'allow' }]);
+    const [exact] = ask(policy, SHELL, { command: `run "a b" 'it''s' ""` }).suggestions ?? [];
+    expect(exact).toEqual({ tool: SHELL, behavior: 'allow', when: { command: "run 'a b' its ''" } });
+    policy.addRule(exact ?? {});
+    expect([run(policy, "run 'a b' its ''"), run(policy, 'run a b its')]).toEqual(['allow', 'ask']);
   });
 
   test.each([
@@ -318,6 +333,7 @@ describe('a shell command', () => {
     'npm $x -- "$y"; $z',
     'python3 -c "$x"',
     'a;b;c;d;e;f',
+    'CC=evil make',
   ])('%j has no rules that would do', (command) => {
     expect(ask(make('default'), SHELL, { command }).suggestions).toEqual([]);
   });
@@ -354,7 +370,7 @@ describe('of commands that are put together', () => {
     });
   const quoted = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`;
   const WAYS: readonly ((a: Composed, b: Composed) => Composed)[] = [
-    ...[' && ', ' || ', '; ', ' & ', ' | ', '\n', ' |\\\n '].map((op) => both((a, b) => `${a}${op}${b}`)),
+    ...[' && ', ' || ', '; ', ' & ', ' | ', '\n'].map((op) => both((a, b) => `${a}${op}${b}`)),
     both((a, b) => `( ${a}\n)\n${b}`),
     both((a, b) => `{ ${a}\n}\n${b}`),
     both((a, b) => `if ${a}\nthen ${b}\nfi`),
@@ -363,21 +379,26 @@ describe('of commands that are put together', () => {
     both((a, b) => `case x in a) ${a}\n;; *) ${b}\n;; esac`),
     both((a, b) => `f() { ${a}\n}; ${b}`),
     both((a, b) => `echo $( ${a}\n) "$( ${b}\n)"`),
-    both((a, b) => `echo <<E${a.length}\n$( ${a}\n)\nE${a.length}\n${b}`),
     both((a, b) => `sh -c ${quoted(a)}; eval ${quoted(b)}`),
     both((a, b) => `! ${a.includes('\n') ? `{ ${a}\n}` : a} # ${'x'}\n${b}`),
+  ];
+  /** They would not be judged in a substitution or a here-document. */
+  const OUTER_WAYS = [
+    ...WAYS,
+    both((a, b) => `${a} |\\\n ${b}`),
+    both((a, b) => `echo <<E${a.length}\n$( ${a}\n)\nE${a.length}\n${b}`),
   ];
   const composed = (seed: readonly number[]): Composed => {
     let at = 0;
     const next = (below: number): number => (seed[at++ % seed.length] ?? 0) % below;
-    const pick = (depth: number): Composed => {
+    const pick = (depth: number, ways = WAYS): Composed => {
       if (depth === 0 || next(3) === 0) {
         const text = SIMPLE[next(SIMPLE.length)] ?? '';
         return { text, parts: [text] };
       }
-      return WAYS[next(WAYS.length)]?.(pick(depth - 1), pick(depth - 1)) ?? { text: '', parts: [] };
+      return ways[next(ways.length)]?.(pick(depth - 1), pick(depth - 1)) ?? { text: '', parts: [] };
     };
-    return pick(4);
+    return pick(4, OUTER_WAYS);
   };
 
   test.each(PERMISSION_MODES)('the strictest decides, in the mode %s', (mode) => {
@@ -431,7 +452,7 @@ describe('of commands that are put together', () => {
       const { text } = composed(Array.from({ length: 30 }, random));
       const forbidden = { text: FORBIDDEN[random() % FORBIDDEN.length] ?? '', parts: [] };
       const other = { text, parts: [] };
-      const way = WAYS[random() % WAYS.length] ?? WAYS[0];
+      const way = OUTER_WAYS[random() % OUTER_WAYS.length];
       const hidden = random() % 2 ? way?.(forbidden, other) : way?.(other, forbidden);
       const policy = policies[i % policies.length];
       const behavior = policy === undefined || hidden === undefined ? 'allow' : run(policy, hidden.text);

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 
 import { isInside, isWholeTree, riskOf } from './risky-paths.ts';
-import { HOLE } from './shell/read-shell.ts';
+import { HOLE } from './shell/shell-word.ts';
 
 test.each([
   '.ssh',
@@ -26,6 +26,13 @@ test.each([
   '.{ssh,x}',
   '{~/.ss,x}h',
   '/etc/passwd',
+  '/usr/../etc/shadow',
+  '../../etc/shadow',
+  '/./proc/self/environ',
+  '/proc/self/root/etc/shadow',
+  '~/.git-credentials',
+  '.g\u200bit/hooks/x',
+  '.yarnrc.yml',
   '/etc/sudoers.d/x',
   '/proc/self/environ',
   '/dev/sda',

@@ -1,29 +1,32 @@
-import { HOLE } from './shell/read-shell.ts';
+import { HOLE } from './shell/shell-word.ts';
 
 /** Names of files and folders that hold keys, or that other programs run or obey. `*` stands for the rest of a name. */
 const RISKY_NAMES: readonly string[] = [
-  '.ssh .gnupg .aws .azure .kube .docker .gcloud .password-store .netrc .npmrc .pypirc .pgpass .env .env.* .envrc .env-* .env_*',
-  '.git .gitconfig .gitmodules .gitattributes .hg .svn .husky',
-  '.bashrc .bash_profile .bash_login .bash_logout .bash_aliases .profile .zshrc .zshenv .zprofile .zlogin .kshrc .inputrc .vimrc',
-  '.vscode .idea .mcp.json .claude .cursor .config crontab authorized_keys id_rsa id_dsa id_ecdsa id_ed25519',
+  '.ssh .gnupg .aws .azure .kube .docker .gcloud .password-store .netrc .npmrc .yarnrc .yarnrc.yml .pypirc .pgpass .my.cnf .dockercfg .terraform.d .bash_history .zsh_history .env .env.* .envrc .env-* .env_*',
+  '.git .git-credentials .gitconfig .gitmodules .gitattributes .hg .svn .husky',
+  '.bashrc .bash_profile .bash_login .bash_logout .bash_aliases .profile .zshrc .zshenv .zprofile .zlogin .zlogout .kshrc .cshrc .tcshrc .login .xprofile .xinitrc .inputrc .vimrc .vim .emacs .emacs.d .gdbinit .lldbinit .curlrc .wgetrc .tmux.conf .screenrc',
+  '.vscode .devcontainer .idea .mcp.json .claude .codex .gemini .cursor .config .pre-commit-config.yaml crontab authorized_keys id_rsa id_dsa id_ecdsa id_ed25519',
   'passwd shadow sudoers sudoers.d ld.so.preload environ',
 ].flatMap((names) => names.split(' '));
 const RISKY = RISKY_NAMES.map((name) => ({
   start: name.replace('*', ''),
   isPrefix: name.endsWith('*'),
 }));
+const IN_ETC = /(?:^|\/)etc\//;
 /** Those names that mean something only in these folders. */
 const ONLY_IN: Readonly<Record<string, RegExp>> = {
-  passwd: /^\/+etc\//,
-  shadow: /^\/+etc\//,
-  sudoers: /^\/+etc\//,
-  'sudoers.d': /^\/+etc\//,
-  crontab: /^\/+etc\//,
-  environ: /^\/+proc\//,
+  passwd: IN_ETC,
+  shadow: IN_ETC,
+  sudoers: IN_ETC,
+  'sudoers.d': IN_ETC,
+  crontab: IN_ETC,
+  environ: /(?:^|\/)proc\//,
 };
 const HARMLESS_DEVICE = /^\/dev\/(?:null|zero|stdin|stdout|stderr|tty|fd\/\d+)$/;
 /** What a shell makes others of: a hole, a wildcard, a choice of characters. */
 const OPEN = new RegExp(`${HOLE}|[*?]|\\[[^\\]]*\\]?`, 'g');
+/** Characters that nobody sees, and that some file systems leave out of names. */
+const IGNORED = /[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]/g;
 const PLAIN_WORD = /^[\w-]*$/;
 const PLAIN_NAMES: ReadonlySet<string> = new Set(RISKY_NAMES.filter((name) => PLAIN_WORD.test(name)));
 /** Longer than any path. */
@@ -49,7 +52,7 @@ export function riskOf(text: string): string | undefined {
 }
 
 function riskyName(segment: string): string | undefined {
-  const name = segment.toLowerCase();
+  const name = segment.replace(IGNORED, '').toLowerCase();
   if (name.length < 2) return undefined;
   // A wildcard doesn't stand for the dot at the beginning of a name; a hole may.
   const canBeHidden = name.startsWith('.') || name.startsWith(HOLE);
@@ -79,7 +82,11 @@ function canBe(parts: readonly string[], name: string): boolean {
 /** Whether removing it would remove more than one thing of many: a root, a home, a whole working directory. */
 export function isWholeTree(text: string, workingDirectories: readonly string[]): boolean {
   if (text.length > MAX_PATH) return true;
-  const path = text.replace(/\/+/g, '/').replace(/(?:\/\.?)+$/, '') || (text.startsWith('/') ? '/' : '.');
+  const path =
+    text
+      .replace(/\[[^\]]*\]/g, '*')
+      .replace(/\/+/g, '/')
+      .replace(/(?:\/\.?)+$/, '') || (text.startsWith('/') ? '/' : '.');
   const base = path.replace(/\/[*?{},]+$/, '') || '/';
   if (/(?:^|\/)\.\.(?:\/|$)/.test(path) || /^[.*?]+$/.test(path)) return true;
   if (/^\.?\/?$|^~[^/]*$/.test(base)) return true;

@@ -1,7 +1,7 @@
 import type { ToolUseBlock } from '../message/blocks.ts';
 import { copyJsonObject, type JsonObject } from '../util/json.ts';
 import type { RuleSubject } from './permission-rule.ts';
-import { textOf } from './shell/match-command.ts';
+import { exactText, isPlainlySet } from './shell/match-command.ts';
 
 const MAX_SUGGESTIONS = 5;
 const MAX_CHARS = 200;
@@ -30,14 +30,14 @@ export function suggestRules(
 
 function commandRule(argument: string, command: RuleSubject['command']): JsonObject | undefined {
   const [first, second, third] = command?.words ?? [];
-  if (command === undefined || first === undefined || !first.isLiteral) return undefined;
+  if (command === undefined || first === undefined || !first.isLiteral || !isPlainlySet(command))
+    return undefined;
   if (SUBCOMMANDED.test(first.text) && second?.isLiteral && WORD.test(second.text)) {
     const isRun = second.text === 'run' && third?.isLiteral && WORD.test(third.text);
     return {
       [argument]: { prefix: [first, second, ...(isRun ? [third] : [])].map(({ text }) => text).join(' ') },
     };
   }
-  const text = textOf(command);
-  const isExact = command.words.every(({ isLiteral }) => isLiteral) && text.length <= MAX_CHARS;
-  return isExact ? { [argument]: text } : undefined;
+  const text = exactText(command);
+  return text === undefined || text.length > MAX_CHARS ? undefined : { [argument]: text };
 }

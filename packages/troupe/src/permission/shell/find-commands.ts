@@ -1,4 +1,6 @@
-import { literalWord, readShell, UNKNOWN_WORD, type ShellCommand, type ShellWord } from './read-shell.ts';
+import { readShell, type ShellCommand } from './read-shell.ts';
+import { literalWord, UNKNOWN_WORD, type ShellWord } from './shell-word.ts';
+import { evaluates, isKnownSetting } from './evaluation.ts';
 import { plainName } from './known-commands.ts';
 
 /** A command that a text runs, or may run. Files that redirections write are one by themselves, without words. */
@@ -22,6 +24,8 @@ interface Wrapper {
   readonly operands?: number;
   /** Variables may be set before the command. */
   readonly takesVariables?: boolean;
+  /** A dash by itself is an option. */
+  readonly takesDash?: boolean;
   /** Adds words that nobody has seen. */
   readonly addsWords?: boolean;
 }
@@ -33,7 +37,7 @@ const WRAPPERS: ReadonlyMap<string, Wrapper> = new Map<string, Wrapper>([
   ['chronic', {}],
   ['command', { flags: 'p' }],
   ['doas', { flags: 'n', valued: 'u', takesVariables: true }],
-  ['env', { flags: 'i0', valued: 'u', takesVariables: true }],
+  ['env', { flags: 'i0', valued: 'u', takesVariables: true, takesDash: true }],
   ['exec', { flags: 'c', valued: 'a' }],
   ['ionice', { flags: 't', valued: 'cn' }],
   ['nice', { valued: 'n' }],
@@ -51,7 +55,9 @@ const OTHER_SHELLS = /^(?:c|fi|k|mk|pw|tc|z)sh$/;
 /** They set the variables that they are given. */
 const DECLARING = new Set(['declare', 'export', 'local', 'readonly', 'typeset']);
 /** They change what other words mean, or run something at another time. */
-const REDEFINING = new Set(['alias', 'bind', 'complete', 'enable', 'fc', 'hash', 'trap']);
+const REDEFINING = new Set('alias bind compgen complete compopt enable fc hash shopt trap'.split(' '));
+/** Files whose content is what the command itself is given. */
+const GIVEN = /^\/+(?:dev|proc)\//;
 const FIND_RUNS = new Set(['-exec', '-execdir', '-ok', '-okdir']);
 const ASSIGNMENT = /^([A-Za-z_]\w*)=([^]*)$/;
 
@@ -76,7 +82,7 @@ export function findCommands(text: string, depth = 0): FoundCommands {
     if (writes.length > 0) commands.push({ words: [], assignments: [], reads: [], writes, isWrapper: false });
     try {
       if (level > MAX_DEPTH) fail('it is nested too deeply');
-      const isWrapper = unwrap(command, level) && isPlain(command.words[0]);
+      const isWrapper = unwrap(command, level) && isSystems(command.words[0]);
       commands[place] = { ...command, isWrapper };
     } catch (error) {
       if (!(error instanceof Unfound)) throw error;
@@ -89,14 +95,17 @@ export function findCommands(text: string, depth = 0): FoundCommands {
     const [first, ...rest] = words;
     if (first === undefined) return false;
     if (!first.isLiteral) fail('which command it runs is not known');
-    const name = first.text.replace(/^.*\//s, ''); // wherever it is
-    if (/^\w+(?:\[.*)?\+?=/s.test(name)) fail('it has a construct that is not judged');
+    const name = commandName(first);
+    if (/^\w+(?:\[.*)?\+?=/s.test(first.text)) fail('it has a construct that is not judged');
+    if (evaluates(name, rest)) fail(`${name} evaluates what it is given`);
+    if (!isKnownSetting(name, rest)) fail(`${name} is told what to run, or how`);
     if (REDEFINING.has(name) && rest.length > 0) fail(`${name} changes what it means`);
     if (name === 'eval') return addText(rest.map(literalText).join(' '), level);
     if (OTHER_SHELLS.test(name)) fail(`commands for ${name} are not judged`);
     if (SHELLS.test(name)) return addShell(rest, level);
     if (DECLARING.has(name)) return addVariables(rest);
     if (name === 'find') return addFind(rest, level);
+    if (name === 'source' || name === '.') return assertFile(rest[0]);
     const wrapper = WRAPPERS.get(name);
     if (wrapper === undefined) return false;
     if (name === 'command' && /^-[vV]+$/.test(rest[0]?.text ?? '')) return true;
@@ -123,9 +132,16 @@ export function findCommands(text: string, depth = 0): FoundCommands {
   function addShell([flags, code]: readonly ShellWord[], level: number): boolean {
     if (flags === undefined || !flags.isLiteral || flags.text === '-' || flags.text === '-s')
       fail('a shell gets its commands from elsewhere');
-    if (!flags.text.startsWith('-')) return false; // a file that is run, as any other program
+    if (!flags.text.startsWith('-')) return assertFile(flags);
     if (!/^-[eux]*c[eux]*$/.test(flags.text)) fail('a shell is started in a way that is not judged');
     return addText(literalText(code ?? UNKNOWN_WORD), level);
+  }
+
+  /** A file that is run is as any other program. */
+  function assertFile(file: ShellWord | undefined): false {
+    if (file === undefined || !file.isLiteral || GIVEN.test(file.text))
+      fail('a shell gets its commands from elsewhere');
+    return false;
   }
 
   function addFind(words: readonly ShellWord[], level: number): boolean {
@@ -146,11 +162,19 @@ export function findCommands(text: string, depth = 0): FoundCommands {
 }
 
 function innerOf(
-  { flags = '', valued = '', operands = 0, takesVariables = false, addsWords = false }: Wrapper,
+  {
+    flags = '',
+    valued = '',
+    operands = 0,
+    takesVariables = false,
+    takesDash = false,
+    addsWords = false,
+  }: Wrapper,
   given: readonly ShellWord[],
 ): Pick<ShellCommand, 'words' | 'assignments'> {
   const words = [...given];
   while (words[0]?.isLiteral && words[0].text.startsWith('-')) {
+    if (words[0].text === '-' && !takesDash) break;
     const text = words.shift()?.text ?? '';
     if (text === '--') break;
     const letters = text.slice(1).split('');
@@ -183,8 +207,14 @@ function takeAssignments(words: readonly ShellWord[]): {
   }
 }
 
-function isPlain(word: ShellWord | undefined): boolean {
-  return word !== undefined && !plainName(word).includes('/');
+/** The name of a program, wherever it is; some file systems take it in capitals as well. */
+export function commandName({ text }: Pick<ShellWord, 'text'>): string {
+  return text.replace(/^.*\//s, '').toLowerCase();
+}
+
+/** Whether it is the system's own program of that name. */
+function isSystems(word: ShellWord | undefined): boolean {
+  return word !== undefined && plainName(word) === commandName(word);
 }
 
 function literalText({ text, isLiteral }: ShellWord): string {

@@ -1,7 +1,7 @@
 import { isInside, isWholeTree, riskOf } from '../risky-paths.ts';
-import type { FoundCommand } from './find-commands.ts';
+import { commandName, type FoundCommand } from './find-commands.ts';
 import { editedBy, isReadOnly } from './known-commands.ts';
-import { HOLE, type ShellWord } from './read-shell.ts';
+import { HOLE, type ShellWord } from './shell-word.ts';
 
 /** What a command does. `edit`: it changes files, all of them inside of the working directories. */
 export interface CommandJudgement {
@@ -22,8 +22,9 @@ const DANGEROUS =
 const REMOVING = /^(?:rm|rmdir|unlink|mv|chmod|chown|chgrp|find)$/;
 /** Variables that decide which programs run, or how. */
 const RISKY_VARIABLE =
-  /^(?:PATH|IFS|ENV|BASH_ENV|BASH_FUNC.*|SHELL|SHELLOPTS|BASHOPTS|PS[0-4]|PROMPT_COMMAND|CDPATH|HOME|GLOBIGNORE|LD_.*|DYLD_.*|GIT_.*|GCONV_PATH|NODE_.*|PYTHON.*|PERL.*|RUBY.*|JAVA_.*|.*PAGER|.*EDITOR|VISUAL|BROWSER|LESS.*|MANOPT|.*_CONFIG_PATH|.*_COMMAND|npm_.*|path|cdpath|fpath|manpath|module_path)$/;
-const HARMLESS_VARIABLE =
+  /^(?:PATH|IFS|ENV|BASH_ENV|BASH_FUNC.*|SHELL|SHELLOPTS|BASHOPTS|PS[0-4]|PROMPT_COMMAND|CDPATH|HOME|GLOBIGNORE|LD_.*|DYLD_.*|GIT_.*|GCONV_PATH|NODE_.*|PYTHON.*|PERL.*|RUBY.*|JAVA_.*|.*PAGER|.*_proxy|.*_PROXY|BASH_.*|CLASSPATH|CC|CXX|LD|.*FLAGS|.*_RSH|.*_ASKPASS|.*_WRAPPER|TAR_OPTIONS|ZDOTDIR|.*EDITOR|VISUAL|BROWSER|LESS.*|MANOPT|.*_CONFIG_PATH|.*_COMMAND|npm_.*|path|cdpath|fpath|manpath|module_path)$/;
+/** Variables that decide nothing of that kind. A rule that allows a command allows it with these. */
+export const HARMLESS_VARIABLE =
   /^(?:[a-z][a-z0-9_]*|LANG|LC_.*|TZ|CI|DEBUG|FORCE_COLOR|NO_COLOR|TERM|COLUMNS|LINES|VERBOSE|)$/;
 const NO_FILE = /^\/dev\/(?:null|stdout|stderr|fd\/\d+)$/;
 
@@ -75,9 +76,8 @@ function dangerOf(
   return undefined;
 }
 
-/** The name of the program, wherever it is. */
 function nameOf([first]: readonly ShellWord[]): string {
-  return (first?.text ?? '').replace(/^.*\//s, '');
+  return first === undefined ? '' : commandName(first);
 }
 
 /** What a command removes, moves away or opens. */

@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest';
 
 import { editedBy, isReadOnly } from './known-commands.ts';
-import { readShell, type ShellWord } from './read-shell.ts';
+import { readShell } from './read-shell.ts';
+import type { ShellWord } from './shell-word.ts';
 
 function wordsOf(text: string): readonly ShellWord[] {
   const { commands, problem } = readShell(text);
@@ -23,6 +24,9 @@ test.each([
   "sed -n '1,20p' a",
   "sed -e 's/a/b/g' -e '/x/d' a",
   "awk -F: '{print $1}' a",
+  "awk -F '|' -F x -- '{print $1}' a",
+  "sed 's/[0-9]*/x/;s|[^ab]|y|g' a",
+  "jq '.env.x' a.json",
   'date -u +%s',
   'date -d tomorrow',
   'tree -L 2 src',
@@ -86,6 +90,13 @@ test.each([
   "sed -e p -e 'w x' a",
   'sed',
   'awk -f x a',
+  "awk -F -F 'BEGIN{system(1)}' a",
+  "awk -F x -F -F 'BEGIN{system(1)}' a",
+  `awk 'BEGIN{ARGV[1]="x";ARGC=2}1'`,
+  "sed 's/[/]/p;s/w a/b/g' a",
+  "sed 's/[^]/x/p;s/]/y/g' a",
+  'jq -n env',
+  "jq -n '$ENV.X'",
   "awk 'BEGIN{system(1)}'",
   'awk \'{print > "x"}\' a',
   'awk \'{print | "sh"}\' a',

@@ -1,4 +1,4 @@
-import { HOLE, type ShellWord } from './read-shell.ts';
+import { HOLE, type ShellWord } from './shell-word.ts';
 
 /** Which options and operands of a command are known to be harmless. All others are not. */
 interface Harmless {
@@ -23,7 +23,7 @@ interface Harmless {
 type Knowledge = 'any' | 'pure' | Harmless;
 
 const ANY =
-  'arch b2sum basename cat cksum cmp comm cut df diff dirname du egrep expand expr factor fgrep fold grep groups head hexdump id join jq ls md5sum nl nproc numfmt od paste pwd readlink realpath rev seq sha1sum sha256sum sha512sum stat strings sum tac tail tr tsort tty type unexpand uname uptime wc which whoami';
+  'arch b2sum basename cat cksum cmp comm cut df diff dirname du egrep expand expr factor fgrep fold grep groups head hexdump id join ls md5sum nl nproc numfmt od paste pwd readlink realpath rev seq sha1sum sha256sum sha512sum stat strings sum tac tail tr tsort tty type unexpand uname uptime wc which whoami';
 const PURE = ': break cd continue echo exit false return shift sleep true';
 const VERSIONED = new Set(
   'cargo docker gcc git go java make node npm perl pip pip3 pnpm python python3 ruby rustc tsc uv yarn'.split(
@@ -52,6 +52,7 @@ const HARMLESS: ReadonlyMap<string, Knowledge> = new Map<string, Knowledge>([
   ['date', { short: 'uR', valued: 'dI', long: 'date iso-8601 rfc-3339 utc', holds: isDateShown }],
   ['file', { short: 'bhiLkr', long: 'brief dereference mime mime-encoding mime-type' }],
   ['find', { flags: (text) => FIND_WORDS.has(text) || /^-\d+$/.test(text) }],
+  ['jq', { flags: () => true, holds: showsNoEnvironment }],
   ['hostname', { short: 'fis', maxOperands: 0 }],
   [
     'rg',
@@ -130,8 +131,10 @@ const EDITS: ReadonlyMap<string, Harmless> = new Map<string, Harmless>([
 
 const SED_IN_PLACE: Harmless = { short: 'nErsuzi', valued: 'e', long: 'in-place', holds: isHarmlessSed };
 const SED_ADDRESS = String.raw`(?:\d+|\$|\/[^/\\]*\/)`;
+/** Between marks; a mark in brackets is one to some, and none to others. */
+const SED_TEXT = String.raw`(?:(?!\1)[^\\\n[]|\[(?!\^?\])(?:(?!\1)[^\]\\\n])+\]|\\.)*`;
 const SED_STEP = new RegExp(
-  String.raw`^\s*(?:${SED_ADDRESS}(?:,\+?${SED_ADDRESS})?)?\s*!?(?:[=dpqDGHghNnx]|s([/|#,])(?:(?!\1)[^\\\n]|\\.)*\1(?:(?!\1)[^\\\n]|\\.)*\1[gpiI\d]*)\s*$`,
+  String.raw`^\s*(?:${SED_ADDRESS}(?:,\+?${SED_ADDRESS})?)?\s*!?(?:[=dpqDGHghNnx]|s([/|#,])${SED_TEXT}\1${SED_TEXT}\1[gpiI\d]*)\s*$`,
 );
 const FIND_WORDS = new Set(
   '-H -L -P -a -amin -and -anewer -atime -cmin -cnewer -ctime -daystart -depth -empty -executable -false -follow -gid -group -iname -inum -ipath -iregex -iwholename -links -ls -maxdepth -mindepth -mmin -mount -mtime -name -newer -not -o -or -path -perm -print -print0 -printf -prune -quit -readable -regex -regextype -samefile -size -true -type -uid -user -wholename -writable -xdev -xtype'.split(
@@ -209,9 +212,18 @@ function isDateShown(words: readonly string[]): boolean {
   return words.every((word, i) => /^[-+]/.test(word) || words[i - 1] === '-d');
 }
 
+/** Its only options are those that say what is between fields. */
 function isHarmlessAwk(words: readonly string[]): boolean {
-  const program = words.find((word, i) => !word.startsWith('-') && words[i - 1] !== '-F');
-  return program !== undefined && !/system|getline|close|fflush|[|>@`]/.test(program);
+  let at = 0;
+  while (words[at]?.startsWith('-F')) at += words[at] === '-F' ? 2 : 1;
+  if (words[at] === '--') at++;
+  const program = words[at];
+  return program !== undefined && !/system|getline|close|fflush|ARG[CV]|[|>@`]/.test(program);
+}
+
+/** The environment may hold keys; a field of that name is another thing. */
+function showsNoEnvironment(words: readonly string[]): boolean {
+  return !words.some((word) => /(?<![.\w"])env\b|\$ENV/.test(word));
 }
 
 function isHarmlessSed(words: readonly string[]): boolean {

@@ -1,7 +1,9 @@
 import type { Match } from '../permission-rule.ts';
-import type { FoundCommand } from './find-commands.ts';
+import { commandName, type FoundCommand } from './find-commands.ts';
+import { HARMLESS_VARIABLE } from './judge-command.ts';
 import { isReadOnly, plainName } from './known-commands.ts';
-import { HOLE, type ShellWord } from './read-shell.ts';
+import { readShell } from './read-shell.ts';
+import { HOLE, type ShellWord } from './shell-word.ts';
 
 /** A command on one line, without its quotes. */
 export function textOf({ words, writes }: FoundCommand): string {
@@ -9,13 +11,41 @@ export function textOf({ words, writes }: FoundCommand): string {
   return texts.join(' ').replaceAll(HOLE, '…');
 }
 
-/** Whether a command is exactly this one. */
-export function matchExact(wanted: string, command: FoundCommand, isAllowing: boolean): Match {
-  const { words } = command;
-  if (words.length === 0) return 'no';
-  if (words.every(({ isLiteral }) => isLiteral)) return textOf(command) === wanted ? 'yes' : 'no';
-  const [first = ''] = wanted.split(' ');
-  return !isAllowing && baseName(words[0]) === first ? 'maybe' : 'no';
+/** A command with its quotes, such as can be read again; undefined if only a shell knows what its words are. */
+export function exactText({ words }: FoundCommand): string | undefined {
+  if (!words.every(({ isLiteral }) => isLiteral)) return undefined;
+  return words
+    .map(({ text }) => (/^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`))
+    .join(' ');
+}
+
+/** The words of a command that is written as for a shell; undefined if it is not just one with words that are known. */
+export function exactWords(text: string): readonly string[] | undefined {
+  const { commands, problem } = readShell(text);
+  const [command, ...others] = commands;
+  if (command === undefined || problem !== undefined || others.length > 0) return undefined;
+  const { words, assignments, reads, writes } = command;
+  const isMore = [assignments, reads, writes].some(({ length }) => length > 0);
+  const isKnown = words.length > 0 && words.every(({ isLiteral }) => isLiteral);
+  return isKnown && !isMore ? words.map((word) => word.text) : undefined;
+}
+
+/** Whether nothing is set before a command that could make it do something else. A rule that allows it doesn't know of that. */
+export function isPlainlySet({ assignments }: FoundCommand): boolean {
+  return assignments.every(({ name }) => HARMLESS_VARIABLE.test(name));
+}
+
+/** Whether a command has exactly these words. For a rule that doesn't allow, the program may be at another place. */
+export function matchExact(wanted: readonly string[], command: FoundCommand, isAllowing: boolean): Match {
+  const [first, ...rest] = command.words;
+  if (first === undefined) return 'no';
+  const [name = '', ...others] = wanted;
+  const isSameProgram = first.text === name || (!isAllowing && isProgram(first, name));
+  if (command.words.every(({ isLiteral }) => isLiteral)) {
+    const isSame = rest.length === others.length && rest.every(({ text }, i) => text === others[i]);
+    return isSameProgram && isSame ? 'yes' : 'no';
+  }
+  return !isAllowing && (isSameProgram || !first.isLiteral) ? 'maybe' : 'no';
 }
 
 /**
@@ -36,7 +66,7 @@ export function matchPrefix(wanted: readonly string[], command: FoundCommand, is
       : 'no';
   }
   if (!first.isLiteral) return 'maybe';
-  if (baseName(first) === name) return follow(others, rest);
+  if (isProgram(first, name)) return follow(others, rest);
   if (!rest.some(({ text }) => text.includes(name)) || isWrapper || isReadOnly(words)) return 'no';
   const pieces = new Set(rest.flatMap(({ text }) => text.split(/[^\w.+-]+/)));
   return wanted.every((text) => pieces.has(text)) ? 'maybe' : 'no';
@@ -61,6 +91,7 @@ function follow(wanted: readonly string[], words: readonly ShellWord[]): Match {
   return places.has(wanted.length) ? 'yes' : 'no';
 }
 
-function baseName(word: ShellWord | undefined): string {
-  return (word?.text ?? '').replace(/^.*\//s, '');
+/** Whether it is the program that is meant, wherever it is; in a rule it may stand with its place. */
+function isProgram(word: ShellWord, name: string): boolean {
+  return commandName(word) === commandName({ text: name });
 }

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 
-import { HOLE, readShell, type ShellCommand, type ShellWord } from './read-shell.ts';
+import { readShell, type ShellCommand } from './read-shell.ts';
+import { HOLE, type ShellWord } from './shell-word.ts';
 
 const shown = ({ text, isLiteral, mayBeFlag }: ShellWord): string =>
   `${text.replaceAll(HOLE, '…')}${isLiteral ? '' : mayBeFlag ? ' (any)' : ' (open)'}`;
@@ -20,6 +21,10 @@ test.each([
   ['(a; (b)) && { c; }', ['a', 'b', 'c']],
   ['! a', ['a']],
   ['time -p a', ['a']],
+  ['time -p -- a; time -- b', ['a', 'b']],
+  ['a | time -p b || time c', ['a', 'time -p b', 'c']],
+  ['a >&- b', ['a b']],
+  ['a "b$@"', ['a b… (any)']],
   ['if a; then b; elif c; then d; else e; fi', ['a', 'b', 'c', 'd', 'e']],
   ['while a; do b; done; until c; do d; done', ['a', 'b', 'c', 'd']],
   ['for x in 1 "2 3"; do a $x; done', ['x=1 x=2 3', 'a … (any)']],
@@ -45,7 +50,7 @@ test.each([
   ['a # b; c\nd#e', ['a', 'd#e']],
   ['a \\\n -b |\\\n c', ['a -b', 'c']],
   ['a src/*.ts *.ts s[ab] "*"', ['a src/*.ts (open) *.ts (any) s[ab] (open) *']],
-  ['a {b,c} {}', ['a {b,c} (any) {}']],
+  ['a {b,c} {} {}x {}b,c} {}"b",c}', ['a {b,c} (any) {} {}x {}b,c} (any) {}b,c} (any)']],
   ['a "b$c" "$c" b$c -x"$c"', ['a b… (open) … (any) b… (any) -x… (any)']],
   ['a ${b} ${b:-c} ${#b} $1 $@ $((1 + 2)) $', ['a … (any) … (any) … (any) … (any) … (any) … (any) $']],
   ['[ -f a ] && b', ['[ -f a ]', 'b']],
@@ -87,6 +92,15 @@ test.each([
   'a <<$x\ny\n$x',
   'a <<"E F"\ny\nE F',
   'x=$(a <<E)\nhi\nE',
+  "a <<'E' $(b)\nE",
+  "echo <<'pwd' $(a <<'B'\nB\nb\npwd\n)\nB\n)\npwd",
+  'x=$(a <<E <<F\nE\nF\n)',
+  'x=$(a; b <<E\nE\n)',
+  'x=$(if a <<E\nE\nthen b; fi)',
+  "a <<E\n$(b 'c\\\nd')\nE",
+  'a |\ntime b',
+  '>&-a b',
+  'a >& -b',
   'echo `a \\`b\\``',
   'echo "`a "b"`"',
   'a <&$x',

@@ -1,14 +1,24 @@
-/** One word of a command, without its quotes. */
-export interface ShellWord {
-  /** What only the shell knows when it runs is a `HOLE`; wildcards stay as they are. */
-  readonly text: string;
-  /** Whether a variable, a substitution or braces make it something else. */
-  readonly hasHole: boolean;
-  /** Whether it is exactly its text. */
-  readonly isLiteral: boolean;
-  /** Whether it may turn into an option, or into several words of any kind. */
-  readonly mayBeFlag: boolean;
-}
+import {
+  ARITHMETIC,
+  ASSIGNMENT,
+  CASE,
+  DASHED,
+  DELIMITER,
+  ESAC,
+  FOR,
+  FUNCTION,
+  IN,
+  KEYWORD,
+  NO_BRACES,
+  NO_FILE,
+  REDIRECTION,
+  TIME,
+  TIME_OPTIONS,
+  UNREADABLE_KEYWORD,
+  VARIABLE,
+  WORD_END,
+} from './shell-tokens.ts';
+import { NO_WORD, WordDraft, type ShellWord } from './shell-word.ts';
 
 export interface ShellAssignment {
   readonly name: string;
@@ -32,34 +42,10 @@ export interface ShellScript {
   readonly problem: string | undefined;
 }
 
-/** Stands in a word for what is not known. It is in no text that is read. */
-export const HOLE = '\u0000';
-
 /** More than a system takes as one argument of a program is not run anyway. */
 const MAX_CHARS = 100_000;
 const MAX_DEPTH = 30;
 const CONTROLS = /[\u0000-\u0008\u000b-\u001f\u007f]/;
-const EDGE = String.raw`(?=[ \t\n;&|()<>]|$)`;
-/** After these a command may begin; whether they are in order is the shell's business. */
-const KEYWORD = new RegExp(
-  String.raw`(?:if|then|elif|else|fi|while|until|do|done|time(?:[ \t]+-p)?|[!{}])${EDGE}`,
-  'y',
-);
-const UNREADABLE_KEYWORD = new RegExp(String.raw`(?:function|select|coproc|esac|in)${EDGE}|\(\(`, 'y');
-const FUNCTION = /[A-Za-z_][\w.-]*[ \t]*\([ \t]*\)/y;
-const FOR = /for[ \t]+([A-Za-z_]\w*)(?=[ \t\n;])/y;
-const CASE = /case(?=[ \t])/y;
-const ESAC = new RegExp(`esac${EDGE}`, 'y');
-const IN = /in(?=[ \t\n;])/y;
-const REDIRECTION = /&>>?|\d*(?:<<<|<<-?|<>|<&|>&|>>|>\||[<>](?!\())/y;
-const DELIMITER = new RegExp(String.raw`(['"]?)([\w.-]+)\1${EDGE}`, 'y');
-const ASSIGNMENT = /([A-Za-z_]\w*)=/y;
-const VARIABLE = /\$(?:[A-Za-z_]\w*|\d|[@*#?$!-]|\{#?\w+(?:(?::?[-+?]|%%?|##?)[\w./* -]*)?\})/y;
-/** Without names: the value of a name could hold a command. */
-const ARITHMETIC = /\$\(\([\d\s+\-*/%<>=!&|^~?:,]*\)\)/y;
-const WORD_END = /[ \t\n;&|()]/;
-const NO_FILE = /^(?:\d+-?|-)$/;
-
 class Unreadable extends Error {}
 
 function fail(problem: string): never {
@@ -74,6 +60,7 @@ function fail(problem: string): never {
 export function readShell(text: string, depth = 0): ShellScript {
   const commands: ShellCommand[] = [];
   let at = 0;
+  let hereDocCount = 0;
   const hereDocs: { delimiter: string; isRaw: boolean; isIndented: boolean }[] = [];
 
   function take(pattern: RegExp): RegExpExecArray | undefined {
@@ -135,10 +122,11 @@ export function readShell(text: string, depth = 0): ShellScript {
 
   /** The substitutions in the body of a here-document. */
   function expansions(end: number): void {
+    // It is taken out of all that is there, quoted or not, before anything else.
+    if (text.slice(at, end).includes('\\\n')) fail('a line is continued in the middle of something');
     while (at < end) {
       if (text[at] === '$') dollar(new WordDraft(), true);
       else if (text[at] === '`') backtick(false);
-      else if (text.startsWith('\\\n', at)) fail('a line is continued in the middle of something');
       else at += text[at] === '\\' ? 2 : 1;
     }
     if (at > end) fail('a here-document ends in the middle of something');
@@ -146,29 +134,64 @@ export function readShell(text: string, depth = 0): ShellScript {
 
   /** Commands, up to what ends them: the end, a bracket, and in a `case` its end or that of a way. */
   function list(isInCase = false): void {
+    let isPiped: 'no' | 'here' | 'perhaps' = 'no';
     for (;;) {
       skipBlanks();
       const char = text[at];
       if (char === undefined || char === ')' || (isInCase && (isNext(ESAC) || text.startsWith(';;', at))))
         return;
-      if (char === '\n') newLine();
-      else if (isNext(UNREADABLE_KEYWORD)) fail('it has a construct that is not judged');
+      if (char === '\n') {
+        newLine();
+        if (isPiped === 'here') isPiped = 'perhaps';
+        continue;
+      }
+      const isBehindPipe = isPiped;
+      isPiped = 'no';
+      if (isNext(UNREADABLE_KEYWORD)) fail('it has a construct that is not judged');
       else if (char === '(') nested(1);
-      else if (char === '&' && text[at + 1] !== '>') at++;
-      else if (char === ';' || char === '|') at++;
+      else if (text.startsWith('||', at)) at += 2;
+      else if (char === '|') {
+        at += text[at + 1] === '&' ? 2 : 1;
+        isPiped = 'here';
+      } else if (char === ';' || (char === '&' && text[at + 1] !== '>')) at++;
       else if (take(CASE)) cases();
       else if (isNext(FOR)) loop();
+      else if (isNext(TIME)) timed(isBehindPipe);
       else if (!take(KEYWORD) && !take(FUNCTION)) command();
+    }
+  }
+
+  /** `time` is a part of the language, but behind a pipe it is a program. */
+  function timed(isBehindPipe: 'no' | 'here' | 'perhaps'): void {
+    if (isBehindPipe === 'perhaps') fail('it has a word that shells read differently');
+    if (isBehindPipe === 'here') return command();
+    take(TIME);
+    for (const option of TIME_OPTIONS) {
+      skipBlanks();
+      take(option);
     }
   }
 
   /** Commands in brackets. */
   function nested(width: number): void {
     if (++depth > MAX_DEPTH) fail('it is nested too deeply');
+    const isSubstitution = width > 1;
+    // In a substitution the body of an earlier here-document does not begin at the next line.
+    if (isSubstitution && hereDocs.length > 0)
+      fail('a here-document begins before something else is complete');
+    const [start, before, found] = [at, hereDocCount, commands.length];
     at += width;
     list();
     if (hereDocs.length > 0) fail('a here-document has no end');
     expect(')');
+    // Bash writes a substitution anew before it runs it, and mixes up here-documents in what is not plain.
+    const isPlain = commands.length === found + 1 && hereDocCount === before + 1;
+    if (
+      isSubstitution &&
+      hereDocCount > before &&
+      !(isPlain && /^.\([ \t]*[\w./-]+[ \t]+<</.test(text.slice(start, start + 100)))
+    )
+      fail('it has a here-document in a substitution');
     depth--;
   }
 
@@ -228,17 +251,20 @@ export function readShell(text: string, depth = 0): ShellScript {
       if (isCutInTwo) fail('it has a redirection that shells read differently'); // to some a command begins behind it
       const name = found.words.length === 0 ? take(ASSIGNMENT)?.[1] : undefined;
       if (name === undefined) found.words.push(word());
-      else found.assignments.push({ name, value: isEnd() || isBlank(text[at]) ? NOTHING : word() });
+      else found.assignments.push({ name, value: isEnd() || isBlank(text[at]) ? NO_WORD : word() });
     }
     if (text[at] === '(') fail('it has a construct that is not judged');
   }
 
   function redirect(operator: string, found: ShellCommand): void {
-    skipBlanks();
     const op = operator.replace(/^\d+/, '');
+    skipBlanks();
+    if (op.endsWith('&') && DASHED.test(text.slice(at, at + 2)))
+      fail('it has a redirection that shells read differently');
     if (op === '<<' || op === '<<-') {
       const [, quote, delimiter] = take(DELIMITER) ?? [];
       if (delimiter === undefined) fail('a here-document has a mark that is not judged');
+      hereDocCount++;
       hereDocs.push({ delimiter, isRaw: quote !== '', isIndented: op === '<<-' });
       return;
     }
@@ -273,7 +299,7 @@ export function readShell(text: string, depth = 0): ShellScript {
         if (next === undefined || next === '\n') fail('a line is continued in the middle of something');
         draft.add(next);
         at += 2;
-      } else if (char === '{' && !text.startsWith('{}', at)) {
+      } else if (char === '{' && !isNext(NO_BRACES)) {
         draft.addHole(true, char);
         at++;
       } else {
@@ -309,8 +335,9 @@ export function readShell(text: string, depth = 0): ShellScript {
   }
 
   function dollar(draft: WordDraft, isQuoted: boolean): void {
-    if (take(VARIABLE) || take(ARITHMETIC)) {
-      draft.addHole(!isQuoted);
+    const known = (take(VARIABLE) ?? take(ARITHMETIC))?.[0];
+    if (known !== undefined) {
+      draft.addHole(!isQuoted || known === '$@'); // which is several words, quoted or not
       return;
     }
     const next = text[at + 1];
@@ -355,49 +382,3 @@ export function readShell(text: string, depth = 0): ShellScript {
 function isBlank(char: string | undefined): boolean {
   return char === ' ' || char === '\t';
 }
-
-/** A word while it is read. */
-class WordDraft {
-  #text = '';
-  #hasHole = false;
-  #hasWildcard = false;
-  #mayBeFlag = false;
-
-  add(text: string): void {
-    this.#text += text;
-  }
-
-  addWildcard(char: string): void {
-    this.#open();
-    this.#hasWildcard = true;
-    this.#text += char;
-  }
-
-  /** @param splits whether it may become several words */
-  addHole(splits: boolean, text = HOLE): void {
-    this.#open();
-    this.#hasHole = true;
-    this.#mayBeFlag ||= splits;
-    this.#text += text;
-  }
-
-  /** Something that is not known begins: what comes before it decides whether the word can be an option. */
-  #open(): void {
-    if (this.#text === '' || this.#text.startsWith('-')) this.#mayBeFlag = true;
-  }
-
-  finish(): ShellWord {
-    if (this.#text === '[' || this.#text === '[[') return literalWord(this.#text);
-    const isLiteral = !this.#hasHole && !this.#hasWildcard;
-    return { text: this.#text, hasHole: this.#hasHole, isLiteral, mayBeFlag: this.#mayBeFlag };
-  }
-}
-
-export function literalWord(text: string): ShellWord {
-  return { text, hasHole: false, isLiteral: true, mayBeFlag: false };
-}
-
-const NOTHING: ShellWord = literalWord('');
-
-/** Anything, in any number. */
-export const UNKNOWN_WORD: ShellWord = { text: HOLE, hasHole: true, isLiteral: false, mayBeFlag: true };
