@@ -217,7 +217,7 @@ export class McpClient {
       this.#current = undefined;
       this.#shared = new SharedWork((stop) => this.#openAndList(stop));
     }
-    return this.#shared.wait(signal);
+    return this.#untilClosed(this.#shared.wait(signal));
   }
 
   async #openAndList(signal: AbortSignal): Promise<McpConnection> {
@@ -233,22 +233,26 @@ export class McpClient {
     }
   }
 
+  /** A new connection. Once the signal is aborted nobody waits for it, but `close` does until nothing of it is left. */
   async #open(signal: AbortSignal | undefined): Promise<McpConnection> {
     const life = this.#life.signal;
     life.throwIfAborted();
     const stop = new AbortController();
     const links = [signal, life].map((one) => whenAborted(one, (reason) => stop.abort(reason)));
-    const opening = this.#newConnection(stop.signal);
-    this.#openings.add(opening);
-    try {
-      const connection = await opening;
+    const opening = this.#newConnection(stop.signal).then((connection) => {
       this.#connections.add(connection);
       return connection;
+    });
+    this.#openings.add(opening);
+    const forget = (): void => void this.#openings.delete(opening);
+    void opening.then(forget, forget);
+    try {
+      return await abortable(opening, stop.signal);
     } catch (error) {
-      stop.signal.throwIfAborted();
-      throw error;
+      if (!stop.signal.aborted) throw error;
+      void opening.then((connection) => this.#end(connection)).catch(() => {}); // it was there a moment too late
+      throw stop.signal.reason;
     } finally {
-      this.#openings.delete(opening);
       for (const unlink of links) unlink();
     }
   }

@@ -6,15 +6,16 @@ import {
   SdkHttpError,
   StreamableHTTPClientTransport,
   type CallToolResult,
+  type JsonSchemaValidator,
   type Transport,
 } from '@modelcontextprotocol/client';
-import { CfWorkerJsonSchemaValidator } from '@modelcontextprotocol/client/validators/cf-worker';
 
 import { MAX_TIMER_MS } from '../config/check-number.ts';
 import { messageOf, TroupeError } from '../errors.ts';
 import { DeadlineError, withDeadline } from '../toolkit/deadline.ts';
 import { whenAborted } from '../util/abort.ts';
 import type { JsonObject } from '../util/json.ts';
+import { CautiousCheck } from './cautious-check.ts';
 import { IMPLEMENTATION } from './mcp-implementation.ts';
 import type { McpTransport } from './mcp-transport.ts';
 import { openTransport } from './open-transport.ts';
@@ -42,6 +43,7 @@ export interface McpCallOptions {
 /** More pages than that have no end. */
 const MAX_PAGES = 100;
 const GOODBYE_MS = 1000;
+const GONE: readonly SdkErrorCode[] = [SdkErrorCode.ConnectionClosed, SdkErrorCode.NotConnected];
 /** Ours are the only deadlines that count. */
 const NO_TIMEOUT = { timeout: MAX_TIMER_MS };
 
@@ -79,7 +81,7 @@ export class McpConnection {
     this.#transport = openTransport(setup.server, setup.maxMessageBytes);
     this.#client = new Client(IMPLEMENTATION, {
       capabilities: {},
-      jsonSchemaValidator: new CfWorkerJsonSchemaValidator(), // the default one makes code of schemas
+      jsonSchemaValidator: { getValidator: cautiousValidator }, // the default one makes code of schemas
       versionNegotiation: { mode },
       listChanged: { tools: { autoRefresh: false, onChanged: () => setup.onToolsChanged() } },
     });
@@ -202,13 +204,22 @@ export class McpConnection {
       return failed(`${name} gave no answer to ${what} within ${error.timeoutMs / 1000} s.`, error);
     }
     const { problem } = this.#transport instanceof StdioTransport ? this.#transport : { problem: undefined };
-    const isGone =
-      this.#isOver || (error instanceof SdkError && error.code === SdkErrorCode.ConnectionClosed);
-    if (isGone && (problem !== undefined || error instanceof SdkError)) {
+    if (problem !== undefined || (error instanceof SdkError && GONE.includes(error.code))) {
       return failed(`${name} ended during ${what}. ${problem ?? 'The connection was closed.'}`, error);
     }
     return failed(`${name} failed at ${what}: ${messageOf(error)}`, error);
   }
+}
+
+/** Checks structured content by the schema that its server gave. */
+function cautiousValidator<T>(schema: object): JsonSchemaValidator<T> {
+  const check = new CautiousCheck(schema as JsonObject);
+  return (data) => {
+    const [problem] = check.problemsOf(data);
+    if (problem === undefined) return { valid: true, data: data as T, errorMessage: undefined };
+    const errorMessage = `${problem.path.join('.')}: ${problem.message}`;
+    return { valid: false, data: undefined, errorMessage };
+  };
 }
 
 /** The signal without its reason, which is nobody's business at the other end. */

@@ -1,7 +1,10 @@
+import type { StandardJSONSchemaV1, StandardSchemaV1 } from '@standard-schema/spec';
+
 import { fingerprint } from '../util/hash.ts';
 import { tool, type Tool } from '../toolkit/tool.ts';
 import type { JsonObject } from '../util/json.ts';
 import type { JsonSchema } from '../util/schema.ts';
+import type { CautiousCheck } from './cautious-check.ts';
 import type { McpClient } from './mcp-client.ts';
 import type { McpToolDefinition } from './tool-ledger.ts';
 
@@ -24,13 +27,33 @@ export function mcpTool(
   return tool({
     name: toolName(name),
     ...(description !== undefined && { description }),
-    schema: inputSchema as JsonSchema,
+    schema: strangersSchema(inputSchema as JsonSchema),
     timeoutMs: Infinity, // the client has a limit of its own
     readOnly: readOnlyHint,
     sideEffect: !readOnlyHint && (destructiveHint || !idempotentHint),
     execute: (input: JsonObject, { signal, emit }) =>
       client.callTool(name, input, { signal, onProgress: emit, timeoutMs }),
   });
+}
+
+/** Shown as it is, and checked with caution. */
+function strangersSchema(
+  schema: JsonSchema,
+): StandardSchemaV1<JsonObject> & StandardJSONSchemaV1<JsonObject> {
+  const show = (): JsonSchema => schema;
+  let check: CautiousCheck | undefined;
+  return {
+    '~standard': {
+      version: 1,
+      vendor: 'mcp',
+      jsonSchema: { input: show, output: show },
+      validate: async (value) => {
+        check ??= new (await import('./cautious-check.ts')).CautiousCheck(schema);
+        const issues = check.problemsOf(value);
+        return issues.length > 0 ? { issues } : { value: value as JsonObject };
+      },
+    },
+  };
 }
 
 /** A name that every provider takes. Servers may use others. */

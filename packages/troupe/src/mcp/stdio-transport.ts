@@ -11,6 +11,7 @@ import {
 import { getLogger } from '../config/run-config.ts';
 import { startTimer } from '../util/clock.ts';
 import { childEnvironment } from '../util/child-environment.node.ts';
+import { isJsonObject, parseJson } from '../util/json.ts';
 import { endWithProgram, signalGroup } from '../util/process-group.node.ts';
 import { LineSplitter } from './line-splitter.ts';
 import type { StdioServer } from './mcp-transport.ts';
@@ -37,6 +38,7 @@ export class StdioTransport implements Transport {
   #keep = (): void => {};
   #isOver = false;
   #isClosing = false;
+  #hasExited = false;
   /** Why it ended, if it is known. */
   problem: string | undefined;
 
@@ -59,7 +61,9 @@ export class StdioTransport implements Transport {
     this.#keep = endWithProgram(child);
     child.stdout.on('data', (chunk: Buffer) => this.#read(chunk));
     child.stderr.setEncoding('utf8').on('data', (text: string) => this.#log(text));
-    for (const stream of [child.stdin, child.stdout, child.stderr]) stream.on('error', () => {}); // it ends soon
+    child.stdout.once('end', () => this.#onClosed('output'));
+    child.stdin.on('error', () => this.#onClosed('input'));
+    for (const stream of [child.stdout, child.stderr]) stream.on('error', () => {}); // it ends soon
     child.once('exit', (code, signal) => this.#onExit(code, signal));
     try {
       await once(child, 'spawn');
@@ -74,7 +78,8 @@ export class StdioTransport implements Transport {
     const stdin = this.#child?.stdin;
     if (stdin === undefined || this.#isOver || this.#isClosing) throw new Error('The server has ended.');
     await new Promise<void>((resolve, reject) => {
-      stdin.write(serializeMessage(message), (error) => (error ? reject(error) : resolve()));
+      const closed = new Error('it no longer reads its standard input');
+      stdin.write(serializeMessage(message), (error) => (error ? reject(closed) : resolve()));
     });
   }
 
@@ -127,8 +132,20 @@ export class StdioTransport implements Transport {
       return !('id' in message);
     } catch (error) {
       this.onerror?.(error instanceof Error ? error : new Error(String(error)));
+      const id = answeredId(line);
+      if (id !== undefined) this.onmessage?.({ jsonrpc: '2.0', id, error: UNREADABLE });
       return false;
     }
+  }
+
+  /** A server that ends closes its pipes first. One that goes on without them can't be talked to. */
+  #onClosed(pipe: string): void {
+    const cancel = startTimer(LAST_WORDS_MS, () => {
+      if (this.#isClosing || this.#hasExited) return;
+      this.problem = `It closed its standard ${pipe}.`;
+      this.#abandon();
+    });
+    void this.#over.promise.then(cancel);
   }
 
   /** Ends a server that can't be talked to, without asking. */
@@ -141,7 +158,9 @@ export class StdioTransport implements Transport {
   #onExit(code: number | null, signal: NodeJS.Signals | null): void {
     const child = this.#child;
     if (child === undefined) return;
-    this.problem ??= signal === null ? `It ended with the exit code ${code}.` : `It was ended by ${signal}.`;
+    this.#hasExited = true;
+    const how = signal === null ? `It ended with the exit code ${code}.` : `It was ended by ${signal}.`;
+    if (!this.#isClosing) this.problem ??= how; // else it was asked to
     signalGroup(child, 'SIGKILL'); // the helpers: they also hold its pipes open
     const cancel = startTimer(LAST_WORDS_MS, () => this.#finish());
     child.once('close', () => this.#finish());
@@ -161,5 +180,19 @@ export class StdioTransport implements Transport {
 
   #log(text: string): void {
     getLogger().log('debug', text.slice(0, MAX_LOG_CHARS).trimEnd());
+  }
+}
+
+const UNREADABLE = { code: -32603, message: 'what it answered is no message of the protocol' };
+
+/** Which request something wants to answer that is no message; undefined if it doesn't. */
+function answeredId(line: string): number | undefined {
+  try {
+    const message: unknown = parseJson(line);
+    return isJsonObject(message) && typeof message['id'] === 'number' && !('method' in message)
+      ? message['id']
+      : undefined;
+  } catch {
+    return undefined; // it is no JSON either
   }
 }

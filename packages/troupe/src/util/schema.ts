@@ -91,7 +91,8 @@ async function validateJson(schema: JsonSchema, value: unknown): Promise<Validat
   try {
     const json = copyJson(value, '');
     const { valid, errors } = validator.validate(json);
-    return valid ? { ok: true, value: json } : failed(leaves(errors).map(toProblem));
+    if (valid) return { ok: true, value: json };
+    return failed(failuresOf(errors).map(({ path, message }) => ({ path: pathText(path), message })));
   } catch (error) {
     if (error instanceof NotJsonError)
       return failed([{ path: error.path.replace(/^\./, ''), message: error.problem }]);
@@ -126,18 +127,23 @@ function unusable(error: unknown): SchemaError {
   return new SchemaError(`This JSON Schema can't be used: ${reason(error)}`, { cause: error });
 }
 
-/** The failures themselves, without those that only say that something inside of them failed. */
-function leaves(errors: readonly OutputUnit[]): OutputUnit[] {
-  return errors.filter(({ keyword, keywordLocation }, i) => {
+export interface SchemaFailure {
+  /** The keys that lead there. */
+  readonly path: readonly string[];
+  readonly message: string;
+}
+
+/** What is wrong, without what only says that something inside of it failed. */
+export function failuresOf(errors: readonly OutputUnit[]): readonly SchemaFailure[] {
+  const leaves = errors.filter(({ keyword, keywordLocation }, i) => {
     const next = errors[i + 1];
     if (next === undefined || keyword === 'anyOf' || keyword === 'oneOf') return true;
     return !next.keywordLocation.startsWith(`${keywordLocation}/`) && !isForbidden(next);
   });
-}
-
-function toProblem(unit: OutputUnit): SchemaProblem {
-  const keys = unit.instanceLocation.split('/').slice(1).map(fromPointer);
-  return { path: pathText(keys), message: isForbidden(unit) ? 'This is not allowed here.' : unit.error };
+  return leaves.map((unit) => ({
+    path: unit.instanceLocation.split('/').slice(1).map(fromPointer),
+    message: isForbidden(unit) ? 'This is not allowed here.' : unit.error,
+  }));
 }
 
 /** Whether the schema at that place was `false`, as in `additionalProperties: false`. */
