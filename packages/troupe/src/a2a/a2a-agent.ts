@@ -5,6 +5,8 @@ import type { Turn } from '../agent/turn.ts';
 import { checkNumber, MAX_TIMER_MS } from '../config/check-number.ts';
 import { TroupeError } from '../errors.ts';
 import { Msg, type MsgInput } from '../message/msg.ts';
+import { abortable } from '../util/abort.ts';
+import { startTimer } from '../util/clock.ts';
 import { copyJson, isJsonObject, type JsonObject, type JsonValue } from '../util/json.ts';
 import { MAX_BYTES } from '../util/safe-fetch.ts';
 import { A2AError } from './a2a-error.ts';
@@ -44,7 +46,7 @@ const TIMEOUT_MS = 600_000;
  */
 export class A2AAgent extends AgentBase {
   readonly #options: A2AAgentOptions;
-  #remote: Promise<RemoteAgent> | undefined;
+  #remote: RemoteAgent | undefined;
   #isDelivered = false;
   /** What was heard and not yet sent. */
   protected observed: Msg[] = [];
@@ -94,14 +96,16 @@ export class A2AAgent extends AgentBase {
     if (parts.length === 0 && this.openTask === null) {
       throw new TroupeError('invalid_input', `There is nothing to send to ${this.name}.`);
     }
-    const delivered = (): void => {
-      if (this.#isDelivered || turn.signal.aborted) return;
+    const delivered = (contextId: string | undefined): void => {
+      if (turn.signal.aborted) return;
+      this.contextId = contextId ?? this.contextId; // also when nothing comes of this call
+      if (this.#isDelivered) return;
       this.#isDelivered = true;
       this.observed.splice(0, heard);
     };
     try {
       const answer = await turn.step('a2a', () => this.#ask(parts, turn, delivered));
-      delivered(); // also when it was recorded
+      delivered(answer.contextId); // also when it was recorded
       return await this.#answer(answer, turn);
     } catch (error) {
       const isWaiting = A2AError.isInstance(error) && error.failure === 'unreachable' && !this.#isDelivered;
@@ -116,9 +120,14 @@ export class A2AAgent extends AgentBase {
     return super.handleInterrupt(msgs, interrupt);
   }
 
-  async #answer({ msg, state, taskId, contextId, closing }: RemoteAnswer, turn: Turn): Promise<Msg> {
+  /** Interrupts what runs, and waits until tasks that were given up are canceled, as far as that can be done soon. */
+  override async [Symbol.asyncDispose](): Promise<void> {
+    await super[Symbol.asyncDispose]();
+    await this.#remote?.whenIdle();
+  }
+
+  async #answer({ msg, state, taskId, closing }: RemoteAnswer, turn: Turn): Promise<Msg> {
     let answer = msg instanceof Msg ? msg : Msg.from(msg); // what was recorded may come back as JSON
-    this.contextId = contextId ?? this.contextId;
     this.openTask = null;
     if (taskId !== undefined && (state === 'input_required' || state === 'auth_required')) {
       const open = OpenTask.from(taskId, state, closing, turn.agentPath);
@@ -145,34 +154,41 @@ export class A2AAgent extends AgentBase {
       throw new TroupeError('pending_calls', `${this.name} waits for ${ids}. ${advice}`);
     }
     if (onPending !== 'close') return;
+    const remote = await this.#connect(signal);
     this.openTask = null;
-    void (await this.#connect(signal)).cancel(taskId);
+    void remote.cancel(taskId);
   }
 
-  async #ask(parts: readonly Part[], turn: Turn, onDelivered: () => void): Promise<RemoteAnswer> {
+  async #ask(
+    parts: readonly Part[],
+    turn: Turn,
+    onDelivered: (contextId: string | undefined) => void,
+  ): Promise<RemoteAnswer> {
+    const { name } = this;
     const { timeoutMs = TIMEOUT_MS } = this.#options;
-    const remote = await this.#connect(turn.signal);
-    return remote.ask(
-      { parts, contextId: this.contextId ?? undefined, taskId: this.openTask?.taskId },
-      {
-        name: this.name,
-        signal: turn.signal,
-        timeoutMs,
-        print: (msg, last) => this.print(msg, last),
-        onDelivered,
-      },
-    );
+    const late = new AbortController();
+    const problem = `The remote agent ${name} gave no answer within ${timeoutMs} ms.`;
+    const stopTimer = startTimer(timeoutMs, () => late.abort(new A2AError('timed_out', problem)));
+    try {
+      const remote = await abortable(this.#connect(turn.signal), late.signal);
+      return await remote.ask(
+        { parts, contextId: this.contextId ?? undefined, taskId: this.openTask?.taskId },
+        {
+          name,
+          signal: turn.signal,
+          deadline: late.signal,
+          print: (msg, last) => this.print(msg, last),
+          onDelivered,
+        },
+      );
+    } finally {
+      stopTimer();
+    }
   }
 
-  /** Connects once. If that fails, the next call tries again. */
+  /** Connects once. If that fails, or nobody waits for it any longer, the next call tries again. */
   async #connect(signal: AbortSignal): Promise<RemoteAgent> {
-    this.#remote ??= this.#open(signal);
-    try {
-      return await this.#remote;
-    } catch (error) {
-      this.#remote = undefined;
-      throw error;
-    }
+    return (this.#remote ??= await abortable(this.#open(signal), signal));
   }
 
   async #open(signal: AbortSignal): Promise<RemoteAgent> {

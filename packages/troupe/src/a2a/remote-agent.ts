@@ -16,6 +16,7 @@ import { sleep, startTimer } from '../util/clock.ts';
 import { newId } from '../util/ids.ts';
 import type { JsonObject } from '../util/json.ts';
 import { oneLine } from '../util/text.ts';
+import { yieldToEventLoop } from '#platform';
 import { A2AError } from './a2a-error.ts';
 import type { FoundCard } from './agent-card-resolver.ts';
 import { originsOf, readAgentCard, type CardRules } from './agent-card.ts';
@@ -35,10 +36,11 @@ export interface AskOptions {
   /** Who is asked, as their answer says. */
   readonly name: string;
   readonly signal: AbortSignal;
-  readonly timeoutMs: number;
+  /** Aborted, with the reason, when it has taken too long. */
+  readonly deadline: AbortSignal;
   readonly print: (msg: Msg, last: boolean) => Promise<void>;
-  /** Told once the remote agent has what was sent. */
-  readonly onDelivered: () => void;
+  /** Told once the remote agent has what was sent, and in which conversation. */
+  readonly onDelivered: (contextId: string | undefined) => void;
 }
 
 /** What a remote agent answered. It is JSON, but for the message. */
@@ -54,8 +56,9 @@ export interface RemoteAnswer {
 const FIRST_POLL_MS = 200;
 const MAX_POLL_MS = 5000;
 const MAX_FAILED_POLLS = 3;
-/** How long the cancellation of a task may take, after nobody waits for it. */
+/** How long the cancellation of a task may take, after nobody waits for it; and how long it is waited for one to become known. */
 const CANCEL_MS = 2000;
+const CANCEL_AGAIN_MS = 200;
 const MAX_EXCERPT = 300;
 
 /** A shorter word of a header may be any word. */
@@ -72,6 +75,8 @@ export class RemoteAgent {
   readonly #isStreaming: boolean;
   /** What was sent in headers, and belongs in no error. */
   readonly #secrets: ReadonlySet<string>;
+  /** What is still being done, though nobody may wait for it. */
+  readonly #work = new Set<Promise<unknown>>();
 
   private constructor(client: Client, card: AgentCard, secrets: ReadonlySet<string>) {
     this.#client = client;
@@ -99,27 +104,41 @@ export class RemoteAgent {
   }
 
   /** @throws A2AError if no answer comes of it; the signal's reason once that is aborted. */
-  async ask(request: RemoteRequest, options: AskOptions): Promise<RemoteAnswer> {
-    const { name, signal, timeoutMs } = options;
-    const reply = new RemoteReply(name, options.print);
+  ask(request: RemoteRequest, options: AskOptions): Promise<RemoteAnswer> {
+    return this.#tracked(this.#ask(request, options));
+  }
+
+  /** Resolves when all is done that was begun, which takes seconds at most once nobody asks anything. */
+  async whenIdle(): Promise<void> {
+    while (this.#work.size > 0) await Promise.allSettled(this.#work);
+  }
+
+  async #ask(request: RemoteRequest, options: AskOptions): Promise<RemoteAnswer> {
+    const { name, signal, deadline } = options;
+    const reply = new RemoteReply(name, options.print, request.taskId);
     const stop = new AbortController();
-    let stopTimer = startTimer(timeoutMs, () => stop.abort(tooSlow(name, timeoutMs)));
-    const unlink = whenAborted(signal, (reason) => {
-      if (reply.taskId !== undefined || request.taskId !== undefined) return stop.abort(reason);
-      stopTimer(); // a task that was just made has to be known to be canceled
-      stopTimer = startTimer(CANCEL_MS, () => stop.abort(reason));
+    const unlink = whenAborted(deadline, (reason) => stop.abort(reason));
+    let stopTimer = (): void => {};
+    const unlinkCaller = whenAborted(signal, (reason) => {
+      // Whoever has stopped it is answered already. A task that was just made has to be known to be canceled.
+      const isKnown = reply.taskId !== undefined || request.taskId !== undefined;
+      if (isKnown) void yieldToEventLoop().then(() => stop.abort(reason));
+      else stopTimer = startTimer(CANCEL_MS, () => stop.abort(reason));
     });
+    let isOpen = false;
     try {
       await this.#follow(request, reply, options, stop.signal);
       return this.#answerOf(reply, name);
     } catch (error) {
-      if (signal.aborted) throw signal.reason;
-      throw failureOf(stop.signal.aborted ? stop.signal.reason : error, reply);
+      const failure = failureOf(stop.signal.aborted ? stop.signal.reason : error, reply);
+      // A task that waits is left as it is if nothing has reached it.
+      isOpen = signal.aborted || !['unreachable', 'refused'].includes(failure.failure);
+      throw signal.aborted ? signal.reason : failure;
     } finally {
       stopTimer();
+      unlinkCaller();
       unlink();
-      // A task that waits is left as it is if nothing has reached it.
-      const taskId = reply.taskId ?? (stop.signal.aborted ? request.taskId : undefined);
+      const taskId = reply.taskId ?? (isOpen ? request.taskId : undefined);
       if (taskId !== undefined && reply.settled === undefined) void this.cancel(taskId);
     }
   }
@@ -133,8 +152,9 @@ export class RemoteAgent {
     let failure: unknown;
     try {
       for await (const update of abortableItems(this.#send(request, stopped), stopped)) {
-        onDelivered();
-        await reply.take(update);
+        const taken = reply.take(update);
+        onDelivered(reply.contextId);
+        await taken;
         signal.throwIfAborted();
         if (reply.settled !== undefined) return;
       }
@@ -161,7 +181,11 @@ export class RemoteAgent {
       referenceTaskIds: [],
     };
     const request = { tenant: '', message, metadata: undefined };
-    const configuration = { acceptedOutputModes: [], taskPushNotificationConfig: undefined };
+    const configuration = {
+      acceptedOutputModes: [],
+      taskPushNotificationConfig: undefined,
+      historyLength: 0, // what was said is known
+    };
     if (this.#isStreaming) {
       const sent = { ...request, configuration: { ...configuration, returnImmediately: false } };
       yield* this.#client.sendMessageStream(sent, { signal });
@@ -181,7 +205,10 @@ export class RemoteAgent {
     for (let delay = FIRST_POLL_MS; ; delay = Math.min(delay * 1.6, MAX_POLL_MS)) {
       let task: Task;
       try {
-        task = await abortable(this.#client.getTask({ tenant: '', id: taskId }, { signal }), signal);
+        task = await abortable(
+          this.#client.getTask({ tenant: '', id: taskId, historyLength: 0 }, { signal }),
+          signal,
+        );
         failures = 0;
       } catch (error) {
         if (signal.aborted || isFinal(error) || ++failures > MAX_FAILED_POLLS) throw error;
@@ -212,18 +239,39 @@ export class RemoteAgent {
     });
   }
 
-  /** Cancels a task, if that can be done soon. Never rejects. */
-  async cancel(taskId: string): Promise<void> {
+  /** Cancels a task, if that can be done soon. Whoever has given it up goes on first. Never rejects. */
+  cancel(taskId: string): Promise<void> {
+    return this.#tracked(this.#cancel(taskId));
+  }
+
+  async #cancel(taskId: string): Promise<void> {
+    await yieldToEventLoop();
     const stop = new AbortController();
-    const stopTimer = startTimer(CANCEL_MS, () => stop.abort());
+    const stopTimer = startTimer(CANCEL_MS, () => stop.abort(new A2AError('timed_out', 'It took too long.')));
+    const request = { tenant: '', id: taskId, metadata: undefined };
+    const attempt = (): Promise<unknown> =>
+      abortable(this.#client.cancelTask(request, { signal: stop.signal }), stop.signal);
     try {
-      const request = { tenant: '', id: taskId, metadata: undefined };
-      await abortable(this.#client.cancelTask(request, { signal: stop.signal }), stop.signal);
+      for (;;) {
+        try {
+          return void (await attempt());
+        } catch (error) {
+          if (stop.signal.aborted || isFinal(error)) throw error;
+          await sleep(CANCEL_AGAIN_MS, stop.signal);
+        }
+      }
     } catch (error) {
       getLogger().log('debug', `A remote task could not be canceled: ${messageOf(failureOf(error))}`);
     } finally {
       stopTimer();
     }
+  }
+
+  #tracked<T>(work: Promise<T>): Promise<T> {
+    this.#work.add(work);
+    const forget = (): void => void this.#work.delete(work);
+    work.then(forget, forget);
+    return work;
   }
 }
 
@@ -241,11 +289,9 @@ function failureOf(error: unknown, reply?: RemoteReply): A2AError {
     const reason = oneLine(error.reason).slice(0, 60);
     return new A2AError('refused', `The remote agent refused the request (${reason}).`, details);
   }
+  if (error instanceof Error && /maximum allowed size/.test(error.message))
+    return new A2AError('too_large', 'The remote agent sent an event of more than 4 MiB.', details);
   if (error instanceof TypeError && error.cause !== undefined)
     return failureOf(unreachable('The agent', error), reply);
   return new A2AError('bad_answer', 'What the remote agent sent is not as the protocol wants it.', details);
-}
-
-function tooSlow(name: string, timeoutMs: number): A2AError {
-  return new A2AError('timed_out', `The remote agent ${name} gave no answer within ${timeoutMs} ms.`);
 }

@@ -19,6 +19,7 @@ type Print = (msg: Msg, last: boolean) => Promise<void>;
 export class RemoteReply {
   readonly #name: string;
   readonly #print: Print;
+  readonly #expected: string | undefined;
   readonly #artifacts = new Map<string, ToolOutputBlock[]>();
   #draft: MsgDraft;
   #taskId: string | undefined;
@@ -29,9 +30,11 @@ export class RemoteReply {
   #openArtifact: string | undefined;
   #isOutOfOrder = false;
 
-  constructor(name: string, print: Print) {
+  /** @param expected the task that must be the one, if it is known */
+  constructor(name: string, print: Print, expected?: string) {
     this.#name = name;
     this.#print = print;
+    this.#expected = expected;
     this.#draft = new MsgDraft(name);
   }
 
@@ -93,7 +96,8 @@ export class RemoteReply {
       for (const [id, blocks] of this.#artifacts) this.#write(id, blocks, false);
     }
     const said = [...this.#artifacts.values()].flat();
-    const closing = this.#closing.filter((block) => namedCalls(block) === undefined); // those go into the metadata
+    const isWaiting = this.#state === 'input_required' || this.#state === 'auth_required';
+    const closing = this.#closing.filter((block) => !isWaiting || namedCalls(block) === undefined); // those go into the metadata
     if (textOf(said) !== textOf(closing)) this.#write('', closing, false);
     if (said.length + closing.length === 0) this.#draft.add({ type: 'text', text: this.#emptyText });
     return this.#draft.finish(metadata);
@@ -122,7 +126,7 @@ export class RemoteReply {
   }
 
   #identify(taskId: string, contextId: string): void {
-    if (taskId === '' || (this.#taskId ?? taskId) !== taskId) throw contradiction();
+    if (taskId === '' || (this.#taskId ?? this.#expected ?? taskId) !== taskId) throw contradiction();
     this.#taskId = taskId;
     this.#contextId ??= contextId || undefined;
   }

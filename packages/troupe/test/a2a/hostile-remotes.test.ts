@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net';
 
 import { expect, test } from 'vitest';
 
+import { dataIn } from '../../src/a2a/index.ts';
 import { remoteAgent } from './a2a-agents.ts';
 import { artifact, FakeRemote, IDS, status, task } from './fake-remote.ts';
 
@@ -54,6 +55,82 @@ test.each([
     reply: { content: [{ type: 'text', text: 'mine' }] },
   });
   expect((await remote.called('CancelTask')).params).toEqual({ id: IDS.taskId });
+});
+
+test('a task that goes on is not answered for by another', async () => {
+  await using remote = await FakeRemote.listen((call) => {
+    if (call.method === 'CancelTask') return;
+    const { task: waiting } = task('INPUT_REQUIRED') as { task: object };
+    const other = { ...(task('COMPLETED') as { task: object }).task, id: 'other' };
+    call.send({ task: remote.calls.length === 1 ? waiting : other });
+    call.end();
+  });
+  const agent = remoteAgent(remote.url);
+  await agent.call('Hi');
+  await expect(agent.call('Oslo')).rejects.toMatchObject({ failure: 'bad_answer' });
+  expect((await remote.called('CancelTask')).params).toEqual({ id: IDS.taskId });
+  expect(agent.stateDict()).toMatchObject({ openTask: null, contextId: IDS.contextId });
+});
+
+test('one event that is too large for the SDK is said to be that', async () => {
+  const raw = 'A'.repeat(5 * 1024 * 1024);
+  await using remote = await FakeRemote.listen((call) => {
+    call.send({ message: { messageId: 'm', role: 'ROLE_AGENT', parts: [{ raw }] } });
+    call.end();
+  });
+  await expect(remoteAgent(remote.url).call('Hi')).rejects.toMatchObject({ failure: 'too_large' });
+});
+
+test('states in an order that can not be, and artifacts again and again, come to one end', async () => {
+  await using remote = await FakeRemote.listen((call) => {
+    call.send(artifact('early'));
+    call.send(status('UNSPECIFIED'));
+    call.send(task('WORKING'));
+    for (let i = 0; i < 50; i++) call.send(artifact(`Edition ${i}`));
+    call.send(status('SUBMITTED'));
+    call.send(status('COMPLETED'));
+    call.send(status('WORKING'));
+    call.end();
+  });
+  expect((await remoteAgent(remote.url).call('Hi')).text).toBe('Edition 49');
+});
+
+test('keys that mean something to JavaScript are words like any other, and an address is never asked', async () => {
+  let visits = 0;
+  const other = createServer((_, response) => {
+    visits++;
+    response.end();
+  }).listen(0, '127.0.0.1');
+  await once(other, 'listening');
+  const url = `http://127.0.0.1:${(other.address() as AddressInfo).port}/latest/meta-data`;
+  const data = JSON.parse(
+    '{"__proto__":{"polluted":1},"constructor":{"prototype":{"polluted":2}}}',
+  ) as object;
+  await using remote = await FakeRemote.listen((call) => {
+    call.send(task('WORKING', { metadata: data }));
+    call.send(
+      artifact([
+        { data, metadata: data },
+        { url, mediaType: 'image/png' },
+      ]),
+    );
+    call.send(status('COMPLETED'));
+    call.end();
+  });
+  const answer = await remoteAgent(remote.url).call('Hi');
+  expect(JSON.stringify(dataIn(answer))).toBe(JSON.stringify([data]));
+  expect(answer.getContentBlocks('image')).toMatchObject([{ source: { type: 'url', url } }]);
+  expect([({} as { polluted?: number }).polluted, visits]).toEqual([undefined, 0]);
+  other.close();
+});
+
+test('data of a task that is done is an answer, whatever its names', async () => {
+  await using remote = await FakeRemote.listen((call) => {
+    call.send(task('WORKING'));
+    call.send(status('COMPLETED', undefined, [{ data: { pending: [1, 2] } }]));
+    call.end();
+  });
+  expect(dataIn(await remoteAgent(remote.url).call('Hi'))).toEqual([{ pending: [1, 2] }]);
 });
 
 test('nothing counts that comes after the end', async () => {
