@@ -4,10 +4,11 @@ import { TroupeError } from '../errors.ts';
 import { MAX_BYTES } from '../util/safe-fetch.ts';
 import { WebListener } from '../util/web-listener.node.ts';
 import type { A2AService, ServiceOptions } from './a2a-service.ts';
+import type { Session } from '../session/session.ts';
 import type { CardSigning } from './card-signature.ts';
+import type { A2AAgentSource } from './context-shelf.ts';
 import { loadSdk } from './load-sdk.ts';
 import type { A2ACard } from './server-card.ts';
-import type { A2AAgentSource } from './task-desk.ts';
 
 export interface A2AServerOptions {
   readonly card: A2ACard;
@@ -22,6 +23,11 @@ export interface A2AServerOptions {
   readonly allowedHosts?: readonly string[];
   /** How many conversations are kept. The one that was silent for the longest time makes room. @default 1000 */
   readonly maxContexts?: number;
+  /**
+   * Where conversations are kept: the agents' states and the tasks. What waits for input then goes on after a restart.
+   * @default nowhere: they live as long as the server
+   */
+  readonly session?: Session;
   /** The most bytes of one request. @default 20 MiB */
   readonly maxBodyBytes?: number;
 }
@@ -45,6 +51,7 @@ export class A2AServer implements AsyncDisposable {
   readonly #options: ServiceOptions;
   readonly #listeners = new Set<WebListener>();
   #service: Promise<A2AService> | undefined;
+  #isClosed = false;
 
   /** @throws TroupeError if the options can't be. */
   constructor(source: A2AAgentSource, options: A2AServerOptions) {
@@ -69,6 +76,7 @@ export class A2AServer implements AsyncDisposable {
 
   /** Answers one HTTP request: for a web server that is there already. Never rejects. */
   readonly fetch = async (request: Request): Promise<Response> => {
+    if (this.#isClosed) return Response.json({ error: 'Closed' }, { status: 503 });
     this.#service ??= loadSdk(() => import('./a2a-service.ts')).then(
       ({ A2AService }) => new A2AService(this.#source, this.#options),
     );
@@ -77,16 +85,17 @@ export class A2AServer implements AsyncDisposable {
 
   /** Listens for HTTP requests. Resolves to the address for clients. */
   async listen({ port = 0, host = '127.0.0.1' }: A2AListenOptions = {}): Promise<string> {
+    if (this.#isClosed) throw new TroupeError('invalid_input', 'The server is closed. Make another.');
     checkNumber('port', port, { least: 0, most: 65_535, whole: true });
     const listener = new WebListener(this.fetch);
     this.#listeners.add(listener);
     return listener.listen(port, host);
   }
 
-  /** Ends all tasks and connections. */
+  /** Ends all work and all connections, for good. Tasks that wait go on some day if there is a `session`. */
   async close(): Promise<void> {
+    this.#isClosed = true;
     const service = await this.#service;
-    this.#service = undefined;
     await Promise.all([service?.close(), ...[...this.#listeners].map((one) => one.close())]);
     this.#listeners.clear();
   }

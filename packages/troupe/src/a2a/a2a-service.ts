@@ -5,12 +5,13 @@ import { JsonRpcTransportHandler, ServerCallContext, validateVersion } from '@a2
 import { getLogger } from '../config/run-config.ts';
 import { messageOf } from '../errors.ts';
 import { whenAborted } from '../util/abort.ts';
-import { copyJsonObject, parseJson, type JsonObject } from '../util/json.ts';
+import { copyJsonObject, isJsonObject, parseJson, type JsonObject } from '../util/json.ts';
 import { leavable } from '../util/leavable.ts';
 import type { A2AServerOptions } from './a2a-server.ts';
+import { ContextShelf, type A2AAgentSource } from './context-shelf.ts';
 import { signCard } from './card-signature.ts';
 import { toServerCard, type A2ACard } from './server-card.ts';
-import { LEFT, TaskDesk, type A2AAgentSource } from './task-desk.ts';
+import { LEFT, TaskDesk } from './task-desk.ts';
 
 export type ServiceOptions = Required<
   Pick<A2AServerOptions, 'allowedHosts' | 'maxBodyBytes' | 'maxContexts'>
@@ -19,25 +20,28 @@ export type ServiceOptions = Required<
 
 const CARD_PATH = '/.well-known/agent-card.json';
 const MAX_JSON = { maxDepth: 100 };
+const INTERNAL_ERROR = -32603;
 
 /** Answers HTTP requests of A2A clients: the card for all, JSON-RPC for those who may. */
 export class A2AService {
   readonly #options: ServiceOptions;
+  readonly #shelf: ContextShelf;
   readonly #desk: TaskDesk;
   readonly #rpc: JsonRpcTransportHandler;
 
   constructor(source: A2AAgentSource, options: ServiceOptions) {
     this.#options = options;
-    this.#desk = new TaskDesk(source, options.maxContexts, toServerCard(options.card, ''));
+    this.#shelf = new ContextShelf(source, options);
+    this.#desk = new TaskDesk(this.#shelf, toServerCard(options.card, ''));
     this.#rpc = new JsonRpcTransportHandler(this.#desk);
   }
 
   async answer(request: Request): Promise<Response> {
     try {
       // A web page anywhere can send requests to this machine, under any name that it gives it.
-      if (!this.#isKnownHost(request)) return refuse(403, 'Forbidden');
-      const { pathname } = new URL(request.url);
-      if (pathname.endsWith(CARD_PATH)) return await this.#answerCard(request);
+      const address = addressOf(request);
+      if (!this.#isKnown(address, request.headers.get('origin'))) return refuse(403, 'Forbidden');
+      if (address?.pathname.endsWith(CARD_PATH)) return await this.#answerCard(request, address);
       if (request.method !== 'POST') return refuse(405, 'Method not allowed', { allow: 'POST' });
       return await this.#answerRpc(request);
     } catch (error) {
@@ -47,23 +51,19 @@ export class A2AService {
   }
 
   async close(): Promise<void> {
-    await this.#desk.close();
+    await this.#shelf.close();
   }
 
-  #isKnownHost({ headers, url }: Request): boolean {
+  #isKnown(address: URL | null, origin: string | null): boolean {
     const { allowedHosts } = this.#options;
-    const origin = headers.get('origin');
-    const host = URL.parse(`http://${headers.get('host') ?? new URL(url).host}`)?.hostname;
-    const isKnown = (name: string | undefined): boolean => name !== undefined && allowedHosts.includes(name);
-    return isKnown(host) && (origin === null || isKnown(URL.parse(origin)?.hostname));
+    const isAllowed = (url: URL | null): boolean => url !== null && allowedHosts.includes(url.hostname);
+    return isAllowed(address) && (origin === null || isAllowed(URL.parse(origin)));
   }
 
-  async #answerCard(request: Request): Promise<Response> {
+  async #answerCard(request: Request, { origin, pathname }: URL): Promise<Response> {
     if (request.method !== 'GET') return refuse(405, 'Method not allowed', { allow: 'GET' });
-    const address = new URL(request.url);
-    address.pathname = address.pathname.slice(0, -CARD_PATH.length) || '/';
-    address.search = '';
-    return Response.json(AgentCard.toJSON(await this.#card(address.href)));
+    const path = pathname.slice(0, -CARD_PATH.length) || '/';
+    return Response.json(AgentCard.toJSON(await this.#card(`${origin}${path}`)));
   }
 
   async #card(url: string): Promise<AgentCard> {
@@ -89,14 +89,16 @@ export class A2AService {
     const { body, problem } = await this.#read(text, context);
     const { id = null } = body;
     const failed = (error: unknown): JsonObject =>
-      copyJsonObject(
-        { jsonrpc: '2.0', id, error: JsonRpcTransportHandler.mapToJSONRPCError(error) },
-        'error',
+      discreet(
+        copyJsonObject(
+          { jsonrpc: '2.0', id, error: JsonRpcTransportHandler.mapToJSONRPCError(error) },
+          'error',
+        ),
       );
     const answer = problem === undefined ? await this.#rpc.handle(body, context) : failed(problem);
     if (Symbol.asyncIterator in answer) return stream(answer, left, failed, unlink);
     unlink();
-    return Response.json(answer);
+    return Response.json(discreet(answer));
   }
 
   /** The request, and what is wrong with it. */
@@ -114,6 +116,21 @@ export class A2AService {
       return { body, problem };
     }
   }
+}
+
+/** Where the client believes us to be. What it names as its host counts, whatever the address says besides. */
+function addressOf({ url, headers }: Request): URL | null {
+  const { protocol, host, pathname } = new URL(url);
+  return URL.parse(pathname, `${protocol}//${headers.get('host') ?? host}`);
+}
+
+/** An answer, unless it tells of a failure in here: those are for the log. */
+function discreet<T extends object>(answer: T): T | JsonObject {
+  const error: unknown = 'error' in answer ? answer.error : undefined;
+  if (!isJsonObject(error) || error['code'] !== INTERNAL_ERROR || error['data'] !== undefined) return answer;
+  getLogger().log('error', `An A2A client could not be served: ${String(error['message'])}`);
+  const id = 'id' in answer && typeof answer.id !== 'object' ? String(answer.id) : null;
+  return { jsonrpc: '2.0', id, error: { code: INTERNAL_ERROR, message: 'Internal error' } };
 }
 
 /** Sends what comes, as it comes. An error before the first event is an answer like any other. */

@@ -12,4 +12,5 @@ export {
 } from './well-known-agent-card-resolver.ts';
 export { serveA2A, type A2AListenOptions, type A2AServer, type A2AServerOptions } from './a2a-server.ts';
 export type { A2ACard, A2ASkill } from './server-card.ts';
-export type { A2AAgentSource, A2AContext } from './task-desk.ts';
+export type { A2AContext } from './context-keeper.ts';
+export type { A2AAgentSource } from './context-shelf.ts';

@@ -1,6 +1,7 @@
 import type { Part } from '@a2a-js/sdk';
 
 import type { ContentBlock, MediaSource, ToolOutputBlock } from '../message/blocks.ts';
+import type { PendingCall } from '../message/pending-call.ts';
 import { toBase64 } from '../util/base64.ts';
 import { parseDataUrl } from '../util/data-url.ts';
 import { copyJson, type JsonValue } from '../util/json.ts';
@@ -28,6 +29,11 @@ export function textPart(text: string): Part {
 
 export function dataPart(data: JsonValue): Part {
   return part({ $case: 'data', value: data }, 'application/json');
+}
+
+/** Says what an agent waits for. */
+export function pendingPart(pending: readonly PendingCall[]): Part {
+  return dataPart({ pending: copyJson(pending, 'pending') });
 }
 
 function toPart(block: ContentBlock): Part | undefined {

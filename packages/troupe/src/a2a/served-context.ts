@@ -6,24 +6,41 @@ import { getLogger } from '../config/run-config.ts';
 import { messageOf, TroupeError } from '../errors.ts';
 import { Msg } from '../message/msg.ts';
 import type { PendingDecision } from '../message/pending-call.ts';
-import { copyJson } from '../util/json.ts';
-import { dataPart, textPart, toBlocks, toParts } from './parts.ts';
-import type { ServedTask } from './served-task.ts';
+import { StateModule } from '../state/state-module.ts';
+import { abortable } from '../util/abort.ts';
+import type { JsonObject } from '../util/json.ts';
+import type { ContextKeeper } from './context-keeper.ts';
+import { pendingPart, textPart, toBlocks, toParts } from './parts.ts';
+import { ServedTask } from './served-task.ts';
 
 export interface Work {
   readonly parts: readonly Part[];
   readonly decisions: readonly PendingDecision[];
 }
 
-/** A conversation with one agent: its tasks are worked on one after the other. */
-export class ServedContext {
+/** A conversation with one agent: its tasks are worked on one after the other. They are its state, and can be kept with the agent's. */
+export class ServedContext extends StateModule {
   readonly tasks = new Set<ServedTask>();
   readonly #agent: AgentBase;
-  /** What was asked in tasks that were canceled since: the agent still has to hear that it may not. */
-  #denials: PendingDecision[] = [];
+  readonly #keeper: ContextKeeper | undefined;
+  /** Settles when all work that was given is done. */
+  #work: Promise<unknown> = Promise.resolve();
 
-  constructor(agent: AgentBase) {
+  constructor(agent: AgentBase, keeper?: ContextKeeper) {
+    super();
     this.#agent = agent;
+    this.#keeper = keeper;
+    this.registerStateList('records', {
+      toJson: (record: JsonObject) => record,
+      fromJson: (json) => ServedTask.fromJson(json).toJSON(),
+    });
+  }
+
+  /** A conversation as it was kept, or a new one. */
+  static async open(agent: AgentBase, keeper: ContextKeeper | undefined): Promise<ServedContext> {
+    const context = new ServedContext(agent, keeper);
+    await keeper?.open({ agent, context });
+    return context;
   }
 
   /** Whether a task is being worked on, or waits for its turn. */
@@ -31,8 +48,33 @@ export class ServedContext {
     return [...this.tasks].some((task) => !task.isSettled);
   }
 
+  /** Whether it has gone on elsewhere, so that what is here is old. */
+  get isOutdated(): boolean {
+    return this.#keeper?.isOutdated === true;
+  }
+
+  protected get records(): readonly JsonObject[] {
+    return [...this.tasks].map((task) => task.toJSON());
+  }
+
+  protected set records(records: readonly JsonObject[]) {
+    this.tasks.clear();
+    for (const record of records) this.tasks.add(ServedTask.fromJson(record));
+  }
+
+  /** Keeps it as it is. Rejects if that fails. */
+  async keep(): Promise<void> {
+    await this.#keeper?.save();
+  }
+
   /** Works on a task until it is settled. Never rejects. */
-  async work(task: ServedTask, { parts, decisions }: Work): Promise<void> {
+  work(task: ServedTask, work: Work): Promise<void> {
+    const done = this.#workOn(task, work, this.#work);
+    this.#work = Promise.all([this.#work, done]);
+    return done;
+  }
+
+  async #workOn(task: ServedTask, { parts, decisions }: Work, before: Promise<unknown>): Promise<void> {
     const stop = new AbortController();
     let isRunning = false;
     task.cancel = async () => {
@@ -41,20 +83,19 @@ export class ServedContext {
       else stop.abort();
     };
     try {
+      await abortable(before, stop.signal);
       const blocks = toBlocks(parts);
-      const denials = task.pending.length > 0 ? [] : this.#denials;
+      const isAnythingWaiting = [...this.tasks].some((one) => one.isWaiting) || task.pending.length > 0;
       const events = this.#agent.stream(blocks.length === 0 ? undefined : Msg.user(blocks), {
         signal: stop.signal,
         onBusy: 'queue',
-        decisions: [...denials, ...decisions],
+        onPending: isAnythingWaiting ? undefined : 'close', // what was asked in a task that is over is asked no more
+        decisions,
         detached: true,
       });
       let msgId: string | undefined;
       for (let step = await events.next(); ; step = await events.next()) {
-        if (step.done) {
-          this.#denials = this.#denials.filter((denial) => !denials.includes(denial));
-          return this.#settle(task, step.value);
-        }
+        if (step.done) return await this.#settle(task, step.value);
         const event = step.value;
         if (event.type === 'reply_start' && !isRunning) {
           isRunning = true;
@@ -67,60 +108,71 @@ export class ServedContext {
         task.addText(event.text, event.index);
       }
     } catch (error) {
-      this.#fail(task, error, stop.signal.aborted);
+      await this.#fail(task, error, stop.signal.aborted);
     } finally {
       task.cancel = undefined;
     }
   }
 
   /** Gives up a task that waits for input. */
-  abandon(task: ServedTask): void {
-    const reason = 'The task was canceled.';
-    this.#denials.push(...task.pending.map(({ id }) => ({ id, verdict: 'deny', reason }) as const));
+  async abandon(task: ServedTask): Promise<void> {
     task.pending = [];
-    task.setState(TaskState.TASK_STATE_CANCELED);
+    await this.#end(task, TaskState.TASK_STATE_CANCELED);
   }
 
-  /** Ends all tasks, and the agent if it was made for this context. */
+  /** Ends all work, and the agent if it was made for this context. Tasks that wait are over, unless they are kept. */
   async close(disposes: boolean): Promise<void> {
-    const stopped = [...this.tasks].map(async (task) => task.cancel?.());
-    for (const task of this.tasks) if (task.state === TaskState.TASK_STATE_INPUT_REQUIRED) this.abandon(task);
-    await Promise.all(stopped);
+    await Promise.all([...this.tasks].map(async (task) => task.cancel?.()));
+    await this.#work;
+    if (this.#keeper === undefined)
+      for (const task of this.tasks) if (task.isWaiting) await this.abandon(task);
+    try {
+      await this.#keeper?.close();
+    } catch (error) {
+      getLogger().log('error', `A conversation that was served could not be saved: ${messageOf(error)}`);
+    }
     if (disposes) await this.#agent[Symbol.asyncDispose]();
   }
 
-  #settle(task: ServedTask, answer: Msg): void {
+  async #settle(task: ServedTask, answer: Msg): Promise<void> {
+    const parts = toParts(answer.getContentBlocks());
     const pending = pendingIn(answer);
+    task.pending = pending ?? [];
     if (pending !== undefined) {
-      task.pending = pending;
       task.startAnswer(); // what was said so far is the question
-      const parts = [
-        ...toParts(answer.getContentBlocks()),
-        dataPart({ pending: copyJson(pending, 'pending') }),
-      ];
-      return task.setState(TaskState.TASK_STATE_INPUT_REQUIRED, parts);
+      return this.#end(task, TaskState.TASK_STATE_INPUT_REQUIRED, [...parts, pendingPart(pending)]);
     }
-    task.pending = [];
-    if (answer.metadata['_is_interrupted'] === true) {
-      return task.setState(TaskState.TASK_STATE_CANCELED, toParts(answer.getContentBlocks()));
-    }
-    task.setAnswer(toParts(answer.getContentBlocks()));
+    if (answer.metadata['_is_interrupted'] === true)
+      return this.#end(task, TaskState.TASK_STATE_CANCELED, parts);
+    task.setAnswer(parts);
     const hasFailed = answer.metadata['_end_reason'] === 'error';
-    task.setState(hasFailed ? TaskState.TASK_STATE_FAILED : TaskState.TASK_STATE_COMPLETED);
+    return this.#end(task, hasFailed ? TaskState.TASK_STATE_FAILED : TaskState.TASK_STATE_COMPLETED);
   }
 
-  #fail(task: ServedTask, error: unknown, isCanceled: boolean): void {
-    if (isCanceled) return task.setState(TaskState.TASK_STATE_CANCELED);
+  async #fail(task: ServedTask, error: unknown, isCanceled: boolean): Promise<void> {
+    if (isCanceled) return this.#end(task, TaskState.TASK_STATE_CANCELED);
     const code = TroupeError.isInstance(error) ? error.code : undefined;
     if (code === 'pending_calls' || code === 'decision_refused') {
       // Nothing has happened yet: words are no decision.
       if (task.pending.length === 0)
-        return task.setState(TaskState.TASK_STATE_REJECTED, [textPart(OTHERS_WAIT)]);
-      const parts = [textPart(DECIDE), dataPart({ pending: copyJson(task.pending, 'pending') })];
-      return task.setState(TaskState.TASK_STATE_INPUT_REQUIRED, parts);
+        return this.#end(task, TaskState.TASK_STATE_REJECTED, [textPart(OTHERS_WAIT)]);
+      const parts = [textPart(DECIDE), pendingPart(task.pending)];
+      return this.#end(task, TaskState.TASK_STATE_INPUT_REQUIRED, parts);
     }
     getLogger().log('error', `An agent that is served has failed: ${messageOf(error)}`);
-    task.setState(TaskState.TASK_STATE_FAILED, [textPart('The agent has failed.')]);
+    task.pending = [];
+    return this.#end(task, TaskState.TASK_STATE_FAILED, [textPart('The agent has failed.')]);
+  }
+
+  /** Says where a task has come to, once that is kept. If it can't be, it is said all the same: it has happened. */
+  async #end(task: ServedTask, state: TaskState, parts: readonly Part[] = []): Promise<void> {
+    await task.settle(state, parts, async () => {
+      try {
+        await this.keep();
+      } catch (error) {
+        getLogger().log('error', `A task that is served could not be saved: ${messageOf(error)}`);
+      }
+    });
   }
 }
 

@@ -1,20 +1,23 @@
 import {
   Role,
+  Task,
   TaskState,
   type Artifact,
   type Message,
   type Part,
   type StreamResponse,
-  type Task,
+  type TaskStatus,
 } from '@a2a-js/sdk';
 
-import type { PendingCall } from '../message/pending-call.ts';
+import { isPendingCall, type PendingCall } from '../message/pending-call.ts';
 import { abortable } from '../util/abort.ts';
 import { timestamp } from '../util/clock.ts';
 import { newId } from '../util/ids.ts';
+import { copyJsonObject, isJsonObject, type JsonObject, type JsonValue } from '../util/json.ts';
 import { textPart } from './parts.ts';
 
 const MAX_HISTORY = 50;
+const STOPPED = 'The server was stopped while the agent worked on this.';
 
 const ENDED: readonly TaskState[] = [
   TaskState.TASK_STATE_COMPLETED,
@@ -28,6 +31,8 @@ interface Piece {
   readonly part: Part;
   readonly block: number;
 }
+
+type Status = TaskStatus & { readonly timestamp: string };
 
 /** How far somebody has read. */
 interface Position {
@@ -48,16 +53,17 @@ export interface SnapshotOptions {
  * holds a place in it and reads on from there: nothing is queued for anybody, however slow they are.
  */
 export class ServedTask {
-  readonly id = newId();
+  readonly id: string;
   readonly contextId: string;
-  readonly #artifactId = newId();
+  readonly #artifactId: string;
   readonly #history: Message[] = [];
   #pieces: Piece[] = [];
   /** Counts how often the answer was replaced. */
   #edition = 0;
-  #state = TaskState.TASK_STATE_SUBMITTED;
-  #message: Message | undefined;
-  #changedAt = timestamp();
+  #status: Status = { state: TaskState.TASK_STATE_SUBMITTED, message: undefined, timestamp: timestamp() };
+  /** The status that is announced as soon as it is kept. */
+  #nextStatus: Status | undefined;
+  #record: { readonly changes: number; readonly status: Status; readonly json: JsonObject } | undefined;
   #statuses = 0;
   #changes = 0;
   #change = Promise.withResolvers<void>();
@@ -66,30 +72,40 @@ export class ServedTask {
   /** Stops the work on it; set as long as there is any. */
   cancel: (() => Promise<void>) | undefined;
 
-  constructor(contextId: string) {
+  constructor(contextId: string, id = newId(), artifactId = newId()) {
     this.contextId = contextId;
+    this.id = id;
+    this.#artifactId = artifactId;
   }
 
   get state(): TaskState {
-    return this.#state;
+    return this.#status.state;
   }
 
   get hasEnded(): boolean {
-    return ENDED.includes(this.#state);
+    return ENDED.includes(this.state);
+  }
+
+  /** Whether it goes on when somebody says something. */
+  get isWaiting(): boolean {
+    return this.state === TaskState.TASK_STATE_INPUT_REQUIRED;
   }
 
   /** Whether nothing more happens by itself. */
   get isSettled(): boolean {
-    return this.hasEnded || this.#state === TaskState.TASK_STATE_INPUT_REQUIRED;
+    return this.hasEnded || this.isWaiting;
   }
 
   get changedAt(): string {
-    return this.#changedAt;
+    return this.#status.timestamp;
   }
 
+  /** Takes in what was said to it, after what it has asked. */
   addToHistory(message: Message): void {
-    this.#history.push({ ...message, taskId: this.id, contextId: this.contextId });
-    if (this.#history.length > MAX_HISTORY) this.#history.shift();
+    const asked = this.#status.message;
+    const said = { ...message, taskId: this.id, contextId: this.contextId };
+    this.#history.push(...(asked === undefined ? [] : [asked]), said);
+    this.#history.splice(0, this.#history.length - MAX_HISTORY);
   }
 
   /** Adds text to the answer. @param block the block of the agent's message that it belongs to */
@@ -114,11 +130,56 @@ export class ServedTask {
   }
 
   setState(state: TaskState, parts: readonly Part[] = []): void {
-    this.#state = state;
-    this.#message = parts.length === 0 ? undefined : this.#say(parts);
-    this.#changedAt = timestamp();
+    this.#setStatus(this.#statusOf(state, parts));
+  }
+
+  /** Comes to a state that nobody sees before it is kept. */
+  async settle(state: TaskState, parts: readonly Part[], keep: () => Promise<void>): Promise<void> {
+    const status = this.#statusOf(state, parts);
+    this.#nextStatus = status;
+    await keep();
+    this.#nextStatus = undefined;
+    this.#setStatus(status);
+  }
+
+  #setStatus(status: Status): void {
+    this.#status = status;
     this.#statuses++;
     this.#changed();
+  }
+
+  #statusOf(state: TaskState, parts: readonly Part[]): Status {
+    const message = parts.length === 0 ? undefined : this.#say(parts);
+    return { state, message, timestamp: timestamp() };
+  }
+
+  /** The same object as long as nothing changes. */
+  toJSON(): JsonObject {
+    const status = this.#nextStatus ?? this.#status;
+    if (this.#record?.changes !== this.#changes || this.#record.status !== status) {
+      const task = Task.toJSON({ ...this.snapshot(), status });
+      const { pending } = this;
+      const json = copyJsonObject({ task, artifactId: this.#artifactId, pending }, 'the task');
+      this.#record = { changes: this.#changes, status, json };
+    }
+    return this.#record.json;
+  }
+
+  /** A task as it was kept. One that was being worked on has failed. @throws if it is none. */
+  static fromJson(json: JsonValue): ServedTask {
+    if (!isJsonObject(json)) throw new TypeError('it is no object');
+    const { artifactId, pending, task: saved } = json;
+    if (typeof artifactId !== 'string' || !Array.isArray(pending) || !pending.every(isPendingCall))
+      throw new TypeError('it is no task');
+    const { id, contextId, status, artifacts, history } = Task.fromJSON(saved);
+    if (id === '' || status === undefined) throw new TypeError('it has no id or status');
+    const task = new ServedTask(contextId, id, artifactId);
+    task.#history.push(...history);
+    task.#pieces = artifacts.flatMap(({ parts }) => parts.map((part, block) => ({ part, block })));
+    task.#status = { ...status, timestamp: status.timestamp ?? timestamp() };
+    task.pending = pending;
+    if (!task.isSettled) task.setState(TaskState.TASK_STATE_FAILED, [textPart(STOPPED)]);
+    return task;
   }
 
   /** The task as it is. */
@@ -126,7 +187,7 @@ export class ServedTask {
     return {
       id: this.id,
       contextId: this.contextId,
-      status: this.#status(),
+      status: this.#status,
       artifacts: withArtifacts && this.#pieces.length > 0 ? [this.#artifact(0)] : [],
       history: historyLength > 0 ? this.#history.slice(-historyLength) : [],
       metadata: undefined,
@@ -156,7 +217,7 @@ export class ServedTask {
       const { isSettled } = this;
       const append = here.edition === at.edition && at.pieces > 0;
       const artifact = this.#artifact(append ? at.pieces : 0);
-      const status = here.statuses === at.statuses ? undefined : this.#status();
+      const status = here.statuses === at.statuses ? undefined : this.#status;
       const isNew = here.edition !== at.edition || here.pieces !== at.pieces;
       at = here; // what happens while these are sent comes next
       if (isNew && artifact.parts.length > 0) {
@@ -172,10 +233,6 @@ export class ServedTask {
   #position(): Position {
     const { length: pieces } = this.#pieces;
     return { edition: this.#edition, pieces, statuses: this.#statuses, changes: this.#changes };
-  }
-
-  #status(): Task['status'] {
-    return { state: this.#state, message: this.#message, timestamp: this.#changedAt };
   }
 
   #say(parts: readonly Part[]): Message {

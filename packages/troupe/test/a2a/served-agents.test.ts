@@ -59,8 +59,9 @@ async function rpc(
   return { status: response.status, body: await response.json() };
 }
 
+let messages = 0;
 const says = (text: string, more: object = {}): object => ({
-  message: { messageId: 'm', role: 'ROLE_USER', parts: [{ text }], ...more },
+  message: { messageId: `m${++messages}`, role: 'ROLE_USER', parts: [{ text }], ...more },
 });
 const as = (user: string): Record<string, string> => ({ authorization: `Bearer ${user}` });
 const bearer = (request: Request): string | undefined =>
