@@ -21,7 +21,7 @@ export interface A2AServerOptions {
   readonly authenticate?: (request: Request) => string | undefined | Promise<string | undefined>;
   /** By which host names the server may be reached, and from which web pages. @default those of this machine */
   readonly allowedHosts?: readonly string[];
-  /** How many conversations are kept. The one that was silent for the longest time makes room. @default 1000 */
+  /** How many conversations are open. Of the user with the most, the one that was silent for the longest time makes room. @default 1000 */
   readonly maxContexts?: number;
   /**
    * Where conversations are kept: the agents' states and the tasks. What waits for input then goes on after a restart.

@@ -88,15 +88,10 @@ export class A2AService {
     });
     const { body, problem } = await this.#read(text, context);
     const { id = null } = body;
-    const failed = (error: unknown): JsonObject =>
-      discreet(
-        copyJsonObject(
-          { jsonrpc: '2.0', id, error: JsonRpcTransportHandler.mapToJSONRPCError(error) },
-          'error',
-        ),
-      );
+    const failed = (error: unknown): object =>
+      discreet({ jsonrpc: '2.0', id, error: JsonRpcTransportHandler.mapToJSONRPCError(error) });
     const answer = problem === undefined ? await this.#rpc.handle(body, context) : failed(problem);
-    if (Symbol.asyncIterator in answer) return stream(answer, left, failed, unlink);
+    if (isStream(answer)) return stream(answer, left, failed, unlink);
     unlink();
     return Response.json(discreet(answer));
   }
@@ -118,26 +113,29 @@ export class A2AService {
   }
 }
 
+function isStream(answer: object): answer is AsyncGenerator<unknown, void, undefined> {
+  return Symbol.asyncIterator in answer;
+}
+
 /** Where the client believes us to be. What it names as its host counts, whatever the address says besides. */
 function addressOf({ url, headers }: Request): URL | null {
   const { protocol, host, pathname } = new URL(url);
   return URL.parse(pathname, `${protocol}//${headers.get('host') ?? host}`);
 }
 
-/** An answer, unless it tells of a failure in here: those are for the log. */
-function discreet<T extends object>(answer: T): T | JsonObject {
+/** An answer that tells nothing of a failure in here: those are for the log. */
+function discreet(answer: object): object {
   const error: unknown = 'error' in answer ? answer.error : undefined;
   if (!isJsonObject(error) || error['code'] !== INTERNAL_ERROR || error['data'] !== undefined) return answer;
-  getLogger().log('error', `An A2A client could not be served: ${String(error['message'])}`);
-  const id = 'id' in answer && typeof answer.id !== 'object' ? String(answer.id) : null;
-  return { jsonrpc: '2.0', id, error: { code: INTERNAL_ERROR, message: 'Internal error' } };
+  getLogger().log('error', `An A2A client could not be served: ${messageOf(error['message'])}`);
+  return { ...answer, error: { code: INTERNAL_ERROR, message: 'Internal error' } };
 }
 
 /** Sends what comes, as it comes. An error before the first event is an answer like any other. */
 async function stream(
   items: AsyncGenerator<unknown, void, undefined>,
   left: AbortController,
-  failed: (error: unknown) => JsonObject,
+  failed: (error: unknown) => object,
   end: () => void,
 ): Promise<Response> {
   let first: IteratorResult<unknown, void>;

@@ -14,8 +14,6 @@ export interface A2AContext {
   readonly contextId: string;
 }
 
-const PREFIX = 'a2a-';
-
 /** Keeps one conversation in a session. Users and contexts have any names there are, so theirs are hashes of those. */
 export class ContextKeeper {
   readonly #manager: SessionManager;
@@ -23,7 +21,7 @@ export class ContextKeeper {
   #isOutdated = false;
 
   constructor(session: Session, who: A2AContext) {
-    this.#manager = SessionManager.forSessionId(hashOf(who.contextId)).withSession(session.scoped(PREFIX));
+    this.#manager = SessionManager.forSessionId(hashOf(who.contextId)).withSession(session);
     if (who.user !== '') this.#manager.forUser(hashOf(who.user));
   }
 

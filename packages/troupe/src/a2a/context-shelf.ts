@@ -33,6 +33,8 @@ interface ContextEntry {
 
 /** How many tasks of one context are kept, and how many may wait there. */
 const MAX_TASKS = 100;
+/** What the ids of sessions begin with. */
+const SCOPE = 'a2a@';
 
 /**
  * The conversations that are open, and their tasks. All that a user can name by an id is looked up among what is theirs.
@@ -42,15 +44,17 @@ const MAX_TASKS = 100;
  */
 export class ContextShelf {
   readonly #source: A2AAgentSource;
-  readonly #options: ContextShelfOptions;
+  readonly #maxContexts: number;
+  readonly #session: Session | undefined;
   /** By user and id. The ones at the front were silent for the longest time. */
   readonly #contexts = new Map<string, ContextEntry>();
   readonly #tasks = new Map<string, FoundTask>();
   #isClosed = false;
 
-  constructor(source: A2AAgentSource, options: ContextShelfOptions) {
+  constructor(source: A2AAgentSource, { maxContexts, session }: ContextShelfOptions) {
     this.#source = source;
-    this.#options = options;
+    this.#maxContexts = maxContexts;
+    this.#session = session?.scoped(SCOPE);
   }
 
   /** The tasks of a user that are here, in no order. */
@@ -81,7 +85,7 @@ export class ContextShelf {
       if (old.hasEnded) this.forget(who.user, { task: old, context });
     }
     // A task that is kept says by its id where it is.
-    const id = this.#options.session === undefined ? newId() : `${who.contextId}.${newId()}`;
+    const id = this.#session === undefined ? newId() : `${who.contextId}.${newId()}`;
     const task = new ServedTask(who.contextId, id);
     context.tasks.add(task);
     this.#tasks.set(keyOf(who.user, id), { task, context });
@@ -128,7 +132,7 @@ export class ContextShelf {
       entry = undefined;
     }
     if (entry === undefined) {
-      room ??= this.#contexts.size < this.#options.maxContexts ? undefined : this.#makeRoom();
+      room ??= this.#contexts.size < this.#maxContexts ? undefined : this.#makeRoom();
       entry = { user: who.user, opening: this.#open(who, room), context: undefined };
       this.#follow(key, entry);
     }
@@ -189,9 +193,8 @@ export class ContextShelf {
   }
 
   #keeperOf({ user, contextId }: A2AContext): ContextKeeper | undefined {
-    const { session } = this.#options;
     const isShared = typeof this.#source !== 'function';
-    return session && new ContextKeeper(session, { user, contextId: isShared ? '' : contextId });
+    return this.#session && new ContextKeeper(this.#session, { user, contextId: isShared ? '' : contextId });
   }
 
   #keyOf({ user, contextId }: A2AContext): string {

@@ -77,7 +77,9 @@ export class ServedContext extends StateModule {
   async #workOn(task: ServedTask, { parts, decisions }: Work, before: Promise<unknown>): Promise<void> {
     const stop = new AbortController();
     let isRunning = false;
+    let isCanceled = false;
     task.cancel = async () => {
+      isCanceled = true;
       // Another task may be the one that the agent works on.
       if (isRunning) await this.#agent.interrupt();
       else stop.abort();
@@ -101,6 +103,7 @@ export class ServedContext extends StateModule {
           isRunning = true;
           task.setState(TaskState.TASK_STATE_WORKING);
         }
+        if (isCanceled) continue; // what it has said so far stays
         const isAnew = event.type === 'msg_reset' || (event.type === 'text_delta' && event.msgId !== msgId);
         if (isAnew) task.startAnswer();
         if (event.type !== 'text_delta') continue;

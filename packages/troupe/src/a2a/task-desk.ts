@@ -187,7 +187,8 @@ export class TaskDesk implements A2ARequestHandler {
     } catch (error) {
       getLogger().log('error', `A task could not be saved, and was not begun: ${messageOf(error)}`);
       if (isNew) this.#shelf.forget(who.user, found);
-      else task.setState(TaskState.TASK_STATE_INPUT_REQUIRED, [textPart(TRY_AGAIN), pendingPart(task.pending)]);
+      else
+        task.setState(TaskState.TASK_STATE_INPUT_REQUIRED, [textPart(TRY_AGAIN), pendingPart(task.pending)]);
       throw new A2AError(TRY_AGAIN);
     }
     return { task, begin: () => void context.work(task, work) };

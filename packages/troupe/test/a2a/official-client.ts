@@ -60,11 +60,44 @@ const paid = (await client.sendMessage(
   request([part({ $case: 'data', value: { decisions } })], ids),
 )) as Task;
 
-// 4. One that is canceled.
+// The same in streams.
+const again: string[] = [];
+let waiting: { taskId: string; pending: { id: string }[] } | undefined;
+for await (const { payload } of client.sendMessageStream(say('pay'))) {
+  if (payload?.$case !== 'statusUpdate') continue;
+  const { taskId, status } = payload.value;
+  const found = status?.message?.parts.find(({ content }) => content?.$case === 'data')?.content?.value;
+  if (found !== undefined) {
+    again.push(TaskState[status?.state ?? -1] ?? '');
+    waiting = { taskId, ...(found as { pending: { id: string }[] }) };
+  }
+}
+const allow = waiting?.pending.map(({ id }) => ({ id, verdict: 'allow' }));
+const goOn = request([part({ $case: 'data', value: { decisions: allow } })], {
+  taskId: waiting?.taskId ?? '',
+});
+let paidText = '';
+for await (const { payload } of client.sendMessageStream(goOn)) {
+  if (payload?.$case === 'artifactUpdate') paidText += textOf(payload.value.artifact?.parts);
+  const state = payload?.$case === 'statusUpdate' ? payload.value.status?.state : undefined;
+  if (state === TaskState.TASK_STATE_COMPLETED) again.push(TaskState[state] ?? '');
+}
+
+// 4. One that is left, come back to, and canceled.
 let canceled: Task | undefined;
+let left = '';
 for await (const { payload } of client.sendMessageStream(say('hang'))) {
-  if (payload?.$case === 'artifactUpdate')
-    canceled = await client.cancelTask({ tenant: '', id: payload.value.taskId, metadata: undefined });
+  if (payload?.$case !== 'artifactUpdate') continue;
+  left = payload.value.taskId;
+  break;
+}
+const resubscribed: string[] = [];
+for await (const { payload } of client.resubscribeTask({ tenant: '', id: left })) {
+  if (payload?.$case === 'statusUpdate')
+    resubscribed.push(TaskState[payload.value.status?.state ?? -1] ?? '');
+  else resubscribed.push(payload?.$case ?? 'nothing');
+  if (payload?.$case === 'task')
+    canceled = await client.cancelTask({ tenant: '', id: left, metadata: undefined });
 }
 
 // 5. One that is nobody's.
@@ -85,6 +118,8 @@ process.send?.({
   asked: [TaskState[asked.status?.state ?? -1], data.pending[0]?.call.name],
   words: TaskState[words.status?.state ?? -1],
   paid: [TaskState[paid.status?.state ?? -1], answerIn(paid)],
+  again: [...again, paidText],
+  resubscribed,
   canceled: TaskState[canceled?.status?.state ?? -1],
   nobody,
 });

@@ -1,5 +1,7 @@
 import { fork, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 import { expect, test } from 'vitest';
@@ -45,9 +47,30 @@ test('the official client talks to our server: answers, streams, decisions, canc
     asked: ['TASK_STATE_INPUT_REQUIRED', 'pay'],
     words: 'TASK_STATE_INPUT_REQUIRED',
     paid: ['TASK_STATE_COMPLETED', 'It is paid.'],
+    again: ['TASK_STATE_INPUT_REQUIRED', 'TASK_STATE_COMPLETED', 'It is paid.'],
+    resubscribed: ['task', 'TASK_STATE_CANCELED'],
     canceled: 'TASK_STATE_CANCELED',
     nobody: 'TaskNotFoundError',
   });
+});
+
+test('a server that is killed while a task waits goes on with it when it is started again', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'troupe-a2a-'));
+  const question = await (async () => {
+    await using server = await start<{ url: string }>('own-server.ts', folder);
+    const asking = remoteAgent(server.said.url);
+    const { metadata } = await asking.call('pay');
+    server.child.kill('SIGKILL');
+    return { metadata, state: asking.stateDict() };
+  })();
+  await using server = await start<{ url: string }>('own-server.ts', folder);
+  const agent = remoteAgent(server.said.url);
+  agent.loadStateDict(question.state);
+  const pending = question.metadata['_pending'] as unknown as readonly { id: string }[];
+  expect(pending).toHaveLength(1);
+  const decisions = pending.map(({ id }) => ({ id, verdict: 'allow' }) as const);
+  expect((await agent.call(undefined, { decisions })).text).toBe('It is paid.');
+  await rm(folder, { recursive: true });
 });
 
 test.each([

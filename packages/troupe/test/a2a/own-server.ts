@@ -1,9 +1,12 @@
-// A program: an agent of ours on our own server. It tells its address to whoever has started it.
+// A program: an agent of ours on our own server. It tells its address to whoever has started it, and keeps
+// conversations in the folder that it is given.
 
 import { serveA2A } from '../../src/a2a/index.ts';
 import { ReActAgent, tool, Toolkit, type ModelRequest } from '../../src/index.ts';
+import { JsonSession } from '../../src/stores/json/index.ts';
 import { ScriptedModel } from '../../src/testing/scripted-model.ts';
 
+const [, , folder] = process.argv;
 const toolkit = new Toolkit();
 toolkit.registerToolFunction(tool({ name: 'pay', execute: () => 'paid' }));
 const permission = { decide: () => ({ behavior: 'ask' }) as const };
@@ -28,7 +31,10 @@ const server = serveA2A(
     agent.setConsoleOutputEnabled(false);
     return agent;
   },
-  { card: { name: 'own', description: 'Our own.' } },
+  {
+    card: { name: 'own', description: 'Our own.' },
+    ...(folder !== undefined && { session: new JsonSession(folder) }),
+  },
 );
 process.send?.({ url: await server.listen() });
 process.on('disconnect', () => process.exit());

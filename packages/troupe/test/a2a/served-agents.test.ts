@@ -14,6 +14,7 @@ import {
 import { AgentBase, agentTool, Msg, ReActAgent, tool, Toolkit } from '../../src/index.ts';
 import { ScriptedModel } from '../../src/testing/index.ts';
 import { eventsOf, remoteAgent, Speaker, textDeltas } from './a2a-agents.ts';
+import { as, bearer, rpc, says, type Rpc } from './rpc.ts';
 
 const CARD = { name: 'served', description: 'Serves.' };
 
@@ -36,36 +37,6 @@ function quiet<T extends AgentBase>(agent: T): T {
 function echoServer(options: Partial<A2AServerOptions> = {}): A2AServer {
   return serveA2A(() => quiet(new Echo({ name: 'echo' })), { card: CARD, ...options });
 }
-
-interface Rpc {
-  readonly status: number;
-  readonly body: any;
-}
-
-async function rpc(
-  server: A2AServer,
-  method: string,
-  params: unknown,
-  headers: Record<string, string> = {},
-  id: unknown = 1,
-): Promise<Rpc> {
-  const response = await server.fetch(
-    new Request('http://localhost/', {
-      method: 'POST',
-      headers: { 'content-type': 'application/json', 'a2a-version': '1.0', ...headers },
-      body: JSON.stringify({ jsonrpc: '2.0', id, method, params }),
-    }),
-  );
-  return { status: response.status, body: await response.json() };
-}
-
-let messages = 0;
-const says = (text: string, more: object = {}): object => ({
-  message: { messageId: `m${++messages}`, role: 'ROLE_USER', parts: [{ text }], ...more },
-});
-const as = (user: string): Record<string, string> => ({ authorization: `Bearer ${user}` });
-const bearer = (request: Request): string | undefined =>
-  /^Bearer (.+)$/.exec(request.headers.get('authorization') ?? '')?.[1];
 
 test('words are streamed while they are said, and a conversation has one agent', async () => {
   const speakers: Speaker[] = [];

@@ -1,0 +1,239 @@
+// Conversations that are kept in a session: what a client sees after the server was stopped, killed, or short of room.
+
+import { expect, test } from 'vitest';
+
+import { serveA2A, type A2AServer, type A2AServerOptions } from '../../src/a2a/index.ts';
+import {
+  InMemorySession,
+  ReActAgent,
+  tool,
+  Toolkit,
+  type ModelRequest,
+  type Session,
+} from '../../src/index.ts';
+import { ScriptedModel } from '../../src/testing/index.ts';
+import { remoteAgent, Speaker } from './a2a-agents.ts';
+import { as, bearer, decides, rpc, says } from './rpc.ts';
+
+const CARD = { name: 'bank', description: 'Pays.' };
+
+/** Pays, after somebody was asked, and says how often it was spoken to. */
+function bank(log: string[], hangs = false): ReActAgent {
+  const toolkit = new Toolkit();
+  toolkit.registerToolFunction(
+    tool({
+      name: 'pay',
+      sideEffect: true,
+      async execute() {
+        log.push('paid');
+        if (hangs) await new Promise(() => {});
+        return 'paid';
+      },
+    }),
+  );
+  const said = ({ messages }: ModelRequest): number => messages.filter(({ role }) => role === 'user').length;
+  const isPaying = ({ messages }: ModelRequest): boolean => messages.at(-1)?.text === 'Pay';
+  const model = new ScriptedModel([
+    { when: isPaying, toolCalls: [{ name: 'pay', input: {} }] },
+    ...[1, 2, 3].map((count) => ({
+      when: (request: ModelRequest) => said(request) === count,
+      text: `Heard ${count}.`,
+    })),
+  ]);
+  const permission = { decide: () => ({ behavior: 'ask' }) as const };
+  const agent = new ReActAgent({ name: 'bank', sysPrompt: '', model, toolkit, permission });
+  agent.setConsoleOutputEnabled(false);
+  return agent;
+}
+
+function bankServer(
+  session: Session | undefined,
+  log: string[],
+  options: Partial<A2AServerOptions> = {},
+): A2AServer {
+  return serveA2A(() => bank(log), { card: CARD, ...(session && { session }), ...options });
+}
+
+const textIn = (task: any): string => task.artifacts?.[0]?.parts?.[0]?.text;
+
+test.each(['closed', 'killed'])(
+  'a task that waits goes on exactly there after its server was %s',
+  async (end) => {
+    const log: string[] = [];
+    const session = new InMemorySession();
+    await using first = bankServer(session, log);
+    const asked = (await rpc(first, 'SendMessage', says('Pay'))).body.result.task;
+    expect(asked.status.state).toBe('TASK_STATE_INPUT_REQUIRED');
+    if (end === 'closed') await first.close();
+
+    await using second = bankServer(session, log);
+    expect((await rpc(second, 'GetTask', { id: asked.id })).body.result).toEqual(asked);
+    const words = (await rpc(second, 'SendMessage', says('yes', { taskId: asked.id }))).body.result.task;
+    expect([words.status.state, log]).toEqual(['TASK_STATE_INPUT_REQUIRED', []]);
+    const done = (await rpc(second, 'SendMessage', decides(words, 'allow'))).body.result.task;
+    expect([done.id, done.status.state, textIn(done), log]).toEqual([
+      asked.id,
+      'TASK_STATE_COMPLETED',
+      'Heard 1.',
+      ['paid'],
+    ]);
+    const again = await rpc(second, 'SendMessage', decides(words, 'allow'));
+    expect([again.body.error.code, log]).toEqual([-32004, ['paid']]);
+  },
+);
+
+test('what is done is there after a restart, and the conversation goes on', async () => {
+  const session = new InMemorySession();
+  const before = bankServer(session, []);
+  const done = (await rpc(before, 'SendMessage', says('Hello'))).body.result.task;
+  const { contextId } = done;
+  await before.close();
+  await using after = bankServer(session, []);
+  expect((await rpc(after, 'ListTasks', { contextId, includeArtifacts: true })).body.result.tasks).toEqual([
+    done,
+  ]);
+  expect((await rpc(after, 'GetTask', { id: done.id })).body.result).toEqual(done);
+  const next = (await rpc(after, 'SendMessage', says('And again', { contextId }))).body.result.task;
+  expect(textIn(next)).toBe('Heard 2.');
+});
+
+test('a task that was worked on when the server was killed has failed, and the next one is answered', async () => {
+  const session = new InMemorySession();
+  const speakers: Speaker[] = [];
+  const serve = (): A2AServer =>
+    serveA2A(
+      () => {
+        speakers.push(new Speaker());
+        return speakers.at(-1) as Speaker;
+      },
+      { card: CARD, session },
+    );
+  await using killed = serve();
+  const params = { ...says('Hi', { contextId: 'c' }), configuration: { returnImmediately: true } };
+  const { id } = (await rpc(killed, 'SendMessage', params)).body.result.task;
+  await speakers[0]?.started;
+  await using server = serve();
+  const { status } = (await rpc(server, 'GetTask', { id })).body.result;
+  expect([status.state, status.message.parts[0].text]).toEqual([
+    'TASK_STATE_FAILED',
+    'The server was stopped while the agent worked on this.',
+  ]);
+  speakers[1]?.say('Here.');
+  speakers[1]?.finish();
+  expect(
+    textIn((await rpc(server, 'SendMessage', says('Still there?', { contextId: 'c' }))).body.result.task),
+  ).toBe('Here.');
+});
+
+test('a call that was being made when the server was killed is not made again', async () => {
+  const log: string[] = [];
+  const session = new InMemorySession();
+  await using killed = serveA2A(() => bank(log, true), { card: CARD, session });
+  const asked = (await rpc(killed, 'SendMessage', says('Pay'))).body.result.task;
+  const params = { ...decides(asked, 'allow'), configuration: { returnImmediately: true } };
+  await rpc(killed, 'SendMessage', params);
+  while (log.length === 0) await new Promise(setImmediate);
+
+  await using server = bankServer(session, log);
+  const { id, contextId } = asked;
+  expect((await rpc(server, 'GetTask', { id })).body.result.status.state).toBe('TASK_STATE_FAILED');
+  const next = (await rpc(server, 'SendMessage', says('Well?', { contextId }))).body.result.task;
+  expect([next.status.state, textIn(next), log]).toEqual(['TASK_STATE_COMPLETED', 'Heard 2.', ['paid']]);
+});
+
+test('what one user has kept is not there for another, like what never was', async () => {
+  const session = new InMemorySession();
+  const options = { authenticate: bearer };
+  const first = bankServer(session, [], options);
+  const { id, contextId } = (await rpc(first, 'SendMessage', says('Pay'), as('ann'))).body.result.task;
+  await first.close();
+  let made = 0;
+  await using second = serveA2A(
+    () => {
+      made++;
+      return bank([]);
+    },
+    { card: CARD, session, ...options },
+  );
+  for (const method of ['GetTask', 'CancelTask', 'SubscribeToTask']) {
+    const foreign = await rpc(second, method, { id }, as('bob'));
+    expect(foreign).toEqual(await rpc(second, method, { id: `${contextId}.never` }, as('bob')));
+    expect(foreign.body.error.code).toBe(-32001);
+  }
+  expect((await rpc(second, 'ListTasks', { contextId }, as('bob'))).body.result.tasks).toEqual([]);
+  expect(made).toBe(0); // nobody makes agents by guessing
+  expect((await rpc(second, 'GetTask', { id }, as('ann'))).body.result.id).toBe(id);
+  expect(made).toBe(1);
+});
+
+test('a conversation that made room is opened again as it was', async () => {
+  const log: string[] = [];
+  await using server = bankServer(new InMemorySession(), log, { maxContexts: 1 });
+  const asked = (await rpc(server, 'SendMessage', says('Pay', { contextId: 'a b/../c' }))).body.result.task;
+  await rpc(server, 'SendMessage', says('Hello', { contextId: 'other' }));
+  const done = (await rpc(server, 'SendMessage', decides(asked, 'allow'))).body.result.task;
+  expect([done.status.state, log]).toEqual(['TASK_STATE_COMPLETED', ['paid']]);
+});
+
+test('a conversation that went on in another process is not overwritten: it is read anew', async () => {
+  const session = new InMemorySession();
+  await using one = bankServer(session, []);
+  await using two = bankServer(session, []);
+  const { contextId } = (await rpc(one, 'SendMessage', says('Hello'))).body.result.task;
+  const there = (await rpc(two, 'SendMessage', says('Hello', { contextId }))).body.result.task;
+  expect(textIn(there)).toBe('Heard 2.');
+  const refused = await rpc(one, 'SendMessage', says('Hello', { contextId }));
+  expect(refused.body.error.message).toBe('The message was not taken. Try again later.');
+  const again = (await rpc(one, 'SendMessage', says('Hello', { contextId }))).body.result.task;
+  expect(textIn(again)).toBe('Heard 3.');
+  expect((await rpc(one, 'GetTask', { id: there.id })).body.result).toEqual(there);
+});
+
+test('what can not be saved is not begun', async () => {
+  const session = new InMemorySession();
+  const speakers: Speaker[] = [];
+  await using server = serveA2A(
+    () => {
+      const speaker = new Speaker();
+      speakers.push(speaker);
+      speaker.finish();
+      return speaker;
+    },
+    { card: CARD, session: failing(session, () => isFull) },
+  );
+  let isFull = true;
+  const message = says('Hi', { contextId: 'c' });
+  expect((await rpc(server, 'SendMessage', message)).body.error.message).toMatch(/not taken/);
+  expect(speakers.map(({ heard }) => heard)).toEqual([[]]);
+  isFull = false;
+  expect((await rpc(server, 'SendMessage', message)).body.result.task.status.state).toBe(
+    'TASK_STATE_COMPLETED',
+  );
+  expect(speakers.map(({ heard }) => heard)).toEqual([['Hi']]);
+});
+
+/** A session on which nothing can be saved while the disk is full. */
+function failing(session: Session, isFull: () => boolean): Session {
+  const { save } = session;
+  session.scoped = () => session;
+  session.save = async (...args) => {
+    if (isFull()) throw new Error('the disk is full');
+    return save.apply(session, args);
+  };
+  return session;
+}
+
+test('without a session a client hears after a restart that the task is gone, and can begin anew', async () => {
+  const before = bankServer(undefined, []);
+  const agent = remoteAgent(await before.listen());
+  await agent.call('Pay');
+  await before.close();
+  await using after = bankServer(undefined, []);
+  const later = remoteAgent(await after.listen());
+  later.loadStateDict(agent.stateDict());
+  await expect(later.call('yes')).rejects.toMatchObject({
+    failure: 'refused',
+    message: 'The remote agent refused the request (TASK_NOT_FOUND).',
+  });
+  expect((await later.call('Hello')).text).toBe('Heard 1.');
+});
