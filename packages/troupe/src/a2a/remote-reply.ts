@@ -9,6 +9,9 @@ import { namedCalls } from './open-task.ts';
 import { toBlocks } from './parts.ts';
 import { remoteStateOf, type RemoteState, type SettledState } from './remote-state.ts';
 
+/** So many blocks may an answer have. Nobody reads more, and each piece that is printed shows all of them. */
+const MAX_BLOCKS = 5000;
+
 type Print = (msg: Msg, last: boolean) => Promise<void>;
 
 /**
@@ -29,6 +32,8 @@ export class RemoteReply {
   /** The artifact at the end of the draft, to which text can still be added. */
   #openArtifact: string | undefined;
   #isOutOfOrder = false;
+  /** How many blocks the artifacts have. */
+  #blocks = 0;
 
   /** @param expected the task that must be the one, if it is known */
   constructor(name: string, print: Print, expected?: string) {
@@ -78,10 +83,12 @@ export class RemoteReply {
     this.#identify(id, contextId);
     if (artifacts.length > 0) {
       this.#artifacts.clear();
+      this.#blocks = 0;
       for (const { artifactId, parts } of artifacts) {
         const blocks: ToolOutputBlock[] = [];
         for (const block of toBlocks(parts)) addTo(blocks, [block]); // servers keep the pieces that they have streamed
         this.#artifacts.set(artifactId, blocks);
+        this.#count(blocks.length);
       }
       this.#isOutOfOrder = true;
     }
@@ -142,7 +149,9 @@ export class RemoteReply {
     const blocks = toBlocks(parts);
     const known = this.#artifacts.get(artifactId);
     if (known !== undefined && append) {
+      const before = known.length;
       addTo(known, blocks);
+      this.#count(known.length - before);
       if (this.#openArtifact !== artifactId) this.#isOutOfOrder = true;
     } else {
       if (known !== undefined) await this.#startAnew(artifactId);
@@ -150,10 +159,18 @@ export class RemoteReply {
         artifactId,
         blocks.map((block) => ({ ...block })),
       );
+      this.#count(blocks.length - (known?.length ?? 0));
     }
     if (this.#isOutOfOrder) return;
     this.#write(artifactId, blocks, known !== undefined && append);
     await this.#print(this.#draft.snapshot(), false);
+  }
+
+  /** @throws A2AError if there are too many now. */
+  #count(more: number): void {
+    this.#blocks += more;
+    if (this.#blocks > MAX_BLOCKS)
+      throw new A2AError('too_large', `The remote agent sent an answer of more than ${MAX_BLOCKS} parts.`);
   }
 
   /** What was an answer so far was none: it stays what was said on the way. */

@@ -81,6 +81,21 @@ test('one event that is too large for the SDK is said to be that', async () => {
   await expect(remoteAgent(remote.url).call('Hi')).rejects.toMatchObject({ failure: 'too_large' });
 });
 
+test('an answer of very many parts is cut off; one text in very many pieces is not', async () => {
+  let isOneText = true;
+  await using remote = await FakeRemote.listen((call) => {
+    if (call.method !== 'SendStreamingMessage') return;
+    call.send(task('WORKING'));
+    for (let i = 0; i < 6000; i++) call.send(artifact('x', i > 0, isOneText ? 'a' : `a${i}`));
+    call.send(status('COMPLETED'));
+    call.end();
+  });
+  expect((await remoteAgent(remote.url).call('Hi')).text).toBe('x'.repeat(6000));
+  isOneText = false;
+  await expect(remoteAgent(remote.url).call('Hi')).rejects.toMatchObject({ failure: 'too_large' });
+  await remote.called('CancelTask');
+});
+
 test('states in an order that can not be, and artifacts again and again, come to one end', async () => {
   await using remote = await FakeRemote.listen((call) => {
     call.send(artifact('early'));
