@@ -57,12 +57,14 @@ export class ContextShelf {
     this.#session = session?.scoped(SCOPE);
   }
 
-  /** The tasks of a user that are here, in no order. */
+  /** The tasks of a user that are here, or those of one conversation, which may be kept elsewhere. */
   async tasksOf(user: string, contextId: string): Promise<readonly ServedTask[]> {
-    if (contextId !== '') await this.#reopen({ user, contextId });
+    if (contextId !== '') {
+      const context = await this.#reopen({ user, contextId });
+      return [...(context?.tasks ?? [])].filter((task) => task.contextId === contextId);
+    }
     const prefix = keyOf(user, '');
-    const found = [...this.#tasks].filter(([key]) => key.startsWith(prefix)).map(([, { task }]) => task);
-    return contextId === '' ? found : found.filter((task) => task.contextId === contextId);
+    return [...this.#tasks].filter(([key]) => key.startsWith(prefix)).map(([, { task }]) => task);
   }
 
   /** A task of a user, if there is one of that id. */
@@ -115,11 +117,10 @@ export class ContextShelf {
     }
   }
 
-  /** Opens a conversation that is kept, if there is one. */
-  async #reopen(who: A2AContext): Promise<void> {
-    const entry = this.#contexts.get(this.#keyOf(who));
-    const isKept = async (): Promise<boolean> => (await this.#keeperOf(who)?.exists()) === true;
-    if (entry !== undefined || (await isKept())) await this.#contextOf(who);
+  /** A conversation that is here, or is kept. */
+  async #reopen(who: A2AContext): Promise<ServedContext | undefined> {
+    const isThere = this.#contexts.has(this.#keyOf(who)) || (await this.#keeperOf(who)?.exists()) === true;
+    return isThere ? this.#contextOf(who) : undefined;
   }
 
   /** The conversation of that name, at the end of the line. A new one takes its place at once, so that there are never too many. */

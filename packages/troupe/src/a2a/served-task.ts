@@ -100,6 +100,13 @@ export class ServedTask {
     return this.#status.timestamp;
   }
 
+  /** Whether this very message was said to it before. */
+  hasHeard({ messageId, parts }: Message): boolean {
+    const isSame = (old: Message): boolean =>
+      old.messageId === messageId && JSON.stringify(old.parts) === JSON.stringify(parts);
+    return messageId !== '' && this.#history.some(isSame);
+  }
+
   /** Takes in what was said to it, after what it has asked. */
   addToHistory(message: Message): void {
     const asked = this.#status.message;

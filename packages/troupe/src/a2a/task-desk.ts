@@ -174,6 +174,8 @@ export class TaskDesk implements A2ARequestHandler {
 
   async #take(message: Message, call: ServerCallContext): Promise<{ task: ServedTask; begin: () => void }> {
     const who = { user: userOf(call), contextId: message.contextId || newId() };
+    const heard = await this.#heard(message, who.user);
+    if (heard !== undefined) return { task: heard, begin: () => {} };
     const isNew = message.taskId === '';
     const found = await (isNew ? this.#shelf.newTask(who) : this.#find(message.taskId, call));
     const { task, context } = found;
@@ -192,6 +194,15 @@ export class TaskDesk implements A2ARequestHandler {
       throw new A2AError(TRY_AGAIN);
     }
     return { task, begin: () => void context.work(task, work) };
+  }
+
+  /** The task that took this very message, also if that was before a restart. */
+  async #heard(message: Message, user: string): Promise<ServedTask | undefined> {
+    const { contextId, taskId } = message;
+    if (taskId === '' && contextId === '') return undefined;
+    const found = taskId === '' ? undefined : await this.#shelf.find(user, taskId);
+    const tasks = taskId === '' ? await this.#shelf.tasksOf(user, contextId) : found ? [found.task] : [];
+    return tasks.find((task) => task.hasHeard(message));
   }
 
   async #find(id: string, call: ServerCallContext): Promise<FoundTask> {

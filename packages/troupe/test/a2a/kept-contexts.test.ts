@@ -141,6 +141,22 @@ test('a call that was being made when the server was killed is not made again', 
   expect([next.status.state, textIn(next), log]).toEqual(['TASK_STATE_COMPLETED', 'Heard 2.', ['paid']]);
 });
 
+test('a message that is sent again after a restart is not worked on again', async () => {
+  const log: string[] = [];
+  const session = new InMemorySession();
+  await using killed = bankServer(session, log);
+  const pay = says('Pay', { contextId: 'c' });
+  const asked = (await rpc(killed, 'SendMessage', pay)).body.result.task;
+  await using server = bankServer(session, log);
+  expect((await rpc(server, 'SendMessage', pay)).body.result.task).toEqual(asked);
+  const allow = decides(asked, 'allow');
+  const done = (await rpc(server, 'SendMessage', allow)).body.result.task;
+  expect(done.status.state).toBe('TASK_STATE_COMPLETED');
+  await using third = bankServer(session, log);
+  expect((await rpc(third, 'SendMessage', allow)).body.result.task).toEqual(done);
+  expect(log).toEqual(['paid']);
+});
+
 test('what one user has kept is not there for another, like what never was', async () => {
   const session = new InMemorySession();
   const options = { authenticate: bearer };
@@ -211,6 +227,74 @@ test('what can not be saved is not begun', async () => {
   );
   expect(speakers.map(({ heard }) => heard)).toEqual([['Hi']]);
 });
+
+test.each(['before', 'after'])(
+  'killed just %s any save, a server forgets nothing that a client was told, and pays once',
+  async (moment) => {
+    let deaths = 0;
+    for (let saves = 0; saves < 8; saves++) {
+      const log: string[] = [];
+      const session = new InMemorySession();
+      const { promise: died, resolve: die } = Promise.withResolvers<'died'>();
+      const first = bankServer(mortal(new InMemorySession(), session, saves, moment, die), log);
+      const told = new Map<string, string>();
+      const say = async (params: object): Promise<any> => {
+        const answer = await Promise.race([rpc(first, 'SendMessage', params), died]);
+        if (answer === 'died') return undefined;
+        const { task } = answer.body.result;
+        told.set(task.id, task.status.state);
+        return task;
+      };
+      const contextId = 'c';
+      const asked = await say(says('Pay', { contextId }));
+      const allow = asked && decides(asked, 'allow');
+      if (asked && (await say(allow))) await say(says('Hello', { contextId }));
+      if (told.size < 2) deaths++;
+
+      await using second = bankServer(session, log);
+      for (const [id, state] of told) {
+        const now = (await rpc(second, 'GetTask', { id })).body.result.status.state;
+        const hasGoneOn = state === 'TASK_STATE_INPUT_REQUIRED';
+        expect(hasGoneOn ? [state, 'TASK_STATE_FAILED', 'TASK_STATE_COMPLETED'] : [state]).toContain(now);
+      }
+      if (allow) await rpc(second, 'SendMessage', allow); // the client asks again
+      expect(log.length).toBeLessThanOrEqual(1);
+      const next = (await rpc(second, 'SendMessage', says('Then', { contextId }))).body.result.task;
+      const { tasks } = (await rpc(second, 'ListTasks', { contextId })).body.result;
+      const waits = tasks.some(({ status }: any) => status.state === 'TASK_STATE_INPUT_REQUIRED');
+      expect(next.status.state).toBe(waits ? 'TASK_STATE_REJECTED' : 'TASK_STATE_COMPLETED');
+    }
+    expect(deaths).toBeGreaterThanOrEqual(4);
+  },
+);
+
+/** A session of a process that dies: after so many saves nothing happens any more, and nobody hears of it. */
+function mortal(
+  shell: Session,
+  session: Session,
+  saves: number,
+  moment: string,
+  die: (word: 'died') => void,
+): Session {
+  let count = 0;
+  shell.scoped = (prefix) => {
+    const scoped = session.scoped(prefix);
+    const { save } = scoped;
+    scoped.save = async (...args) => {
+      const isLast = count++ === saves;
+      if (count > saves + 1 || (isLast && moment === 'before')) return dead();
+      const info = await save.apply(scoped, args);
+      return isLast ? dead() : info;
+    };
+    return scoped;
+  };
+  const dead = async (): Promise<never> => {
+    for (let turn = 0; turn < 20; turn++) await new Promise(setImmediate); // who was told too early can hear it
+    die('died');
+    return new Promise(() => {});
+  };
+  return shell;
+}
 
 /** A session on which nothing can be saved while the disk is full. */
 function failing(session: Session, isFull: () => boolean): Session {
