@@ -192,6 +192,28 @@ describe.each(['descriptors', 'paths'] as const)('by %s', (reach) => {
     expect(await failureOf(files.list(at('.troupe-draft-2'), 9))).toMatch(/^access_denied/);
   });
 
+  test('a folder with nothing but drafts is empty', async () => {
+    const files = await open();
+    await files.write(at('a/b'), bytes('x'));
+    await fs.writeFile(join(root, 'workspace/a/.troupe-draft-1'), 'half');
+    expect(await failureOf(files.delete(at('a')))).toMatch(/^conflict/);
+    expect((await fs.readdir(join(root, 'workspace/a'))).length).toBe(2);
+    await files.delete(at('a/b'));
+    await files.delete(at('a'));
+    expect(await fs.readdir(join(root, 'workspace'))).toEqual([]);
+  });
+
+  test('a file that is marked as read-only is not replaced', async () => {
+    const files = await open();
+    await files.write(at('a'), bytes('mine'));
+    await fs.chmod(join(root, 'workspace/a'), 0o444);
+    expect(await failureOf(files.write(at('a'), bytes('x')))).toBe(
+      "access_denied: Access denied: '/workspace/a' is marked as read-only.",
+    );
+    expect(await textAt(files, 'a')).toBe('mine');
+    await files.delete(at('a'));
+  });
+
   test('another spelling of a name is neither there nor free', async () => {
     const files = await open();
     await files.write(at('Secret/a.txt'), bytes('mine'));
@@ -362,6 +384,26 @@ describe.each(['descriptors', 'paths'] as const)('by %s', (reach) => {
         .then((entries) => entries.map(({ path }) => path), kindOf);
       expect(outcome).toEqual(reach === 'paths' ? 'access_denied' : [at('dir/a')]);
     });
+  });
+});
+
+describe.each(['descriptors', 'paths'] as const)('the folder of a namespace, by %s', (reach) => {
+  test('is not reached through a folder above it that has become a link', async () => {
+    await fs.mkdir(join(root, 'up', 'project'), { recursive: true });
+    await fs.mkdir(join(root, 'evil', 'project'), { recursive: true });
+    await fs.writeFile(join(root, 'evil/project/a'), 'secret');
+    const files = await DiskFileSystem.open({ folders: { workspace: join(root, 'up/project') }, reach });
+    await files.write(at('a'), bytes('mine'));
+    await fs.rename(join(root, 'up'), join(root, 'was'));
+    expect(await failureOf(files.read(at('a'), { maxBytes: 9 }))).toMatch(/^not_found/);
+    await fs.symlink(join(root, 'evil'), join(root, 'up'));
+    expect(await failureOf(files.read(at('a'), { maxBytes: 9 }))).toBe(unusable('a'));
+    expect(await failureOf(files.write(at('b'), bytes('x')))).toBe(unusable('b'));
+    expect(await failureOf(files.list(parsePath('/workspace'), 9))).toMatch(/^access_denied/);
+    expect(await fs.readdir(join(root, 'evil/project'))).toEqual(['a']);
+    await fs.unlink(join(root, 'up'));
+    await fs.rename(join(root, 'was'), join(root, 'up'));
+    expect(await textAt(files, 'a')).toBe('mine');
   });
 });
 

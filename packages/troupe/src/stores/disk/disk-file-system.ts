@@ -1,15 +1,5 @@
 import { constants, existsSync, type BigIntStats } from 'node:fs';
-import {
-  lstat,
-  mkdir,
-  open,
-  opendir,
-  realpath,
-  rename,
-  rmdir,
-  unlink,
-  type FileHandle,
-} from 'node:fs/promises';
+import { lstat, mkdir, open, opendir, realpath, rmdir, unlink, type FileHandle } from 'node:fs/promises';
 import { isAbsolute, join, relative, resolve, sep } from 'node:path';
 
 import { TroupeError } from '../../errors.ts';
@@ -28,7 +18,6 @@ import {
   hasChanged,
   notADirectory,
   notAFile,
-  notEmpty,
   notFound,
   tooLarge,
 } from '../../filesystem/file-system-error.ts';
@@ -41,8 +30,9 @@ import {
   TOP,
   type LogicalPath,
 } from '../../filesystem/logical-path.ts';
-import { newId } from '../../util/ids.ts';
-import { LinkError, makeFolder, openFolder, type Folder, type Reach } from './folder.ts';
+import { codeOf, readOnly, toFileSystemError, unusable } from './disk-errors.ts';
+import { isDraft, removeDraftsAlone, replaceFile } from './drafts.ts';
+import { makeFolder, openFolder, type Folder, type Reach } from './folder.ts';
 import { isOwnName } from './is-own-name.ts';
 
 export type DiskRoot = 'userinput' | 'workspace' | 'internal';
@@ -60,12 +50,9 @@ export interface DiskFileSystemOptions {
 }
 
 const ROOT_NAMES: readonly DiskRoot[] = ['userinput', 'workspace', 'internal'];
-const DRAFT = '.troupe-draft-';
 const FOLDER_MODE = 0o700;
-const FILE_MODE = 0o600;
 /** Through no link, and without waiting for the other end of a pipe. */
 const READ_FLAGS = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
-const DRAFT_FLAGS = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
 
 /** What lies under a name. */
 interface Found {
@@ -79,7 +66,7 @@ interface Found {
  * opened from the one before it, so that nobody can put a link there in between.
  *
  * A write makes a draft beside the file and renames it: whoever reads finds the old content or the new one. New files
- * and folders are private to the owner; a file that is replaced keeps its permissions.
+ * and folders are private to the owner; a file that is replaced keeps its permissions, and one that nobody may write is not replaced.
  */
 export class DiskFileSystem extends FileSystemBase {
   readonly #roots: ReadonlyMap<string, string>;
@@ -137,7 +124,7 @@ export class DiskFileSystem extends FileSystemBase {
         const entries: FileEntry[] = [];
         for await (const entry of await opendir(folder.at('.'))) {
           const found = pathOfFound(path, entry.name);
-          if (found === undefined || entry.name.startsWith(DRAFT)) continue;
+          if (found === undefined || isDraft(entry.name)) continue;
           if (entries.length >= maxEntries) throw tooLarge(path, `has more than ${maxEntries} entries.`);
           const kind = entry.isFile() ? 'file' : entry.isDirectory() ? 'directory' : 'other';
           entries.push({ path: found, kind });
@@ -183,7 +170,9 @@ export class DiskFileSystem extends FileSystemBase {
           if (old !== undefined && expected === null) throw alreadyThere(path);
           if (old === undefined && !mayBeNew) throw notFound(path);
           if (old !== undefined && !mayBeNew && versionOf(old.stats) !== expected) throw hasChanged(path);
-          await replace(folder, name, copy, old === undefined ? FILE_MODE : Number(old.stats.mode) & 0o777);
+          const mode = old && Number(old.stats.mode) & 0o777;
+          if (mode !== undefined && (mode & 0o222) === 0) throw readOnly(path);
+          await replaceFile(folder, name, copy, mode);
         },
         mayBeNew,
       );
@@ -197,7 +186,9 @@ export class DiskFileSystem extends FileSystemBase {
         if (found === undefined) throw notFound(path);
         if (found.kind === 'other') throw unusable(path);
         await folder.verify();
-        await (found.kind === 'file' ? unlink(folder.at(name)) : rmdir(folder.at(name)));
+        if (found.kind === 'file') return unlink(folder.at(name));
+        await removeDraftsAlone(folder, name);
+        await rmdir(folder.at(name));
       }),
     );
   }
@@ -235,7 +226,7 @@ export class DiskFileSystem extends FileSystemBase {
     target = path,
     isMade = false,
   ): Promise<T> {
-    if (segmentsOf(target).some((name) => name.startsWith(DRAFT))) throw unusable(target);
+    if (segmentsOf(target).some(isDraft)) throw unusable(target);
     const [root = '', ...names] = segmentsOf(path);
     const real = this.#roots.get(root);
     if (real === undefined) throw notFound(target);
@@ -280,25 +271,6 @@ async function find(folder: Folder, name: string): Promise<Found | undefined> {
   // Another spelling of a name is neither there nor free.
   const isOwn = await isOwnName(folder, name, stats);
   return { kind: isOwn ? kindOf(stats) : 'other', stats };
-}
-
-/** Writes a draft and puts it in the place of the file. If that fails, nothing is left of it. */
-async function replace(folder: Folder, name: string, bytes: Uint8Array, mode: number): Promise<void> {
-  const draft = folder.at(`${DRAFT}${newId()}`);
-  const file = await open(draft, DRAFT_FLAGS, FILE_MODE);
-  try {
-    try {
-      await folder.verify();
-      await file.writeFile(bytes);
-      await file.chmod(mode);
-    } finally {
-      await file.close();
-    }
-    await rename(draft, folder.at(name));
-  } catch (error) {
-    await unlink(draft).catch(() => {});
-    throw error;
-  }
 }
 
 async function readPart(file: FileHandle, offset: number, maxBytes: number): Promise<Uint8Array> {
@@ -348,37 +320,6 @@ function isInside(folder: string, path: string): boolean {
   return way === '' || (way !== '..' && !way.startsWith(`..${sep}`) && !isAbsolute(way));
 }
 
-/** The same whatever it is and wherever it leads. */
-function unusable(path: LogicalPath): FileSystemError {
-  const what = 'is a link, another spelling of a name, or no ordinary file. Such things are never used.';
-  return new FileSystemError('access_denied', path, `Access denied: '${path}' ${what}`);
-}
-
 function invalid(problem: string): TroupeError {
   return new TroupeError('invalid_config', problem);
-}
-
-function codeOf(error: unknown): string {
-  return error instanceof Error && 'code' in error ? String(error.code) : '';
-}
-
-function toFileSystemError(error: unknown, path: LogicalPath): FileSystemError {
-  if (FileSystemError.isInstance(error)) return error;
-  if (error instanceof LinkError) return unusable(path);
-  switch (codeOf(error)) {
-    case 'ENOENT':
-      return notFound(path);
-    case 'ELOOP':
-    case 'ENOTDIR':
-      return unusable(path);
-    case 'ENOTEMPTY':
-    case 'EEXIST':
-      return notEmpty(path);
-    default:
-      return new FileSystemError(
-        'io_failed',
-        path,
-        `'${path}' can't be used (${codeOf(error) || 'unknown error'}).`,
-      );
-  }
 }

@@ -1,5 +1,5 @@
 import { constants, type BigIntStats } from 'node:fs';
-import { lstat, mkdir, open, realpath, type FileHandle } from 'node:fs/promises';
+import { lstat, mkdir, open, readlink, realpath, type FileHandle } from 'node:fs/promises';
 import { join } from 'node:path';
 
 /** Through no link. Windows has neither flag: there they are undefined, and count as nothing. */
@@ -41,6 +41,18 @@ class OpenFolder implements Folder {
 
   static async openAt(path: string): Promise<Folder> {
     return new OpenFolder(await open(path, FOLDER_FLAGS));
+  }
+
+  /** By a real path, on which no folder has become a link since. */
+  static async openRoot(path: string): Promise<Folder> {
+    const handle = await open(path, FOLDER_FLAGS);
+    try {
+      if ((await readlink(`/proc/self/fd/${handle.fd}`)) !== path) throw new LinkError();
+    } catch (error) {
+      await handle.close();
+      throw error;
+    }
+    return new OpenFolder(handle);
   }
 
   at(name: string): string {
@@ -113,7 +125,7 @@ export type Reach = 'descriptors' | 'paths';
 
 /** Opens a folder by its real path. */
 export function openFolder(path: string, reach: Reach): Promise<Folder> {
-  return reach === 'descriptors' ? OpenFolder.openAt(path) : NamedFolder.openAt(path);
+  return reach === 'descriptors' ? OpenFolder.openRoot(path) : NamedFolder.openAt(path);
 }
 
 /** Makes a folder in another one, for nobody but the owner, unless it is there. */

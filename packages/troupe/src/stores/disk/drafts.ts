@@ -1,0 +1,54 @@
+/** Contents that are being written. Each is a file beside the one whose place it will take. */
+import { constants } from 'node:fs';
+import { open, opendir, rename, unlink } from 'node:fs/promises';
+
+import { newId } from '../../util/ids.ts';
+import type { Folder } from './folder.ts';
+
+const DRAFT = '.troupe-draft-';
+const FLAGS = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
+const PRIVATE = 0o600;
+
+export function isDraft(name: string): boolean {
+  return name.startsWith(DRAFT);
+}
+
+/** Writes a draft and puts it in the place of a file. If that fails, nothing is left of it. */
+export async function replaceFile(
+  folder: Folder,
+  name: string,
+  bytes: Uint8Array,
+  mode = PRIVATE,
+): Promise<void> {
+  const draft = folder.at(`${DRAFT}${newId()}`);
+  const file = await open(draft, FLAGS, PRIVATE);
+  try {
+    try {
+      await folder.verify();
+      await file.writeFile(bytes);
+      await file.chmod(mode);
+    } finally {
+      await file.close();
+    }
+    await rename(draft, folder.at(name));
+  } catch (error) {
+    await unlink(draft).catch(() => {});
+    throw error;
+  }
+}
+
+/** Removes what killed processes have left in a folder, if there is nothing else in it: nobody could see why it is not empty. */
+export async function removeDraftsAlone(folder: Folder, name: string): Promise<void> {
+  const inner = await folder.open(name);
+  try {
+    const names: string[] = [];
+    for await (const { name } of await opendir(inner.at('.'))) {
+      if (!isDraft(name)) return;
+      names.push(name);
+    }
+    await inner.verify();
+    for (const draft of names) await unlink(inner.at(draft));
+  } finally {
+    await inner.close();
+  }
+}
