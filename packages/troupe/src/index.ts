@@ -100,12 +100,14 @@ export type {
   RunStatus,
 } from './event/agent-event.ts';
 export { replyStream, type RunListener, type StreamOptions } from './event/reply-stream.ts';
+export type { FileLimits } from './filesystem/file-limits.ts';
 export {
   FilePolicy,
   type FileGrant,
   type FileGrantInput,
   type FileOperation,
 } from './filesystem/file-policy.ts';
+export type { FileMatches, FileSearchOptions, GrepOptions, LineMatch } from './filesystem/file-search.ts';
 export {
   FileSystemBase,
   type FileContent,
@@ -116,15 +118,7 @@ export {
   type WriteOptions,
 } from './filesystem/file-system-base.ts';
 export { FileSystemError, type FileSystemErrorKind } from './filesystem/file-system-error.ts';
-export {
-  FileSystemHandle,
-  type FileLimits,
-  type FileMatches,
-  type FileSearchOptions,
-  type FileSystemHandleOptions,
-  type GrepOptions,
-  type LineMatch,
-} from './filesystem/file-system-handle.ts';
+export { FileSystemHandle, type FileSystemHandleOptions } from './filesystem/file-system-handle.ts';
 export type { FileLines, TextEdit } from './filesystem/file-text.ts';
 export { InMemoryFileSystem } from './filesystem/in-memory-file-system.ts';
 export { joinPath, parsePath, type LogicalPath } from './filesystem/logical-path.ts';

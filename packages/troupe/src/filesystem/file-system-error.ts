@@ -64,6 +64,10 @@ export function notADirectory(path: string): FileSystemError {
   return new FileSystemError('not_a_directory', path, `'${path}' is a file, not a folder.`);
 }
 
+export function notText(path: string): FileSystemError {
+  return new FileSystemError('not_text', path, `'${path}' is not a text in UTF-8.`);
+}
+
 export function notEmpty(path: string): FileSystemError {
   return new FileSystemError('conflict', path, `'${path}' is not empty. Delete what is in it first.`);
 }

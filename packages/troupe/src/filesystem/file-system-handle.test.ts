@@ -242,7 +242,8 @@ describe('reading', () => {
     );
     expect(await read({ offset: 9 })).toBe('hree\n');
     expect(await read({ offset: 4, length: 3 })).toBe('two');
-    expect(await read({ length: 100 })).toBe('one\nt');
+    expect(await failureOf(read({ length: 100 }))).toMatch(/^too_large/);
+    expect(await read({ offset: 12, length: 100 })).toBe('e\n');
     expect(await failureOf(read({ offset: -1 }))).toMatch(/^invalid_argument: offset/);
     expect(await failureOf(handle.readText('/workspace/a.txt'))).toMatch(/^too_large/);
   });
@@ -353,6 +354,21 @@ describe('editing', () => {
     ]);
   });
 
+  test('what is put into lines that end otherwise ends as they do', async () => {
+    expect((await edited('a\r\nb\r\n', { oldText: 'b', newText: 'x\ny' }))[1]).toBe('a\r\nx\r\ny\r\n');
+    expect((await edited('a\r\nb\nc', { oldText: 'c', newText: 'x\ny' }))[1]).toBe('a\r\nb\nx\ny');
+    expect((await edited('a\r\nb\nc', { oldText: 'a\nb', newText: 'x\ny' }))[1]).toBe('x\r\ny\nc');
+    expect((await edited('a\r\nb', { oldText: 'a\r\n', newText: '\n' }))[1]).toBe('\nb');
+  });
+
+  test('a text that overlaps with itself is there several times', async () => {
+    expect(await edited('a\n\n\nb', { oldText: '\n\n', newText: '-' })).toEqual([
+      "conflict: oldText is in '/workspace/a' several times. Give more of the text around it, or set all to true. Nothing was changed.",
+      'a\n\n\nb',
+    ]);
+    expect((await edited('aaaa', { oldText: 'aa', newText: 'b', all: true }))[1]).toBe('bb');
+  });
+
   test('edits of several at the same time are all made', async () => {
     const { handle } = make({}, { '/workspace/a': '1 2 3' });
     const edit = (n: string) => handle.edit('/workspace/a', [{ oldText: n, newText: `<${n}>` }]);
@@ -443,7 +459,106 @@ describe('searching', () => {
       '/workspace/ok': 'a',
     };
     const { handle } = make({ limits: { maxFileBytes: 50 } }, files);
-    expect((await handle.grep('a')).matches.map(({ path }) => path)).toEqual(['/workspace/ok']);
+    expect(await handle.grep('a')).toEqual({
+      matches: [{ path: '/workspace/ok', line: 1, text: 'a' }],
+      isComplete: false,
+    });
+    expect((await handle.grep('a', { include: '{bin,zero,ok}' })).isComplete).toBe(true);
+  });
+
+  test('a file that is named and can not be searched is no file without matches', async () => {
+    const files = {
+      '/workspace/bin': new Uint8Array([0xff]),
+      '/workspace/zero': 'a\0b',
+      '/workspace/big': 'a'.repeat(51),
+    };
+    const { handle } = make({ limits: { maxFileBytes: 50 } }, files);
+    const failure = (path: string): Promise<string> => failureOf(handle.grep('a', { path }));
+    expect(await failure('/workspace/bin')).toBe("not_text: '/workspace/bin' is not a text in UTF-8.");
+    expect(await failure('/workspace/zero')).toMatch(/^not_text/);
+    expect(await failure('/workspace/big')).toBe(
+      "too_large: '/workspace/big' has 51 bytes, and no more than 50 can be searched.",
+    );
+    const listed = handle.narrow([{ path: '/workspace/', operations: ['list'] }]);
+    expect(await failureOf(listed.grep('a', { path: '/workspace/zero' }))).toMatch(/^access_denied/);
+  });
+
+  test('a file that may be read is searched, though it may not be listed', async () => {
+    const { handle } = make({ grants: [{ path: '/workspace/', operations: ['read'] }] });
+    expect((await handle.grep('two', { path: '/workspace/a.txt' })).matches.length).toBe(1);
+    expect(await failureOf(handle.grep('two', { path: '/workspace/src' }))).toMatch(/^access_denied/);
+    expect(await failureOf(handle.glob('*', { path: '/workspace/a.txt' }))).toMatch(/^access_denied/);
+  });
+
+  test('a byte order mark is in no line', async () => {
+    const { handle } = make({}, { '/workspace/a': '\uFEFFone\r\ntwo\r\n' });
+    expect((await handle.grep('^one$')).matches).toEqual([{ path: '/workspace/a', line: 1, text: 'one' }]);
+    expect((await handle.readLines('/workspace/a')).lines).toEqual(['one', 'two']);
+    expect(await handle.readText('/workspace/a')).toBe('\uFEFFone\r\ntwo\r\n');
+  });
+
+  test.each([NaN, -1])('%j is no number of results', async (maxResults) => {
+    const { handle } = make();
+    await expect(handle.glob('**', { maxResults })).rejects.toThrow(
+      'maxResults must be a number of 0 or more.',
+    );
+  });
+
+  test('a place that can not be looked at keeps nobody from the others', async () => {
+    const { store, handle } = make({ grants: ['/workspace/src/', '/userinput/'] });
+    const stat = store.stat.bind(store);
+    store.stat = async (path) => {
+      if (path.startsWith('/userinput')) throw new FileSystemError('access_denied', path, 'It is a link.');
+      return stat(path);
+    };
+    expect(await handle.list()).toEqual([{ path: '/workspace/src', kind: 'directory' }]);
+    expect((await handle.glob('*')).matches).toEqual(['/workspace/src/main.ts']);
+  });
+
+  test('what is deeper than a path can be is missed', async () => {
+    const folder = `/workspace/${'x/'.repeat(98)}`;
+    const { store, handle } = make({}, { [`${folder}a`]: 'x' });
+    expect(await handle.glob('**')).toEqual({ matches: [`${folder}a`], isComplete: true });
+    const list = store.list.bind(store);
+    store.list = async (path, max) =>
+      path === `${folder}a` ? [] : (await list(path, max)).map(({ path }) => ({ path, kind: 'directory' }));
+    expect(await handle.glob('**')).toEqual({ matches: [], isComplete: false });
+  });
+
+  test('once the task is over a search finds nothing more', async () => {
+    const { store, handle } = make();
+    const controller = new AbortController();
+    const narrowed = handle.narrow(['/workspace/'], controller.signal);
+    const list = store.list.bind(store);
+    let lists = 0;
+    store.list = async (path, max) => {
+      if (++lists === 2) controller.abort();
+      return list(path, max);
+    };
+    expect(await narrowed.grep('.')).toMatchObject({ isComplete: false });
+    expect(lists).toBe(2);
+  });
+
+  test('however hard the patterns are, others get their turn, and it can be aborted', async () => {
+    let seed = 1;
+    const next = (): number => (seed = (seed * 48_271) % 2_147_483_647);
+    const noise = Array.from({ length: 40_000 }, () => 'ab'[(next() >> 8) % 2]).join('');
+    const many = Object.fromEntries(Array.from({ length: 2_000 }, (_, i) => [`/workspace/${i}`, '']));
+    const { handle } = make({}, { '/workspace/noise': noise, ...many });
+    const hard: Readonly<Record<string, (signal: AbortSignal) => Promise<unknown>>> = {
+      grep: (signal) => handle.grep('[ab]*a[ab]{1500}x', { signal }),
+      glob: (signal) => handle.glob(`${'*/**/'.repeat(150)}{a,b}`, { signal }),
+    };
+    for (const search of Object.values(hard)) {
+      const controller = new AbortController();
+      let turns = 0;
+      const tick = (): void => {
+        if (++turns === 3) controller.abort(new Error('enough'));
+        else setImmediate(tick);
+      };
+      setImmediate(tick);
+      await expect(search(controller.signal)).rejects.toThrow('enough');
+    }
   });
 
   test('there is an end to what is looked at', async () => {
@@ -475,7 +590,7 @@ describe('searching', () => {
     };
     expect(await search({ maxSearchedBytes: 250 })).toEqual([200, false]);
     expect(await search({ maxSearchedBytes: 400 })).toEqual([400, true]);
-    expect(await search({ maxFileBytes: 99 })).toEqual([0, true]); // those are left out unread
+    expect(await search({ maxFileBytes: 99 })).toEqual([0, false]); // those are left out unread
   });
 
   test('what stands too far into a line to be searched is missed', async () => {

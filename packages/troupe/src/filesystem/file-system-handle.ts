@@ -1,73 +1,26 @@
-import { checkNumber } from '../config/check-number.ts';
-import { yieldToEventLoop } from '#platform';
+import { checkedLimits, type FileLimits, type FileLimitsInput } from './file-limits.ts';
 import { FilePolicy, type FileGrant, type FileGrantInput, type FileOperation } from './file-policy.ts';
+import {
+  FileSearch,
+  type FileMatches,
+  type FileSearchOptions,
+  type GrepOptions,
+  type LineMatch,
+  type SearchedFiles,
+} from './file-search.ts';
 import type { FileContent, FileEntry, FileInfo, FileSystemBase } from './file-system-base.ts';
 import { FileSystemError, invalidArgument, notFound, tooLarge } from './file-system-error.ts';
 import { applyEdits, decodeText, encodeText, linesOf, type FileLines, type TextEdit } from './file-text.ts';
-import { LinePattern } from './line-pattern.ts';
-import { nameOf, parsePath, segmentsOf, TOP, type LogicalPath } from './logical-path.ts';
-import { PathPattern } from './path-pattern.ts';
-
-export interface FileLimits {
-  /** The largest file that is read or written. @default 10 MiB */
-  readonly maxFileBytes: number;
-  /** How many entries a folder may have to be listed. @default 10 000 */
-  readonly maxEntries: number;
-  /** How many entries one search may look at. @default 100 000 */
-  readonly maxVisited: number;
-  /** How many bytes one search may read. @default 64 MiB */
-  readonly maxSearchedBytes: number;
-}
+import { parsePath, segmentsOf, TOP, type LogicalPath } from './logical-path.ts';
 
 export interface FileSystemHandleOptions {
   /** @default everything that the namespaces `/userinput/` and `/workspace/` allow */
   readonly grants?: readonly FileGrantInput[] | FilePolicy | undefined;
-  readonly limits?: { readonly [Name in keyof FileLimits]?: FileLimits[Name] | undefined } | undefined;
+  readonly limits?: FileLimitsInput | undefined;
 }
 
-export interface FileSearchOptions {
-  /** The file or folder in which to look. @default everywhere */
-  readonly path?: string | undefined;
-  /** Names of folders that are left out, unless `path` is in them. @default none */
-  readonly skipFolders?: readonly string[] | undefined;
-  /** @default 1000 */
-  readonly maxResults?: number | undefined;
-  readonly signal?: AbortSignal | undefined;
-}
-
-export interface GrepOptions extends FileSearchOptions {
-  /** A glob of the files to look at. Without a slash it is about names alone. @default all */
-  readonly include?: string | undefined;
-  /** @default false */
-  readonly ignoreCase?: boolean | undefined;
-}
-
-export interface FileMatches<Match> {
-  readonly matches: readonly Match[];
-  /** False if a limit was reached, so that there may be more. */
-  readonly isComplete: boolean;
-}
-
-export interface LineMatch {
-  readonly path: LogicalPath;
-  /** From 1 on. */
-  readonly line: number;
-  readonly text: string;
-}
-
-const DEFAULT_LIMITS: FileLimits = {
-  maxFileBytes: 10 * 1024 * 1024,
-  maxEntries: 10_000,
-  maxVisited: 100_000,
-  maxSearchedBytes: 64 * 1024 * 1024,
-};
-const DEFAULT_RESULTS = 1000;
 /** How often a change is tried again that somebody else got ahead of. */
 const MAX_TRIES = 5;
-/** After so many characters of a search others get a chance. */
-const CHARS_BETWEEN_PAUSES = 100_000;
-/** No more of a line is searched: what follows is data, not text. */
-const MAX_LINE_CHARS = 100_000;
 const DONE = { list: 'listed', read: 'read', write: 'written', delete: 'deleted' };
 
 /**
@@ -114,17 +67,16 @@ export class FileSystemHandle {
   }
 
   async stat(path: string): Promise<FileInfo> {
-    const place = this.#check('list', path);
-    const info = await this.#files.stat(place);
-    if (info === undefined) throw notFound(place);
-    return info;
+    return this.#find(this.#check('list', path));
   }
 
   /** What lies directly in a folder, sorted by name. @param path by default, and for `/`, the allowed directories */
   async list(path = '/'): Promise<readonly FileEntry[]> {
     if (parsePath(path) === TOP) {
       this.#assertOpen(TOP);
-      const places = await Promise.all(this.#starts().map((start) => this.#files.stat(start)));
+      const places = await Promise.all(
+        this.#starts().map((start) => this.#files.stat(start).catch(unlessRefused)),
+      );
       return places.flatMap((info) => (info === undefined ? [] : [{ path: info.path, kind: info.kind }]));
     }
     return this.#list(this.#check('list', path));
@@ -137,8 +89,8 @@ export class FileSystemHandle {
     checkCount(place, 'offset', offset, 0);
     if (length === undefined) return (await this.#read(place, offset)).bytes;
     checkCount(place, 'length', length, 0);
-    const maxBytes = Math.min(length, this.#limits.maxFileBytes);
-    return (await this.#files.read(place, { offset, maxBytes })).bytes;
+    if (length > this.#limits.maxFileBytes) return (await this.#read(place, offset)).bytes;
+    return (await this.#files.read(place, { offset, maxBytes: length })).bytes;
   }
 
   /** The text of a file, exactly as it is. */
@@ -207,114 +159,54 @@ export class FileSystemHandle {
 
   /** The files that a glob such as `src/*.ts` means, from `path` on, or from each allowed directory. */
   async glob(pattern: string, options: FileSearchOptions = {}): Promise<FileMatches<LogicalPath>> {
-    const { maxResults = DEFAULT_RESULTS } = options;
-    const matches: LogicalPath[] = [];
-    const isComplete = await this.#walk(options, new PathPattern(pattern), (path) => {
-      if (matches.length >= maxResults) return false;
-      matches.push(path);
-      return true;
-    });
-    return { matches, isComplete };
+    const starts = await this.#startsOf(options.path, () => 'list');
+    return this.#search(options).glob(pattern, starts);
   }
 
   /**
-   * The lines of text files in which a regular expression has a match. Files that are too large or no text are left out, and so is
-   * what stands further than 100 000 characters into a line: then it is not complete.
+   * The lines of text files in which a regular expression has a match. In a folder, files that are no text are left out. So are
+   * those that are too large, and what stands further than 100 000 characters into a line: then it is not complete.
    */
   async grep(pattern: string, options: GrepOptions = {}): Promise<FileMatches<LineMatch>> {
-    const { include = '**', maxResults = DEFAULT_RESULTS, signal } = options;
-    const wanted = new LinePattern(pattern, options);
-    const matches: LineMatch[] = [];
-    const files = new PathPattern(include.includes('/') ? include : `**/${include}`);
-    const start = options.path === undefined ? undefined : parsePath(options.path);
-    let [searched, pauseAt, bytesLeft] = [0, CHARS_BETWEEN_PAUSES, this.#limits.maxSearchedBytes];
-    let isCut = false;
-    const isComplete = await this.#walk(options, files, async (path) => {
-      if (path === start && !files.matches([nameOf(path)])) return true;
-      const size = await this.#sizeToSearch(path);
-      if (size === undefined) return true;
-      if (size > bytesLeft) return false;
-      bytesLeft -= size;
-      const text = await this.#textOf(path);
-      if (text === undefined) return true;
-      for (const [i, line] of linesOf(text).entries()) {
-        searched += line.length + 1;
-        if (wanted.test(line.slice(0, MAX_LINE_CHARS))) {
-          if (matches.length >= maxResults) return false;
-          matches.push({ path, line: i + 1, text: line });
-        } else if (line.length > MAX_LINE_CHARS) isCut = true;
-        if (searched < pauseAt) continue;
-        pauseAt = searched + CHARS_BETWEEN_PAUSES;
-        await yieldToEventLoop();
-        signal?.throwIfAborted();
-      }
-      return true;
-    });
-    return { matches, isComplete: isComplete && !isCut };
+    const starts = await this.#startsOf(options.path, (path) =>
+      this.#allows('list', path) ? 'list' : 'read',
+    );
+    return this.#search(options).grep(pattern, starts, options);
   }
 
-  /** Visits the files that are meant, in order, until the visitor has enough. @returns whether all were visited */
-  async #walk(
-    { path, skipFolders = [], signal }: FileSearchOptions,
-    pattern: PathPattern,
-    visit: (path: LogicalPath) => boolean | Promise<boolean>,
-  ): Promise<boolean> {
-    const seen = new Set<LogicalPath>();
-    let isComplete = true;
-    const listed = async (folder: LogicalPath): Promise<readonly FileEntry[]> => {
-      try {
-        return await this.#list(folder);
-      } catch (error) {
-        if (!FileSystemError.isInstance(error)) throw error;
-        isComplete = false; // it is too large, or gone meanwhile
-        return [];
-      }
+  /** A search that sees no more than this handle may. */
+  #search(options: FileSearchOptions): FileSearch {
+    const files: SearchedFiles = {
+      limits: this.#limits,
+      list: (folder) => this.#list(folder),
+      isReadable: (path) => this.#allows('read', path),
+      stat: (path) => this.#find(path),
+      readText: (path) => this.readText(path),
     };
-    const walk = async (entry: FileEntry, names: readonly string[]): Promise<boolean> => {
-      signal?.throwIfAborted();
-      if (seen.has(entry.path)) return true;
-      if (seen.size >= this.#limits.maxVisited) return false;
-      seen.add(entry.path);
-      if (entry.kind === 'file')
-        return names.length > 0 && !pattern.matches(names) ? true : visit(entry.path);
-      if (entry.kind !== 'directory' || !pattern.reachesInto(names)) return true;
-      for (const child of await listed(entry.path)) {
-        const name = child.path.slice(entry.path.length + 1);
-        if (child.kind === 'directory' && skipFolders.includes(name)) continue;
-        if (!(await walk(child, [...names, name]))) return false;
-      }
-      return true;
-    };
-    const starts =
-      path === undefined || parsePath(path) === TOP ? await this.list() : [await this.stat(path)];
-    for (const start of starts) if (!(await walk(start, []))) return false;
-    return isComplete;
+    return new FileSearch(files, options);
   }
 
-  /** How many bytes are read if a file is searched; undefined if it may not be read, is gone meanwhile, or too large. */
-  async #sizeToSearch(path: LogicalPath): Promise<number | undefined> {
-    if (!this.#allows('read', path)) return undefined;
-    try {
-      const { size = 0 } = (await this.#files.stat(path)) ?? { size: Infinity };
-      return size > this.#limits.maxFileBytes ? undefined : size;
-    } catch (error) {
-      if (FileSystemError.isInstance(error)) return undefined;
-      throw error;
-    }
+  /** What a search begins with. @param needs what must be allowed to be done with a file */
+  async #startsOf(
+    path: string | undefined,
+    needs: (path: LogicalPath) => FileOperation,
+  ): Promise<readonly FileEntry[]> {
+    if (path === undefined || parsePath(path) === TOP) return this.list();
+    const place = this.#check(needs(parsePath(path)), path);
+    const info = await this.#find(place);
+    if (info.kind === 'directory') this.#check('list', path);
+    return [info];
   }
 
-  /** The text of a file to be searched; undefined if it is gone meanwhile, or no text. */
-  async #textOf(path: LogicalPath): Promise<string | undefined> {
-    try {
-      const text = await this.readText(path);
-      return text.slice(0, 8192).includes('\0') ? undefined : text;
-    } catch (error) {
-      if (FileSystemError.isInstance(error)) return undefined;
-      throw error;
-    }
+  async #find(path: LogicalPath): Promise<FileInfo> {
+    this.#assertOpen(path);
+    const info = await this.#files.stat(path);
+    if (info === undefined) throw notFound(path);
+    return info;
   }
 
   async #list(folder: LogicalPath): Promise<readonly FileEntry[]> {
+    this.#assertOpen(folder);
     const entries = await this.#files.list(folder, this.#limits.maxEntries);
     return entries.filter(({ path }) => this.#allows('list', path)).sort(byPath);
   }
@@ -379,16 +271,9 @@ export class FileSystemHandle {
   }
 }
 
-/** A limit that is no number would limit nothing, or everything: files would look empty. @throws TroupeError */
-function checkedLimits(given: FileSystemHandleOptions['limits'] = {}): FileLimits {
-  const limits: { -readonly [Name in keyof FileLimits]: FileLimits[Name] } = { ...DEFAULT_LIMITS };
-  for (const name of Object.keys(DEFAULT_LIMITS) as (keyof FileLimits)[]) {
-    const value = given[name];
-    if (value === undefined) continue;
-    checkNumber(`limits.${name}`, value, { least: 0 });
-    limits[name] = value;
-  }
-  return limits;
+/** A place that is in the way of nothing else: it is left out. */
+function unlessRefused(error: unknown): undefined {
+  if (!FileSystemError.isInstance(error)) throw error;
 }
 
 function checkCount(path: string, name: string, value: number, least: number): void {

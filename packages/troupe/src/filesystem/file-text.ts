@@ -1,4 +1,4 @@
-import { FileSystemError, invalidArgument, tooLarge } from './file-system-error.ts';
+import { FileSystemError, invalidArgument, notText, tooLarge } from './file-system-error.ts';
 
 /** Some lines of a text file. */
 export interface FileLines {
@@ -22,7 +22,7 @@ export function decodeText(bytes: Uint8Array, path: string): string {
   try {
     return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
   } catch {
-    throw new FileSystemError('not_text', path, `'${path}' is not a text in UTF-8.`);
+    throw notText(path);
   }
 }
 
@@ -32,12 +32,23 @@ export function encodeText(text: string, path: string): Uint8Array {
   return new TextEncoder().encode(text);
 }
 
-/** The lines of a text. An end of line at the end of the text begins no other line. */
+/** What some editors put before a text. It belongs to the file, and to none of its lines. */
+export const BYTE_ORDER_MARK = '\uFEFF';
+
+/** The lines of a text, without their ends. An end of line at the end of the text begins no other line. */
 export function linesOf(text: string): string[] {
-  if (text === '') return [];
-  const lines = text.split('\n');
-  if (lines.at(-1) === '') lines.pop();
-  return lines.map((line) => (line.endsWith('\r') ? line.slice(0, -1) : line));
+  return Array.from(eachLine(text));
+}
+
+/** The same one by one. */
+export function* eachLine(text: string): Generator<string, void, undefined> {
+  let start = text.startsWith(BYTE_ORDER_MARK) ? 1 : 0;
+  while (start < text.length) {
+    const found = text.indexOf('\n', start);
+    const end = found < 0 ? text.length : found;
+    yield text.slice(start, text[end - 1] === '\r' && end > start ? end - 1 : end);
+    start = end + 1;
+  }
 }
 
 /**
@@ -66,19 +77,23 @@ function applyEdit(
   maxBytes: number,
 ): string {
   if (oldText === '') throw invalidArgument(path, `${which} is empty. Give the text that is to be replaced.`);
-  let [wanted, replacement, places] = [oldText, newText, placesOf(oldText, text)];
-  if (places === 0 && text.includes('\r\n') && !oldText.includes('\r')) {
+  let [wanted, replacement] = [oldText, newText];
+  if (!`${oldText}${newText}`.includes('\r') && hasOnlyCrLf(text)) {
     // Models see lines without their ends, and give them back with plain ones.
     [wanted, replacement] = [withCrLf(oldText), withCrLf(newText)];
-    places = placesOf(wanted, text);
+  } else if (!text.includes(oldText) && !oldText.includes('\r')) {
+    [wanted, replacement] = [withCrLf(oldText), withCrLf(newText)]; // some of the lines end so
   }
+  const places = placesOf(wanted, text);
   if (places === 0) {
     const advice = 'Read the file again, and copy the text exactly. Nothing was changed.';
     throw new FileSystemError('no_match', path, `${which} is not in '${path}'. ${advice}`);
   }
-  if (places > 1 && !all) {
+  const isOnce = places === 1 && text.indexOf(wanted, text.indexOf(wanted) + 1) < 0; // nor overlapping with itself
+  if (!all && !isOnce) {
     const advice = 'Give more of the text around it, or set all to true. Nothing was changed.';
-    throw new FileSystemError('conflict', path, `${which} is in '${path}' ${places} times. ${advice}`);
+    const times = places === 1 ? 'several times' : `${places} times`;
+    throw new FileSystemError('conflict', path, `${which} is in '${path}' ${times}. ${advice}`);
   }
   const length = text.length + places * (replacement.length - wanted.length); // each character is a byte or more
   if (length > maxBytes)
@@ -90,6 +105,11 @@ function placesOf(wanted: string, text: string): number {
   let places = 0;
   for (let at = text.indexOf(wanted); at >= 0; at = text.indexOf(wanted, at + wanted.length)) places++;
   return places;
+}
+
+/** Whether there are lines, and all of them end as on Windows. */
+function hasOnlyCrLf(text: string): boolean {
+  return text.includes('\r\n') && !/(?<!\r)\n/.test(text);
 }
 
 function withCrLf(text: string): string {

@@ -90,6 +90,31 @@ test.each([
   expect(new LinePattern(pattern).test(`${'a'.repeat(3_000)}!`)).toBe(false);
 });
 
+test.each(['(){99999999999}x', '((){99999}){99999}x', '(?:a{0}){999999999}x', '((|){0}){999999999,}x'])(
+  '%s is no more than what it repeats',
+  (pattern) => {
+    expect(new LinePattern(pattern).test('ax')).toBe(true);
+    expect(new LinePattern(pattern).test('a')).toBe(false);
+  },
+);
+
+test('what is hard is done bit by bit, and the sooner it pauses the harder it is', () => {
+  let seed = 1;
+  const next = (): number => (seed = (seed * 48_271) % 2_147_483_647);
+  const line = Array.from({ length: 20_000 }, () => 'ab'[(next() >> 8) % 2]).join('');
+  const pausesOf = (pattern: string): number => {
+    const search = new LinePattern(pattern).search(line);
+    let pauses = 0;
+    for (let step = search.next(); !step.done; step = search.next()) {
+      expect(step.value).toBeLessThan(150_000);
+      pauses++;
+    }
+    return pauses;
+  };
+  expect(pausesOf('(a|b)c')).toBe(0);
+  expect(pausesOf('[ab]*a[ab]{1000}x')).toBeGreaterThan(100);
+});
+
 test('it forgets what would be too much to remember, and goes on', () => {
   const pattern = new LinePattern('(?:a|b)[ab]{10}c$');
   const expected = /(?:a|b)[ab]{10}c$/;

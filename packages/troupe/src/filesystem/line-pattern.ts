@@ -29,8 +29,11 @@ interface Place {
 const END = '';
 const FOUND: Place = { steps: [], before: undefined, known: new Map() };
 const MISSED: Place = { steps: [], before: undefined, known: new Map() };
-/** As much as is remembered, before it is found out anew. */
-const MAX_KNOWN = 10_000;
+/** As many steps are remembered, before it is found out anew. */
+const MAX_KNOWN = 100_000;
+/** How much work is done at once. To find out where a character leads takes a look at every step that it may be. */
+const WORK_AT_ONCE = 100_000;
+const WORK_OF_STEP = 10;
 
 /**
  * A regular expression that says whether a line has a match, in a time that grows with the line and no faster,
@@ -45,6 +48,7 @@ export class LinePattern {
   readonly #places = new Map<string, Place>();
   #now = 0;
   #known = 0;
+  #work = 0;
 
   /** @throws FileSystemError if it is none, or asks for too much */
   constructor(pattern: string, { ignoreCase = false }: LinePatternOptions = {}) {
@@ -57,18 +61,32 @@ export class LinePattern {
   }
 
   test(line: string): boolean {
+    const search = this.search(line);
+    let step = search.next();
+    while (!step.done) step = search.next();
+    return step.value;
+  }
+
+  /** The same bit by bit, for whoever must let others in: yields how much work was done, whenever that is a lot. */
+  *search(line: string): Generator<number, boolean, undefined> {
     if (this.#plain !== undefined) return line.includes(this.#plain);
     let place = this.#placeOf([], undefined);
+    this.#work = 0;
     for (const char of line) {
       place = place.known.get(char) ?? this.#follow(place, char);
       if (place === FOUND) return true;
+      if (++this.#work < WORK_AT_ONCE) continue;
+      yield this.#work;
+      this.#work = 0;
     }
     return (place.known.get(END) ?? this.#follow(place, END)) === FOUND;
   }
 
   /** Where a character leads, which is then known. */
   #follow(place: Place, char: string): Place {
-    if (++this.#known > MAX_KNOWN) {
+    this.#known += place.steps.length + 1;
+    this.#work += (place.steps.length + 1) * WORK_OF_STEP;
+    if (this.#known > MAX_KNOWN) {
       this.#places.clear();
       this.#known = 0;
     }
@@ -169,7 +187,11 @@ function compile(pattern: PatternNode): readonly Step[] {
   }
 
   function addRepeat({ of, min, max }: PatternNode & { op: 'repeat' }): void {
-    for (let count = 0; count < min; count++) add(of);
+    for (let count = 0; count < min; count++) {
+      const before = steps.length;
+      add(of);
+      if (steps.length === before) return; // nothing stays nothing, however often it is repeated
+    }
     if (max === Infinity) {
       const start = steps.length;
       const choice = fork();

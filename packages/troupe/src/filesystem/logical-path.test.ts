@@ -43,6 +43,7 @@ const REFUSED: readonly (readonly [path: string, problem: RegExp])[] = [
   [`/workspace/${'x'.repeat(256)}`, /longer than 255 bytes/],
   [`/workspace/${'é'.repeat(128)}`, /longer than 255 bytes/],
   [`/workspace/${'x/'.repeat(1000)}`, /longer than 1024 characters/],
+  [`/workspace/${'x/'.repeat(100)}`, /deeper than 100 folders/],
 ];
 
 test.each(REFUSED)('%j is refused', (path, problem) => {
@@ -118,11 +119,17 @@ test.each([
 test.each(['a\nb', 'con', 'x.', 'a\\b', 'a/b', 'cafe\u0301', '', '..', 'x'.repeat(250)])(
   'what is called %j is not shown',
   (name) => {
-    const folder = parsePath(`/workspace/${'x/'.repeat(400)}`);
+    const folder = parsePath(`/workspace/${'x'.repeat(200)}${`/${'y'.repeat(200)}`.repeat(3)}`);
     expect(pathOfFound(folder, name)).toBe(undefined);
     expect(pathOfFound(folder, 'fine')).toBe(`${folder}/fine`);
   },
 );
+
+test('what lies too deep is not shown', () => {
+  const folder = parsePath(`/workspace/${'x/'.repeat(98)}`);
+  expect(pathOfFound(folder, 'fine')).toBe(`${folder}/fine`);
+  expect(pathOfFound(parsePath(`${folder}/y`), 'fine')).toBe(undefined);
+});
 
 test('what turns the direction of writing does not do so in an error', () => {
   expect(() => parsePath('/workspace/\u202ea')).toThrow(

@@ -13,6 +13,8 @@ export const TOP = '/' as LogicalPath;
 
 const MAX_PATH_CHARS = 1024;
 const MAX_NAME_BYTES = 255;
+/** How many segments a path may have. Each is opened on its own, from the one before it. */
+export const MAX_DEPTH = 100;
 /** Characters that steer terminals, forge lines or turn the direction of writing. */
 const CONTROLS = /[\p{Cc}\p{Zl}\p{Zp}\u202a-\u202e\u2066-\u2069]/u;
 const RESERVED = /[\\*?"<>|:]/;
@@ -26,7 +28,9 @@ export function parsePath(text: string): LogicalPath {
   if (!text.startsWith('/')) throw invalidPath(text, "it must begin with '/', as in '/workspace/notes.txt'.");
   if (text === '/') return TOP;
   const path = text.normalize('NFC').replace(/\/$/, '');
-  for (const name of path.slice(1).split('/')) {
+  const names = path.slice(1).split('/');
+  if (names.length > MAX_DEPTH) throw invalidPath(text, `it is deeper than ${MAX_DEPTH} folders.`);
+  for (const name of names) {
     const problem = whyNoName(name);
     if (problem !== undefined) throw invalidPath(text, problem);
   }
@@ -43,7 +47,8 @@ export function joinPath(folder: LogicalPath, name: string): LogicalPath {
 export function pathOfFound(folder: LogicalPath, name: string): LogicalPath | undefined {
   const path = `${folder}/${name}`;
   const isName = whyNoName(name) === undefined && !name.includes('/') && name === name.normalize('NFC');
-  return isName && path.length <= MAX_PATH_CHARS ? (path as LogicalPath) : undefined;
+  const isPath = path.length <= MAX_PATH_CHARS && path.split('/').length - 1 <= MAX_DEPTH;
+  return isName && isPath ? (path as LogicalPath) : undefined;
 }
 
 function whyNoName(name: string): string | undefined {

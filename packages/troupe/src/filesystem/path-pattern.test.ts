@@ -34,15 +34,29 @@ test.each([
   expect(new PathPattern(pattern).matches(path.split('/'))).toBe(isMeant);
 });
 
-test.each(['', 'x'.repeat(1001), '{a,b}'.repeat(7)])('%j is refused', (pattern) => {
-  expect(() => new PathPattern(pattern)).toThrow(expect.objectContaining({ kind: 'invalid_argument' }));
-});
+test.each(['', 'x'.repeat(1001), '{a,b}'.repeat(7), `${'*/'.repeat(20)}${'{a,b}'.repeat(6)}`])(
+  '%j is refused',
+  (pattern) => {
+    expect(() => new PathPattern(pattern)).toThrow(expect.objectContaining({ kind: 'invalid_argument' }));
+  },
+);
 
 test('stars are no burden', () => {
   expect(new PathPattern('*a'.repeat(100)).matches(['a'.repeat(99)])).toBe(false);
   expect(new PathPattern('**/'.repeat(300) + 'x').matches(Array.from({ length: 300 }, () => 'a'))).toBe(
     false,
   );
+});
+
+test('no pattern takes more than a comparison for each of its parts and names', () => {
+  for (const pattern of ['**/'.repeat(300) + '*', `**/${'{a,b}'.repeat(6)}/*`, `${'*/**/'.repeat(150)}x`]) {
+    let progress = new PathPattern(pattern).start;
+    for (let i = 0; i < 100; i++) {
+      progress = progress.into('a');
+      expect(progress.work).toBeLessThanOrEqual(1_000);
+    }
+  }
+  expect(new PathPattern('**/'.repeat(300) + '*').start.work).toBe(2); // all of them say no more than one
 });
 
 test('whatever it means lies in folders that it reaches into', () => {

@@ -2,32 +2,100 @@ import { badPattern } from './file-system-error.ts';
 
 const MAX_PATTERN_CHARS = 1000;
 const MAX_CHOICES = 100;
+/** What all choices together may have: each of them may be compared with each name. */
+const MAX_PARTS = 1000;
 const CHOICE = /\{([^{}]*,[^{}]*)\}/;
+const ANY_FOLDERS = '**';
 
 /**
  * A glob: `*` and `?` stand for characters of a name, `**` for any number of folders, `{a,b}` for either. Everything
  * else, brackets included, stands for itself, and a dot at the beginning of a name is a character as any other.
  */
 export class PathPattern {
-  readonly #choices: readonly (readonly string[])[];
+  /** Where a search begins. */
+  readonly start: PathProgress;
 
   /** @throws FileSystemError if it is too long, or stands for too many others */
   constructor(pattern: string) {
     if (pattern === '') throw badPattern('is empty.');
     if (pattern.length > MAX_PATTERN_CHARS)
       throw badPattern(`is longer than ${MAX_PATTERN_CHARS} characters.`);
-    this.#choices = choicesOf(pattern.normalize('NFC')).map((text) => text.split('/').filter(Boolean));
+    const choices = choicesOf(pattern.normalize('NFC')).map(partsOf);
+    if (choices.flat().length > MAX_PARTS) throw badPattern('has too many parts in its choices together.');
+    this.start = PathProgress.startOf(choices);
   }
 
   /** Whether a file is meant. @param names the segments of its path, from the folder on in which it is looked for */
   matches(names: readonly string[]): boolean {
-    return this.#choices.some((parts) => follow(parts, names).has(parts.length));
+    return this.#after(names).isMeant;
   }
 
   /** Whether anything below a folder can be meant. */
   reachesInto(names: readonly string[]): boolean {
-    return this.#choices.some((parts) => [...follow(parts, names)].some((at) => at < parts.length));
+    return this.#after(names).isOpen;
   }
+
+  #after(names: readonly string[]): PathProgress {
+    return names.reduce((progress, name) => progress.into(name), this.start);
+  }
+}
+
+/** How far along a pattern one can be after some names: all ways at the same time. */
+export class PathProgress {
+  readonly #choices: readonly (readonly string[])[];
+  /** Of each choice, how many of its parts may lie behind. */
+  readonly #places: readonly ReadonlySet<number>[];
+
+  private constructor(choices: readonly (readonly string[])[], places: readonly ReadonlySet<number>[]) {
+    this.#choices = choices;
+    this.#places = places;
+  }
+
+  static startOf(choices: readonly (readonly string[])[]): PathProgress {
+    const places = choices.map((parts) => withSkipped(parts, new Set([0])));
+    return new PathProgress(choices, places);
+  }
+
+  /** One name further. */
+  into(name: string): PathProgress {
+    const places = this.#choices.map((parts, i) => {
+      const next = new Set<number>();
+      for (const at of this.#places[i] ?? []) {
+        const part = parts[at];
+        if (part === ANY_FOLDERS) next.add(at);
+        else if (part !== undefined && isLike(part, name)) next.add(at + 1);
+      }
+      return withSkipped(parts, next);
+    });
+    return new PathProgress(this.#choices, places);
+  }
+
+  /** Whether a file of these names is meant. */
+  get isMeant(): boolean {
+    return this.#choices.some((parts, i) => this.#places[i]?.has(parts.length));
+  }
+
+  /** Whether anything below a folder of these names can be meant. */
+  get isOpen(): boolean {
+    return this.#choices.some((parts, i) => [...(this.#places[i] ?? [])].some((at) => at < parts.length));
+  }
+
+  /** How many comparisons it takes to go one name further. */
+  get work(): number {
+    return this.#places.reduce((sum, places) => sum + places.size, 0);
+  }
+}
+
+/** The places, and those behind a `**` that stands for no folder. */
+function withSkipped(parts: readonly string[], places: Set<number>): ReadonlySet<number> {
+  for (const at of places) if (parts[at] === ANY_FOLDERS) places.add(at + 1); // it is looked at in its turn
+  return places;
+}
+
+/** What stands between the slashes. Of several `**` in a row one says it all. */
+function partsOf(text: string): readonly string[] {
+  const parts = text.split('/').filter(Boolean);
+  return parts.filter((part, i) => part !== ANY_FOLDERS || parts[i - 1] !== ANY_FOLDERS);
 }
 
 function choicesOf(pattern: string): readonly string[] {
@@ -43,26 +111,6 @@ function choicesOf(pattern: string): readonly string[] {
     if (next.length === open.length) return next;
     open = next;
   }
-}
-
-/** How far along the parts one can be after the names; all ways at the same time. */
-function follow(parts: readonly string[], names: readonly string[]): ReadonlySet<number> {
-  let places = new Set<number>();
-  const add = (at: number, to: Set<number>): void => {
-    to.add(at);
-    if (parts[at] === '**') add(at + 1, to);
-  };
-  add(0, places);
-  for (const name of names) {
-    const next = new Set<number>();
-    for (const at of places) {
-      const part = parts[at];
-      if (part === '**') add(at, next);
-      else if (part !== undefined && isLike(part, name)) add(at + 1, next);
-    }
-    places = next;
-  }
-  return places;
 }
 
 /** Whether a name is as a part says. Of several stars only the last one is ever gone back to. */

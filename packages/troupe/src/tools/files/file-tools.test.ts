@@ -29,7 +29,10 @@ const FILES = {
   '/internal/key': 'secret',
 };
 
-function make(options: FileToolsOptions = { names: ALL }, files: Record<string, string> = FILES) {
+function make(
+  options: FileToolsOptions = { names: ALL },
+  files: Record<string, string | Uint8Array> = FILES,
+) {
   const handle = new FileSystemHandle(new InMemoryFileSystem(files));
   const toolkit = new Toolkit();
   for (const tool of fileTools(handle, options)) toolkit.registerToolFunction(tool);
@@ -264,6 +267,19 @@ describe('writing', () => {
     expect(await insert(1, 'x', '/userinput/x')).toMatch(/^error: Error: Access denied/);
   });
 
+  test('an empty line is a line, and a byte order mark stays in front', async () => {
+    const { call, handle } = make(undefined, { '/workspace/a': '\uFEFFone\r\ntwo', '/workspace/b': 'one\n' });
+    const insert = (path: string, line_number: number, content: string) =>
+      call('insert_text_file', { path, content, line_number });
+    await insert('/workspace/a', 1, 'zero\nhalf');
+    expect(await handle.readText('/workspace/a')).toBe('\uFEFFzero\r\nhalf\r\none\r\ntwo');
+    await call('write_text_file', { path: '/workspace/a', content: 'ZERO', ranges: [1, 1] });
+    expect(await handle.readText('/workspace/a')).toBe('\uFEFFZERO\r\nhalf\r\none\r\ntwo');
+    expect(await insert('/workspace/b', 1, '')).toBe(
+      'Inserted into /workspace/b at line 1.\n/workspace/b, lines 1-2 of 2:\n```\n1: \n2: one\n```',
+    );
+  });
+
   test('a range of lines is replaced, and shown with five lines around it', async () => {
     const { call, handle } = make();
     const path = '/workspace/a.txt';
@@ -324,6 +340,18 @@ describe('searching', () => {
     expect(await call('grep', { pattern: '(?=x)' })).toBe(
       'error: Error: The pattern looks around, by (?= or the like. That is not supported.',
     );
+  });
+
+  test('a file that can not be searched is said to be so, and no character is cut in two', async () => {
+    const { call } = make(undefined, {
+      '/workspace/bin': new Uint8Array([0xff]),
+      '/workspace/long': `${'y'.repeat(499)}😀y`,
+    });
+    expect(await call('grep', { pattern: 'y', path: '/workspace/bin' })).toBe(
+      "error: Error: '/workspace/bin' is not a text in UTF-8.",
+    );
+    expect((await call('grep', { pattern: 'y', path: '/workspace/long' })).isWellFormed()).toBe(true);
+    expect(() => make({ maxMatches: NaN })).toThrow('maxMatches must be a number of 0 or more.');
   });
 
   test('more than is shown is said to be there', async () => {

@@ -1,3 +1,4 @@
+import { checkNumber } from '../../config/check-number.ts';
 import { TroupeError } from '../../errors.ts';
 import type { FileOperation } from '../../filesystem/file-policy.ts';
 import type { FileSystemHandle } from '../../filesystem/file-system-handle.ts';
@@ -65,6 +66,7 @@ export function fileTools(handle: FileSystemHandle, options: FileToolsOptions = 
     maxMatches = 200,
     maxOutputChars = 50_000,
   } = options;
+  checkNumber('maxMatches', maxMatches, { least: 0 });
   const kinds = new Map<string, FileToolKind>(Object.entries(KINDS));
   const allowed = handle.allowedDirectories.flatMap(({ operations }) => operations);
   const isOfUse = ({ isDouble = false, needs }: FileToolKind): boolean =>

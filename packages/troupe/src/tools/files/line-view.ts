@@ -1,4 +1,4 @@
-import { linesOf } from '../../filesystem/file-text.ts';
+import { BYTE_ORDER_MARK, linesOf } from '../../filesystem/file-text.ts';
 
 /** What a model asked for that does not fit the file. */
 export class LineRangeError extends Error {
@@ -43,11 +43,22 @@ export function resolveRange([from, to]: LineRange, path: string, totalLines: nu
 
 /** The text with a range of its lines replaced; with an end before the start, nothing is, and the content comes before it. */
 export function replaceLines(text: string, start: number, end: number, content: string): string {
-  const lineEnd = text.includes('\r\n') ? '\r\n' : '\n';
-  const lines = text === '' ? [] : text.split(/(?<=\n)/);
-  const [before, after] = [lines.slice(0, start - 1).join(''), lines.slice(end).join('')];
+  const mark = text.startsWith(BYTE_ORDER_MARK) ? BYTE_ORDER_MARK : '';
+  const old = text.slice(mark.length);
+  const lineEnd = old.includes('\r\n') ? '\r\n' : '\n';
+  const [before, after] = [old.slice(0, startOfLine(old, start)), old.slice(startOfLine(old, end + 1))];
   const added = content.replace(/\r?\n/g, lineEnd);
   const gap = before === '' || before.endsWith('\n') ? '' : lineEnd;
-  const close = added === '' || added.endsWith('\n') || (after === '' && !text.endsWith('\n')) ? '' : lineEnd;
-  return `${before}${gap}${added}${close}${after}`;
+  const close = added === '' || added.endsWith('\n') || (after === '' && !old.endsWith('\n')) ? '' : lineEnd;
+  return `${mark}${before}${gap}${added}${close}${after}`;
+}
+
+/** Where a line begins; past the last one, where the text ends. */
+function startOfLine(text: string, line: number): number {
+  let start = 0;
+  for (let before = 1; before < line && start < text.length; before++) {
+    const found = text.indexOf('\n', start);
+    start = found < 0 ? text.length : found + 1;
+  }
+  return start;
 }

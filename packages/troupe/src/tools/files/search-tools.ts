@@ -1,4 +1,4 @@
-import type { FileMatches } from '../../filesystem/file-system-handle.ts';
+import type { FileMatches } from '../../filesystem/file-search.ts';
 import type { Tool } from '../../toolkit/tool.ts';
 import { argsOf, flag, pathIn, text, type FileToolSettings } from './file-args.ts';
 
@@ -65,5 +65,5 @@ function listOf({ isComplete }: FileMatches<unknown>, lines: readonly string[], 
 }
 
 function cut(line: string): string {
-  return line.length > MAX_LINE_CHARS ? `${line.slice(0, MAX_LINE_CHARS)}…` : line;
+  return line.length > MAX_LINE_CHARS ? `${line.slice(0, MAX_LINE_CHARS).toWellFormed()}…` : line;
 }

@@ -87,7 +87,7 @@ export function insertTextFile({
           const valid = linesOf(old).length + 1;
           if (line < 1 || line > valid)
             throw new LineRangeError(`line_number is ${line}, but must be from 1 to ${valid} in ${path}.`);
-          return replaceLines(old, line, line - 1, content);
+          return replaceLines(old, line, line - 1, content || '\n'); // nothing on a line is a line, too
         });
         const last = line + Math.max(1, linesOf(content).length) - 1;
         return `Inserted into ${path} at line ${line}.\n${viewAround(path, changed, line, last)}`;

@@ -1,0 +1,209 @@
+import { checkNumber } from '../config/check-number.ts';
+import { yieldToEventLoop } from '#platform';
+import type { FileLimits } from './file-limits.ts';
+import type { FileEntry, FileInfo } from './file-system-base.ts';
+import { FileSystemError, notText, tooLarge } from './file-system-error.ts';
+import { eachLine } from './file-text.ts';
+import { LinePattern } from './line-pattern.ts';
+import { MAX_DEPTH, nameOf, segmentsOf, type LogicalPath } from './logical-path.ts';
+import { PathPattern, type PathProgress } from './path-pattern.ts';
+
+export interface FileSearchOptions {
+  /** The file or folder in which to look. @default everywhere */
+  readonly path?: string | undefined;
+  /** Names of folders that are left out, unless `path` is in them. @default none */
+  readonly skipFolders?: readonly string[] | undefined;
+  /** @default 1000 */
+  readonly maxResults?: number | undefined;
+  readonly signal?: AbortSignal | undefined;
+}
+
+export interface GrepOptions extends FileSearchOptions {
+  /** A glob of the files to look at. Without a slash it is about names alone. @default all */
+  readonly include?: string | undefined;
+  /** @default false */
+  readonly ignoreCase?: boolean | undefined;
+}
+
+export interface FileMatches<Match> {
+  readonly matches: readonly Match[];
+  /** False if a limit was reached, so that there may be more. */
+  readonly isComplete: boolean;
+}
+
+export interface LineMatch {
+  readonly path: LogicalPath;
+  /** From 1 on. */
+  readonly line: number;
+  readonly text: string;
+}
+
+/** The files as whoever searches may see them. All but `isReadable` reject with a `FileSystemError`. */
+export interface SearchedFiles {
+  readonly limits: FileLimits;
+  list(folder: LogicalPath): Promise<readonly FileEntry[]>;
+  isReadable(path: LogicalPath): boolean;
+  stat(path: LogicalPath): Promise<FileInfo>;
+  readText(path: LogicalPath): Promise<string>;
+}
+
+type Visit = (path: LogicalPath, isNamed: boolean) => Promise<boolean>;
+
+const DEFAULT_RESULTS = 1000;
+/** No more of a line is searched: what follows is data, not text. */
+const MAX_LINE_CHARS = 100_000;
+/** In a text there are none of these, and in other files there is one early on. */
+const CHARS_WITHOUT_NUL = 8192;
+/** Work is counted in characters that are looked at; an entry of a folder is worth so many. */
+const WORK_OF_ENTRY = 100;
+const WORK_BETWEEN_PAUSES = 100_000;
+/** Seconds. A pattern can be as hard as to take far longer for what a search may read. */
+const MAX_WORK = 1_000_000_000;
+const WORK_PER_BYTE = 16;
+
+/**
+ * One search through files. It ends by itself: after so many entries, bytes, results or so much work. And it lets
+ * others run in between, so that it can be aborted at any time, however hard the pattern is.
+ */
+export class FileSearch {
+  readonly #files: SearchedFiles;
+  readonly #limits: FileLimits;
+  readonly #options: FileSearchOptions;
+  readonly #maxResults: number;
+  readonly #seen = new Set<LogicalPath>();
+  #isComplete = true;
+  #bytesLeft: number;
+  #workLeft: number;
+  #workSincePause = 0;
+
+  /** @throws TroupeError if `maxResults` is no number */
+  constructor(files: SearchedFiles, options: FileSearchOptions) {
+    this.#files = files;
+    this.#limits = files.limits;
+    this.#options = options;
+    this.#maxResults = options.maxResults ?? DEFAULT_RESULTS;
+    checkNumber('maxResults', this.#maxResults, { least: 0 });
+    this.#bytesLeft = this.#limits.maxSearchedBytes;
+    this.#workLeft = MAX_WORK + WORK_PER_BYTE * this.#bytesLeft;
+  }
+
+  async glob(pattern: string, starts: readonly FileEntry[]): Promise<FileMatches<LogicalPath>> {
+    const matches: LogicalPath[] = [];
+    const isAll = await this.#visitAll(starts, new PathPattern(pattern), async (path) => {
+      if (matches.length >= this.#maxResults) return false;
+      matches.push(path);
+      return true;
+    });
+    return { matches, isComplete: isAll && this.#isComplete };
+  }
+
+  async grep(
+    pattern: string,
+    starts: readonly FileEntry[],
+    { include = '**', ignoreCase }: GrepOptions,
+  ): Promise<FileMatches<LineMatch>> {
+    const wanted = new LinePattern(pattern, { ignoreCase });
+    const files = new PathPattern(include.includes('/') ? include : `**/${include}`);
+    const matches: LineMatch[] = [];
+    const isAll = await this.#visitAll(starts, files, async (path, isNamed) => {
+      if (isNamed && !files.matches([nameOf(path)])) return true;
+      const text = await this.#textOf(path, isNamed);
+      if (text === undefined) return this.#bytesLeft >= 0;
+      let number = 0;
+      for (const line of eachLine(text)) {
+        number++;
+        if (!(await this.#isMatch(wanted, line))) continue;
+        if (matches.length >= this.#maxResults) return false;
+        matches.push({ path, line: number, text: line });
+      }
+      return true;
+    });
+    return { matches, isComplete: isAll && this.#isComplete };
+  }
+
+  /** Visits the files that are meant, in order, until the visitor has enough. @returns whether all were visited */
+  async #visitAll(starts: readonly FileEntry[], pattern: PathPattern, visit: Visit): Promise<boolean> {
+    for (const start of starts) if (!(await this.#visit(start, pattern.start, visit, true))) return false;
+    return true;
+  }
+
+  async #visit(entry: FileEntry, progress: PathProgress, visit: Visit, isStart = false): Promise<boolean> {
+    const { path, kind } = entry;
+    const { skipFolders = [] } = this.#options;
+    if (this.#seen.has(path)) return true;
+    if (this.#seen.size >= this.#limits.maxVisited) return false;
+    this.#seen.add(path);
+    if (kind === 'file') return isStart || progress.isMeant ? visit(path, isStart) : true;
+    if (kind !== 'directory' || !progress.isOpen) return true;
+    for (const child of await this.#list(path)) {
+      await this.#spend(WORK_OF_ENTRY * (1 + progress.work));
+      if (this.#workLeft < 0) return false;
+      const name = nameOf(child.path);
+      if (child.kind === 'directory' && skipFolders.includes(name)) continue;
+      if (!(await this.#visit(child, progress.into(name), visit))) return false;
+    }
+    return true;
+  }
+
+  async #list(folder: LogicalPath): Promise<readonly FileEntry[]> {
+    this.#options.signal?.throwIfAborted();
+    if (segmentsOf(folder).length >= MAX_DEPTH) this.#isComplete = false; // no path is that long
+    try {
+      return await this.#files.list(folder);
+    } catch (error) {
+      if (!FileSystemError.isInstance(error)) throw error;
+      this.#isComplete = false; // it is too large, or gone meanwhile
+      return [];
+    }
+  }
+
+  /**
+   * The text of a file that is searched; undefined if it is not to be. One that was named is not passed over in silence.
+   * @throws FileSystemError if a file that was named can't be searched
+   */
+  async #textOf(path: LogicalPath, isNamed: boolean): Promise<string | undefined> {
+    this.#options.signal?.throwIfAborted();
+    if (!isNamed && !this.#files.isReadable(path)) return undefined;
+    try {
+      const { size = 0 } = await this.#files.stat(path);
+      const { maxFileBytes } = this.#limits;
+      if (size > maxFileBytes)
+        throw tooLarge(path, `has ${size} bytes, and no more than ${maxFileBytes} can be searched.`);
+      this.#bytesLeft -= size;
+      if (this.#bytesLeft < 0) return undefined;
+      const text = await this.#files.readText(path);
+      if (text.slice(0, CHARS_WITHOUT_NUL).includes('\0')) throw notText(path);
+      return text;
+    } catch (error) {
+      if (isNamed || !FileSystemError.isInstance(error)) throw error;
+      if (error.kind === 'too_large' || error.kind === 'io_failed') this.#isComplete = false;
+      return undefined;
+    }
+  }
+
+  async #isMatch(wanted: LinePattern, line: string): Promise<boolean> {
+    const search = wanted.search(line.slice(0, MAX_LINE_CHARS));
+    let step = search.next();
+    for (; !step.done; step = search.next()) {
+      await this.#spend(step.value);
+      if (this.#workLeft < 0) break;
+    }
+    await this.#spend(line.length + 1);
+    const isMatch = step.done === true && step.value;
+    if (!isMatch && (!step.done || line.length > MAX_LINE_CHARS)) this.#isComplete = false;
+    return isMatch;
+  }
+
+  /** Counts work. Others get a chance now and then. @throws the reason of the signal */
+  #spend(work: number): void | Promise<void> {
+    this.#workLeft -= work;
+    this.#workSincePause += work;
+    if (this.#workSincePause >= WORK_BETWEEN_PAUSES) return this.#pause();
+  }
+
+  async #pause(): Promise<void> {
+    this.#workSincePause = 0;
+    await yieldToEventLoop();
+    this.#options.signal?.throwIfAborted();
+  }
+}
