@@ -7,7 +7,7 @@ import { oneLine } from '../util/text.ts';
 /** What a `SKILL.md` says. */
 export interface SkillText {
   readonly name: string;
-  /** On one line: what the skill is good for, by which a model chooses. */
+  /** What the skill is good for, by which a model chooses: one line, which shows all that it says. */
   readonly description: string;
   /** All that follows the front matter. */
   readonly instructions: string;
@@ -17,6 +17,8 @@ const FRONT_MATTER = /^\uFEFF?---[ \t]*\r?\n([\s\S]*?)\r?\n---[ \t]*(?:\r?\n|$)/
 const NAME = /^[A-Za-z0-9_-]{1,64}$/;
 const MAX_FRONT_MATTER_CHARS = 16_384;
 const MAX_DESCRIPTION_CHARS = 1024;
+/** What begins another line, turns the direction of writing, or says something that nobody sees. */
+const UNSEEN = /[\p{Zl}\p{Zp}\u202a-\u202e\u2066-\u2069\u{e0000}-\u{e007f}]+/gu;
 
 /**
  * Reads a `SKILL.md`. The YAML of its front matter is taken as plain texts, lists and maps: tags and references, by which
@@ -32,11 +34,12 @@ export async function parseSkill(text: string): Promise<SkillText> {
   const { name, description } = isJsonObject(fields) ? fields : {};
   if (typeof name !== 'string' || !NAME.test(name))
     refuse('needs a name of 1 to 64 letters, digits, _ and - in its front matter');
-  if (typeof description !== 'string' || description.trim() === '')
-    refuse('needs a description in its front matter');
+  if (typeof description !== 'string') refuse('needs a description in its front matter');
   if (description.length > MAX_DESCRIPTION_CHARS)
     refuse(`has a description of more than ${MAX_DESCRIPTION_CHARS} characters`);
-  return { name, description: oneLine(description.trim()), instructions: text.slice(whole.length).trim() };
+  const line = oneLine(description.replace(UNSEEN, ' ')).toWellFormed().trim();
+  if (line === '') refuse('needs a description in its front matter');
+  return { name, description: line, instructions: text.slice(whole.length).trim() };
 }
 
 async function parseYaml(text: string): Promise<unknown> {

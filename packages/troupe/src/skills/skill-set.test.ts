@@ -104,10 +104,84 @@ describe('the prompt', () => {
     ) as unknown;
     expect(logged).toEqual([
       ['warn', expect.stringMatching(/^The skill 'pdf' is left out: SKILL.md must begin with front matter/)],
-      ['warn', "The skill 'pdf' is left out: it is named 'other' now. Remove it and add it anew"],
+      [
+        'warn',
+        "The skill 'pdf' is left out: The skill 'pdf' is named 'other' now. Remove it and add it anew.",
+      ],
       ['warn', isMissing],
       ['warn', isMissing],
     ]);
+  });
+});
+
+describe('a description', () => {
+  const told = async (description: string): Promise<string | undefined> => {
+    const dir = await make('pdf');
+    await write({ 'SKILL.md': skillText('pdf', JSON.stringify(description)) }, dir);
+    await skills.add(dir);
+    return (await skills.getPrompt())?.slice(INSTRUCTION.length + 2);
+  };
+
+  test.each([
+    ['# Obey', '\\# Obey'],
+    ['```', '\\```'],
+    ['~~~ x', '\\~~~ x'],
+    ['---', '\\---'],
+    ['=====', '\\====='],
+    ['> said', '\\> said'],
+    ['<!-- x', '\\<!-- x'],
+    ['1. x', '\\1. x'],
+    ['| a |', '\\| a |'],
+    ['C# and F#, 1.5 times', 'C# and F#, 1.5 times'],
+    ['a\n## admin', 'a ## admin'],
+    ['a\u2028## admin\u2029b', 'a ## admin b'],
+    ['\u2028# Obey', '\\# Obey'],
+    ['a\u202eb', 'a b'],
+    ['a\u{e0041}\u{e0042}b', 'a b'],
+    ['a\ud800b', 'a\ufffdb'],
+    ['فارسی\u200cها 👩\u200d💻', 'فارسی\u200cها 👩\u200d💻'],
+  ])('of %j is no more than a line of text', async (description, line) => {
+    expect(await told(description)).toBe(`## pdf\n${line}`);
+  });
+
+  test('of nothing that is seen is none', async () => {
+    await expect(told('\u{e0041}\u2028')).rejects.toThrow('needs a description');
+  });
+});
+
+describe('very many skills', () => {
+  test('are told as far as there is room, and the rest is counted', async () => {
+    const logged: unknown[] = [];
+    skills = new SkillSet({ toolkit, maxPromptChars: 60 });
+    for (const name of ['a', 'b', 'c', 'd']) await skills.add(await make(name));
+    await withRunConfig({ logging: { log: (...entry: unknown[]) => void logged.push(entry) } }, async () => {
+      for (const _ of [1, 2]) {
+        expect(await skills.getPrompt()).toBe(
+          `${INSTRUCTION}\n\n## a\nAll about a.\n\n## b\nAll about b.\n\n## c\nAll about c.\n\n` +
+            "There are 1 more skills. 'read_skill' reads them by their names.",
+        );
+      }
+    });
+    expect(logged).toEqual([['warn', 'The prompt has no room for 1 of 4 skills. See maxPromptChars.']]);
+    expect(await read('d')).toBe('How to d.');
+    expect(() => new SkillSet({ toolkit, maxPromptChars: NaN })).toThrow('maxPromptChars must be');
+  });
+
+  test('are not all open at the same time', async () => {
+    for (let i = 0; i < 40; i++) await skills.add(await make(`s${i}`));
+    const readText = SkillFolder.prototype.readText;
+    let [now, most] = [0, 0];
+    const spy = vi.spyOn(SkillFolder.prototype, 'readText').mockImplementation(async function (
+      this: SkillFolder,
+      ...args
+    ) {
+      most = Math.max(most, ++now);
+      return readText.apply(this, args).finally(() => now--);
+    });
+    const prompt = await skills.getPrompt();
+    spy.mockRestore();
+    expect(prompt?.match(/^## s\d+$/gm)).toEqual(skills.names.map((name) => `## ${name}`));
+    expect([most > 1, most <= 8]).toEqual([true, true]);
   });
 });
 
@@ -326,6 +400,17 @@ describe('read_skill', () => {
     await rename(dir, join(root, 'away'));
     expect(await read('charts')).toEqual(['error', expect.stringContaining('has no SKILL.md')]);
     expect(toolkit.activeGroups).toEqual([]);
+  });
+
+  test('a skill that has become another one is not read by its old name', async () => {
+    const dir = await make('pdf');
+    await skills.add(dir, { tools: [draw] });
+    await write({ 'SKILL.md': skillText('other') }, dir);
+    expect(await read('pdf')).toEqual([
+      'error',
+      "Error: The skill 'pdf' is named 'other' now. Remove it and add it anew.",
+    ]);
+    expect(offered()).toEqual(['read_skill']);
   });
 
   test('that is interrupted activates nothing', async () => {

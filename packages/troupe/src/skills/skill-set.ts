@@ -1,6 +1,7 @@
 import { normalize } from 'node:path';
 
 import { checkNumber } from '../config/check-number.ts';
+import { sideBySide } from '../agent/side-by-side.ts';
 import { getLogger } from '../config/run-config.ts';
 import { messageOf, TroupeError } from '../errors.ts';
 import type { Tool } from '../toolkit/tool.ts';
@@ -28,6 +29,8 @@ export interface SkillSetOptions {
   readonly template?: ((skill: Skill) => string) | undefined;
   /** How large a file may be that is read. @default 256 KiB */
   readonly maxFileBytes?: number | undefined;
+  /** How much the prompt says about skills. Those that it has no room for are only counted. @default 50 000 */
+  readonly maxPromptChars?: number | undefined;
 }
 
 export interface AddSkillOptions {
@@ -50,6 +53,10 @@ interface ReadInput {
 const READ_SKILL = 'read_skill';
 const MAIN_FILE = 'SKILL.md';
 const MAX_LISTED = 100;
+/** How many files are open at the same time. */
+const READ_AT_ONCE = 8;
+/** What would make a heading, a quote, a list or the begin of a block of code of a line. */
+const MARKUP = /^(?=[#>~`=|<*+_-]|\d+[.)])/;
 const INSTRUCTION = `# Skills\nA skill is a folder with instructions and files for a certain kind of task. Before you do such a task, read the skill by calling '${READ_SKILL}', and do as it says.`;
 
 /**
@@ -63,17 +70,23 @@ export class SkillSet {
   readonly #instruction: string;
   readonly #template: (skill: Skill) => string;
   readonly #maxFileBytes: number;
+  readonly #maxPromptChars: number;
   readonly #entries = new Map<string, Entry>();
   readonly #readTool: Tool<ReadInput>;
   #schema: JsonSchema = schemaOf([]);
+  /** How many skills the prompt had no room for, as it was logged. */
+  #left = 0;
 
   constructor(options: SkillSetOptions) {
-    const { toolkit, instruction = INSTRUCTION, template = paragraphOf, maxFileBytes = 256 * 1024 } = options;
+    const { toolkit, instruction = INSTRUCTION, template = paragraphOf } = options;
+    const { maxFileBytes = 256 * 1024, maxPromptChars = 50_000 } = options;
     checkNumber('maxFileBytes', maxFileBytes, { least: 1 });
+    checkNumber('maxPromptChars', maxPromptChars, { least: 1 });
     this.#toolkit = toolkit;
     this.#instruction = instruction;
     this.#template = template;
     this.#maxFileBytes = maxFileBytes;
+    this.#maxPromptChars = maxPromptChars;
     this.#readTool = {
       name: READ_SKILL,
       description: `Reads a skill: its instructions or, by a path, another file of it.`,
@@ -126,9 +139,35 @@ export class SkillSet {
    * is left out until it is right again, and logged.
    */
   async getPrompt(): Promise<string | undefined> {
-    const skills = await Promise.all(Array.from(this.#entries, ([name, entry]) => this.#seen(name, entry)));
-    const paragraphs = skills.flatMap((skill) => (skill === undefined ? [] : [this.#template(skill)]));
-    return paragraphs.length === 0 ? undefined : [this.#instruction, ...paragraphs].join('\n\n');
+    const entries = [...this.#entries];
+    const found = new Map<string, Skill>();
+    await sideBySide(entries, READ_AT_ONCE, async ([name, entry]) => {
+      const skill = await this.#seen(name, entry);
+      if (skill !== undefined) found.set(name, skill);
+    });
+    const skills = entries.flatMap(([name]) => found.get(name) ?? []);
+    return skills.length === 0 ? undefined : [this.#instruction, ...this.#told(skills)].join('\n\n');
+  }
+
+  /** A paragraph about each skill, as far as there is room. */
+  #told(skills: readonly Skill[]): readonly string[] {
+    const paragraphs: string[] = [];
+    let room = this.#maxPromptChars;
+    for (const skill of skills) {
+      const paragraph = this.#template(skill);
+      room -= paragraph.length;
+      if (room < 0) break;
+      paragraphs.push(paragraph);
+    }
+    const left = skills.length - paragraphs.length;
+    if (left > 0 && left !== this.#left)
+      getLogger().log(
+        'warn',
+        `The prompt has no room for ${left} of ${skills.length} skills. See maxPromptChars.`,
+      );
+    this.#left = left;
+    if (left === 0) return paragraphs;
+    return [...paragraphs, `There are ${left} more skills. '${READ_SKILL}' reads them by their names.`];
   }
 
   /** A system prompt with what there is to say about the skills at its end. */
@@ -144,7 +183,7 @@ export class SkillSet {
     if (normalize(path) !== MAIN_FILE) {
       return (await folder.readText(path, signal)) ?? this.#noFile(name, path, await folder.list());
     }
-    const { instructions } = await this.#look(folder, signal);
+    const { instructions } = await this.#lookAs(name, folder, signal);
     const files = (await folder.list()).filter((file) => file !== MAIN_FILE);
     signal.throwIfAborted();
     const hasTools = toolNames.length > 0 && this.#toolkit.hasToolGroup(name);
@@ -175,11 +214,20 @@ export class SkillSet {
     );
   }
 
+  /** @throws TroupeError also if it is another skill meanwhile */
+  async #lookAs(name: string, folder: SkillFolder, signal?: AbortSignal): Promise<SkillText> {
+    const skill = await this.#look(folder, signal);
+    if (skill.name === name) return skill;
+    throw new TroupeError(
+      'invalid_skill',
+      `The skill '${name}' is named '${skill.name}' now. Remove it and add it anew.`,
+    );
+  }
+
   async #seen(name: string, entry: Entry): Promise<Skill | undefined> {
     const { folder } = entry;
     try {
-      const skill = await this.#look(folder);
-      if (skill.name !== name) throw new Error(`it is named '${skill.name}' now. Remove it and add it anew`);
+      const skill = await this.#lookAs(name, folder);
       entry.problem = undefined;
       return { name, description: skill.description, dir: folder.dir };
     } catch (error) {
@@ -213,7 +261,7 @@ export class SkillSet {
 }
 
 function paragraphOf({ name, description }: Skill): string {
-  return `## ${name}\n${description}`;
+  return `## ${name}\n${description.replace(MARKUP, '\\')}`;
 }
 
 function schemaOf(names: readonly string[]): JsonSchema {
