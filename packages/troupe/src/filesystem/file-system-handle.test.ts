@@ -376,6 +376,16 @@ describe('editing', () => {
     expect(await handle.readText('/workspace/a')).toBe('<1> <2> <3>');
   });
 
+  test('however many, by whichever handle', async () => {
+    const { store, handle } = make({}, { '/workspace/a': '' });
+    const handles = [handle, handle.narrow(['/workspace/a']), new FileSystemHandle(store)];
+    const work = Array.from({ length: 60 }, (_, i) =>
+      handles[i % 3]!.update('/workspace/a', (text) => `${text}${i},`),
+    );
+    await Promise.all(work);
+    expect(await handle.readText('/workspace/a')).toBe(`${[...Array(60).keys()].join(',')},`);
+  });
+
   test('whoever is always late gives up', async () => {
     const { store, handle } = make();
     let changes = 0;

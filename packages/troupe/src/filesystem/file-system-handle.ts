@@ -1,3 +1,4 @@
+import { Turns } from '../util/turns.ts';
 import { checkedLimits, type FileLimits, type FileLimitsInput } from './file-limits.ts';
 import { FilePolicy, type FileGrant, type FileGrantInput, type FileOperation } from './file-policy.ts';
 import {
@@ -134,16 +135,19 @@ export class FileSystemHandle {
   async update(path: string, change: (text: string) => string): Promise<number> {
     const place = this.#check('read', path);
     this.#check('write', path);
-    for (let attempt = 1; ; attempt++) {
-      const { bytes, version } = await this.#read(place);
-      const changed = change(decodeText(bytes, place));
-      try {
-        return await this.#write(place, changed, version);
-      } catch (error) {
-        const isConflict = FileSystemError.isInstance(error) && error.kind === 'conflict';
-        if (!isConflict || attempt === MAX_TRIES) throw error;
+    return updatesOf(this.#files).take(place, async () => {
+      for (let attempt = 1; ; attempt++) {
+        this.#assertOpen(place);
+        const { bytes, version } = await this.#read(place);
+        const changed = change(decodeText(bytes, place));
+        try {
+          return await this.#write(place, changed, version);
+        } catch (error) {
+          const isConflict = FileSystemError.isInstance(error) && error.kind === 'conflict';
+          if (!isConflict || attempt === MAX_TRIES) throw error;
+        }
       }
-    }
+    });
   }
 
   /** Replaces texts in a file, one after the other: all of the edits or none. @returns its size in bytes */
@@ -269,6 +273,15 @@ export class FileSystemHandle {
       `Access denied: '${path}' can't be ${DONE[operation]}. That is possible in: ${where}.`,
     );
   }
+}
+
+const updates = new WeakMap<FileSystemBase, Turns>();
+
+/** Who has a handle of the same files waits for its turn to change one, so that none gets ahead of another. */
+function updatesOf(files: FileSystemBase): Turns {
+  const known = updates.get(files) ?? new Turns();
+  updates.set(files, known);
+  return known;
 }
 
 /** A place that is in the way of nothing else: it is left out. */

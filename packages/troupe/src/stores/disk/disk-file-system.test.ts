@@ -192,6 +192,17 @@ describe.each(['descriptors', 'paths'] as const)('by %s', (reach) => {
     expect(await failureOf(files.list(at('.troupe-draft-2'), 9))).toMatch(/^access_denied/);
   });
 
+  test('two of the same folder do not overwrite each other unseen', async () => {
+    const [one, other] = [await open(), await open()];
+    await one.write(at('a'), bytes('0'));
+    const { version } = await one.read(at('a'), { maxBytes: 9 });
+    const work = Array.from({ length: 20 }, (_, i) =>
+      (i % 2 === 0 ? one : other).write(at('a'), bytes(`${i}`), { expected: version }),
+    );
+    const outcomes = await Promise.allSettled(work);
+    expect(outcomes.filter(({ status }) => status === 'fulfilled').length).toBe(1);
+  });
+
   test('a folder with nothing but drafts is empty', async () => {
     const files = await open();
     await files.write(at('a/b'), bytes('x'));

@@ -30,6 +30,7 @@ import {
   TOP,
   type LogicalPath,
 } from '../../filesystem/logical-path.ts';
+import { Turns } from '../../util/turns.ts';
 import { codeOf, readOnly, toFileSystemError, unusable } from './disk-errors.ts';
 import { isDraft, removeDraftsAlone, replaceFile } from './drafts.ts';
 import { makeFolder, openFolder, type Folder, type Reach } from './folder.ts';
@@ -69,9 +70,10 @@ interface Found {
  * and folders are private to the owner; a file that is replaced keeps its permissions, and one that nobody may write is not replaced.
  */
 export class DiskFileSystem extends FileSystemBase {
+  /** Of all that have the same folder, by its path. */
+  static readonly #changes = new Turns();
   readonly #roots: ReadonlyMap<string, string>;
   readonly #reach: Reach;
-  #lastChange: Promise<unknown> = Promise.resolve();
 
   private constructor(roots: ReadonlyMap<string, string>, reach: Reach) {
     super();
@@ -200,9 +202,8 @@ export class DiskFileSystem extends FileSystemBase {
 
   /** Changes come one after the other, so that nothing of ours happens between a check and what it is for. */
   #change<T>(path: LogicalPath, change: () => Promise<T>): Promise<T> {
-    const done = this.#lastChange.then(() => guard(path, change));
-    this.#lastChange = done.catch(() => {});
-    return done;
+    const root = this.#roots.get(segmentsOf(path)[0] ?? '') ?? '';
+    return DiskFileSystem.#changes.take(root, () => guard(path, change));
   }
 
   async #inParent<T>(
