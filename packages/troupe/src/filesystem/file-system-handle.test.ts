@@ -289,6 +289,14 @@ describe('writing', () => {
     expect(await failureOf(handle.stat('/workspace/x'))).toMatch(/^not_found/);
   });
 
+  test('nothing but texts and bytes', async () => {
+    const { handle } = make();
+    const problem = 'invalid_argument: The content must be a text or bytes.';
+    expect(await failureOf(handle.write('/workspace/a.txt', undefined as any))).toBe(problem);
+    expect(await failureOf(handle.update('/workspace/a.txt', (() => {}) as any))).toBe(problem);
+    expect(await handle.readText('/workspace/a.txt')).toBe('one\ntwo\nthree\n');
+  });
+
   test('a file and an empty folder are deleted', async () => {
     const { handle } = make();
     await handle.delete('/workspace/src/deep/er.ts');

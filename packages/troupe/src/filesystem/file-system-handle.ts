@@ -227,6 +227,7 @@ export class FileSystemHandle {
 
   async #write(path: LogicalPath, content: string | Uint8Array, expected?: string | null): Promise<number> {
     const bytes = typeof content === 'string' ? encodeText(content, path) : content;
+    if (!(bytes instanceof Uint8Array)) throw invalidArgument(path, 'The content must be a text or bytes.');
     const { maxFileBytes } = this.#limits;
     if (bytes.length > maxFileBytes) {
       throw tooLarge(

@@ -1,4 +1,5 @@
 import { FileSystemError, invalidArgument, notText, tooLarge } from './file-system-error.ts';
+import { isIn, placesOf, replaceAll } from './occurrences.ts';
 
 /** Some lines of a text file. */
 export interface FileLines {
@@ -81,15 +82,14 @@ function applyEdit(
   if (!`${oldText}${newText}`.includes('\r') && hasOnlyCrLf(text)) {
     // Models see lines without their ends, and give them back with plain ones.
     [wanted, replacement] = [withCrLf(oldText), withCrLf(newText)];
-  } else if (!text.includes(oldText) && !oldText.includes('\r')) {
+  } else if (!oldText.includes('\r') && !isIn(oldText, text)) {
     [wanted, replacement] = [withCrLf(oldText), withCrLf(newText)]; // some of the lines end so
   }
-  const places = placesOf(wanted, text);
+  const { count: places, isOnce } = placesOf(wanted, text);
   if (places === 0) {
     const advice = 'Read the file again, and copy the text exactly. Nothing was changed.';
     throw new FileSystemError('no_match', path, `${which} is not in '${path}'. ${advice}`);
   }
-  const isOnce = places === 1 && text.indexOf(wanted, text.indexOf(wanted) + 1) < 0; // nor overlapping with itself
   if (!all && !isOnce) {
     const advice = 'Give more of the text around it, or set all to true. Nothing was changed.';
     const times = places === 1 ? 'several times' : `${places} times`;
@@ -98,13 +98,7 @@ function applyEdit(
   const length = text.length + places * (replacement.length - wanted.length); // each character is a byte or more
   if (length > maxBytes)
     throw tooLarge(path, `would have ${length} bytes or more, and no more than ${maxBytes} can be written.`);
-  return text.replaceAll(wanted, () => replacement);
-}
-
-function placesOf(wanted: string, text: string): number {
-  let places = 0;
-  for (let at = text.indexOf(wanted); at >= 0; at = text.indexOf(wanted, at + wanted.length)) places++;
-  return places;
+  return replaceAll(text, wanted, replacement);
 }
 
 /** Whether there are lines, and all of them end as on Windows. */

@@ -7,6 +7,7 @@ export interface FileToolSettings {
   readonly handle: FileSystemHandle;
   readonly skipFolders: readonly string[];
   readonly maxMatches: number;
+  readonly maxOutputChars: number;
 }
 
 /** The schema of a tool's arguments; those without a default that are not named optional are required. */

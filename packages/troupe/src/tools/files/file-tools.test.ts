@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 
 import { FileSystemHandle } from '../../filesystem/file-system-handle.ts';
 import { InMemoryFileSystem } from '../../filesystem/in-memory-file-system.ts';
@@ -155,6 +155,14 @@ describe('reading', () => {
         '## /workspace/src/main.ts\nexport const a = 1;',
       ].join('\n\n'),
     );
+  });
+
+  test('several files, until the answer is long enough', async () => {
+    const files = { '/workspace/a': 'a'.repeat(90), '/workspace/b': 'b'.repeat(30), '/workspace/c': 'c' };
+    const { call, handle } = make({ names: ['read_multiple_files'], maxOutputChars: 100 }, files);
+    const read = vi.spyOn(handle, 'readLines');
+    expect(await call('read_multiple_files', { paths: Object.keys(files) })).toContain('## /workspace/a');
+    expect(read.mock.calls).toEqual([['/workspace/a'], ['/workspace/b']]);
   });
 
   test('a view has line numbers, and its ranges may count from the end', async () => {

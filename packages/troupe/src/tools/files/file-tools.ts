@@ -78,6 +78,9 @@ export function fileTools(handle: FileSystemHandle, options: FileToolsOptions = 
       const known = [...kinds.keys()].join(', ');
       throw new TroupeError('invalid_config', `There is no file tool '${name}'. There are: ${known}.`);
     }
-    return Object.freeze({ ...kind.make({ handle, skipFolders, maxMatches }), maxOutputChars });
+    return Object.freeze({
+      ...kind.make({ handle, skipFolders, maxMatches, maxOutputChars }),
+      maxOutputChars,
+    });
   });
 }

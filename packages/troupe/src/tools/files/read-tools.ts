@@ -9,6 +9,7 @@ import { argsOf, count, flag, pathIn, range, type FileToolSettings } from './fil
 import { LineRangeError, numbered, resolveRange, view, type LineRange } from './line-view.ts';
 
 const MAX_FILES = 20;
+const NO_ROOM = 'Error: not read, as the files before it are long enough for one answer. Read it by itself.';
 
 interface ReadArgs {
   readonly path: string;
@@ -43,7 +44,10 @@ export function readTextFile({ handle }: FileToolSettings): Tool<ReadArgs> {
   };
 }
 
-export function readMultipleFiles({ handle }: FileToolSettings): Tool<{ readonly paths: readonly string[] }> {
+export function readMultipleFiles({
+  handle,
+  maxOutputChars,
+}: FileToolSettings): Tool<{ readonly paths: readonly string[] }> {
   return {
     name: 'read_multiple_files',
     description: 'Reads several text files. A file that can not be read does not keep the others from it.',
@@ -52,8 +56,13 @@ export function readMultipleFiles({ handle }: FileToolSettings): Tool<{ readonly
     }),
     readOnly: true,
     async execute({ paths }) {
-      const sections = [];
-      for (const path of paths) sections.push(`## ${path}\n${await textOrError(handle, path)}`);
+      const sections: string[] = [];
+      let room = maxOutputChars;
+      for (const path of paths) {
+        const text = room > 0 ? await textOrError(handle, path) : NO_ROOM;
+        sections.push(`## ${path}\n${text}`);
+        room -= text.length;
+      }
       return sections.join('\n\n');
     },
   };
