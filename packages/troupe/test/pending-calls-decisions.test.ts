@@ -223,6 +223,7 @@ describe('an agent in a tool', () => {
   test('is decided about where its question came out, and nowhere else', async () => {
     const { outer, inner, removed } = nested();
     await outer.call('go');
+    outer.loadStateDict(saved(outer));
     const decisions = [{ id: idOf(outer), verdict: 'allow' } as const];
     await expect(inner.call(undefined, { decisions })).rejects.toMatchObject({
       code: 'decision_refused',
@@ -234,6 +235,18 @@ describe('an agent in a tool', () => {
     expect((await outer.call(undefined, { decisions })).text).toBe('All done.');
     expect(removed).toEqual(['/a']);
     expect(await resultsIn(outer)).toMatchObject([{ id: 'o1', output: 'Done.' }]);
+  });
+
+  test('that a tool has called by itself, and nobody waits for, is decided about by itself', async () => {
+    const { agent: inner, removed } = remover(ONE, { name: 'inner' });
+    const byHand = tool({ name: 'by_hand', execute: async () => (await inner.call('go')).text });
+    const script = [{ toolCalls: [{ name: 'by_hand', id: 'o1', input: {} }] }, 'It asks.'];
+    const { agent: outer } = remover(script, { name: 'outer' }, [byHand]);
+    expect((await outer.call('go')).text).toBe('It asks.');
+    expect(outer.pendingCalls).toEqual([]);
+    const decisions = [{ id: idOf(inner), verdict: 'allow' } as const];
+    expect((await inner.call(undefined, { decisions })).text).toBe('Done.');
+    expect(removed).toEqual(['/a']);
   });
 
   test('whose outer call is over can be freed', async () => {

@@ -39,7 +39,10 @@ export function agentTool(agent: AgentBase, options: AgentToolOptions): Tool {
       const answer = await ask(agent, typeof query === 'string' ? query : '', context);
       const pending = pendingIn(answer);
       if (pending === undefined) return answer.text;
-      if (context.isBackground !== true) throw new ToolSuspension(undefined, { pending, state: null }); // it keeps its own
+      if (context.isBackground !== true) {
+        if (agent instanceof ReActAgent) agent.askThrough();
+        throw new ToolSuspension(undefined, { pending, state: null }); // it keeps its own
+      }
       await closePending(agent);
       throw new Error(`It needs somebody to decide, who can't be asked from the background: ${answer.text}`);
     },

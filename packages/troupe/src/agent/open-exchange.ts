@@ -52,6 +52,8 @@ export class OpenExchange {
   readonly later: Msg[] = [];
   /** What was spent on the reply. It is asked for whenever the exchange is saved. */
   spent: () => JsonValue = () => null;
+  /** Whether the call that owns it waits for what is pending, and takes the decisions. */
+  isAskedThrough = false;
   readonly #standings = new Map<string, Standing>();
   readonly #started = new Set<string>();
 
@@ -210,6 +212,7 @@ export class OpenExchange {
         owner: this.owner,
         wantsShape: this.wantsShape,
         spent: this.spent(),
+        isAskedThrough: this.isAskedThrough,
       },
       'the open exchange',
     );
@@ -236,6 +239,7 @@ export class OpenExchange {
         throw new TypeError('one of its calls is not readable');
       open.#standings.set(id, standing);
     }
+    open.isAskedThrough = json['isAskedThrough'] === true;
     open.#closeStarted();
     return open;
   }

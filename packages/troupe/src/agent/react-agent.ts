@@ -130,6 +130,11 @@ export class ReActAgent extends ReActAgentBase {
     return this.#open?.owner ?? [];
   }
 
+  /** Says that the tool call in which the agent was called waits for what is pending: decisions are taken in it, and nowhere else. */
+  askThrough(): void {
+    if (this.#open !== undefined) this.#open.isAskedThrough = true;
+  }
+
   /** Ends calls that wait, or were left over, as interrupted. There must be no call of the agent at that time. */
   async closePending(): Promise<void> {
     const open = this.#open;

@@ -52,7 +52,7 @@ export function beginWith(
     if (open.isWaiting && onPending === 'refuse') throw pendingCalls(open);
     return { closed: open, input, answered: [] };
   }
-  if (open.owner.length > 0 && open.owner.at(-1) !== callId) throw askedElsewhere(open);
+  if (open.isAskedThrough && open.owner.at(-1) !== callId) throw askedElsewhere(open);
   const supplied = toDecisions(results, open);
   const isWhole = open.isWholeAfter(results, decisions);
   if (isNew && !isWhole && !open.isDecidedBy([...decisions, ...supplied])) throw pendingCalls(open);
