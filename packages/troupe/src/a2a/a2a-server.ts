@@ -68,6 +68,9 @@ export class A2AServer implements AsyncDisposable {
         'One agent can not be shared by users, who would read each other. Give a function that makes agents.';
       throw new TroupeError('invalid_config', problem);
     }
+    if (options.session !== undefined && typeof options.session.scoped !== 'function') {
+      throw new TroupeError('invalid_config', `session is a session, such as new JsonSession('./folder').`);
+    }
     checkNumber('maxContexts', maxContexts, { least: 1, whole: true });
     checkNumber('maxBodyBytes', maxBodyBytes, { least: 1 });
     this.#source = source;

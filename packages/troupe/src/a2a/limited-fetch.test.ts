@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 
 import { expect, test } from 'vitest';
 
-import { limitedFetch } from './limited-fetch.ts';
+import { limitedFetch, type A2AHeaders } from './limited-fetch.ts';
 
 test('nothing goes to an origin that was not named, not even a header', async () => {
   const asked: unknown[] = [];
@@ -29,4 +29,16 @@ test('nothing goes to an origin that was not named, not even a header', async ()
     server.closeAllConnections();
     server.close();
   }
+});
+
+test.each<[string, A2AHeaders, string]>([
+  ['can not be made', () => Promise.reject(new Error('no token today')), 'no token today'],
+  ['are none', { authorization: 'sesame-1234\nx: y' }, 'they are no headers'],
+])('headers that %s are said to be the trouble, and not repeated', async (_, headers, reason) => {
+  const origin = 'http://127.0.0.1:1';
+  const get = limitedFetch({ origins: [origin], headers, maxBytes: 10 });
+  await expect(get(origin)).rejects.toMatchObject({
+    failure: 'unreachable',
+    message: `The headers for ${origin} could not be made: ${reason}.`,
+  });
 });

@@ -1,3 +1,4 @@
+import { messageOf } from '../errors.ts';
 import { platformFetch, type Fetch } from '../util/http.ts';
 import { A2AError } from './a2a-error.ts';
 
@@ -23,9 +24,7 @@ export function limitedFetch({ origins, headers = {}, maxBytes }: LimitedFetchOp
   return async (input, init) => {
     const url = new URL(input instanceof Request ? input.url : input);
     if (!origins.includes(url.origin)) throw new A2AError('unsafe_url', `Nothing is sent to ${url.origin}.`);
-    const all = new Headers(init?.headers);
-    const given = typeof headers === 'function' ? await headers() : headers;
-    for (const [name, value] of Object.entries(given)) all.set(name, value);
+    const all = await withHeaders(init?.headers, headers, url.origin);
     const response = await send(url, { ...init, headers: all, redirect: 'manual' });
     if (response.status >= 300 && response.status < 400) {
       await response.body?.cancel();
@@ -44,6 +43,28 @@ export function limitedFetch({ origins, headers = {}, maxBytes }: LimitedFetchOp
     const body = response.body.pipeThrough(byteLimit(maxBytes, url.origin));
     return new Response(body, { status, statusText, headers: response.headers });
   };
+}
+
+async function withHeaders(
+  own: RequestInit['headers'],
+  headers: A2AHeaders,
+  origin: string,
+): Promise<Headers> {
+  const failed = (reason: string): A2AError =>
+    new A2AError('unreachable', `The headers for ${origin} could not be made: ${reason}.`);
+  let given: Readonly<Record<string, string>>;
+  try {
+    given = typeof headers === 'function' ? await headers() : headers;
+  } catch (error) {
+    throw failed(messageOf(error));
+  }
+  try {
+    const all = new Headers(own);
+    for (const [name, value] of Object.entries(given)) all.set(name, value);
+    return all;
+  } catch {
+    throw failed('they are no headers'); // what the platform says repeats them
+  }
 }
 
 async function send(url: URL, init: RequestInit): Promise<Response> {

@@ -63,6 +63,8 @@ const MAX_EXCERPT = 300;
 
 /** A shorter word of a header may be any word. */
 const MIN_SECRET = 8;
+/** How many are remembered: tokens change. */
+const MAX_SECRETS = 100;
 
 const ENDINGS = { failed: 'has failed', rejected: 'rejected the task', canceled: 'canceled the task' };
 
@@ -94,7 +96,11 @@ export class RemoteAgent {
     const secrets = new Set<string>();
     const remembered = async (): Promise<Readonly<Record<string, string>>> => {
       const given = typeof headers === 'function' ? await headers() : headers;
-      for (const word of Object.values(given).flatMap((value) => value.split(' '))) secrets.add(word);
+      for (const word of Object.values(given).flatMap((value) => String(value).split(' '))) {
+        secrets.delete(word);
+        secrets.add(word);
+      }
+      for (const oldest of secrets) if (secrets.size > MAX_SECRETS) secrets.delete(oldest);
       return given;
     };
     const fetchImpl = limitedFetch({ ...rules, headers: remembered, origins: originsOf(card) });

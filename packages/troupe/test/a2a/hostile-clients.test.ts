@@ -9,7 +9,7 @@ import { expect, test } from 'vitest';
 import { serveA2A, type A2AServer, type A2AServerOptions } from '../../src/a2a/index.ts';
 import { AgentBase, Msg } from '../../src/index.ts';
 import { FakeClock } from '../../src/testing/index.ts';
-import { Speaker } from './a2a-agents.ts';
+import { remoteAgent, Speaker } from './a2a-agents.ts';
 import { as, bearer, decides, rpc, says } from './rpc.ts';
 
 const CARD = { name: 'served', description: 'Serves.' };
@@ -206,4 +206,25 @@ test('a client that hangs up in the middle of a request or an answer leaves the 
   const { body } = await rpc(server, 'GetTask', { id: tasks[0].id });
   expect([tasks.length, speaker.heard]).toEqual([1, ['Hi']]);
   expect(['TASK_STATE_WORKING', COMPLETED]).toContain(body.result.status.state);
+});
+
+test('two clients in one conversation are answered in turn, and one that stops leaves the other alone', async () => {
+  const speaker = new Speaker();
+  await using server = serveA2A(() => speaker, { card: CARD });
+  const url = await server.listen();
+  const one = remoteAgent(url);
+  const two = remoteAgent(url);
+  for (const agent of [one, two]) agent.loadStateDict({ observed: [], contextId: 'ours', openTask: null });
+  const first = one.call('First');
+  await speaker.started;
+  const second = two.call('Second');
+  while ((await rpc(server, 'ListTasks', { contextId: 'ours' })).body.result.totalSize < 2)
+    await new Promise(setImmediate);
+  await two.interrupt();
+  await two[Symbol.asyncDispose]();
+  speaker.say('Here I am.');
+  speaker.finish();
+  expect((await first).text).toBe('Here I am.');
+  expect((await second).metadata).toMatchObject({ _is_interrupted: true });
+  expect(speaker.heard).toEqual(['First']);
 });

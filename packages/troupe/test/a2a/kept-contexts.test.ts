@@ -182,6 +182,19 @@ test('what one user has kept is not there for another, like what never was', asy
   expect(made).toBe(1);
 });
 
+test('one agent for all is kept as well', async () => {
+  const session = new InMemorySession();
+  const before = serveA2A(bank([]), { card: CARD, session });
+  const asked = (await rpc(before, 'SendMessage', says('Pay'))).body.result.task;
+  await before.close();
+  const log: string[] = [];
+  await using after = serveA2A(bank(log), { card: CARD, session });
+  const done = (await rpc(after, 'SendMessage', decides(asked, 'allow'))).body.result.task;
+  expect([done.status.state, log]).toEqual(['TASK_STATE_COMPLETED', ['paid']]);
+  const other = (await rpc(after, 'SendMessage', says('Hello', { contextId: 'other' }))).body.result.task;
+  expect(textIn(other)).toBe('Heard 2.'); // it is one agent
+});
+
 test('a conversation that made room is opened again as it was', async () => {
   const log: string[] = [];
   await using server = bankServer(new InMemorySession(), log, { maxContexts: 1 });

@@ -652,6 +652,7 @@ test('options that can not be are refused', () => {
   expect(() => serveA2A(agent, { card: CARD, authenticate: () => 'x' })).toThrow(/shared by users/);
   expect(() => serveA2A(() => agent, { card: { description: 'x' } })).toThrow(/needs a name/);
   expect(() => serveA2A(agent, { card: CARD, maxContexts: 0 })).toThrow(/maxContexts/);
+  expect(() => serveA2A(agent, { card: CARD, session: './folder' as never })).toThrow(/session/);
 });
 
 test('a conversation that makes room just as it is used again is opened anew, or refused', async () => {
