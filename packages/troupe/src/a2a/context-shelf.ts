@@ -79,7 +79,8 @@ export class ContextShelf {
 
   /** A new task. @throws A2AError if there are too many. */
   async newTask(who: A2AContext): Promise<FoundTask> {
-    const context = await this.#contextOf(who);
+    let context = await this.#contextOf(who);
+    while (context.isClosed) context = await this.#contextOf(who); // it had to make room meanwhile
     const open = [...context.tasks].filter((task) => !task.hasEnded);
     if (open.length >= MAX_TASKS) throw busy();
     for (const old of context.tasks) {
@@ -113,7 +114,7 @@ export class ContextShelf {
     for (;;) {
       const entry = this.#enter(key, who);
       const context = await entry.opening;
-      if (this.#contexts.get(key) === entry && !isOld(context)) return context; // otherwise it had to make room meanwhile
+      if (this.#contexts.get(key) === entry && !isOld(context)) return context;
     }
   }
 

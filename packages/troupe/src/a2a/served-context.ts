@@ -25,6 +25,7 @@ export class ServedContext extends StateModule {
   readonly #keeper: ContextKeeper | undefined;
   /** Settles when all work that was given is done. */
   #work: Promise<unknown> = Promise.resolve();
+  #isClosed = false;
 
   constructor(agent: AgentBase, keeper?: ContextKeeper) {
     super();
@@ -46,6 +47,11 @@ export class ServedContext extends StateModule {
   /** Whether a task is being worked on, or waits for its turn. */
   get isBusy(): boolean {
     return [...this.tasks].some((task) => !task.isSettled);
+  }
+
+  /** Whether nothing can be done here any more. */
+  get isClosed(): boolean {
+    return this.#isClosed;
   }
 
   /** Whether it has gone on elsewhere, so that what is here is old. */
@@ -84,6 +90,7 @@ export class ServedContext extends StateModule {
       if (isRunning) await this.#agent.interrupt();
       else stop.abort();
     };
+    if (this.#isClosed) stop.abort(); // it was on its way when this was closed
     try {
       await abortable(before, stop.signal);
       const blocks = toBlocks(parts);
@@ -125,6 +132,7 @@ export class ServedContext extends StateModule {
 
   /** Ends all work, and the agent if it was made for this context. Tasks that wait are over, unless they are kept. */
   async close(disposes: boolean): Promise<void> {
+    this.#isClosed = true;
     await Promise.all([...this.tasks].map(async (task) => task.cancel?.()));
     await this.#work;
     if (this.#keeper === undefined)

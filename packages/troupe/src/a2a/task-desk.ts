@@ -177,7 +177,8 @@ export class TaskDesk implements A2ARequestHandler {
     const heard = await this.#heard(message, who.user);
     if (heard !== undefined) return { task: heard, begin: () => {} };
     const isNew = message.taskId === '';
-    const found = await (isNew ? this.#shelf.newTask(who) : this.#find(message.taskId, call));
+    let found = await (isNew ? this.#shelf.newTask(who) : this.#find(message.taskId, call));
+    while (!isNew && found.context.isClosed) found = await this.#find(message.taskId, call); // it had to make room
     const { task, context } = found;
     if (!isNew) assertGoesOn(task, message);
     const isWaiting = task.pending.length > 0;

@@ -13,7 +13,7 @@ import {
 } from '../../src/index.ts';
 import { ScriptedModel } from '../../src/testing/index.ts';
 import { remoteAgent, Speaker } from './a2a-agents.ts';
-import { as, bearer, decides, rpc, says } from './rpc.ts';
+import { as, bearer, decides, rpc, says, type Rpc } from './rpc.ts';
 
 const CARD = { name: 'bank', description: 'Pays.' };
 
@@ -202,6 +202,25 @@ test('a conversation that made room is opened again as it was', async () => {
   await rpc(server, 'SendMessage', says('Hello', { contextId: 'other' }));
   const done = (await rpc(server, 'SendMessage', decides(asked, 'allow'))).body.result.task;
   expect([done.status.state, log]).toEqual(['TASK_STATE_COMPLETED', ['paid']]);
+});
+
+test('a conversation that makes room just as it goes on is read again, or the client is told to wait', async () => {
+  const outcomes = new Set<string>();
+  for (let delay = -40; delay < 40; delay++) {
+    const log: string[] = [];
+    await using server = bankServer(new InMemorySession(), log, { maxContexts: 1 });
+    const asked = (await rpc(server, 'SendMessage', says('Pay', { contextId: 'a' }))).body.result.task;
+    const messages = [decides(asked, 'allow'), says('Hello', { contextId: 'b' })];
+    const answers: Promise<Rpc>[] = [];
+    for (const message of delay < 0 ? messages.toReversed() : messages) {
+      for (let turn = 0; answers.length > 0 && turn < Math.abs(delay); turn++) await undefined;
+      answers.push(rpc(server, 'SendMessage', message));
+    }
+    for (const { body } of await Promise.all(answers))
+      outcomes.add(body.error?.message ?? body.result.task.status.state);
+    expect(log.length).toBeLessThanOrEqual(1);
+  }
+  expect([...outcomes].toSorted()).toEqual(['TASK_STATE_COMPLETED', 'The server is busy. Try again later.']);
 });
 
 test('a conversation that went on in another process is not overwritten: it is read anew', async () => {
