@@ -1,6 +1,7 @@
 import type { Part } from '@a2a-js/sdk';
 
 import { AgentBase, type AgentOptions, type Interrupt } from '../agent/agent-base.ts';
+import { readDecisions } from '../agent/decisions.ts';
 import type { Turn } from '../agent/turn.ts';
 import { checkNumber, MAX_TIMER_MS } from '../config/check-number.ts';
 import { TroupeError } from '../errors.ts';
@@ -87,7 +88,7 @@ export class A2AAgent extends AgentBase {
         'A remote agent can not be made to fill in a structuredModel. Ask it for data, and read dataIn(msg).';
       throw new TroupeError('invalid_input', problem);
     }
-    const decisions = turn.takeDecisions();
+    const decisions = readDecisions(turn.takeDecisions());
     const answers = decisions.length === 0 ? [] : this.#decided(decisions);
     const isNew = msgs.length > 0 && decisions.length === 0;
     if (this.openTask !== null && isNew) await this.#leaveOpenTask(this.openTask, turn);

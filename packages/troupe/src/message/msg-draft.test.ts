@@ -803,6 +803,30 @@ describe('the changes', () => {
   });
 });
 
+test('a snapshot stays as it was taken, whenever it is looked at', () => {
+  const draft = draftOf([text('a'), thinking('b'), text('c')]);
+  const early = draft.snapshot();
+  draft.add(text('d'));
+  draft.add(thinking('e'));
+  const late = draft.snapshot();
+  draft.add({ type: 'reset', reason: 'again' });
+  draft.add(text('anew'));
+  const [a, b] = [
+    { type: 'text', text: 'a' },
+    { type: 'thinking', thinking: 'b' },
+  ];
+  expect(early.content).toStrictEqual([a, b, { type: 'text', text: 'c' }]);
+  expect(late.content).toStrictEqual([
+    a,
+    b,
+    { type: 'text', text: 'cd' },
+    { type: 'thinking', thinking: 'e' },
+  ]);
+  expect(late.toJSON()['content']).toBe(late.content);
+  expect(Object.isFrozen(late.content)).toBe(true);
+  expect(draft.finish().content).toStrictEqual([{ type: 'text', text: 'anew' }]);
+});
+
 test('a delta costs the same, however many came before it', { timeout: 30_000 }, () => {
   restores
     .splice(0)

@@ -44,7 +44,8 @@ export class MsgDraft {
   readonly #callIds = new Set<string>();
   readonly #changes: BlockChange[] = [];
   readonly #options: MsgDraftOptions;
-  readonly #settled: ContentBlock[] = [];
+  /** The blocks at the front that no longer change. It only grows: snapshots look into it. */
+  #settled: ContentBlock[] = [];
   #settledParts = 0;
   #forgotten = 0;
   #usage: Usage | undefined;
@@ -116,7 +117,7 @@ export class MsgDraft {
       this.#closeOpenPart();
       this.#dropOpenCalls();
       const usage = addUsage(this.#voidUsage, this.#usage);
-      this.#final = new Msg({ ...this.init(), usage, metadata }, { blocks: this.#blocks() });
+      this.#final = new Msg({ ...this.init(), usage, metadata }, { blocks: allOf(this.#blocks()) });
     }
     return this.#final;
   }
@@ -250,7 +251,7 @@ export class MsgDraft {
   /** Forgets everything but what it cost. */
   #reset(reason: string): void {
     this.#parts.length = 0;
-    this.#settled.length = 0;
+    this.#settled = [];
     this.#settledParts = 0;
     this.#calls.clear();
     this.#callIds.clear();
@@ -296,18 +297,26 @@ export class MsgDraft {
   }
 
   /** The blocks so far. Those at the front that no longer change are not looked at again. */
-  #blocks(): readonly ContentBlock[] {
+  #blocks(): BlocksSoFar {
     for (let part = this.#parts[this.#settledParts]; part && isSettled(part);) {
       this.#settled.push(...blockOf(part));
       part = this.#parts[++this.#settledParts];
     }
-    const blocks = [...this.#settled];
-    for (let i = this.#settledParts; i < this.#parts.length; i++) {
-      const part = this.#parts[i];
-      if (part !== undefined) blocks.push(...blockOf(part));
-    }
-    return Object.freeze(blocks);
+    const rest = this.#parts.slice(this.#settledParts).flatMap(blockOf);
+    return { settled: this.#settled, count: this.#settled.length, rest };
   }
+}
+
+/** Blocks that are not copied as long as nobody wants to see them. */
+interface BlocksSoFar {
+  readonly settled: readonly ContentBlock[];
+  /** How many of `settled` there were. */
+  readonly count: number;
+  readonly rest: readonly ContentBlock[];
+}
+
+function allOf({ settled, count, rest }: BlocksSoFar): readonly ContentBlock[] {
+  return Object.freeze([...settled.slice(0, count), ...rest]);
 }
 
 /** The message at one moment of its draft: it knows which changes it already holds. */
@@ -315,8 +324,11 @@ export class DraftSnapshot extends Msg {
   readonly #draft: MsgDraft;
   readonly #position: number;
 
-  constructor(draft: MsgDraft, blocks: readonly ContentBlock[], position: number) {
-    super(draft.init(), { blocks });
+  constructor(draft: MsgDraft, soFar: BlocksSoFar, position: number) {
+    super(draft.init());
+    let blocks: readonly ContentBlock[] | undefined;
+    const content = (): readonly ContentBlock[] => (blocks ??= allOf(soFar));
+    Object.defineProperty(this, 'content', { get: content, enumerable: true });
     this.#draft = draft;
     this.#position = position;
     Object.freeze(this);

@@ -210,7 +210,10 @@ export class Session implements AsyncDisposable {
     });
   }
 
-  /** The sessions whose ids begin with this prefix, by what follows it. Nobody reaches others by it, and closing it closes nothing. */
+  /**
+   * The sessions whose ids begin with this prefix, by what follows it. Nobody reaches others by it, and closing it closes nothing.
+   * @param prefix ends with `@` @throws TroupeError if it does not.
+   */
   scoped(prefix: string): Session {
     return new Session(new ScopedStore(this.#store, prefix));
   }
