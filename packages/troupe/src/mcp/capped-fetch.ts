@@ -1,15 +1,24 @@
 import { platformFetch, type Fetch } from '../util/http.ts';
+import { checkUrl } from '../util/safe-url.ts';
 import type { McpHeaders } from './mcp-transport.ts';
 
 const NEW_LINE = 10;
 const RETURN = 13;
 
-/** Fetches with further headers. A body breaks off as soon as one message of it is larger than it may be. */
-export function cappedFetch(maxMessageBytes: number, headers: McpHeaders = {}): Fetch {
+/**
+ * Fetches for one server, with further headers that only it gets. A body breaks off as soon as one message of it is larger than it may
+ * be. A login leads to other servers, by addresses that this one has told: a public server can't send us to private ones.
+ */
+export function cappedFetch(server: URL, maxMessageBytes: number, headers: McpHeaders = {}): Fetch {
   return async (input, init) => {
     const all = new Headers(init?.headers);
-    const given = typeof headers === 'function' ? await headers() : headers;
-    for (const [name, value] of Object.entries(given)) all.set(name, value);
+    const url = new URL(input instanceof Request ? input.url : input);
+    if (url.origin !== server.origin) {
+      if (isPublic(server)) checkUrl(url.href);
+    } else {
+      const given = typeof headers === 'function' ? await headers() : headers;
+      for (const [name, value] of Object.entries(given)) all.set(name, value);
+    }
     const response = await platformFetch(input, { ...init, headers: all });
     if (response.body === null) return response;
     const isStream = response.headers.get('content-type')?.startsWith('text/event-stream') === true;
@@ -17,6 +26,15 @@ export function cappedFetch(maxMessageBytes: number, headers: McpHeaders = {}): 
     const { status, statusText } = response;
     return new Response(body, { status, statusText, headers: response.headers });
   };
+}
+
+function isPublic(server: URL): boolean {
+  try {
+    checkUrl(server.href);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 /** Counts bytes: in all, or in a stream of events, which may go on for ever, since the last empty line. */

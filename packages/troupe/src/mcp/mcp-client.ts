@@ -1,43 +1,25 @@
 import { getLogger } from '../config/run-config.ts';
-import { checkNumber } from '../config/check-number.ts';
 import { messageOf, TroupeError } from '../errors.ts';
+import type { ToolOutputBlock } from '../message/blocks.ts';
+import type { Msg } from '../message/msg.ts';
 import { ToolResponse } from '../toolkit/tool-response.ts';
 import type { Tool } from '../toolkit/tool.ts';
 import { abortable, whenAborted } from '../util/abort.ts';
 import type { JsonObject } from '../util/json.ts';
 import { SharedWork } from '../util/shared-work.ts';
 import { importPackage } from './import-package.ts';
+import { checkClientOptions, type McpClientOptions } from './mcp-client-options.ts';
 import type { McpCallOptions, McpConnection } from './mcp-connection.ts';
-import { toToolResponse } from './mcp-content.ts';
+import { toBlock, toMsg, toToolResponse } from './mcp-content.ts';
+import type { McpPrompt, McpResource, McpResourceTemplate } from './mcp-transport.ts';
 import { mcpTool } from './mcp-tool.ts';
-import { checkTransport, type McpTransport } from './mcp-transport.ts';
 import { ToolLedger, type McpToolDefinition } from './tool-ledger.ts';
 
-export interface McpClientOptions {
-  /** What the server is called here: in errors, and in the names of tools that would clash with others. */
-  readonly name: string;
-  readonly transport: McpTransport;
-  /** Whether one connection is kept for all calls. Otherwise each call has its own. @default true */
-  readonly stateful?: boolean;
-  /** How long the handshake may take, and the list of tools. @default 30 seconds */
-  readonly connectTimeoutMs?: number;
-  /** How long a call may take; `Infinity` for as long as it likes. @default 2 minutes */
-  readonly timeoutMs?: number;
-  /** A server with more of them is refused. @default 1000 */
-  readonly maxTools?: number;
-  /** A server that sends a larger message is left. @default 16 MiB */
-  readonly maxMessageBytes?: number;
-  /** Whether a tool that has changed waits to be accepted, or is simply taken. @default 'flag' */
-  readonly onToolChange?: 'flag' | 'accept';
-  /**
-   * The `fingerprints` of an earlier client: only those tools are accepted.
-   * @default the tools as they are when they are first listed
-   */
-  readonly fingerprints?: Readonly<Record<string, string>>;
-}
+type McpRequestOptions = Omit<McpCallOptions, 'onProgress'>;
+type SignalOption = Pick<McpCallOptions, 'signal'>;
 
 /**
- * The tools of an MCP server. Nothing is started or asked before the first use.
+ * The tools of an MCP server, and what else it has. Nothing is started or asked before the first use.
  *
  * A stateful client connects by `connect` or by its first use, and again by itself when the server has died between two calls. A call that
  * runs when it dies fails and is not repeated: it may have had an effect. Clients can be closed in any order, twice, and while calls run.
@@ -58,24 +40,11 @@ export class McpClient {
   /** Aborted by `close`. */
   #life = new AbortController();
 
+  /** @throws TroupeError if an option is wrong. */
   constructor(options: McpClientOptions) {
-    const {
-      name,
-      transport,
-      stateful = true,
-      timeoutMs,
-      connectTimeoutMs,
-      maxTools,
-      maxMessageBytes,
-    } = options;
-    if (typeof name !== 'string' || name === '')
-      throw new TroupeError('invalid_config', 'A client needs a name.');
-    checkTransport(transport);
-    for (const [key, value] of Object.entries({ timeoutMs, connectTimeoutMs, maxTools, maxMessageBytes })) {
-      if (value !== undefined) checkNumber(key, value, { least: 1 });
-    }
-    this.name = name;
-    this.isStateful = stateful;
+    checkClientOptions(options);
+    this.name = options.name;
+    this.isStateful = options.stateful ?? true;
     this.#options = options;
     this.#ledger = new ToolLedger(options.onToolChange === 'accept', options.fingerprints);
   }
@@ -89,7 +58,7 @@ export class McpClient {
    * Connects, also after `close`, and lists the tools. If there is a connection it is kept.
    * @throws TroupeError if that fails.
    */
-  async connect(options: { readonly signal?: AbortSignal | undefined } = {}): Promise<void> {
+  async connect(options: SignalOption = {}): Promise<void> {
     if (this.#life.signal.aborted) this.#life = new AbortController();
     if (this.isStateful) await this.#live(options.signal);
     else await this.listTools(options);
@@ -99,9 +68,7 @@ export class McpClient {
    * The tools that the server has. A stateful client is told when they change; a stateless one asks each time.
    * @throws TroupeError if the server can't be asked.
    */
-  async listTools({ signal }: { readonly signal?: AbortSignal | undefined } = {}): Promise<
-    readonly McpToolDefinition[]
-  > {
+  async listTools({ signal }: SignalOption = {}): Promise<readonly McpToolDefinition[]> {
     if (this.isStateful) {
       await this.#live(signal);
       const refreshing = this.#refreshing ?? Promise.resolve();
@@ -116,7 +83,7 @@ export class McpClient {
    */
   async callTool(name: string, input: JsonObject = {}, options: McpCallOptions = {}): Promise<ToolResponse> {
     const { signal } = options;
-    const timeoutMs = options.timeoutMs ?? this.#options.timeoutMs ?? 120_000;
+    const timeoutMs = this.#timeoutOf(options);
     if (!this.isStateful && !this.#isListed) await this.listTools({ signal });
     return this.#use(signal, async (connection) => {
       if (this.#ledger.isChanged(name)) return unavailable(`The tool '${name}' of ${this.name} ${CHANGED}`);
@@ -132,6 +99,52 @@ export class McpClient {
     const found = tools.find((tool) => tool.name === name);
     if (found !== undefined) return mcpTool(this, found);
     throw new TroupeError('invalid_config', `${this.name} has no tool '${name}'.`);
+  }
+
+  /** What can be read at the server. Empty if it has no resources. @throws TroupeError if it can't be asked. */
+  listResources({ signal }: SignalOption = {}): Promise<readonly McpResource[]> {
+    return this.#use(signal, (connection) => connection.listResources(signal));
+  }
+
+  /** Patterns of addresses that can be read. @throws TroupeError if it can't be asked. */
+  listResourceTemplates({ signal }: SignalOption = {}): Promise<readonly McpResourceTemplate[]> {
+    return this.#use(signal, (connection) => connection.listResourceTemplates(signal));
+  }
+
+  /** Reads a resource: text, pictures, files, as blocks for a message. @throws TroupeError if there is no answer. */
+  async readResource(uri: string, options: McpRequestOptions = {}): Promise<readonly ToolOutputBlock[]> {
+    const ask = { ...options, timeoutMs: this.#timeoutOf(options) };
+    const { contents } = await this.#use(options.signal, (connection) => connection.readResource(uri, ask));
+    return contents.map((resource) => toBlock({ type: 'resource', resource }));
+  }
+
+  /** The prompts that the server offers. Empty if it has none. @throws TroupeError if it can't be asked. */
+  listPrompts({ signal }: SignalOption = {}): Promise<readonly McpPrompt[]> {
+    return this.#use(signal, (connection) => connection.listPrompts(signal));
+  }
+
+  /** A prompt with its arguments filled in, as messages. @throws TroupeError if there is no answer. */
+  async getPrompt(
+    name: string,
+    args: Readonly<Record<string, string>> = {},
+    options: McpRequestOptions = {},
+  ): Promise<readonly Msg[]> {
+    const ask = { ...options, timeoutMs: this.#timeoutOf(options) };
+    const result = await this.#use(options.signal, (connection) => connection.getPrompt(name, args, ask));
+    return result.messages.map((message) => toMsg(message, this.name));
+  }
+
+  /**
+   * Ends a login by OAuth, with what its page came back with; then `connect` works.
+   * @param callback the `searchParams` of the address that the user was sent back to
+   * @throws if the server's `authProvider` can't make a token of it
+   */
+  async finishAuth(callback: URLSearchParams): Promise<void> {
+    const { finishAuth } = await importPackage(
+      '@modelcontextprotocol/client',
+      () => import('./open-transport.ts'),
+    );
+    await finishAuth(this.#options.transport, callback);
   }
 
   /** The tools as they were listed last and accepted. */
@@ -174,6 +187,10 @@ export class McpClient {
 
   [Symbol.asyncDispose](): Promise<void> {
     return this.close();
+  }
+
+  #timeoutOf({ timeoutMs = this.#options.timeoutMs ?? 120_000 }: McpRequestOptions): number {
+    return timeoutMs;
   }
 
   async #use<T>(

@@ -6,7 +6,10 @@ import {
   SdkHttpError,
   StreamableHTTPClientTransport,
   type CallToolResult,
+  type GetPromptResult,
   type JsonSchemaValidator,
+  type ReadResourceResult,
+  type RequestOptions,
   type Transport,
 } from '@modelcontextprotocol/client';
 
@@ -17,7 +20,7 @@ import { whenAborted } from '../util/abort.ts';
 import type { JsonObject } from '../util/json.ts';
 import { CautiousCheck } from './cautious-check.ts';
 import { IMPLEMENTATION } from './mcp-implementation.ts';
-import type { McpTransport } from './mcp-transport.ts';
+import type { McpPrompt, McpResource, McpResourceTemplate, McpTransport } from './mcp-transport.ts';
 import { openTransport } from './open-transport.ts';
 import { StdioTransport } from './stdio-transport.ts';
 import type { McpToolDefinition } from './tool-ledger.ts';
@@ -42,8 +45,12 @@ export interface McpCallOptions {
 
 /** More pages than that have no end. */
 const MAX_PAGES = 100;
+/** How many resources or prompts a server may have. */
+const MAX_LISTED = 10_000;
 const GOODBYE_MS = 1000;
 const GONE: readonly SdkErrorCode[] = [SdkErrorCode.ConnectionClosed, SdkErrorCode.NotConnected];
+const NOT_THERE: readonly number[] = [404, 405];
+const PERHAPS_SSE = "(If the address is right, it may be an older server: try the type 'sse'.)";
 /** Ours are the only deadlines that count. */
 const NO_TIMEOUT = { timeout: MAX_TIMER_MS };
 
@@ -102,27 +109,81 @@ export class McpConnection {
     return cause.status === 404 || (cause.status === 400 && /session/i.test(cause.message));
   }
 
-  async listTools(signal: AbortSignal | undefined): Promise<readonly McpToolDefinition[]> {
-    const { name, connectTimeoutMs, maxTools } = this.#setup;
-    if (this.#client.getServerCapabilities()?.tools === undefined) return [];
-    return this.#ask('tools/list', connectTimeoutMs, signal, async (signal) => {
-      const tools: McpToolDefinition[] = [];
-      let cursor: string | undefined;
+  listTools(signal: AbortSignal | undefined): Promise<readonly McpToolDefinition[]> {
+    return this.#list('tools', 'tools', this.#setup.maxTools, signal, async (params, options) => {
+      const { tools, nextCursor } = await this.#client.request({ method: 'tools/list', params }, options);
+      return [tools, nextCursor];
+    });
+  }
+
+  listResources(signal: AbortSignal | undefined): Promise<readonly McpResource[]> {
+    return this.#list('resources', 'resources', MAX_LISTED, signal, async (params, options) => {
+      const { resources, nextCursor } = await this.#client.request(
+        { method: 'resources/list', params },
+        options,
+      );
+      return [resources, nextCursor];
+    });
+  }
+
+  listResourceTemplates(signal: AbortSignal | undefined): Promise<readonly McpResourceTemplate[]> {
+    return this.#list('resources', 'resources/templates', MAX_LISTED, signal, async (params, options) => {
+      const method = 'resources/templates/list';
+      const { resourceTemplates, nextCursor } = await this.#client.request({ method, params }, options);
+      return [resourceTemplates, nextCursor];
+    });
+  }
+
+  listPrompts(signal: AbortSignal | undefined): Promise<readonly McpPrompt[]> {
+    return this.#list('prompts', 'prompts', MAX_LISTED, signal, async (params, options) => {
+      const { prompts, nextCursor } = await this.#client.request({ method: 'prompts/list', params }, options);
+      return [prompts, nextCursor];
+    });
+  }
+
+  readResource(uri: string, { signal, timeoutMs = Infinity }: McpCallOptions): Promise<ReadResourceResult> {
+    const request = { method: 'resources/read', params: { uri } } as const;
+    return this.#ask('resources/read', timeoutMs, signal, (signal) =>
+      this.#client.request(request, { ...NO_TIMEOUT, signal }),
+    );
+  }
+
+  getPrompt(
+    name: string,
+    args: Readonly<Record<string, string>>,
+    { signal, timeoutMs = Infinity }: McpCallOptions,
+  ): Promise<GetPromptResult> {
+    const request = { method: 'prompts/get', params: { name, arguments: { ...args } } } as const;
+    return this.#ask('prompts/get', timeoutMs, signal, (signal) =>
+      this.#client.request(request, { ...NO_TIMEOUT, signal }),
+    );
+  }
+
+  /** All pages of a list. A server that says it has no such thing is not asked. */
+  async #list<T>(
+    capability: 'tools' | 'resources' | 'prompts',
+    what: string,
+    most: number,
+    signal: AbortSignal | undefined,
+    ask: (params: { cursor?: string }, options: RequestOptions) => Promise<[T[], string | undefined]>,
+  ): Promise<readonly T[]> {
+    const { name, connectTimeoutMs } = this.#setup;
+    if (this.#client.getServerCapabilities()?.[capability] === undefined) return [];
+    return this.#ask(`${what}/list`, connectTimeoutMs, signal, async (signal) => {
+      const all: T[] = [];
+      let params: { cursor?: string } = {};
       for (let page = 0; page < MAX_PAGES; page++) {
-        const params = cursor === undefined ? {} : { cursor };
-        const result = await this.#client.request(
-          { method: 'tools/list', params },
-          { ...NO_TIMEOUT, signal },
-        );
-        tools.push(...result.tools);
-        if (tools.length > maxTools) {
-          throw failed(`${name} has more than ${maxTools} tools. Raise maxTools if that is right.`);
+        const [items, cursor] = await ask(params, { ...NO_TIMEOUT, signal });
+        for (const item of items) all.push(item);
+        if (all.length > most) {
+          const advice = what === 'tools' ? ' Raise maxTools if that is right.' : '';
+          throw failed(`${name} has more than ${most} ${what}.${advice}`);
         }
-        cursor = result.nextCursor;
-        if (cursor === undefined) return tools;
+        if (cursor === undefined) return all;
+        params = { cursor };
       }
       throw failed(
-        `The list of the tools of ${name} has more than ${MAX_PAGES} pages, and no end was in sight.`,
+        `The list of the ${what} of ${name} has more than ${MAX_PAGES} pages, and no end was in sight.`,
       );
     });
   }
@@ -207,7 +268,9 @@ export class McpConnection {
     if (problem !== undefined || (error instanceof SdkError && GONE.includes(error.code))) {
       return failed(`${name} ended during ${what}. ${problem ?? 'The connection was closed.'}`, error);
     }
-    return failed(`${name} failed at ${what}: ${messageOf(error)}`, error);
+    const isUnknown = error instanceof SdkHttpError && NOT_THERE.includes(error.status ?? 0);
+    const advice = isUnknown && this.#setup.server.type === 'http' ? ` ${PERHAPS_SSE}` : '';
+    return failed(`${name} failed at ${what}: ${messageOf(error)}${advice}`, error);
   }
 }
 

@@ -1,8 +1,14 @@
-import type { CallToolResult, ContentBlock, EmbeddedResource } from '@modelcontextprotocol/client';
+import type {
+  CallToolResult,
+  ContentBlock,
+  EmbeddedResource,
+  PromptMessage,
+} from '@modelcontextprotocol/client';
 
 import { getLogger } from '../config/run-config.ts';
 import { messageOf } from '../errors.ts';
 import type { ToolOutputBlock } from '../message/blocks.ts';
+import { Msg } from '../message/msg.ts';
 import { jsonText } from '../toolkit/json-text.ts';
 import { ToolResponse } from '../toolkit/tool-response.ts';
 import { copyJson, type JsonObject, type JsonValue } from '../util/json.ts';
@@ -27,7 +33,8 @@ export function toToolResponse(result: CallToolResult): ToolResponse {
   });
 }
 
-function toBlock(content: ContentBlock): ToolOutputBlock {
+/** A piece of what a server said, as a block of ours. */
+export function toBlock(content: ContentBlock): ToolOutputBlock {
   switch (content.type) {
     case 'text':
       return text(content.text);
@@ -41,6 +48,11 @@ function toBlock(content: ContentBlock): ToolOutputBlock {
     case 'resource':
       return resource(content.resource);
   }
+}
+
+/** A message of a prompt. What the assistant says in it is said by the server. */
+export function toMsg({ role, content }: PromptMessage, server: string): Msg {
+  return new Msg({ name: role === 'user' ? 'user' : server, role, content: [toBlock(content)] });
 }
 
 function resource(contents: EmbeddedResource['resource']): ToolOutputBlock {

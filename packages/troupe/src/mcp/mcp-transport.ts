@@ -1,4 +1,21 @@
+import type {
+  AuthProvider,
+  OAuthClientProvider,
+  Prompt,
+  Resource,
+  ResourceTemplateType,
+} from '@modelcontextprotocol/client';
+
 import { TroupeError } from '../errors.ts';
+
+/** What can be read at a server, as it describes it. */
+export type McpResource = Resource;
+/** A pattern of addresses that can be read. */
+export type McpResourceTemplate = ResourceTemplateType;
+/** A prompt that a server offers. */
+export type McpPrompt = Prompt;
+/** Gives tokens, `{ token: async () => … }`, or logs in by OAuth, as the official client understands it. */
+export type McpAuthProvider = AuthProvider | OAuthClientProvider;
 
 /** A server that is started as a child process. */
 export interface StdioServer {
@@ -21,7 +38,9 @@ export type McpHeaders =
 export interface HttpServer {
   readonly type: 'http' | 'sse';
   readonly url: string;
+  /** Sent to the server itself, and to nobody else. */
   readonly headers?: McpHeaders;
+  readonly authProvider?: McpAuthProvider;
 }
 
 /** Where a server is, and how it is spoken to. */

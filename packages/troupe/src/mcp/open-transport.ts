@@ -4,18 +4,41 @@ import {
   type Transport,
 } from '@modelcontextprotocol/client';
 
+import { TroupeError } from '../errors.ts';
 import { cappedFetch } from './capped-fetch.ts';
-import type { McpTransport } from './mcp-transport.ts';
+import type { HttpServer, McpTransport } from './mcp-transport.ts';
 import { StdioTransport } from './stdio-transport.ts';
+
+const MAX_TOKEN_BYTES = 1_000_000;
 
 /** A way to a server that is not yet gone. It is used once. */
 export function openTransport(server: McpTransport, maxMessageBytes: number): Transport {
   if (server.type === 'stdio') return new StdioTransport(server, maxMessageBytes);
+  const transport = openHttp(server, maxMessageBytes);
+  return server.type === 'http' ? answeringAll(transport) : endingWithStream(transport);
+}
+
+/** Makes tokens of what a login came back with. @throws TroupeError if nobody logs in to this server. */
+export async function finishAuth(server: McpTransport, callback: URLSearchParams): Promise<void> {
+  if (server.type === 'stdio' || server.authProvider === undefined) {
+    throw new TroupeError('invalid_config', 'Only a server with an authProvider is logged in to.');
+  }
+  await openHttp(server, MAX_TOKEN_BYTES).finishAuth(callback);
+}
+
+function openHttp(
+  server: HttpServer,
+  maxMessageBytes: number,
+): Transport & Pick<StreamableHTTPClientTransport, 'finishAuth'> {
   const url = new URL(server.url);
-  const fetch = cappedFetch(maxMessageBytes, server.headers);
-  if (server.type === 'http') return answeringAll(new StreamableHTTPClientTransport(url, { fetch }));
+  const { authProvider } = server;
+  const options = {
+    fetch: cappedFetch(url, maxMessageBytes, server.headers),
+    ...(authProvider !== undefined && { authProvider }),
+  };
+  if (server.type === 'http') return new StreamableHTTPClientTransport(url, options);
   // oxlint-disable-next-line typescript/no-deprecated -- there are servers that speak nothing else
-  return endingWithStream(new SSEClientTransport(url, { fetch }));
+  return new SSEClientTransport(url, options);
 }
 
 /** A request whose stream ends without an answer is answered with an error, instead of never. */

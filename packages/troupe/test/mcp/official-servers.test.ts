@@ -58,6 +58,24 @@ test('the filesystem server reads and writes, and says what a tool does to the w
   expect(childrenOf(process.pid)).toEqual([]);
 });
 
+async function checkResourcesAndPrompts(client: McpClient): Promise<void> {
+  const resources = await client.listResources();
+  expect(resources.map(({ name }) => name)).toContain('architecture.md');
+  const [first] = await client.readResource(resources[0]?.uri ?? '');
+  expect(first).toMatchObject({ type: 'text' });
+  const templates = await client.listResourceTemplates();
+  const uris = templates.map(({ uriTemplate }) => uriTemplate);
+  expect(uris).toContain('demo://resource/dynamic/blob/{resourceId}');
+  const [blob] = await client.readResource('demo://resource/dynamic/blob/1');
+  expect(blob).toMatchObject({ type: 'file', source: { type: 'base64' } });
+  await expect(client.readResource('demo://nowhere')).rejects.toMatchObject({ code: 'mcp_failed' });
+  expect((await client.listPrompts()).map(({ name }) => name)).toContain('args-prompt');
+  const [msg] = await client.getPrompt('args-prompt', { city: 'Oslo', state: 'Norway' });
+  expect(msg).toMatchObject({ name: 'user', role: 'user' });
+  expect(msg?.text).toContain('Oslo');
+  await expect(client.getPrompt('no-such')).rejects.toMatchObject({ code: 'mcp_failed' });
+}
+
 /** What every way to the official server has to give. */
 async function checkAll(transport: McpTransport, stateful: boolean): Promise<void> {
   await using client = new McpClient({ name: 'everything', transport, stateful });
@@ -80,6 +98,7 @@ async function checkAll(transport: McpTransport, stateful: boolean): Promise<voi
     output: '{"temperature":36,"conditions":"Light rain / drizzle","humidity":82}',
     metadata: { structuredContent: { temperature: 36, conditions: 'Light rain / drizzle', humidity: 82 } },
   });
+  await checkResourcesAndPrompts(client);
   const image = await client.callTool('get-tiny-image');
   expect(image.content).toMatchObject([
     { type: 'text' },
@@ -114,6 +133,8 @@ describe('the server with everything', () => {
   test('over SSE, stateful and stateless', async () => {
     await using server = await everythingOverHttp('sse');
     for (const stateful of [true, false]) await checkAll({ type: 'sse', url: server.url }, stateful);
+    const mistaken = new McpClient({ name: 'everything', transport: { type: 'http', url: server.url } });
+    await expect(mistaken.connect()).rejects.toThrow("try the type 'sse'");
   });
 
   test.each(['streamableHttp', 'sse'] as const)('that was started anew is found again: %s', async (kind) => {
