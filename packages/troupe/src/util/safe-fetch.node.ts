@@ -25,6 +25,7 @@ import { checkUrl, hostOf, isAllowed, privateHost } from './safe-url.ts';
 const TIMEOUT_MS = 30_000;
 const MAX_REDIRECTS = 10;
 const REDIRECTS: readonly (number | undefined)[] = [301, 302, 303, 307, 308];
+const CHARSET = /;\s{0,10}charset\s{0,10}=\s{0,10}["']?([\w.:-]{2,40})/i;
 const UNTYPED = 'application/octet-stream';
 
 /**
@@ -95,7 +96,9 @@ async function visit(
     }
     const { maxBytes = MAX_BYTES } = options;
     const mediaType = checkHead(response, url, maxBytes, options.accept);
-    return { bytes: await readBody(response, url, maxBytes), mediaType, url: url.href };
+    const [, charset] = CHARSET.exec(response.headers['content-type'] ?? '') ?? [];
+    const bytes = await readBody(response, url, maxBytes);
+    return { bytes, mediaType, url: url.href, ...(charset !== undefined && { charset }) };
   } catch (error) {
     throw error instanceof DownloadError ? error : networkFailed(url, error);
   } finally {

@@ -25,6 +25,8 @@ export interface Download {
   readonly bytes: Uint8Array;
   /** Without parameters; `application/octet-stream` if the server named none. */
   readonly mediaType: string;
+  /** The encoding of text, if the server named one. */
+  readonly charset?: string;
   /** Where the bytes came from, after all redirects. */
   readonly url: string;
 }

@@ -17,6 +17,12 @@ interface Page {
 const PAGES: Readonly<Record<string, Page>> = {
   '/page': { type: 'text/html; charset=utf-8', body: '<title>Hi</title><p>See <a href="/b">b</a>' },
   '/latin': { type: 'text/html', body: Buffer.from('<meta charset="iso-8859-1"><p>caf\xe9', 'latin1') },
+  '/cyrillic': { type: 'text/plain; charset="windows-1251"', body: Buffer.from([0xcf, 0xf0, 0xe8]) },
+  '/both': {
+    type: 'text/html;charset=utf-8',
+    body: '<meta charset="iso-8859-1"><p>café', // the server knows better
+  },
+  '/emoji': { type: 'text/plain; charset=utf-8', body: 'ab😀😀cd' },
   '/odd': { type: 'text/html', body: '<meta charset="no-such"><p>fine' },
   '/utf16': { type: 'text/plain', body: Buffer.from('\ufeffwide', 'utf16le') },
   '/json': { type: 'application/json', body: '{"a": "<b>"}' },
@@ -69,6 +75,8 @@ test('a page is downloaded and told as text, after redirects too', async () => {
 test('what is no HTML is told as it is, and encodings are understood', async () => {
   expect((await fetchPage('/json')).output).toBe(`URL: ${origin}/json\n\n{"a": "<b>"}`);
   expect((await fetchPage('/latin')).output).toContain('\n\ncafé');
+  expect((await fetchPage('/cyrillic')).output).toContain('\n\nПри');
+  expect((await fetchPage('/both')).output).toContain('\n\ncafé');
   expect((await fetchPage('/odd')).output).toContain('\n\nfine');
   expect((await fetchPage('/utf16')).output).toContain('\n\nwide');
 });
@@ -85,6 +93,15 @@ test('a long page comes in parts', async () => {
   expect((await fetchPage('/long', { maxChars: 15 }, { start: 90 })).output).toBe(
     part('0123456789', 'These are the characters from 90 to 100 of 100.'),
   );
+});
+
+test('no character is cut in two, and a part behind the end says so', async () => {
+  const part = async (start: number): Promise<string> =>
+    String((await fetchPage('/emoji', { maxChars: 3 }, { start })).output).replace(/^.*\n\n/, '');
+  expect(await part(0)).toMatch(/^ab😀\n.* from 0 to 4 of 8. Call again with start = 4 /);
+  expect(await part(4)).toMatch(/^😀c\n.* from 4 to 7 of 8. Call again with start = 7 /);
+  expect(await part(7)).toMatch(/^d\n.* from 7 to 8 of 8.</);
+  expect(await part(9)).toMatch(/^\n.*no characters: there are only 8.</);
 });
 
 test('what may not be fetched, or is not there, is an error that says why', async () => {

@@ -75,9 +75,9 @@ export function fetchPageTool(options: FetchPageToolOptions = {}): Tool<JsonObje
     },
     async execute(input, { signal }) {
       const { url: address, start = 0 } = input as { url: string; start?: number };
-      const { bytes, mediaType, url } = await safeFetch(address, { ...limits, signal });
+      const { bytes, mediaType, charset, url } = await safeFetch(address, { ...limits, signal });
       const isHtml = HTML.includes(mediaType);
-      const raw = decode(bytes, isHtml);
+      const raw = decode(bytes, charset, isHtml);
       const { title, text } = isHtml ? htmlToText(raw, url) : { title: '', text: raw };
       const head = title === '' ? `URL: ${url}` : `URL: ${url}\nTitle: ${title}`;
       const metadata = { url, mediaType, chars: text.length };
@@ -87,18 +87,22 @@ export function fetchPageTool(options: FetchPageToolOptions = {}): Tool<JsonObje
 }
 
 function partOf(text: string, start: number, maxChars: number): string {
-  const end = start + maxChars;
-  if (start === 0 && text.length <= end) return text;
+  if (start === 0 && text.length <= maxChars) return text;
+  const isPairCut = text.codePointAt(start + maxChars - 1) !== text.charCodeAt(start + maxChars - 1);
+  const end = start + maxChars + (isPairCut ? 1 : 0);
   const rest = end < text.length ? ` Call again with start = ${end} for the next part.` : '';
-  const shown = `the characters from ${start} to ${Math.min(end, text.length)} of ${text.length}`;
+  const shown =
+    start < text.length
+      ? `the characters from ${start} to ${Math.min(end, text.length)} of ${text.length}`
+      : `no characters: there are only ${text.length}`;
   return `${text.slice(start, end)}\n<system-info>These are ${shown}.${rest}</system-info>`;
 }
 
-/** The text of the bytes: as their mark or the page says, else as UTF-8. */
-function decode(bytes: Uint8Array, isHtml: boolean): string {
+/** The text of the bytes: as their mark, the server or the page says, else as UTF-8. */
+function decode(bytes: Uint8Array, charset: string | undefined, isHtml: boolean): string {
   const head = new TextDecoder('latin1').decode(bytes.subarray(0, HEAD_BYTES));
   const [mark] = /^(?:\xff\xfe|\xfe\xff)/.exec(head) ?? [];
-  const named = isHtml ? CHARSET.exec(head)?.[1] : undefined;
+  const named = charset ?? (isHtml ? CHARSET.exec(head)?.[1] : undefined);
   const encoding = mark === undefined ? named : mark === '\xff\xfe' ? 'utf-16le' : 'utf-16be';
   try {
     return new TextDecoder(encoding ?? 'utf-8').decode(bytes);

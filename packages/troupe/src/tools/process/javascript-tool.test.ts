@@ -30,6 +30,12 @@ test('code answers with what it wrote and its last value', async () => {
   });
 });
 
+test('numbers that JSON has not, and texts with a NUL in them, are shown', async () => {
+  expect((await run('console.log(0 / 0, -1 / 0, "a\\0b", "c"); 1 / 0')).output).toBe(
+    '<returncode>0</returncode><stdout>NaN -Infinity a\ufffdb c\n</stdout><stderr></stderr><result>Infinity</result>',
+  );
+});
+
 test('promises are waited for', async () => {
   expect(
     (await run('(async () => { await null; console.log("later"); return { ok: true }; })()')).output,

@@ -39,8 +39,13 @@ const FIRST_PAGES = 256; // with fewer it doesn't start
 // Runs inside of QuickJS. A promise is handed on as the list of its outcome.
 const PRELUDE = ${'`'}(write) => {
   const { stringify } = JSON;
+  const { apply } = Reflect;
+  const { includes, replaceAll } = String.prototype;
+  // A text ends at its first NUL on the way out.
+  const whole = (text) => (apply(includes, text, ['\\0']) ? apply(replaceAll, text, ['\\0', '\\ufffd']) : text);
   const show = (value) => {
-    if (typeof value === 'string') return value;
+    if (typeof value === 'string') return whole(value);
+    if (typeof value === 'number') return '' + value;
     if (typeof value === 'function' || typeof value === 'symbol' || typeof value === 'bigint') return String(value);
     if (value instanceof Error) return value.name + ': ' + value.message + (value.stack ? '\\n' + value.stack : '').trimEnd();
     try { return stringify(value) ?? String(value); } catch { return String(value); }
