@@ -6,7 +6,7 @@ export interface ProcessLimits {
   readonly memoryBytes?: number;
   /**
    * How many processes there may be at the same time: those of the sandbox, and without one all of the same user. The
-   * system doesn't hold root to it. @default 256 in a sandbox, else no limit
+   * system doesn't hold root's programs to it, in a sandbox neither. @default 256 in a sandbox, else no limit
    */
   readonly processes?: number;
   /** The size of a file that is written. @default 1 GiB */

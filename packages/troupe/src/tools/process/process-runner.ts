@@ -1,6 +1,7 @@
 import { realpath, stat } from 'node:fs/promises';
 
 import { checkNumber, MAX_TIMER_MS } from '../../config/check-number.ts';
+import { getLogger } from '../../config/run-config.ts';
 import { TroupeError } from '../../errors.ts';
 import { ToolResponse } from '../../toolkit/tool-response.ts';
 import type { ToolContext } from '../../toolkit/tool.ts';
@@ -48,6 +49,8 @@ export interface ProcessCall {
 
 const DEFAULT_PATH = '/usr/local/bin:/usr/bin:/bin';
 const DEFAULT_TIMEOUT = 300;
+const ROOT_HAS_NO_LIMIT =
+  "The system does not hold root's programs to limits.processes, in a sandbox neither. Set runAs to another user, or limit the container.";
 const NOT_ISOLATED =
   '<system-info>This ran without isolation: it could read and change whatever the user of this program can.</system-info>';
 
@@ -75,6 +78,9 @@ export class ProcessRunner {
       refuse("isolation must be 'auto', 'require' or 'none'.");
     if (process.platform === 'win32')
       refuse('Programs are run on Linux and macOS only. On Windows, use WSL.');
+    if ((limits?.processes ?? Infinity) !== Infinity && (options.runAs?.uid ?? process.getuid?.()) === 0) {
+      getLogger().log('warn', ROOT_HAS_NO_LIMIT);
+    }
     this.#options = options;
     this.timeoutSeconds = timeoutSeconds;
     this.maxTimeoutSeconds = maxTimeoutSeconds;

@@ -15,6 +15,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 
+import { withRunConfig } from '../../config/run-config.ts';
 import { FakeClock } from '../../testing/fake-clock.ts';
 import type { CallToolOptions } from '../../toolkit/tool-call.ts';
 import type { Tool, ToolCallResult } from '../../toolkit/tool.ts';
@@ -495,6 +496,22 @@ test('options that make no sense are refused at once', () => {
   );
   expect(() => shellTool({ isolation: 'some' as 'none' })).toThrow('isolation must be');
 });
+
+test.runIf(process.getuid !== undefined)(
+  'a limit of processes that would be none, because root is not held to it, is logged',
+  () => {
+    const logged: string[] = [];
+    withRunConfig({ logging: { log: (level, message) => void logged.push(`${level}: ${message}`) } }, () => {
+      shellTool({ limits: { processes: 10 }, runAs: { uid: 65_534, gid: 65_534 } });
+      shellTool({ limits: { processes: Infinity }, runAs: { uid: 0, gid: 0 } });
+      expect(logged).toEqual([]);
+      shellTool({ limits: { processes: 10 }, runAs: { uid: 0, gid: 0 } });
+    });
+    expect(logged).toEqual([
+      expect.stringMatching(/^warn: The system does not hold root's programs to limits.processes/),
+    ]);
+  },
+);
 
 test('the model is told what it can ask for', () => {
   const toolkit = new Toolkit();
