@@ -71,3 +71,16 @@ test('an embedded text is text; embedded bytes are a medium by their type, and a
     { type: 'file', source: source('text/html') },
   ]);
 });
+
+test('bytes of a type that is none are a file, and its name goes no further', () => {
+  const types = ['', 'image', 'image/png\r\nX: y', 'image/svg+xml,<script>', 'image/png; charset=utf-8'];
+  const { content } = toToolResponse({
+    content: types.map((mimeType) => ({ type: 'image', mimeType, data: 'aGk=' })),
+  });
+  const file = {
+    type: 'file',
+    source: { type: 'base64', mediaType: 'application/octet-stream', data: 'aGk=' },
+  };
+  const image = { type: 'image', source: { type: 'base64', mediaType: types[4], data: 'aGk=' } };
+  expect(content).toEqual([file, file, file, file, image]);
+});

@@ -13,6 +13,7 @@ import { jsonText } from '../toolkit/json-text.ts';
 import { ToolResponse } from '../toolkit/tool-response.ts';
 import { copyJson, type JsonObject, type JsonValue } from '../util/json.ts';
 
+const MEDIA_TYPE = /^[\w.+-]{1,100}\/[\w.+-]{1,100}(?: ?;[ \w.+="-]{0,100})?$/;
 const MAX_METADATA = { maxDepth: 60, maxSize: 500_000 };
 
 /**
@@ -62,7 +63,8 @@ function resource(contents: EmbeddedResource['resource']): ToolOutputBlock {
 }
 
 /** Bytes are what their media type says, whatever the server calls them. */
-function medium(mediaType: string, data: string, filename?: string): ToolOutputBlock {
+function medium(given: string, data: string, filename?: string): ToolOutputBlock {
+  const mediaType = MEDIA_TYPE.test(given) ? given : 'application/octet-stream';
   const source = { type: 'base64', mediaType, data } as const;
   const [kind] = mediaType.split('/');
   if (kind === 'image' || kind === 'audio' || kind === 'video') return { type: kind, source };

@@ -181,6 +181,7 @@ function answer({ id, method, params }: Message): void {
     send({ id, result: { protocolVersion, capabilities, serverInfo } });
   } else if (method === 'tools/list') {
     const lists = received.filter((message) => message.method === 'tools/list').length;
+    if (mode === 'no-list') return void process.stderr.write('listing\n');
     if (mode !== 'one-list' || lists === 1) send({ id, result: list(params?.cursor) });
   } else if (method === 'tools/call') {
     const result = call(params?.name);

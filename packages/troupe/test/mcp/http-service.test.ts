@@ -50,6 +50,49 @@ test.each<Mode>(['legacy', 'auto'])('calls, progress and cancellation work (%s)'
   await client.close();
 });
 
+test.each<Mode>(['legacy', 'auto'])(
+  'two clients that number their requests alike get each their own answers (%s)',
+  async (mode) => {
+    const toolkit = new Toolkit();
+    const schema = { type: 'object', properties: { text: { type: 'string' } } } as const;
+    toolkit.registerToolFunction(tool({ name: 'echo', schema, execute: ({ text }) => text }));
+    await using server = new McpServer(toolkit);
+    const url = await server.listen();
+    const clients = await Promise.all([officialClient(url, mode), officialClient(url, mode)]);
+    const texts = clients.flatMap((client, i) =>
+      Array.from({ length: 30 }, (_, k) => ({ client, text: `${i}-${k}` })),
+    );
+    const answers = await Promise.all(
+      texts.map(({ client, text }) => client.callTool({ name: 'echo', arguments: { text } })),
+    );
+    expect(answers.map(({ content }) => content)).toEqual(texts.map(({ text }) => [{ type: 'text', text }]));
+    await Promise.all(clients.map((client) => client.close()));
+  },
+);
+
+test('a body that is too large is refused, and not read to its end', async () => {
+  await using server = new McpServer(tools().toolkit);
+  const url = await server.listen();
+  let sent = 0;
+  const status = await new Promise<number | undefined>((resolve) => {
+    const headers = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' };
+    const upload = request(url, { method: 'POST', headers }, (response) => {
+      resolve(response.statusCode);
+      upload.destroy();
+    });
+    upload.on('error', () => {});
+    const block = 'x'.repeat(2 ** 20);
+    const more = (error?: Error | null): void => {
+      if (error || sent === 300 || upload.destroyed) return;
+      sent++;
+      upload.write(block, more);
+    };
+    upload.write('{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"x":"', more);
+  });
+  expect(status).toBe(413);
+  expect(sent).toBeLessThan(100);
+});
+
 test('our client hears of new tools', async () => {
   const { toolkit } = tools();
   await using server = new McpServer(toolkit);

@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 
 import { McpClient, type McpClientOptions } from '../../src/mcp/index.ts';
+import { withRunConfig } from '../../src/index.ts';
 import { FakeClock } from '../../src/testing/index.ts';
 import { childrenOf, hostileServer, isAlive, ownServer, until } from './mcp-servers.ts';
 
@@ -135,6 +136,22 @@ test('closing calls off a connection that is being made', async () => {
   await client.close();
   expect(childrenOf(process.pid)).toEqual([]);
   await expect(connecting).rejects.toThrow('hostile was closed');
+});
+
+test('closing while the tools are being listed says that it was closed', async () => {
+  const client = clientOf('no-list');
+  const listing = Promise.withResolvers<void>();
+  const logging = {
+    log: (_level: string, text: string) => void (text.includes('listing') && listing.resolve()),
+  };
+  const call = withRunConfig({ logging }, () => client.callTool('add'));
+  call.catch(() => {});
+  await listing.promise;
+  await client.close();
+  await expect(call).rejects.toMatchObject({
+    message: 'hostile was closed. Call connect() to use it again.',
+  });
+  expect(childrenOf(process.pid)).toEqual([]);
 });
 
 test('a stateless client has a process for each call', async () => {
