@@ -24,6 +24,7 @@ import type { McpPrompt, McpResource, McpResourceTemplate, McpTransport } from '
 import { openTransport } from './open-transport.ts';
 import { StdioTransport } from './stdio-transport.ts';
 import type { McpToolDefinition } from './tool-ledger.ts';
+import { toolList } from './tool-list.ts';
 
 export interface ConnectionSetup {
   /** The name of the client, for errors. */
@@ -110,8 +111,10 @@ export class McpConnection {
   }
 
   listTools(signal: AbortSignal | undefined): Promise<readonly McpToolDefinition[]> {
+    const page = toolList(this.#setup.name);
     return this.#list('tools', 'tools', this.#setup.maxTools, signal, async (params, options) => {
-      const { tools, nextCursor } = await this.#client.request({ method: 'tools/list', params }, options);
+      const request = { method: 'tools/list', params };
+      const { tools, nextCursor } = await this.#client.request(request, page, options);
       return [tools, nextCursor];
     });
   }

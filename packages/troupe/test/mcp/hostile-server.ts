@@ -70,6 +70,17 @@ function toolNamed(name: string): object {
 
 function list(cursor: string | undefined): object {
   if (mode === 'many') return { tools: Array.from({ length: 100_000 }, (_, i) => toolNamed(`t${i}`)) };
+  if (mode === 'odd-tools') {
+    const odd = [
+      { name: 'untyped', inputSchema: {} },
+      { name: 'bare' },
+      { name: 5 },
+      null,
+      'x',
+      { inputSchema: { type: 'object' } },
+    ];
+    return { tools: [...odd, { name: 'text', inputSchema: { type: 'string' } }, toolNamed('add')] };
+  }
   if (mode === 'pages') return { tools: [], nextCursor: `${cursor ?? ''}x` };
   return { tools: names.map(toolNamed) };
 }

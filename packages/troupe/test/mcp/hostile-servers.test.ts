@@ -260,6 +260,20 @@ test('progress that comes together with the answer is not lost', async () => {
   expect(seen).toEqual(['1/3: x', '2/3: xx', '3/3: xxx']);
 });
 
+test('what is no tool is left out, and does not take the others with it', async () => {
+  const client = clientOf('odd-tools');
+  const logged: string[] = [];
+  const logging = { log: (_level: string, message: string) => void logged.push(message) };
+  await withRunConfig({ logging }, () => client.connect());
+  expect(client.tools.map(({ name, inputSchema }) => [name, inputSchema.type])).toEqual([
+    ['untyped', 'object'],
+    ['bare', 'object'],
+    ['add', 'object'],
+  ]);
+  expect(logged).toEqual(['hostile lists 5 that are no tools. They are left out.']);
+  expect(await client.callTool('bare')).toMatchObject({ content: 'three' });
+});
+
 test('100 000 tools are refused', async () => {
   const client = clientOf('many');
   await expect(client.connect()).rejects.toMatchObject({
