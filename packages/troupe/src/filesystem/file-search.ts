@@ -5,7 +5,7 @@ import type { FileEntry, FileInfo } from './file-system-base.ts';
 import { FileSystemError, notText, tooLarge } from './file-system-error.ts';
 import { eachLine } from './file-text.ts';
 import { LinePattern } from './line-pattern.ts';
-import { MAX_DEPTH, nameOf, segmentsOf, type LogicalPath } from './logical-path.ts';
+import { MAX_DEPTH, nameOf, parsePath, segmentsOf, type LogicalPath } from './logical-path.ts';
 import { PathPattern, type PathProgress } from './path-pattern.ts';
 
 export interface FileSearchOptions {
@@ -47,7 +47,7 @@ export interface SearchedFiles {
   readText(path: LogicalPath): Promise<string>;
 }
 
-type Visit = (path: LogicalPath, isNamed: boolean) => Promise<boolean>;
+type Visit = (path: LogicalPath) => Promise<boolean>;
 
 const DEFAULT_RESULTS = 1000;
 /** No more of a line is searched: what follows is data, not text. */
@@ -105,9 +105,8 @@ export class FileSearch {
     const wanted = new LinePattern(pattern, { ignoreCase });
     const files = new PathPattern(include.includes('/') ? include : `**/${include}`);
     const matches: LineMatch[] = [];
-    const isAll = await this.#visitAll(starts, files, async (path, isNamed) => {
-      if (isNamed && !files.matches([nameOf(path)])) return true;
-      const text = await this.#textOf(path, isNamed);
+    const isAll = await this.#visitAll(starts, files, async (path) => {
+      const text = await this.#textOf(path);
       if (text === undefined) return this.#bytesLeft >= 0;
       let number = 0;
       for (const line of eachLine(text)) {
@@ -133,7 +132,10 @@ export class FileSearch {
     if (this.#seen.has(path)) return true;
     if (this.#seen.size >= this.#limits.maxVisited) return false;
     this.#seen.add(path);
-    if (kind === 'file') return isStart || progress.isMeant ? visit(path, isStart) : true;
+    if (kind === 'file') {
+      const { isMeant } = isStart ? progress.into(nameOf(path)) : progress;
+      return isMeant ? visit(path) : true;
+    }
     if (kind !== 'directory' || !progress.isOpen) return true;
     for (const child of await this.#list(path)) {
       await this.#spend(WORK_OF_ENTRY * (1 + progress.work));
@@ -161,7 +163,8 @@ export class FileSearch {
    * The text of a file that is searched; undefined if it is not to be. One that was named is not passed over in silence.
    * @throws FileSystemError if a file that was named can't be searched
    */
-  async #textOf(path: LogicalPath, isNamed: boolean): Promise<string | undefined> {
+  async #textOf(path: LogicalPath): Promise<string | undefined> {
+    const isNamed = this.#options.path !== undefined && parsePath(this.#options.path) === path;
     this.#options.signal?.throwIfAborted();
     if (!isNamed && !this.#files.isReadable(path)) return undefined;
     try {

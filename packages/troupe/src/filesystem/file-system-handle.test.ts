@@ -497,6 +497,8 @@ describe('searching', () => {
     expect(await failure('/workspace/big')).toBe(
       "too_large: '/workspace/big' has 51 bytes, and no more than 50 can be searched.",
     );
+    const granted = handle.narrow(['/workspace/bin', '/workspace/zero']);
+    expect(await granted.grep('a')).toEqual({ matches: [], isComplete: true }); // none was named
     const listed = handle.narrow([{ path: '/workspace/', operations: ['list'] }]);
     expect(await failureOf(listed.grep('a', { path: '/workspace/zero' }))).toMatch(/^access_denied/);
   });
@@ -621,6 +623,8 @@ describe('searching', () => {
     const found = async (include: string): Promise<number> =>
       (await handle.grep('x', { path: '/workspace/a.md', include })).matches.length;
     expect([await found('*.ts'), await found('*.md'), await found('**')]).toEqual([0, 1, 1]);
+    expect((await handle.glob('*.ts', { path: '/workspace/a.md' })).matches).toEqual([]);
+    expect((await handle.glob('*.md', { path: '/workspace/a.md' })).matches).toEqual(['/workspace/a.md']);
   });
 
   test('a folder that can not be listed is left out, and missed', async () => {

@@ -18,6 +18,13 @@ afterEach(() => rm(root, { recursive: true }));
 
 class Refusal extends Error {}
 
+/** As one finds them who goes through the folders in order. */
+function byFolders(a: string, b: string): number {
+  const [one, other] = [a.split('/'), b.split('/')];
+  for (const [i, name] of one.entries()) if (name !== other[i]) return name < (other[i] ?? '') ? -1 : 1;
+  return -1;
+}
+
 /** The plainest file system there is: texts by their paths, null for folders. A Refusal says the kind of error. */
 class Model {
   readonly nodes = new Map<string, string | null>([
@@ -59,6 +66,39 @@ class Model {
     if (parts.length === 1) throw new Refusal('no_match');
     if (parts.length > 2 && !all) throw new Refusal('conflict');
     return this.write(path, parts.join(newText));
+  }
+
+  lines(path: string, start: number, count: number): readonly string[] {
+    this.#mayRead(path);
+    if (start < 1 || count < 1) throw new Refusal('invalid_argument');
+    const lines = this.read(path).split('\n');
+    if (lines.at(-1) === '') lines.pop();
+    return lines.slice(start - 1, start - 1 + count);
+  }
+
+  bytes(path: string, offset: number, length: number): string {
+    this.#mayRead(path);
+    if (offset < 0) throw new Refusal('invalid_argument');
+    return [...Buffer.from(this.read(path)).subarray(offset, offset + length)].join();
+  }
+
+  append(path: string, text: string): number {
+    if (!path.startsWith('/workspace/')) throw new Refusal('access_denied');
+    return this.write(path, this.read(path) + text);
+  }
+
+  /** The files of a name at or below a path. */
+  named(name: string, path: string): readonly string[] {
+    const node = this.at(path, !path.startsWith('/internal'));
+    if (node !== null) return path.endsWith(`/${name}`) ? [path] : [];
+    return [...this.nodes]
+      .filter(([other, node]) => node !== null && other.startsWith(`${path}/`) && other.endsWith(`/${name}`))
+      .map(([other]) => other)
+      .sort(byFolders);
+  }
+
+  #mayRead(path: string): void {
+    if (path.startsWith('/internal')) throw new Refusal('access_denied');
   }
 
   delete(path: string): undefined {
@@ -112,6 +152,30 @@ const COMMANDS: readonly fc.Arbitrary<Command>[] = [
     label: `edit ${path} '${oldText}' ${all}`,
     run: (files) => files.edit(path, [{ oldText, newText: 'z', all }]),
     expect: (model) => model.edit(path, oldText, 'z', all),
+  })),
+  fc
+    .tuple(path, fc.integer({ min: 0, max: 4 }), fc.integer({ min: 0, max: 3 }))
+    .map(([path, start, count]) => ({
+      label: `lines ${path} ${start} ${count}`,
+      run: async (files) => (await files.readLines(path, start, count)).lines,
+      expect: (model) => model.lines(path, start, count),
+    })),
+  fc
+    .tuple(path, fc.integer({ min: -1, max: 8 }), fc.integer({ min: 0, max: 9 }))
+    .map(([path, offset, length]) => ({
+      label: `bytes ${path} ${offset} ${length}`,
+      run: async (files) => String(await files.readBytes(path, { offset, length })),
+      expect: (model) => model.bytes(path, offset, length),
+    })),
+  fc.tuple(path, text).map(([path, text]) => ({
+    label: `update ${path}`,
+    run: (files) => files.update(path, (old) => old + text),
+    expect: (model) => model.append(path, text),
+  })),
+  path.map((path) => ({
+    label: `glob ${path}`,
+    run: async (files) => (await files.glob('**/b', { path })).matches,
+    expect: (model) => model.named('b', path),
   })),
   path.map((path) => ({
     label: `delete ${path}`,
