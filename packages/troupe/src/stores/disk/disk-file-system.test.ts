@@ -263,6 +263,54 @@ describe.each(['descriptors', 'paths'] as const)('by %s', (reach) => {
     expect(await openOnes()).toBe(0);
   });
 
+  const DEEDS: Readonly<Record<string, (files: DiskFileSystem) => Promise<unknown>>> = {
+    read: (files) => files.read(at('a/b'), { maxBytes: 9 }),
+    list: (files) => files.list(at('a'), 9),
+    stat: (files) => files.stat(at('a/b')),
+    write: (files) => files.write(at('a/b'), bytes('new')),
+    make: (files) => files.write(at('c/d/e'), bytes('new')),
+    delete: (files) => files.delete(at('a/b')),
+    'delete a folder': (files) => files.delete(at('empty')),
+  };
+
+  test.each(Object.entries(DEEDS))(
+    '%s fails in words, whichever call of the system fails',
+    async (deed, run) => {
+      let failures = 0;
+      for (let n = 1; ; n++) {
+        system.before = async () => {};
+        const files = await open();
+        await files.write(at('a/b'), bytes('old'));
+        await files.write(at('empty/x'), bytes(''));
+        await files.delete(at('empty/x'));
+        let calls = 0;
+        system.before = async (call, path) => {
+          if (++calls === n)
+            throw Object.assign(new Error(`EIO: i/o error, ${call} '${path}'`), { code: 'EIO', path });
+        };
+        const error = await run(files).then(
+          () => undefined,
+          (thrown: unknown) => thrown,
+        );
+        system.before = async () => {};
+        if (calls < n) break;
+        if (error !== undefined) {
+          failures++;
+          expect(kindOf(error)).toBe('io_failed');
+          expect(
+            JSON.stringify(error, Object.getOwnPropertyNames(error as object)).replace(/"stack".*/, ''),
+          ).not.toContain(root);
+        }
+        const text = await textAt(files, 'a/b').catch(kindOf);
+        expect(['old', deed === 'write' ? 'new' : deed === 'delete' ? 'not_found' : 'old']).toContain(text);
+        await fs.rm(join(root, 'workspace/c'), { recursive: true, force: true });
+        const left = await fs.readdir(join(root, 'workspace'), { recursive: true });
+        expect(left.filter((name) => name.includes('draft'))).toEqual([]);
+      }
+      expect(failures).toBeGreaterThan(2);
+    },
+  );
+
   describe('what changes between the look and the deed', () => {
     let swaps: number;
     /** Does something once, right before a call of the system about this name. */
