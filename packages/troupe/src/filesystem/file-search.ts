@@ -1,9 +1,9 @@
 import { checkNumber } from '../config/check-number.ts';
 import { yieldToEventLoop } from '#platform';
 import type { FileLimits } from './file-limits.ts';
-import type { FileEntry, FileInfo } from './file-system-base.ts';
+import type { FileContent, FileEntry } from './file-system-base.ts';
 import { FileSystemError, notText, tooLarge } from './file-system-error.ts';
-import { eachLine } from './file-text.ts';
+import { decodeText, eachLine } from './file-text.ts';
 import { LinePattern } from './line-pattern.ts';
 import { MAX_DEPTH, nameOf, parsePath, segmentsOf, type LogicalPath } from './logical-path.ts';
 import { PathPattern, type PathProgress } from './path-pattern.ts';
@@ -43,8 +43,8 @@ export interface SearchedFiles {
   readonly limits: FileLimits;
   list(folder: LogicalPath): Promise<readonly FileEntry[]>;
   isReadable(path: LogicalPath): boolean;
-  stat(path: LogicalPath): Promise<FileInfo>;
-  readText(path: LogicalPath): Promise<string>;
+  /** All of a file, or nothing but its size if that is more. */
+  read(path: LogicalPath, maxBytes: number): Promise<FileContent>;
 }
 
 type Visit = (path: LogicalPath) => Promise<boolean>;
@@ -168,13 +168,13 @@ export class FileSearch {
     this.#options.signal?.throwIfAborted();
     if (!isNamed && !this.#files.isReadable(path)) return undefined;
     try {
-      const { size = 0 } = await this.#files.stat(path);
       const { maxFileBytes } = this.#limits;
+      const { bytes, size } = await this.#files.read(path, Math.min(maxFileBytes, this.#bytesLeft));
       if (size > maxFileBytes)
         throw tooLarge(path, `has ${size} bytes, and no more than ${maxFileBytes} can be searched.`);
       this.#bytesLeft -= size;
       if (this.#bytesLeft < 0) return undefined;
-      const text = await this.#files.readText(path);
+      const text = decodeText(bytes, path);
       if (text.slice(0, CHARS_WITHOUT_NUL).includes('\0')) throw notText(path);
       return text;
     } catch (error) {

@@ -28,6 +28,8 @@ export interface ReadOptions {
   readonly offset?: number;
   /** No more than that is read, or kept in memory. */
   readonly maxBytes: number;
+  /** Whether a part is of no use: then nothing need be read of a file in which there is more. @default false */
+  readonly wholeOnly?: boolean | undefined;
 }
 
 export interface WriteOptions {

@@ -184,8 +184,8 @@ export class FileSystemHandle {
       limits: this.#limits,
       list: (folder) => this.#list(folder),
       isReadable: (path) => this.#allows('read', path),
-      stat: (path) => this.#find(path),
-      readText: (path) => this.readText(path),
+      read: async (path, maxBytes) =>
+        this.#files.read(this.#check('read', path), { maxBytes, wholeOnly: true }),
     };
     return new FileSearch(files, options);
   }
@@ -218,7 +218,7 @@ export class FileSystemHandle {
   /** From an offset on, up to the end. */
   async #read(path: LogicalPath, offset = 0): Promise<FileContent> {
     const { maxFileBytes } = this.#limits;
-    const content = await this.#files.read(path, { offset, maxBytes: maxFileBytes });
+    const content = await this.#files.read(path, { offset, maxBytes: maxFileBytes, wholeOnly: true });
     if (content.size - offset > maxFileBytes) {
       throw tooLarge(path, `has ${content.size} bytes, and no more than ${maxFileBytes} can be read.`);
     }

@@ -56,12 +56,13 @@ export class InMemoryFileSystem extends FileSystemBase {
     return Array.from(children, ([name, { kind }]) => ({ path: joinPath(folder, name), kind }));
   }
 
-  async read(path: LogicalPath, { offset = 0, maxBytes }: ReadOptions): Promise<FileContent> {
+  async read(path: LogicalPath, { offset = 0, maxBytes, wholeOnly }: ReadOptions): Promise<FileContent> {
     const node = this.#find(path);
     if (node === undefined) throw notFound(path);
     if (node.kind !== 'file') throw notAFile(path);
     const { bytes, version } = node;
-    return { bytes: bytes.slice(offset, offset + maxBytes), size: bytes.length, version };
+    const length = wholeOnly && bytes.length - offset > maxBytes ? 0 : maxBytes;
+    return { bytes: bytes.slice(offset, offset + length), size: bytes.length, version };
   }
 
   async write(path: LogicalPath, bytes: Uint8Array, { expected }: WriteOptions = {}): Promise<void> {

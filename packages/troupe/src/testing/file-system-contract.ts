@@ -60,6 +60,10 @@ const CASES: readonly { name: string; run(files: FileSystemBase): Promise<void> 
       checkSame(await part(8, 100), ['89', 10], 'The end');
       checkSame(await part(20, 5), ['', 10], 'Past the end');
       checkSame(await part(0, 0), ['', 10], 'Nothing');
+      const { bytes, size } = await files.read(at('a'), { maxBytes: 10, wholeOnly: true });
+      checkSame([bytes.length, size], [10, 10], 'All of it');
+      const { bytes: some, size: all } = await files.read(at('a'), { maxBytes: 9, wholeOnly: true });
+      check(some.length <= 9 && all === 10, 'The size must be told of a file in which there is more.');
     },
   },
   {

@@ -137,7 +137,7 @@ export class DiskFileSystem extends FileSystemBase {
     );
   }
 
-  read(path: LogicalPath, { offset = 0, maxBytes }: ReadOptions): Promise<FileContent> {
+  read(path: LogicalPath, { offset = 0, maxBytes, wholeOnly }: ReadOptions): Promise<FileContent> {
     return this.#look(path, () =>
       this.#inParent(path, async (folder, name) => {
         const found = await find(folder, name);
@@ -148,11 +148,9 @@ export class DiskFileSystem extends FileSystemBase {
           const stats = await file.stat({ bigint: true });
           await folder.verify(name, stats);
           if (kindOf(stats) !== 'file') throw unusable(path); // it has become something else since the look
-          return {
-            bytes: await readPart(file, offset, maxBytes),
-            size: Number(stats.size),
-            version: versionOf(stats),
-          };
+          const size = Number(stats.size);
+          const length = wholeOnly && size - offset > maxBytes ? 0 : Math.min(size - offset, maxBytes);
+          return { bytes: await readPart(file, offset, length), size, version: versionOf(stats) };
         } finally {
           await file.close();
         }
@@ -274,16 +272,15 @@ async function find(folder: Folder, name: string): Promise<Found | undefined> {
   return { kind: isOwn ? kindOf(stats) : 'other', stats };
 }
 
-async function readPart(file: FileHandle, offset: number, maxBytes: number): Promise<Uint8Array> {
-  const { size } = await file.stat();
-  const bytes = new Uint8Array(Math.max(0, Math.min(size - offset, maxBytes)));
-  let length = 0;
-  while (length < bytes.length) {
-    const { bytesRead } = await file.read(bytes, length, bytes.length - length, offset + length);
+async function readPart(file: FileHandle, offset: number, length: number): Promise<Uint8Array> {
+  const bytes = new Uint8Array(Math.max(0, length));
+  let read = 0;
+  while (read < bytes.length) {
+    const { bytesRead } = await file.read(bytes, read, bytes.length - read, offset + read);
     if (bytesRead === 0) break; // it has become shorter
-    length += bytesRead;
+    read += bytesRead;
   }
-  return bytes.subarray(0, length);
+  return bytes.subarray(0, read);
 }
 
 function kindOf(stats: BigIntStats): FileKind {
