@@ -1,3 +1,4 @@
+import type { Dirent } from 'node:fs';
 import { opendir, realpath } from 'node:fs/promises';
 import { join, relative, sep } from 'node:path';
 
@@ -62,9 +63,13 @@ export class SkillFolder {
     const walk = async (dir: string, depth: number): Promise<void> => {
       try {
         if (depth > MAX_DEPTH || (await realpath(dir)) !== dir) return;
+        const entries: Dirent[] = [];
         for await (const entry of await opendir(dir)) {
-          if (++seen > MAX_ENTRIES) return;
-          if (isHidden(entry.name)) continue;
+          if (++seen > MAX_ENTRIES) break;
+          if (!isHidden(entry.name)) entries.push(entry);
+        }
+        if ((await realpath(dir)) !== dir) return; // it has become a link in between
+        for (const entry of entries) {
           const path = join(dir, entry.name);
           if (entry.isDirectory()) await walk(path, depth + 1);
           else if (entry.isFile()) found.push(relative(this.dir, path).split(sep).join('/'));

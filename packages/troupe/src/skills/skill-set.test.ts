@@ -100,7 +100,7 @@ describe('the prompt', () => {
       expect(await skills.getPrompt()).toBeUndefined();
     });
     const isMissing = expect.stringMatching(
-      /^The skill 'pdf' is left out: The skill folder '.*' has no SKILL.md/,
+      /^The skill 'pdf' is left out: The skill 'pdf' has no SKILL.md/,
     ) as unknown;
     expect(logged).toEqual([
       ['warn', expect.stringMatching(/^The skill 'pdf' is left out: SKILL.md must begin with front matter/)],
@@ -370,7 +370,10 @@ describe('read_skill', () => {
     await write({ 'SKILL.md': skillText('pdf'), 'secret.md': 'SECRET' }, join(root, 'outside'));
     await rename(dir, join(root, 'away'));
     await symlink(join(root, 'outside'), dir);
-    expect(await read('pdf')).toEqual(['error', expect.stringContaining('has no SKILL.md')]);
+    expect(await read('pdf')).toEqual([
+      'error',
+      "Error: The skill 'pdf' has no SKILL.md of at most 262144 bytes of text.",
+    ]);
     expect(await read('pdf', 'secret.md')).toEqual(['error', expect.stringMatching(/There are: none\.$/)]);
     expect(await skills.getPrompt()).toBeUndefined();
   });

@@ -107,7 +107,7 @@ export class SkillSet {
    */
   async add(dir: string, { tools = [] }: AddSkillOptions = {}): Promise<string> {
     const folder = await SkillFolder.open(dir, this.#maxFileBytes);
-    const { name, description } = await this.#look(folder);
+    const { name, description } = await this.#look(folder, `The skill folder '${folder.dir.slice(-200)}'`);
     if (this.#entries.has(name))
       throw new TroupeError('invalid_skill', `There is a skill '${name}' already.`);
     if (!this.#hasReadTool) this.#toolkit.registerToolFunction(this.#readTool);
@@ -204,19 +204,19 @@ export class SkillSet {
     throw new TroupeError('invalid_skill', `${problem} There are: ${listed(files)}.`);
   }
 
-  /** @throws TroupeError */
-  async #look(folder: SkillFolder, signal?: AbortSignal): Promise<SkillText> {
+  /** @param what how an error calls it: a model need not know where the folder is. @throws TroupeError */
+  async #look(folder: SkillFolder, what: string, signal?: AbortSignal): Promise<SkillText> {
     const text = await folder.readText(MAIN_FILE, signal);
     if (text !== undefined) return parseSkill(text);
     throw new TroupeError(
       'invalid_skill',
-      `The skill folder '${folder.dir.slice(-200)}' has no ${MAIN_FILE} of at most ${this.#maxFileBytes} bytes of text.`,
+      `${what} has no ${MAIN_FILE} of at most ${this.#maxFileBytes} bytes of text.`,
     );
   }
 
   /** @throws TroupeError also if it is another skill meanwhile */
   async #lookAs(name: string, folder: SkillFolder, signal?: AbortSignal): Promise<SkillText> {
-    const skill = await this.#look(folder, signal);
+    const skill = await this.#look(folder, `The skill '${name}'`, signal);
     if (skill.name === name) return skill;
     throw new TroupeError(
       'invalid_skill',
