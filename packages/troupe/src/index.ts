@@ -120,7 +120,7 @@ export {
 export { FileSystemError, type FileSystemErrorKind } from './filesystem/file-system-error.ts';
 export { FileSystemHandle, type FileSystemHandleOptions } from './filesystem/file-system-handle.ts';
 export type { FileLines, TextEdit } from './filesystem/file-text.ts';
-export { InMemoryFileSystem } from './filesystem/in-memory-file-system.ts';
+export { InMemoryFileSystem, type InMemoryFileSystemOptions } from './filesystem/in-memory-file-system.ts';
 export { joinPath, parsePath, type LogicalPath } from './filesystem/logical-path.ts';
 export { ChatFormatter } from './formatter/chat-formatter.ts';
 export { FormatterBase, type FormatContext } from './formatter/formatter-base.ts';

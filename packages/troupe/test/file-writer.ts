@@ -12,10 +12,13 @@ const [root = '', reach = '', text = '', n = ''] = process.argv.slice(2);
 if (reach !== 'descriptors' && reach !== 'paths') throw new Error(`'${reach}' is no reach.`);
 
 let callsLeft = Infinity;
-function countCallsOf(object: Record<string, unknown>, names: readonly string[]): void {
+function countCallsOf<Name extends string>(
+  object: Record<Name, (this: unknown, ...args: never[]) => unknown>,
+  names: readonly Name[],
+): void {
   for (const name of names) {
-    const call = object[name] as (...args: unknown[]) => unknown;
-    object[name] = function (this: unknown, ...args: unknown[]) {
+    const call = object[name];
+    object[name] = function (...args) {
       if (--callsLeft === 0) process.kill(process.pid, 'SIGKILL');
       return call.apply(this, args);
     };
@@ -24,16 +27,8 @@ function countCallsOf(object: Record<string, unknown>, names: readonly string[])
 
 const files = await DiskFileSystem.open({ root, reach });
 const handle = await fs.open(root);
-countCallsOf(Object.getPrototypeOf(handle) as Record<string, unknown>, ['writeFile', 'chmod', 'stat']);
-countCallsOf(fs as Record<string, unknown>, [
-  'open',
-  'lstat',
-  'mkdir',
-  'rename',
-  'unlink',
-  'realpath',
-  'readlink',
-]);
+countCallsOf(Object.getPrototypeOf(handle), ['writeFile', 'chmod', 'stat']);
+countCallsOf(fs, ['open', 'lstat', 'mkdir', 'rename', 'unlink', 'realpath', 'readlink']);
 syncBuiltinESMExports();
 
 callsLeft = Number(n);

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 
+import { messageOf } from '../errors.ts';
 import { FakeClock } from '../testing/fake-clock.ts';
 import { fileSystemContract } from '../testing/file-system-contract.ts';
 import { useClock } from '../util/clock.ts';
@@ -24,6 +25,30 @@ test('it can begin with files, and tells when they were changed', async () => {
   );
   stop();
   expect(() => new InMemoryFileSystem({ '/elsewhere/a': '' })).toThrow("Path not found: '/'");
+});
+
+test('there is an end to how much it holds, and what is deleted makes room', async () => {
+  const files = new InMemoryFileSystem({ '/workspace/a': '12345' }, { maxBytes: 10 });
+  const write = (name: string, size: number) =>
+    files.write(parsePath(`/workspace/${name}`), new Uint8Array(size)).then(
+      () => 'ok',
+      (error: unknown) => messageOf(error),
+    );
+  const full = (name: string): string =>
+    `'/workspace/${name}' has no room: all files together may have 10 bytes.`;
+  expect(await write('b', 6)).toBe(full('b'));
+  expect(await files.stat(parsePath('/workspace/b'))).toBe(undefined);
+  expect(await write('d/b', 5)).toBe('ok');
+  expect(await write('a', 6)).toBe(full('a'));
+  expect(await write('a', 1)).toBe('ok');
+  expect(await write('c', 4)).toBe('ok');
+  await files.delete(parsePath('/workspace/d/b'));
+  expect(await write('e', 6)).toBe(full('e'));
+  expect(await write('e', 5)).toBe('ok');
+  expect(() => new InMemoryFileSystem({}, { maxBytes: NaN })).toThrow('maxBytes must be a number');
+  expect(() => new InMemoryFileSystem({ '/workspace/a': '12' }, { maxBytes: 1 })).toThrow(
+    full('a').replace('10', '1'),
+  );
 });
 
 test('what was read belongs to the reader', async () => {

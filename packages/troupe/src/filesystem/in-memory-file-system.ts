@@ -1,3 +1,4 @@
+import { checkNumber } from '../config/check-number.ts';
 import { timestamp } from '../util/clock.ts';
 import {
   alreadyThere,
@@ -30,14 +31,26 @@ interface Folder {
   readonly children: Map<string, File | Folder>;
 }
 
+export interface InMemoryFileSystemOptions {
+  /** How many bytes the files may have together, so that nobody fills the memory. @default 256 MiB */
+  readonly maxBytes?: number | undefined;
+}
+
 /** Files that are gone with the program. Bytes are copied in and out, so nobody can change a file from outside. */
 export class InMemoryFileSystem extends FileSystemBase {
   readonly #top = newFolder();
+  readonly #maxBytes: number;
+  #bytes = 0;
   #writes = 0;
 
   /** @param files what there is at first: texts or bytes by their paths */
-  constructor(files: Readonly<Record<string, string | Uint8Array>> = {}) {
+  constructor(
+    files: Readonly<Record<string, string | Uint8Array>> = {},
+    { maxBytes = 256 * 1024 * 1024 }: InMemoryFileSystemOptions = {},
+  ) {
     super();
+    checkNumber('maxBytes', maxBytes, { least: 0 });
+    this.#maxBytes = maxBytes;
     for (const { path } of ROOTS) this.#top.children.set(nameOf(path), newFolder());
     for (const [path, content] of Object.entries(files)) {
       this.#write(parsePath(path), typeof content === 'string' ? new TextEncoder().encode(content) : content);
@@ -74,6 +87,7 @@ export class InMemoryFileSystem extends FileSystemBase {
     if (node === undefined) throw notFound(path);
     if (node.kind === 'directory' && node.children.size > 0) throw notEmpty(path);
     this.#folderAt(parentOf(path)).children.delete(nameOf(path));
+    this.#bytes -= sizeOf(node);
   }
 
   #write(path: LogicalPath, bytes: Uint8Array, expected?: string | null): void {
@@ -82,6 +96,9 @@ export class InMemoryFileSystem extends FileSystemBase {
     if (expected === null && old !== undefined) throw alreadyThere(path);
     if (typeof expected === 'string' && old === undefined) throw notFound(path);
     if (typeof expected === 'string' && old?.version !== expected) throw hasChanged(path);
+    const total = this.#bytes - sizeOf(old) + bytes.length;
+    if (total > this.#maxBytes)
+      throw tooLarge(path, `has no room: all files together may have ${this.#maxBytes} bytes.`);
     const file: File = {
       kind: 'file',
       bytes: bytes.slice(),
@@ -89,6 +106,7 @@ export class InMemoryFileSystem extends FileSystemBase {
       updatedAt: timestamp(),
     };
     this.#makeFolder(parentOf(path)).children.set(nameOf(path), file);
+    this.#bytes = total;
   }
 
   #find(path: LogicalPath): File | Folder | undefined {
@@ -114,6 +132,10 @@ export class InMemoryFileSystem extends FileSystemBase {
     parent.children.set(nameOf(path), made);
     return made;
   }
+}
+
+function sizeOf(node: File | Folder | undefined): number {
+  return node?.kind === 'file' ? node.bytes.length : 0;
 }
 
 function newFolder(): Folder {

@@ -1,7 +1,6 @@
 import { normalize } from 'node:path';
 
 import { checkNumber } from '../config/check-number.ts';
-import { sideBySide } from '../agent/side-by-side.ts';
 import { getLogger } from '../config/run-config.ts';
 import { messageOf, TroupeError } from '../errors.ts';
 import type { Tool } from '../toolkit/tool.ts';
@@ -140,12 +139,12 @@ export class SkillSet {
    */
   async getPrompt(): Promise<string | undefined> {
     const entries = [...this.#entries];
-    const found = new Map<string, Skill>();
-    await sideBySide(entries, READ_AT_ONCE, async ([name, entry]) => {
-      const skill = await this.#seen(name, entry);
-      if (skill !== undefined) found.set(name, skill);
-    });
-    const skills = entries.flatMap(([name]) => found.get(name) ?? []);
+    const skills: Skill[] = [];
+    for (let first = 0; first < entries.length; first += READ_AT_ONCE) {
+      const some = entries.slice(first, first + READ_AT_ONCE);
+      const seen = await Promise.all(some.map(([name, entry]) => this.#seen(name, entry)));
+      skills.push(...seen.filter((skill) => skill !== undefined));
+    }
     return skills.length === 0 ? undefined : [this.#instruction, ...this.#told(skills)].join('\n\n');
   }
 

@@ -498,6 +498,9 @@ describe('the folders', () => {
       );
     }
     await DiskFileSystem.open({ folders: { workspace: place, userinput: `${place}b` } });
+    await expect(DiskFileSystem.open({ root, folders: { workspace: place } })).rejects.toThrow(
+      'A DiskFileSystem has a root or folders, not both.',
+    );
     await expect(DiskFileSystem.open({})).rejects.toThrow(
       expect.objectContaining({ code: 'invalid_config' }),
     );

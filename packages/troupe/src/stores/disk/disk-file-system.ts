@@ -81,8 +81,10 @@ export class DiskFileSystem extends FileSystemBase {
     this.#reach = reach;
   }
 
-  /** Makes the folders that are missing. @throws TroupeError if one is in another, or none is named */
+  /** Makes the folders that are missing. @throws TroupeError if one is in another, none is named, or there are both a root and folders */
   static async open({ root, folders, reach }: DiskFileSystemOptions): Promise<DiskFileSystem> {
+    if (root !== undefined && folders !== undefined)
+      throw invalid('A DiskFileSystem has a root or folders, not both.');
     const places = root === undefined ? { ...folders } : await namespacesIn(root);
     const roots = new Map<string, string>();
     for (const name of ROOT_NAMES) {
