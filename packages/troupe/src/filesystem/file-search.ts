@@ -58,8 +58,8 @@ const CHARS_WITHOUT_NUL = 8192;
 const WORK_OF_ENTRY = 100;
 const WORK_BETWEEN_PAUSES = 100_000;
 /** Seconds. A pattern can be as hard as to take far longer for what a search may read. */
-const MAX_WORK = 1_000_000_000;
-const WORK_PER_BYTE = 16;
+const MAX_WORK = 100_000_000;
+const WORK_PER_BYTE = 4;
 
 /**
  * One search through files. It ends by itself: after so many entries, bytes, results or so much work. And it lets

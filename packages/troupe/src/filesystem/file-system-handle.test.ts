@@ -559,12 +559,23 @@ describe('searching', () => {
     expect(lists).toBe(2);
   });
 
-  test('however hard the patterns are, others get their turn, and it can be aborted', async () => {
+  /** As hard to search as can be, without an end that comes again. */
+  const noise = (length: number): string => {
     let seed = 1;
     const next = (): number => (seed = (seed * 48_271) % 2_147_483_647);
-    const noise = Array.from({ length: 40_000 }, () => 'ab'[(next() >> 8) % 2]).join('');
+    return Array.from({ length }, () => 'ab'[(next() >> 8) % 2]).join('');
+  };
+
+  test('a search that takes too much work ends, and is not complete', async () => {
+    const files = { '/workspace/a': noise(50_000), '/workspace/b': 'x' };
+    const { handle } = make({ limits: { maxSearchedBytes: 60_000 } }, files);
+    expect(await handle.grep('[ab]*a[ab]{1800}x')).toEqual({ matches: [], isComplete: false });
+    expect(await handle.grep('[ab]*a[ab]{8}x')).toEqual({ matches: [], isComplete: true });
+  });
+
+  test('however hard the patterns are, others get their turn, and it can be aborted', async () => {
     const many = Object.fromEntries(Array.from({ length: 2_000 }, (_, i) => [`/workspace/${i}`, '']));
-    const { handle } = make({}, { '/workspace/noise': noise, ...many });
+    const { handle } = make({}, { '/workspace/noise': noise(40_000), ...many });
     const hard: Readonly<Record<string, (signal: AbortSignal) => Promise<unknown>>> = {
       grep: (signal) => handle.grep('[ab]*a[ab]{1500}x', { signal }),
       glob: (signal) => handle.glob(`${'*/**/'.repeat(150)}{a,b}`, { signal }),
