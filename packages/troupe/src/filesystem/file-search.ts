@@ -111,7 +111,9 @@ export class FileSearch {
       let number = 0;
       for (const line of eachLine(text)) {
         number++;
-        if (!(await this.#isMatch(wanted, line))) continue;
+        const isMatch = await this.#isMatch(wanted, line);
+        if (this.#workLeft < 0) return false;
+        if (!isMatch) continue;
         if (matches.length >= this.#maxResults) return false;
         matches.push({ path, line: number, text: line });
       }

@@ -566,31 +566,42 @@ describe('searching', () => {
     return Array.from({ length }, () => 'ab'[(next() >> 8) % 2]).join('');
   };
 
-  test('a search that takes too much work ends, and is not complete', async () => {
+  test('a search that takes too much work ends, and is not complete', { timeout: 60_000 }, async () => {
     const files = { '/workspace/a': noise(50_000), '/workspace/b': 'x' };
     const { handle } = make({ limits: { maxSearchedBytes: 60_000 } }, files);
     expect(await handle.grep('[ab]*a[ab]{1800}x')).toEqual({ matches: [], isComplete: false });
     expect(await handle.grep('[ab]*a[ab]{8}x')).toEqual({ matches: [], isComplete: true });
+    const lines = `${noise(200_000).replaceAll(/.{4000}/g, '$&\n')}END`;
+    const { handle: other } = make({}, { '/workspace/a': lines });
+    expect((await other.grep('END')).matches.length).toBe(1);
+    const narrow = new FileSystemHandle(new InMemoryFileSystem({ '/workspace/a': lines }), {
+      limits: { maxSearchedBytes: lines.length },
+    });
+    expect(await narrow.grep('[ab]*a[ab]{1800}x|END')).toEqual({ matches: [], isComplete: false });
   });
 
-  test('however hard the patterns are, others get their turn, and it can be aborted', async () => {
-    const many = Object.fromEntries(Array.from({ length: 2_000 }, (_, i) => [`/workspace/${i}`, '']));
-    const { handle } = make({}, { '/workspace/noise': noise(40_000), ...many });
-    const hard: Readonly<Record<string, (signal: AbortSignal) => Promise<unknown>>> = {
-      grep: (signal) => handle.grep('[ab]*a[ab]{1500}x', { signal }),
-      glob: (signal) => handle.glob(`${'*/**/'.repeat(150)}{a,b}`, { signal }),
-    };
-    for (const search of Object.values(hard)) {
-      const controller = new AbortController();
-      let turns = 0;
-      const tick = (): void => {
-        if (++turns === 3) controller.abort(new Error('enough'));
-        else setImmediate(tick);
+  test(
+    'however hard the patterns are, others get their turn, and it can be aborted',
+    { timeout: 60_000 },
+    async () => {
+      const many = Object.fromEntries(Array.from({ length: 2_000 }, (_, i) => [`/workspace/${i}`, '']));
+      const { handle } = make({}, { '/workspace/noise': noise(40_000), ...many });
+      const hard: Readonly<Record<string, (signal: AbortSignal) => Promise<unknown>>> = {
+        grep: (signal) => handle.grep('[ab]*a[ab]{1500}x', { signal }),
+        glob: (signal) => handle.glob(`${'*/**/'.repeat(150)}{a,b}`, { signal }),
       };
-      setImmediate(tick);
-      await expect(search(controller.signal)).rejects.toThrow('enough');
-    }
-  });
+      for (const search of Object.values(hard)) {
+        const controller = new AbortController();
+        let turns = 0;
+        const tick = (): void => {
+          if (++turns === 3) controller.abort(new Error('enough'));
+          else setImmediate(tick);
+        };
+        setImmediate(tick);
+        await expect(search(controller.signal)).rejects.toThrow('enough');
+      }
+    },
+  );
 
   test('there is an end to what is looked at', async () => {
     const { handle } = make({ limits: { maxVisited: 4 } });
