@@ -5,22 +5,11 @@ import type { AnySchema } from '../../util/schema.ts';
 import type { ReActAgentOptions } from '../react-agent-options.ts';
 import { ReActAgent } from '../react-agent.ts';
 import { delegateTo } from './delegate.ts';
-import {
-  compressContext,
-  contextMsg,
-  type ContextBundle,
-  type DelegationContext,
-} from './delegation-context.ts';
-import { exportAgent } from './export-agent.ts';
+import { contextMsg, type DelegationContext } from './delegation-context.ts';
 import type { PermissionBundle } from './permission-bundle.ts';
 import { describeQuery } from './query-input.ts';
-import type {
-  DelegateOptions,
-  ExportAgentOptions,
-  SubAgent,
-  SubAgentClass,
-  SubAgentInit,
-} from './sub-agent.ts';
+import { SubAgentBase } from './sub-agent-base.ts';
+import type { DelegateOptions, SubAgent, SubAgentInit } from './sub-agent.ts';
 
 /** What a subclass may set up otherwise. What is shared or confined comes from the spec. */
 export type TaskSubAgentOptions = Partial<
@@ -45,6 +34,8 @@ const SCHEMA: JsonObject = {
  */
 export class TaskSubAgent extends ReActAgent implements SubAgent {
   static readonly inputSchema: AnySchema = SCHEMA;
+  static readonly preContextCompress = SubAgentBase.preContextCompress;
+  static readonly exportAgent = SubAgentBase.exportAgent;
 
   readonly permissions: PermissionBundle;
 
@@ -65,20 +56,6 @@ export class TaskSubAgent extends ReActAgent implements SubAgent {
     if (!isJsonObject(input) || typeof input['task'] !== 'string') return describeQuery(input);
     const { task, success_criteria: criteria } = input;
     return typeof criteria === 'string' && criteria !== '' ? `${task}\n\nIt is done when: ${criteria}` : task;
-  }
-
-  static preContextCompress(
-    parentContext: ContextBundle,
-    task: string,
-  ): DelegationContext | Promise<DelegationContext> {
-    return compressContext(parentContext, task);
-  }
-
-  static exportAgent<Agent extends SubAgent>(
-    this: SubAgentClass<Agent>,
-    options: ExportAgentOptions,
-  ): Promise<Agent> {
-    return exportAgent(this, options);
   }
 
   delegate(
