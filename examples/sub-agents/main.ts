@@ -1,6 +1,7 @@
 // How long would Eliud Kipchoge run to the Moon? A supervisor without tools of its own has two sub-agents find out: one searches the
-// web, one fetches pages. The web is a small server in this program, and the models are scripted; all else is real. At the end the
-// server hangs: the sub-agent is stopped in time, and the supervisor makes the best of it.
+// web, one fetches pages and notes what it found in the long-term memory that all of them share. The web is a small server in this
+// program, and the models are scripted; all else is real. At the end the server hangs: the sub-agent is stopped in time, which is logged,
+// and the supervisor makes the best of it.
 
 import assert from 'node:assert/strict';
 import { createServer } from 'node:http';
@@ -8,9 +9,12 @@ import type { AddressInfo } from 'node:net';
 
 import {
   findHistoryFaults,
+  LongTermMemoryBase,
   ReActAgent,
   TaskSubAgent,
   tool,
+  withRunConfig,
+  type Msg,
   type SubAgentInit,
   type SubAgentSpec,
   type ToolResultBlock,
@@ -49,16 +53,36 @@ const httpRequest = tool({
   execute: async ({ path }, { signal }) => (await fetch(new URL(path, web), { signal })).text(),
 });
 
+/** What the supervisor and its sub-agents know for good. */
+class Notes extends LongTermMemoryBase {
+  readonly facts: string[] = [];
+
+  override async retrieve(): Promise<string> {
+    return this.facts.join('\n');
+  }
+
+  override async record(msgs: readonly Msg[]): Promise<void> {
+    this.facts.push(...msgs.map(({ text }) => text).filter((text) => text.startsWith('Minimum perigee')));
+  }
+}
+
+const notes = new Notes();
+const made: TaskSubAgent[] = [];
+
 /** A ReAct agent that is made anew for each task. Only its prompt is special. */
 class WebSearchSubAgent extends TaskSubAgent {
   constructor(init: SubAgentInit) {
     super(init, { sysPrompt: 'Find what you are asked for, and say where you found it.' });
+    made.push(this);
   }
 }
 
+/** One that also notes what it has found. */
 class HttpFetchSubAgent extends TaskSubAgent {
   constructor(init: SubAgentInit) {
-    super(init, { sysPrompt: 'Fetch the page, and quote what was asked for.' });
+    const { longTermMemory } = init.permissions;
+    super(init, { sysPrompt: 'Fetch the page, and quote what was asked for.', longTermMemory });
+    made.push(this);
   }
 }
 
@@ -94,8 +118,9 @@ async function supervisorWith(script: readonly (string | ScriptedTurn)[]): Promi
       'Minimum perigee distance: 363300 km (/wiki/Moon).',
     ]),
   };
-  assert.equal(await supervisor.registerSubagent(WebSearchSubAgent, search), 'agent_web_search');
-  assert.equal(await supervisor.registerSubagent(HttpFetchSubAgent, fetchPage), 'agent_http_fetch');
+  const heap = { longTermMemory: notes };
+  assert.equal(await supervisor.registerSubagent(WebSearchSubAgent, search, heap), 'agent_web_search');
+  assert.equal(await supervisor.registerSubagent(HttpFetchSubAgent, fetchPage, heap), 'agent_http_fetch');
   return supervisor;
 }
 
@@ -143,16 +168,32 @@ assert.deepEqual(
     ['http_fetch', 'ResearchSupervisor', ['http_request']],
   ],
 );
+for (const { metadata } of results) {
+  const context = metadata?.['delegation_context']; // all that a sub-agent is told
+  assert.deepEqual(Object.keys(context ?? {}), [
+    'task_summary',
+    'recent_events',
+    'long_term_refs',
+    'workspace_pointers',
+    'safety_flags',
+  ]);
+}
 assert.deepEqual(good.toolkit.names, ['agent_web_search', 'agent_http_fetch']); // it has no tools of its own
 assert.equal(requests.length, 2);
 assert.ok(!JSON.stringify(await good.memory.getMemory()).includes('<h1>')); // nor has it seen a page
+for (const { memory } of made) assert.equal(await memory.size(), 0); // what they had in mind is gone
+assert.deepEqual(notes.facts, ['Minimum perigee distance: 363300 km (/wiki/Moon).']); // what they noted is not
 
 isHanging = true;
 const late = await supervisorWith([
   delegations[1] ?? '',
   'I could not look up the distance: the page did not answer in time.',
 ]);
-const { results: failures } = await ask(late);
+const warnings: string[] = [];
+const { results: failures } = await withRunConfig(
+  { logging: { log: (_level, line) => void warnings.push(line) } },
+  () => ask(late),
+);
 assert.deepEqual(
   failures.map(({ status, metadata }) => [status, metadata?.['unavailable'], metadata?.['error']]),
   [['unavailable', true, 'timeout']],
@@ -161,6 +202,10 @@ assert.match(
   failures.map(textOf).join('\n'),
   /^\[subagent_timeout\] http_fetch gave no answer within 0\.5 s\./,
 );
+
+assert.deepEqual(warnings, [
+  'The sub-agent http_fetch of ResearchSupervisor gave no answer within 0.5 s. Try again later, or do without it.',
+]);
 
 server.closeAllConnections();
 server.close();

@@ -26,16 +26,16 @@ const SILENCERS: Readonly<Partial<Record<SubAgentResourceName, (agent: SubAgent)
   msgQueue: (agent) => agent.setMsgQueueEnabled(false),
 };
 
-/** Makes a sub-agent of a class, with just what it may have. @throws SubAgentUnavailable */
+/** Makes a sub-agent of a class, which has it as a static method, with just what it may have. @throws SubAgentUnavailable */
 export async function exportAgent<Agent extends SubAgent>(
-  cls: SubAgentClass<Agent>,
+  this: SubAgentClass<Agent>,
   { spec, permissions, hostToolkit, hostModel, runHealthcheck = false }: ExportAgentOptions,
 ): Promise<Agent> {
   try {
     const toolkit = toolkitFor(spec, permissions, hostToolkit);
     const model =
       spec.modelOverride ?? (policyOf('model', spec.resources) === 'inherited' ? hostModel : undefined);
-    const agent = new cls({
+    const agent = new this({
       name: spec.name,
       spec,
       permissions,

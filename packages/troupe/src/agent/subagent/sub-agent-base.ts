@@ -6,22 +6,11 @@ import type { Toolkit } from '../../toolkit/toolkit.ts';
 import type { AnySchema } from '../../util/schema.ts';
 import { AgentBase } from '../agent-base.ts';
 import { delegateTo } from './delegate.ts';
-import {
-  compressContext,
-  contextMsg,
-  type ContextBundle,
-  type DelegationContext,
-} from './delegation-context.ts';
+import { compressContext, contextMsg, type DelegationContext } from './delegation-context.ts';
 import { exportAgent } from './export-agent.ts';
 import type { PermissionBundle } from './permission-bundle.ts';
 import { describeQuery, QUERY_SCHEMA } from './query-input.ts';
-import type {
-  DelegateOptions,
-  ExportAgentOptions,
-  SubAgent,
-  SubAgentClass,
-  SubAgentInit,
-} from './sub-agent.ts';
+import type { DelegateOptions, SubAgent, SubAgentClass, SubAgentInit } from './sub-agent.ts';
 
 /**
  * The base of agents that are used as tools. A subclass writes `reply`.
@@ -31,6 +20,9 @@ import type {
  */
 export abstract class SubAgentBase extends AgentBase implements SubAgent {
   static readonly inputSchema: AnySchema = QUERY_SCHEMA;
+  static readonly describeTask: SubAgentClass['describeTask'] = describeQuery;
+  static readonly preContextCompress: SubAgentClass['preContextCompress'] = compressContext;
+  static readonly exportAgent = exportAgent;
 
   readonly permissions: PermissionBundle;
   readonly toolkit: Toolkit;
@@ -43,24 +35,6 @@ export abstract class SubAgentBase extends AgentBase implements SubAgent {
     this.toolkit = toolkit;
     this.memory = memory;
     this.model = model;
-  }
-
-  static describeTask(input: unknown): string {
-    return describeQuery(input);
-  }
-
-  static preContextCompress(
-    parentContext: ContextBundle,
-    task: string,
-  ): DelegationContext | Promise<DelegationContext> {
-    return compressContext(parentContext, task);
-  }
-
-  static exportAgent<Agent extends SubAgent>(
-    this: SubAgentClass<Agent>,
-    options: ExportAgentOptions,
-  ): Promise<Agent> {
-    return exportAgent(this, options);
   }
 
   override async observe(msgs: MsgInput): Promise<void> {

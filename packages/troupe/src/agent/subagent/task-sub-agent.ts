@@ -5,11 +5,11 @@ import type { AnySchema } from '../../util/schema.ts';
 import type { ReActAgentOptions } from '../react-agent-options.ts';
 import { ReActAgent } from '../react-agent.ts';
 import { delegateTo } from './delegate.ts';
-import { contextMsg, type DelegationContext } from './delegation-context.ts';
+import { compressContext, contextMsg, type DelegationContext } from './delegation-context.ts';
+import { exportAgent } from './export-agent.ts';
 import type { PermissionBundle } from './permission-bundle.ts';
 import { describeQuery } from './query-input.ts';
-import { SubAgentBase } from './sub-agent-base.ts';
-import type { DelegateOptions, SubAgent, SubAgentInit } from './sub-agent.ts';
+import type { DelegateOptions, SubAgent, SubAgentClass, SubAgentInit } from './sub-agent.ts';
 
 /** What a subclass may set up otherwise. What is shared or confined comes from the spec. */
 export type TaskSubAgentOptions = Partial<
@@ -34,8 +34,8 @@ const SCHEMA: JsonObject = {
  */
 export class TaskSubAgent extends ReActAgent implements SubAgent {
   static readonly inputSchema: AnySchema = SCHEMA;
-  static readonly preContextCompress = SubAgentBase.preContextCompress;
-  static readonly exportAgent = SubAgentBase.exportAgent;
+  static readonly preContextCompress: SubAgentClass['preContextCompress'] = compressContext;
+  static readonly exportAgent = exportAgent;
 
   readonly permissions: PermissionBundle;
 
