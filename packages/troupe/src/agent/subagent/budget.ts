@@ -47,6 +47,8 @@ export class Budget {
   readonly #outer: Budget | undefined;
   readonly #spent: Spent;
   readonly #isHost: boolean;
+  /** Aborted when nothing may be spent any more. */
+  readonly #until: AbortSignal | undefined;
   #usage: () => Usage | undefined;
 
   private constructor(
@@ -55,12 +57,14 @@ export class Budget {
     usage: () => Usage | undefined,
     outer: Budget | undefined,
     isHost: boolean,
+    until?: AbortSignal,
   ) {
     this.#limits = limits;
     this.#spent = spent;
     this.#usage = usage;
     this.#outer = outer;
     this.#isHost = isHost;
+    this.#until = until;
     Object.freeze(this); // sub-agents have it
   }
 
@@ -85,11 +89,15 @@ export class Budget {
     return new Budget(limits, spent, () => turn?.usage, outer, true);
   }
 
-  /** That of a sub-agent for one task. @param saved what `toJSON` gave, if it goes on with one */
-  inner(limits: SafetyLimits, saved?: JsonValue): Budget {
+  /**
+   * That of a sub-agent for one task.
+   * @param saved what `toJSON` gave, if it goes on with one
+   * @param until aborted when the task is over: whoever goes on by himself then can do nothing any more
+   */
+  inner(limits: SafetyLimits, saved?: JsonValue, until?: AbortSignal): Budget {
     const spent = spentBefore(saved);
     spent.startedAt ??= now();
-    return new Budget(limits, spent, () => undefined, this, false);
+    return new Budget(limits, spent, () => undefined, this, false, until);
   }
 
   /** Says where to look up what the sub-agent and those below it have spent on models. */
@@ -134,8 +142,9 @@ export class Budget {
     return Math.min(...this.#chain().map((one) => (one.#limits.maxWallMs ?? Infinity) - one.elapsedMs));
   }
 
-  /** @throws LimitReached if tokens, money or time are used up. */
+  /** @throws LimitReached if tokens, money or time are used up; TroupeError if the task is over. */
   check(): void {
+    if (this.#until?.aborted) throw new TroupeError('limit_reached', 'The task is over.');
     const { maxTokens = Infinity, maxCost = Infinity, maxWallMs = Infinity } = this.#limits;
     const { inputTokens = 0, outputTokens = 0, cost = 0 } = this.#total ?? {};
     if (inputTokens + outputTokens >= maxTokens) throw new LimitReached(`${maxTokens} tokens`);

@@ -19,6 +19,8 @@ export interface DoneTask {
 }
 
 const SAVE_LIMIT_MS = 10_000;
+/** How many tasks are kept in memory, for each kind of sub-agent. */
+const MAX_OWN_TASKS = 1000;
 const IS_CONTINUED = 'is being gone on with by another call. Wait for that.';
 const NO_SUCH_TASK = 'has no earlier task of that id. Leave continue_id out to begin a new one.';
 
@@ -27,7 +29,9 @@ export class KeptTasks {
   readonly #subagent: string;
   readonly #inUse = new Set<string>();
   /** For hosts that have no session. */
-  #ownSession: Session | undefined;
+  readonly #own = new InMemorySession();
+  /** The ids of what is in there, the newest last. */
+  readonly #ownIds = new Set<string>();
 
   constructor(subagent: string) {
     this.#subagent = subagent;
@@ -62,6 +66,7 @@ export class KeptTasks {
       await withDeadline({ timeoutMs: SAVE_LIMIT_MS, signal }, () =>
         this.#sessionOf(agent).save(id, { agent }, { overwrite }),
       );
+      if (agent.permissions.session === undefined) await this.#forgetOldest(id);
       return withContinueId(response, id);
     } catch (error) {
       signal.throwIfAborted();
@@ -71,8 +76,18 @@ export class KeptTasks {
     }
   }
 
-  #sessionOf({ permissions: { session } }: SubAgent): Session {
-    return session ?? (this.#ownSession ??= new InMemorySession());
+  #sessionOf({ permissions: { session = this.#own } }: SubAgent): Session {
+    return session;
+  }
+
+  /** A host may go on for ever; without a session, its tasks do not. */
+  async #forgetOldest(newest: string): Promise<void> {
+    this.#ownIds.delete(newest);
+    this.#ownIds.add(newest);
+    const [oldest] = this.#ownIds;
+    if (oldest === undefined || this.#ownIds.size <= MAX_OWN_TASKS) return;
+    this.#ownIds.delete(oldest);
+    await this.#own.delete(oldest);
   }
 }
 

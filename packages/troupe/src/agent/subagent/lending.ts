@@ -37,7 +37,7 @@ export function tracerOf(lending: Lending): Tracer | undefined {
 /**
  * What a sub-agent gets of its host, for one task: what the table of resources says, and never more than the host has.
  * @param saved what was spent, if it goes on with a task
- * @param until aborted when the task is over: then it has no files any more, however long it goes on by itself
+ * @param until aborted when the task is over: then it has no files and may do nothing any more, however long it goes on by itself
  */
 export function permissionsFor(lending: Lending, saved?: JsonValue, until?: AbortSignal): PermissionBundle {
   const { host, spec, limits } = lending;
@@ -62,7 +62,7 @@ export function permissionsFor(lending: Lending, saved?: JsonValue, until?: Abor
     }),
     supervisorName: host.name,
     home,
-    budget: budget.inner(outer === undefined ? safetyLimits : stricter(safetyLimits, limits), saved),
+    budget: budget.inner(outer === undefined ? safetyLimits : stricter(safetyLimits, limits), saved, until),
   });
 }
 

@@ -4,9 +4,11 @@ import { beforeAll, describe, expect, test } from 'vitest';
 import type { ToolResultBlock } from '../../message/blocks.ts';
 import { findHistoryFaults } from '../../message/history.ts';
 import { Msg } from '../../message/msg.ts';
+import { FakeClock } from '../../testing/fake-clock.ts';
 import { ScriptedModel, type ScriptedTurn } from '../../testing/scripted-model.ts';
 import { ToolResponse } from '../../toolkit/tool-response.ts';
 import { tool } from '../../toolkit/tool.ts';
+import { sleep } from '../../util/clock.ts';
 import { isJsonObject, type JsonObject } from '../../util/json.ts';
 import { validateWith } from '../../util/schema.ts';
 import { ReActAgent } from '../react-agent.ts';
@@ -217,6 +219,38 @@ test('a tool that is forbidden is so under every name', async () => {
   await host.registerSubagent(TaskSubAgent, spec, { safetyLimits });
   expect((await resultOf(host))?.output).toBe('could not');
   expect([ran, modelOverride.requests[0]?.tools]).toEqual([[], []]);
+});
+
+test('a sub-agent that goes on when its time is up calls no tool, no model and nobody else any more', async () => {
+  const clock = new FakeClock();
+  using _ = clock.install();
+  const ran: string[] = [];
+  const mail = tool({ name: 'mail', execute: () => ran.push('mail') });
+  const host = hostOf();
+  const helper = { name: 'helper', description: 'h', modelOverride: new ScriptedModel(['help']) };
+  const options = { safetyLimits: { maxDepth: 2 } };
+  const help = await makeSubagentTool(TaskSubAgent, helper, { host, ...options });
+  const late = Promise.withResolvers<readonly unknown[]>();
+  class Zombie extends Kid {
+    override async reply(): Promise<Msg> {
+      const use = (name: string) =>
+        this.toolkit.callToolFunction({ type: 'tool_use', id: name, name, input: { task: 'x' } });
+      const early = await use('mail');
+      await sleep(500, undefined); // it hears nobody
+      const results = [early, await use('mail'), await use('agent_helper')];
+      const asked = this.model?.call({ messages: [Msg.user('x')] }).then(String, String);
+      late.resolve([...results.map(({ status }) => status), await asked]);
+      return Msg.assistant('too late');
+    }
+  }
+  const modelOverride = new ScriptedModel(['never']);
+  const spec = { name: 'kid', description: 'k', timeoutMs: 100, tools: [mail, help], modelOverride };
+  await host.registerSubagent(Zombie, spec, options);
+  const result = resultOf(host);
+  for (let n = 0; n < 8; n++) await clock.advance(100);
+  expect((await result)?.metadata?.['error']).toBe('timeout');
+  expect(await late.promise).toEqual(['ok', 'error', 'error', expect.stringContaining('0.1 s')]);
+  expect([ran, modelOverride.requests, helper.modelOverride.requests]).toEqual([['mail'], [], []]);
 });
 
 test('a sub-agent can not change its account', () => {

@@ -79,6 +79,19 @@ describe('going on with an earlier task', () => {
     });
   }
 
+  test('without a session the last thousand tasks are kept; one that is gone on with is new again', async () => {
+    const kid = new ScriptedModel([{ when: () => true, text: 'done' }]);
+    const host = await hostWith(kid, []);
+    const begin = async (): Promise<string> => idOf(await host.toolkit.callToolFunction(call({ task: 'x' })));
+    const goOn = async (id: string | undefined): Promise<unknown> =>
+      (await host.toolkit.callToolFunction(call({ task: 'x', continue_id: id ?? '?' }))).status;
+    const ids: string[] = [];
+    while (ids.length < 1000) ids.push(await begin());
+    expect(await goOn(ids[0])).toBe('ok');
+    await begin();
+    expect([await goOn(ids[0]), await goOn(ids[1]), await goOn(ids[2])]).toEqual(['ok', 'unavailable', 'ok']);
+  });
+
   test('an id that nobody gave is refused, whatever it looks like', async () => {
     const kid = new ScriptedModel([]);
     const host = await hostWith(kid, []);
