@@ -17,6 +17,9 @@ import { withTimeLimits } from './time-limits.ts';
 /** Steps that must not be left out, or a history would be torn. They cost nothing. */
 const UNLIMITED_STEPS: readonly string[] = ['memory', 'pending call', 'long-term memory', 'knowledge'];
 
+/** Those who have a task, also before and after they are called. */
+const working = new WeakSet<SubAgent>();
+
 /**
  * How every sub-agent works on a task: the context goes into its memory, it is called like any other agent, and what it answers,
  * or why it doesn't, becomes one response. It stops with its host, and its steps are those of the host's run,
@@ -34,6 +37,11 @@ export async function delegateTo(
     given?.task_summary === taskSummary ? given : { ...given, task_summary: taskSummary },
   );
   const about = { subagent: agent.name, supervisor, delegation_context: context };
+  if (agent.isRunning || working.has(agent)) {
+    const cause = 'works on another task already. Ask again later, or make another one.';
+    return failed(agent, { code: 'unavailable', cause }, about); // the memory is the other task's
+  }
+  working.add(agent);
   let running: Promise<Msg> | undefined;
   let isWaiting = false;
   let isDone = false;
@@ -55,6 +63,7 @@ export async function delegateTo(
     if (isWaiting) throw error;
     return failed(agent, failureFrom(error), about);
   } finally {
+    working.delete(agent);
     if (ephemeralMemory && !isWaiting) {
       const clear = (): Promise<void> => agent.memory.clear().catch(() => {});
       const cleared = Promise.resolve(running).then(clear, clear); // first it puts its memory in order

@@ -723,6 +723,35 @@ describe('an instance by itself', () => {
     expect((await child.call('directly')).text).toBe('echo: directly');
   });
 
+  test('works on one task at a time: another one is refused, and does no harm to the first', async () => {
+    const model = new ScriptedModel([{ toolCalls: [ask('look', {}, 'l')] }, 'first', 'third']);
+    const [isLooking, seen] = [Promise.withResolvers<void>(), Promise.withResolvers<string>()];
+    const execute = (): Promise<string> => {
+      isLooking.resolve();
+      return seen.promise;
+    };
+    const made: TaskSubAgent[] = [];
+    class Kept extends TaskSubAgent {
+      constructor(init: SubAgentInit) {
+        super(init);
+        made.push(this);
+      }
+    }
+    const spec = { ...SPEC, modelOverride: model, tools: [tool({ name: 'look', execute })] };
+    await hostWith([]).registerSubagent(Kept, spec);
+    const [agent] = made;
+    const first = agent?.delegate('one');
+    const refused = { status: 'unavailable', metadata: { unavailable: true, error: 'unavailable' } };
+    expect(await agent?.delegate('two')).toMatchObject(refused); // before it was even called
+    await isLooking.promise;
+    expect(await agent?.delegate('two')).toMatchObject(refused);
+    seen.resolve('seen');
+    expect(await first).toMatchObject({ status: 'ok', content: 'first' });
+    expect(model.requests[1]?.messages.map(({ text }) => text)).toContain('one');
+    expect(await agent?.delegate('three')).toMatchObject({ status: 'ok', content: 'third' });
+    expect(model.requests[2]?.messages.map(({ text }) => text)).not.toContain('one');
+  });
+
   test('rejects when whoever asked it stops it: then nobody wants a result', async () => {
     const child = await made(failing(() => new Promise(() => {})));
     const stop = new AbortController();
