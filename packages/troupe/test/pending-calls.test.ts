@@ -257,6 +257,12 @@ describe('a policy', () => {
     ],
     ['that says something else', () => ({ behavior: 'perhaps' }) as never],
     ['that says nothing', () => undefined as never],
+    ['that says it with an object', () => ({ behavior: new String('allow') }) as never],
+    ['that has no text for a reason', () => ({ behavior: 'ask', reason: { a: 1 } }) as never],
+    ['that has a function for a reason', () => ({ behavior: 'ask', reason: () => '' }) as never],
+    ['that suggests what is no list', () => ({ behavior: 'ask', suggestions: 'all' }) as never],
+    ['that suggests a function', () => ({ behavior: 'ask', suggestions: [() => true] }) as never],
+    ['that rejects', () => Promise.reject(new Error('broken')) as never],
   ])('%s keeps the call from running', async (_name, decide) => {
     const log = new Log();
     const agent = agentWith([{ toolCalls: [remove('c1')] }, 'I see.'], [log.remove], {
@@ -267,6 +273,50 @@ describe('a policy', () => {
       ['c1', 'denied', expect.stringMatching(/^PermissionDenied/)],
     ]);
     expect(log.ran).toEqual([]);
+  });
+
+  test('that is asked until the call is stopped has nothing to say any more', async () => {
+    const log = new Log();
+    let allow = (): void => {};
+    const agent = agentWith([{ toolCalls: [remove('c1')] }, 'Next.'], [log.remove], {
+      permission: { decide: () => asked() },
+    });
+    let asked = (): Promise<{ behavior: 'allow' }> => Promise.reject(new Error('not yet'));
+    const isAsked = new Promise<void>((resolve) => {
+      asked = () => {
+        resolve();
+        return new Promise((say) => (allow = () => say({ behavior: 'allow' })));
+      };
+    });
+    const call = agent.call('go');
+    await isAsked;
+    await agent.interrupt();
+    await call;
+    allow();
+    expect((await agent.call('again')).text).toBe('Next.');
+    expect([log.ran, agent.pendingCalls]).toEqual([[], []]);
+    expect(await resultsIn(agent)).toMatchObject([['c1', 'interrupted', expect.any(String)]]);
+  });
+
+  test('can change neither what it was shown nor what runs', async () => {
+    const log = new Log();
+    const decide = ({ call }: { call: { input: { path?: unknown } } }): { behavior: 'allow' } => {
+      Reflect.set(call.input, 'path', '/evil');
+      Reflect.set(call, 'input', { path: '/evil' });
+      return { behavior: 'allow' };
+    };
+    const agent = agentWith([{ toolCalls: [remove('c1', '/a')] }, 'Done.'], [log.remove], {
+      permission: { decide },
+    });
+    let input = { path: '/a' };
+    agent.toolkit.registerMiddleware((call, next) => {
+      input = { path: '/a' };
+      const running = next({ ...call, input });
+      input.path = '/evil'; // too late
+      return running;
+    });
+    await agent.call('go');
+    expect(log.ran).toEqual(['remove /a']);
   });
 
   test('that denies by now is not overruled by an allowance', async () => {

@@ -1,6 +1,7 @@
 import { getLogger } from '../config/run-config.ts';
 import { messageOf } from '../errors.ts';
 import type { AuthorizeRequest, ToolVerdict } from '../toolkit/tool-call.ts';
+import { copyJsonObject } from '../util/json.ts';
 import type { OpenExchange } from './open-exchange.ts';
 import type { ReActAgentOptions } from './react-agent-options.ts';
 import type { Turn } from './turn.ts';
@@ -34,12 +35,19 @@ export async function authorize(
   }
 }
 
+/** What a policy says, once: whatever is no verdict, or could not be saved with a call that waits, denies. */
 async function verdictOf(decide: () => ToolVerdict | Promise<ToolVerdict>): Promise<ToolVerdict> {
   try {
     const { behavior, reason, suggestions, isAskedEachTime } = await decide();
-    if (behavior === 'allow' || behavior === 'ask' || behavior === 'deny')
-      return { behavior, reason, suggestions, isAskedEachTime };
-    return { behavior: 'deny', reason: 'the policy gave no verdict' };
+    const isKnown = behavior === 'allow' || behavior === 'ask' || behavior === 'deny';
+    if (!isKnown || (reason !== undefined && typeof reason !== 'string'))
+      return { behavior: 'deny', reason: 'the policy gave no verdict' };
+    return {
+      behavior,
+      reason,
+      suggestions: suggestions?.map((rule) => copyJsonObject(rule, 'a suggested rule')),
+      isAskedEachTime: Boolean(isAskedEachTime),
+    };
   } catch (error) {
     getLogger().log('warn', `A permission policy failed: ${messageOf(error)}`);
     return { behavior: 'deny', reason: 'the policy failed' };

@@ -33,6 +33,7 @@ test.each([
   '~/.git-credentials',
   '.g\u200bit/hooks/x',
   '.yarnrc.yml',
+  'a*'.repeat(60),
   '/etc/sudoers.d/x',
   '/proc/self/environ',
   '/dev/sda',

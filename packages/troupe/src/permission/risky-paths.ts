@@ -29,6 +29,8 @@ const OPEN = new RegExp(`${HOLE}|[*?]|\\[[^\\]]*\\]?`, 'g');
 const IGNORED = /[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]/g;
 const PLAIN_WORD = /^[\w-]*$/;
 const PLAIN_NAMES: ReadonlySet<string> = new Set(RISKY_NAMES.filter((name) => PLAIN_WORD.test(name)));
+/** Nobody needs so many wildcards in one name. */
+const MAX_PARTS = 50;
 /** Longer than any path. */
 const MAX_PATH = 4096;
 
@@ -60,6 +62,7 @@ function riskyName(segment: string): string | undefined {
   if (parts.length === 1) {
     return RISKY.find(({ start, isPrefix }) => (isPrefix ? name.startsWith(start) : name === start))?.start;
   }
+  if (parts.length > MAX_PARTS) return 'a name that is not judged';
   if (parts.join('') === '' && !name.startsWith('.')) return undefined; // anything at all
   return RISKY.find(({ start }) => (canBeHidden || !start.startsWith('.')) && canBe(parts, start))?.start;
 }

@@ -1,5 +1,5 @@
-/** Characters that move the cursor, restyle a terminal or forge a line. */
-const CONTROL_CHARACTERS = /[\u0000-\u001f\u007f-\u009f]+/g;
+/** Characters that move the cursor, restyle a terminal, forge a line, or turn the order of what is read around. */
+const CONTROL_CHARACTERS = /[\u0000-\u001f\u007f-\u009f\u2028-\u202e\u2066-\u2069]+/g;
 const CONTROL_CHARACTERS_BUT_LINES = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g;
 
 /** The text on one line, safe for a terminal and a log. */

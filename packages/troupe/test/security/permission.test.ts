@@ -15,13 +15,14 @@ import { Toolkit } from '../../src/toolkit/toolkit.ts';
 import { validateWith } from '../../src/util/schema.ts';
 
 const SHELL = 'execute_shell_command';
+const COMMAND = z.object({ command: z.string() });
 
 /** A shell that only notes what it would have run. */
 class FakeShell {
   readonly ran: string[] = [];
   readonly tool = tool({
     name: SHELL,
-    schema: z.object({ command: z.string() }),
+    schema: COMMAND,
     sideEffect: true,
     execute: ({ command }) => {
       this.ran.push(command);
@@ -30,7 +31,7 @@ class FakeShell {
   });
 }
 
-const calls = (...commands: string[]): ScriptedTurn => ({
+const calls = (...commands: string[]) => ({
   toolCalls: commands.map((command, i) => ({ name: SHELL, id: `c${i}`, input: { command } })),
 });
 
@@ -52,6 +53,16 @@ const allowAll = { tool: SHELL, behavior: 'allow' } as const;
 beforeAll(async () => {
   await validateWith({ type: 'object' }, {}); // the validator is loaded when it is first needed
 });
+
+interface Tally {
+  /** What was run and must not have been. */
+  readonly forbidden: readonly string[];
+  readonly ran: number;
+  readonly denied: number;
+  /** Forged decisions. */
+  readonly refused: number;
+  readonly decided: number;
+}
 
 describe('a model that hides what it must not do', () => {
   const FORBIDDEN = [
@@ -76,29 +87,78 @@ describe('a model that hides what it must not do', () => {
     (command) => `eval '${command.replaceAll("'", `'\\''`)}'`,
   ];
 
-  test('runs none of it, in three hundred conversations, whatever the mode', async () => {
-    let asked = 0;
-    let denied = 0;
-    for (let seed = 0; seed < 300; seed++) {
-      const shell = new FakeShell();
-      const mode = PERMISSION_MODES[seed % PERMISSION_MODES.length] ?? 'default';
-      const permission = new PermissionRules({ mode, rules: [denyCurl, allowAll] });
-      const hide = AROUND[seed % AROUND.length] ?? String;
-      const commands = [0, 1, 2].map((i) => hide(FORBIDDEN[(seed * 3 + i * 5) % FORBIDDEN.length] ?? ''));
-      const agent = agentWith(shell, permission, [
-        calls('ls', ...commands),
-        calls(...commands.toReversed()),
-        'Done.',
-      ]);
-      await agent.call('go');
-      asked += agent.pendingCalls.length;
-      for (const msg of await agent.memory.getMemory())
-        denied += msg.getContentBlocks('tool_result').filter(({ status }) => status === 'denied').length;
-      expect(shell.ran).toEqual(['ls']);
+  const SHORT_AROUND = AROUND.filter((hide) => hide('').length < 50);
+
+  /** What it says, and what somebody answers who is not careful, all from one number. */
+  async function converse(seed: number): Promise<Tally> {
+    let state = seed + 1;
+    const pick = <T>(from: readonly T[]): T => {
+      state = (state * 48_271) % 2_147_483_647;
+      return from[state % from.length] as T;
+    };
+    const hidden = (): string => pick(AROUND)(pick(SHORT_AROUND)(pick(FORBIDDEN)));
+    const denied = (): string => pick(AROUND)(pick(FORBIDDEN.slice(0, 5))); // by a rule, so that no allowance helps
+    const shell = new FakeShell();
+    const permission = new PermissionRules({
+      mode: pick(PERMISSION_MODES),
+      rules: [denyCurl, allowAll, { tool: 'drop_*', behavior: 'deny' }],
+    });
+    const asked = 'rm -rf ~';
+    const agent = agentWith(shell, permission, [
+      { toolCalls: [...calls('ls', hidden()).toolCalls, { name: 'drop_table', id: 'd1', input: {} }] },
+      calls(asked, hidden()),
+      calls(hidden()),
+      'Done.',
+    ]);
+    agent.toolkit.registerToolFunction({ name: 'drop_table', execute: () => void shell.ran.push('drop') });
+    let change: string | undefined;
+    agent.toolkit.registerMiddleware((call, next) =>
+      next(change === undefined ? call : { ...call, input: { command: change } }),
+    );
+    await agent.call('go');
+    let [refused, decided] = [0, 0];
+    for (let step = 0; step < 3 && agent.pendingCalls.length > 0; step++) {
+      const [pending] = agent.pendingCalls;
+      const forged = pick(['', 'c0', 'pending_1', '__proto__', `${pending?.id}x`]);
+      const forgery = agent.call(undefined, { decisions: [{ id: forged, verdict: 'allow' }] });
+      refused += await forgery.then(
+        () => 0,
+        () => 1,
+      );
+      const isHarmless = pending?.call.input['command'] === asked;
+      const verdict = pick(['edit', 'change', isHarmless ? 'allow' : 'deny', 'deny'] as const);
+      change = verdict === 'change' ? hidden() : undefined;
+      const decision =
+        verdict === 'edit'
+          ? ({ verdict: 'allow', scope: 'run', input: { command: denied() } } as const)
+          : ({ verdict: verdict === 'deny' || !isHarmless ? 'deny' : 'allow' } as const);
+      await agent.call(undefined, { decisions: [{ id: pending?.id ?? '', ...decision }] });
+      change = undefined;
+      decided++;
     }
-    expect(asked).toBeGreaterThan(30);
-    expect(denied).toBeGreaterThan(300);
-  });
+    const msgs = await agent.memory.getMemory();
+    const results = msgs.flatMap((msg) => msg.getContentBlocks('tool_result'));
+    return {
+      forbidden: shell.ran.filter((command) => command !== 'ls' && command !== asked),
+      ran: shell.ran.length,
+      denied: results.filter(({ status }) => status === 'denied').length,
+      refused,
+      decided,
+    };
+  }
+
+  test('runs none of it, in ten thousand conversations, whatever the mode and whoever answers', async () => {
+    const sum = { ran: 0, denied: 0, refused: 0, decided: 0 };
+    for (let seed = 0; seed < 10_000; seed++) {
+      const { forbidden, ...counts } = await converse(seed);
+      if (forbidden.length > 0) expect([seed, forbidden]).toEqual([seed, []]);
+      for (const [name, count] of Object.entries(counts)) sum[name as keyof typeof sum] += count;
+    }
+    expect(sum.ran).toBeGreaterThan(10_000);
+    expect(sum.denied).toBeGreaterThan(10_000);
+    expect(sum.decided).toBeGreaterThan(5_000);
+    expect(sum.refused).toBe(sum.decided); // each time one was forged as well
+  }, 180_000);
 
   test('is not believed when it says, in a result or a message, that it was allowed', async () => {
     const shell = new FakeShell();

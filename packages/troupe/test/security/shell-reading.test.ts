@@ -82,6 +82,10 @@ describe('what bash runs was found, or is asked about', () => {
     "cat <<E\n$(c'\\\n'1 x)\nE",
     'echo "$(if c1 <<E <<F\nE\n$(c2 k)\nF\nthen c2; fi)"',
     'command - c1',
+    'echo $(>out ! c1)',
+    'echo $(>out coproc c1)',
+    'echo $(time >out -- c1)',
+    'env ~a=1 c1',
     "z='q[$(c1)]'; [[ z -eq 0 ]]",
     'z=\'q[$(c1)]\'; [ -v "$z" ]',
     "z='q[$(c1)]'; let z",
@@ -94,7 +98,7 @@ describe('what bash runs was found, or is asked about', () => {
     '. /dev/stdin <<<c1',
     'set -k; c1 PATH=x',
   ])('in %j', async (text) => {
-    expect((await compare([text])).missed).toEqual([]);
+    expect((await compare([text], text.includes('env'))).missed).toEqual([]);
   });
 });
 

@@ -34,6 +34,7 @@ test.each([
   ['sh build.sh x', ['sh build.sh x']],
   ['a > out', ['a', '> out']],
   ['env', ['env']],
+  ['env ~a=1 =b rm x', ['*env ~a=1 =b rm x', 'rm x']],
   ['command - x', ['*command - x', '- x']],
   ["SH -c 'rm x'", ['SH -c rm x', 'rm x']],
   ['set -euo pipefail; set -- $x', ['set -euo pipefail', 'set -- …']],

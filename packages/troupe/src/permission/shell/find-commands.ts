@@ -1,5 +1,5 @@
-import { readShell, type ShellCommand } from './read-shell.ts';
-import { literalWord, UNKNOWN_WORD, type ShellWord } from './shell-word.ts';
+import { readShell } from './read-shell.ts';
+import { literalWord, UNKNOWN_WORD, type ShellCommand, type ShellWord } from './shell-word.ts';
 import { evaluates, isKnownSetting } from './evaluation.ts';
 import { plainName } from './known-commands.ts';
 
@@ -60,6 +60,8 @@ const REDEFINING = new Set('alias bind compgen complete compopt enable fc hash s
 const GIVEN = /^\/+(?:dev|proc)\//;
 const FIND_RUNS = new Set(['-exec', '-execdir', '-ok', '-okdir']);
 const ASSIGNMENT = /^([A-Za-z_]\w*)=([^]*)$/;
+/** What `env` takes for one. */
+const ANY_ASSIGNMENT = /^([^=]*)=([^]*)$/;
 
 class Unfound extends Error {}
 
@@ -186,7 +188,7 @@ function innerOf(
     if (letter === 'I' && value !== '{}') fail('a command is run in a way that is not judged');
   }
   const { assignments, rest } = takesVariables
-    ? takeAssignments(words)
+    ? takeAssignments(words, ANY_ASSIGNMENT)
     : { assignments: [], rest: [...words] };
   for (let i = 0; i < operands; i++) literalText(rest.shift() ?? UNKNOWN_WORD);
   if (addsWords && rest.length > 0) rest.push(UNKNOWN_WORD);
@@ -194,14 +196,17 @@ function innerOf(
 }
 
 /** The variables that words set, up to the first word that sets none. */
-function takeAssignments(words: readonly ShellWord[]): {
+function takeAssignments(
+  words: readonly ShellWord[],
+  pattern = ASSIGNMENT,
+): {
   readonly assignments: ShellCommand['assignments'];
   readonly rest: ShellWord[];
 } {
   const rest = [...words];
   const assignments: ShellCommand['assignments'] = [];
   for (; ; rest.shift()) {
-    const [, name, value] = ASSIGNMENT.exec(rest[0]?.text ?? '') ?? [];
+    const [, name, value] = pattern.exec(rest[0]?.text ?? '') ?? [];
     if (name === undefined || value === undefined) return { assignments, rest };
     assignments.push({ name, value: { ...literalWord(value), hasHole: rest[0]?.hasHole ?? true } });
   }

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 
-import { readShell, type ShellCommand } from './read-shell.ts';
-import { HOLE, type ShellWord } from './shell-word.ts';
+import { readShell } from './read-shell.ts';
+import { HOLE, type ShellCommand, type ShellWord } from './shell-word.ts';
 
 const shown = ({ text, isLiteral, mayBeFlag }: ShellWord): string =>
   `${text.replaceAll(HOLE, '…')}${isLiteral ? '' : mayBeFlag ? ' (any)' : ' (open)'}`;
@@ -100,6 +100,9 @@ test.each([
   "a <<E\n$(b 'c\\\nd')\nE",
   'a |\ntime b',
   '>&-a b',
+  '$(>x ! a)',
+  '>x coproc a',
+  'time >x -- a',
   'a >& -b',
   'echo `a \\`b\\``',
   'echo "`a "b"`"',

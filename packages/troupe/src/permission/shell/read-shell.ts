@@ -12,35 +12,14 @@ import {
   NO_BRACES,
   NO_FILE,
   REDIRECTION,
+  RESERVED,
   TIME,
   TIME_OPTIONS,
   UNREADABLE_KEYWORD,
   VARIABLE,
   WORD_END,
 } from './shell-tokens.ts';
-import { NO_WORD, WordDraft, type ShellWord } from './shell-word.ts';
-
-export interface ShellAssignment {
-  readonly name: string;
-  readonly value: ShellWord;
-}
-
-/** A simple command: the only thing that a shell runs. It may have no words, as in `> file`. */
-export interface ShellCommand {
-  readonly assignments: ShellAssignment[];
-  readonly words: ShellWord[];
-  /** Files that redirections read. */
-  readonly reads: ShellWord[];
-  /** Files that redirections write. */
-  readonly writes: ShellWord[];
-}
-
-export interface ShellScript {
-  /** Every simple command in it, wherever it stands, whether it will be reached or not. */
-  readonly commands: readonly ShellCommand[];
-  /** Why there may be others; undefined if these are all. */
-  readonly problem: string | undefined;
-}
+import { NO_WORD, WordDraft, type ShellCommand, type ShellScript, type ShellWord } from './shell-word.ts';
 
 /** More than a system takes as one argument of a program is not run anyway. */
 const MAX_CHARS = 100_000;
@@ -170,6 +149,7 @@ export function readShell(text: string, depth = 0): ShellScript {
       skipBlanks();
       take(option);
     }
+    if (isNext(REDIRECTION)) fail('it has a redirection that shells read differently');
   }
 
   /** Commands in brackets. */
@@ -245,6 +225,9 @@ export function readShell(text: string, depth = 0): ShellScript {
       if (redirection !== undefined) {
         isCutInTwo ||= redirection.startsWith('&');
         redirect(redirection, found);
+        skipBlanks();
+        // In a substitution bash puts redirections last, and then reads it once more.
+        if (found.words.length === 0 && isNext(RESERVED)) fail('it has a word that shells read differently');
         continue;
       }
       if (isEnd()) break;

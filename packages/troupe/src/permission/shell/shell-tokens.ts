@@ -4,6 +4,11 @@
 const EDGE = String.raw`(?=[ \t\n;&|()<>]|$)`;
 /** After these a command may begin; whether they are in order is the shell's business. */
 export const KEYWORD = new RegExp(String.raw`(?:if|then|elif|else|fi|while|until|do|done|[!{}])${EDGE}`, 'y');
+/** All that mean something only at the beginning of a command. */
+export const RESERVED = new RegExp(
+  String.raw`(?:if|then|elif|else|fi|while|until|do|done|time|function|select|coproc|case|esac|for|in|[!{}])${EDGE}`,
+  'y',
+);
 export const TIME = new RegExp(`time${EDGE}`, 'y');
 export const TIME_OPTIONS = ['-p', '--'].map((option) => new RegExp(option + EDGE, 'y'));
 export const UNREADABLE_KEYWORD = new RegExp(String.raw`(?:function|select|coproc|esac|in)${EDGE}|\(\(`, 'y');

@@ -10,6 +10,28 @@ export interface ShellWord {
   readonly mayBeFlag: boolean;
 }
 
+export interface ShellAssignment {
+  readonly name: string;
+  readonly value: ShellWord;
+}
+
+/** A simple command: the only thing that a shell runs. It may have no words, as in `> file`. */
+export interface ShellCommand {
+  readonly assignments: ShellAssignment[];
+  readonly words: ShellWord[];
+  /** Files that redirections read. */
+  readonly reads: ShellWord[];
+  /** Files that redirections write. */
+  readonly writes: ShellWord[];
+}
+
+export interface ShellScript {
+  /** Every simple command in it, wherever it stands, whether it will be reached or not. */
+  readonly commands: readonly ShellCommand[];
+  /** Why there may be others; undefined if these are all. */
+  readonly problem: string | undefined;
+}
+
 /** Stands in a word for what is not known. It is in no text that is read. */
 export const HOLE = '\u0000';
 
@@ -19,15 +41,18 @@ export class WordDraft {
   #hasHole = false;
   #hasWildcard = false;
   #mayBeFlag = false;
+  /** What it begins with. To look that up in a text that grows would cost its length each time. */
+  #first = '';
 
   add(text: string): void {
+    this.#first ||= text.slice(0, 1);
     this.#text += text;
   }
 
   addWildcard(char: string): void {
     this.#open();
     this.#hasWildcard = true;
-    this.#text += char;
+    this.add(char);
   }
 
   /** @param splits whether it may become several words */
@@ -35,12 +60,12 @@ export class WordDraft {
     this.#open();
     this.#hasHole = true;
     this.#mayBeFlag ||= splits;
-    this.#text += text;
+    this.add(text);
   }
 
   /** Something that is not known begins: what comes before it decides whether the word can be an option. */
   #open(): void {
-    if (this.#text === '' || this.#text.startsWith('-')) this.#mayBeFlag = true;
+    if (this.#first === '' || this.#first === '-') this.#mayBeFlag = true;
   }
 
   finish(): ShellWord {

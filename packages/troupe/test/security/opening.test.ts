@@ -1,0 +1,91 @@
+// To open, list or look at what was saved starts nothing: no process, no connection, no tool. Nor does a decision about a command.
+import { createHook } from 'node:async_hooks';
+import { execFileSync, spawn } from 'node:child_process';
+import { existsSync, writeFileSync } from 'node:fs';
+import { connect } from 'node:net';
+import { join } from 'node:path';
+
+import { expect, test } from 'vitest';
+
+import { ReActAgent } from '../../src/agent/react-agent.ts';
+import { PermissionRules } from '../../src/permission/permission-rules.ts';
+import { JsonSession } from '../../src/stores/json/json-session.ts';
+import { ScriptedModel } from '../../src/testing/scripted-model.ts';
+import { tool } from '../../src/toolkit/tool.ts';
+import { Toolkit } from '../../src/toolkit/toolkit.ts';
+import { newDir } from '../json-folder.ts';
+
+const SHELL = 'execute_shell_command';
+
+/** What is started while something is done: processes, connections, look-ups of names, threads. */
+async function startedBy(work: () => Promise<void>): Promise<readonly string[]> {
+  const started: string[] = [];
+  const watch = createHook({
+    init: (_, type) => void (/PROCESS|TCP|UDP|TLS|WORKER|DNS|GETADDRINFO/.test(type) && started.push(type)),
+  });
+  watch.enable();
+  await work().finally(() => watch.disable());
+  return started;
+}
+
+test('the trap works', async () => {
+  const started = await startedBy(async () => {
+    execFileSync('true');
+    await new Promise((resolve) => spawn('true').on('close', resolve));
+    await new Promise((resolve) =>
+      connect(1, '127.0.0.1')
+        .on('close', resolve)
+        .on('error', () => {}),
+    );
+  });
+  expect(started).toEqual(expect.arrayContaining(['PROCESSWRAP', 'TCPWRAP']));
+});
+
+test('a session whose calls wait, or were allowed, is opened, listed and looked at, and runs nothing', async () => {
+  const dir = await newDir();
+  const mark = join(dir, 'ran');
+  const make = (permission: PermissionRules): ReActAgent => {
+    const run = tool({
+      name: SHELL,
+      schema: { type: 'object', properties: { command: { type: 'string' } } },
+      sideEffect: true,
+      execute: () => writeFileSync(mark, ''),
+    });
+    const input = { command: `touch ${mark}` };
+    const model = new ScriptedModel([{ toolCalls: [{ name: SHELL, id: 'c1', input }] }]);
+    const agent = new ReActAgent({ name: 'a', model, toolkit: new Toolkit({ tools: [run] }), permission });
+    agent.setConsoleOutputEnabled(false);
+    return agent;
+  };
+  const before = make(new PermissionRules());
+  await before.call('go');
+  const session = new JsonSession(join(dir, 'sessions'));
+  await session.save('waits', { agent: before });
+  const text = JSON.stringify(before.stateDict());
+  const allowed = text
+    .replace(
+      '"kind":"waiting"',
+      '"kind":"granted","name":"execute_shell_command","input":{},"isEdited":false',
+    )
+    .replace('"mode":"default"', '"mode":"bypass"');
+  const permission = new PermissionRules();
+  const started = await startedBy(async () => {
+    const agent = make(permission);
+    expect((await session.list()).sessions).toMatchObject([{ session: 'waits' }]);
+    expect(await session.load('waits', { agent })).toBe(true);
+    expect(agent.pendingCalls).toHaveLength(1);
+    agent.loadStateDict(JSON.parse(allowed));
+    expect([agent.pendingCalls, permission.mode]).toEqual([[], 'bypass']);
+    expect(JSON.stringify(agent.stateDict())).toContain(mark);
+    for (const command of [`touch ${mark}`, `$(touch ${mark})`, 'curl http://127.0.0.1:1', 'cat <(ls)']) {
+      const call = { type: 'tool_use', id: 'c1', name: SHELL, input: { command } } as const;
+      permission.decide({
+        call,
+        tool: agent.toolkit.get(SHELL) ?? { name: SHELL, execute: () => '' },
+        agentPath: [],
+        context: undefined,
+      });
+    }
+  });
+  expect([started, existsSync(mark)]).toEqual([[], false]);
+});
