@@ -85,6 +85,29 @@ describe('a tool', () => {
     expect(ask(policy, SHELL, { command: 'ls' }).behavior).toBe('allow');
   });
 
+  test.each(['', ' ', '# nothing', '\n'])('with the command %j is held by rules all the same', (command) => {
+    expect(everyMode((mode) => run(make(mode), command))).toBe('allow allow allow allow allow');
+    const say = (when?: { file: string }): string =>
+      everyMode((mode) => {
+        const policy = make(mode, { rules: [{ tool: SHELL, behavior: 'deny', when }] });
+        return ask(policy, SHELL, { command, file: 'x' }).behavior;
+      });
+    expect([say(), say({ file: 'x' })]).toEqual(Array(2).fill('deny deny deny deny deny'));
+  });
+
+  test('with a command and paths is judged by both', () => {
+    const toolArguments = { bash: { script: 'command', from: 'read', to: 'edit' } } as const;
+    const say = (input: JsonObject): string =>
+      everyMode((mode) => ask(make(mode, { toolArguments }), 'bash', input).behavior);
+    expect(say({ script: 'ls', from: 'a', to: 'b' })).toBe('ask allow deny allow deny');
+    expect(say({ script: 'ls', from: 'a', to: '/etc/b' })).toBe('ask ask deny allow deny');
+    expect(say({ script: 'ls', from: '.env', to: 'b' })).toBe('ask ask deny ask deny');
+    const readOnly = { bash: { script: 'command', from: 'read' } } as const;
+    const policy = make('explore', { toolArguments: readOnly });
+    expect(ask(policy, 'bash', { script: 'ls', from: 'a' }).behavior).toBe('allow');
+    expect(ask(policy, 'bash', { script: 'ls', from: '.ssh' }).behavior).toBe('ask');
+  });
+
   test('gets a reason for whoever is asked, or is denied', () => {
     expect(ask(make('default'), 'pay').reason).toBe('pay: it is not known to be harmless');
     expect(ask(make('dont_ask'), 'pay').reason).toBe('pay: it is not known to be harmless');

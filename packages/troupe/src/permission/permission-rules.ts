@@ -190,21 +190,22 @@ export class PermissionRules extends StateModule implements PermissionPolicy {
   #partsOf({ call, tool }: PermissionRequest): readonly Part[] {
     const meanings = Object.entries(this.#toolArguments.get(call.name) ?? {});
     const commands = meanings.filter(([, meaning]) => meaning === 'command');
-    if (commands.length > 0)
-      return commands.flatMap(([argument]) => this.#commandsOf(argument, call.input[argument]));
-    const paths = meanings.flatMap(([argument, meaning]) =>
+    const others = meanings.filter(([, meaning]) => meaning !== 'command');
+    const parts = commands.flatMap(([argument]) => this.#commandsOf(argument, call.input[argument]));
+    if (parts.length > 0 && others.length === 0) return parts;
+    const paths = others.flatMap(([argument, meaning]) =>
       textsOf(call.input[argument]).map((path) => ({ path, meaning })),
     );
     const risk = paths.map(({ path }) => (path === undefined ? undefined : riskOf(path))).find(Boolean);
     const edited = paths.filter(({ meaning }) => meaning === 'edit');
-    const isEditor = meanings.some(([, meaning]) => meaning === 'edit');
+    const isEditor = others.some(([, meaning]) => meaning === 'edit');
     const [base] = this.workingDirectories;
     const isEdit =
       edited.length > 0 &&
       edited.every(({ path }) => path !== undefined && isInside(path, this.workingDirectories, base));
-    const isRead = !isEditor && tool.readOnly === true && tool.sideEffect !== true;
-    const kind = isEdit ? 'edit' : isRead ? 'read' : 'other';
-    return [{ label: call.name, kind, danger: risk && `it touches ${risk}` }];
+    const isReader = commands.length > 0 || (tool.readOnly === true && tool.sideEffect !== true);
+    const kind = isEdit ? 'edit' : isReader && !isEditor ? 'read' : 'other';
+    return [...parts, { label: call.name, kind, danger: risk && `it touches ${risk}` }];
   }
 
   #commandsOf(argument: string, text: JsonValue | undefined): readonly Part[] {

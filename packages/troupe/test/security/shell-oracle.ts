@@ -56,7 +56,7 @@ export async function deedsOf(texts: readonly string[], hasPrograms = false): Pr
     if (hasPrograms) addPrograms(programs);
     writeFileSync(log, '');
     writeFileSync(list, texts.map((text, i) => `${i}\0${text.replaceAll('out', `out-${i}-`)}\0`).join(''));
-    const env = { PATH: programs, HOME: '~', TROUPE_LIST: list, TROUPE_LOG: log, TROUPE_LINE: '' };
+    const env = { PATH: programs, TROUPE_LIST: list, TROUPE_LOG: log, TROUPE_LINE: '' };
     await toTheEnd(['-c', `export TROUPE_LINE; ${DRIVER}`], folder, env);
     return readDeeds(readFileSync(log, 'utf8'), readdirSync(folder), texts.length);
   } finally {
@@ -128,6 +128,7 @@ export function writesTo({ writes }: Pick<FoundCommand, 'writes'>, file: string)
 }
 
 function patternOf({ text, isLiteral, mayBeFlag }: ShellWord): string {
+  if (isLiteral && text.startsWith('~')) return '\u0001[^\u0001]*'; // somebody's home
   if (isLiteral) return `\u0001${escaped(text)}`;
   if (mayBeFlag) return '(?:\u0001.*)?';
   const [start = ''] = text.split(/[\u0000*?[{]/);
