@@ -168,3 +168,14 @@ test('what a rule has besides is left out', () => {
     when: { a: 1 },
   });
 });
+
+test('a pattern that is meant to take long does not', () => {
+  const path = `${'a/'.repeat(8_000)}${'a'.repeat(3_000)}`; // it took longer than a test may
+  const say = (glob: string): Match =>
+    matchCall({ tool: 't', behavior: 'deny', when: { path: { glob } } }, 't', { path });
+  expect(['**/'.repeat(300), `${'**/'.repeat(300)}b`, '*a'.repeat(400)].map(say)).toEqual([
+    'yes',
+    'no',
+    'no',
+  ]);
+});

@@ -3,7 +3,7 @@ import { HOLE } from './shell/shell-word.ts';
 /** Names of files and folders that hold keys, or that other programs run or obey. `*` stands for the rest of a name. */
 const RISKY_NAMES: readonly string[] = [
   '.ssh .gnupg .aws .azure .kube .docker .gcloud .password-store .netrc .npmrc .yarnrc .yarnrc.yml .pypirc .pgpass .my.cnf .dockercfg .terraform.d .bash_history .zsh_history .env .env.* .envrc .env-* .env_*',
-  '.git .git-credentials .gitconfig .gitmodules .gitattributes .hg .svn .husky',
+  '.git git~1 .git-credentials .gitconfig .gitmodules .gitattributes .hg .svn .husky',
   '.bashrc .bash_profile .bash_login .bash_logout .bash_aliases .profile .zshrc .zshenv .zprofile .zlogin .zlogout .kshrc .cshrc .tcshrc .login .xprofile .xinitrc .inputrc .vimrc .vim .emacs .emacs.d .gdbinit .lldbinit .curlrc .wgetrc .tmux.conf .screenrc',
   '.vscode .devcontainer .idea .mcp.json .claude .codex .gemini .cursor .config .pre-commit-config.yaml crontab authorized_keys id_rsa id_dsa id_ecdsa id_ed25519',
   'passwd shadow sudoers sudoers.d ld.so.preload environ',
@@ -25,8 +25,8 @@ const ONLY_IN: Readonly<Record<string, RegExp>> = {
 const HARMLESS_DEVICE = /^\/dev\/(?:null|zero|stdin|stdout|stderr|tty|fd\/\d+)$/;
 /** What a shell makes others of: a hole, a wildcard, a choice of characters. */
 const OPEN = new RegExp(`${HOLE}|[*?]|\\[[^\\]]*\\]?`, 'g');
-/** Characters that nobody sees, and that some file systems leave out of names. */
-const IGNORED = /[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]/g;
+/** What some file systems leave out of names: characters that nobody sees, dots and spaces at the end. */
+const IGNORED = /[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]|(?<=[^. ])[. ]+$/g;
 const PLAIN_WORD = /^[\w-]*$/;
 const PLAIN_NAMES: ReadonlySet<string> = new Set(RISKY_NAMES.filter((name) => PLAIN_WORD.test(name)));
 /** Nobody needs so many wildcards in one name. */
