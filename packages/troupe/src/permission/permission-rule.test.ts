@@ -169,6 +169,14 @@ test('what a rule has besides is left out', () => {
   });
 });
 
+test.each([Promise.resolve(true), undefined, 1, 'false'])(
+  'a function that says %j is a mistake, and no "no"',
+  (said) => {
+    const rule = { tool: 'pay', behavior: 'deny', when: () => said as never } as const;
+    expect(() => matchCall(rule, 'pay', {})).toThrow('says neither true nor false');
+  },
+);
+
 test('a pattern that is meant to take long does not', () => {
   const path = `${'a/'.repeat(8_000)}${'a'.repeat(3_000)}`; // it took longer than a test may
   const say = (glob: string): Match =>

@@ -65,12 +65,18 @@ export function compileRule(rule: PermissionRule): CompiledRule {
   const isAllowing = behavior === 'allow';
   const matchArguments =
     typeof when === 'function'
-      ? ({ request }: RuleSubject): Match => (when(request) === true ? 'yes' : 'no')
+      ? ({ request }: RuleSubject): Match => (said(when(request)) ? 'yes' : 'no')
       : matcherOf(when ?? {}, isAllowing);
   return {
     rule,
     match: (subject) => (name.matches([subject.request.call.name]) ? matchArguments(subject) : 'no'),
   };
+}
+
+/** What else a function gives, such as a promise, must not pass for a no: that would let the call through. */
+function said(holds: unknown): boolean {
+  if (typeof holds === 'boolean') return holds;
+  throw invalid('has a `when` that says neither true nor false');
 }
 
 /** A rule that came as JSON. @throws TroupeError if it is none. */
