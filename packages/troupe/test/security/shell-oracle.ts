@@ -128,7 +128,7 @@ export function writesTo({ writes }: Pick<FoundCommand, 'writes'>, file: string)
 }
 
 function patternOf({ text, isLiteral, mayBeFlag }: ShellWord): string {
-  if (isLiteral && text.startsWith('~')) return '\u0001[^\u0001]*'; // somebody's home
+  if (isLiteral && /(?:^|[=:])~/.test(text)) return '\u0001[^\u0001]*'; // somebody's home
   if (isLiteral) return `\u0001${escaped(text)}`;
   if (mayBeFlag) return '(?:\u0001.*)?';
   const [start = ''] = text.split(/[\u0000*?[{]/);

@@ -82,6 +82,8 @@ describe('what bash runs was found, or is asked about', () => {
     "cat <<E\n$(c'\\\n'1 x)\nE",
     'echo "$(if c1 <<E <<F\nE\n$(c2 k)\nF\nthen c2; fi)"',
     'command - c1',
+    "echo >&'$(c1)'",
+    "x='$(c1)'; echo >&$x",
     'echo $(>out ! c1)',
     'echo $(>out coproc c1)',
     'echo $(time >out -- c1)',

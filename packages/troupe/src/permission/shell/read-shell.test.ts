@@ -100,6 +100,8 @@ test.each([
   "a <<E\n$(b 'c\\\nd')\nE",
   'a |\ntime b',
   '>&-a b',
+  "a >&'$(b)'",
+  'a >&$x',
   '$(>x ! a)',
   '>x coproc a',
   'time >x -- a',

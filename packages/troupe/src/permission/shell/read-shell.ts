@@ -11,6 +11,7 @@ import {
   KEYWORD,
   NO_BRACES,
   NO_FILE,
+  PLAIN_FILE,
   REDIRECTION,
   RESERVED,
   TIME,
@@ -254,7 +255,9 @@ export function readShell(text: string, depth = 0): ShellScript {
     if (isEnd()) fail('it is not complete');
     const target = word();
     if (op === '<<<' || (op.endsWith('&') && target.isLiteral && NO_FILE.test(target.text))) return;
-    if (op === '<&') fail('it has a redirection that is not judged');
+    // Bash expands the name of a file behind >& twice: what it finds there the second time may run.
+    if (op.endsWith('&') && (op === '<&' || !target.isLiteral || !PLAIN_FILE.test(target.text)))
+      fail('it has a redirection that is not judged');
     (op === '<' ? found.reads : found.writes).push(target);
   }
 

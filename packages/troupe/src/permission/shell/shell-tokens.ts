@@ -29,3 +29,4 @@ export const ARITHMETIC = /\$\(\([\d\s+\-*/%<>=!&|^~?:,]*\)\)/y;
 export const NO_BRACES = /\{\}[^\s;&|()<>,{}'"\\$`]*(?=[\s;&|()<>]|$)/y;
 export const WORD_END = /[ \t\n;&|()]/;
 export const NO_FILE = /^(?:\d+-?|-)$/;
+export const PLAIN_FILE = /^[\w./-]+$/;
