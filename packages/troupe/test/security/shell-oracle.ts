@@ -55,7 +55,10 @@ export async function deedsOf(texts: readonly string[], hasPrograms = false): Pr
     for (const dir of [folder, programs]) mkdirSync(dir);
     if (hasPrograms) addPrograms(programs);
     writeFileSync(log, '');
-    writeFileSync(list, texts.map((text, i) => `${i}\0${text.replaceAll('out', `out-${i}-`)}\0`).join(''));
+    writeFileSync(
+      list,
+      texts.map((text, i) => `${i}\0${text.replace(/(?<!time)out/g, `out-${i}-`)}\0`).join(''),
+    );
     const env = { PATH: programs, TROUPE_LIST: list, TROUPE_LOG: log, TROUPE_LINE: '' };
     await toTheEnd(['-c', `export TROUPE_LINE; ${DRIVER}`], folder, env);
     return readDeeds(readFileSync(log, 'utf8'), readdirSync(folder), texts.length);
