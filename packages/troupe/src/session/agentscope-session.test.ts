@@ -82,7 +82,7 @@ const FILE = {
             name: 'go',
             description: 'd',
             expected_outcome: 'e',
-            state: 'todo',
+            state: 'in_progress', // finish_subtask starts the next one
             outcome: null,
             created_at: time,
             finished_at: null,
@@ -168,7 +168,7 @@ test('a session of AgentScope for Python is loaded into an agent and a memory', 
     expectedOutcome: 'Been there.',
     subtasks: [
       { name: 'pack', state: 'done', outcome: 'packed' },
-      { name: 'go', state: 'todo' },
+      { name: 'go', state: 'in_progress' },
     ],
   });
   const memory = new InMemoryMemory();

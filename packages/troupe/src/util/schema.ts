@@ -114,13 +114,26 @@ async function compile(schema: JsonSchema): Promise<Validator> {
     let validator = validators.get(frozen);
     if (validator === undefined) {
       const { Validator } = await import('@cfworker/json-schema'); // not before it is needed: it takes its time to load
-      validator = new Validator(structuredClone(frozen), '2020-12', false); // it writes notes into its schema
+      validator = new Validator(prepared(frozen), '2020-12', false);
       validators.set(frozen, validator);
     }
     return validator;
   } catch (error) {
     throw unusable(error);
   }
+}
+
+/** A copy of a schema for the validator, which writes notes into it. Its check of the format `url`, which JSON Schema doesn't have, can take for ever. */
+function prepared(schema: JsonSchema): JsonObject {
+  const copy = structuredClone(schema);
+  const nodes: unknown[] = [copy];
+  for (let node = nodes.pop(); node !== undefined; node = nodes.pop()) {
+    if (typeof node !== 'object' || node === null) continue;
+    const own = node as { format?: unknown };
+    if (own.format === 'url') own.format = 'uri';
+    for (const [key, value] of Object.entries(node)) if (key !== 'const' && key !== 'enum') nodes.push(value);
+  }
+  return copy;
 }
 
 function unusable(error: unknown): SchemaError {
