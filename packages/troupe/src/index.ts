@@ -43,7 +43,8 @@ export type {
 export { TaskSubAgent, type TaskSubAgentOptions } from './agent/subagent/task-sub-agent.ts';
 export type { Tracer, TraceSpan } from './agent/subagent/tracer.ts';
 export type { Observer } from './agent/subscribers.ts';
-export { currentTurn, Turn, type StepRunner } from './agent/turn.ts';
+export { currentTurn } from './agent/current-turn.ts';
+export { Turn, type StepRunner } from './agent/turn.ts';
 export { UserAgent, type UserAgentOptions } from './agent/user-agent.ts';
 export {
   ProgrammaticUserInput,

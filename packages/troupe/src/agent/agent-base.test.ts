@@ -8,7 +8,8 @@ import { FakeClock } from '../testing/fake-clock.ts';
 import { sleep } from '../util/clock.ts';
 import { AgentBase, type AgentOptions, type Interrupt } from './agent-base.ts';
 import { ConsoleView } from './console-view.ts';
-import { currentTurn, type Turn } from './turn.ts';
+import { currentTurn } from './current-turn.ts';
+import type { Turn } from './turn.ts';
 
 type Reply = (msgs: readonly Msg[], turn: Turn, agent: TestAgent) => Promise<Msg>;
 

@@ -15,7 +15,8 @@ import type { ConsoleView } from './console-view.ts';
 import { Printer, programConsole, type PrintedMsg } from './printer.ts';
 import { RunLane, type OnBusy } from './run-lane.ts';
 import { Subscribers, type Observer } from './subscribers.ts';
-import { currentTurn, currentTurnOf, isInsideCallOf, Turn, type StepRunner } from './turn.ts';
+import { currentTurn, currentTurnOf, isInsideCallOf } from './current-turn.ts';
+import { Turn, type StepRunner } from './turn.ts';
 
 export interface AgentOptions {
   /** How others call the agent. */

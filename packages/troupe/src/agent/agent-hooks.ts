@@ -1,6 +1,7 @@
 import type { HookPoint, ResultKind } from '../hooks/weave.ts';
 import { Msg, type MsgInput } from '../message/msg.ts';
-import { currentTurnOf, Turn } from './turn.ts';
+import { currentTurnOf } from './current-turn.ts';
+import { Turn } from './turn.ts';
 
 type Maybe<T> = T | undefined | void;
 export type MaybeAsync<T> = Maybe<T> | Promise<Maybe<T>>;

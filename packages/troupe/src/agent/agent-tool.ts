@@ -6,7 +6,7 @@ import { tool, type Tool, type ToolContext, type ToolSettings } from '../toolkit
 import type { JsonObject } from '../util/json.ts';
 import type { AgentBase } from './agent-base.ts';
 import { ReActAgent } from './react-agent.ts';
-import { currentTurn } from './turn.ts';
+import { currentTurn } from './current-turn.ts';
 
 export interface AgentToolOptions extends ToolSettings {
   /** What the model is told about it: what it can be asked. */

@@ -36,7 +36,8 @@ import { suspensionMsg } from './suspension-msg.ts';
 import { Thinker, type Thinking } from './thinker.ts';
 import { assertFits, isEmpty, withoutCalls } from './thought.ts';
 import { ToolCalls } from './tool-calls.ts';
-import { currentTurn, isInsideCallOf, type Turn } from './turn.ts';
+import { currentTurn, isInsideCallOf } from './current-turn.ts';
+import type { Turn } from './turn.ts';
 
 const NO_ANSWER = 'The model gave no answer, though it was asked again.';
 

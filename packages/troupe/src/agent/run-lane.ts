@@ -1,6 +1,7 @@
 import { AgentBusyError, TroupeError } from '../errors.ts';
 import { abortable } from '../util/abort.ts';
-import { isInsideCallOf, type Turn } from './turn.ts';
+import { isInsideCallOf } from './current-turn.ts';
+import type { Turn } from './turn.ts';
 
 /** What a call does when the agent is busy with another. */
 export type OnBusy = 'reject' | 'queue' | 'interrupt';

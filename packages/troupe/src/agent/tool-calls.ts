@@ -8,7 +8,8 @@ import { authorize } from './authorize.ts';
 import type { OpenExchange } from './open-exchange.ts';
 import type { ReActAgentOptions } from './react-agent-options.ts';
 import { sideBySide } from './side-by-side.ts';
-import { currentCallId, runInCall, type Turn } from './turn.ts';
+import { currentCallId, runInCall } from './current-turn.ts';
+import type { Turn } from './turn.ts';
 
 /** What the calls of one reply have in common. */
 export interface CallWork {

@@ -1,5 +1,6 @@
 import { InterruptedError, type InterruptSource } from '../errors.ts';
 import type { EventBody, EventOrigin } from '../event/agent-event.ts';
+import { both, EventOutlet } from '../event/event-outlet.ts';
 import type { RunListener } from '../event/reply-stream.ts';
 import type { Msg } from '../message/msg.ts';
 import type { PendingDecision } from '../message/pending-call.ts';
@@ -7,7 +8,9 @@ import { addUsage, type Usage } from '../message/usage.ts';
 import { abortable, whenAborted } from '../util/abort.ts';
 import { newId } from '../util/ids.ts';
 import type { AnySchema } from '../util/schema.ts';
-import { createAsyncScope, yieldToEventLoop } from '#platform';
+import { yieldToEventLoop } from '#platform';
+import { currentCallId, runInTurn } from './current-turn.ts';
+import { Inbox } from './inbox.ts';
 
 /**
  * Runs one step of a run: a model call, a tool call or a durable write. The default
@@ -33,37 +36,6 @@ export interface TurnOptions {
 
 /** After so many prints, events and steps without a pause, everybody else gets a chance: timers, input, an interrupt. */
 const STEPS_BETWEEN_PAUSES = 256;
-
-const turns = createAsyncScope<Turn>();
-/** The id of the tool call that the code here runs in. */
-const calls = createAsyncScope<string>();
-
-/** The id of the tool call that the code here runs in, whatever hooks and middleware have made of it. */
-export function currentCallId(): string | undefined {
-  return calls.getStore();
-}
-
-/** Runs a tool call so that agents which are called in it know it. */
-export function runInCall<T>(callId: string, body: () => T): T {
-  return calls.run(callId, body);
-}
-
-/** The turn that the code here runs in, if any. */
-export function currentTurn(): Turn | undefined {
-  return turns.getStore();
-}
-
-/** The turn of one agent that the code here runs in, if any; it may be over. */
-export function currentTurnOf(agentId: string): Turn | undefined {
-  let turn = currentTurn();
-  while (turn !== undefined && turn.agentId !== agentId) turn = turn.parent;
-  return turn;
-}
-
-/** Whether the code here is part of a call of that agent, which therefore can't wait for its own end. */
-export function isInsideCallOf(agentId: string): boolean {
-  return currentTurnOf(agentId)?.isOver === false;
-}
 
 /**
  * One call of an agent, from start to end: its ids, its signal, its events, and
@@ -94,13 +66,13 @@ export class Turn {
   readonly #controller = new AbortController();
   readonly #unlink: (() => void)[];
   readonly #listener: RunListener | undefined;
+  readonly #outlet: EventOutlet;
   readonly #runStep: StepRunner | undefined;
   /** Shared by all turns of a run. */
   readonly #run: { events: number; turns: number };
   /** Shared with the turn that handles an interrupt of this one. */
   readonly #spent: { usage: Usage | undefined };
-  readonly #steering: Msg[] = [];
-  readonly #followUps: Msg[] = [];
+  readonly #inbox = new Inbox();
   readonly #children = new Set<Promise<unknown>>();
   #replyId: string;
   #stepsSincePause = 0;
@@ -109,10 +81,8 @@ export class Turn {
   #answer: Msg | undefined;
   #isDecided = false;
   #isInterruptHandled = false;
-  #isSealed = false;
   #isSuspended = false;
   #isOver = false;
-  #takesMsgs = true;
   #closing: AbortController | undefined;
 
   constructor(options: TurnOptions) {
@@ -120,7 +90,7 @@ export class Turn {
     this.#agentName = agentName;
     this.agentId = options.agentId;
     this.parent = parent;
-    this.outerCallId = continues === undefined ? parent && calls.getStore() : continues.outerCallId;
+    this.outerCallId = continues === undefined ? parent && currentCallId() : continues.outerCallId;
     this.structuredModel = options.structuredModel;
     this.onPending = options.onPending;
     this.#decisions = options.decisions ?? [];
@@ -132,6 +102,8 @@ export class Turn {
     if (continues === undefined) this.#run.turns++;
     this.#spent = continues === undefined ? { usage: undefined } : continues.#spent;
     this.#listener = listener;
+    const outer = parent === undefined ? undefined : parent.#outlet;
+    this.#outlet = new EventOutlet(listener, outer, () => this.#origin());
     this.#runStep = options.runStep ?? (sameRun === undefined ? undefined : sameRun.#runStep);
     const stopForConsumer = (): void => void this.interrupt('consumer');
     listener?.left.addEventListener('abort', stopForConsumer, { once: true });
@@ -230,14 +202,7 @@ export class Turn {
 
   /** Tells the stream what happens. Returns a promise only when the consumer is slow, or others need a chance. */
   emit(body: EventBody): void | Promise<void> {
-    if (this.#isOver || this.#isSealed) return this.pause();
-    this.#isSealed = body.type === 'run_end'; // nothing comes after it
-    const listeners = this.#listeners();
-    if (listeners.length === 0) return this.pause();
-    const event = { ...body, ...this.#origin() };
-    let waits: void | Promise<unknown> = this.pause();
-    for (const { emit } of listeners) waits = both(waits, emit(event));
-    return waits as void | Promise<void>;
+    return both(this.#outlet.emit(body), this.pause()) as void | Promise<void>;
   }
 
   /** What this turn has cost so far, with all agents that it called. */
@@ -259,7 +224,7 @@ export class Turn {
 
   /** Whether anybody would see an event. */
   get hasListener(): boolean {
-    return this.#listeners().length > 0;
+    return this.#outlet.hasListener;
   }
 
   /** Lets timers, input and interrupts have their turn, if it is time for that. */
@@ -312,13 +277,13 @@ export class Turn {
 
   /** The messages that came by `steer` since the last time. */
   takeSteering(): readonly Msg[] {
-    return this.#steering.splice(0);
+    return this.#inbox.takeSteering();
   }
 
   /** What is to be answered next, in this run: follow-ups, and steering that nobody read. If that is nothing, no more is taken in. */
   takeFollowUps(): readonly Msg[] {
-    const next = [...this.#steering.splice(0), ...this.#followUps.splice(0)];
-    if (next.length === 0) this.#takesMsgs = false;
+    const next = this.#inbox.takeAll();
+    if (next.length === 0) this.#inbox.close();
     else {
       this.#replyId = newId();
       this.#answer = undefined;
@@ -328,11 +293,11 @@ export class Turn {
   }
 
   steer(msgs: readonly Msg[]): boolean {
-    return this.#receive(this.#steering, msgs);
+    return !this.signal.aborted && this.#inbox.steer(msgs);
   }
 
   followUp(msgs: readonly Msg[]): boolean {
-    return this.#receive(this.#followUps, msgs);
+    return !this.signal.aborted && this.#inbox.followUp(msgs);
   }
 
   /** Says that the answer is to wait for somebody: what comes in is not answered in this turn. */
@@ -347,18 +312,18 @@ export class Turn {
 
   /** Gives away what was neither read nor answered, and takes no more in. */
   takeUnread(): readonly Msg[] {
-    this.#takesMsgs = false;
-    return [...this.#steering.splice(0), ...this.#followUps.splice(0)];
+    this.#inbox.close();
+    return this.#inbox.takeAll();
   }
 
   /** Messages that arrived but were neither read nor answered. */
   get unread(): readonly Msg[] {
-    return [...this.#steering, ...this.#followUps];
+    return this.#inbox.unread;
   }
 
   /** Runs code so that `currentTurn()` finds this turn, through all awaits. */
   run<T>(body: () => T): T {
-    return turns.run(this, body);
+    return runInTurn(this, body);
   }
 
   /** The calls that were made in this turn and still run. They stop with it. */
@@ -375,31 +340,15 @@ export class Turn {
   /** Ends the turn. Nothing that happens later has an effect. */
   end(): void {
     this.#isOver = true;
-    this.#takesMsgs = false;
+    this.#inbox.close();
+    this.#outlet.close();
     for (const unlink of this.#unlink) unlink();
-  }
-
-  /** Takes messages in, unless nobody will read them any more. */
-  #receive(box: Msg[], msgs: readonly Msg[]): boolean {
-    if (!this.#takesMsgs || this.signal.aborted) return false;
-    box.push(...msgs);
-    return true;
   }
 
   /** Stops everything, and lets nobody wait for what comes after. */
   #abort(reason: unknown): void {
     (this.#closing ??= new AbortController()).abort(reason);
     this.#controller.abort(reason);
-  }
-
-  /** Who sees the events of this turn: its own consumer, and those around it who want nested ones. */
-  #listeners(): readonly RunListener[] {
-    const found = this.#listener === undefined ? [] : [this.#listener];
-    for (let outer = this.parent; outer !== undefined; outer = outer.parent) {
-      const isListening = !outer.#isOver && !outer.#isSealed && outer.#listener?.nested === true;
-      if (isListening && outer.#listener) found.push(outer.#listener);
-    }
-    return found;
   }
 
   #origin(): EventOrigin {
@@ -410,8 +359,4 @@ export class Turn {
       seq: this.#run.events++,
     };
   }
-}
-
-function both(a: void | Promise<unknown>, b: void | Promise<unknown>): void | Promise<unknown> {
-  return a && b ? Promise.all([a, b]) : (a ?? b);
 }

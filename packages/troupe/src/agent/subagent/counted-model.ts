@@ -2,7 +2,7 @@ import type { ModelDelta } from '../../message/model-delta.ts';
 import { addUsage, type Usage } from '../../message/usage.ts';
 import type { ChatModelBase, ModelRequest } from '../../model/chat-model-base.ts';
 import { WrapperModel, type RelayOptions } from '../../model/wrappers/wrapper-model.ts';
-import { currentTurn } from '../turn.ts';
+import { currentTurn } from '../current-turn.ts';
 import { isInCountedStep } from './around.ts';
 import type { Budget } from './budget.ts';
 

@@ -8,7 +8,7 @@ import type { AuthorizeRequest, ToolVerdict } from '../../toolkit/tool-call.ts';
 import { ToolResponse } from '../../toolkit/tool-response.ts';
 import { Toolkit } from '../../toolkit/toolkit.ts';
 import { authorize } from '../authorize.ts';
-import { currentTurn } from '../turn.ts';
+import { currentTurn } from '../current-turn.ts';
 import { boundTo } from './bound-tools.ts';
 import { CountedModel } from './counted-model.ts';
 import { forbiddenBy } from './forbidden-tools.ts';

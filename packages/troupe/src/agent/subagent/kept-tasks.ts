@@ -6,7 +6,7 @@ import type { Session } from '../../session/session.ts';
 import { withDeadline } from '../../toolkit/deadline.ts';
 import { ToolResponse } from '../../toolkit/tool-response.ts';
 import { newId } from '../../util/ids.ts';
-import { currentTurn } from '../turn.ts';
+import { currentTurn } from '../current-turn.ts';
 import { Refusal } from './sub-agent-error.ts';
 import type { SubAgent } from './sub-agent.ts';
 

@@ -1,6 +1,6 @@
 import { getLogger } from '../../config/run-config.ts';
 import type { JsonValue } from '../../util/json.ts';
-import { currentTurn } from '../turn.ts';
+import { currentTurn } from '../current-turn.ts';
 import { permissionsAround } from './around.ts';
 import { forbiddenNames } from './forbidden-tools.ts';
 import { Budget } from './budget.ts';
