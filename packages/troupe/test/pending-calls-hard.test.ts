@@ -236,6 +236,7 @@ describe('decisions', () => {
     await agent.call('go', { structuredModel });
     const decisions = allowAll(agent);
     await expect(agent.call(undefined, { decisions })).rejects.toMatchObject({ code: 'pending_calls' });
+    await expect(agent.call('And be quick.', { decisions })).rejects.toMatchObject({ code: 'pending_calls' });
     expect((await agent.call(undefined, { decisions, structuredModel })).metadata).toMatchObject({
       city: 'Lima',
     });

@@ -1,6 +1,6 @@
 import { keeperOf } from '../compression/keeper-of.ts';
 import { getLogger } from '../config/run-config.ts';
-import { messageOf, TroupeError } from '../errors.ts';
+import { messageOf } from '../errors.ts';
 import type { LongTermMemoryBase } from '../longterm/long-term-memory-base.ts';
 import { InMemoryMemory } from '../memory/in-memory-memory.ts';
 import type { MemoryBase } from '../memory/memory-base.ts';
@@ -20,11 +20,11 @@ import type { Interrupt } from './agent-base.ts';
 import { FORM_NAME } from './answer-form.ts';
 import { endedBy, type EndReason } from './end-reason.ts';
 import { FILL_IN_THE_FORM, hintMsg, SAY_SOMETHING, SUM_UP } from './hints.ts';
+import { OpenCalls } from './open-calls.ts';
 import { OpenExchange } from './open-exchange.ts';
 import { OrderedMemory } from './ordered-memory.ts';
 import { ReActAgentBase } from './react-agent-base.ts';
 import { checkReActOptions, type ReActAgentOptions } from './react-agent-options.ts';
-import { beginWith, unansweredIn } from './reopen.ts';
 import { ReplyWork } from './reply-work.ts';
 import { memoryTools, recordExperience, retrieveContext } from './retrieval.ts';
 import { goOnSpending, spentBy } from './subagent/budget.ts';
@@ -33,11 +33,12 @@ import { registerSubagent } from './subagent/register-subagent.ts';
 import type { SubAgentSpec } from './subagent/sub-agent-spec.ts';
 import type { SubAgentClass } from './subagent/sub-agent.ts';
 import { suspensionMsg } from './suspension-msg.ts';
-import { Thinker, type Thinking } from './thinker.ts';
+import { Thinker } from './thinker.ts';
 import { assertFits, isEmpty, withoutCalls } from './thought.ts';
 import { ToolCalls } from './tool-calls.ts';
-import { currentTurn, isInsideCallOf } from './current-turn.ts';
+import { currentTurn } from './current-turn.ts';
 import type { Turn } from './turn.ts';
+import { watchPlan } from './watch-plan.ts';
 
 const NO_ANSWER = 'The model gave no answer, though it was asked again.';
 
@@ -70,16 +71,14 @@ export class ReActAgent extends ReActAgentBase {
   readonly #calls: ToolCalls;
   /** The toolkit, with what only this agent has besides. */
   readonly #tools: Toolkit;
-  #unwatchPlan: () => void;
+  readonly #unwatchPlan: (() => void) | undefined;
   readonly #work = new WeakMap<Turn, ReplyWork>();
   /** The latest one. */
   #turn: Turn | undefined;
   /** The reply whose input is in memory, or on its way there. */
   #storedFor: string | undefined;
-  /** Calls that are being made, or wait for somebody outside. */
-  #open: OpenExchange | undefined;
-  readonly #checkpoints = new Set<() => Promise<void>>();
   readonly #ordered: OrderedMemory;
+  readonly #open: OpenCalls;
 
   constructor(options: ReActAgentOptions) {
     super(options);
@@ -90,16 +89,13 @@ export class ReActAgent extends ReActAgentBase {
     this.toolkit = options.toolkit ?? new Toolkit();
     this.memory = options.memory ?? new InMemoryMemory();
     this.#ordered = new OrderedMemory(this.memory);
+    this.#open = new OpenCalls(this.#ordered);
     this.longTermMemory = options.longTermMemory;
     this.planNotebook = options.planNotebook;
     this.background = options.background;
     this.sysPrompt = options.sysPrompt ?? '';
     const keeper = keeperOf(this.memory, options.compression);
-    this.#thinker = new Thinker(
-      thinkingOf(this, () => this.#ordered.recall()),
-      options,
-      keeper,
-    );
+    this.#thinker = new Thinker(this, this.#ordered, options, keeper);
     this.#calls = new ToolCalls(options, {
       act: (call, turn) => this.acting(call, turn),
       print: (msg, last) => this.print(msg, last),
@@ -118,37 +114,32 @@ export class ReActAgent extends ReActAgentBase {
       ...(options.background?.tools ?? []),
     );
     this.planNotebook?.registerPlanTools(this.#tools, { asGroup: options.enableMetaTool });
-    this.#unwatchPlan = this.#watchPlan();
+    this.#unwatchPlan = this.planNotebook && watchPlan(this.planNotebook, this.id, () => this.#turn);
   }
 
   /** The calls about which somebody outside has to decide, those of agents in tools included. See `decisions` of `call`. */
   get pendingCalls(): readonly PendingCall[] {
-    return this.#open?.pending ?? [];
+    return this.#open.pending;
   }
 
   /** The tool calls in which the agent was called when its calls were suspended, or cut off by the program's end. */
   get openCallOwner(): readonly string[] {
-    return this.#open?.owner ?? [];
+    return this.#open.current?.owner ?? [];
   }
 
   /** Says that the tool call in which the agent was called waits for what is pending: decisions are taken in it, and nowhere else. */
   askThrough(): void {
-    if (this.#open !== undefined) this.#open.isAskedThrough = true;
+    if (this.#open.current !== undefined) this.#open.current.isAskedThrough = true;
   }
 
   /** Ends calls that wait, or were left over, as interrupted. There must be no call of the agent at that time. */
   async closePending(): Promise<void> {
-    const open = this.#open;
-    if (open === undefined || this.isRunning) return;
-    await this.#ordered.add([...open.exchange.toMsgs(), ...open.later]);
-    if (this.#open === open) this.#open = undefined;
+    if (!this.isRunning) await this.#open.close();
   }
 
   /** Is waited for before a tool with a `sideEffect` runs, so that its start can be saved. The returned function ends that. */
   onCheckpoint(listener: () => Promise<void>): () => void {
-    const entry = (): Promise<void> => listener();
-    this.#checkpoints.add(entry);
-    return () => void this.#checkpoints.delete(entry);
+    return this.#open.onCheckpoint(listener);
   }
 
   /** Gives the agent a sub-agent, as a tool. Returns its name; undefined if the sub-agent is not well, which is logged. @throws TroupeError */
@@ -163,7 +154,17 @@ export class ReActAgent extends ReActAgentBase {
   /** Thinks and acts by turns, until a thought is the answer. */
   override async reply(msgs: readonly Msg[], turn: Turn): Promise<Msg> {
     const work = this.#begin(turn);
-    const { resumed, closed, answered, input } = await this.#beginWith(msgs, turn);
+    const { resumed, closed, answered, input } = await this.#open.begin(
+      this.name,
+      msgs,
+      turn.takeDecisions(),
+      {
+        onPending: turn.onPending ?? this.#options.onPending ?? 'refuse',
+        hasShape: work.form !== undefined,
+        fit: (result) => this.#tools.fitResult(result),
+        callId: turn.outerCallId,
+      },
+    );
     this.#storedFor = turn.replyId;
     if (resumed !== undefined) goOnSpending(turn, resumed.spent());
     await Promise.all([closed && this.#close(closed, turn), this.#remember(input, turn)]); // in this order
@@ -265,7 +266,7 @@ export class ReActAgent extends ReActAgentBase {
 
   /** It is read when the calls that wait have their results. */
   protected override postpone(msgs: readonly Msg[]): void {
-    this.#open?.later.push(...msgs);
+    this.#open.current?.later.push(...msgs);
   }
 
   protected override interruptReply(): Msg {
@@ -303,7 +304,7 @@ export class ReActAgent extends ReActAgentBase {
    * calls wait for somebody outside: then all of it waits, and what is returned says so.
    */
   async #act(open: OpenExchange, work: ReplyWork, turn: Turn): Promise<Msg | undefined> {
-    this.#open = open;
+    this.#open.current = open;
     work.open = open;
     open.spent = () => spentBy(turn);
     for (const name of open.grantedTools) work.grantedTools.add(name);
@@ -329,7 +330,7 @@ export class ReActAgent extends ReActAgentBase {
     const unanswered = exchange.calls.filter(({ id }) => exchange.answerTo(id) === undefined);
     const msgs = exchange.toMsgs();
     await this.#remember([...msgs, ...open.later], turn);
-    if (this.#open === open) this.#open = undefined;
+    this.#open.letGo(open);
     for (const result of msgs.flatMap((msg) => msg.getContentBlocks('tool_result'))) {
       if (unanswered.some(({ id }) => id === result.id)) await turn.emit({ type: 'tool_result', result });
     }
@@ -350,47 +351,12 @@ export class ReActAgent extends ReActAgentBase {
     return endedBy(reason, msg).with({ usage: turn.usage });
   }
 
-  /** Makes out what the call is about, while calls of an earlier one are open. @throws TroupeError */
-  async #beginWith(msgs: readonly Msg[], turn: Turn): Promise<ReturnType<typeof beginWith>> {
-    const { onPending = this.#options.onPending ?? 'refuse' } = turn;
-    const history = await this.#ordered.recall();
-    const foreign = unansweredIn(history, this.name);
-    const isRemembered = history.some(({ id }) => id === this.#open?.exchange.thought.id);
-    if (isRemembered) this.#open = undefined; // it was saved just before it was let go
-    if (this.#open?.wantsShape && turn.structuredModel === undefined && !msgs.some(isNews))
-      throw new TroupeError(
-        'pending_calls',
-        'The reply was to have a shape. Go on with the same structuredModel.',
-      );
-    const beginning = beginWith(this.#open ?? foreign?.open, msgs, turn.takeDecisions(), {
-      onPending,
-      fit: (result) => this.#tools.fitResult(result),
-      callId: turn.outerCallId,
-    });
-    if (this.#open === undefined && foreign !== undefined) {
-      await this.#ordered.delete(foreign.msgs);
-      this.#open = foreign.open; // it comes back with a result for each call
-    }
-    return beginning;
-  }
-
-  #watchPlan(): () => void {
-    const { planNotebook } = this;
-    if (planNotebook === undefined) return () => {};
-    const name = `agent ${this.id}`;
-    planNotebook.registerPlanChangeHook(name, (_, plan) => {
-      const told = this.#turn?.emit({ type: 'plan_change', plan: plan?.toJSON() ?? null });
-      return isInsideCallOf(this.id) ? told : undefined; // who edits from outside may be the one who reads the events
-    });
-    return () => planNotebook.removePlanChangeHook(name);
-  }
-
   #begin(turn: Turn): ReplyWork {
     const work = new ReplyWork(this.#tools, turn.structuredModel);
     turn.isCallOpen = (callId) => work.open?.isOpen(callId) ?? false;
     turn.onCheckpoint = async (callId) => {
       if (callId !== undefined) work.open?.start(callId);
-      await Promise.all(Array.from(this.#checkpoints, (save) => save()));
+      await this.#open.checkpoint();
     };
     if (this.planNotebook !== undefined) this.#turn = turn;
     this.#work.set(turn, work);
@@ -431,16 +397,16 @@ export class ReActAgent extends ReActAgentBase {
   /** Interrupts what runs, waits for it, and takes no more calls. */
   override async [Symbol.asyncDispose](): Promise<void> {
     await super[Symbol.asyncDispose]();
-    this.#unwatchPlan();
+    this.#unwatchPlan?.();
   }
 
   /** For the state. */
   protected get openExchange(): OpenExchange | undefined {
-    return this.#open;
+    return this.#open.current;
   }
 
   protected set openExchange(open: OpenExchange | undefined) {
-    this.#open = open;
+    this.#open.current = open;
   }
 
   /** Whether the model can be made to call a tool, as it is set up here. */
@@ -459,20 +425,4 @@ export class ReActAgent extends ReActAgentBase {
     this.#workOf(turn).said.push(...msgs);
     await this.#ordered.add(msgs, (write) => turn.write('memory', write));
   }
-}
-
-function isNews(msg: Msg): boolean {
-  return !msg.hasContentBlocks('tool_result');
-}
-
-function thinkingOf(agent: ReActAgent, recall: () => Promise<readonly Msg[]>): Thinking {
-  return {
-    recall,
-    get name() {
-      return agent.name;
-    },
-    get sysPrompt() {
-      return agent.sysPrompt;
-    },
-  };
 }

@@ -20,6 +20,8 @@ export interface Beginning {
 
 export interface BeginOptions {
   readonly onPending: 'refuse' | 'close';
+  /** Whether the answer of this call is to have a shape. */
+  readonly hasShape: boolean;
   /** What is done to results that come from outside. */
   readonly fit: FitResult;
   /** The tool call of another agent in which this one is called. */
@@ -36,7 +38,7 @@ export function beginWith(
   open: OpenExchange | undefined,
   msgs: readonly Msg[],
   given: readonly PendingDecision[],
-  { onPending, fit, callId }: BeginOptions,
+  { onPending, hasShape, fit, callId }: BeginOptions,
 ): Beginning {
   const decisions = readDecisions(given);
   const results = msgs.flatMap((msg) => msg.getContentBlocks('tool_result')).map(fit);
@@ -44,11 +46,14 @@ export function beginWith(
   const isNew = input.length > 0;
   if (open === undefined) {
     const [first] = [...decisions, ...results];
-    if (first !== undefined) throw notPending(first?.id);
+    if (first !== undefined) throw notPending(first.id);
     return { input, answered: [] };
   }
   if (results.length + decisions.length === 0) {
-    if (!isNew) return { resumed: open, input, answered: [] };
+    if (!isNew) {
+      checkShape(open, hasShape);
+      return { resumed: open, input, answered: [] };
+    }
     if (open.isWaiting && onPending === 'refuse') throw pendingCalls(open);
     return { closed: open, input, answered: [] };
   }
@@ -56,11 +61,12 @@ export function beginWith(
   const supplied = toDecisions(results, open);
   const isWhole = open.isWholeAfter(results, decisions);
   if (isNew && !isWhole && !open.isDecidedBy([...decisions, ...supplied])) throw pendingCalls(open);
+  const goesOn = !isNew || !isWhole;
+  if (goesOn) checkShape(open, hasShape);
   const decided = open.decide([...decisions, ...supplied], fit);
   for (const result of results) open.answer(result); // the first one stands
   const answered = [...decided, ...results.filter(({ id }) => !decided.some((one) => one.id === id))];
-  if (!isNew) return { resumed: open, input, answered };
-  if (isWhole) return { closed: open, input, answered };
+  if (!goesOn) return { closed: open, input, answered };
   open.later.push(...input); // the calls that were allowed come first
   return { resumed: open, input: [], answered };
 }
@@ -109,6 +115,14 @@ function pendingCalls(open: OpenExchange): TroupeError {
     'pending_calls',
     `Calls are pending: ${list}. Decide about all of them first, by call(undefined, { decisions }), or supply their results.`,
   );
+}
+
+function checkShape({ wantsShape }: OpenExchange, hasShape: boolean): void {
+  if (wantsShape && !hasShape)
+    throw new TroupeError(
+      'pending_calls',
+      'The reply was to have a shape. Go on with the same structuredModel.',
+    );
 }
 
 function askedElsewhere({ pending }: OpenExchange): TroupeError {

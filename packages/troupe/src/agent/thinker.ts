@@ -5,6 +5,7 @@ import { Msg } from '../message/msg.ts';
 import type { ModelRequest } from '../model/chat-model-base.ts';
 import { ModelError } from '../model/model-error.ts';
 import { abortableItems } from '../util/abort.ts';
+import type { OrderedMemory } from './ordered-memory.ts';
 import type { ReActAgent } from './react-agent.ts';
 import type { ReActAgentOptions } from './react-agent-options.ts';
 import type { Turn } from './turn.ts';
@@ -23,26 +24,27 @@ export interface ThoughtListener {
   onCutShort(rest: Msg): Promise<void>;
 }
 
-/** Whose model is asked. */
-export interface Thinking extends Pick<ReActAgent, 'name' | 'sysPrompt'> {
-  /** What was said so far, as a model is to see it. */
-  recall(): Promise<readonly Msg[]>;
-}
-
 /**
  * Asks the model of an agent, after whoever keeps the conversation small has had a chance. If the model refuses a
  * prompt because it is too long, room is made and it is asked once more.
  */
 export class Thinker {
-  readonly #agent: Thinking;
+  readonly #agent: Pick<ReActAgent, 'name' | 'sysPrompt'>;
+  readonly #memory: OrderedMemory;
   readonly #keeper: ContextKeeper | undefined;
   readonly #options: ReActAgentOptions;
   /** The ids of all calls of a history. */
   readonly #callIds = new PrefixMemo<Msg, Set<string>>();
   #sysPrompt: Msg | undefined;
 
-  constructor(agent: Thinking, options: ReActAgentOptions, keeper: ContextKeeper | undefined) {
+  constructor(
+    agent: Pick<ReActAgent, 'name' | 'sysPrompt'>,
+    memory: OrderedMemory,
+    options: ReActAgentOptions,
+    keeper: ContextKeeper | undefined,
+  ) {
     this.#agent = agent;
+    this.#memory = memory;
     this.#keeper = keeper;
     this.#options = options;
   }
@@ -66,7 +68,7 @@ export class Thinker {
   ): Promise<Msg> {
     const { model, formatter, generateOptions: generation } = this.#options;
     const { name } = this.#agent;
-    const history = await this.#agent.recall();
+    const history = await this.#memory.recall();
     const callIds = this.#callIdsOf(history);
     const draft = new MsgDraft(name, { isCallIdTaken: (id) => callIds.has(id) });
     const messages = [...(await this.#sysPromptNow()), ...history, ...hints];

@@ -1,0 +1,67 @@
+import type { Msg } from '../message/msg.ts';
+import type { PendingCall, PendingDecision } from '../message/pending-call.ts';
+import type { OpenExchange } from './open-exchange.ts';
+import type { OrderedMemory } from './ordered-memory.ts';
+import { beginWith, unansweredIn, type Beginning, type BeginOptions } from './reopen.ts';
+
+/**
+ * The calls of an agent that are being made, or wait for somebody outside: those of one thought at a time. They are no part of its
+ * memory until each has a result; until then they are part of its state.
+ */
+export class OpenCalls {
+  /** The thought that makes them, and where each stands. */
+  current: OpenExchange | undefined;
+  readonly #memory: OrderedMemory;
+  readonly #checkpoints = new Set<() => Promise<void>>();
+
+  constructor(memory: OrderedMemory) {
+    this.#memory = memory;
+  }
+
+  get pending(): readonly PendingCall[] {
+    return this.current?.pending ?? [];
+  }
+
+  /** Makes out what a call of the agent is about while those of an earlier one are open. @throws TroupeError */
+  async begin(
+    agentName: string,
+    msgs: readonly Msg[],
+    decisions: readonly PendingDecision[],
+    options: BeginOptions,
+  ): Promise<Beginning> {
+    const history = await this.#memory.recall();
+    const isRemembered = history.some(({ id }) => id === this.current?.exchange.thought.id);
+    if (isRemembered) this.current = undefined; // it was saved just before it was let go
+    const foreign = this.current === undefined ? unansweredIn(history, agentName) : undefined;
+    const beginning = beginWith(this.current ?? foreign?.open, msgs, decisions, options);
+    if (foreign !== undefined) {
+      await this.#memory.delete(foreign.msgs);
+      this.current = foreign.open; // it comes back with a result for each call
+    }
+    return beginning;
+  }
+
+  /** Forgets calls that are in memory by now. */
+  letGo(open: OpenExchange): void {
+    if (this.current === open) this.current = undefined;
+  }
+
+  /** Ends calls that wait, or were left over, as interrupted. */
+  async close(): Promise<void> {
+    const open = this.current;
+    if (open === undefined) return;
+    await this.#memory.add([...open.exchange.toMsgs(), ...open.later]);
+    this.letGo(open);
+  }
+
+  /** Is waited for before something is done for good. The returned function ends that. */
+  onCheckpoint(listener: () => Promise<void>): () => void {
+    const entry = (): Promise<void> => listener();
+    this.#checkpoints.add(entry);
+    return () => void this.#checkpoints.delete(entry);
+  }
+
+  async checkpoint(): Promise<void> {
+    await Promise.all(Array.from(this.#checkpoints, (save) => save()));
+  }
+}
