@@ -53,7 +53,11 @@ export interface ReActAgentOptions extends AgentOptions {
 
 /** @throws TroupeError */
 export function checkReActOptions(options: ReActAgentOptions): void {
-  const { maxIters = 10, maxToolCalls = 128, parallelToolCalls = 1 } = options;
+  const { model, toolkit, maxIters = 10, maxToolCalls = 128, parallelToolCalls = 1 } = options;
+  if (typeof model?.stream !== 'function')
+    throw new TroupeError('invalid_config', 'A ReActAgent needs a model, such as an OpenAIChatModel.');
+  if (toolkit !== undefined && typeof toolkit.withTools !== 'function')
+    throw new TroupeError('invalid_config', 'toolkit must be a Toolkit: new Toolkit({ tools: [ … ] }).');
   const isCount = (value: number): boolean => value === Infinity || (Number.isInteger(value) && value >= 1);
   const wrong = Object.entries({
     maxIters,

@@ -600,6 +600,15 @@ test.each([
   expect(() => setUp([], options)).toThrow(/must be a whole number of 1 or more\.$/);
 });
 
+test('what is no model or no toolkit is refused at once, with what to give instead', () => {
+  const [name, model] = ['Friday', new ScriptedModel([])];
+  const make = (options: object) => () => new ReActAgent({ name, ...options } as ReActAgentOptions);
+  expect(make({})).toThrow('A ReActAgent needs a model');
+  expect(make({ model: 'gpt-5' })).toThrow('A ReActAgent needs a model');
+  expect(make({ model, toolkit: [] })).toThrow('new Toolkit({ tools: [ … ] })');
+  expect(make({ model })).not.toThrow();
+});
+
 test('its state holds its memory and its groups of tools, and comes back', async () => {
   const { agent } = setUp(['Hello.']);
   agent.toolkit.createToolGroup('extra', { description: 'More', active: true });

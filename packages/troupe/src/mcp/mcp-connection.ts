@@ -51,6 +51,8 @@ const MAX_LISTED = 10_000;
 const GOODBYE_MS = 1000;
 const GONE: readonly SdkErrorCode[] = [SdkErrorCode.ConnectionClosed, SdkErrorCode.NotConnected];
 const NOT_THERE: readonly number[] = [404, 405];
+const CHECK_URL = 'Check its url, and whether it runs.';
+const NOT_INSTALLED = '(There is no such program in PATH, or no such cwd.)';
 const PERHAPS_SSE = "(If the address is right, it may be an older server: try the type 'sse'.)";
 /** Ours are the only deadlines that count. */
 const NO_TIMEOUT = { timeout: MAX_TIMER_MS };
@@ -271,10 +273,28 @@ export class McpConnection {
     if (problem !== undefined || (error instanceof SdkError && GONE.includes(error.code))) {
       return failed(`${name} ended during ${what}. ${problem ?? 'The connection was closed.'}`, error);
     }
-    const isUnknown = error instanceof SdkHttpError && NOT_THERE.includes(error.status ?? 0);
-    const advice = isUnknown && this.#setup.server.type === 'http' ? ` ${PERHAPS_SSE}` : '';
+    const network = networkFailure(error);
+    if (network !== undefined)
+      return failed(`${name} can't be reached at ${what}: ${network}. ${CHECK_URL}`, error);
+    const advice = adviceOn(error, this.#setup.server.type);
     return failed(`${name} failed at ${what}: ${messageOf(error)}${advice}`, error);
   }
+}
+
+/** Why there was no connection, if it was that: `fetch` only says that it failed. A code, as the words behind it name addresses. */
+function networkFailure(error: unknown): string | undefined {
+  let thrown = error;
+  while (thrown instanceof Error && thrown.message !== 'fetch failed') thrown = thrown.cause;
+  if (!(thrown instanceof TypeError)) return undefined;
+  const { cause } = thrown;
+  return cause instanceof Error && 'code' in cause ? String(cause.code) : messageOf(cause ?? thrown);
+}
+
+function adviceOn(error: unknown, type: McpTransport['type']): string {
+  if (type === 'stdio')
+    return error instanceof Error && 'code' in error && error.code === 'ENOENT' ? ` ${NOT_INSTALLED}` : '';
+  const isUnknown = error instanceof SdkHttpError && NOT_THERE.includes(error.status ?? 0);
+  return isUnknown && type === 'http' ? ` ${PERHAPS_SSE}` : '';
 }
 
 /** Checks structured content by the schema that its server gave. */

@@ -86,7 +86,7 @@ test('a server that can not be started is told apart from one that ends at once'
   });
   await expect(nowhere.connect()).rejects.toMatchObject({
     code: 'mcp_failed',
-    message: `nowhere failed at the handshake: spawn ${join(folder, 'no')} ENOENT`,
+    message: `nowhere failed at the handshake: spawn ${join(folder, 'no')} ENOENT (There is no such program in PATH, or no such cwd.)`,
   });
   const error: unknown = await clientOf('broken')
     .connect()

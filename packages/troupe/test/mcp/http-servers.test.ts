@@ -211,6 +211,16 @@ test('a server that never answers is left after the time limit', async () => {
   });
 });
 
+test('a server that is not there is told as such', async () => {
+  const server = await badServer(() => true);
+  await server[Symbol.asyncDispose]();
+  await using client = clientOf(server.url);
+  await expect(client.connect()).rejects.toMatchObject({
+    code: 'mcp_failed',
+    message: "bad can't be reached at the handshake: ECONNREFUSED. Check its url, and whether it runs.",
+  });
+});
+
 test('a server that was started anew is listed anew, so that changes are seen before a call', async () => {
   const served = (description: string): McpServer => {
     const toolkit = new Toolkit();
