@@ -11,6 +11,7 @@ import { loadSdk } from './load-sdk.ts';
 import type { A2ACard } from './server-card.ts';
 
 export interface A2AServerOptions {
+  /** What others are told about the agent. */
   readonly card: A2ACard;
   /** Signs the card. @default it is not signed */
   readonly signing?: CardSigning;

@@ -30,6 +30,7 @@ export interface AgentOptions {
 export interface CallOptions {
   /** Aborts the call, which then rejects with the signal's reason. An interrupt is something else: it is answered. */
   readonly signal?: AbortSignal | undefined;
+  /** What is done while another call runs. @default as the agent was set up */
   readonly onBusy?: OnBusy | undefined;
   /** The shape that the answer's `metadata` should have, for agents that can do that. */
   readonly structuredModel?: AnySchema | undefined;

@@ -12,10 +12,13 @@ import type { Toolkit } from '../toolkit/toolkit.ts';
 import type { AgentOptions } from './agent-base.ts';
 
 export interface ReActAgentOptions extends AgentOptions {
+  /** What it thinks with. */
   readonly model: ChatModelBase;
   /** What the agent is told before everything else. A function is asked before every model call. */
   readonly sysPrompt?: string | (() => string | Promise<string>) | undefined;
+  /** Its tools. @default none */
   readonly toolkit?: Toolkit | undefined;
+  /** What it remembers of the conversation. @default an `InMemoryMemory` */
   readonly memory?: MemoryBase | undefined;
   /** Sums up what is old when the prompt gets too long. A memory that keeps itself small, such as `AutoContextMemory`, needs none. */
   readonly compression?: SummaryCompressorOptions | undefined;
@@ -41,9 +44,11 @@ export interface ReActAgentOptions extends AgentOptions {
   readonly planNotebook?: PlanNotebook | undefined;
   /** Lets it have tools that run in the background: it gets the tools to look after them, and is told when one is done. */
   readonly background?: BackgroundTools | undefined;
+  /** What it remembers from one conversation to the next. @default none */
   readonly longTermMemory?: LongTermMemoryBase | undefined;
   /** @default 'both' */
   readonly longTermMemoryMode?: LongTermMemoryMode | undefined;
+  /** What is searched for what was asked, before it thinks. @default none */
   readonly knowledge?: KnowledgeBase | readonly KnowledgeBase[] | undefined;
   /** Whether the model first writes the question as a query that stands by itself, before knowledge is searched. @default true */
   readonly enableRewriteQuery?: boolean | undefined;

@@ -15,8 +15,11 @@ export interface RunConfig {
 }
 
 export interface InitOptions {
+  /** @default a name with the date in it */
   readonly project?: string;
+  /** Of this run. @default one made of the time */
   readonly name?: string;
+  /** @default a new one */
   readonly runId?: string;
   /** A level writes lines to standard output; a logger gets everything. @default nothing is logged */
   readonly logging?: LogLevel | Logger;

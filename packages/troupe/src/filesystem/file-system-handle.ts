@@ -17,6 +17,7 @@ import { parsePath, segmentsOf, TOP, type LogicalPath } from './logical-path.ts'
 export interface FileSystemHandleOptions {
   /** @default everything that the namespaces `/userinput/` and `/workspace/` allow */
   readonly grants?: readonly FileGrantInput[] | FilePolicy | undefined;
+  /** How large files may be, and how much one search looks at. @default see `FileLimits` */
   readonly limits?: FileLimitsInput | undefined;
 }
 

@@ -5,6 +5,7 @@ import { checkTransport, type McpTransport } from './mcp-transport.ts';
 export interface McpClientOptions {
   /** What the server is called here: in errors, and in the names of tools that would clash with others. */
   readonly name: string;
+  /** A program that is started, or an address. */
   readonly transport: McpTransport;
   /** Whether one connection is kept for all calls. Otherwise each call has its own. @default true */
   readonly stateful?: boolean;

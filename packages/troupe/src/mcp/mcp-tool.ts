@@ -9,6 +9,7 @@ import type { McpClient } from './mcp-client.ts';
 import type { McpToolDefinition } from './tool-ledger.ts';
 
 export interface McpToolOptions {
+  /** How long a call may take. @default that of the client */
   readonly timeoutMs?: number | undefined;
   /** Whether the server's word is taken for what its tools do to the world. @default false */
   readonly trustHints?: boolean | undefined;

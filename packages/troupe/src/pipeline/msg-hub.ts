@@ -6,6 +6,7 @@ import { Msg, type MsgInput } from '../message/msg.ts';
 import { newId } from '../util/ids.ts';
 
 export interface MsgHubOptions {
+  /** Who hears each other. */
   readonly participants: readonly AgentBase[];
   /** Told to all participants when the hub opens. */
   readonly announcement?: MsgInput;

@@ -3,8 +3,11 @@ import { ToolSuspension } from './tool-suspension.ts';
 import { tool, type Tool, type ToolSettings } from './tool.ts';
 
 export interface ExternalToolOptions extends ToolSettings {
+  /** What the model calls it by. */
   readonly name: string;
+  /** What the model chooses it by. */
   readonly description?: string;
+  /** Its arguments. */
   readonly schema: AnySchema;
 }
 

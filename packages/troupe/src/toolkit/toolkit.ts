@@ -33,7 +33,9 @@ export interface ToolkitOptions {
 
 /** What a tool is registered with, in the place of what it says itself. */
 export interface RegisterToolOptions extends ToolSettings {
+  /** In the place of the tool's own. */
   readonly name?: string;
+  /** In the place of the tool's own. */
   readonly description?: string;
   /** What to do if the name is taken. @default 'raise' */
   readonly namesakeStrategy?: NamesakeStrategy;

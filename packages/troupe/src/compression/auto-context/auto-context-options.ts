@@ -40,6 +40,7 @@ export interface AutoContextOptions {
   readonly currentRoundCompressionRatio?: number | undefined;
   /** Parts of rounds that are over with fewer tokens are not worth a model call. @default 5000, or a sixteenth of the room if that is less */
   readonly minCompressionTokenThreshold?: number | undefined;
+  /** Other words for the prompts that sum up. @default ours */
   readonly customPrompt?: AutoContextPrompts | undefined;
   /** How long one summary may take. @default 60000 */
   readonly timeoutMs?: number | undefined;

@@ -26,19 +26,25 @@ import { failedAnswer, lostConnection, malformedAnswer, withoutSecrets } from '.
 import { readAnswer } from './read-answer.ts';
 
 export interface HttpModelOptions {
+  /** The vendor's name of the model. */
   readonly modelName: string;
   /** @default the vendor's environment variable */
   readonly apiKey?: string | undefined;
+  /** Where requests go. @default the vendor's address */
   readonly baseUrl?: string | undefined;
   /** Sent with every request, besides those that the provider needs. */
   readonly headers?: Readonly<Record<string, string>> | undefined;
+  /** Sends the requests. @default the one of the platform */
   readonly fetch?: Fetch | undefined;
+  /** How long each part of an answer may take. */
   readonly deadlines?: Deadlines | undefined;
+  /** Temperature, thinking and so on, unless a request says otherwise. */
   readonly generation?: GenerationOptions | undefined;
   /** @default a ChatFormatter */
   readonly formatter?: FormatterBase | undefined;
   /** Where it differs from what is known about the model. */
   readonly capabilities?: Partial<ModelCapabilities> | undefined;
+  /** What tokens cost, for the `cost` of the usage. @default it is not counted */
   readonly pricing?: Pricing | undefined;
   /** Loads media that the provider does not fetch by itself. @default one that neither downloads nor reads files */
   readonly media?: MediaLoader | undefined;

@@ -28,6 +28,7 @@ export interface FallbackOptions {
    * @default for every ModelError but those that another model would not cure: `bad_request` and `content_filter`
    */
   readonly shouldFallBack?: ((error: unknown, index: number) => boolean) | undefined;
+  /** Is told before the next model is asked. */
   readonly onFallback?: ((fallback: Fallback) => void) | undefined;
 }
 

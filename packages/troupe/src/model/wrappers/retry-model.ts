@@ -27,6 +27,7 @@ export interface RetryOptions {
   readonly maxRetryAfterMs?: number | undefined;
   /** Which part of the upper limit to wait, from 0 to 1. @default a random one */
   readonly random?: (() => number) | undefined;
+  /** Is told before each wait. */
   readonly onRetry?: ((retry: Retry) => void) | undefined;
 }
 

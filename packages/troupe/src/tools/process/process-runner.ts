@@ -24,6 +24,7 @@ export interface ProcessToolOptions {
   readonly allowNetwork?: boolean;
   /** Further files and folders that programs in the sandbox may read. */
   readonly readPaths?: readonly string[];
+  /** For each process. */
   readonly limits?: ProcessLimits;
   /** Another user than that of this process, which has to be root then. */
   readonly runAs?: SystemUser;
