@@ -57,8 +57,7 @@ async function wake(folder: string, script: typeof SCRIPT) {
   agent.setConsoleOutputEnabled(false);
   const session = SessionManager.forSessionId('clean-up')
     .withSession(new JsonSession(folder))
-    .addComponent(agent) // what it waits for is part of its state
-    .addComponent(permission);
+    .addComponent(agent); // what it waits for, and the rules that were added, are part of its state
   await session.loadIfExists();
   return { agent, permission, session };
 }
