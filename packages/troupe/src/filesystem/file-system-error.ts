@@ -1,5 +1,5 @@
 import { TroupeError } from '../errors.ts';
-import { oneLine } from '../util/text.ts';
+import { cutText, oneLine } from '../util/text.ts';
 
 /** What kind of thing went wrong, whichever file system it was. */
 export type FileSystemErrorKind =
@@ -43,8 +43,7 @@ export class FileSystemError extends TroupeError {
 const UNSEEN = /[\p{Cf}\p{Zl}\p{Zp}]/gu;
 
 export function invalidPath(text: string, problem: string): FileSystemError {
-  const start = text.length > MAX_SHOWN ? `${text.slice(0, MAX_SHOWN - 1)}…` : text;
-  const shown = oneLine(start.replace(UNSEEN, ' '));
+  const shown = oneLine(cutText(text, MAX_SHOWN).replace(UNSEEN, ' '));
   return new FileSystemError('invalid_path', shown, `Invalid path '${shown}': ${problem}`);
 }
 

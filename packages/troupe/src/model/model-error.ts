@@ -1,4 +1,5 @@
 import { TroupeError } from '../errors.ts';
+import { cutText } from '../util/text.ts';
 
 /** What kind of thing went wrong, whichever provider it was. */
 export type ModelErrorKind =
@@ -58,8 +59,7 @@ export class ModelError extends TroupeError {
     for (const [key, value] of Object.entries(others))
       if (value !== undefined) Object.assign(this, { [key]: value });
     if (body !== undefined) {
-      const value = body.length > MAX_BODY ? `${body.slice(0, MAX_BODY - 1)}…` : body;
-      Object.defineProperty(this, 'body', { value, enumerable: false });
+      Object.defineProperty(this, 'body', { value: cutText(body, MAX_BODY), enumerable: false });
     }
   }
 

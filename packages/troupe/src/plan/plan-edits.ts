@@ -1,6 +1,6 @@
 import { timestamp } from '../util/clock.ts';
 import { describe } from '../util/json.ts';
-import { oneLine } from '../util/text.ts';
+import { cutText, oneLine } from '../util/text.ts';
 import { PlanError, refuseIf } from './plan-error.ts';
 import { NO_SUBTASKS, Plan } from './plan.ts';
 import { SubTask } from './sub-task.ts';
@@ -197,8 +197,7 @@ function label(subtasks: readonly SubTask[], index: number): string {
 
 /** The name, on one line and not too long. */
 export function quoted({ name }: Pick<WorkWords, 'name'> = { name: '' }): string {
-  const line = oneLine(name);
-  return `'${line.length > 64 ? `${line.slice(0, 63)}…` : line}'`;
+  return `'${cutText(oneLine(name), 64)}'`;
 }
 
 function oneOf(value: unknown, allowed: readonly unknown[], what: string): readonly string[] {

@@ -1,5 +1,6 @@
 import { TroupeError } from '../errors.ts';
 import { describe } from '../util/json.ts';
+import { cutText } from '../util/text.ts';
 
 declare const brand: unique symbol;
 
@@ -62,5 +63,5 @@ export function keyName({ user, session }: CheckedKey): string {
 
 function shown(id: unknown): string {
   if (typeof id !== 'string') return describe(id);
-  return JSON.stringify(id.length > MAX_SHOWN ? `${id.slice(0, MAX_SHOWN - 1)}…` : id);
+  return JSON.stringify(cutText(id, MAX_SHOWN));
 }

@@ -1,5 +1,9 @@
 /** What `local-file.node.ts` and `local-file.browser.ts` both speak. */
 
+import { cutText } from './text.ts';
+
+const MAX_SHOWN = 200;
+
 export interface LocalFileOptions {
   /** The folders below which a file may be read. None: no file. */
   readonly allowedDirs: readonly string[];
@@ -12,7 +16,6 @@ export class LocalFileError extends Error {
   override readonly name = 'LocalFileError';
 
   constructor(place: string, problem: string, options?: ErrorOptions) {
-    const shown = place.length > 200 ? `${place.slice(0, 199)}…` : place;
-    super(`The file '${shown}' ${problem}`, options);
+    super(`The file '${cutText(place, MAX_SHOWN)}' ${problem}`, options);
   }
 }

@@ -1,5 +1,7 @@
 /** What `safe-fetch.node.ts` and `safe-fetch.browser.ts` both speak: options, result and errors. */
 
+import { cutText } from './text.ts';
+
 /** The most bytes that are taken in, unless somebody says otherwise. */
 export const MAX_BYTES = 20 * 1024 * 1024;
 
@@ -72,5 +74,5 @@ function showUrl(url: string | URL): string {
   if (parsed === null) return 'The text';
   const shown =
     parsed.host === '' ? `A ${parsed.protocol} URL` : `${parsed.protocol}//${parsed.host}${parsed.pathname}`;
-  return shown.length > MAX_SHOWN ? `${shown.slice(0, MAX_SHOWN - 1)}…` : shown;
+  return cutText(shown, MAX_SHOWN);
 }

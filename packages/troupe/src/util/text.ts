@@ -7,6 +7,13 @@ export function oneLine(text: string): string {
   return text.replace(CONTROL_CHARACTERS, ' ');
 }
 
+const HALF_A_CHARACTER = /[\ud800-\udbff]$/;
+
+/** The beginning of a text that is longer than this, with a sign that there is more. No character is cut in two. */
+export function cutText(text: string, maxChars: number): string {
+  return text.length > maxChars ? `${text.slice(0, maxChars - 1).replace(HALF_A_CHARACTER, '')}…` : text;
+}
+
 /** The text without what could control a terminal; tabs and line feeds stay. */
 export function withoutControls(text: string): string {
   return text.replace(CONTROL_CHARACTERS_BUT_LINES, '');

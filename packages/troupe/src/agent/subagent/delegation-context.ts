@@ -4,7 +4,7 @@ import { canonicalJson } from '../../util/canonical-json.ts';
 import { fingerprint } from '../../util/hash.ts';
 import { withoutKeys } from '../../model/wrappers/key-patterns.ts';
 import { copyJson, copyJsonObject, isJsonObject, type JsonObject, type JsonValue } from '../../util/json.ts';
-import { oneLine } from '../../util/text.ts';
+import { cutText, oneLine } from '../../util/text.ts';
 
 /** What of a host may matter for a task. It is read, never changed, and no sub-agent sees it. */
 export interface ContextBundle {
@@ -70,7 +70,7 @@ export function toDelegationContext(value: unknown): DelegationContext {
   } = given;
   const context = copyJsonObject(
     {
-      task_summary: typeof task === 'string' ? cut(task, MAX_SUMMARY) : '',
+      task_summary: typeof task === 'string' ? cutText(task, MAX_SUMMARY) : '',
       recent_events: objectsIn(recent_events).slice(-MAX_RECENT_EVENTS).map(cutPreview),
       long_term_refs: objectsIn(long_term_refs),
       workspace_pointers: listIn(workspace_pointers).filter((path) => typeof path === 'string'),
@@ -117,19 +117,13 @@ function toEvent(msg: Msg): RecentEvent {
     .join(' ')
     .trim()
     .slice(0, 5 * MAX_PREVIEW);
-  const preview = cut(withoutKeys(oneLine(text)), MAX_PREVIEW); // another vendor's model may read it
+  const preview = cutText(withoutKeys(oneLine(text)), MAX_PREVIEW); // another vendor's model may read it
   return { id, role, name, preview, timestamp };
 }
 
 function cutPreview(event: JsonObject): JsonObject {
   const { preview } = event;
-  return typeof preview === 'string' ? { ...event, preview: cut(preview, MAX_PREVIEW) } : event;
-}
-
-const HALF_A_CHARACTER = /[\ud800-\udbff]$/;
-
-function cut(text: string, most: number): string {
-  return text.length > most ? `${text.slice(0, most - 1).replace(HALF_A_CHARACTER, '')}…` : text;
+  return typeof preview === 'string' ? { ...event, preview: cutText(preview, MAX_PREVIEW) } : event;
 }
 
 function listIn(value: JsonValue | undefined): readonly JsonValue[] {

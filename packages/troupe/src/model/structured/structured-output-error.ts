@@ -3,7 +3,7 @@ import type { FinishReason } from '../../message/model-delta.ts';
 import type { Msg } from '../../message/msg.ts';
 import type { Usage } from '../../message/usage.ts';
 import type { SchemaProblem } from '../../util/schema.ts';
-import { oneLine } from '../../util/text.ts';
+import { cutText, oneLine } from '../../util/text.ts';
 import type { StructuredStrategy, StructuredWay } from './structured-way.ts';
 
 export interface StructuredOutputErrorDetails {
@@ -50,7 +50,10 @@ export class StructuredOutputError extends TroupeError {
     this.problems = problems;
     if (finishReason !== undefined) this.finishReason = finishReason;
     if (usage !== undefined) this.usage = usage;
-    Object.defineProperty(this, 'lastAnswer', { value: cut(contentOf(msg), MAX_ANSWER), enumerable: false });
+    Object.defineProperty(this, 'lastAnswer', {
+      value: cutText(contentOf(msg), MAX_ANSWER),
+      enumerable: false,
+    });
   }
 
   static override isInstance(value: unknown): value is StructuredOutputError {
@@ -60,7 +63,7 @@ export class StructuredOutputError extends TroupeError {
 
 function summary(problems: readonly SchemaProblem[]): string {
   const texts = problems.map(({ path, message }) => (path === '' ? message : `${path}: ${message}`));
-  return cut(oneLine(texts.join(' ')), MAX_SUMMARY);
+  return cutText(oneLine(texts.join(' ')), MAX_SUMMARY);
 }
 
 function contentOf(msg: Msg): string {
@@ -69,8 +72,4 @@ function contentOf(msg: Msg): string {
     .getContentBlocks('tool_use')
     .map((call) => call.rawInput ?? JSON.stringify(call.input))
     .join('\n');
-}
-
-function cut(text: string, length: number): string {
-  return text.length > length ? `${text.slice(0, length - 1)}…` : text;
 }
