@@ -2,39 +2,25 @@ import { spawn } from 'node:child_process';
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { build } from 'vite';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { FileSystemHandle } from '../src/filesystem/file-system-handle.ts';
 import { DiskFileSystem } from '../src/stores/disk/index.ts';
+import { bundle } from './bundle.ts';
 
 const MINUTE = 60_000;
 const [OLD, NEW] = ['old '.repeat(100_000), 'new '.repeat(100_000)];
 
 let folder: string;
+let program: string;
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'troupe-file-kill-'));
-  await build({
-    configFile: false,
-    root: import.meta.dirname,
-    logLevel: 'silent',
-    ssr: { noExternal: true, resolve: { conditions: ['troupe:source', 'node', 'module'] } },
-    build: {
-      ssr: true,
-      target: 'node22',
-      emptyOutDir: false,
-      outDir: join(folder, 'out'),
-      rolldownOptions: {
-        input: join(import.meta.dirname, 'file-writer.ts'),
-        output: { entryFileNames: 'writer.mjs' },
-      },
-    },
-  });
+  program = await bundle('file-writer.ts', join(folder, 'out'));
 }, MINUTE);
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
 /** How the writer ended. */
 function run(...args: readonly string[]): Promise<number | string> {
-  const child = spawn(process.execPath, [join(folder, 'out', 'writer.mjs'), ...args], {
+  const child = spawn(process.execPath, [program, ...args], {
     stdio: ['ignore', 'ignore', 'inherit'],
   });
   return new Promise((resolve) => child.on('exit', (code, signal) => resolve(signal ?? code ?? -1)));

@@ -4,10 +4,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { build } from 'vite';
 import { newId } from '../src/util/ids.ts';
 import { PostgresDatabase } from '../src/stores/postgres/postgres-database.ts';
 import { RedisClient } from '../src/stores/redis/redis-client.ts';
+import { bundle } from './bundle.ts';
 import { hasPostgres, hasRedis, POSTGRES, REDIS_URL } from './servers.ts';
 import { Diary } from './session-diary.ts';
 import { openPlace, POINTS, type PlaceKind } from './session-places.ts';
@@ -18,27 +18,9 @@ let folder: string;
 let program: string;
 const running = new Set<ChildProcess>();
 
-/** The writer is bundled, so that a process is ready to be killed in a tenth of a second. */
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'troupe-kill-'));
-  await build({
-    configFile: false,
-    root: import.meta.dirname,
-    logLevel: 'silent',
-    ssr: { noExternal: true, resolve: { conditions: ['troupe:source', 'node', 'module'] } },
-    build: {
-      ssr: true,
-      target: 'node22',
-      emptyOutDir: false,
-      outDir: join(folder, 'out'),
-      rolldownOptions: {
-        input: join(import.meta.dirname, 'session-writer.ts'),
-        external: ['pg-native'],
-        output: { entryFileNames: 'writer.mjs' },
-      },
-    },
-  });
-  program = join(folder, 'out', 'writer.mjs');
+  program = await bundle('session-writer.ts', join(folder, 'out'), ['pg-native']);
 }, MINUTE);
 
 afterAll(async () => {

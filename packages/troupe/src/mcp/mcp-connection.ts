@@ -284,7 +284,8 @@ export class McpConnection {
 /** Why there was no connection, if it was that: `fetch` only says that it failed. A code, as the words behind it name addresses. */
 function networkFailure(error: unknown): string | undefined {
   let thrown = error;
-  while (thrown instanceof Error && thrown.message !== 'fetch failed') thrown = thrown.cause;
+  for (let depth = 0; depth < 5 && thrown instanceof Error && thrown.message !== 'fetch failed'; depth++)
+    thrown = thrown.cause;
   if (!(thrown instanceof TypeError)) return undefined;
   const { cause } = thrown;
   return cause instanceof Error && 'code' in cause ? String(cause.code) : messageOf(cause ?? thrown);

@@ -1,42 +1,15 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 
-import { McpClient, registerMcpClient, type McpClientOptions } from '../../src/mcp/index.ts';
+import { McpClient, registerMcpClient } from '../../src/mcp/index.ts';
 import { findHistoryFaults, ReActAgent, Toolkit, withRunConfig, type JsonObject } from '../../src/index.ts';
 import { FakeClock, ScriptedModel } from '../../src/testing/index.ts';
-import { childrenOf, hostileServer, until } from './mcp-servers.ts';
+import { hostileClients, logOf, textOf } from './hostile-clients.ts';
+import { childrenOf, until } from './mcp-servers.ts';
 
-let folder: string;
-let clients: McpClient[];
-
-beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'mcp-'));
-  clients = [];
-});
-
-afterEach(async () => {
-  await Promise.all(clients.map((client) => client.close()));
-  await rm(folder, { recursive: true });
-  const left = childrenOf(process.pid);
-  if (left.length > 0) throw new Error(`There are processes left: ${left.join()}`);
-});
-
-function clientOf(mode: string, options: Partial<McpClientOptions> = {}): McpClient {
-  const transport = hostileServer(mode, join(folder, 'starts'));
-  const client = new McpClient({ name: 'hostile', transport, ...options });
-  clients.push(client);
-  return client;
-}
-
-const textOf = async (client: McpClient, tool: string): Promise<string> =>
-  String((await client.callTool(tool)).content);
-
-async function logOf(client: McpClient): Promise<unknown> {
-  return JSON.parse(await textOf(client, 'log'));
-}
+const hostile = hostileClients();
+const { clientOf } = hostile;
 
 /** The clock moves on as soon as the server has said a word on its standard error. */
 async function whenSaid<T>(word: string, ms: number, work: () => Promise<T>): Promise<T> {
@@ -82,11 +55,11 @@ test('calls that come at the same time share one connection, the first time and 
 test('a server that can not be started is told apart from one that ends at once', async () => {
   const nowhere = new McpClient({
     name: 'nowhere',
-    transport: { type: 'stdio', command: join(folder, 'no') },
+    transport: { type: 'stdio', command: join(hostile.folder, 'no') },
   });
   await expect(nowhere.connect()).rejects.toMatchObject({
     code: 'mcp_failed',
-    message: `nowhere failed at the handshake: spawn ${join(folder, 'no')} ENOENT (There is no such program in PATH, or no such cwd.)`,
+    message: `nowhere failed at the handshake: spawn ${join(hostile.folder, 'no')} ENOENT (There is no such program in PATH, or no such cwd.)`,
   });
   const error: unknown = await clientOf('broken')
     .connect()

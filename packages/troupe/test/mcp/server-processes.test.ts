@@ -1,45 +1,18 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 
-import { McpClient, type McpClientOptions } from '../../src/mcp/index.ts';
+import { McpClient } from '../../src/mcp/index.ts';
 import { withRunConfig } from '../../src/index.ts';
 import { FakeClock } from '../../src/testing/index.ts';
+import { hostileClients, logOf, textOf } from './hostile-clients.ts';
 import { childrenOf, hostileServer, isAlive, ownServer, until } from './mcp-servers.ts';
 
-let folder: string;
-let clients: McpClient[];
-
-beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'mcp-'));
-  clients = [];
-});
-
-afterEach(async () => {
-  await Promise.all(clients.map((client) => client.close()));
-  await rm(folder, { recursive: true });
-  const left = childrenOf(process.pid);
-  if (left.length > 0) throw new Error(`There are processes left: ${left.join()}`);
-});
-
-function clientOf(mode: string, options: Partial<McpClientOptions> = {}): McpClient {
-  const transport = hostileServer(mode, join(folder, 'starts'));
-  const client = new McpClient({ name: 'hostile', transport, ...options });
-  clients.push(client);
-  return client;
-}
-
-const textOf = async (client: McpClient, tool: string): Promise<string> =>
-  String((await client.callTool(tool)).content);
-
-async function logOf(client: McpClient): Promise<unknown> {
-  return JSON.parse(await textOf(client, 'log'));
-}
+const hostile = hostileClients();
+const { clientOf } = hostile;
 
 test('nothing is started before it is used', async () => {
   const client = clientOf('plain');
@@ -74,8 +47,13 @@ test('the child sees nothing of the environment but what is safe and what is giv
 
 test('arguments are no shell', async () => {
   const transport = hostileServer('plain');
-  const owned = join(folder, 'owned');
-  const args = [...(transport.args ?? []), join(folder, 'starts'), `; touch ${owned}`, `$(touch ${owned})`];
+  const owned = join(hostile.folder, 'owned');
+  const args = [
+    ...(transport.args ?? []),
+    join(hostile.folder, 'starts'),
+    `; touch ${owned}`,
+    `$(touch ${owned})`,
+  ];
   await using client = new McpClient({ name: 'hostile', transport: { ...transport, args } });
   expect(await textOf(client, 'add')).toBe('three');
   expect(existsSync(owned)).toBe(false);
