@@ -34,7 +34,10 @@ test('a state without it, or with one that is gone, can be loaded', async () => 
   outer.toolkit.registerToolFunction(agentTool(agentWith('inner', []), { description: 'Knows.' }));
   const after = outer.stateDict();
   outer.loadStateDict(before);
-  agentWith('outer', []).loadStateDict(after);
+  expect(outer.stateDict()).toEqual(after);
+  const alone = agentWith('outer', []);
+  alone.loadStateDict(after);
+  expect(alone.stateDict()).toEqual(before);
 });
 
 test('agents that are tools of each other can be saved', () => {

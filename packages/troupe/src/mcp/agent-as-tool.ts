@@ -7,6 +7,7 @@ import { ToolResponse } from '../toolkit/tool-response.ts';
 import { tool, type ToolContext } from '../toolkit/tool.ts';
 import { Toolkit } from '../toolkit/toolkit.ts';
 import type { JsonObject } from '../util/json.ts';
+import { Turns } from '../util/turns.ts';
 import { toolName } from './mcp-tool.ts';
 
 /** An agent, or what makes one. */
@@ -24,7 +25,7 @@ const SCHEMA: JsonObject = {
  */
 export function served(source: AgentSource, description: string | undefined): Toolkit {
   const { name } = typeof source === 'function' ? source() : source;
-  const inTurn = typeof source === 'function' ? undefined : oneAtATime();
+  const turns = new Turns();
   const toolkit = new Toolkit();
   toolkit.registerToolFunction(
     tool({
@@ -34,22 +35,11 @@ export function served(source: AgentSource, description: string | undefined): To
       timeoutMs: Infinity, // it has limits of its own
       execute: ({ message }, context) => {
         const agent = typeof source === 'function' ? source() : source;
-        const work = () => ask(agent, typeof message === 'string' ? message : '', context);
-        return inTurn === undefined ? work() : inTurn(work);
+        return turns.take(agent.id, () => ask(agent, typeof message === 'string' ? message : '', context));
       },
     }),
   );
   return toolkit;
-}
-
-/** Has each piece of work wait until those before it are over. */
-function oneAtATime(): <T>(work: () => Promise<T>) => Promise<T> {
-  let last: Promise<unknown> = Promise.resolve();
-  return (work) => {
-    const result = last.then(work);
-    last = result.catch(() => {});
-    return result;
-  };
 }
 
 async function ask(agent: AgentBase, message: string, { signal, emit }: ToolContext): Promise<ToolResponse> {
