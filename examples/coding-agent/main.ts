@@ -28,8 +28,7 @@ try {
   const handle = new FileSystemHandle(files, {
     grants: ['/workspace/', { path: '/workspace/.git/', operations: ['list', 'read'] }], // the longer path counts
   });
-  const toolkit = new Toolkit();
-  for (const tool of fileTools(handle)) toolkit.registerToolFunction(tool);
+  const toolkit = new Toolkit({ tools: fileTools(handle) });
 
   const call = (name: string, input: JsonObject) => ({ toolCalls: [{ name, input }] });
   const model = new ScriptedModel([
