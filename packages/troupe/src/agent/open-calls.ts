@@ -1,8 +1,14 @@
 import type { Msg } from '../message/msg.ts';
-import type { PendingCall, PendingDecision } from '../message/pending-call.ts';
+import type { PendingCall } from '../message/pending-call.ts';
 import type { OpenExchange } from './open-exchange.ts';
 import type { OrderedMemory } from './ordered-memory.ts';
 import { beginWith, unansweredIn, type Beginning, type BeginOptions } from './reopen.ts';
+import type { Turn } from './turn.ts';
+
+interface OpenCallsOptions extends Pick<BeginOptions, 'fit'> {
+  /** For turns that don't say. @default 'refuse' */
+  readonly onPending?: BeginOptions['onPending'] | undefined;
+}
 
 /**
  * The calls of an agent that are being made, or wait for somebody outside: those of one thought at a time. They are no part of its
@@ -12,10 +18,12 @@ export class OpenCalls {
   /** The thought that makes them, and where each stands. */
   current: OpenExchange | undefined;
   readonly #memory: OrderedMemory;
+  readonly #options: OpenCallsOptions;
   readonly #checkpoints = new Set<() => Promise<void>>();
 
-  constructor(memory: OrderedMemory) {
+  constructor(memory: OrderedMemory, options: OpenCallsOptions) {
     this.#memory = memory;
+    this.#options = options;
   }
 
   get pending(): readonly PendingCall[] {
@@ -23,17 +31,18 @@ export class OpenCalls {
   }
 
   /** Makes out what a call of the agent is about while those of an earlier one are open. @throws TroupeError */
-  async begin(
-    agentName: string,
-    msgs: readonly Msg[],
-    decisions: readonly PendingDecision[],
-    options: BeginOptions,
-  ): Promise<Beginning> {
+  async begin(agentName: string, msgs: readonly Msg[], turn: Turn): Promise<Beginning> {
+    const { onPending = 'refuse', fit } = this.#options;
     const history = await this.#memory.recall();
     const isRemembered = history.some(({ id }) => id === this.current?.exchange.thought.id);
     if (isRemembered) this.current = undefined; // it was saved just before it was let go
     const foreign = this.current === undefined ? unansweredIn(history, agentName) : undefined;
-    const beginning = beginWith(this.current ?? foreign?.open, msgs, decisions, options);
+    const beginning = beginWith(this.current ?? foreign?.open, msgs, turn.takeDecisions(), {
+      onPending: turn.onPending ?? onPending,
+      hasShape: turn.structuredModel !== undefined,
+      fit,
+      callId: turn.outerCallId,
+    });
     if (foreign !== undefined) {
       await this.#memory.delete(foreign.msgs);
       this.current = foreign.open; // it comes back with a result for each call

@@ -89,7 +89,10 @@ export class ReActAgent extends ReActAgentBase {
     this.toolkit = options.toolkit ?? new Toolkit();
     this.memory = options.memory ?? new InMemoryMemory();
     this.#ordered = new OrderedMemory(this.memory);
-    this.#open = new OpenCalls(this.#ordered);
+    this.#open = new OpenCalls(this.#ordered, {
+      onPending: options.onPending,
+      fit: (result) => this.#tools.fitResult(result),
+    });
     this.longTermMemory = options.longTermMemory;
     this.planNotebook = options.planNotebook;
     this.background = options.background;
@@ -154,17 +157,7 @@ export class ReActAgent extends ReActAgentBase {
   /** Thinks and acts by turns, until a thought is the answer. */
   override async reply(msgs: readonly Msg[], turn: Turn): Promise<Msg> {
     const work = this.#begin(turn);
-    const { resumed, closed, answered, input } = await this.#open.begin(
-      this.name,
-      msgs,
-      turn.takeDecisions(),
-      {
-        onPending: turn.onPending ?? this.#options.onPending ?? 'refuse',
-        hasShape: work.form !== undefined,
-        fit: (result) => this.#tools.fitResult(result),
-        callId: turn.outerCallId,
-      },
-    );
+    const { resumed, closed, answered, input } = await this.#open.begin(this.name, msgs, turn);
     this.#storedFor = turn.replyId;
     if (resumed !== undefined) goOnSpending(turn, resumed.spent());
     await Promise.all([closed && this.#close(closed, turn), this.#remember(input, turn)]); // in this order
