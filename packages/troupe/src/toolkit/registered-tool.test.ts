@@ -129,6 +129,12 @@ describe('a mistake is told when the tool is registered', () => {
       "The tool 't' has a schema that can't be used: This zod schema has no JSON Schema",
     ],
     [
+      'schemas by name',
+      { schema: { city: z.string() } as never },
+      "The tool 't' has a schema that can't be used: 'city' is a schema by itself: put such parts into one, as by z.object({ … }).",
+    ],
+    ['a number', { schema: 5 as never }, "The tool 't' has a schema that can't be used: the schema"],
+    [
       'a schema that is no JSON',
       { schema: { type: 'object', x: (() => 1) as never } },
       "The tool 't' has a schema that can't be used: the schema.x is a function",

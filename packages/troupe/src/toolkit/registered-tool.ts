@@ -112,7 +112,7 @@ function argumentSchema(toolName: string, schema: AnySchema): ArgumentSchema {
     return { schema: told === schema ? jsonSchema : schema, jsonSchema };
   } catch (error) {
     if (TroupeError.isInstance(error)) throw error;
-    return refuse(toolName, `has a schema that can't be used: ${messageOf(error)}`, error);
+    return refuse(toolName, `has a schema that can't be used: ${messageOf(error).replace(/\.$/, '')}`, error);
   }
 }
 

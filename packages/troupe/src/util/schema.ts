@@ -37,7 +37,11 @@ const MAX_PROBLEMS = 20;
  * @throws SchemaError if the schema's library can't say.
  */
 export function toJsonSchema(schema: AnySchema): JsonSchema {
-  if (!isStandardSchema(schema)) return schema;
+  if (!isStandardSchema(schema)) {
+    const [part] = Object.entries(schema).find(([, value]) => isStandardSchema(value)) ?? [];
+    if (part === undefined) return schema;
+    throw new SchemaError(`'${part}' is a schema by itself: put such parts into one, as by z.object({ … }).`);
+  }
   const { vendor } = schema['~standard'];
   if (!hasJsonSchema(schema)) {
     throw new SchemaError(
@@ -77,8 +81,10 @@ export async function validateWith(schema: AnySchema, value: unknown): Promise<V
 }
 
 /** JSON holds no functions, so no JSON Schema can pass for anything else. */
-function isStandardSchema(schema: AnySchema): schema is StandardSchemaV1 {
-  return '~standard' in schema && typeof (schema as StandardSchemaV1)['~standard']?.validate === 'function';
+function isStandardSchema(value: unknown): value is StandardSchemaV1 {
+  return (
+    typeof (value as Partial<StandardSchemaV1> | null | undefined)?.['~standard']?.validate === 'function'
+  );
 }
 
 function hasJsonSchema(schema: StandardSchemaV1): schema is StandardSchemaV1 & StandardJSONSchemaV1 {
