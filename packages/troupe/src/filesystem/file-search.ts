@@ -140,11 +140,12 @@ export class FileSearch {
     }
     if (kind !== 'directory' || !progress.isOpen) return true;
     for (const child of await this.#list(path)) {
-      await this.#spend(WORK_OF_ENTRY * (1 + progress.work));
-      if (this.#workLeft < 0) return false;
       const name = nameOf(child.path);
+      const next = progress.into(name);
+      await this.#spend(WORK_OF_ENTRY + next.work);
+      if (this.#workLeft < 0) return false;
       if (child.kind === 'directory' && skipFolders.includes(name)) continue;
-      if (!(await this.#visit(child, progress.into(name), visit))) return false;
+      if (!(await this.#visit(child, next, visit))) return false;
     }
     return true;
   }

@@ -115,6 +115,14 @@ test('what is hard is done bit by bit, and the sooner it pauses the harder it is
   expect(pausesOf('[ab]*a[ab]{1000}x')).toBeGreaterThan(100);
 });
 
+test('a long text without signs is sought bit by bit, too, and found', () => {
+  const wanted = `${'a'.repeat(500)}b${'a'.repeat(499)}`;
+  const line = 'a'.repeat(99_000);
+  expect(new LinePattern(wanted).search(line).next()).toMatchObject({ done: false });
+  expect(new LinePattern(wanted).test(line)).toBe(false);
+  expect(new LinePattern(wanted).test(line + wanted)).toBe(true);
+});
+
 test('it forgets what would be too much to remember, and goes on', () => {
   const pattern = new LinePattern('(?:a|b)[ab]{10}c$');
   const expected = /(?:a|b)[ab]{10}c$/;

@@ -15,7 +15,8 @@ type Step =
 const MAX_PATTERN_CHARS = 1000;
 /** What repetitions such as `{50}` may grow a pattern to. */
 const MAX_STEPS = 2000;
-const PLAIN = /^[^\\^$.*+?()[\]{}|]+$/;
+/** What the engine's own search is used for. At worst that takes the product of both lengths, so a long pattern is none of it. */
+const PLAIN = /^[^\\^$.*+?()[\]{}|]{1,100}$/;
 const WORD = /^\w$/;
 
 /** Between the characters of a line: which steps come next, and what was before. Knows where characters led to. */

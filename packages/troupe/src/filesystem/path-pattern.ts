@@ -6,6 +6,8 @@ const MAX_CHOICES = 100;
 const MAX_PARTS = 1000;
 const CHOICE = /\{([^{}]*,[^{}]*)\}/;
 const ANY_FOLDERS = '**';
+/** What a comparison takes besides that of the characters, in their number. */
+const WORK_OF_COMPARISON = 100;
 
 /**
  * A glob: `*` and `?` stand for characters of a name, `**` for any number of folders, `{a,b}` for either. Everything
@@ -45,10 +47,17 @@ export class PathProgress {
   readonly #choices: readonly (readonly string[])[];
   /** Of each choice, how many of its parts may lie behind. */
   readonly #places: readonly ReadonlySet<number>[];
+  /** What it took to go the last name further, in characters that were compared. */
+  readonly work: number;
 
-  private constructor(choices: readonly (readonly string[])[], places: readonly ReadonlySet<number>[]) {
+  private constructor(
+    choices: readonly (readonly string[])[],
+    places: readonly ReadonlySet<number>[],
+    work = 0,
+  ) {
     this.#choices = choices;
     this.#places = places;
+    this.work = work;
   }
 
   static startOf(choices: readonly (readonly string[])[]): PathProgress {
@@ -58,16 +67,23 @@ export class PathProgress {
 
   /** One name further. */
   into(name: string): PathProgress {
+    const given = [...name];
+    let work = 0;
     const places = this.#choices.map((parts, i) => {
       const next = new Set<number>();
       for (const at of this.#places[i] ?? []) {
         const part = parts[at];
+        work += WORK_OF_COMPARISON;
         if (part === ANY_FOLDERS) next.add(at);
-        else if (part !== undefined && isLike(part, name)) next.add(at + 1);
+        else if (part !== undefined) {
+          const { isLike, steps } = compare(part, given);
+          if (isLike) next.add(at + 1);
+          work += part.length + steps;
+        }
       }
       return withSkipped(parts, next);
     });
-    return new PathProgress(this.#choices, places);
+    return new PathProgress(this.#choices, places, work);
   }
 
   /** Whether a file of these names is meant. */
@@ -78,11 +94,6 @@ export class PathProgress {
   /** Whether anything below a folder of these names can be meant. */
   get isOpen(): boolean {
     return this.#choices.some((parts, i) => [...(this.#places[i] ?? [])].some((at) => at < parts.length));
-  }
-
-  /** How many comparisons it takes to go one name further. */
-  get work(): number {
-    return this.#places.reduce((sum, places) => sum + places.size, 0);
   }
 }
 
@@ -113,11 +124,14 @@ function choicesOf(pattern: string): readonly string[] {
   }
 }
 
-/** Whether a name is as a part says. Of several stars only the last one is ever gone back to. */
-function isLike(part: string, name: string): boolean {
-  const [wanted, given] = [[...part], [...name]];
-  let [i, j, star, resume] = [0, 0, -1, 0];
-  while (j < given.length) {
+/** Whether a name is as a part says, and how many steps that took. Of several stars only the last one is ever gone back to. */
+function compare(
+  part: string,
+  given: readonly string[],
+): { readonly isLike: boolean; readonly steps: number } {
+  const wanted = [...part];
+  let [i, j, star, resume, steps] = [0, 0, -1, 0, 0];
+  for (; j < given.length; steps++) {
     if (wanted[i] === '*') {
       [star, resume] = [i++, j];
     } else if (i < wanted.length && (wanted[i] === '?' || wanted[i] === given[j])) {
@@ -127,9 +141,9 @@ function isLike(part: string, name: string): boolean {
       i = star + 1;
       j = ++resume;
     } else {
-      return false;
+      return { isLike: false, steps };
     }
   }
   while (wanted[i] === '*') i++;
-  return i === wanted.length;
+  return { isLike: i === wanted.length, steps };
 }
