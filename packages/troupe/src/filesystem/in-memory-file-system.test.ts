@@ -1,9 +1,11 @@
+import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 
 import { messageOf } from '../errors.ts';
 import { FakeClock } from '../testing/fake-clock.ts';
 import { fileSystemContract } from '../testing/file-system-contract.ts';
 import { useClock } from '../util/clock.ts';
+import type { FileSystemError } from './file-system-error.ts';
 import { InMemoryFileSystem } from './in-memory-file-system.ts';
 import { parsePath } from './logical-path.ts';
 
@@ -49,6 +51,42 @@ test('there is an end to how much it holds, and what is deleted makes room', asy
   expect(() => new InMemoryFileSystem({ '/workspace/a': '12' }, { maxBytes: 1 })).toThrow(
     full('a').replace('10', '1'),
   );
+});
+
+test('whatever was written, refused and deleted, the room is what is left by the files', async () => {
+  const name = fc.constantFrom('a', 'b', 'd/a', 'd/e/f', 'a/b');
+  const step = fc.record({
+    name,
+    what: fc.constantFrom('write', 'make', 'replace', 'delete'),
+    size: fc.nat({ max: 15 }),
+  });
+  let full = 0;
+  await fc.assert(
+    fc.asyncProperty(fc.array(step, { minLength: 10, maxLength: 40 }), async (steps) => {
+      const files = new InMemoryFileSystem({ '/workspace/a': '123' }, { maxBytes: 20 });
+      const sizes = new Map([['a', 3]]);
+      for (const { name, what, size } of steps) {
+        const path = parsePath(`/workspace/${name}`);
+        const expected = what === 'make' ? null : what === 'replace' ? 'no such version' : undefined;
+        const work =
+          what === 'delete' ? files.delete(path) : files.write(path, new Uint8Array(size), { expected });
+        const failure = await work.then(
+          () => undefined,
+          (error: unknown) => (error as FileSystemError).kind,
+        );
+        if (failure === 'too_large') full++;
+        if (failure !== undefined) continue;
+        if (what === 'delete') sizes.delete(name);
+        else sizes.set(name, size);
+      }
+      const room = 20 - [...sizes.values()].reduce((sum, bytes) => sum + bytes, 0);
+      const rest = parsePath('/workspace/rest');
+      await expect(files.write(rest, new Uint8Array(room + 1))).rejects.toMatchObject({ kind: 'too_large' });
+      await files.write(rest, new Uint8Array(room));
+    }),
+    { numRuns: 300 },
+  );
+  expect(full).toBeGreaterThan(100);
 });
 
 test('what was read belongs to the reader', async () => {

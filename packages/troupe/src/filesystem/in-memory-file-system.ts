@@ -83,6 +83,7 @@ export class InMemoryFileSystem extends FileSystemBase {
   }
 
   async delete(path: LogicalPath): Promise<void> {
+    if (segmentsOf(path).length < 2) throw notAFile(path); // a root
     const node = this.#find(path);
     if (node === undefined) throw notFound(path);
     if (node.kind === 'directory' && node.children.size > 0) throw notEmpty(path);

@@ -135,6 +135,15 @@ const CASES: readonly { name: string; run(files: FileSystemBase): Promise<void> 
     },
   },
   {
+    name: 'a root is never deleted, though it is empty',
+    async run(files) {
+      const root = parsePath('/workspace');
+      await fails(files.delete(root), 'not_a_file', root, 'deleting a root');
+      await files.write(at('a'), bytesOf('text'));
+      checkSame(await textAt(files, at('a')), 'text', 'What is written then');
+    },
+  },
+  {
     name: 'a write can be bound to a version, or to there being none',
     async run(files) {
       const version = async (): Promise<string> => (await files.read(at('a'), { maxBytes: 0 })).version;

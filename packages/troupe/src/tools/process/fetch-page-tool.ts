@@ -5,6 +5,7 @@ import type { JsonObject } from '../../util/json.ts';
 import type { SafeFetchOptions } from '../../util/safe-fetch.ts';
 import { safeFetch } from '#safe-fetch';
 import { htmlToText } from './html-to-text.ts';
+import { BROKEN, tagsNamed } from './own-tags.ts';
 
 export interface FetchPageToolOptions extends Pick<
   SafeFetchOptions,
@@ -26,11 +27,22 @@ const READABLE = [
   'application/json',
   'application/xml',
   'application/ld+json',
+  'application/rss+xml',
+  'application/atom+xml',
+  'application/javascript',
+  'application/yaml',
 ];
 const HTML = ['text/html', 'application/xhtml+xml'];
 /** Where a page names its encoding, if it does. */
 const HEAD_BYTES = 1024;
 const CHARSET = /<meta[^>]{0,200}charset\s{0,10}=\s{0,10}["']?([\w-]{2,40})/i;
+/** What a text may begin with, each byte as a character, and its encoding. */
+const MARKS: readonly (readonly [mark: string, encoding: string])[] = [
+  ['\xff\xfe', 'utf-16le'],
+  ['\xfe\xff', 'utf-16be'],
+  ['\xef\xbb\xbf', 'utf-8'],
+];
+const TAGS = tagsNamed('system-info');
 const DESCRIPTION =
   'Downloads a web page and returns its text. Links are shown as [text](address). A long page comes in parts: ask for the next one by `start`.';
 
@@ -78,7 +90,9 @@ export function fetchPageTool(options: FetchPageToolOptions = {}): Tool<JsonObje
       const { bytes, mediaType, charset, url } = await safeFetch(address, { ...limits, signal });
       const isHtml = HTML.includes(mediaType);
       const raw = decode(bytes, charset, isHtml);
-      const { title, text } = isHtml ? htmlToText(raw, url) : { title: '', text: raw };
+      const page = isHtml ? htmlToText(raw, url) : { title: '', text: raw };
+      const title = page.title.replace(TAGS, BROKEN);
+      const text = page.text.replace(TAGS, BROKEN);
       const head = title === '' ? `URL: ${url}` : `URL: ${url}\nTitle: ${title}`;
       const metadata = { url, mediaType, chars: text.length };
       return new ToolResponse(`${head}\n\n${partOf(text, start, maxChars)}`, { metadata });
@@ -95,17 +109,18 @@ function partOf(text: string, start: number, maxChars: number): string {
     start < text.length
       ? `the characters from ${start} to ${Math.min(end, text.length)} of ${text.length}`
       : `no characters: there are only ${text.length}`;
-  return `${text.slice(start, end)}\n<system-info>These are ${shown}.${rest}</system-info>`;
+  return `${text.slice(start, end).toWellFormed()}\n<system-info>These are ${shown}.${rest}</system-info>`;
 }
 
 /** The text of the bytes: as their mark, the server or the page says, else as UTF-8. */
 function decode(bytes: Uint8Array, charset: string | undefined, isHtml: boolean): string {
   const head = new TextDecoder('latin1').decode(bytes.subarray(0, HEAD_BYTES));
-  const [mark] = /^(?:\xff\xfe|\xfe\xff)/.exec(head) ?? [];
-  const named = charset ?? (isHtml ? CHARSET.exec(head)?.[1] : undefined);
-  const encoding = mark === undefined ? named : mark === '\xff\xfe' ? 'utf-16le' : 'utf-16be';
+  const [, marked] = MARKS.find(([mark]) => head.startsWith(mark)) ?? [];
+  const named = isHtml ? CHARSET.exec(head)?.[1] : undefined;
+  // A page whose tags can be read byte by byte is not in UTF-16, whatever it says.
+  const fromPage = /^utf-?16/i.test(named ?? '') ? 'utf-8' : named;
   try {
-    return new TextDecoder(encoding ?? 'utf-8').decode(bytes);
+    return new TextDecoder(marked ?? charset ?? fromPage ?? 'utf-8').decode(bytes);
   } catch {
     return new TextDecoder().decode(bytes); // nobody knows an encoding of that name
   }

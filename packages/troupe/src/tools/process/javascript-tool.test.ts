@@ -36,6 +36,29 @@ test('numbers that JSON has not, and texts with a NUL in them, are shown', async
   );
 });
 
+test('what JSON has no word for is shown in an object, too', async () => {
+  const code = `const box = { big: 10n ** 20n, no: 0 / 0, at: /a\\d/g, why: new TypeError("bad") };
+    box.list = [new Map([["k", new Set([1, { box }])]]), box.why, [[]], [[]]];
+    box.again = box.list[2];
+    box.own = new Map([[1, box]]);
+    box`;
+  const expected = {
+    big: '100000000000000000000n',
+    no: 'NaN',
+    at: '/a\\d/g',
+    why: 'TypeError: bad',
+    list: [{ Map: [['k', { Set: [1, { box: '[Circular]' }] }]] }, 'TypeError: bad', [[]], [[]]],
+    again: [[]],
+    own: { Map: [[1, '[Circular]']] },
+  };
+  expect((await run(code)).output).toBe(
+    `<returncode>0</returncode><stdout></stdout><stderr></stderr><result>${JSON.stringify(expected)}</result>`,
+  );
+  expect((await run('console.log(new Error("a\\0b")); Symbol("c\\0d")')).output).toMatch(
+    /<stdout>Error: a\ufffdb\n.*<result>Symbol\(c\ufffdd\)<\/result>$/s,
+  );
+});
+
 test('promises are waited for', async () => {
   expect(
     (await run('(async () => { await null; console.log("later"); return { ok: true }; })()')).output,

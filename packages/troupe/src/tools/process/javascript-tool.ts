@@ -33,7 +33,7 @@ const STOP_MS = 2000;
 const TAGS = tagsNamed('returncode', 'stdout', 'stderr', 'result', 'system-info');
 const DESCRIPTION =
   'Runs JavaScript code in a sandbox and returns what it wrote to the console and the value of its last expression. ' +
-  'It has the language itself, but no files, no network, no timers and no modules.';
+  'It has the language itself, but no files, no network, no timers, no modules and no await outside of async functions.';
 
 /**
  * Makes the tool `execute_javascript_code`. The code runs in QuickJS, in a worker of its own: it can reach nothing, and neither

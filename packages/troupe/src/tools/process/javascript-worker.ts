@@ -43,13 +43,32 @@ const PRELUDE = ${'`'}(write) => {
   const { includes, replaceAll } = String.prototype;
   // A text ends at its first NUL on the way out.
   const whole = (text) => (apply(includes, text, ['\\0']) ? apply(replaceAll, text, ['\\0', '\\ufffd']) : text);
-  const show = (value) => {
-    if (typeof value === 'string') return whole(value);
+  const told = (error) => error.name + ': ' + error.message + (error.stack ? '\\n' + error.stack : '').trimEnd();
+  // What JSON has no word for, by one that a reader understands.
+  const inWords = () => {
+    const around = [];
+    return function (_, value) {
+      while (around.length > 0 && around[around.length - 1] !== this) around.pop();
+      if (typeof value === 'bigint') return value + 'n';
+      if (typeof value === 'number' && value - value !== 0) return '' + value;
+      if (typeof value !== 'object' || value === null) return value;
+      if (around.includes(value)) return '[Circular]';
+      if (value instanceof Error) return value.name + ': ' + value.message;
+      if (value instanceof RegExp) return String(value);
+      const shown = value instanceof Map ? { Map: [...value] } : value instanceof Set ? { Set: [...value] } : value;
+      around.push(value, shown);
+      return shown;
+    };
+  };
+  const textOf = (value) => {
+    if (typeof value === 'string') return value;
     if (typeof value === 'number') return '' + value;
     if (typeof value === 'function' || typeof value === 'symbol' || typeof value === 'bigint') return String(value);
-    if (value instanceof Error) return value.name + ': ' + value.message + (value.stack ? '\\n' + value.stack : '').trimEnd();
-    try { return stringify(value) ?? String(value); } catch { return String(value); }
+    if (value instanceof Error) return told(value);
+    if (value instanceof RegExp) return String(value);
+    try { return stringify(value, inWords()) ?? String(value); } catch { return String(value); }
   };
+  const show = (value) => whole(textOf(value));
   const to = (stream) => (...values) => write(stream, values.map(show).join(' ') + '\\n');
   globalThis.console = { log: to(0), info: to(0), debug: to(0), warn: to(1), error: to(1) };
   return (value) => (value === undefined ? undefined : show(value));

@@ -95,6 +95,7 @@ export class ProcessRunner {
     const isSandboxed = bwrap !== undefined;
     const program = limitedArgv(limits, isSandboxed, call.argv);
     const argv = isSandboxed ? [bwrap, ...this.#sandboxArgs(cwd, call), ...program] : program;
+    if (call.argv.some((text) => text.includes('\0'))) throw new Error(`The ${call.what} has a NUL in it.`);
     const outcome = await runProcess({
       argv,
       cwd,
@@ -105,6 +106,10 @@ export class ProcessRunner {
       maxOutputBytes,
       signal,
       onOutput: (output) => emit(shown(output, '')),
+    }).catch((error: unknown) => {
+      if (!(error instanceof Error && 'code' in error && error.code === 'E2BIG')) throw error;
+      const advice = 'Put long texts into a file, or do it in several calls.';
+      throw new Error(`The ${call.what} is too long for the system (E2BIG). ${advice}`, { cause: error });
     });
     return toResponse(outcome, call, isSandboxed);
   }
