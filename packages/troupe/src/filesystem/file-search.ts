@@ -2,10 +2,10 @@ import { checkNumber } from '../config/check-number.ts';
 import { yieldToEventLoop } from '#platform';
 import type { FileLimits } from './file-limits.ts';
 import type { FileContent, FileEntry } from './file-system-base.ts';
-import { FileSystemError, notText, tooLarge } from './file-system-error.ts';
+import { badPattern, FileSystemError, notText, tooLarge } from './file-system-error.ts';
 import { decodeText, eachLine } from './file-text.ts';
 import { LinePattern } from './line-pattern.ts';
-import { MAX_DEPTH, nameOf, parsePath, segmentsOf, type LogicalPath } from './logical-path.ts';
+import { MAX_DEPTH, nameOf, parentOf, parsePath, segmentsOf, type LogicalPath } from './logical-path.ts';
 import { PathPattern, type PathProgress } from './path-pattern.ts';
 
 export interface FileSearchOptions {
@@ -89,7 +89,7 @@ export class FileSearch {
 
   async glob(pattern: string, starts: readonly FileEntry[]): Promise<FileMatches<LogicalPath>> {
     const matches: LogicalPath[] = [];
-    const isAll = await this.#visitAll(starts, new PathPattern(pattern), async (path) => {
+    const isAll = await this.#visitAll(starts, pattern, async (path) => {
       if (matches.length >= this.#maxResults) return false;
       matches.push(path);
       return true;
@@ -103,7 +103,7 @@ export class FileSearch {
     { include = '**', ignoreCase }: GrepOptions,
   ): Promise<FileMatches<LineMatch>> {
     const wanted = new LinePattern(pattern, { ignoreCase });
-    const files = new PathPattern(include.includes('/') ? include : `**/${include}`);
+    const files = include.includes('/') ? include : `**/${include}`;
     const matches: LineMatch[] = [];
     const isAll = await this.#visitAll(starts, files, async (path) => {
       const text = await this.#textOf(path);
@@ -122,9 +122,18 @@ export class FileSearch {
     return { matches, isComplete: isAll && this.#isComplete };
   }
 
-  /** Visits the files that are meant, in order, until the visitor has enough. @returns whether all were visited */
-  async #visitAll(starts: readonly FileEntry[], pattern: PathPattern, visit: Visit): Promise<boolean> {
-    for (const start of starts) if (!(await this.#visit(start, pattern.start, visit, true))) return false;
+  /**
+   * Visits the files that a glob means, in order, until the visitor has enough. One that begins with a slash is for whole paths.
+   * @returns whether all were visited
+   */
+  async #visitAll(starts: readonly FileEntry[], glob: string, visit: Visit): Promise<boolean> {
+    if (glob.split('/').includes('..')) throw badPattern("has '..' in it. Write the path in full.");
+    const pattern = new PathPattern(glob.replace(/^(?:\.\/)+(?=.)/, ''));
+    for (const start of starts) {
+      const folder = start.kind === 'file' ? parentOf(start.path) : start.path;
+      const progress = pattern.after(glob.startsWith('/') ? segmentsOf(folder) : []);
+      if (!(await this.#visit(start, progress, visit, true))) return false;
+    }
     return true;
   }
 

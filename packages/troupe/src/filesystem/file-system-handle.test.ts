@@ -429,6 +429,21 @@ describe('searching', () => {
     expect(await failureOf(handle.glob('**', { path: '/workspace/none' }))).toMatch(/^not_found/);
   });
 
+  test('a glob that begins with a slash is for whole paths, wherever the search begins', async () => {
+    const { store, handle } = make();
+    const main = ['/workspace/src/main.ts'];
+    for (const path of [undefined, '/', '/workspace', '/workspace/src', '/workspace/src/main.ts'])
+      expect((await handle.glob('/workspace/src/*.ts', { path })).matches).toEqual(main);
+    expect((await handle.glob('/**/main.ts')).matches).toEqual(main);
+    expect((await handle.glob('./src/*.ts', { path: '/workspace' })).matches).toEqual(main);
+    const found = await handle.grep('.', { include: '/workspace/src/*.ts' });
+    expect([...new Set(found.matches.map(({ path }) => path))]).toEqual(main);
+    const list = vi.spyOn(store, 'list');
+    expect((await handle.glob('/workspace/src/*.ts', { path: '/userinput' })).matches).toEqual([]);
+    expect(list).not.toHaveBeenCalled();
+    await expect(handle.glob('src/../*', { path: '/workspace' })).rejects.toThrow("has '..' in it");
+  });
+
   test('folders that can hold nothing of it are not gone into', async () => {
     const { store, handle } = make();
     const list = vi.spyOn(store, 'list');

@@ -29,15 +29,15 @@ export class PathPattern {
 
   /** Whether a file is meant. @param names the segments of its path, from the folder on in which it is looked for */
   matches(names: readonly string[]): boolean {
-    return this.#after(names).isMeant;
+    return this.after(names).isMeant;
   }
 
   /** Whether anything below a folder can be meant. */
   reachesInto(names: readonly string[]): boolean {
-    return this.#after(names).isOpen;
+    return this.after(names).isOpen;
   }
 
-  #after(names: readonly string[]): PathProgress {
+  after(names: readonly string[]): PathProgress {
     return names.reduce((progress, name) => progress.into(name), this.start);
   }
 }

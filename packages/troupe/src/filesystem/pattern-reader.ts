@@ -11,6 +11,8 @@ const MAX_DEPTH = 100;
 const COUNT = /\{(\d+)(?:(,)(\d*))?\}/y;
 const CLASS = /\[(?:\\[^]|[^\]\\])*\]/y;
 const ESCAPE = /\\(?:u\{[0-9a-f]+\}|u[0-9a-f]{4}|x[0-9a-f]{2}|p\{[^}]*\}|[^])/iuy;
+/** Escapes by letters that JavaScript knows. Another one would stand for the letter, which is hardly what was meant. */
+const KNOWN_LETTERS = /^[bdDfnpPrsStuvwWx]$/;
 const GROUP = /\((?:\?(?::|<[a-z_]\w*>))?/iy;
 
 /** @throws FileSystemError if the pattern is broken, or has what can't be matched in one go */
@@ -72,6 +74,8 @@ export function readPattern(text: string, ignoreCase: boolean): PatternNode {
     if (text[at] === '[') {
       const found = take(CLASS);
       if (found === null) throw badPattern("has a '[' without its ']'.");
+      if (/\[:[a-z]+:\]$/.test(found[0]))
+        throw badPattern(`has '${found[0]}', which is not supported. Use \\w, \\d, \\s or ranges.`);
       return char(found[0]);
     }
     if (text[at] === '\\') return escaped();
@@ -87,6 +91,8 @@ export function readPattern(text: string, ignoreCase: boolean): PatternNode {
   function group(): PatternNode {
     if (/^\(\?(?:<?[=!])/.test(text.slice(at, at + 4)))
       throw badPattern('looks around, by (?= or the like. That is not supported.');
+    if (/^\(\?[a-z-]+[:)]/.test(text.slice(at, at + 12)))
+      throw badPattern('sets flags, by (?i) or the like. That is not supported, but case can be ignored.');
     take(GROUP);
     if (text[at] === '?') throw badPattern('has a group that is not supported.');
     if (++depth > MAX_DEPTH) throw badPattern('is nested too deeply.');
@@ -117,7 +123,13 @@ export function readPattern(text: string, ignoreCase: boolean): PatternNode {
 
 /** Unicode first; escapes that it has no room for, such as `\-`, are taken as the plain syntax takes them. */
 function oneChar(source: string, flags: string): RegExp {
-  for (const mode of ['u', '']) {
+  for (const [escape, sign = ''] of source.matchAll(/\\([^])/g)) {
+    if (/[<>]/.test(sign)) throw badPattern(`has '${escape}'. The edge of a word is \\b.`);
+    if (/[a-z]/i.test(sign) && !KNOWN_LETTERS.test(sign))
+      throw badPattern(`has '${escape}', which is not supported.`);
+  }
+  const hasBraces = /\\[pu]\{/i.test(source); // without Unicode they would stand for themselves
+  for (const mode of hasBraces ? ['u'] : ['u', '']) {
     try {
       return new RegExp(`^(?:${source})$`, `${mode}${flags}`);
     } catch {

@@ -136,6 +136,9 @@ describe('reading', () => {
         with_header: true,
       }),
     ).toBe('[/workspace/a.txt: lines 9-10 of 12, as "number: text"]\n 9: line 9\n10: line 10');
+    expect(await call('read_text_file', { path, start_line: 99 })).toBe(
+      `<system-info>${path} has 12 lines, so none from 99 on.</system-info>`,
+    );
     expect(await call('read_text_file', { path, start_line: 99, with_header: true })).toBe(
       '[/workspace/a.txt: no lines of 12]\n',
     );

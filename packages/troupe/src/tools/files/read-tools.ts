@@ -36,6 +36,8 @@ export function readTextFile({ handle }: FileToolSettings): Tool<ReadArgs> {
     readOnly: true,
     async execute({ path, start_line: start = 1, read_lines, with_line_numbers, with_header }) {
       const { lines, totalLines } = await handle.readLines(path, start, read_lines);
+      if (!with_header && start > totalLines && start > 1)
+        return `<system-info>${path} has ${totalLines} lines, so none from ${start} on.</system-info>`;
       const text = with_line_numbers ? numbered(lines, start) : lines.join('\n');
       if (!with_header) return text;
       const which = lines.length === 0 ? 'no lines' : `lines ${start}-${start + lines.length - 1}`;
