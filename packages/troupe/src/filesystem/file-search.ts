@@ -54,8 +54,9 @@ const DEFAULT_RESULTS = 1000;
 const MAX_LINE_CHARS = 100_000;
 /** In a text there are none of these, and in other files there is one early on. */
 const CHARS_WITHOUT_NUL = 8192;
-/** Work is counted in characters that are looked at; an entry of a folder is worth so many. */
+/** Work is counted in characters that are looked at; an entry of a folder, and a line, is worth so many. */
 const WORK_OF_ENTRY = 100;
+const WORK_OF_LINE = 20;
 const WORK_BETWEEN_PAUSES = 100_000;
 /** Seconds. A pattern can be as hard as to take far longer for what a search may read. */
 const MAX_WORK = 100_000_000;
@@ -111,7 +112,8 @@ export class FileSearch {
       let number = 0;
       for (const line of eachLine(text)) {
         number++;
-        const isMatch = await this.#isMatch(wanted, line);
+        const found = this.#isMatch(wanted, line);
+        const isMatch = typeof found === 'boolean' ? found : await found; // a wait for each line would take far longer
         if (this.#workLeft < 0) return false;
         if (!isMatch) continue;
         if (matches.length >= this.#maxResults) return false;
@@ -196,14 +198,31 @@ export class FileSearch {
     }
   }
 
-  async #isMatch(wanted: LinePattern, line: string): Promise<boolean> {
+  /** A promise only if it takes a lot, or others are to have their turn. */
+  #isMatch(wanted: LinePattern, line: string): boolean | Promise<boolean> {
     const search = wanted.search(line.slice(0, MAX_LINE_CHARS));
-    let step = search.next();
-    for (; !step.done; step = search.next()) {
-      await this.#spend(step.value);
-      if (this.#workLeft < 0) break;
+    const step = search.next();
+    const pause = this.#spend(line.length + WORK_OF_LINE + (step.done ? 0 : step.value));
+    if (pause === undefined && step.done) return this.#isFound(step, line);
+    return this.#searchOn(search, step, line, pause);
+  }
+
+  async #searchOn(
+    search: ReturnType<LinePattern['search']>,
+    first: IteratorResult<number, boolean>,
+    line: string,
+    pause: void | Promise<void>,
+  ): Promise<boolean> {
+    await pause;
+    let step = first;
+    while (!step.done && this.#workLeft >= 0) {
+      step = search.next();
+      if (!step.done) await this.#spend(step.value);
     }
-    await this.#spend(line.length + 1);
+    return this.#isFound(step, line);
+  }
+
+  #isFound(step: IteratorResult<number, boolean>, line: string): boolean {
     const isMatch = step.done === true && step.value;
     if (!isMatch && (!step.done || line.length > MAX_LINE_CHARS)) this.#isComplete = false;
     return isMatch;

@@ -673,6 +673,17 @@ describe('searching', () => {
     expect(await handle.glob('**')).toEqual({ matches: ['/workspace/a', '/workspace/z'], isComplete: false });
   });
 
+  test('lines with nothing on them take something, too: of millions not all are looked at', async () => {
+    const size = 8_000_000;
+    const { handle } = make({ limits: { maxSearchedBytes: size } }, { '/workspace/a': '\n'.repeat(size) });
+    expect(await handle.grep('x')).toEqual({ matches: [], isComplete: false });
+    expect(await handle.readLines('/workspace/a', size, 2)).toEqual({
+      lines: [''],
+      startLine: size,
+      totalLines: size,
+    });
+  });
+
   test('it is left at once', async () => {
     const { handle } = make();
     const signal = AbortSignal.abort(new Error('enough'));

@@ -11,7 +11,7 @@ import {
 } from './file-search.ts';
 import type { FileContent, FileEntry, FileInfo, FileSystemBase } from './file-system-base.ts';
 import { FileSystemError, invalidArgument, notFound, tooLarge } from './file-system-error.ts';
-import { applyEdits, decodeText, encodeText, linesOf, type FileLines, type TextEdit } from './file-text.ts';
+import { applyEdits, decodeText, encodeText, someLines, type FileLines, type TextEdit } from './file-text.ts';
 import { parsePath, segmentsOf, TOP, type LogicalPath } from './logical-path.ts';
 
 export interface FileSystemHandleOptions {
@@ -106,12 +106,7 @@ export class FileSystemHandle {
     const place = this.#check('read', path);
     checkCount(place, 'startLine', startLine, 1);
     if (lineCount !== Infinity) checkCount(place, 'lineCount', lineCount, 1);
-    const lines = linesOf(await this.readText(place));
-    return {
-      lines: lines.slice(startLine - 1, startLine - 1 + lineCount),
-      startLine,
-      totalLines: lines.length,
-    };
+    return someLines(await this.readText(place), startLine, lineCount);
   }
 
   /**

@@ -37,19 +37,42 @@ export function encodeText(text: string, path: string): Uint8Array {
 export const BYTE_ORDER_MARK = '\uFEFF';
 
 /** The lines of a text, without their ends. An end of line at the end of the text begins no other line. */
-export function linesOf(text: string): string[] {
-  return Array.from(eachLine(text));
+export function linesOf(text: string): readonly string[] {
+  return someLines(text, 1, Infinity).lines;
 }
 
-/** The same one by one. */
-export function* eachLine(text: string): Generator<string, void, undefined> {
-  let start = text.startsWith(BYTE_ORDER_MARK) ? 1 : 0;
-  while (start < text.length) {
-    const found = text.indexOf('\n', start);
-    const end = found < 0 ? text.length : found;
-    yield text.slice(start, text[end - 1] === '\r' && end > start ? end - 1 : end);
+/** Some of them. Of the others nothing is kept: a file can have millions. @param startLine from 1 on */
+export function someLines(text: string, startLine: number, lineCount: number): FileLines {
+  const lines: string[] = [];
+  let totalLines = 0;
+  for (let start = startOf(text); start < text.length; totalLines++) {
+    const end = endOfLine(text, start);
+    if (totalLines >= startLine - 1 && lines.length < lineCount) lines.push(lineAt(text, start, end));
     start = end + 1;
   }
+  return { lines, startLine, totalLines };
+}
+
+/** All of them, one by one. */
+export function* eachLine(text: string): Generator<string, void, undefined> {
+  for (let start = startOf(text); start < text.length;) {
+    const end = endOfLine(text, start);
+    yield lineAt(text, start, end);
+    start = end + 1;
+  }
+}
+
+function startOf(text: string): number {
+  return text.startsWith(BYTE_ORDER_MARK) ? BYTE_ORDER_MARK.length : 0;
+}
+
+function endOfLine(text: string, start: number): number {
+  const found = text.indexOf('\n', start);
+  return found < 0 ? text.length : found;
+}
+
+function lineAt(text: string, start: number, end: number): string {
+  return text.slice(start, text[end - 1] === '\r' && end > start ? end - 1 : end);
 }
 
 /**
