@@ -6,7 +6,7 @@ import type { SystemUser } from './run-process.ts';
 
 /** What a program in a sandbox sees besides the system's own programs and libraries. */
 export interface SandboxView {
-  /** The one folder in which it can write, besides an empty /tmp. */
+  /** The one folder in which it can write, besides an empty /tmp and /dev, which are in memory. */
   readonly cwd: string;
   readonly readPaths: readonly string[];
   readonly allowNetwork: boolean;
@@ -46,7 +46,7 @@ export function sandboxArgs({ cwd, readPaths, allowNetwork }: SandboxView): read
     system.flatMap((path) => ['--ro-bind-try', path, path]),
     ['--proc', '/proc', '--dev', '/dev', '--tmpfs', '/tmp', '--bind', cwd, cwd],
     readPaths.flatMap((path) => ['--ro-bind', path, path]),
-    ['--chdir', cwd, '--'],
+    ['--remount-ro', '/', '--chdir', cwd, '--'],
   ].flat();
 }
 

@@ -326,6 +326,7 @@ describe.runIf(hasBubblewrap)('a sandbox', () => {
       'cat mine.txt',
       'echo new > new.txt && echo wrote',
       'touch /usr/x 2>/dev/null || echo "not in /usr"',
+      'touch /x 2>/dev/null || mkdir /y 2>/dev/null || echo "not in /"',
       `ls ${join(import.meta.dirname, 'shell-tool.ts')} 2>/dev/null || echo "not the sources"`,
       'cat /etc/shadow 2>/dev/null || echo "no passwords"',
       'ls /tmp | wc -l',
@@ -335,16 +336,17 @@ describe.runIf(hasBubblewrap)('a sandbox', () => {
     const { output } = await shell(command, { isolation: 'require' });
     const [, stdout] = /<stdout>(.*)<\/stdout>/s.exec(String(output)) ?? [];
     const lines = (stdout ?? '').trim().split('\n');
-    expect(lines.slice(0, 7)).toEqual([
+    expect(lines.slice(0, 8)).toEqual([
       '65534',
       'minewrote',
       'not in /usr',
+      'not in /',
       'not the sources',
       'no passwords',
       '1',
       '3',
     ]);
-    expect(Number(lines[7])).toBeLessThan(8); // its own processes only
+    expect(Number(lines[8])).toBeLessThan(8); // its own processes only
     expect(readFileSync(join(folder, 'new.txt'), 'utf8')).toBe('new\n');
   });
 
