@@ -8,11 +8,18 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 
 import { ReActAgent } from '../../src/agent/react-agent.ts';
+import { FileSystemHandle } from '../../src/filesystem/file-system-handle.ts';
 import { PermissionRules } from '../../src/permission/permission-rules.ts';
+import { DiskFileSystem } from '../../src/stores/disk/disk-file-system.ts';
 import { JsonSession } from '../../src/stores/json/json-session.ts';
 import { ScriptedModel } from '../../src/testing/scripted-model.ts';
 import { tool } from '../../src/toolkit/tool.ts';
 import { Toolkit } from '../../src/toolkit/toolkit.ts';
+import { fileTools } from '../../src/tools/files/file-tools.ts';
+import { fetchPageTool } from '../../src/tools/process/fetch-page-tool.ts';
+import { javascriptTool } from '../../src/tools/process/javascript-tool.ts';
+import { pythonTool } from '../../src/tools/process/python-tool.ts';
+import { shellTool } from '../../src/tools/process/shell-tool.ts';
 import { newDir } from '../json-folder.ts';
 
 const SHELL = 'execute_shell_command';
@@ -39,6 +46,32 @@ test('the trap works', async () => {
     );
   });
   expect(started).toEqual(expect.arrayContaining(['PROCESSWRAP', 'TCPWRAP']));
+});
+
+test('tools that run programs, read pages and use files are made and described, and nothing is started', async () => {
+  const dir = await newDir();
+  writeFileSync(join(dir, 'bwrap'), '#!/bin/sh\ntouch ran', { mode: 0o755 });
+  const started = await startedBy(async () => {
+    const files = await DiskFileSystem.open({ folders: { workspace: dir } });
+    const bwrap = join(dir, 'bwrap');
+    const tools = [
+      shellTool({ cwd: dir, bwrap }),
+      pythonTool({ cwd: dir, bwrap }),
+      javascriptTool(),
+      fetchPageTool(),
+      ...fileTools(new FileSystemHandle(files)),
+    ];
+    const toolkit = new Toolkit({ tools });
+    expect(toolkit.getJsonSchemas()).toHaveLength(tools.length);
+    const call = {
+      type: 'tool_use',
+      id: 'c1',
+      name: 'list_directory',
+      input: { path: '/workspace' },
+    } as const;
+    expect((await toolkit.callToolFunction(call)).output).toBe('[FILE] bwrap');
+  });
+  expect([started, existsSync(join(dir, 'ran'))]).toEqual([[], false]);
 });
 
 test('a session whose calls wait, or were allowed, is opened, listed and looked at, and runs nothing', async () => {
