@@ -147,6 +147,33 @@ describe('reading', () => {
     );
   });
 
+  test('of a long file whole lines, and where to go on', async () => {
+    const text = Array.from({ length: 5000 }, (_, i) => `This is line ${i + 1}.`).join('\n');
+    const files = { '/workspace/long': text, '/workspace/one': `${'x'.repeat(9000)}\nend` };
+    const { call } = make({ names: ['read_text_file'], maxOutputChars: 8000 }, files);
+    for (const how of [{}, { with_line_numbers: true, with_header: true }]) {
+      const seen: string[] = [];
+      for (let start = 1; start <= 5000;) {
+        const part = await call('read_text_file', { path: '/workspace/long', start_line: start, ...how });
+        expect(part.length).toBeLessThanOrEqual(8000);
+        const found = part.match(/This is line \d+\./g) ?? [];
+        seen.push(...found);
+        const [, last, next] =
+          /\n<system-info>This is as much as fits, up to line (\d+) of 5000\. Go on with start_line = (\d+)\.<\/system-info>$/.exec(
+            part,
+          ) ?? [];
+        if ('with_header' in how)
+          expect(part).toContain(`: lines ${start}-${start + found.length - 1} of 5000,`);
+        start += found.length;
+        expect([last, next]).toEqual(start > 5000 ? [undefined, undefined] : [`${start - 1}`, `${start}`]);
+      }
+      expect(seen.join('\n')).toBe(text);
+    }
+    expect(await call('read_text_file', { path: '/workspace/one' })).toMatch(
+      /^x+…\n<system-info>The output has/,
+    );
+  });
+
   test('several files, of which some fail', async () => {
     const { call } = make();
     const paths = ['/userinput/brief.txt', '/workspace/none', '/workspace/../x', '/workspace/src/main.ts'];

@@ -9,6 +9,9 @@ import { argsOf, count, flag, pathIn, range, type FileToolSettings } from './fil
 import { LineRangeError, numbered, resolveRange, view, type LineRange } from './line-view.ts';
 
 const MAX_FILES = 20;
+/** What may come around the lines of a file: its path and two notes. */
+const CHARS_FOR_NOTES = 1500;
+const CHARS_FOR_NUMBER = 10;
 const NO_ROOM = 'Error: not read, as the files before it are long enough for one answer. Read it by itself.';
 
 interface ReadArgs {
@@ -19,7 +22,7 @@ interface ReadArgs {
   readonly with_header?: boolean;
 }
 
-export function readTextFile({ handle }: FileToolSettings): Tool<ReadArgs> {
+export function readTextFile({ handle, maxOutputChars }: FileToolSettings): Tool<ReadArgs> {
   return {
     name: 'read_text_file',
     description: 'Reads a text file, or some of its lines.',
@@ -38,12 +41,27 @@ export function readTextFile({ handle }: FileToolSettings): Tool<ReadArgs> {
       const { lines, totalLines } = await handle.readLines(path, start, read_lines);
       if (!with_header && start > totalLines && start > 1)
         return `<system-info>${path} has ${totalLines} lines, so none from ${start} on.</system-info>`;
-      const text = with_line_numbers ? numbered(lines, start) : lines.join('\n');
-      if (!with_header) return text;
-      const which = lines.length === 0 ? 'no lines' : `lines ${start}-${start + lines.length - 1}`;
-      return `[${path}: ${which} of ${totalLines}${with_line_numbers ? ', as "number: text"' : ''}]\n${text}`;
+      const tell = (shown: readonly string[]): string => {
+        const text = with_line_numbers ? numbered(shown, start) : shown.join('\n');
+        if (!with_header) return text;
+        const which = shown.length === 0 ? 'no lines' : `lines ${start}-${start + shown.length - 1}`;
+        return `[${path}: ${which} of ${totalLines}${with_line_numbers ? ', as "number: text"' : ''}]\n${text}`;
+      };
+      const all = tell(lines);
+      const some = lines.slice(0, fitting(lines, maxOutputChars));
+      if (all.length <= maxOutputChars || some.length === 0) return all;
+      const next = start + some.length;
+      const note = `This is as much as fits, up to line ${next - 1} of ${totalLines}. Go on with start_line = ${next}.`;
+      return `${tell(some)}\n<system-info>${note}</system-info>`;
     },
   };
+}
+
+/** How many of the lines fit into an answer, with their numbers, a header and a note. */
+function fitting(lines: readonly string[], maxChars: number): number {
+  let room = maxChars - CHARS_FOR_NOTES;
+  const end = lines.findIndex((line) => (room -= line.length + CHARS_FOR_NUMBER) < 0);
+  return end < 0 ? lines.length : end;
 }
 
 export function readMultipleFiles({
