@@ -71,7 +71,9 @@ export class FileSearch {
   readonly #limits: FileLimits;
   readonly #options: FileSearchOptions;
   readonly #maxResults: number;
-  readonly #seen = new Set<LogicalPath>();
+  /** The files that were meant. Where one place to begin is in another, both may mean the same. */
+  readonly #met = new Set<LogicalPath>();
+  #visited = 0;
   #isComplete = true;
   #bytesLeft: number;
   #workLeft: number;
@@ -142,12 +144,12 @@ export class FileSearch {
   async #visit(entry: FileEntry, progress: PathProgress, visit: Visit, isStart = false): Promise<boolean> {
     const { path, kind } = entry;
     const { skipFolders = [] } = this.#options;
-    if (this.#seen.has(path)) return true;
-    if (this.#seen.size >= this.#limits.maxVisited) return false;
-    this.#seen.add(path);
+    if (this.#visited++ >= this.#limits.maxVisited) return false;
     if (kind === 'file') {
       const { isMeant } = isStart ? progress.into(nameOf(path)) : progress;
-      return isMeant ? visit(path) : true;
+      if (!isMeant || this.#met.has(path)) return true;
+      this.#met.add(path);
+      return visit(path);
     }
     if (kind !== 'directory' || !progress.isOpen) return true;
     for (const child of await this.#list(path)) {

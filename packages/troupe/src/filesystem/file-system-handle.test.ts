@@ -458,6 +458,7 @@ describe('searching', () => {
       grants: ['/workspace/', { path: '/workspace/src/', operations: ['list', 'read'] }],
     });
     expect((await handle.glob('**/main.ts')).matches).toEqual(['/workspace/src/main.ts']);
+    expect((await handle.glob('*.ts')).matches).toEqual(['/workspace/src/main.ts']); // from the inner one
   });
 
   test('lines by an expression', async () => {
