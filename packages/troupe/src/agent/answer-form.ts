@@ -33,6 +33,7 @@ export class AnswerForm {
       name: FORM_NAME,
       description: 'Gives the final answer. Call it once you have everything that the answer needs.',
       schema: shape.jsonSchema,
+      readOnly: true,
       execute: async (input) => {
         const checked = await shape.check(input);
         if (!checked.ok) return refused(checked.problems);

@@ -6,7 +6,7 @@ import type { AuthorizeRequest } from '../toolkit/tool-call.ts';
 import type { ToolResume } from '../toolkit/tool-suspension.ts';
 import { canonicalJson } from '../util/canonical-json.ts';
 import { copyJsonObject, isJsonObject, type JsonObject, type JsonValue } from '../util/json.ts';
-import { refused, verdictOf, type FitResult, type Verdict } from './decisions.ts';
+import { refused, verdictOf, type FitResult } from './decisions.ts';
 
 /** Where a call stands that has no result yet. It is JSON. */
 type Standing =
@@ -26,6 +26,10 @@ type Standing =
 export interface OpenExchangeOptions {
   /** Tools about which nobody is asked any more in this run. It is added to. */
   readonly grantedTools?: Set<string>;
+  /** The ids of what the reply answers. It is added to. */
+  readonly requestIds?: ReadonlySet<string>;
+  /** The ids of what the reply has added to memory so far. */
+  readonly saidIds?: ReadonlySet<string>;
   /** The tool calls in which the agent works, from the outermost on. */
   readonly owner?: readonly string[];
   /** Whether the reply is to have a shape. */
@@ -46,6 +50,8 @@ const MAX_NOTE_CHARS = 10_000;
 export class OpenExchange {
   readonly exchange: Exchange;
   readonly grantedTools: Set<string>;
+  readonly requestIds: ReadonlySet<string>;
+  readonly saidIds: ReadonlySet<string>;
   readonly owner: readonly string[];
   readonly wantsShape: boolean;
   /** What was said while it waited, to be read when it is over. */
@@ -60,23 +66,25 @@ export class OpenExchange {
   constructor(thought: Msg, options: OpenExchangeOptions = {}) {
     this.exchange = new Exchange(thought);
     this.grantedTools = options.grantedTools ?? new Set();
+    this.requestIds = options.requestIds ?? new Set();
+    this.saidIds = options.saidIds ?? new Set();
     this.owner = options.owner ?? [];
     this.wantsShape = options.wantsShape ?? false;
   }
 
   /** The calls that are neither answered nor waiting. */
   get toDo(): readonly ToolUseBlock[] {
-    return this.exchange.calls.filter(({ id }) => this.isOpen(id) && !this.#isWaiting(id));
+    return this.exchange.calls.filter(({ id }) => !this.exchange.answerTo(id) && !this.#isWaiting(id));
   }
 
   get isWaiting(): boolean {
-    return this.pending.length > 0;
+    return [...this.#standings.keys()].some((callId) => this.#isWaiting(callId));
   }
 
   /** What somebody outside has to decide, calls of agents in tools included. */
   get pending(): readonly PendingCall[] {
     const all = [...this.#standings.values()].flatMap(pendingOf);
-    return all.filter(({ id }, i) => all.findIndex((other) => other.id === id) === i); // two may wait for one agent
+    return [...new Map(all.map((one) => [one.id, one])).values()]; // two may wait for one agent
   }
 
   /** Those of them that are calls of this very exchange. */
@@ -148,15 +156,16 @@ export class OpenExchange {
 
   /** Whether every call would have a result with these results and decisions. */
   isWholeAfter(results: readonly ToolResultBlock[], decisions: readonly PendingDecision[]): boolean {
-    const decided = decisions.filter(({ verdict }) => verdict !== 'allow').map(({ id }) => id);
+    const decided = new Set(decisions.filter(({ verdict }) => verdict !== 'allow').map(({ id }) => id));
     const answered = new Set(results.map(({ id }) => id));
-    for (const { id, call } of this.ownPending) if (decided.includes(id)) answered.add(call.id);
-    return this.exchange.calls.every(({ id }) => !this.isOpen(id) || answered.has(id));
+    for (const { id, call } of this.ownPending) if (decided.has(id)) answered.add(call.id);
+    return this.exchange.calls.every(({ id }) => this.exchange.answerTo(id) || answered.has(id));
   }
 
   /** Whether calls wait, and these are decisions about all of them. */
   isDecidedBy(decisions: readonly PendingDecision[]): boolean {
-    return this.isWaiting && this.pending.every(({ id }) => decisions.some((one) => one.id === id));
+    const decided = new Set(decisions.map(({ id }) => id));
+    return this.isWaiting && this.pending.every(({ id }) => decided.has(id));
   }
 
   /**
@@ -175,18 +184,20 @@ export class OpenExchange {
         return [decision.id, verdictOf(decision, pending, fit)];
       }),
     );
+    const own = new Map(this.ownPending.map(({ id, call }) => [id, call.name]));
     for (const decision of decisions) {
-      const own = this.ownPending.find(({ id }) => id === decision.id);
-      if (own !== undefined && decision.verdict === 'allow' && decision.scope === 'run')
-        this.grantedTools.add(own.call.name);
+      const name = own.get(decision.id);
+      if (name !== undefined && decision.verdict === 'allow' && decision.scope === 'run')
+        this.grantedTools.add(name);
     }
     const results: ToolResultBlock[] = [];
     for (const [callId, standing] of this.#standings) {
       if (standing.kind === 'waiting') {
         const { id, call } = standing.pending;
-        const verdict = verdicts.get(id) ?? this.#grantForRun(standing.pending);
+        const verdict = verdicts.get(id);
         if (verdict?.type === 'tool_result') results.push(verdict);
         else if (verdict !== undefined) this.#standings.set(callId, granted(call, verdict.input));
+        else if (this.#isAllowedForRun(standing.pending)) this.#standings.delete(callId); // it is judged anew
       } else if (standing.kind === 'nested') {
         const inside = new Set(standing.pending.map(({ id }) => id));
         const mine = decisions.filter(({ id }) => inside.has(id));
@@ -209,6 +220,8 @@ export class OpenExchange {
         standings: Object.fromEntries(this.#standings),
         grantedTools: [...this.grantedTools],
         later: this.later.map((msg) => msg.toJSON()),
+        requestIds: [...this.requestIds],
+        saidIds: [...this.saidIds],
         owner: this.owner,
         wantsShape: this.wantsShape,
         spent: this.spent(),
@@ -226,6 +239,8 @@ export class OpenExchange {
     if (thought.role !== 'assistant') throw new TypeError('its thought is not that of an assistant');
     const open = new OpenExchange(thought, {
       grantedTools: new Set(texts(json, 'grantedTools')),
+      requestIds: new Set(texts({ requestIds: [], ...json }, 'requestIds')), // older states have none
+      saidIds: new Set(texts({ saidIds: [], ...json }, 'saidIds')),
       owner: texts(json, 'owner'),
       wantsShape: wantsShape === true,
     });
@@ -262,10 +277,8 @@ export class OpenExchange {
     return standing?.kind === 'granted' && standing.isEdited ? standing.input : undefined;
   }
 
-  #grantForRun({ kind, call }: PendingCall): Verdict | undefined {
-    return kind === 'approval' && this.grantedTools.has(call.name)
-      ? { type: 'grant', input: undefined }
-      : undefined;
+  #isAllowedForRun({ kind, call, isAskedEachTime = false }: PendingCall): boolean {
+    return kind === 'approval' && !isAskedEachTime && this.grantedTools.has(call.name);
   }
 }
 

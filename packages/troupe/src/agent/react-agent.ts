@@ -159,9 +159,13 @@ export class ReActAgent extends ReActAgentBase {
     const work = this.#begin(turn);
     const { resumed, closed, answered, input } = await this.#open.begin(this.name, msgs, turn);
     this.#storedFor = turn.replyId;
-    if (resumed !== undefined) goOnSpending(turn, resumed.spent());
+    if (resumed !== undefined) {
+      goOnSpending(turn, resumed.spent());
+      for (const id of resumed.requestIds) work.requestIds.add(id);
+    }
     await Promise.all([closed && this.#close(closed, turn), this.#remember(input, turn)]); // in this order
-    for (const { id } of input) work.requestIds.add(id);
+    for (const { id } of [...input, ...(resumed?.later ?? [])]) work.requestIds.add(id);
+    await this.#recollect((resumed ?? closed)?.saidIds, work);
     for (const result of answered) await turn.emit({ type: 'tool_result', result });
     try {
       await this.#remember(
@@ -287,6 +291,8 @@ export class ReActAgent extends ReActAgentBase {
     await this.#remember(steering, turn);
     return new OpenExchange(await this.#kept(this.reasoning(toolChoice, turn), work, turn), {
       grantedTools: work.grantedTools,
+      requestIds: work.requestIds,
+      saidIds: new Set(work.said.map(({ id }) => id)),
       owner: turn.callPath,
       wantsShape: work.form !== undefined,
     });
@@ -309,6 +315,7 @@ export class ReActAgent extends ReActAgentBase {
         turn.suspend(suspended);
         const spent = spentBy(turn);
         open.spent = () => spent; // the time in which it waits doesn't count
+        for (const pending of open.pending) await turn.emit({ type: 'approval_needed', pending }); // who leaves now leaves it waiting
         await this.print(suspended);
       }
       return suspended;
@@ -342,6 +349,12 @@ export class ReActAgent extends ReActAgentBase {
 
   #ended(msg: Msg, reason: EndReason, turn: Turn): Msg {
     return endedBy(reason, msg).with({ usage: turn.usage });
+  }
+
+  /** Brings back what was said for a reply before its calls had to wait, if somebody wants to learn from it. */
+  async #recollect(saidIds: ReadonlySet<string> | undefined, work: ReplyWork): Promise<void> {
+    if (!saidIds?.size || this.longTermMemory === undefined) return;
+    work.said.unshift(...(await this.#ordered.recall()).filter(({ id }) => saidIds.has(id)));
   }
 
   #begin(turn: Turn): ReplyWork {

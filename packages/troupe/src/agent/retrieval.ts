@@ -60,6 +60,7 @@ export function memoryTools({ longTermMemory, longTermMemoryMode }: ReActAgentOp
       name: 'retrieve_from_memory',
       description: 'Looks into what was remembered for good.',
       schema: textSchema('query', 'What to look for.'),
+      readOnly: true,
       execute: async (input, { signal }) =>
         (await longTermMemory.retrieve([Msg.user(textOf(input, 'query'))], { signal })) ||
         'Nothing is remembered about that.',

@@ -44,7 +44,6 @@ export class ToolCalls {
   async make(open: OpenExchange, work: CallWork, turn: Turn): Promise<void> {
     const { parallelToolCalls = false, maxToolCalls = 128 } = this.#options;
     const { exchange } = open;
-    for (const pending of open.pending) await turn.emit({ type: 'approval_needed', pending });
     const atOnce =
       typeof parallelToolCalls === 'number' ? parallelToolCalls : parallelToolCalls ? Infinity : 1;
     await sideBySide(open.toDo, atOnce, async (call) => {
@@ -83,30 +82,21 @@ export class ToolCalls {
   /** Lets a call wait for somebody outside. */
   async #wait(call: ToolUseBlock, suspension: Suspension, open: OpenExchange, turn: Turn): Promise<void> {
     if (suspension.kind === 'nested') {
-      const { state, pending } = suspension;
-      open.waitInside(call.id, state, pending);
-      for (const one of pending) await turn.emit({ type: 'approval_needed', pending: one });
+      open.waitInside(call.id, suspension.state, suspension.pending);
       return;
     }
     const id = await turn.step('pending call', async () => newId('pending_'));
-    const pending = {
-      id,
-      agentPath: turn.agentPath,
-      ...suspension,
-      call: { ...suspension.call, id: call.id },
-    };
-    open.wait(pending);
-    await turn.emit({ type: 'approval_needed', pending });
+    open.wait({ id, agentPath: turn.agentPath, ...suspension, call: { ...suspension.call, id: call.id } });
   }
 
   /** Runs one call, past its hooks. @throws CallSuspended if somebody has to be asked first */
   async run(toolUse: ToolUseBlock, work: CallWork, turn: Turn): Promise<ToolResultBlock> {
     const { open } = work;
+    const id = currentCallId() ?? toolUse.id; // hooks and middleware may have changed it
     let running: Promise<ToolResultBlock> | undefined;
     let suspended: Suspension | undefined;
     let hookFailure: { readonly error: unknown } | undefined;
     const call = async (): Promise<ToolResultBlock & { readonly suspended?: Suspension }> => {
-      const id = currentCallId() ?? toolUse.id; // hooks and middleware may have changed it
       const options: CallToolOptions = {
         signal: turn.signal,
         agentName: turn.agentPath.at(-1),
@@ -128,7 +118,7 @@ export class ToolCalls {
     try {
       const result = await turn.step(`tool ${toolUse.name}`, call);
       if (result.suspended !== undefined) throw new CallSuspended(result.suspended);
-      work.results.set(toolUse.id, result);
+      work.results.set(id, result);
       if (hookFailure !== undefined) throw hookFailure.error; // a tool can't help it, so it was not told
       return result;
     } catch (error) {

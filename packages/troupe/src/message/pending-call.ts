@@ -15,6 +15,8 @@ export interface PendingCall {
   readonly reason?: string;
   /** Rules, as JSON, after which the policy that asked would not ask about such a call. */
   readonly suggestions?: readonly JsonObject[];
+  /** Whether the policy wants to be asked about such a call each time: leave for the whole run is none for it. */
+  readonly isAskedEachTime?: boolean;
 }
 
 /** What somebody outside says to a pending call. */
@@ -39,11 +41,12 @@ export type PendingDecision =
 /** Whether something that was saved, or comes from elsewhere, is a pending call. */
 export function isPendingCall(value: unknown): value is JsonObject & PendingCall {
   if (!isJsonObject(value)) return false;
-  const { id, agentPath, kind, call, reason = '', suggestions = [] } = value;
+  const { id, agentPath, kind, call, reason = '', suggestions = [], isAskedEachTime = false } = value;
   const isNamed = typeof id === 'string' && id !== '' && typeof reason === 'string';
   const isPlaced = Array.isArray(agentPath) && agentPath.every((name) => typeof name === 'string');
   const isKnown = kind === 'approval' || kind === 'external';
-  return isNamed && isPlaced && isKnown && Array.isArray(suggestions) && isToolUse(call);
+  const isJudged = Array.isArray(suggestions) && typeof isAskedEachTime === 'boolean';
+  return isNamed && isPlaced && isKnown && isJudged && isToolUse(call);
 }
 
 function isToolUse(value: unknown): boolean {

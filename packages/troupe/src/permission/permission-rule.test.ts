@@ -147,6 +147,7 @@ test.each([
   [{ tool: '', behavior: 'allow' }, 'the name of a tool'],
   [{ tool: 't', behavior: 'perhaps' }, 'needs a behavior'],
   [{ tool: 't', behavior: 'deny', when: 'x' }, 'neither an object nor a function'],
+  [{ tool: 't', behavior: 'allow', when: null }, 'neither an object nor a function'],
   [{ tool: 't', behavior: 'deny', when: { a: { regex: '(' } } }, 'is refused'],
   [{ tool: 't', behavior: 'deny', when: { a: { regex: 7 } } }, 'a regex that is no text'],
   [{ tool: 't', behavior: 'deny', when: { a: { glob: '' } } }, 'a glob that is no text'],

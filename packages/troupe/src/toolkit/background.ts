@@ -283,6 +283,7 @@ export class BackgroundTools extends StateModule {
         description:
           'Shows how far a task in the background is, or its result, which is then not kept any longer.',
         schema,
+        readOnly: true,
         execute: (input) => this.#view(idIn(input)),
       }),
       makeTool({
@@ -290,6 +291,7 @@ export class BackgroundTools extends StateModule {
         description: 'Waits for the result of a task in the background.',
         schema: { ...schema, properties: { task_id: id, timeout } },
         timeoutMs: Infinity, // it has a limit of its own
+        readOnly: true,
         execute: (input, { signal }) => {
           const { timeout: seconds = DEFAULT_WAIT_SECONDS } = input as { timeout?: number };
           return this.#wait(idIn(input), seconds, signal);

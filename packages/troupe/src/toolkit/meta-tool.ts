@@ -22,6 +22,7 @@ export function metaToolOf(groups: ToolGroups): Tool<JsonObject> {
     name: META_TOOL_NAME,
     description: DESCRIPTION,
     schema: { current },
+    readOnly: true,
     execute(input: JsonObject) {
       groups.activateOnly(Object.keys(input).filter((name) => input[name] === true));
       return answerOf(groups.active);

@@ -253,13 +253,14 @@ export class ToolCall {
 function suspend(
   kind: 'approval' | 'external',
   call: ToolUseBlock,
-  { reason, suggestions = [] }: Pick<ToolVerdict, 'reason' | 'suggestions'>,
+  { reason, suggestions = [], isAskedEachTime = false }: Omit<ToolVerdict, 'behavior'>,
 ): Suspension {
   return {
     kind,
     call,
     ...(reason !== undefined && { reason }),
     ...(suggestions.length > 0 && { suggestions }),
+    ...(isAskedEachTime && { isAskedEachTime }),
   };
 }
 

@@ -1,16 +1,10 @@
 import { TroupeError } from '../errors.ts';
-import type { ToolUseBlock } from '../message/blocks.ts';
 import type { PendingCall, PendingDecision } from '../message/pending-call.ts';
-import type { JsonObject, JsonValue } from '../util/json.ts';
+import type { JsonValue } from '../util/json.ts';
 
 /** Why a call has no result yet. It is JSON. */
 export type Suspension =
-  | {
-      readonly kind: 'approval' | 'external';
-      readonly call: ToolUseBlock;
-      readonly reason?: string;
-      readonly suggestions?: readonly JsonObject[];
-    }
+  | Omit<PendingCall, 'id' | 'agentPath'>
   /** The tool itself waits: an agent in it has calls that are pending. */
   | { readonly kind: 'nested'; readonly state: JsonValue; readonly pending: readonly PendingCall[] };
 

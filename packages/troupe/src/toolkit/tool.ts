@@ -67,7 +67,7 @@ export interface ToolSettings {
   readonly coerce?: boolean;
   /** It changes something outside, so running it twice is not the same as once. */
   readonly sideEffect?: boolean;
-  /** It changes nothing. */
+  /** It changes nothing outside of the agent. */
   readonly readOnly?: boolean;
   /** Its result is the agent's answer. */
   readonly returnDirect?: boolean;

@@ -1,0 +1,212 @@
+// Pending calls together with the rest: leave for a run, shapes, long-term memory, compression, hooks, streams, rooms and plans.
+import { expect, test } from 'vitest';
+import { z } from 'zod';
+
+import type { ReActAgentOptions } from '../src/agent/react-agent-options.ts';
+import { ReActAgent } from '../src/agent/react-agent.ts';
+import type { ContextKeeper, ContextWork } from '../src/compression/context-keeper.ts';
+import { LongTermMemoryBase } from '../src/longterm/long-term-memory-base.ts';
+import { InMemoryMemory } from '../src/memory/in-memory-memory.ts';
+import type { Msg } from '../src/message/msg.ts';
+import type { PendingDecision } from '../src/message/pending-call.ts';
+import { PlanNotebook } from '../src/plan/plan-notebook.ts';
+import { PermissionRules } from '../src/permission/permission-rules.ts';
+import { ScriptedModel, type ScriptedTurn } from '../src/testing/scripted-model.ts';
+import { BackgroundTools } from '../src/toolkit/background.ts';
+import { tool, type Tool } from '../src/toolkit/tool.ts';
+import { Toolkit } from '../src/toolkit/toolkit.ts';
+import { parseJson, type JsonObject } from '../src/util/json.ts';
+
+/** A tool that says in a log that it ran. */
+function shell(ran: string[]): Tool {
+  return tool({
+    name: 'execute_shell_command',
+    schema: z.object({ command: z.string() }),
+    execute: ({ command }) => `ran ${ran.push(command)}`,
+  });
+}
+
+const run = (id: string, command: string) => ({ name: 'execute_shell_command', id, input: { command } });
+const words = (name: string) => ({ name, description: name, expected_outcome: name });
+const says = (...toolCalls: NonNullable<ScriptedTurn['toolCalls']>): ScriptedTurn => ({ toolCalls });
+
+function agentWith(
+  script: readonly (string | ScriptedTurn)[],
+  ran: string[],
+  options: Partial<ReActAgentOptions> = {},
+): ReActAgent {
+  const agent = new ReActAgent({
+    name: 'Friday',
+    model: new ScriptedModel(script),
+    toolkit: new Toolkit({ tools: [shell(ran)] }),
+    permission: new PermissionRules(),
+    ...options,
+  });
+  agent.setConsoleOutputEnabled(false);
+  return agent;
+}
+
+const allowAll = (agent: ReActAgent): readonly PendingDecision[] =>
+  agent.pendingCalls.map(({ id }) => ({ id, verdict: 'allow' }));
+/** Another process with the same state. */
+function restarted(before: ReActAgent, after: ReActAgent): ReActAgent {
+  after.loadStateDict(parseJson(JSON.stringify(before.stateDict())) as JsonObject);
+  return after;
+}
+const resultsIn = async (agent: ReActAgent): Promise<unknown[]> =>
+  (await agent.memory.getMemory()).flatMap((msg) =>
+    msg.getContentBlocks('tool_result').map(({ id, status }) => [id, status]),
+  );
+
+test('leave for the run is none for a dangerous call that waits beside the one it was given for', async () => {
+  const ran: string[] = [];
+  const script = [says(run('c1', 'npm run build'), run('c2', 'rm -rf ~'), run('c3', 'make')), 'Done.'];
+  const first = agentWith(script, ran, { parallelToolCalls: true });
+  await first.call('go');
+  const [build, remove, make] = first.pendingCalls;
+  expect([build, remove, make].map((one) => one?.isAskedEachTime)).toEqual([undefined, true, undefined]);
+
+  const agent = restarted(first, agentWith(['Done.'], ran, { parallelToolCalls: true }));
+  await agent.call(undefined, { decisions: [{ id: String(build?.id), verdict: 'allow', scope: 'run' }] });
+  expect(ran).toEqual(['npm run build', 'make']);
+  expect(agent.pendingCalls).toEqual([remove]);
+  const decisions = [{ id: String(remove?.id), verdict: 'deny' }] as const;
+  expect((await agent.call(undefined, { decisions })).text).toBe('Done.');
+  expect(ran).toEqual(['npm run build', 'make']);
+});
+
+test('leave for the run is none for a call beside it about which a policy has become strict meanwhile', async () => {
+  const ran: string[] = [];
+  let isAskedEachTime = false;
+  const agent = agentWith([says(run('c1', 'a'), run('c2', 'b')), 'Done.'], ran, {
+    parallelToolCalls: true,
+    permission: { decide: () => ({ behavior: 'ask', isAskedEachTime }) },
+  });
+  await agent.call('go');
+  isAskedEachTime = true;
+  const id = String(agent.pendingCalls[0]?.id);
+  await agent.call(undefined, { decisions: [{ id, verdict: 'allow', scope: 'run' }] });
+  expect(ran).toEqual(['a']);
+  expect(agent.pendingCalls).toMatchObject([{ call: { id: 'c2' } }]);
+});
+
+test('words that come with decisions do not cost a reply its shape', async () => {
+  const structuredModel = z.object({ city: z.string() });
+  const form = says({ name: 'generate_response', id: 'f', input: { city: 'Lima' } });
+  const agent = agentWith([says(run('c1', 'make')), form, 'As you like.'], []);
+  await agent.call('Which city?', { structuredModel });
+  const decisions = allowAll(agent);
+  await expect(agent.call('Be quick.', { decisions })).rejects.toMatchObject({ code: 'pending_calls' });
+  expect(agent.pendingCalls).toHaveLength(1);
+  const { metadata } = await agent.call('Be quick.', { decisions, structuredModel });
+  expect(metadata).toMatchObject({ city: 'Lima' });
+});
+
+test.each(['default', 'explore', 'dont_ask'] as const)(
+  'in the mode %s an agent may answer in a shape, choose its tools, plan, and look after its tasks',
+  async (mode) => {
+    const script = [
+      says({ name: 'reset_equipped_tools', id: 'm', input: { plan_related: true } }),
+      says({ name: 'create_plan', id: 'p', input: { ...words('P'), subtasks: [words('one')] } }),
+      says({ name: 'view_task', id: 'v', input: { task_id: 'none' } }),
+      says({ name: 'generate_response', id: 'f', input: { city: 'Lima' } }),
+    ];
+    const agent = agentWith(script, [], {
+      permission: new PermissionRules({ mode }),
+      planNotebook: new PlanNotebook(),
+      background: new BackgroundTools(),
+      enableMetaTool: true,
+    });
+    const answer = await agent.call('Which city?', { structuredModel: z.object({ city: z.string() }) });
+    expect(answer.metadata).toEqual({ city: 'Lima', _end_reason: 'structured' });
+    expect(await resultsIn(agent)).toEqual([
+      ['m', 'ok'],
+      ['p', 'ok'],
+      ['v', 'error'],
+      ['f', 'ok'],
+    ]);
+    expect(agent.planNotebook?.currentPlan?.name).toBe('P');
+  },
+);
+
+test('something new that ends a reply which was to have a shape needs none', async () => {
+  const agent = agentWith([says(run('c1', 'make')), 'Never mind.'], []);
+  await agent.call('Which city?', { structuredModel: z.object({ city: z.string() }) });
+  const decisions = agent.pendingCalls.map(({ id }) => ({ id, verdict: 'deny' }) as const);
+  expect((await agent.call('Forget it.', { decisions })).text).toBe('Never mind.');
+});
+
+class Diary extends LongTermMemoryBase {
+  readonly entries: string[][] = [];
+
+  async retrieve(): Promise<string> {
+    return 'Likes tea.';
+  }
+
+  async record(msgs: readonly Msg[]): Promise<void> {
+    this.entries.push(msgs.map(({ role, text }) => text || role));
+  }
+}
+
+test('a long-term memory learns from all of a reply whose calls had to wait, twice and across a restart', async () => {
+  const longTermMemory = new Diary();
+  const options = { longTermMemory, longTermMemoryMode: 'static_control' } as const;
+  const first = agentWith([says(run('c1', 'make'))], [], options);
+  await first.call('Build it.');
+  expect(longTermMemory.entries).toEqual([]);
+  const agent = restarted(first, agentWith([says(run('c2', 'make test')), 'Done.'], [], options));
+  await agent.call(undefined, { decisions: allowAll(agent) });
+  await agent.call('Be quick.', { decisions: allowAll(agent) });
+  const tea = '<long_term_memory>Likes tea.</long_term_memory>';
+  expect(longTermMemory.entries).toEqual([
+    ['Build it.', tea, 'assistant', 'system', 'assistant', 'system', 'Be quick.', 'Done.'],
+  ]);
+});
+
+/** A memory that writes down what must stay. */
+class Keeper extends InMemoryMemory implements ContextKeeper {
+  readonly contextTools: readonly Tool[] = [];
+  readonly contextInstruction: string = '';
+  kept: string[] = [];
+
+  async makeRoom({ requestIds }: ContextWork): Promise<boolean> {
+    this.kept = (await this.getMemory()).filter(({ id }) => requestIds.has(id)).map(({ text }) => text);
+    return false;
+  }
+}
+
+test('what was asked stays what was asked when its calls had to wait, with what is said meanwhile', async () => {
+  const first = agentWith([says(run('c1', 'make'))], [], { memory: new Keeper() });
+  await first.call('Build it.');
+  const memory = new Keeper();
+  const agent = restarted(first, agentWith(['Done.'], [], { memory }));
+  await agent.call('Be quick.', { decisions: allowAll(agent) });
+  expect(memory.kept).toEqual(['Build it.', 'Be quick.']);
+});
+
+test('what a tool did is kept when one hook renames its call and another fails', async () => {
+  const ran: string[] = [];
+  const agent = agentWith([says(run('c1', 'make'))], ran, { permission: undefined });
+  agent.registerInstanceHook('preActing', 'rename', (_, { toolUse }) => ({
+    toolUse: { ...toolUse, id: 'other' },
+  }));
+  agent.registerInstanceHook('postActing', 'broken', () => {
+    throw new Error('boom');
+  });
+  await expect(agent.call('go')).rejects.toThrow('boom');
+  expect(ran).toEqual(['make']);
+  expect(await resultsIn(agent)).toEqual([['c1', 'ok']]);
+});
+
+test.each([false, true])(
+  'who leaves a stream when a question is told leaves it waiting (side by side: %s)',
+  async (parallelToolCalls) => {
+    const ran: string[] = [];
+    const script = [says(run('c1', 'make'), run('c2', 'ls')), 'Done.'];
+    const agent = agentWith(script, ran, { parallelToolCalls });
+    for await (const { type } of agent.stream('go')) if (type === 'approval_needed') break;
+    expect(agent.pendingCalls).toMatchObject([{ call: { id: 'c1' } }]);
+    expect((await agent.call(undefined, { decisions: allowAll(agent) })).text).toBe('Done.');
+    expect(ran.toSorted()).toEqual(['ls', 'make']);
+  },
+);
