@@ -1,9 +1,12 @@
 import { expect, test } from 'vitest';
 
 import { ReActAgent } from '../agent/react-agent.ts';
+import type { PermissionPolicy } from '../permission/permission-policy.ts';
 import { ScriptedModel } from '../testing/scripted-model.ts';
 import type { JsonObject } from '../util/json.ts';
 import { PlanNotebook } from './plan-notebook.ts';
+
+type Script = ConstructorParameters<typeof ScriptedModel>[0];
 
 const words = (name: string) => ({ name, description: '', expectedOutcome: '' });
 const input = (name: string) => ({ name, description: '', expected_outcome: '' });
@@ -18,11 +21,7 @@ async function tripOf(...subtasks: string[]): Promise<PlanNotebook> {
 }
 
 /** An agent with a notebook. After its first thought, somebody else does something. */
-function planner(
-  planNotebook: PlanNotebook,
-  script: ConstructorParameters<typeof ScriptedModel>[0],
-  meanwhile?: () => Promise<unknown>,
-): ReActAgent {
+function planner(planNotebook: PlanNotebook, script: Script, meanwhile?: () => Promise<unknown>): ReActAgent {
   const agent = new ReActAgent({ name: 'planner', model: new ScriptedModel(script), planNotebook });
   agent.setConsoleOutputEnabled(false);
   let isFirst = true;
@@ -87,6 +86,52 @@ test('what the model itself has changed in the same thought is no surprise to it
   const agent = planner(notebook, [{ toolCalls: [add, finish(0, 'a'), finish(1, 'b')] }, 'Done.']);
   await agent.call('Go.');
   expect(statesOf(notebook)).toEqual(['insure done', 'book done']);
+});
+
+/** Who has asked whether it may finish the first subtask. */
+function asking(notebook: PlanNotebook, script: Script = [{ toolCalls: [finish(0, 'ok')] }]): ReActAgent {
+  const permission: PermissionPolicy = { decide: () => ({ behavior: 'ask' }) };
+  const model = new ScriptedModel(script);
+  const agent = new ReActAgent({ name: 'planner', model, planNotebook: notebook, permission });
+  agent.setConsoleOutputEnabled(false);
+  return agent;
+}
+
+test.each(['saved', 'loaded'])(
+  'an edit that waits for leave is one of the plan that the model has seen, also when that was changed before it was %s',
+  async (moment) => {
+    const before = await tripOf('book', 'pack');
+    const first = asking(before);
+    await first.call('Go.');
+    if (moment === 'saved') await before.addSubtask(0, words('insure'));
+    const after = new PlanNotebook();
+    const agent = asking(after, ['I will look again.']);
+    agent.loadStateDict(JSON.parse(JSON.stringify(first.stateDict())) as JsonObject);
+    if (moment === 'loaded') await after.addSubtask(0, words('insure'));
+    const decisions = agent.pendingCalls.map(({ id }) => ({ id, verdict: 'allow' }) as const);
+    await agent.call(undefined, { decisions });
+    expect(await resultsOf(agent)).toEqual([REFUSED]);
+    expect(statesOf(after)).toEqual(['insure todo', 'book todo', 'pack todo']);
+  },
+);
+
+test('an edit that waits for leave is made by another program if nobody has changed the plan', async () => {
+  const first = asking(await tripOf('book', 'pack'));
+  await first.call('Go.');
+  const after = new PlanNotebook();
+  const agent = asking(after, ['Done.']);
+  agent.loadStateDict(JSON.parse(JSON.stringify(first.stateDict())) as JsonObject);
+  const decisions = agent.pendingCalls.map(({ id }) => ({ id, verdict: 'allow' }) as const);
+  await agent.call(undefined, { decisions });
+  expect(statesOf(after)).toEqual(['book done', 'pack in_progress']);
+});
+
+test('a state of the first version says nothing about who knows the plan', async () => {
+  const { currentPlan = null } = (await tripOf('book')).stateDict();
+  const notebook = new PlanNotebook();
+  notebook.loadStateDict({ storage: { plans: [] }, currentPlan });
+  expect(statesOf(notebook)).toEqual(['book todo']);
+  expect(notebook.stateDict()).toMatchObject({ told: {} });
 });
 
 test('of two agents with one plan, the one that comes too late looks again', async () => {

@@ -129,13 +129,20 @@ describe('a program', () => {
 describe('the state', () => {
   test('holds the plan and the history whole, and a new notebook is the same', async () => {
     const notebook = new PlanNotebook();
-    expect(notebook.stateDict()).toEqual({ storage: { plans: [] }, currentPlan: null });
+    expect(notebook.stateDict()).toEqual({
+      __version__: 2,
+      storage: { plans: [] },
+      currentPlan: null,
+      told: {},
+    });
     await notebook.createPlan(house('walls', 'roof'));
     await clock.advance(1000);
     await notebook.finishSubtask(0, 'four');
     const saved = notebook.stateDict();
     const base = { createdAt: NOW };
     expect(saved).toEqual({
+      __version__: 2,
+      told: {},
       storage: { plans: [] },
       currentPlan: {
         id: 'id-3',
@@ -158,6 +165,8 @@ describe('the state', () => {
     await notebook.finishPlan('done', 'half a home');
     const later = notebook.stateDict();
     expect(later).toEqual({
+      __version__: 2,
+      told: {},
       storage: {
         plans: [
           {
@@ -194,6 +203,7 @@ describe('the state', () => {
       { storage: { plans: {} }, currentPlan: null },
       { storage: { plans: [] }, currentPlan: 'x' },
       { storage: { plans: [] }, currentPlan: { ...plan, state: 'done' } },
+      { ...before, told: ['planner'] },
     ]) {
       expect(() => notebook.loadStateDict(state)).toThrow(StateError);
       expect(notebook.stateDict()).toEqual(before);
@@ -531,7 +541,7 @@ describe('a storage', () => {
     const storage = new Elsewhere();
     const notebook = await make({ storage });
     const { id } = await notebook.finishPlan('done', 'x');
-    expect(notebook.stateDict()).toEqual({ storage: {}, currentPlan: null });
+    expect(notebook.stateDict()).toMatchObject({ storage: {}, currentPlan: null });
     expect((await notebook.recoverHistoricalPlan(id)).id).toBe(id);
   });
 

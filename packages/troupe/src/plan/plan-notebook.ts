@@ -5,7 +5,7 @@ import { Msg } from '../message/msg.ts';
 import { StateModule } from '../state/state-module.ts';
 import type { Tool } from '../toolkit/tool.ts';
 import type { Toolkit } from '../toolkit/toolkit.ts';
-import { describe, type JsonValue } from '../util/json.ts';
+import { describe, isJsonObject, type JsonObject, type JsonValue } from '../util/json.ts';
 import { InMemoryPlanStorage } from './in-memory-plan-storage.ts';
 import { archivedPlan, archivedPlans, untilStored } from './plan-archive.ts';
 import {
@@ -57,6 +57,8 @@ const STORAGE_TIMEOUT_MS = 30_000;
 const CHANGED_MEANWHILE =
   'Somebody else has changed the plan since you saw it, and nothing was done. Look at it again, and call again if that still fits.';
 
+/** The plan as an agent knows it; `latest` in a state that is loaded, `older` for one that was changed since. */
+type Told = Plan | undefined | 'latest' | 'older';
 type AnyEdit = (current: Plan | undefined) => Edited | Promise<Edited>;
 
 /**
@@ -66,6 +68,11 @@ type AnyEdit = (current: Plan | undefined) => Edited | Promise<Edited>;
  * archived first, so none is lost. The state is the current plan and, unless it keeps them elsewhere, those of the storage.
  */
 export class PlanNotebook extends StateModule {
+  static override readonly stateVersion = 2;
+  static override readonly stateMigrations = {
+    1: (state: JsonObject): JsonObject => ({ ...state, told: {} }),
+  };
+
   readonly maxSubtasks: number;
   readonly storage: PlanStorageBase;
   /** For the model, to be registered in a toolkit. */
@@ -76,7 +83,7 @@ export class PlanNotebook extends StateModule {
   readonly #hooks = new Map<string, PlanChangeHook>();
   #current: Plan | undefined;
   /** The plan as each agent was last told of it, by the agent's name. */
-  readonly #told = new Map<string, Plan | undefined>();
+  #told = new Map<string, Told>();
   /** All edits so far. */
   #edited: Promise<unknown> = Promise.resolve();
   #waiting = 0;
@@ -103,6 +110,11 @@ export class PlanNotebook extends StateModule {
       toJson: (plan: Plan | undefined) => plan?.toJSON() ?? null,
       fromJson: (json) => (json === null ? undefined : openPlanFrom(json)),
     });
+    this.registerState('told', {
+      toJson: (told: ReadonlyMap<string, Told>) =>
+        Object.fromEntries(Array.from(told, ([name, plan]) => [name, plan === this.#current])),
+      fromJson: toldFrom,
+    });
   }
 
   /** The plan that is being worked on. */
@@ -113,7 +125,17 @@ export class PlanNotebook extends StateModule {
   /** For the state. */
   protected set currentPlan(plan: Plan | undefined) {
     this.#current = plan;
-    this.#told.clear();
+  }
+
+  /** For the state: an agent whose edit waits for leave is held to the plan that it has seen, also by another program. */
+  protected get told(): ReadonlyMap<string, Told> {
+    return new Map(this.#told);
+  }
+
+  protected set told(told: ReadonlyMap<string, Told>) {
+    this.#told = new Map(
+      Array.from(told, ([name, plan]) => [name, plan === 'latest' ? this.#current : plan]),
+    );
   }
 
   /** Makes a plan the current one; the one before it is archived as abandoned. @throws PlanError */
@@ -321,6 +343,13 @@ function openPlanFrom(json: JsonValue): Plan {
   const plan = Plan.from(json);
   refuseIf(plan.isFinished ? ['The current plan can not be finished: such a plan is archived.'] : []);
   return plan;
+}
+
+function toldFrom(json: JsonValue): ReadonlyMap<string, Told> {
+  if (!isJsonObject(json)) throw new TypeError('it does not say who knows the plan');
+  return new Map(
+    Object.entries(json).map(([name, isLatest]) => [name, isLatest === true ? 'latest' : 'older']),
+  );
 }
 
 function currentOf({ current }: Edited): Plan {
