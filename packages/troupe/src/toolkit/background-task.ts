@@ -82,7 +82,7 @@ export function invalidId(id: string, known: Iterable<string>): ToolResponse {
   const ids = [...known].map((one) => `'${one}'`).join(', ');
   const list = ids === '' ? 'There are no tasks.' : `The tasks are ${ids}.`;
   const shown = oneLine(id.slice(0, MAX_SHOWN_ID));
-  const problem = `There is no background task '${shown}': its result was viewed already, or it never was.`;
+  const problem = `There is no background task '${shown}': it never was, or its result is not kept any longer.`;
   return new ToolResponse(`InvalidTaskIdError: ${problem} ${list}`, { status: 'error' });
 }
 

@@ -93,9 +93,10 @@ test('a call is answered at once, and its result can be viewed once it is there'
     metadata: { pages: 3 },
   });
   expect(background.tasks).toEqual([]);
-  expect(await call('view_task', task('task_1'))).toMatchObject({
+  expect(background.stateDict()).toEqual({ records: [] });
+  expect(await call('view_task', task('task_2'))).toMatchObject({
     output:
-      "InvalidTaskIdError: There is no background task 'task_1': its result was viewed already, or it never was. There are no tasks.",
+      "InvalidTaskIdError: There is no background task 'task_2': it never was, or its result is not kept any longer. There are no tasks.",
     status: 'error',
   });
   expect(clock.pendingTimers).toBe(0);
@@ -137,7 +138,37 @@ test('waiting ends with the result, or with the time', async () => {
   await clock.advance(1_000_000);
   slow.finish('done');
   expect((await Promise.all(waits)).map(({ output }) => output)).toEqual(['done', 'done']);
-  expect((await call('wait_task', task('task_1'))).output).toMatch(/^InvalidTaskIdError:/);
+});
+
+test('a result that somebody was interrupted before reading can be viewed again, as long as there is room for it', async () => {
+  const { call, background, toolkit } = setUp([tool({ name: 'quick', execute: () => 'done' })], {
+    maxKept: 2,
+  });
+  await call('quick');
+  await settle();
+  const stop = new AbortController();
+  const remove = toolkit.registerMiddleware(async (one, next) => {
+    await next(one);
+    stop.abort(); // the middleware still has something to do
+    return new Promise<never>(() => {});
+  });
+  const view = { type: 'tool_use', id: 'v', name: 'view_task', input: task('task_1') } as const;
+  const lost = await toolkit.callToolFunction(view, { signal: stop.signal });
+  expect(lost.status).toBe('interrupted');
+  remove();
+  expect((await call('view_task', task('task_1'))).output).toBe('done');
+  expect((await call('wait_task', task('task_1'))).output).toBe('done');
+  expect([background.tasks, background.takeNotices()]).toEqual([[], []]);
+
+  for (const id of ['task_2', 'task_3']) {
+    await call('quick');
+    await settle();
+    await call('view_task', task(id));
+  }
+  expect((await call('view_task', task('task_1'))).output).toMatch(/^InvalidTaskIdError:/);
+  expect((await call('view_task', task('task_2'))).output).toBe('done');
+  background.loadStateDict({ records: [] });
+  expect((await call('view_task', task('task_2'))).output).toMatch(/^InvalidTaskIdError:/);
 });
 
 test('who waits can be interrupted, and the task goes on', async () => {

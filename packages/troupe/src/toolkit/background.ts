@@ -52,8 +52,8 @@ const MAX_WAIT_SECONDS = 3600;
  * Lets tools run in the background: a call of one is answered at once with the id of a task, which goes on beyond the reply and
  * an interrupt of it. Three tools show a task, wait for it, and cancel it.
  *
- * A task runs, and then is done, failed or cancelled, exactly once, with a result that is kept until it is viewed. Tasks belong to the
- * state; one that was running when it was saved is lost when it is loaded.
+ * A task runs, and then is done, failed or cancelled, exactly once, with a result that is listed and saved until it is viewed. Tasks belong
+ * to the state; one that was running when it was saved is lost when it is loaded.
  */
 export class BackgroundTools extends StateModule {
   /** `view_task`, `wait_task` and `cancel_task`, to be registered with the toolkit of the agent. */
@@ -67,6 +67,8 @@ export class BackgroundTools extends StateModule {
   readonly #listeners = new Set<(task: BackgroundTask) => Promise<unknown>>();
   /** Those that are over are in the order in which they ended. */
   #records = new Map<string, TaskRecord>();
+  /** Those whose results were viewed: somebody may have been interrupted before they were read. */
+  readonly #viewed = new Map<string, TaskRecord>();
   #isClosed = false;
 
   constructor(options: BackgroundToolsOptions = {}) {
@@ -170,6 +172,7 @@ export class BackgroundTools extends StateModule {
 
   protected set records(records: readonly TaskRecord[]) {
     this.#records = new Map(records.map((record) => [record.id, record]));
+    this.#viewed.clear();
     this.#dropOldest();
   }
 
@@ -218,6 +221,7 @@ export class BackgroundTools extends StateModule {
   #dropOldest(): void {
     const over = [...this.#records.values()].filter(({ state }) => state !== 'running');
     for (const { id } of over.slice(0, Math.max(0, over.length - this.#maxKept))) this.#records.delete(id);
+    for (const id of [...this.#viewed.keys()].slice(0, -this.#maxKept)) this.#viewed.delete(id);
   }
 
   #tellListeners(task: BackgroundTask): void {
@@ -233,9 +237,15 @@ export class BackgroundTools extends StateModule {
   }
 
   #view(id: string): ToolResponse {
-    const record = this.#records.get(id);
+    const record = this.#records.get(id) ?? this.#viewed.get(id);
     if (record === undefined) return invalidId(id, this.#records.keys());
-    if (record.state !== 'running') this.#records.delete(id);
+    return record.state === 'running' ? viewOf(record) : this.#viewOver(record);
+  }
+
+  #viewOver(record: TaskRecord): ToolResponse {
+    this.#records.delete(record.id);
+    this.#viewed.set(record.id, record);
+    this.#dropOldest();
     return viewOf(record);
   }
 
@@ -244,8 +254,7 @@ export class BackgroundTools extends StateModule {
     if (ended === undefined) return this.#view(id);
     try {
       const record = await withDeadline({ timeoutMs: seconds * 1000, signal }, () => ended);
-      this.#records.delete(id);
-      return viewOf(record); // for each of those that waited for it
+      return this.#viewOver(record); // for each of those that waited for it
     } catch (error) {
       if (!(error instanceof DeadlineError)) throw error;
       return this.#view(id);
@@ -281,7 +290,7 @@ export class BackgroundTools extends StateModule {
       makeTool({
         name: 'view_task',
         description:
-          'Shows how far a task in the background is, or its result, which is then not kept any longer.',
+          'Shows how far a task in the background is, or its result. View it soon: results are not kept for ever.',
         schema,
         readOnly: true,
         execute: (input) => this.#view(idIn(input)),
