@@ -9,6 +9,7 @@ import { LongTermMemoryBase } from '../src/longterm/long-term-memory-base.ts';
 import { InMemoryMemory } from '../src/memory/in-memory-memory.ts';
 import type { Msg } from '../src/message/msg.ts';
 import type { PendingDecision } from '../src/message/pending-call.ts';
+import { ChatRoom } from '../src/pipeline/chat-room.ts';
 import { PlanNotebook } from '../src/plan/plan-notebook.ts';
 import { PermissionRules } from '../src/permission/permission-rules.ts';
 import { ScriptedModel, type ScriptedTurn } from '../src/testing/scripted-model.ts';
@@ -210,3 +211,29 @@ test.each([false, true])(
     expect(ran.toSorted()).toEqual(['ls', 'make']);
   },
 );
+
+test('what is said in a room while an agent waits for a decision is not lost to it', async () => {
+  const agent = agentWith([says(run('c1', 'make')), 'Done.'], []);
+  const other = agentWith(['One.', 'Two.'], [], { name: 'Monday' });
+  const room = new ChatRoom([agent, other]);
+  const questions: string[] = [];
+  const read = (async () => {
+    for await (const event of room.start())
+      if (event.type === 'approval_needed') questions.push(event.pending.call.id);
+  })();
+  await room.handleInput('Build it.');
+  await room.handleInput('Be quick.');
+  expect((await agent.call(undefined, { decisions: allowAll(agent) })).text).toBe('Done.');
+  await room.stop();
+  await read;
+  expect(questions).toEqual(['c1']);
+  const texts = async (one: ReActAgent) => (await one.memory.getMemory()).map(({ text }) => text);
+  expect((await texts(agent)).filter(Boolean).toSorted()).toEqual([
+    'Be quick.',
+    'Build it.',
+    'Done.',
+    'One.',
+    'Two.',
+  ]);
+  expect(await texts(other)).toContain('Done.');
+});

@@ -58,7 +58,8 @@ export class ChatRoom implements AsyncDisposable {
 
   /**
    * Gives the input to every agent; an agent that is busy answers it afterwards. Resolves when all have
-   * answered. An agent that fails does not disturb the others: its run ends in the stream as failed.
+   * answered. An agent that fails does not disturb the others: its run ends in the stream as failed. One whose calls are
+   * pending hears the input, and can answer once somebody has decided.
    * @throws TroupeError if the room is closed.
    */
   async handleInput(input: MsgInput): Promise<void> {
@@ -115,7 +116,17 @@ async function answer(
       if (waits) await waits;
     }
   } catch (error) {
-    if (!signal.aborted)
-      getLogger().log('warn', `${agent.name} failed in the chat room: ${messageOf(error)}`);
+    if (signal.aborted) return;
+    getLogger().log('warn', `${agent.name} failed in the chat room: ${messageOf(error)}`);
+    if (TroupeError.isInstance(error) && error.code === 'pending_calls') await hear(agent, msgs);
+  }
+}
+
+/** An agent that waits for a decision answers later, and knows by then what was said. */
+async function hear(agent: AgentBase, msgs: readonly Msg[]): Promise<void> {
+  try {
+    await agent.observe(msgs);
+  } catch (error) {
+    getLogger().log('warn', `${agent.name} did not hear what was said: ${messageOf(error)}`);
   }
 }
