@@ -1,5 +1,5 @@
 // Pending calls together with the rest: leave for a run, shapes, long-term memory, compression, hooks, streams, rooms and plans.
-import { expect, test } from 'vitest';
+import { expect, expectTypeOf, test } from 'vitest';
 import { z } from 'zod';
 
 import type { ReActAgentOptions } from '../src/agent/react-agent-options.ts';
@@ -236,4 +236,12 @@ test('what is said in a room while an agent waits for a decision is not lost to 
     'Two.',
   ]);
   expect(await texts(other)).toContain('Done.');
+});
+
+test('decisions are typed where they are written, and may have nothing in a place', () => {
+  expectTypeOf<{ id: string; verdict: 'deny'; reason: string | undefined }>().toExtend<PendingDecision>();
+  expectTypeOf<{ id: string; verdict: 'allow'; input: JsonObject | undefined }>().toExtend<PendingDecision>();
+  const inline = (agent: ReActAgent) =>
+    agent.call(undefined, { decisions: agent.pendingCalls.map(({ id }) => ({ id, verdict: 'allow' })) });
+  expectTypeOf(inline).returns.resolves.toEqualTypeOf<Msg>();
 });

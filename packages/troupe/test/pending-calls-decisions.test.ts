@@ -87,7 +87,11 @@ describe('a decision', () => {
       }),
       'it.verdict is a getter',
     ],
-    ['names the call, not what is pending', () => ({ id: 'c1', ...allow }), "'c1' was never asked for"],
+    [
+      'names the call, not what is pending',
+      () => ({ id: 'c1', ...allow }),
+      "'c1' is a tool call: decide by the `id` that",
+    ],
     ['has arguments that are null', (id) => ({ id, ...allow, input: null }), 'input is null, not an object'],
     [
       'has arguments that are a number',
@@ -95,6 +99,11 @@ describe('a decision', () => {
       'input is a number, not an object',
     ],
     ['has an unknown scope', (id) => ({ id, ...allow, scope: 'forever' }), "scope must be 'once' or 'run'"],
+    [
+      'has no result',
+      (id) => ({ id, verdict: 'result' }),
+      'output must be a string or a list of blocks, not undefined.',
+    ],
     ['has a reason that is no text', (id) => ({ id, verdict: 'deny', reason: {} }), 'reason must be a text'],
   ])('that %s is refused, and the call waits on', async (_, make, problem) => {
     const { agent, removed } = remover(ONE);

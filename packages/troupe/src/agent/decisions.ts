@@ -38,7 +38,7 @@ export function verdictOf(decision: PendingDecision, pending: PendingCall, fit: 
     }
   } catch (error) {
     if (TroupeError.isInstance(error) && error.code === 'decision_refused') throw error;
-    throw refused(id, `can't be decided so: ${messageOf(error)}`);
+    throw refused(id, `can't be decided so: ${messageOf(error).replace(/\.$/, '')}`);
   }
   throw refused(id, "needs a verdict: 'allow', 'deny' or 'result'");
 }

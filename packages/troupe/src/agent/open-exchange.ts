@@ -178,8 +178,7 @@ export class OpenExchange {
     const verdicts = new Map(
       decisions.map((decision) => {
         const pending = open.get(decision.id);
-        if (pending === undefined)
-          throw refused(decision.id, 'was never asked for, or has been decided already');
+        if (pending === undefined) throw refused(decision.id, this.#whyUnknown(decision.id));
         open.delete(decision.id); // good for one decision
         return [decision.id, verdictOf(decision, pending, fit)];
       }),
@@ -257,6 +256,12 @@ export class OpenExchange {
     open.isAskedThrough = json['isAskedThrough'] === true;
     open.#closeStarted();
     return open;
+  }
+
+  #whyUnknown(id: unknown): string {
+    const isCallId = this.pending.some(({ call }) => call.id === id);
+    if (isCallId) return 'is a tool call: decide by the `id` that stands beside `call` in pendingCalls';
+    return 'was never asked for, or has been decided already';
   }
 
   /** What was started before the program ended is not run again. */

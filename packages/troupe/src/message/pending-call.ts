@@ -25,17 +25,17 @@ export type PendingDecision =
       readonly id: string;
       readonly verdict: 'allow';
       /** Arguments to run with, in the place of the model's. */
-      readonly input?: JsonObject;
+      readonly input?: JsonObject | undefined;
       /** `run`: nobody is asked about this tool again until the reply is there. @default 'once' */
-      readonly scope?: 'once' | 'run';
+      readonly scope?: 'once' | 'run' | undefined;
     }
-  | { readonly id: string; readonly verdict: 'deny'; readonly reason?: string }
+  | { readonly id: string; readonly verdict: 'deny'; readonly reason?: string | undefined }
   | {
       readonly id: string;
       readonly verdict: 'result';
       readonly output: string | readonly ToolOutputBlock[];
       /** @default 'ok' */
-      readonly status?: ToolStatus;
+      readonly status?: ToolStatus | undefined;
     };
 
 /** Whether something that was saved, or comes from elsewhere, is a pending call. */
