@@ -2,12 +2,13 @@
 import { expect, expectTypeOf, test } from 'vitest';
 import { z } from 'zod';
 
+import { agentTool } from '../src/agent/agent-tool.ts';
 import type { ReActAgentOptions } from '../src/agent/react-agent-options.ts';
 import { ReActAgent } from '../src/agent/react-agent.ts';
 import type { ContextKeeper, ContextWork } from '../src/compression/context-keeper.ts';
 import { LongTermMemoryBase } from '../src/longterm/long-term-memory-base.ts';
 import { InMemoryMemory } from '../src/memory/in-memory-memory.ts';
-import type { Msg } from '../src/message/msg.ts';
+import { Msg } from '../src/message/msg.ts';
 import type { PendingDecision } from '../src/message/pending-call.ts';
 import { ChatRoom } from '../src/pipeline/chat-room.ts';
 import { PlanNotebook } from '../src/plan/plan-notebook.ts';
@@ -198,6 +199,43 @@ test('what a tool did is kept when one hook renames its call and another fails',
   expect(ran).toEqual(['make']);
   expect(await resultsIn(agent)).toEqual([['c1', 'ok']]);
 });
+
+test('arguments that somebody has changed stay so when a hook has made others of them, and they are asked about again', async () => {
+  const ran: string[] = [];
+  const rooted = (agent: ReActAgent): ReActAgent => {
+    agent.registerInstanceHook('preActing', 'root', (_, { toolUse }) => ({
+      toolUse: { ...toolUse, input: { command: `time ${String(toolUse.input['command'])}` } },
+    }));
+    return agent;
+  };
+  const first = rooted(agentWith([says(run('c1', 'make'))], ran));
+  await first.call('go');
+  const id = String(first.pendingCalls[0]?.id);
+  const input = { command: 'make test' };
+  await first.call(undefined, { decisions: [{ id, verdict: 'allow', input }] });
+  expect(first.pendingCalls).toMatchObject([{ call: { input: { command: 'time make test' } } }]);
+
+  const agent = restarted(first, rooted(agentWith(['Done.'], ran)));
+  expect((await agent.call(undefined, { decisions: allowAll(agent) })).text).toBe('Done.');
+  expect(ran).toEqual(['time make test']);
+});
+
+test.each(['postReply', 'postCall'] as const)(
+  'a question in other words, by a %s hook, is still one for the agent around it',
+  async (type) => {
+    const ran: string[] = [];
+    const inner = agentWith([says(run('c1', 'make')), 'Built.'], ran, { name: 'inner' });
+    inner.registerInstanceHook(type, 'polite', (_, __, { text }) => Msg.assistant(`Please: ${text}`));
+    const outer = agentWith([says({ name: 'inner', id: 'o1', input: { query: 'go' } }), 'Done.'], ran, {
+      permission: undefined,
+      toolkit: new Toolkit({ tools: [agentTool(inner, { description: 'Builds.' })] }),
+    });
+    await outer.call('go');
+    expect(outer.pendingCalls).toMatchObject([{ call: { id: 'c1' } }]);
+    expect((await outer.call(undefined, { decisions: allowAll(outer) })).text).toBe('Done.');
+    expect(ran).toEqual(['make']);
+  },
+);
 
 test.each([false, true])(
   'who leaves a stream when a question is told leaves it waiting (side by side: %s)',

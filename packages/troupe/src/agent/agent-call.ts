@@ -127,12 +127,14 @@ export class AgentCall {
       await callHooked(this.#agent, REPLY, args.msgs, turn),
       `reply() of ${this.#agent.constructor.name}`,
     );
+    const question = turn.isSuspended ? turn.answer : undefined;
     turn.commit(reply);
     const hooks = this.#agent.hooksOf('postCall');
-    const answer = await runPostHooks(this.#agent, 'postCall', hooks, args, reply, {
+    const said = await runPostHooks(this.#agent, 'postCall', hooks, args, reply, {
       kind: A_MSG,
       signal: turn.signal,
     });
+    const answer = question === undefined ? said : asQuestion(said, question);
     turn.commit(answer);
     return answer;
   }
@@ -189,6 +191,12 @@ export class AgentCall {
 function checkedMsg(value: unknown, source: string): Msg {
   if (value instanceof Msg) return value;
   throw new TroupeError('invalid_reply', `${source} must return a Msg, not ${describe(value)}.`);
+}
+
+/** Whatever hooks make of its words, a question says what is pending: who has called has to know. */
+function asQuestion(said: Msg, { metadata }: Msg): Msg {
+  const isOne = Object.entries(metadata).every(([key, value]) => said.metadata[key] === value);
+  return isOne ? said : said.with({ metadata: { ...said.metadata, ...metadata } });
 }
 
 /** Why a call rejects: it was aborted from outside, or something in it failed. */

@@ -10,7 +10,7 @@ import { refused, verdictOf, type FitResult } from './decisions.ts';
 
 /** Where a call stands that has no result yet. It is JSON. */
 type Standing =
-  | { readonly kind: 'waiting'; readonly pending: PendingCall }
+  | { readonly kind: 'waiting'; readonly pending: PendingCall; readonly sent?: JsonObject }
   /** An agent in its tool waits. */
   | { readonly kind: 'nested'; readonly state: JsonValue; readonly pending: readonly PendingCall[] }
   /** Somebody has allowed it: with the arguments that were asked about, or with others. */
@@ -19,6 +19,8 @@ type Standing =
       readonly name: string;
       readonly input: JsonObject;
       readonly isEdited: boolean;
+      /** What it is sent with, if it was asked about again because a hook made something else of what somebody had changed. */
+      readonly sent?: JsonObject;
     }
   /** What the agent in its tool waited for is decided. */
   | ({ readonly kind: 'resumed' } & ToolResume);
@@ -105,7 +107,8 @@ export class OpenExchange {
 
   /** Lets a call wait for a decision about itself. */
   wait(pending: PendingCall): void {
-    this.#standings.set(pending.call.id, { kind: 'waiting', pending });
+    const sent = this.#editedInput(pending.call.id);
+    this.#standings.set(pending.call.id, { kind: 'waiting', pending, ...(sent && { sent }) });
   }
 
   /** Lets a call wait for decisions about calls of the agent in its tool. */
@@ -195,8 +198,9 @@ export class OpenExchange {
         const { id, call } = standing.pending;
         const verdict = verdicts.get(id);
         if (verdict?.type === 'tool_result') results.push(verdict);
-        else if (verdict !== undefined) this.#standings.set(callId, granted(call, verdict.input));
-        else if (this.#isAllowedForRun(standing.pending)) this.#standings.delete(callId); // it is judged anew
+        else if (verdict !== undefined)
+          this.#standings.set(callId, granted(call, verdict.input, standing.sent));
+        else if (!standing.sent && this.#isAllowedForRun(standing.pending)) this.#standings.delete(callId); // it is judged anew
       } else if (standing.kind === 'nested') {
         const inside = new Set(standing.pending.map(({ id }) => id));
         const mine = decisions.filter(({ id }) => inside.has(id));
@@ -279,7 +283,8 @@ export class OpenExchange {
 
   #editedInput(callId: string): JsonObject | undefined {
     const standing = this.#standings.get(callId);
-    return standing?.kind === 'granted' && standing.isEdited ? standing.input : undefined;
+    if (standing?.kind !== 'granted' && standing?.kind !== 'waiting') return undefined;
+    return standing.kind === 'granted' && standing.isEdited ? standing.input : standing.sent;
   }
 
   #isAllowedForRun({ kind, call, isAskedEachTime = false }: PendingCall): boolean {
@@ -292,8 +297,9 @@ function pendingOf(standing: Standing): readonly PendingCall[] {
   return standing.kind === 'nested' ? standing.pending : [];
 }
 
-function granted({ name, input }: ToolUseBlock, edited: JsonObject | undefined): Standing {
-  return { kind: 'granted', name, input: edited ?? input, isEdited: edited !== undefined };
+function granted({ name, input }: ToolUseBlock, edited: JsonObject | undefined, sent?: JsonObject): Standing {
+  if (edited !== undefined) return { kind: 'granted', name, input: edited, isEdited: true };
+  return { kind: 'granted', name, input, isEdited: false, ...(sent && { sent }) };
 }
 
 function list(json: JsonObject, key: string): readonly JsonValue[] {
@@ -310,7 +316,8 @@ function texts(json: JsonObject, key: string): readonly string[] {
 
 function isStanding(value: JsonValue, callId: string): value is JsonValue & Standing {
   if (!isJsonObject(value)) return false;
-  const { kind, pending, name, input, isEdited, decisions } = value;
+  const { kind, pending, name, input, isEdited, decisions, sent = {} } = value;
+  if (!isJsonObject(sent)) return false;
   switch (kind) {
     case 'waiting':
       return isPendingCall(pending) && pending.call.id === callId;
