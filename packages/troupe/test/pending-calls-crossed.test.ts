@@ -92,6 +92,32 @@ test('leave for the run is none for a call beside it about which a policy has be
   expect(agent.pendingCalls).toMatchObject([{ call: { id: 'c2' } }]);
 });
 
+test('an agent whose calls are always allowed comes to an end like any other', async () => {
+  const ran: string[] = [];
+  const think = (n: number): ScriptedTurn => says(run(`c${n}`, `make ${n}`));
+  const options = { maxIters: 3 };
+  let agent = agentWith([think(0)], ran, options);
+  await agent.call('go');
+  for (const n of [1, 2]) {
+    agent = restarted(agent, agentWith([think(n)], ran, options));
+    await agent.call(undefined, { decisions: allowAll(agent) });
+  }
+  agent = restarted(agent, agentWith(['Too much.', think(9)], ran, options));
+  const answer = await agent.call(undefined, { decisions: allowAll(agent) });
+  expect([answer.text, answer.metadata['_end_reason']]).toEqual(['Too much.', 'max_iters']);
+  expect(ran).toEqual(['make 0', 'make 1', 'make 2']);
+});
+
+test('what waits goes on also where fewer thoughts are allowed by now', async () => {
+  const ran: string[] = [];
+  const first = agentWith([says(run('c0', 'ls')), says(run('c1', 'make'))], ran);
+  await first.call('go');
+  const agent = restarted(first, agentWith(['That was it.'], ran, { maxIters: 1 }));
+  await agent.call(undefined, { decisions: allowAll(agent) });
+  expect(ran).toEqual(['ls', 'make']);
+  expect(agent.pendingCalls).toEqual([]);
+});
+
 test('words that come with decisions do not cost a reply its shape', async () => {
   const structuredModel = z.object({ city: z.string() });
   const form = says({ name: 'generate_response', id: 'f', input: { city: 'Lima' } });

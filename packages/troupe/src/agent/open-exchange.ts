@@ -60,6 +60,8 @@ export class OpenExchange {
   readonly later: Msg[] = [];
   /** What was spent on the reply. It is asked for whenever the exchange is saved. */
   spent: () => JsonValue = () => null;
+  /** How many thoughts of the reply came before. */
+  iteration = 0;
   /** Whether the call that owns it waits for what is pending, and takes the decisions. */
   isAskedThrough = false;
   readonly #standings = new Map<string, Standing>();
@@ -228,6 +230,7 @@ export class OpenExchange {
         owner: this.owner,
         wantsShape: this.wantsShape,
         spent: this.spent(),
+        iteration: this.iteration,
         isAskedThrough: this.isAskedThrough,
       },
       'the open exchange',
@@ -237,7 +240,9 @@ export class OpenExchange {
   /** @throws if it is not what `toJSON` gave. */
   static from(json: JsonValue): OpenExchange {
     if (!isJsonObject(json)) throw new TypeError('it is no object');
-    const { wantsShape, standings, spent = null } = json;
+    const { wantsShape, standings, spent = null, iteration = 0 } = json;
+    if (!Number.isSafeInteger(iteration) || Number(iteration) < 0)
+      throw new TypeError('it does not say how many thoughts came before');
     const thought = Msg.from(json['thought']);
     if (thought.role !== 'assistant') throw new TypeError('its thought is not that of an assistant');
     const open = new OpenExchange(thought, {
@@ -248,6 +253,7 @@ export class OpenExchange {
       wantsShape: wantsShape === true,
     });
     open.spent = () => spent;
+    open.iteration = Number(iteration);
     for (const answer of list(json, 'answers')) open.answer(answer as JsonValue & ToolResultBlock);
     for (const id of texts(json, 'started')) open.start(id);
     for (const msg of list(json, 'later')) open.later.push(Msg.from(msg));

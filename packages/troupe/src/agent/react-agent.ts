@@ -183,8 +183,10 @@ export class ReActAgent extends ReActAgentBase {
     const { maxIters = 10 } = this.#options;
     let toolChoice: ToolChoice = work.form && this.#canForceTools ? 'required' : 'auto';
     let emptyThoughts = 0;
-    for (let iter = 0; iter < maxIters; iter++) {
-      const open = (iter === 0 && resumed) || (await this.#thoughtOf(toolChoice, work, turn));
+    const first = Math.min(resumed?.iteration ?? 0, maxIters - 1);
+    for (let iter = first; iter < maxIters; iter++) {
+      const open = (iter === first && resumed) || (await this.#thoughtOf(toolChoice, work, turn));
+      open.iteration = iter;
       const { exchange } = open;
       if (exchange.calls.length > 0) {
         const suspended = await this.#act(open, work, turn);
