@@ -251,7 +251,8 @@ test.each(['postReply', 'postCall'] as const)(
   async (type) => {
     const ran: string[] = [];
     const inner = agentWith([says(run('c1', 'make')), 'Built.'], ran, { name: 'inner' });
-    inner.registerInstanceHook(type, 'polite', (_, __, { text }) => Msg.assistant(`Please: ${text}`));
+    const politely = (_: unknown, __: unknown, { text }: Msg): Msg => Msg.assistant(`Please: ${text}`);
+    inner.registerInstanceHook(type, 'polite', politely);
     const outer = agentWith([says({ name: 'inner', id: 'o1', input: { query: 'go' } }), 'Done.'], ran, {
       permission: undefined,
       toolkit: new Toolkit({ tools: [agentTool(inner, { description: 'Builds.' })] }),
