@@ -7,6 +7,7 @@ import type { JsonObject } from '../util/json.ts';
 import type { AgentBase } from './agent-base.ts';
 import { ReActAgent } from './react-agent.ts';
 import { currentTurn } from './current-turn.ts';
+import { stepsInBackground } from './subagent/counted-steps.ts';
 
 export interface AgentToolOptions extends ToolSettings {
   /** What the model is told about it: what it can be asked. */
@@ -51,8 +52,10 @@ export function agentTool(agent: AgentBase, options: AgentToolOptions): Tool {
 
 /** Asks the agent, or goes on where it waited. */
 async function ask(agent: AgentBase, query: string, context: ToolContext): Promise<Msg> {
-  const { call, resume, signal, isBackground: detached = false } = context;
-  const options = { onBusy: 'queue', onPending: 'refuse', detached, ...(detached && { signal }) } as const;
+  const { call, resume, signal, isBackground = false } = context;
+  const inBackground =
+    isBackground && ({ detached: 'background', signal, runStep: stepsInBackground() } as const);
+  const options = { onBusy: 'queue', onPending: 'refuse', ...inBackground } as const;
   if (!(agent instanceof ReActAgent)) {
     const input = resume === undefined ? query : undefined;
     return agent.call(input, { ...options, decisions: resume?.decisions });

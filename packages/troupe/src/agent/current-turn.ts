@@ -33,5 +33,7 @@ export function currentTurnOf(agentId: string): Turn | undefined {
 
 /** Whether the code here is part of a call of that agent, which therefore can't wait for its own end. */
 export function isInsideCallOf(agentId: string): boolean {
-  return currentTurnOf(agentId)?.isOver === false;
+  let turn = currentTurn();
+  while (turn !== undefined && turn.agentId !== agentId) turn = turn.outlivesParent ? undefined : turn.parent;
+  return turn?.isOver === false;
 }

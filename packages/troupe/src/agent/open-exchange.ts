@@ -7,6 +7,7 @@ import type { ToolResume } from '../toolkit/tool-suspension.ts';
 import { canonicalJson } from '../util/canonical-json.ts';
 import { copyJsonObject, isJsonObject, type JsonObject, type JsonValue } from '../util/json.ts';
 import { refused, verdictOf, type FitResult } from './decisions.ts';
+import { Account } from './subagent/account.ts';
 
 /** Where a call stands that has no result yet. It is JSON. */
 type Standing =
@@ -58,8 +59,8 @@ export class OpenExchange {
   readonly wantsShape: boolean;
   /** What was said while it waited, to be read when it is over. */
   readonly later: Msg[] = [];
-  /** What was spent on the reply. It is asked for whenever the exchange is saved. */
-  spent: () => JsonValue = () => null;
+  /** What was spent on the reply. */
+  account = new Account();
   /** How many thoughts of the reply came before. */
   iteration = 0;
   /** Whether the call that owns it waits for what is pending, and takes the decisions. */
@@ -229,7 +230,7 @@ export class OpenExchange {
         saidIds: [...this.saidIds],
         owner: this.owner,
         wantsShape: this.wantsShape,
-        spent: this.spent(),
+        spent: this.account.toJSON(),
         iteration: this.iteration,
         isAskedThrough: this.isAskedThrough,
       },
@@ -240,7 +241,7 @@ export class OpenExchange {
   /** @throws if it is not what `toJSON` gave. */
   static from(json: JsonValue): OpenExchange {
     if (!isJsonObject(json)) throw new TypeError('it is no object');
-    const { wantsShape, standings, spent = null, iteration = 0 } = json;
+    const { wantsShape, standings, spent, iteration = 0 } = json;
     if (!Number.isSafeInteger(iteration) || Number(iteration) < 0)
       throw new TypeError('it does not say how many thoughts came before');
     const thought = Msg.from(json['thought']);
@@ -252,7 +253,7 @@ export class OpenExchange {
       owner: texts(json, 'owner'),
       wantsShape: wantsShape === true,
     });
-    open.spent = () => spent;
+    open.account = new Account(spent);
     open.iteration = Number(iteration);
     for (const answer of list(json, 'answers')) open.answer(answer as JsonValue & ToolResultBlock);
     for (const id of texts(json, 'started')) open.start(id);

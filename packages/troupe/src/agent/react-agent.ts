@@ -27,7 +27,7 @@ import { ReActAgentBase } from './react-agent-base.ts';
 import { checkReActOptions, type ReActAgentOptions } from './react-agent-options.ts';
 import { ReplyWork } from './reply-work.ts';
 import { memoryTools, recordExperience, retrieveContext } from './retrieval.ts';
-import { goOnSpending, spentBy } from './subagent/budget.ts';
+import { accountOf } from './subagent/account.ts';
 import type { SubAgentOptions } from './subagent/delegation.ts';
 import { registerSubagent } from './subagent/register-subagent.ts';
 import type { SubAgentSpec } from './subagent/sub-agent-spec.ts';
@@ -160,7 +160,7 @@ export class ReActAgent extends ReActAgentBase {
     const { resumed, closed, answered, input } = await this.#open.begin(this.name, msgs, turn);
     this.#storedFor = turn.replyId;
     if (resumed !== undefined) {
-      goOnSpending(turn, resumed.spent());
+      resumed.account.goOnIn(turn);
       for (const id of resumed.requestIds) work.requestIds.add(id);
     }
     await Promise.all([closed && this.#close(closed, turn), this.#remember(input, turn)]); // in this order
@@ -307,7 +307,7 @@ export class ReActAgent extends ReActAgentBase {
   async #act(open: OpenExchange, work: ReplyWork, turn: Turn): Promise<Msg | undefined> {
     this.#open.current = open;
     work.open = open;
-    open.spent = () => spentBy(turn);
+    open.account = accountOf(turn);
     for (const name of open.grantedTools) work.grantedTools.add(name);
     let suspended: Msg | undefined;
     try {
@@ -315,8 +315,7 @@ export class ReActAgent extends ReActAgentBase {
       if (open.isWaiting) {
         suspended = this.#ended(suspensionMsg(this.name, open.pending), 'tool_suspended', turn);
         turn.suspend(suspended);
-        const spent = spentBy(turn);
-        open.spent = () => spent; // the time in which it waits doesn't count
+        open.account.rest();
         for (const pending of open.pending) await turn.emit({ type: 'approval_needed', pending }); // who leaves now leaves it waiting
         await this.print(suspended);
       }

@@ -22,7 +22,7 @@ export interface TurnOptions {
   readonly agentId: string;
   readonly agentName: string;
   readonly parent?: Turn | undefined;
-  /** Whether it goes on when the parent stops. */
+  /** Whether it goes on when the parent stops; its steps are not those of the parent's run then. */
   readonly outlivesParent?: boolean | undefined;
   readonly signal?: AbortSignal | undefined;
   readonly listener?: RunListener | undefined;
@@ -51,6 +51,8 @@ export class Turn {
   readonly agentId: string;
   readonly agentPath: readonly string[];
   readonly parent: Turn | undefined;
+  /** Whether it goes on when the parent stops, which doesn't wait for it. */
+  readonly outlivesParent: boolean;
   /** What is to be done about pending calls, if the caller says so. */
   readonly onPending: 'refuse' | 'close' | undefined;
   /** The tool call of the parent in which this turn was begun. */
@@ -90,6 +92,7 @@ export class Turn {
     this.#agentName = agentName;
     this.agentId = options.agentId;
     this.parent = parent;
+    this.outlivesParent = options.outlivesParent ?? false;
     this.outerCallId = continues === undefined ? parent && currentCallId() : continues.outerCallId;
     this.structuredModel = options.structuredModel;
     this.onPending = options.onPending;
@@ -104,11 +107,12 @@ export class Turn {
     this.#listener = listener;
     const outer = parent === undefined ? undefined : parent.#outlet;
     this.#outlet = new EventOutlet(listener, outer, () => this.#origin());
-    this.#runStep = options.runStep ?? (sameRun === undefined ? undefined : sameRun.#runStep);
+    const stepsOf = continues ?? (this.outlivesParent ? undefined : parent);
+    this.#runStep = options.runStep ?? (stepsOf === undefined ? undefined : stepsOf.#runStep);
     const stopForConsumer = (): void => void this.interrupt('consumer');
     listener?.left.addEventListener('abort', stopForConsumer, { once: true });
     this.#unlink = [
-      whenAborted(options.outlivesParent ? undefined : parent?.signal, (reason) => this.#abort(reason)),
+      whenAborted(this.outlivesParent ? undefined : parent?.signal, (reason) => this.#abort(reason)),
       whenAborted(options.signal, (reason) => this.#abort(reason)),
       () => listener?.left.removeEventListener('abort', stopForConsumer),
     ];
@@ -150,6 +154,7 @@ export class Turn {
       agentId: this.agentId,
       agentName: this.#agentName,
       parent: this.parent,
+      outlivesParent: this.outlivesParent,
       signal: this.closing,
       listener: this.#listener && { ...this.#listener, left: this.closing },
       structuredModel: this.structuredModel,

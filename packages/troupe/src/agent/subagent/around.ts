@@ -2,7 +2,6 @@ import { createAsyncScope } from '#platform';
 import type { PermissionBundle } from './permission-bundle.ts';
 
 const delegations = createAsyncScope<PermissionBundle>();
-const steps = createAsyncScope<true>();
 
 /** What the innermost sub-agent may do in whose task the code here runs, whoever called whom in between. */
 export function permissionsAround(): PermissionBundle | undefined {
@@ -12,13 +11,4 @@ export function permissionsAround(): PermissionBundle | undefined {
 /** Runs the task of a sub-agent so that whatever is delegated in it is found to be. */
 export function runDelegated<T>(permissions: PermissionBundle, body: () => T): T {
   return delegations.run(permissions, body);
-}
-
-/** Whether the code here is a step that was counted already. */
-export function isInCountedStep(): boolean {
-  return steps.getStore() === true;
-}
-
-export function runCounted<T>(body: () => T): T {
-  return steps.run(true, body);
 }

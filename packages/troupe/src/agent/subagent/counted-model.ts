@@ -3,12 +3,12 @@ import { addUsage, type Usage } from '../../message/usage.ts';
 import type { ChatModelBase, ModelRequest } from '../../model/chat-model-base.ts';
 import { WrapperModel, type RelayOptions } from '../../model/wrappers/wrapper-model.ts';
 import { currentTurn } from '../current-turn.ts';
-import { isInCountedStep } from './around.ts';
 import type { Budget } from './budget.ts';
+import { isInModelStep } from './counted-steps.ts';
 
 /**
- * The model of a sub-agent. A call that is made inside of a step is counted by whoever made the step; any other is counted
- * here, with what it cost, and not made when a limit is used up.
+ * The model of a sub-agent. A call that is made inside of a model step is counted by whoever made the step; any other is
+ * counted here, with what it cost, and not made when a limit is used up.
  */
 export class CountedModel extends WrapperModel {
   readonly #budget: Budget;
@@ -22,7 +22,7 @@ export class CountedModel extends WrapperModel {
     request: ModelRequest,
     options: RelayOptions,
   ): AsyncGenerator<ModelDelta, void, void> {
-    if (isInCountedStep()) {
+    if (isInModelStep()) {
       yield* this.model.stream(request, options);
       return;
     }

@@ -8,15 +8,12 @@ import type { JsonObject } from '../../util/json.ts';
 import type { CallOptions } from '../agent-base.ts';
 import { pendingIn } from '../agent-tool.ts';
 import { currentTurn, currentTurnOf } from '../current-turn.ts';
-import type { StepRunner } from '../turn.ts';
-import { runCounted, runDelegated } from './around.ts';
+import { runDelegated } from './around.ts';
+import { countedSteps } from './counted-steps.ts';
 import { toDelegationContext, type DelegationContext } from './delegation-context.ts';
 import { failedResponse, failureFrom, type SubAgentFailure } from './sub-agent-error.ts';
 import type { DelegateOptions, SubAgent } from './sub-agent.ts';
 import { withTimeLimits } from './time-limits.ts';
-
-/** Steps that must not be left out, or a history would be torn. They cost nothing. */
-const UNLIMITED_STEPS: readonly string[] = ['memory', 'pending call', 'long-term memory', 'knowledge'];
 
 /** Those who have a task, also before and after they are called. */
 const working = new WeakSet<SubAgent>();
@@ -81,13 +78,7 @@ async function converse(
 ): Promise<Msg> {
   const { budget, supervisorName: name } = agent.permissions;
   const host = isBackground ? undefined : currentTurn(); // it may be over by then
-  budget.countUsageOf(() => currentTurnOf(agent.id));
-  const runStep: StepRunner = async (step, body) => {
-    const isLimited = !UNLIMITED_STEPS.includes(step);
-    if (isLimited) budget.beginStep(step === 'model');
-    const run = isLimited ? () => runCounted(body) : body;
-    return host === undefined ? run() : host.write(step, run); // whoever runs the host's steps runs these too
-  };
+  const runStep = countedSteps({ budget, host, turn: () => currentTurnOf(agent.id) });
   const options: CallOptions = { signal, runStep, decisions, detached: isBackground && 'background' };
   if (decisions !== undefined) return called(agent, undefined, options, observer);
   await agent.loadDelegationContext(context);

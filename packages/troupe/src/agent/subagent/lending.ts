@@ -47,8 +47,7 @@ export function permissionsFor(lending: Lending, saved?: JsonValue, until?: Abor
   const of = hostLimits(lending);
   const { maxDepth = Infinity } = safetyLimits;
   const around = (permissionsAround() ?? outer)?.budget;
-  const budget =
-    outer === undefined ? Budget.ofHost(of, currentTurn(), saved, around) : (around ?? outer.budget);
+  const budget = outer === undefined ? Budget.ofHost(of, currentTurn(), around) : (around ?? outer.budget);
   return Object.freeze({
     logger: getLogger(),
     tracer: lent('tracer', lending),

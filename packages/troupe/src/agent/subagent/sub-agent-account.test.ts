@@ -2,15 +2,20 @@
 import { beforeAll, describe, expect, test } from 'vitest';
 
 import { findHistoryFaults } from '../../message/history.ts';
+import { Msg } from '../../message/msg.ts';
 import type { PermissionPolicy } from '../../permission/permission-policy.ts';
 import { FakeClock } from '../../testing/fake-clock.ts';
 import { ScriptedModel, type ScriptedTurn } from '../../testing/scripted-model.ts';
+import { BackgroundTools } from '../../toolkit/background.ts';
 import { tool } from '../../toolkit/tool.ts';
 import { sleep } from '../../util/clock.ts';
 import { parseJson, type JsonObject } from '../../util/json.ts';
 import { validateWith } from '../../util/schema.ts';
+import { agentTool } from '../agent-tool.ts';
 import { ReActAgent } from '../react-agent.ts';
+import { makeSubagentTool } from './make-subagent-tool.ts';
 import type { SafetyLimits } from './safety-limits.ts';
+import { SubAgentBase } from './sub-agent-base.ts';
 import { TaskSubAgent } from './task-sub-agent.ts';
 
 beforeAll(async () => void (await validateWith({ type: 'object' }, {})));
@@ -21,10 +26,11 @@ const asking: PermissionPolicy = {
   decide: ({ call: { name } }) => ({ behavior: name === 'sign' ? 'ask' : 'allow' }),
 };
 const sign = tool({ name: 'sign', execute: () => 'signed' });
+const look = tool({ name: 'look', execute: () => 'seen' });
 const usage = { inputTokens: 30, outputTokens: 10, cost: 2 };
 let ids = 0;
 const call = (name: string): ScriptedTurn => ({
-  toolCalls: [{ name, id: `c${ids++}`, input: { task: 'do it' } }],
+  toolCalls: [{ name, id: `c${ids++}`, input: { task: 'do it', query: 'do it' } }],
   usage,
 });
 
@@ -122,6 +128,139 @@ describe.each(['the same program', 'another program'])('a host that goes on in %
     second.loadStateDict(parseJson(JSON.stringify(first.stateDict())) as JsonObject);
     await second.call(undefined, { decisions: allow(second) });
     expect(await outputsOf(second)).toEqual(['done', 'signed', 'signed', limited('1 delegations')]);
+  });
+});
+
+test.each(['the same program', 'another program'])(
+  'what a sub-agent has spent itself before it asks counts when it goes on in %s',
+  async (where) => {
+    const kid = new ScriptedModel([call('look'), call('sign'), call('look'), call('look'), 'never']);
+    const hostWith = async (model: ScriptedModel): Promise<ReActAgent> => {
+      const host = new ReActAgent({ name: 'boss', model, permission: asking });
+      host.setConsoleOutputEnabled(false);
+      const spec = {
+        name: 'kid',
+        description: 'works',
+        modelOverride: kid,
+        safetyLimits: { maxTokens: 100 },
+      };
+      await host.registerSubagent(TaskSubAgent, { ...spec, tools: [sign, look] });
+      return host;
+    };
+    const first = await hostWith(new ScriptedModel([call('agent_kid'), 'end']));
+    await first.call('go');
+    const second = where === 'the same program' ? first : await hostWith(new ScriptedModel(['end']));
+    if (second !== first) second.loadStateDict(parseJson(JSON.stringify(first.stateDict())) as JsonObject);
+    const decisions = second.pendingCalls.map(({ id }) => ({ id, verdict: 'allow' as const }));
+    await second.call(undefined, { decisions });
+    expect(await outputsOf(second)).toEqual([limited('100 tokens')]);
+    expect(kid.requests).toHaveLength(3); // 40 each
+  },
+);
+
+test.each([
+  [{ maxIterations: 3 }, '3 model calls', 2],
+  [{ maxTokens: 161 }, '161 tokens', 1],
+])(
+  'a host that goes on and a sub-agent that never stopped share one account: %j',
+  async (limits, what, n) => {
+    const background = new BackgroundTools();
+    const model = new ScriptedModel([call('agent_bird'), call('sign'), call('agent_kid'), 'end']);
+    const host = new ReActAgent({ name: 'boss', model, permission: asking, background });
+    host.setConsoleOutputEnabled(false);
+    host.toolkit.registerToolFunction(sign);
+    const [door, over] = [Promise.withResolvers<string>(), Promise.withResolvers<unknown>()];
+    const wait = tool({ name: 'wait', execute: () => door.promise });
+    const [bird, kid] = [
+      new ScriptedModel([call('wait'), 'never']),
+      new ScriptedModel(Array(9).fill(call('look'))),
+    ];
+    const options = { host, safetyLimits: limits };
+    const birdSpec = { name: 'bird', description: 'flies', tools: [wait], modelOverride: bird };
+    host.toolkit.registerToolFunction(
+      background.inBackground(await makeSubagentTool(TaskSubAgent, birdSpec, options)),
+    );
+    const kidSpec = { name: 'kid', description: 'works', tools: [look], modelOverride: kid };
+    await host.registerSubagent(TaskSubAgent, kidSpec, options);
+    background.onDone(over.resolve);
+    await host.call('go');
+    expect(bird.requests).toHaveLength(1);
+    const decisions = host.pendingCalls.map(({ id }) => ({ id, verdict: 'allow' as const }));
+    await host.call(undefined, { decisions });
+    expect((await outputsOf(host)).at(-1)).toBe(limited(what));
+    expect(kid.requests).toHaveLength(n);
+    door.resolve('open');
+    await over.promise;
+    expect(bird.requests).toHaveLength(1);
+  },
+);
+
+describe('two levels down', () => {
+  class Bare extends SubAgentBase {
+    override async reply(): Promise<Msg> {
+      for (let n = 0; n < 20; n++) await this.model?.call({ messages: [Msg.user('x')] });
+      return Msg.assistant('never', { name: this.name });
+    }
+  }
+
+  test.each([
+    [{ maxIterations: 3 }, '3 model calls', 2],
+    [{ maxTokens: 160 }, '160 tokens', 2],
+  ])('models that are called without a step are counted, too: %j', async (limits, what, n) => {
+    const script = [call('agent_kid'), 'end'];
+    const host = await hostOf(script, [], {});
+    host.toolkit.removeToolFunction('agent_kid');
+    const safetyLimits = { ...limits, maxDepth: 2 };
+    const modelOverride = new ScriptedModel(Array(20).fill({ text: 'x', usage }));
+    const bare = { name: 'bare', description: 'b', modelOverride };
+    const tools = [await makeSubagentTool(Bare, bare, { host, safetyLimits })];
+    const kid = {
+      name: 'kid',
+      description: 'k',
+      tools,
+      modelOverride: new ScriptedModel([call('agent_bare'), 'x']),
+    };
+    await host.registerSubagent(TaskSubAgent, kid, { safetyLimits });
+    await host.call('go');
+    expect(await outputsOf(host)).toEqual([limited(what)]);
+    expect(modelOverride.requests).toHaveLength(n);
+  });
+
+  test.each([
+    [{ maxIterations: 4 }, 'a sub-agent', 2],
+    [{ maxIterations: 4 }, 'an agent', 2],
+    [{ maxTokens: 200 }, 'a sub-agent', 2],
+    [{ maxTokens: 200 }, 'an agent', 2],
+  ])('what is done in the background counts for all around it: %j, %s', async (limits, who, n) => {
+    const background = new BackgroundTools();
+    const host = await hostOf([call('agent_kid'), 'end'], [], {});
+    host.toolkit.removeToolFunction('agent_kid');
+    const safetyLimits = { ...limits, maxDepth: 2 };
+    const modelOverride = new ScriptedModel(Array(20).fill(call('look')));
+    const helper = new ReActAgent({ name: 'helper', model: modelOverride });
+    helper.setConsoleOutputEnabled(false);
+    helper.toolkit.registerToolFunction(look);
+    const spec = { name: 'helper', description: 'h', tools: [look], modelOverride };
+    const made =
+      who === 'an agent'
+        ? background.inBackground(agentTool(helper, { description: 'h', name: 'agent_helper' }))
+        : background.inBackground(await makeSubagentTool(TaskSubAgent, spec, { host, safetyLimits }));
+    const [door, over] = [Promise.withResolvers<string>(), Promise.withResolvers<unknown>()];
+    background.onDone(over.resolve);
+    const tools = [made, tool({ name: 'wait', execute: () => door.promise })];
+    const modelOfKid = new ScriptedModel([call('agent_helper'), call('wait'), 'x']);
+    await host.registerSubagent(
+      TaskSubAgent,
+      { name: 'kid', description: 'k', tools, modelOverride: modelOfKid },
+      { safetyLimits },
+    );
+    const answer = host.call('go');
+    expect(await over.promise).toMatchObject({ state: 'failed' });
+    expect(modelOverride.requests).toHaveLength(n);
+    door.resolve('open');
+    await answer;
+    expect(await outputsOf(host)).toEqual([expect.stringContaining('[subagent_limit] kid was stopped')]);
+    expect(modelOfKid.requests).toHaveLength(2);
   });
 });
 

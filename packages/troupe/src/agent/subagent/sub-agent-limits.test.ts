@@ -13,7 +13,6 @@ import { Toolkit } from '../../toolkit/toolkit.ts';
 import { sleep } from '../../util/clock.ts';
 import { validateWith } from '../../util/schema.ts';
 import { ReActAgent } from '../react-agent.ts';
-import { Turn } from '../turn.ts';
 import { Budget } from './budget.ts';
 import { makeSubagentTool } from './make-subagent-tool.ts';
 import { copyLimits, stricter, type SafetyLimits } from './safety-limits.ts';
@@ -396,7 +395,6 @@ describe('limits themselves', () => {
       iterations: 2,
       ms: 500,
       usage: { inputTokens: 3, outputTokens: 4, cost: 5 },
-      host: { calls: 0, iterations: 0, ms: 0 },
     });
     expect(() => outer.inner({ maxTokens: 7 }, saved).check()).toThrow('The limit of 7 tokens is used up.');
     expect(() => outer.inner({ maxIterations: 2 }, saved).beginStep(true)).toThrow('2 model calls');
@@ -407,24 +405,6 @@ describe('limits themselves', () => {
       iterations: 0,
       ms: 0,
       usage: { inputTokens: 0, outputTokens: 0, cost: 0 },
-      host: { calls: 0, iterations: 0, ms: 0 },
-    });
-  });
-
-  test('a host goes on with the most that anybody noted of it', () => {
-    const clock = new FakeClock();
-    using _ = clock.install();
-    const turn = new Turn({ agentId: 'a', agentName: 'a' });
-    const noted = (calls: number, tokens: number, ms: number) => ({
-      host: { calls, iterations: 1, ms, usage: { inputTokens: tokens, outputTokens: 0, cost: 0 } },
-    });
-    Budget.ofHost({}, turn, noted(3, 5, 10));
-    const host = Budget.ofHost({}, turn, noted(2, 9, 20));
-    expect(host.toJSON()).toEqual({
-      calls: 3,
-      iterations: 1,
-      ms: 20,
-      usage: { inputTokens: 9, outputTokens: 0, cost: 0 },
     });
   });
 });
