@@ -49,4 +49,25 @@ describe('a scope of sessions', () => {
     await expect(all.scoped('a@').exists('x'.repeat(127))).rejects.toMatchObject({ code: 'invalid_id' });
     await expect(all.scoped('../@').exists('x')).rejects.toMatchObject({ code: 'invalid_id' });
   });
+
+  test('is of no use any more when its time is over, nor is what was made of it', async () => {
+    const all = new InMemorySession();
+    const over = new AbortController();
+    const lent = all.scoped('a@', over.signal);
+    await lent.save('x', { c: new Counter() });
+    over.abort();
+    const c = new Counter();
+    const kid = lent.scoped('kid@');
+    const tried = [
+      lent.save('y', { c }),
+      lent.load('x', { c }),
+      lent.delete('x'),
+      lent.list(),
+      kid.save('z', { c }),
+    ];
+    for (const { status, ...rest } of await Promise.allSettled(tried)) {
+      expect([status, rest]).toMatchObject(['rejected', { reason: { code: 'store_failed' } }]);
+    }
+    expect((await all.list()).sessions.map(({ session }) => session)).toEqual(['a@x']);
+  });
 });

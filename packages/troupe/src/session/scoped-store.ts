@@ -1,4 +1,5 @@
 import { TroupeError } from '../errors.ts';
+import { SessionError } from './session-error.ts';
 import { toSessionId, type CheckedKey } from './session-key.ts';
 import type {
   Commit,
@@ -18,14 +19,17 @@ const MARK = '@';
 export class ScopedStore implements SessionStore {
   readonly #store: SessionStore;
   readonly #prefix: string;
+  /** Once one of them is aborted, nothing can be done any more. */
+  readonly #ends: readonly AbortSignal[];
 
-  /** @param prefix ends with `@` @throws TroupeError if it does not. */
-  constructor(store: SessionStore, prefix: string) {
+  /** @param prefix ends with `@` @param until once it is aborted, nothing can be done any more @throws TroupeError if the prefix does not. */
+  constructor(store: SessionStore, prefix: string, until?: AbortSignal) {
     if (!prefix.endsWith(MARK))
       throw new TroupeError('invalid_id', `A scope of sessions ends with '${MARK}'.`);
     const isScoped = store instanceof ScopedStore;
     this.#store = isScoped ? store.#store : store;
     this.#prefix = isScoped ? store.#prefix + prefix : prefix;
+    this.#ends = [...(isScoped ? store.#ends : []), ...(until === undefined ? [] : [until])];
   }
 
   get minGarbage(): number {
@@ -55,6 +59,7 @@ export class ScopedStore implements SessionStore {
 
   /** Looks through the list of the store until there are enough that belong here. */
   async list(query: ListQuery): Promise<readonly SessionInfo[]> {
+    this.#assertOpen();
     const found: SessionInfo[] = [];
     let after = query.after && { ...query.after, session: this.#prefix + query.after.session };
     for (;;) {
@@ -82,8 +87,13 @@ export class ScopedStore implements SessionStore {
   async close(): Promise<void> {}
 
   #whole({ user, session }: CheckedKey): CheckedKey {
+    this.#assertOpen();
     if (session.includes(MARK))
       throw new TroupeError('invalid_id', `A session id has no '${MARK}' here: that tells scopes apart.`);
     return { user, session: toSessionId(this.#prefix + session) };
+  }
+  #assertOpen(): void {
+    if (this.#ends.some(({ aborted }) => aborted))
+      throw new SessionError('These sessions were lent for a time that is over.');
   }
 }

@@ -212,10 +212,10 @@ export class Session implements AsyncDisposable {
 
   /**
    * The sessions whose ids begin with this prefix, by what follows it. Nobody reaches others by it, and closing it closes nothing.
-   * @param prefix ends with `@` @throws TroupeError if it does not.
+   * @param prefix ends with `@` @param until once it is aborted, nothing can be done any more @throws TroupeError if the prefix does not.
    */
-  scoped(prefix: string): Session {
-    return new Session(new ScopedStore(this.#store, prefix));
+  scoped(prefix: string, until?: AbortSignal): Session {
+    return new Session(new ScopedStore(this.#store, prefix, until));
   }
 
   /** Waits for what is being done, and lets go of the store. */

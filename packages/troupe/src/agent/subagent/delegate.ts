@@ -1,18 +1,17 @@
-import { messageOf } from '../../errors.ts';
 import type { Emit } from '../../event/agent-event.ts';
 import type { ContentBlock, ToolOutputBlock } from '../../message/blocks.ts';
 import { Msg } from '../../message/msg.ts';
 import { ToolResponse } from '../../toolkit/tool-response.ts';
 import { ToolSuspension } from '../../toolkit/tool-suspension.ts';
-import type { JsonObject } from '../../util/json.ts';
 import type { CallOptions } from '../agent-base.ts';
 import { pendingIn } from '../agent-tool.ts';
 import { currentTurn, currentTurnOf } from '../current-turn.ts';
 import { runDelegated } from './around.ts';
 import { countedSteps } from './counted-steps.ts';
 import { toDelegationContext, type DelegationContext } from './delegation-context.ts';
-import { failedResponse, failureFrom, type SubAgentFailure } from './sub-agent-error.ts';
+import { failedResponse, failureFrom, type AboutTask, type SubAgentFailure } from './sub-agent-error.ts';
 import type { DelegateOptions, SubAgent } from './sub-agent.ts';
+import { tellableError } from './tellable.ts';
 import { withTimeLimits } from './time-limits.ts';
 
 /** Those who have a task, also before and after they are called. */
@@ -103,14 +102,14 @@ async function called(
     const { value } = step;
     const told = async (): Promise<void> => observer(value);
     told().catch((error: unknown) => {
-      agent.permissions.logger.log('warn', `An observer of ${agent.name} failed: ${messageOf(error)}`);
+      agent.permissions.logger.log('warn', `An observer of ${agent.name} failed: ${tellableError(error)}`);
     });
   }
   return step.value;
 }
 
 /** An answer as a result: what a host can use of it. An answer that is none, or only half of one, is a failure. */
-async function folded(agent: SubAgent, answer: Msg, about: JsonObject): Promise<ToolResponse> {
+async function folded(agent: SubAgent, answer: Msg, about: AboutTask): Promise<ToolResponse> {
   const { _end_reason: reason, _is_interrupted: isInterrupted, ...rest } = answer.metadata;
   if (reason === 'max_iters') {
     const cause = `ran out of steps. What it found so far: ${answer.text}`;
@@ -132,10 +131,8 @@ async function folded(agent: SubAgent, answer: Msg, about: JsonObject): Promise<
   });
 }
 
-function failed(agent: SubAgent, failure: SubAgentFailure, about: JsonObject): ToolResponse {
-  const { logger, supervisorName } = agent.permissions;
-  logger.log('warn', `The sub-agent ${agent.name} of ${supervisorName} ${failure.cause}`);
-  return failedResponse(failure, agent.name, about);
+function failed({ permissions }: SubAgent, failure: SubAgentFailure, about: AboutTask): ToolResponse {
+  return failedResponse(failure, about, permissions.logger);
 }
 
 function isOutput(block: ContentBlock): block is ToolOutputBlock {

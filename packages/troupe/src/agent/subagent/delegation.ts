@@ -18,7 +18,7 @@ import { assertFits, assertOnlyOne, warnOf } from './lending-checks.ts';
 import { contextOf, hostLimits, permissionsFor, tracerOf, type Lending } from './lending.ts';
 import type { PermissionBundle, SharedHeap } from './permission-bundle.ts';
 import { copyLimits } from './safety-limits.ts';
-import { failedResponse, failureFrom, type SubAgentFailure } from './sub-agent-error.ts';
+import { failedResponse, failureFrom, type AboutTask, type SubAgentFailure } from './sub-agent-error.ts';
 import type { SubAgentHost } from './sub-agent-host.ts';
 import type { CheckedSpec } from './sub-agent-spec.ts';
 import type { DelegateOptions, SubAgent, SubAgentClass } from './sub-agent.ts';
@@ -50,7 +50,7 @@ interface Task {
   readonly signal: AbortSignal;
   readonly permissions: PermissionBundle;
   /** What its result will tell the program, if it fails. */
-  readonly told: { about: JsonObject };
+  readonly told: { about: AboutTask };
 }
 
 /** What came of a task, before it is kept for later. */
@@ -133,9 +133,10 @@ export class Delegation {
     context: ToolContext,
   ): Promise<ToolResponse> {
     const { signal, resume, isBackground = false } = context;
-    const told = { about: { subagent: this.#spec.name, supervisor: lending.host.name } };
+    const told: Task['told'] = { about: { subagent: this.#spec.name, supervisor: lending.host.name } };
     const over = new AbortController();
-    const failed = (failure: SubAgentFailure): ToolResponse => this.#failed(lending, failure, told.about);
+    const failed = (failure: SubAgentFailure): ToolResponse =>
+      failedResponse(failure, told.about, getLogger());
     try {
       if (resume === undefined && !input.ok)
         return failed({ code: 'invalid_input', cause: problemsText(input.problems) });
@@ -231,12 +232,6 @@ export class Delegation {
       const kept = isJsonObject(state) ? state : {};
       throw new ToolSuspension(undefined, { pending, state: { ...kept, continue_id: id } });
     }
-  }
-
-  #failed(lending: Lending, failure: SubAgentFailure, about: JsonObject): ToolResponse {
-    const { name } = this.#spec;
-    getLogger().log('warn', `The sub-agent ${name} of ${lending.host.name} ${failure.cause}`);
-    return failedResponse(failure, name, about);
   }
 }
 

@@ -1,6 +1,4 @@
-import { messageOf } from '../../errors.ts';
 import { InMemoryMemory } from '../../memory/in-memory-memory.ts';
-import { withoutKeys } from '../../model/wrappers/key-patterns.ts';
 import { withDeadline } from '../../toolkit/deadline.ts';
 import { META_TOOL_NAME } from '../../toolkit/meta-tool.ts';
 import { BASIC_GROUP } from '../../toolkit/registered-tool.ts';
@@ -11,12 +9,13 @@ import { authorize } from '../authorize.ts';
 import { currentTurn } from '../current-turn.ts';
 import { boundTo } from './bound-tools.ts';
 import { CountedModel } from './counted-model.ts';
-import { forbiddenBy } from './forbidden-tools.ts';
+import { forbiddenTo } from './forbidden-tools.ts';
 import type { PermissionBundle } from './permission-bundle.ts';
 import { SubAgentUnavailable } from './sub-agent-error.ts';
 import { policyOf, type SubAgentResourceName } from './sub-agent-resources.ts';
 import type { SubAgentSpec } from './sub-agent-spec.ts';
 import type { ExportAgentOptions, SubAgent, SubAgentClass } from './sub-agent.ts';
+import { tellableError } from './tellable.ts';
 
 const HEALTHCHECK_LIMIT_MS = 10_000;
 
@@ -85,7 +84,7 @@ function toolkitFor(
   const own = typeof tools === 'function' ? tools(permissions) : tools;
   if (!Array.isArray(own)) throw new TypeError("its 'tools' gives no list");
   const lent = allowedTools(hostToolkit, toolsAllowlist).names;
-  const isForbidden = forbiddenBy(safetyLimits, hostToolkit, own);
+  const isForbidden = forbiddenTo(permissions, hostToolkit, own);
   const mayLend = (name: string): boolean => {
     const tool = hostToolkit.get(name);
     return tool !== undefined && !isForbidden(tool);
@@ -140,5 +139,5 @@ async function assertWell(agent: SubAgent, spec: SubAgentSpec): Promise<void> {
 }
 
 function unavailable({ name }: SubAgentSpec, problem: string, cause: unknown): SubAgentUnavailable {
-  return new SubAgentUnavailable(name, `${problem}: ${withoutKeys(messageOf(cause))}`, { cause });
+  return new SubAgentUnavailable(name, `${problem}: ${tellableError(cause)}`, { cause });
 }

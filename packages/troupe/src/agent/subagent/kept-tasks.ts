@@ -1,6 +1,5 @@
 import { getLogger } from '../../config/run-config.ts';
-import { messageOf, TroupeError } from '../../errors.ts';
-import { withoutKeys } from '../../model/wrappers/key-patterns.ts';
+import { TroupeError } from '../../errors.ts';
 import { InMemorySession } from '../../session/in-memory-session.ts';
 import type { Session } from '../../session/session.ts';
 import { withDeadline } from '../../toolkit/deadline.ts';
@@ -9,6 +8,7 @@ import { newId } from '../../util/ids.ts';
 import { currentTurn } from '../current-turn.ts';
 import { Refusal } from './sub-agent-error.ts';
 import type { SubAgent } from './sub-agent.ts';
+import { tellableError } from './tellable.ts';
 
 /** A task that is done and is to be kept. */
 export interface DoneTask {
@@ -70,7 +70,7 @@ export class KeptTasks {
       return withContinueId(response, id);
     } catch (error) {
       signal.throwIfAborted();
-      const problem = withoutKeys(messageOf(error));
+      const problem = tellableError(error);
       getLogger().log('warn', `A task of the sub-agent ${this.#subagent} can't be gone on with: ${problem}`);
       return response;
     }

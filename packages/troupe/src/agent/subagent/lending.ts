@@ -37,7 +37,7 @@ export function tracerOf(lending: Lending): Tracer | undefined {
 /**
  * What a sub-agent gets of its host, for one task: what the table of resources says, and never more than the host has.
  * @param saved what was spent, if it goes on with a task
- * @param until aborted when the task is over: then it has no files and may do nothing any more, however long it goes on by itself
+ * @param until aborted when the task is over: then it has no files and no sessions and may do nothing any more, however long it goes on by itself
  */
 export function permissionsFor(lending: Lending, saved?: JsonValue, until?: AbortSignal): PermissionBundle {
   const { host, spec, limits } = lending;
@@ -52,7 +52,7 @@ export function permissionsFor(lending: Lending, saved?: JsonValue, until?: Abor
     logger: getLogger(),
     tracer: lent('tracer', lending),
     filesystem: lent('filesystem', lending)?.narrow([`${home}/`, ...fileGrants], until),
-    session: lent('session', lending)?.scoped(outer === undefined ? `sub@${name}@` : `${name}@`),
+    session: lent('session', lending)?.scoped(outer === undefined ? `sub@${name}@` : `${name}@`, until),
     longTermMemory: lent('longTermMemory', lending),
     permission: lent('permission', lending),
     safetyLimits: Object.freeze({

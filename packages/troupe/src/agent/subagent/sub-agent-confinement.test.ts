@@ -8,6 +8,7 @@ import { InMemoryFileSystem } from '../../filesystem/in-memory-file-system.ts';
 import type { ToolResultBlock } from '../../message/blocks.ts';
 import { Msg } from '../../message/msg.ts';
 import type { PermissionPolicy } from '../../permission/permission-policy.ts';
+import { InMemoryMemory } from '../../memory/in-memory-memory.ts';
 import { InMemorySession } from '../../session/in-memory-session.ts';
 import type { Session } from '../../session/session.ts';
 import { FakeClock } from '../../testing/fake-clock.ts';
@@ -413,29 +414,41 @@ describe('a task is over in time', () => {
   });
 });
 
-test('a sub-agent that goes on when its time is up has no files any more', async () => {
+test('a sub-agent that goes on when its time is up has no files and no sessions any more', async () => {
   const clock = new FakeClock();
   using _ = clock.install();
-  let late: Promise<unknown> | undefined;
+  let late: Promise<readonly PromiseSettledResult<unknown>[]> | undefined;
   class Kid extends SubAgentBase {
     override async reply(): Promise<Msg> {
-      const { filesystem, home } = this.permissions;
-      await filesystem?.write(`${home}/early`, 'x');
-      late = sleep(500, undefined).then(() => filesystem?.write(`${home}/late`, 'x'));
-      late.catch(() => {});
+      const { filesystem, home, session } = this.permissions;
+      const save = (what: string) => [
+        filesystem?.write(`${home}/${what}`, 'x'),
+        session?.save(what, { memory: new InMemoryMemory() }),
+      ];
+      await Promise.all(save('early'));
+      late = sleep(500, undefined).then(() => Promise.allSettled(save('late')));
       await late;
       return Msg.assistant('x', { name: 'kid' });
     }
   }
   const filesystem = new FileSystemHandle(new InMemoryFileSystem());
   const host = hostOf([turn(ask('agent_kid', 'r1')), 'end']);
-  await host.registerSubagent(Kid, { name: 'kid', description: 'k', timeoutMs: 100 }, { filesystem });
+  const session = new InMemorySession();
+  await host.registerSubagent(
+    Kid,
+    { name: 'kid', description: 'k', timeoutMs: 100 },
+    { filesystem, session },
+  );
   const run = host.call('go');
   await clock.advance(100);
   await run;
   await clock.advance(500);
-  await expect(late).rejects.toMatchObject({ kind: 'access_denied' });
+  expect(await late).toMatchObject([
+    { reason: { kind: 'access_denied' } },
+    { reason: { code: 'store_failed' } },
+  ]);
   expect((await filesystem.glob('**')).matches).toEqual(['/workspace/subagents/kid/early']);
+  expect((await session.list()).sessions.map((one) => one.session)).toEqual(['sub@kid@early']);
 });
 
 describe('nothing but a result comes of', () => {

@@ -1,10 +1,10 @@
+import type { Logger } from '../../config/logger.ts';
 import { messageOf, TroupeError } from '../../errors.ts';
-import { withoutKeys } from '../../model/wrappers/key-patterns.ts';
 import { DeadlineError } from '../../toolkit/deadline.ts';
 import { ToolResponse } from '../../toolkit/tool-response.ts';
 import type { JsonObject } from '../../util/json.ts';
-import { oneLine } from '../../util/text.ts';
 import { LimitReached } from './budget.ts';
+import { tellable } from './tellable.ts';
 
 /** Why a delegation came to nothing: in the metadata of its result, as `error`. */
 export type SubAgentErrorCode =
@@ -35,7 +35,7 @@ export class SubAgentUnavailable extends TroupeError {
 
 export interface SubAgentFailure {
   readonly code: SubAgentErrorCode;
-  /** One line that a model can read. */
+  /** What a model is told, behind the name of the sub-agent. */
   readonly cause: string;
 }
 
@@ -48,7 +48,7 @@ export class Refusal extends Error {
   }
 }
 
-/** What was thrown in a delegation, as it is told: one line, without a stack, and without what looks like a key. */
+/** What was thrown in a delegation, as it is told: without a stack. */
 export function failureFrom(error: unknown): SubAgentFailure {
   if (error instanceof Refusal) return error.failure;
   if (error instanceof DeadlineError) {
@@ -58,7 +58,7 @@ export function failureFrom(error: unknown): SubAgentFailure {
     };
   }
   if (error instanceof LimitReached) return { code: 'limit', cause: `was stopped: ${error.message}` };
-  const problem = withoutKeys(messageOf(error));
+  const problem = messageOf(error);
   if (SubAgentUnavailable.isInstance(error))
     return { code: 'unavailable', cause: `can't be used now: ${problem}` };
   if (TroupeError.isInstance(error) && error.code === 'invalid_reply')
@@ -66,13 +66,19 @@ export function failureFrom(error: unknown): SubAgentFailure {
   return { code: 'exception', cause: `failed: ${problem}` };
 }
 
-/** A failure as a result: the model reads the cause, the program the code. */
+/** What every result of a sub-agent tells the program. */
+export type AboutTask = JsonObject & { readonly subagent: string; readonly supervisor: string };
+
+/** A failure as a result: the model reads the cause, the program the code, and the log has a warning. */
 export function failedResponse(
   { code, cause }: SubAgentFailure,
-  name: string,
-  about: JsonObject,
+  about: AboutTask,
+  logger: Logger,
 ): ToolResponse {
-  return new ToolResponse(`[subagent_${code}] ${name} ${oneLine(withoutKeys(cause))}`, {
+  const { subagent, supervisor } = about;
+  const told = tellable(cause);
+  logger.log('warn', `The sub-agent ${subagent} of ${supervisor} ${told}`);
+  return new ToolResponse(`[subagent_${code}] ${subagent} ${told}`, {
     status: 'unavailable',
     metadata: { ...about, unavailable: true, error: code },
   });

@@ -221,6 +221,33 @@ test('a tool that is forbidden is so under every name', async () => {
   expect([ran, modelOverride.requests[0]?.tools]).toEqual([[], []]);
 });
 
+test.each(['own', 'the host’s'])(
+  'a tool that is forbidden is so further down, under every name: %s',
+  async (whose) => {
+    const ran: string[] = [];
+    const shell = tool({ name: 'shell', execute: () => ran.push('shell') });
+    const host = hostOf();
+    if (whose === 'the host’s') host.toolkit.registerToolFunction(shell);
+    const safetyLimits = { forbiddenTools: ['shell'], maxDepth: 3 };
+    const ofHelper = new ScriptedModel([call('bash', 's1'), 'could not']);
+    const tools = [{ ...shell, name: 'bash' }];
+    const helper = { name: 'helper', description: 'h', tools, modelOverride: ofHelper };
+    const help = await makeSubagentTool(TaskSubAgent, helper, { host, safetyLimits });
+    const modelOverride = new ScriptedModel([call('agent_helper', 'h1'), 'nor could I']);
+    const ownTools = whose === 'own' ? [help, shell] : [help];
+    await host.registerSubagent(
+      TaskSubAgent,
+      { name: 'kid', description: 'k', tools: ownTools, modelOverride },
+      { safetyLimits },
+    );
+    expect((await resultOf(host))?.output).toBe('nor could I');
+    expect(modelOverride.requests[1]?.messages.at(-1)?.getContentBlocks('tool_result')[0]?.output).toBe(
+      'could not',
+    );
+    expect([ran, ofHelper.requests.map(({ tools: offered }) => offered)]).toEqual([[], [[], []]]);
+  },
+);
+
 test('a sub-agent that goes on when its time is up calls no tool, no model and nobody else any more', async () => {
   const clock = new FakeClock();
   using _ = clock.install();

@@ -90,6 +90,8 @@ class World {
   readonly onConsole: string[] = [];
   readonly kids: SubAgentBase[] = [];
   readonly host: ReActAgent;
+  /** What a kid does in its task. */
+  task: (kid: SubAgentBase) => Promise<void> = async () => {};
 
   constructor() {
     const lines: string[] = [];
@@ -109,7 +111,7 @@ class World {
   }
 
   async run(spec: Partial<SubAgentSpec> = {}): Promise<SubAgentBase> {
-    const { kids, onConsole } = this;
+    const { kids, onConsole, task } = this;
     class Kid extends SubAgentBase {
       readonly config = getRunConfig();
 
@@ -122,6 +124,7 @@ class World {
 
       override async reply(): Promise<Msg> {
         getLogger().log('info', 'the kid speaks');
+        await task(this);
         await this.print(Msg.assistant('so far', { name: this.name }));
         return Msg.assistant('from the kid', { name: this.name });
       }
@@ -319,7 +322,15 @@ describe('nothing shows in the host', () => {
 describe('sessions of sub-agents', () => {
   test('have the same store and ids of their own, which nobody else reaches by accident', async () => {
     const world = new World();
-    const kid = await world.run();
+    let saved: Promise<void> | undefined;
+    world.task = (kid) => (saved = savesIn(kid, world));
+    await world.run();
+    expect(saved).toBeDefined();
+    await saved;
+    expect(await world.session.exists('s1')).toBe(true); // the store is still open
+  });
+
+  async function savesIn(kid: SubAgentBase, world: World): Promise<void> {
     const { session } = kid.permissions;
     await session?.save('s1', { memory: kid.memory });
     await world.session.save('s1', { memory: world.host.memory });
@@ -338,8 +349,7 @@ describe('sessions of sub-agents', () => {
     expect(await world.session.exists('sub@kid@grandkid@s1')).toBe(true);
     expect(await session?.exists('s1')).toBe(false);
     await session?.close();
-    expect(await world.session.exists('s1')).toBe(true); // the store is still open
-  });
+  }
 });
 
 describe('tracing', () => {

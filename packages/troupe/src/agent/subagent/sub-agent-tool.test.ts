@@ -158,6 +158,32 @@ describe('a sub-agent is a tool', () => {
     expect(JSON.stringify(events)).not.toContain('about to say');
   });
 
+  test('of two, the one that is called works on what it is told, and the other one not at all', async () => {
+    const models = { search: new ScriptedModel(['found it']), fetch: new ScriptedModel(['fetched it']) };
+    const calls = [ask('agent_search', { task: 'How far?' }), ask('agent_fetch', { task: 'The page.' })].map(
+      (call) => ({ toolCalls: [call] }),
+    );
+    const host = hostWith([...calls, 'done']);
+    for (const [name, modelOverride] of Object.entries(models))
+      await host.registerSubagent(TaskSubAgent, { name, description: 'Works.', modelOverride });
+    const events = host.stream('Use agent_search.');
+    for await (const { type } of events) {
+      if (type === 'tool_result') break;
+    }
+    expect([models.search.requests.length, models.fetch.requests.length]).toEqual([1, 0]);
+    await host.call('Use agent_fetch.');
+    const results = await resultsOf(host);
+    expect(results.map(({ name, output, metadata }) => [name, output, metadata?.['subagent']])).toEqual([
+      ['agent_search', 'found it', 'search'],
+      ['agent_fetch', 'fetched it', 'fetch'],
+    ]);
+    expect(
+      [models.search, models.fetch].map(({ requests }) =>
+        requests.map(({ messages }) => messages.at(-1)?.text),
+      ),
+    ).toEqual([['How far?'], ['The page.']]);
+  });
+
   test('every call has a new one, and the one that was asked for its health is none of them', async () => {
     const host = hostWith([
       { toolCalls: [ask('agent_echo', { query: 'a' }, 'c1')] },
@@ -556,6 +582,32 @@ describe('failures are results', () => {
       'unavailable',
       'max_iters',
       '[subagent_max_iters] echo ran out of steps. What it found so far: I saw the sea.',
+    ]);
+  });
+
+  test('a step too many, and a failure of megabytes: no key is told or logged, and no more than can be read', async () => {
+    const logger = collectingLogger();
+    const key = 'sk-live-0123456789abcdef';
+    class Short extends TaskSubAgent {
+      constructor(init: SubAgentInit) {
+        super(init, { maxIters: 1 });
+      }
+    }
+    const modelOverride = new ScriptedModel([{ toolCalls: [ask('look', {})] }, `The key is ${key}.`]);
+    const tools = [tool({ name: 'look', execute: () => 'sea' })];
+    const long = failing(() => Promise.reject(new Error(`sk-${'a'.repeat(10_000_000)}`)));
+    await withRunConfig({ logging: logger }, async () => {
+      const short = await delegatedTo(Short, { modelOverride, tools }, { task: 'x' });
+      expect([short.metadata?.['error'], short.output]).toEqual([
+        'max_iters',
+        '[subagent_max_iters] echo ran out of steps. What it found so far: The key is [redacted].',
+      ]);
+      const { output } = await delegatedTo(long);
+      expect(output).toBe('[subagent_exception] echo failed: [redacted]…');
+    });
+    expect(logger.lines).toEqual([
+      'warn: The sub-agent echo of boss ran out of steps. What it found so far: The key is [redacted].',
+      'warn: The sub-agent echo of boss failed: [redacted]…',
     ]);
   });
 

@@ -1,6 +1,6 @@
 import { getLogger } from '../../config/run-config.ts';
-import { messageOf, TroupeError } from '../../errors.ts';
-import { withoutKeys } from '../../model/wrappers/key-patterns.ts';
+import { TroupeError } from '../../errors.ts';
+import { tellableError } from './tellable.ts';
 
 /** A part of a trace. OpenTelemetry's `Span` is one. */
 export interface TraceSpan {
@@ -51,7 +51,7 @@ async function traced<T>(given: TraceSpan, run: (span: TraceSpan) => Promise<T>)
   } catch (error) {
     const code = TroupeError.isInstance(error) ? error.code : 'exception';
     if (code === 'tool_suspended') span.setAttribute('subagent.suspended', true);
-    else failSpan(span, code, messageOf(error));
+    else failSpan(span, code, tellableError(error));
     throw error;
   } finally {
     span.end();
@@ -72,7 +72,7 @@ function quietly(trace: () => unknown): void {
   try {
     trace();
   } catch (error) {
-    getLogger().log('warn', `A tracer failed: ${withoutKeys(messageOf(error))}`);
+    getLogger().log('warn', `A tracer failed: ${tellableError(error)}`);
   }
 }
 
