@@ -124,6 +124,13 @@ export class Session implements AsyncDisposable {
     });
   }
 
+  /** How often the session was saved: it tells whether somebody else has. 0 if there is no such session. */
+  revisionOf(key: SessionKey): Promise<number> {
+    return this.#inLane('Looking for', key, async (checked) => {
+      return (await this.#store.readHead(checked, 'current'))?.revision ?? 0;
+    });
+  }
+
   /** The sessions of a user, newest first, a page at a time. */
   list(options: ListOptions = {}): Promise<SessionPage> {
     return listPage(this.#store, options);

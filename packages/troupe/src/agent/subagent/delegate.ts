@@ -44,7 +44,7 @@ export async function delegateTo(
   let isDone = false;
   try {
     const answer = await withTimeLimits(budget, timeoutMs, signal, (stop) => {
-      running = runDelegated(agent.permissions, () => converse(agent, context, { ...options, signal: stop }));
+      running = runDelegated(agent, () => converse(agent, context, { ...options, signal: stop }));
       return running;
     });
     isDone = true;

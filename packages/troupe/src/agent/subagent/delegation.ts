@@ -9,11 +9,12 @@ import { ToolSuspension } from '../../toolkit/tool-suspension.ts';
 import { tool, type Tool, type ToolContext } from '../../toolkit/tool.ts';
 import { isJsonObject, type JsonObject, type JsonValue } from '../../util/json.ts';
 import type { SchemaProblem } from '../../util/schema.ts';
+import { subAgentHere } from './around.ts';
 import { noteBinding } from './bound-tools.ts';
 import { LimitReached } from './budget.ts';
 import { checkedInput, type CheckedInput } from './checked-input.ts';
 import { toDelegationContext } from './delegation-context.ts';
-import { KeptTasks, newTaskId, type DoneTask } from './kept-tasks.ts';
+import { KeptTasks, newTask, toEarlierTask, type DoneTask, type EarlierTask } from './kept-tasks.ts';
 import { assertFits, assertOnlyOne, warnOf } from './lending-checks.ts';
 import { contextOf, hostLimits, permissionsFor, tracerOf, type Lending } from './lending.ts';
 import type { PermissionBundle, SharedHeap } from './permission-bundle.ts';
@@ -39,7 +40,7 @@ interface Waiting {
   readonly agent: JsonObject;
   readonly context: JsonValue;
   readonly spent: JsonValue;
-  readonly continueId: string | undefined;
+  readonly earlier: EarlierTask | undefined;
 }
 
 /** What is known about one delegation. */
@@ -88,7 +89,11 @@ export class Delegation {
       ...(group !== undefined && { group }),
       schema: this.#schema,
       timeoutMs: Infinity, // it has limits of its own
-      execute: (input: CheckedInput, context) => this.#execute(this.#lending(host, heap), input, context),
+      execute: (input: CheckedInput, context) => {
+        const worker = subAgentHere() ?? host; // whatever the tool was wrapped in, it works for the one that calls it
+        const lending = this.#lending(worker, worker === host ? heap : {});
+        return this.#execute(lending, input, context);
+      },
     });
     return noteBinding(made, {
       subagent: name,
@@ -142,8 +147,7 @@ export class Delegation {
         return failed({ code: 'invalid_input', cause: problemsText(input.problems) });
       const waiting = resume === undefined ? undefined : toWaiting(resume.state);
       const permissions = permissionsFor(lending, waiting?.spent, over.signal);
-      const id = waiting === undefined ? continueId : waiting.continueId;
-      return await this.#kept.alone(id, async () => {
+      return await this.#kept.alone(waiting === undefined ? continueId : waiting.earlier?.id, async () => {
         const { response, done } = await this.#inTime(permissions, signal, (stop) => {
           const task = { lending, context, signal: stop, permissions, told };
           if (waiting !== undefined) return this.#goOn(task, waiting);
@@ -186,18 +190,19 @@ export class Delegation {
       await this.#cls.preContextCompress(await contextOf(lending.host, permissions), text),
     );
     const agent = await this.#export(lending.host, permissions);
-    if (continueId !== undefined) await this.#kept.load(continueId, agent);
-    return this.#delegate(task, agent, { context, text, continueId, decisions: undefined });
+    const earlier = continueId === undefined ? undefined : await this.#kept.load(continueId, agent);
+    return this.#delegate(task, agent, { context, text, earlier, decisions: undefined });
   }
 
-  async #goOn(task: Task, { agent: state, context, continueId }: Waiting): Promise<Outcome> {
+  async #goOn(task: Task, { agent: state, context, earlier }: Waiting): Promise<Outcome> {
     const agent = await this.#export(task.lending.host, task.permissions);
+    const kept = earlier && (await this.#kept.reload(earlier, agent));
     agent.loadStateDict(state, { strict: false });
     const decisions = task.context.resume?.decisions;
     return this.#delegate(task, agent, {
       context: toDelegationContext(context),
       text: undefined,
-      continueId,
+      earlier: kept,
       decisions,
     });
   }
@@ -209,28 +214,28 @@ export class Delegation {
     {
       context,
       text,
-      continueId,
+      earlier,
       decisions,
     }: Pick<DelegateOptions, 'decisions'> & {
       readonly context: ReturnType<typeof toDelegationContext>;
       readonly text: string | undefined;
-      readonly continueId: string | undefined;
+      readonly earlier: EarlierTask | undefined;
     },
   ): Promise<Outcome> {
     const { continuable = false } = this.#spec;
     const { observer } = this.#options;
     const options = { task: text, signal, observer, decisions, isBackground, ephemeralMemory: !continuable };
-    const id = continuable ? (continueId ?? (await newTaskId(isBackground))) : undefined;
+    const kept = continuable ? (earlier ?? (await newTask(isBackground))) : undefined;
     told.about = { ...told.about, delegation_context: context };
     try {
       const response = toResponse(await agent.delegate(context.task_summary, context, options), told.about);
-      if (id === undefined || response.status !== 'ok') return { response };
-      return { response, done: { id, agent, overwrite: decisions !== undefined } };
+      if (kept === undefined || response.status !== 'ok') return { response };
+      return { response, done: { id: kept.id, agent } };
     } catch (error) {
-      if (id === undefined || !ToolSuspension.isInstance(error) || error.nested === undefined) throw error;
+      if (kept === undefined || !ToolSuspension.isInstance(error) || error.nested === undefined) throw error;
       const { pending, state } = error.nested;
-      const kept = isJsonObject(state) ? state : {};
-      throw new ToolSuspension(undefined, { pending, state: { ...kept, continue_id: id } });
+      const others = isJsonObject(state) ? state : {};
+      throw new ToolSuspension(undefined, { pending, state: { ...others, earlier: { ...kept } } });
     }
   }
 }
@@ -259,9 +264,8 @@ function problemsText(problems: readonly SchemaProblem[]): string {
 /** @throws TroupeError if it is not what a delegation was suspended with. */
 function toWaiting(state: JsonValue): Waiting {
   if (isJsonObject(state)) {
-    const { agent, context = {}, spent = {}, continue_id: id } = state;
-    if (isJsonObject(agent))
-      return { agent, context, spent, continueId: typeof id === 'string' ? id : undefined };
+    const { agent, context = {}, spent = {}, earlier } = state;
+    if (isJsonObject(agent)) return { agent, context, spent, earlier: toEarlierTask(earlier) };
   }
   throw new TroupeError('invalid_state', 'What the sub-agent waited with is not readable.');
 }

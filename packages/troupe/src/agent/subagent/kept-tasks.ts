@@ -5,6 +5,7 @@ import type { Session } from '../../session/session.ts';
 import { withDeadline } from '../../toolkit/deadline.ts';
 import { ToolResponse } from '../../toolkit/tool-response.ts';
 import { newId } from '../../util/ids.ts';
+import { isJsonObject, type JsonValue } from '../../util/json.ts';
 import { currentTurn } from '../current-turn.ts';
 import { Refusal } from './sub-agent-error.ts';
 import type { SubAgent } from './sub-agent.ts';
@@ -14,8 +15,13 @@ import { tellableError } from './tellable.ts';
 export interface DoneTask {
   readonly id: string;
   readonly agent: SubAgent;
-  /** Whether it is kept whatever was kept of it before. */
-  readonly overwrite: boolean;
+}
+
+/** A task that is kept, or will be. */
+export interface EarlierTask {
+  readonly id: string;
+  /** Which save of it is gone on with; 0 if there is none yet. */
+  readonly revision: number;
 }
 
 const SAVE_LIMIT_MS = 10_000;
@@ -50,21 +56,35 @@ export class KeptTasks {
   }
 
   /** Gives a sub-agent what it knew when the task was done. @throws Refusal if there is no such task; TroupeError if it can't be read */
-  async load(id: string, agent: SubAgent): Promise<void> {
+  async load(id: string, agent: SubAgent): Promise<EarlierTask> {
+    const session = this.#sessionOf(agent);
     try {
-      if (await this.#sessionOf(agent).load(id, { agent })) return;
+      const revision = await session.revisionOf(id);
+      if (await session.load(id, { agent })) return { id, revision };
     } catch (error) {
       if (!TroupeError.isInstance(error) || error.code !== 'invalid_id') throw error;
     }
     throw new Refusal({ code: 'invalid_input', cause: NO_SUCH_TASK });
   }
 
+  /** Lets a task that waited be kept in its place. If that was gone on with meanwhile, it becomes another task, so that nothing is lost. */
+  async reload({ id, revision }: EarlierTask, agent: SubAgent): Promise<EarlierTask> {
+    const session = this.#sessionOf(agent);
+    try {
+      const isUnchanged = (await session.revisionOf(id)) === revision;
+      if (isUnchanged && (revision === 0 || (await session.load(id, { agent })))) return { id, revision };
+    } catch (error) {
+      getLogger().log('warn', `An earlier task of ${this.#subagent} can't be read: ${tellableError(error)}`);
+    }
+    return newTask(false);
+  }
+
   /** Keeps a task, and tells its id in the response. An answer that can't be kept is an answer all the same: it was worked for. */
   async keep(response: ToolResponse, task: DoneTask, signal: AbortSignal): Promise<ToolResponse> {
-    const { id, agent, overwrite } = task;
+    const { id, agent } = task;
     try {
       await withDeadline({ timeoutMs: SAVE_LIMIT_MS, signal }, () =>
-        this.#sessionOf(agent).save(id, { agent }, { overwrite }),
+        this.#sessionOf(agent).save(id, { agent }),
       );
       if (agent.permissions.session === undefined) await this.#forgetOldest(id);
       return withContinueId(response, id);
@@ -91,10 +111,17 @@ export class KeptTasks {
   }
 }
 
-/** An id for a task: the same one when the run of the host is replayed, unless it works in the background. */
-export async function newTaskId(isBackground: boolean): Promise<string> {
+/** A task with a new id: the same one when the run of the host is replayed, unless it works in the background. */
+export async function newTask(isBackground: boolean): Promise<EarlierTask> {
   const turn = isBackground ? undefined : currentTurn();
-  return turn === undefined ? newId() : turn.step('continue id', async () => newId());
+  const id = turn === undefined ? newId() : await turn.step('continue id', async () => newId());
+  return { id, revision: 0 };
+}
+
+/** A task as it was saved with a call that waits; undefined if it is none. */
+export function toEarlierTask(saved: JsonValue | undefined): EarlierTask | undefined {
+  const { id, revision } = isJsonObject(saved) ? saved : {};
+  return typeof id === 'string' && typeof revision === 'number' ? { id, revision } : undefined;
 }
 
 function withContinueId({ content, metadata = {}, status }: ToolResponse, id: string): ToolResponse {

@@ -8,7 +8,9 @@ import { ScriptedModel, type ScriptedTurn } from '../../testing/scripted-model.t
 import type { BackgroundTask } from '../../toolkit/background-task.ts';
 import { BackgroundTools } from '../../toolkit/background.ts';
 import { tool } from '../../toolkit/tool.ts';
+import { Toolkit } from '../../toolkit/toolkit.ts';
 import { validateWith } from '../../util/schema.ts';
+import { agentTool } from '../agent-tool.ts';
 import { ReActAgent } from '../react-agent.ts';
 import { makeSubagentTool } from './make-subagent-tool.ts';
 import type { SafetyLimits } from './safety-limits.ts';
@@ -155,3 +157,39 @@ test('draws on the account of the call in which it began, also when that is over
   expect(resultsIn(background)).toEqual([text]);
   expect(await faultsOf(scene)).toEqual([]);
 });
+
+test.each(['a sub-agent', 'an agent'])(
+  '%s that a sub-agent starts goes no further than its task',
+  async (who) => {
+    const background = new BackgroundTools();
+    const host = new ReActAgent({ name: 'boss', model: new ScriptedModel([START, 'end']) });
+    host.setConsoleOutputEnabled(false);
+    const [door, over] = [Promise.withResolvers<string>(), Promise.withResolvers<BackgroundTask>()];
+    background.onDone(over.resolve);
+    const look = tool({ name: 'look', execute: () => door.promise });
+    const model = new ScriptedModel([LOOK, 'never']);
+    const options = { safetyLimits: { maxDepth: 2 } };
+    const spec = { name: 'helper', description: 'h', tools: [look], modelOverride: model };
+    const helper = new ReActAgent({ name: 'helper', model, toolkit: new Toolkit({ tools: [look] }) });
+    helper.setConsoleOutputEnabled(false);
+    const made =
+      who === 'an agent'
+        ? background.inBackground(agentTool(helper, { description: 'h', name: 'agent_helper' }))
+        : background.inBackground(await makeSubagentTool(TaskSubAgent, spec, { host, ...options }));
+    const start = { toolCalls: [{ name: 'agent_helper', id: 'h', input: { task: 'x', query: 'x' } }] };
+    const kid = {
+      name: 'kid',
+      description: 'k',
+      tools: [made],
+      modelOverride: new ScriptedModel([start, 'done']),
+    };
+    await host.registerSubagent(TaskSubAgent, kid, options);
+    await host.call('go');
+    door.resolve('seen');
+    expect(await over.promise).toMatchObject({ state: 'failed' });
+    expect([model.requests.length, resultsIn(background)]).toEqual([
+      1,
+      [expect.stringContaining('The task is over.')],
+    ]);
+  },
+);

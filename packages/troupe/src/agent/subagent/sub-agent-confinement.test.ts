@@ -15,7 +15,7 @@ import { FakeClock } from '../../testing/fake-clock.ts';
 import { ScriptedModel, type ScriptedToolCall, type ScriptedTurn } from '../../testing/scripted-model.ts';
 import { BackgroundTools } from '../../toolkit/background.ts';
 import type { ToolResponse } from '../../toolkit/tool-response.ts';
-import { tool, type Tool } from '../../toolkit/tool.ts';
+import { tool, type Tool, type ToolContext } from '../../toolkit/tool.ts';
 import type { Toolkit } from '../../toolkit/toolkit.ts';
 import { sleep } from '../../util/clock.ts';
 import { isJsonObject, parseJson, type JsonObject } from '../../util/json.ts';
@@ -637,6 +637,45 @@ test('a sub-agent lends no more than it has', async () => {
   await host.call('go');
   expect(seen).toEqual([undefined]);
 });
+
+test.each(['in the background', 'in another tool'])(
+  'a sub-agent whose tool is wrapped works for the one that calls it: %s',
+  async (where) => {
+    const seen: unknown[] = [];
+    class Leaf extends SubAgentBase {
+      override async reply(): Promise<Msg> {
+        const { filesystem, home, supervisorName } = this.permissions;
+        seen.push([filesystem, home, supervisorName]);
+        return Msg.assistant('x', { name: 'leaf' });
+      }
+    }
+    const host = hostOf([turn(ask('agent_mid', 'r1')), 'end']);
+    const options = {
+      filesystem: new FileSystemHandle(new InMemoryFileSystem()),
+      safetyLimits: { maxDepth: 2 },
+    };
+    const leaf = await makeSubagentTool(Leaf, { name: 'leaf', description: 'l' }, { host, ...options });
+    const background = new BackgroundTools();
+    const over = new Promise((resolve) => background.onDone(resolve));
+    const wrapped = {
+      ...leaf,
+      execute: (input: never, context: ToolContext) => leaf.execute(input, context),
+    };
+    const tools = [where === 'in the background' ? background.inBackground(leaf) : wrapped];
+    const modelOverride = scripted([turn({ name: 'agent_leaf', id: 'l', input: { query: 'q' } }), 'mid']);
+    const mid = {
+      name: 'mid',
+      description: 'm',
+      tools,
+      modelOverride,
+      resources: { filesystem: 'off' },
+    } as const;
+    await host.registerSubagent(TaskSubAgent, mid, options);
+    await host.call('go');
+    if (where === 'in the background') await over;
+    expect(seen).toEqual([[undefined, '/workspace/subagents/mid/subagents/leaf', 'mid']]);
+  },
+);
 
 test('one in the background that needs a decision says that nobody can be asked', async () => {
   const ran: string[] = [];

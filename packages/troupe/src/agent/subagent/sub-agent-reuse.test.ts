@@ -178,6 +178,35 @@ describe('going on with an earlier task', () => {
     expect(texts).toEqual(['One.', '', 'Removed.']);
   });
 
+  test('one that was gone on with while it waited becomes two tasks, and nothing is lost', async () => {
+    const remove = tool({ name: 'remove', schema: z.object({}), execute: () => 'removed' });
+    const permission = { decide: () => ({ behavior: 'ask' as const }) };
+    const options = { session: new InMemorySession(), permission };
+    const waits = { toolCalls: [{ name: 'remove', id: 'k', input: {} }] };
+    const kid = new ScriptedModel(['One.', waits, 'Meanwhile.', 'Removed.', 'a', 'b']);
+    const other = await hostWith(kid, [], options, { tools: [remove] });
+    const id = idOf(await other.toolkit.callToolFunction(call({ task: 'x' })));
+    const script = [ask('c1', { task: 'y', continue_id: id }), 'done'];
+    const host = await hostWith(kid, script, options, { tools: [remove] });
+    await host.call('go');
+    expect(idOf(await other.toolkit.callToolFunction(call({ task: 'z', continue_id: id })))).toBe(id);
+    await host.call(undefined, {
+      decisions: host.pendingCalls.map(({ id: one }) => ({ id: one, verdict: 'allow' as const })),
+    });
+    const [result] = await resultsOf(host);
+    expect(idOf(result)).not.toBe(id);
+    const known = [];
+    for (const continue_id of [id, idOf(result)]) {
+      await other.toolkit.callToolFunction(call({ task: 'w', continue_id }));
+      const msgs = kid.requests.at(-1)?.messages ?? [];
+      known.push(msgs.filter(({ role }) => role === 'assistant').map(({ text }) => text));
+    }
+    expect(known).toEqual([
+      ['One.', 'Meanwhile.'],
+      ['One.', '', 'Removed.'],
+    ]);
+  });
+
   test('arguments that allow no others are no obstacle', async () => {
     const inputSchema = z.strictObject({ query: z.string() });
     const host = await hostWith(new ScriptedModel(['one', 'two']), [], {}, { inputSchema });
