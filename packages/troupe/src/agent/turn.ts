@@ -51,6 +51,8 @@ export class Turn {
   readonly agentId: string;
   readonly agentPath: readonly string[];
   readonly parent: Turn | undefined;
+  /** The turn whose interrupt this one handles, or else itself: together they are one call. */
+  readonly origin: Turn;
   /** Whether it goes on when the parent stops, which doesn't wait for it. */
   readonly outlivesParent: boolean;
   /** What is to be done about pending calls, if the caller says so. */
@@ -92,6 +94,7 @@ export class Turn {
     this.#agentName = agentName;
     this.agentId = options.agentId;
     this.parent = parent;
+    this.origin = continues?.origin ?? this;
     this.outlivesParent = options.outlivesParent ?? false;
     this.outerCallId = continues === undefined ? parent && currentCallId() : continues.outerCallId;
     this.structuredModel = options.structuredModel;

@@ -41,7 +41,7 @@ export class Account {
 
   /** Says that a call is for it, and counts what that costs. */
   add(turn: Turn): void {
-    this.#turns.add(turn);
+    this.#turns.add(turn.origin);
   }
 
   /** From now on time counts. */
@@ -59,7 +59,7 @@ export class Account {
   /** Goes on in another call. Time counts again if it did before. */
   goOnIn(turn: Turn): void {
     this.add(turn);
-    accounts.set(turn, this);
+    accounts.set(turn.origin, this);
     if (this.#ms !== undefined) this.begin();
   }
 
@@ -79,7 +79,7 @@ const accounts = new WeakMap<Turn, Account>();
 
 /** What is spent on the answer of a host, which this call is for. */
 export function accountOf(turn: Turn): Account {
-  const known = accounts.get(turn);
+  const known = accounts.get(turn.origin);
   if (known !== undefined) return known;
   const account = new Account();
   account.goOnIn(turn);

@@ -13,7 +13,7 @@ import { subAgentHere } from './around.ts';
 import { noteBinding } from './bound-tools.ts';
 import { LimitReached } from './budget.ts';
 import { checkedInput, type CheckedInput } from './checked-input.ts';
-import { toDelegationContext } from './delegation-context.ts';
+import { toDelegationContext, type DelegationContext } from './delegation-context.ts';
 import { KeptTasks, newTask, toEarlierTask, type DoneTask, type EarlierTask } from './kept-tasks.ts';
 import { assertFits, assertOnlyOne, warnOf } from './lending-checks.ts';
 import { contextOf, hostLimits, permissionsFor, tracerOf, type Lending } from './lending.ts';
@@ -52,6 +52,14 @@ interface Task {
   readonly permissions: PermissionBundle;
   /** What its result will tell the program, if it fails. */
   readonly told: { about: AboutTask };
+}
+
+/** What a sub-agent is to work on: a task in words, or where it waited and what was decided about that. */
+interface Assignment {
+  readonly context: DelegationContext;
+  readonly text?: string;
+  readonly decisions?: DelegateOptions['decisions'];
+  readonly earlier: EarlierTask | undefined;
 }
 
 /** What came of a task, before it is kept for later. */
@@ -191,36 +199,22 @@ export class Delegation {
     );
     const agent = await this.#export(lending.host, permissions);
     const earlier = continueId === undefined ? undefined : await this.#kept.load(continueId, agent);
-    return this.#delegate(task, agent, { context, text, earlier, decisions: undefined });
+    return this.#delegate(task, agent, { context, text, earlier });
   }
 
   async #goOn(task: Task, { agent: state, context, earlier }: Waiting): Promise<Outcome> {
     const agent = await this.#export(task.lending.host, task.permissions);
     const kept = earlier && (await this.#kept.reload(earlier, agent));
     agent.loadStateDict(state, { strict: false });
-    const decisions = task.context.resume?.decisions;
-    return this.#delegate(task, agent, {
-      context: toDelegationContext(context),
-      text: undefined,
-      earlier: kept,
-      decisions,
-    });
+    const { decisions } = task.context.resume ?? {};
+    return this.#delegate(task, agent, { context: toDelegationContext(context), decisions, earlier: kept });
   }
 
   /** Lets a sub-agent work. */
   async #delegate(
     { signal, told, context: { isBackground = false } }: Task,
     agent: SubAgent,
-    {
-      context,
-      text,
-      earlier,
-      decisions,
-    }: Pick<DelegateOptions, 'decisions'> & {
-      readonly context: ReturnType<typeof toDelegationContext>;
-      readonly text: string | undefined;
-      readonly earlier: EarlierTask | undefined;
-    },
+    { context, text, decisions, earlier }: Assignment,
   ): Promise<Outcome> {
     const { continuable = false } = this.#spec;
     const { observer } = this.#options;

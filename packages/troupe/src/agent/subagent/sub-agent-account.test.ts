@@ -264,6 +264,40 @@ describe('two levels down', () => {
   });
 });
 
+test('how an interrupt is answered is on the account of the call that it stopped, and counted once', async () => {
+  class Host extends ReActAgent {
+    override async handleInterrupt(): Promise<Msg> {
+      const input = { task: 'again' };
+      const result = await this.toolkit.callToolFunction({
+        type: 'tool_use',
+        id: 'h',
+        name: 'agent_kid',
+        input,
+      });
+      return Msg.assistant(String(result.output), { name: this.name });
+    }
+  }
+  const answerWith = async (safetyLimits: SafetyLimits): Promise<string> => {
+    const model = new ScriptedModel([call('agent_kid'), call('hang')]);
+    const host = new Host({ name: 'boss', model });
+    host.setConsoleOutputEnabled(false);
+    const hanging = Promise.withResolvers<void>();
+    host.toolkit.registerToolFunction(
+      tool({ name: 'hang', execute: () => new Promise(() => hanging.resolve()) }),
+    );
+    const modelOverride = new ScriptedModel([{ text: 'one', usage }, call('look'), 'two']);
+    const spec = { name: 'kid', description: 'k', tools: [look], modelOverride };
+    await host.registerSubagent(TaskSubAgent, spec, { safetyLimits });
+    const answer = host.call('go');
+    await hanging.promise;
+    await host.interrupt();
+    return (await answer).text;
+  };
+  expect(await answerWith({ maxCalls: 1 })).toBe(limited('1 delegations'));
+  expect(await answerWith({ maxTokens: 160 })).toBe(limited('160 tokens')); // 120 before, 40 then
+  expect(await answerWith({ maxTokens: 161 })).toBe('two');
+});
+
 test('a host that was asked something new has a new account', async () => {
   const host = await hostOf(
     [call('agent_kid'), call('sign'), call('agent_kid'), 'end'],
