@@ -40,7 +40,7 @@ export interface CallOptions {
   readonly onPending?: 'refuse' | 'close' | undefined;
   /**
    * Whether the call goes on when the agent call that it is made in stops. With 'background' it still belongs to that run: by its
-   * path, and by what it costs. @default false
+   * path, and by what it costs, but not by its steps. @default false
    */
   readonly detached?: boolean | 'background' | undefined;
   /** Runs the steps of this call and of the calls made in it. */

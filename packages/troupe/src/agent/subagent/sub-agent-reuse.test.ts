@@ -178,6 +178,37 @@ describe('going on with an earlier task', () => {
     expect(texts).toEqual(['One.', '', 'Removed.']);
   });
 
+  test('two programs at once: the first to be done is kept, and the other one has no id', async () => {
+    const options = { session: new InMemorySession() };
+    const doors = [Promise.withResolvers<string>(), Promise.withResolvers<string>()];
+    const looking = doors.map(() => Promise.withResolvers<void>());
+    const hosts = await Promise.all(
+      doors.map(({ promise }, n) => {
+        const execute = (): Promise<string> => {
+          looking[n]?.resolve();
+          return promise;
+        };
+        const look = tool({ name: 'look', execute });
+        const kid = new ScriptedModel([
+          { toolCalls: [{ name: 'look', id: 'l', input: {} }] },
+          `${n} is done`,
+        ]);
+        return hostWith(kid, [], options, { tools: [look] });
+      }),
+    );
+    const maker = await hostWith(new ScriptedModel(['One.', 'Both?']), [], options);
+    const id = idOf(await maker.toolkit.callToolFunction(call({ task: 'x' })));
+    const both = hosts.map(({ toolkit }) => toolkit.callToolFunction(call({ task: 'y', continue_id: id })));
+    await Promise.all(looking.map(({ promise }) => promise));
+    for (const [n, door] of doors.entries()) {
+      door.resolve('seen');
+      await both[n];
+    }
+    const outputs = (await Promise.all(both)).map(({ output }) => output);
+    expect(outputs).toEqual([`continue_id: ${id}\n\n0 is done`, '1 is done']);
+    expect(await options.session.revisionOf(`sub@kid@${id}`)).toBe(2);
+  });
+
   test('one that was gone on with while it waited becomes two tasks, and nothing is lost', async () => {
     const remove = tool({ name: 'remove', schema: z.object({}), execute: () => 'removed' });
     const permission = { decide: () => ({ behavior: 'ask' as const }) };
