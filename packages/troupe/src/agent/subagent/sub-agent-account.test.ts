@@ -13,6 +13,7 @@ import { parseJson, type JsonObject } from '../../util/json.ts';
 import { validateWith } from '../../util/schema.ts';
 import { agentTool } from '../agent-tool.ts';
 import { ReActAgent } from '../react-agent.ts';
+import type { Turn } from '../turn.ts';
 import { makeSubagentTool } from './make-subagent-tool.ts';
 import type { SafetyLimits } from './safety-limits.ts';
 import { SubAgentBase } from './sub-agent-base.ts';
@@ -297,6 +298,26 @@ test('how an interrupt is answered is on the account of the call that it stopped
   expect(await answerWith({ maxTokens: 160 })).toBe(limited('160 tokens')); // 120 before, 40 then
   expect(await answerWith({ maxTokens: 161 })).toBe('two');
 });
+
+test.each(['model', 'compression', 'rewrite query', 'anything else'])(
+  'a model that is called in the step %j is counted once',
+  async (step) => {
+    const modelOverride = new ScriptedModel(Array(9).fill({ text: 'x', usage }));
+    class Stepper extends SubAgentBase {
+      override async reply(_: readonly Msg[], turn: Turn): Promise<Msg> {
+        for (let n = 0; n < 9; n++)
+          await turn.step(step, async () => this.model?.call({ messages: [Msg.user('x')] }));
+        return Msg.assistant('never', { name: this.name });
+      }
+    }
+    const host = await hostOf([call('agent_stepper'), 'end'], [], {});
+    const safetyLimits = { maxIterations: 3 };
+    await host.registerSubagent(Stepper, { name: 'stepper', description: 's', modelOverride, safetyLimits });
+    await host.call('go');
+    expect(await outputsOf(host)).toEqual([limited('3 model calls').replace('kid', 'stepper')]);
+    expect(modelOverride.requests).toHaveLength(3);
+  },
+);
 
 test('a host that was asked something new has a new account', async () => {
   const host = await hostOf(
