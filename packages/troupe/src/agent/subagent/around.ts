@@ -1,5 +1,5 @@
 import { createAsyncScope } from '#platform';
-import { currentTurn } from '../turn.ts';
+import { currentTurn } from '../current-turn.ts';
 import type { PermissionBundle } from './permission-bundle.ts';
 import type { SubAgent } from './sub-agent.ts';
 
