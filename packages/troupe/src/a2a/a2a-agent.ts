@@ -109,7 +109,7 @@ export class A2AAgent extends AgentBase {
       delivered(answer.contextId); // also when it was recorded
       return await this.#answer(answer, turn);
     } catch (error) {
-      const isWaiting = A2AError.isInstance(error) && error.failure === 'unreachable' && !this.#isDelivered;
+      const isWaiting = !this.#isDelivered && isForNow(error);
       if (!isWaiting) this.openTask = null; // it is over, or being canceled
       throw error;
     }
@@ -198,6 +198,13 @@ export class A2AAgent extends AgentBase {
     const found = isResolver(card) ? await card.resolve(signal) : { card };
     return RemoteAgent.connect(found, { headers, allowedOrigins, cardKeys, maxBytes });
   }
+}
+
+/** Whether nobody has looked at what was sent, so that it can be sent again. */
+function isForNow(error: unknown): boolean {
+  if (!A2AError.isInstance(error)) return false;
+  const { failure, reason = 'INTERNAL_ERROR' } = error; // a mere HTTP status is none of the agent
+  return failure === 'unreachable' || (failure === 'refused' && reason === 'INTERNAL_ERROR');
 }
 
 /** Several messages as one. Where several have spoken, it says who. */

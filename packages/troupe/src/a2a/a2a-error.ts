@@ -23,6 +23,8 @@ export interface A2AErrorDetails {
   readonly taskId?: string | undefined;
   /** What the remote agent said until then. */
   readonly reply?: Msg | undefined;
+  /** Why the server refused, by the protocol's name for it, such as `TASK_NOT_FOUND`. */
+  readonly reason?: string | undefined;
 }
 
 /** A remote agent gave no answer. What a server or the network said is not repeated here: it may hold what we sent. */
@@ -30,15 +32,17 @@ export class A2AError extends TroupeError {
   override readonly name = 'A2AError';
   readonly taskId: string | undefined;
   readonly reply: Msg | undefined;
+  readonly reason: string | undefined;
 
   constructor(
     readonly failure: A2AFailure,
     message: string,
-    { taskId, reply }: A2AErrorDetails = {},
+    { taskId, reply, reason }: A2AErrorDetails = {},
   ) {
     super('a2a_failed', message);
     this.taskId = taskId;
     this.reply = reply;
+    this.reason = reason;
   }
 
   static override isInstance(value: unknown): value is A2AError {

@@ -4,6 +4,7 @@ import type { AgentBase } from '../agent/agent-base.ts';
 import { getLogger } from '../config/run-config.ts';
 import { messageOf } from '../errors.ts';
 import type { Session } from '../session/session.ts';
+import { withDeadline } from '../toolkit/deadline.ts';
 import { newId } from '../util/ids.ts';
 import { ContextKeeper, type A2AContext } from './context-keeper.ts';
 import { ServedContext } from './served-context.ts';
@@ -33,6 +34,8 @@ interface ContextEntry {
 
 /** How many tasks of one context are kept, and how many may wait there. */
 const MAX_TASKS = 100;
+/** How long it may take until all are closed. */
+const CLOSE_MS = 10_000;
 /** What the ids of sessions begin with. */
 const SCOPE = 'a2a@';
 
@@ -100,13 +103,18 @@ export class ContextShelf {
     this.#tasks.delete(keyOf(user, task.id));
   }
 
-  /** Ends all work, and the agents that were made here. */
+  /** Ends all work, and the agents that were made here. An agent that is never made, or a store that hangs, is not waited for in the end. */
   async close(): Promise<void> {
     this.#isClosed = true;
     const openings = [...this.#contexts.values()].map(({ opening }) => opening);
     this.#contexts.clear();
     this.#tasks.clear();
-    await Promise.allSettled(openings.map(async (opening) => this.#closeContext(await opening)));
+    const closings = openings.map(async (opening) => this.#closeContext(await opening));
+    try {
+      await withDeadline({ timeoutMs: CLOSE_MS, signal: undefined }, () => Promise.allSettled(closings));
+    } catch {
+      getLogger().log('error', `Conversations that are served were not closed within ${CLOSE_MS} ms.`);
+    }
   }
 
   async #contextOf(who: A2AContext): Promise<ServedContext> {

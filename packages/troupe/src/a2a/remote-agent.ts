@@ -293,7 +293,10 @@ function failureOf(error: unknown, reply?: RemoteReply): A2AError {
   if (A2AError.isInstance(error)) return new A2AError(error.failure, error.message, details);
   if (error instanceof ProtocolError) {
     const reason = oneLine(error.reason).slice(0, 60);
-    return new A2AError('refused', `The remote agent refused the request (${reason}).`, details);
+    return new A2AError('refused', `The remote agent refused the request (${reason}).`, {
+      ...details,
+      reason,
+    });
   }
   if (error instanceof Error && /maximum allowed size/.test(error.message))
     return new A2AError('too_large', 'The remote agent sent an event of more than 4 MiB.', details);

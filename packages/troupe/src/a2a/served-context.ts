@@ -1,4 +1,4 @@
-import { TaskState, type Part } from '@a2a-js/sdk';
+import { TaskState, type Message, type Part } from '@a2a-js/sdk';
 
 import type { AgentBase } from '../agent/agent-base.ts';
 import { pendingIn } from '../agent/agent-tool.ts';
@@ -68,20 +68,30 @@ export class ServedContext extends StateModule {
     for (const record of records) this.tasks.add(ServedTask.fromJson(record));
   }
 
-  /** Keeps it as it is. Rejects if that fails. */
-  async keep(): Promise<void> {
-    await this.#keeper?.save();
+  /** Takes a message for a task, and returns what begins the work on it. Rejects, and has taken nothing, if it can't be kept. */
+  async accept(task: ServedTask, message: Message, work: Work): Promise<() => void> {
+    const stop = new AbortController();
+    const takeBack = task.submit(message);
+    task.cancel = async () => stop.abort();
+    try {
+      await this.#keeper?.save();
+    } catch (error) {
+      task.cancel = undefined;
+      takeBack();
+      throw error;
+    }
+    return () => {
+      this.#work = Promise.all([this.#work, this.#workOn(task, work, this.#work, stop)]);
+    };
   }
 
   /** Works on a task until it is settled. Never rejects. */
-  work(task: ServedTask, work: Work): Promise<void> {
-    const done = this.#workOn(task, work, this.#work);
-    this.#work = Promise.all([this.#work, done]);
-    return done;
-  }
-
-  async #workOn(task: ServedTask, { parts, decisions }: Work, before: Promise<unknown>): Promise<void> {
-    const stop = new AbortController();
+  async #workOn(
+    task: ServedTask,
+    { parts, decisions }: Work,
+    before: Promise<unknown>,
+    stop: AbortController,
+  ): Promise<void> {
     let isRunning = false;
     let isCanceled = false;
     task.cancel = async () => {
@@ -124,7 +134,7 @@ export class ServedContext extends StateModule {
     }
   }
 
-  /** Gives up a task that waits for input. */
+  /** Gives up a task that nobody works on. */
   async abandon(task: ServedTask): Promise<void> {
     task.pending = [];
     await this.#end(task, TaskState.TASK_STATE_CANCELED);
@@ -161,7 +171,7 @@ export class ServedContext extends StateModule {
   }
 
   async #fail(task: ServedTask, error: unknown, isCanceled: boolean): Promise<void> {
-    if (isCanceled) return this.#end(task, TaskState.TASK_STATE_CANCELED);
+    if (isCanceled) return this.abandon(task);
     const code = TroupeError.isInstance(error) ? error.code : undefined;
     if (code === 'pending_calls' || code === 'decision_refused') {
       // Nothing has happened yet: words are no decision.
@@ -179,7 +189,7 @@ export class ServedContext extends StateModule {
   async #end(task: ServedTask, state: TaskState, parts: readonly Part[] = []): Promise<void> {
     await task.settle(state, parts, async () => {
       try {
-        await this.keep();
+        await this.#keeper?.save();
       } catch (error) {
         getLogger().log('error', `A task that is served could not be saved: ${messageOf(error)}`);
       }

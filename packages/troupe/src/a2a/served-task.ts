@@ -56,7 +56,7 @@ export class ServedTask {
   readonly id: string;
   readonly contextId: string;
   readonly #artifactId: string;
-  readonly #history: Message[] = [];
+  #history: readonly Message[] = [];
   #pieces: Piece[] = [];
   /** Counts how often the answer was replaced. */
   #edition = 0;
@@ -88,7 +88,7 @@ export class ServedTask {
 
   /** Whether it goes on when somebody says something. */
   get isWaiting(): boolean {
-    return this.state === TaskState.TASK_STATE_INPUT_REQUIRED;
+    return this.state === TaskState.TASK_STATE_INPUT_REQUIRED && this.#nextStatus === undefined;
   }
 
   /** Whether nothing more happens by itself. */
@@ -107,12 +107,17 @@ export class ServedTask {
     return messageId !== '' && this.#history.some(isSame);
   }
 
-  /** Takes in what was said to it, after what it has asked. */
-  addToHistory(message: Message): void {
-    const asked = this.#status.message;
+  /** Takes in what was said to it, after what it has asked. The returned function takes that back. */
+  submit(message: Message): () => void {
+    const [history, status] = [this.#history, this.#status];
+    const asked = status.message === undefined ? [] : [status.message];
     const said = { ...message, taskId: this.id, contextId: this.contextId };
-    this.#history.push(...(asked === undefined ? [] : [asked]), said);
-    this.#history.splice(0, this.#history.length - MAX_HISTORY);
+    this.#history = [...history, ...asked, said].slice(-MAX_HISTORY);
+    this.setState(TaskState.TASK_STATE_SUBMITTED);
+    return () => {
+      this.#history = history;
+      this.#setStatus(status);
+    };
   }
 
   /** Adds text to the answer. @param block the block of the agent's message that it belongs to */
@@ -181,7 +186,7 @@ export class ServedTask {
     const { id, contextId, status, artifacts, history } = Task.fromJSON(saved);
     if (id === '' || status === undefined) throw new TypeError('it has no id or status');
     const task = new ServedTask(contextId, id, artifactId);
-    task.#history.push(...history);
+    task.#history = history;
     task.#pieces = artifacts.flatMap(({ parts }) => parts.map((part, block) => ({ part, block })));
     task.#status = { ...status, timestamp: status.timestamp ?? timestamp() };
     task.pending = pending;

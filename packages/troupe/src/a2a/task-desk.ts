@@ -29,7 +29,6 @@ import { newId } from '../util/ids.ts';
 import { isJsonObject } from '../util/json.ts';
 import { AcceptedMessages } from './accepted-messages.ts';
 import { keyOf, type ContextShelf, type FoundTask } from './context-shelf.ts';
-import { pendingPart, textPart } from './parts.ts';
 import type { ServedTask } from './served-task.ts';
 
 /** Under this key a request says when its client has left. */
@@ -37,7 +36,6 @@ export const LEFT = 'left';
 
 const MAX_ID = 200;
 const PAGE = 50;
-const TRY_AGAIN = 'The message was not taken. Try again later.';
 
 /**
  * Takes requests of the protocol, and has agents work on them. What belongs to another user is not there, like what never was.
@@ -94,10 +92,12 @@ export class TaskDesk implements A2ARequestHandler {
 
   async cancelTask({ id }: CancelTaskRequest, call: ServerCallContext): Promise<Task> {
     const { task, context } = await this.#find(id, call);
-    if (task.isWaiting) await context.abandon(task);
-    else if (!task.hasEnded) {
-      await task.cancel?.();
-      await task.settled(leftOf(call));
+    while (!task.hasEnded) {
+      if (task.isWaiting) await context.abandon(task);
+      else {
+        await task.cancel?.();
+        await task.settled(leftOf(call));
+      }
     }
     if (task.state !== TaskState.TASK_STATE_CANCELED) throw new TaskNotCancelableError('The task has ended.');
     return task.snapshot();
@@ -183,18 +183,13 @@ export class TaskDesk implements A2ARequestHandler {
     if (!isNew) assertGoesOn(task, message);
     const isWaiting = task.pending.length > 0;
     const work = isWaiting ? splitDecisions(message.parts) : { parts: message.parts, decisions: [] };
-    task.addToHistory(message);
-    task.setState(TaskState.TASK_STATE_SUBMITTED);
     try {
-      await context.keep();
+      return { task, begin: await context.accept(task, message, work) };
     } catch (error) {
       getLogger().log('error', `A task could not be saved, and was not begun: ${messageOf(error)}`);
       if (isNew) this.#shelf.forget(who.user, found);
-      else
-        task.setState(TaskState.TASK_STATE_INPUT_REQUIRED, [textPart(TRY_AGAIN), pendingPart(task.pending)]);
-      throw new A2AError(TRY_AGAIN);
+      throw new A2AError('The message was not taken. Try again later.');
     }
-    return { task, begin: () => void context.work(task, work) };
   }
 
   /** The task that took this very message, also if that was before a restart. */
