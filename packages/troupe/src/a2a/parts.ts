@@ -4,16 +4,15 @@ import type { ContentBlock, MediaSource, ToolOutputBlock } from '../message/bloc
 import type { PendingCall } from '../message/pending-call.ts';
 import { toBase64 } from '../util/base64.ts';
 import { parseDataUrl } from '../util/data-url.ts';
+import { fileNameIn } from '../util/file-name.ts';
 import { copyJson, type JsonValue } from '../util/json.ts';
 import { mediaTypeOfName } from '../util/media-type.ts';
-import { oneLine } from '../util/text.ts';
 import { dataBlock, dataOf } from './data-block.ts';
 
 type Content = NonNullable<Part['content']>;
 
 const UNTYPED = 'application/octet-stream';
 const MAX_DATA = { maxDepth: 60, maxSize: 1_000_000 };
-const MAX_FILENAME = 200;
 
 /** Blocks as they go to another agent: without thoughts, which are private, and without what only this machine can read. */
 export function toParts(blocks: readonly ContentBlock[]): Part[] {
@@ -124,8 +123,8 @@ function urlBlock(url: string, mediaType: string, filename: string): ToolOutputB
 function medium(source: MediaSource, filename: string): ToolOutputBlock {
   const kind = source.mediaType?.split('/')[0];
   if (kind === 'image' || kind === 'audio' || kind === 'video') return { type: kind, source };
-  const name = oneLine(/[^/\\]*$/.exec(filename)?.[0] ?? '').slice(0, MAX_FILENAME);
-  return { type: 'file', source, ...(name !== '' && { filename: name }) };
+  const name = fileNameIn(filename);
+  return { type: 'file', source, ...(name !== undefined && { filename: name }) };
 }
 
 function typeOf(mediaType: string, name: string): string {

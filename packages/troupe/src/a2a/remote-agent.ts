@@ -15,6 +15,7 @@ import { abortable, abortableItems, whenAborted } from '../util/abort.ts';
 import { sleep, startTimer } from '../util/clock.ts';
 import { newId } from '../util/ids.ts';
 import type { JsonObject } from '../util/json.ts';
+import { SecretWords } from '../util/secret-words.ts';
 import { oneLine } from '../util/text.ts';
 import { yieldToEventLoop } from '#platform';
 import { A2AError } from './a2a-error.ts';
@@ -61,11 +62,6 @@ const CANCEL_MS = 2000;
 const CANCEL_AGAIN_MS = 200;
 const MAX_EXCERPT = 300;
 
-/** A shorter word of a header may be any word. */
-const MIN_SECRET = 8;
-/** How many are remembered: tokens change. */
-const MAX_SECRETS = 100;
-
 const ENDINGS = { failed: 'has failed', rejected: 'rejected the task', canceled: 'canceled the task' };
 
 /**
@@ -75,12 +71,11 @@ const ENDINGS = { failed: 'has failed', rejected: 'rejected the task', canceled:
 export class RemoteAgent {
   readonly #client: Client;
   readonly #isStreaming: boolean;
-  /** What was sent in headers, and belongs in no error. */
-  readonly #secrets: ReadonlySet<string>;
+  readonly #secrets: SecretWords;
   /** What is still being done, though nobody may wait for it. */
   readonly #work = new Set<Promise<unknown>>();
 
-  private constructor(client: Client, card: AgentCard, secrets: ReadonlySet<string>) {
+  private constructor(client: Client, card: AgentCard, secrets: SecretWords) {
     this.#client = client;
     this.#isStreaming = card.capabilities?.streaming === true;
     this.#secrets = secrets;
@@ -93,14 +88,10 @@ export class RemoteAgent {
   ): Promise<RemoteAgent> {
     const card = readAgentCard(found, rules);
     const { headers = {} } = rules;
-    const secrets = new Set<string>();
+    const secrets = new SecretWords();
     const remembered = async (): Promise<Readonly<Record<string, string>>> => {
       const given = typeof headers === 'function' ? await headers() : headers;
-      for (const word of Object.values(given).flatMap((value) => String(value).split(' '))) {
-        secrets.delete(word);
-        secrets.add(word);
-      }
-      for (const oldest of secrets) if (secrets.size > MAX_SECRETS) secrets.delete(oldest);
+      secrets.remember(Object.values(given));
       return given;
     };
     const fetchImpl = limitedFetch({ ...rules, headers: remembered, origins: originsOf(card) });
@@ -235,9 +226,8 @@ export class RemoteAgent {
     if (settled !== 'failed' && settled !== 'rejected' && settled !== 'canceled') {
       return { msg, state: settled, taskId, contextId, closing };
     }
-    let said = closing.flatMap((block) => (block.type === 'text' ? block.text : [])).join(' ');
-    for (const secret of this.#secrets)
-      if (secret.length >= MIN_SECRET) said = said.replaceAll(secret, '[hidden]');
+    const text = closing.flatMap((block) => (block.type === 'text' ? block.text : [])).join(' ');
+    const said = this.#secrets.hide(text);
     const excerpt = said === '' ? '.' : `: ${oneLine(said).slice(0, MAX_EXCERPT)}`;
     throw new A2AError(settled, `The remote agent ${name} ${ENDINGS[settled]}${excerpt}`, {
       taskId,

@@ -20,10 +20,59 @@ test('headers go to the server itself only, also when a login leads elsewhere', 
     }),
   );
   const [own, other] = urls as [URL, URL];
-  const fetch = cappedFetch(own, 1000, { authorization: 'Bearer secret' });
+  const fetch = cappedFetch(own, 1000, { headers: { authorization: 'Bearer secret' } });
   for (const url of [own, other, new URL('/path', own)]) await (await fetch(url)).text();
   expect(seen).toEqual(['Bearer secret', undefined, 'Bearer secret']);
   for (const server of servers) server.close().closeAllConnections();
+});
+
+test('headers follow no redirect to another server', async () => {
+  const seen: unknown[] = [];
+  const servers = [0, 1].map((i) =>
+    createServer(({ headers, url }, response) => {
+      seen.push([i, url, headers['x-api-key'], headers.authorization]);
+      if (i === 0 && url === '/away')
+        response.writeHead(302, { location: `http://127.0.0.1:${portOf(1)}/there` });
+      if (i === 0 && url === '/here') response.writeHead(302, { location: '/there' });
+      response.end('{}');
+    }),
+  );
+  const portOf = (i: number): number => (servers.map((one) => one.address())[i] as AddressInfo).port;
+  for (const server of servers)
+    await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve));
+  const own = new URL(`http://127.0.0.1:${portOf(0)}/`);
+  const fetch = cappedFetch(own, 1000, { headers: { 'x-api-key': 'key' } });
+  const headers = { authorization: 'token' };
+  const statuses: number[] = [];
+  for (const path of ['/here', '/away']) statuses.push((await fetch(new URL(path, own), { headers })).status);
+  statuses.push((await fetch(new URL('/away', own), { redirect: 'manual' })).status);
+  statuses.push((await fetch(new URL('/away', own), { method: 'POST' })).status);
+  expect(statuses).toEqual([200, 200, 302, 302]);
+  expect(seen).toEqual([
+    [0, '/here', 'key', 'token'],
+    [0, '/there', 'key', 'token'],
+    [0, '/away', 'key', 'token'],
+    [1, '/there', undefined, undefined],
+    [0, '/away', 'key', undefined],
+    [0, '/away', 'key', undefined],
+  ]);
+  for (const server of servers) server.close().closeAllConnections();
+});
+
+test('a public server can not redirect us to private addresses', async () => {
+  const { fetch: before } = globalThis;
+  const asked: unknown[] = [];
+  globalThis.fetch = async (input, init) => {
+    asked.push([String(input), init?.redirect]);
+    return new Response(null, { status: 302, headers: { location: 'http://169.254.169.254/latest' } });
+  };
+  try {
+    const fetch = cappedFetch(new URL('https://tools.example/mcp'), 1000);
+    await expect(fetch('https://login.example/metadata')).rejects.toThrow('is not downloaded');
+  } finally {
+    globalThis.fetch = before;
+  }
+  expect(asked).toEqual([['https://login.example/metadata', 'manual']]);
 });
 
 test.each([

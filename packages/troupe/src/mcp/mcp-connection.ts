@@ -18,6 +18,7 @@ import { messageOf, TroupeError } from '../errors.ts';
 import { DeadlineError, withDeadline } from '../toolkit/deadline.ts';
 import { whenAborted } from '../util/abort.ts';
 import type { JsonObject } from '../util/json.ts';
+import { SecretWords } from '../util/secret-words.ts';
 import { CautiousCheck } from './cautious-check.ts';
 import { IMPLEMENTATION } from './mcp-implementation.ts';
 import type { McpPrompt, McpResource, McpResourceTemplate, McpTransport } from './mcp-transport.ts';
@@ -62,6 +63,7 @@ export class McpConnection {
   readonly #setup: ConnectionSetup;
   readonly #client: Client;
   readonly #transport: Transport;
+  readonly #secrets = new SecretWords();
   #isOver = false;
   #isDeaf = false;
   #isRetired = false;
@@ -88,7 +90,7 @@ export class McpConnection {
 
   private constructor(setup: ConnectionSetup, mode: 'auto' | 'legacy') {
     this.#setup = setup;
-    this.#transport = openTransport(setup.server, setup.maxMessageBytes);
+    this.#transport = openTransport(setup.server, setup.maxMessageBytes, this.#secrets);
     this.#client = new Client(IMPLEMENTATION, {
       capabilities: {},
       jsonSchemaValidator: { getValidator: cautiousValidator }, // the default one makes code of schemas
@@ -277,7 +279,9 @@ export class McpConnection {
     if (network !== undefined)
       return failed(`${name} can't be reached at ${what}: ${network}. ${CHECK_URL}`, error);
     const advice = adviceOn(error, this.#setup.server.type);
-    return failed(`${name} failed at ${what}: ${messageOf(error)}${advice}`, error);
+    const said = messageOf(error);
+    const shown = this.#secrets.hide(said);
+    return failed(`${name} failed at ${what}: ${shown}${advice}`, shown === said ? error : undefined);
   }
 }
 

@@ -11,6 +11,7 @@ import type { ToolOutputBlock } from '../message/blocks.ts';
 import { Msg } from '../message/msg.ts';
 import { jsonText } from '../toolkit/json-text.ts';
 import { ToolResponse } from '../toolkit/tool-response.ts';
+import { fileNameIn } from '../util/file-name.ts';
 import { copyJson, type JsonObject, type JsonValue } from '../util/json.ts';
 
 const MEDIA_TYPE = /^[\w.+-]{1,100}\/[\w.+-]{1,100}(?: ?;[ \w.+="-]{0,100})?$/;
@@ -58,8 +59,7 @@ export function toMsg({ role, content }: PromptMessage, server: string): Msg {
 
 function resource(contents: EmbeddedResource['resource']): ToolOutputBlock {
   if ('text' in contents) return text(contents.text);
-  const filename = /([^/\\]+)[/\\]*$/.exec(contents.uri)?.[1];
-  return medium(contents.mimeType ?? 'application/octet-stream', contents.blob, filename);
+  return medium(contents.mimeType ?? 'application/octet-stream', contents.blob, fileNameIn(contents.uri));
 }
 
 /** Bytes are what their media type says, whatever the server calls them. */

@@ -63,7 +63,7 @@ export function toolName(name: string): string {
 }
 
 /** The names that a tool may get, from the nicest on: its own, `server__tool`, and one that nobody else has. */
-export function namesOf(server: string, tool: string): readonly [string, ...string[]] {
+export function namesOf(server: string, tool: string): readonly [string, string, string] {
   const own = toolName(tool);
   const prefix = toolName(server).slice(0, Math.max(62 - own.length, 16));
   const full = `${prefix}__${own}`.slice(0, 64);

@@ -49,10 +49,13 @@ export type McpTransport = StdioServer | HttpServer;
 /** @throws TroupeError unless it can be used. Nothing is started or asked. */
 export function checkTransport(transport: McpTransport): void {
   if (transport.type === 'stdio') {
-    const { command, args = [] } = transport;
+    const { command, args = [], env = {} } = transport;
     const isList = Array.isArray(args) && args.every((arg) => typeof arg === 'string');
-    if (typeof command === 'string' && command !== '' && isList) return;
-    throw invalid('A stdio server needs a command, and its arguments as a list of strings.');
+    if (typeof command !== 'string' || command === '' || !isList)
+      throw invalid('A stdio server needs a command, and its arguments as a list of strings.');
+    if ([command, ...args, ...Object.entries(env).flat()].some((text) => String(text).includes('\0')))
+      throw invalid('A command, its arguments and its environment can hold no null character.');
+    return;
   }
   if (transport.type !== 'http' && transport.type !== 'sse') {
     throw invalid("The type of a transport is 'stdio', 'http' or 'sse'.");

@@ -5,6 +5,7 @@ import {
 } from '@modelcontextprotocol/client';
 
 import { TroupeError } from '../errors.ts';
+import type { SecretWords } from '../util/secret-words.ts';
 import { cappedFetch } from './capped-fetch.ts';
 import type { HttpServer, McpTransport } from './mcp-transport.ts';
 import { StdioTransport } from './stdio-transport.ts';
@@ -12,9 +13,13 @@ import { StdioTransport } from './stdio-transport.ts';
 const MAX_TOKEN_BYTES = 1_000_000;
 
 /** A way to a server that is not yet gone. It is used once. */
-export function openTransport(server: McpTransport, maxMessageBytes: number): Transport {
+export function openTransport(
+  server: McpTransport,
+  maxMessageBytes: number,
+  secrets: SecretWords,
+): Transport {
   if (server.type === 'stdio') return new StdioTransport(server, maxMessageBytes);
-  const transport = openHttp(server, maxMessageBytes);
+  const transport = openHttp(server, maxMessageBytes, secrets);
   return server.type === 'http' ? answeringAll(transport) : endingWithStream(transport);
 }
 
@@ -29,11 +34,12 @@ export async function finishAuth(server: McpTransport, callback: URLSearchParams
 function openHttp(
   server: HttpServer,
   maxMessageBytes: number,
+  secrets?: SecretWords,
 ): Transport & Pick<StreamableHTTPClientTransport, 'finishAuth'> {
   const url = new URL(server.url);
   const { authProvider } = server;
   const options = {
-    fetch: cappedFetch(url, maxMessageBytes, server.headers),
+    fetch: cappedFetch(url, maxMessageBytes, { headers: server.headers, secrets }),
     ...(authProvider !== undefined && { authProvider }),
   };
   if (server.type === 'http') return new StreamableHTTPClientTransport(url, options);

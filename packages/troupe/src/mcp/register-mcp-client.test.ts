@@ -74,6 +74,23 @@ test('a name that is taken gets that of its server, so that nobody can take the 
   ]);
 });
 
+test('however many clients have one name, their tools have names of their own', async () => {
+  const clients = await Promise.all(
+    [1, 2, 3, 4, 5].map(async () => {
+      const transport = { type: 'http', url: await server.listen() } as const;
+      return new McpClient({ name: 'files', transport });
+    }),
+  );
+  const given = [];
+  for (const one of clients) given.push(...(await registerMcpClient(toolkit, one, { enable: ['read'] })));
+  expect(given.slice(0, 2)).toEqual(['read', 'files__read']);
+  expect(new Set(given).size).toBe(5);
+  for (const name of given) expect(await outputOf(name)).toBe('read {}');
+  for (const [i, one] of clients.entries()) expect(removeMcpClient(toolkit, one)).toEqual([given[i]]);
+  expect(names()).toEqual([]);
+  await Promise.all(clients.map((one) => one.close()));
+});
+
 test.each([
   ['raise', undefined],
   ['skip', ['read', 'write', 'list']],

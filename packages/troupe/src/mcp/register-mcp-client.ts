@@ -133,7 +133,7 @@ class Registration {
     const names = namesOf(this.#client.name, tool);
     if (namesakeStrategy === 'namespace') {
       const free = names.find((name) => !this.#toolkit.has(name));
-      return { name: free ?? names[0], namesakeStrategy: 'raise' };
+      return { name: free ?? names[2], namesakeStrategy: 'rename' };
     }
     if (namesakeStrategy === 'skip' && this.#toolkit.has(names[0])) return undefined;
     return { name: names[0], namesakeStrategy };

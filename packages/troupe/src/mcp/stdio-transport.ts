@@ -69,7 +69,8 @@ export class StdioTransport implements Transport {
       await once(child, 'spawn');
     } catch (error) {
       this.#finish();
-      throw error;
+      if (cwd === undefined || !isNotThere(error)) throw error;
+      throw new Error(`there is no program ${command}, or no folder ${cwd}`, { cause: error });
     }
     child.on('error', (error) => this.onerror?.(error));
   }
@@ -79,7 +80,9 @@ export class StdioTransport implements Transport {
     if (stdin === undefined || this.#isOver || this.#isClosing) throw new Error('The server has ended.');
     await new Promise<void>((resolve, reject) => {
       const closed = new Error('it no longer reads its standard input');
-      stdin.write(serializeMessage(message), (error) => (error ? reject(closed) : resolve()));
+      // It has most likely ended, which is known in a moment, and by which exit code.
+      const fail = (): void => void this.#over.promise.then(() => reject(closed));
+      stdin.write(serializeMessage(message), (error) => (error ? fail() : resolve()));
     });
   }
 
@@ -181,6 +184,10 @@ export class StdioTransport implements Transport {
   #log(text: string): void {
     getLogger().log('debug', text.slice(0, MAX_LOG_CHARS).trimEnd());
   }
+}
+
+function isNotThere(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && error.code === 'ENOENT';
 }
 
 const UNREADABLE = { code: -32603, message: 'what it answered is no message of the protocol' };

@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
+import { inspect } from 'node:util';
 
 import { expect, test } from 'vitest';
 
@@ -190,6 +191,30 @@ test('headers go to the server with each request, asked for anew, and to nobody 
   expect(seen.length).toBeGreaterThan(4);
   expect(seen.filter((header) => !/^Bearer \d$/.test(header ?? ''))).toEqual([]);
   expect(new Set(seen).size).toBe(seen.length);
+});
+
+test.each(['headers', 'authProvider'])('what a server repeats of the %s is in no error', async (way) => {
+  const secret = 'a-secret-of-ours';
+  let how = 'as an error of the protocol';
+  await using server = await badServer((call, response, { headers }) => {
+    if (!isCall(call)) return false;
+    const message = `not for ${headers.authorization}`;
+    if (how === 'as text') response.writeHead(500).end(message);
+    else
+      response
+        .setHeader('content-type', 'application/json')
+        .end(JSON.stringify({ jsonrpc: '2.0', id: call.id, error: { code: -1, message } }));
+    return true;
+  });
+  const login = { authProvider: { token: async () => secret } };
+  const given = way === 'headers' ? { headers: { authorization: `Bearer ${secret}` } } : login;
+  await using client = clientOf(server.url, { transport: { type: 'http', url: server.url, ...given } });
+  for (how of ['as an error of the protocol', 'as text']) {
+    const error: unknown = await client.callTool('go').catch((error: unknown) => error);
+    expect(error).toMatchObject({ code: 'mcp_failed' });
+    expect(inspect(error, { depth: 10 })).toContain('not for Bearer [hidden]');
+    expect(inspect(error, { depth: 10 })).not.toContain(secret);
+  }
 });
 
 test('a server that never answers is left after the time limit', async () => {

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync } from 'node:fs';
+import { chmodSync, existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 import { expect, test } from 'vitest';
@@ -57,6 +57,28 @@ test('arguments are no shell', async () => {
   await using client = new McpClient({ name: 'hostile', transport: { ...transport, args } });
   expect(await textOf(client, 'add')).toBe('three');
   expect(existsSync(owned)).toBe(false);
+});
+
+test('a server that can not be started, or is gone before it is spoken to, is said to be that', async () => {
+  const connect = (name: string, more: object): Promise<void> =>
+    new McpClient({ name, transport: { type: 'stdio', command: process.execPath, ...more } }).connect();
+  const nowhere = join(hostile.folder, 'no');
+  await expect(connect('lost', { cwd: nowhere })).rejects.toMatchObject({
+    code: 'mcp_failed',
+    message: `lost failed at the handshake: there is no program ${process.execPath}, or no folder ${nowhere}`,
+  });
+  const script = join(hostile.folder, 'no-server');
+  writeFileSync(script, '#!/bin/sh\nexec <&-\nexit 7\n', { mode: 0o755 });
+  for (let i = 0; i < 5; i++) {
+    await expect(connect('gone', { command: script })).rejects.toMatchObject({
+      message: 'gone ended during the handshake. It ended with the exit code 7.',
+    });
+  }
+  chmodSync(script, 0o644);
+  await expect(connect('forbidden', { command: script })).rejects.toMatchObject({
+    message: `forbidden failed at the handshake: spawn ${script} EACCES`,
+  });
+  await expect(async () => connect('null', { env: { KEY: 'secret\0' } })).rejects.toThrow(/null character/);
 });
 
 test('a helper that the server has started goes with it, also when it ignores SIGTERM', async () => {

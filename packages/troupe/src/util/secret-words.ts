@@ -1,0 +1,26 @@
+/** A shorter word of a header may be any word. */
+const MIN_CHARS = 8;
+/** How many are remembered: tokens change. */
+const MAX_WORDS = 100;
+
+/** What was sent in headers and belongs in no error, whatever a server repeats. */
+export class SecretWords {
+  readonly #words = new Set<string>();
+
+  /** @param values of headers */
+  remember(values: Iterable<unknown>): void {
+    for (const word of [...values].flatMap((value) => String(value).split(' '))) {
+      if (word.length < MIN_CHARS) continue;
+      this.#words.delete(word);
+      this.#words.add(word);
+    }
+    for (const oldest of this.#words) if (this.#words.size > MAX_WORDS) this.#words.delete(oldest);
+  }
+
+  /** The text without them. */
+  hide(text: string): string {
+    let shown = text;
+    for (const word of this.#words) shown = shown.replaceAll(word, '[hidden]');
+    return shown;
+  }
+}
