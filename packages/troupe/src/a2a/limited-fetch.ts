@@ -13,6 +13,8 @@ export interface LimitedFetchOptions {
   readonly headers?: A2AHeaders | undefined;
   /** The most bytes of one response. */
   readonly maxBytes: number;
+  /** Told, with the signal of a request, right before it is sent. What it throws keeps it from that. */
+  readonly beforeSend?: ((signal: AbortSignal | undefined) => void) | undefined;
 }
 
 /**
@@ -20,11 +22,12 @@ export interface LimitedFetchOptions {
  * where they belong. A response breaks off once it is larger than it may be.
  * @throws A2AError
  */
-export function limitedFetch({ origins, headers = {}, maxBytes }: LimitedFetchOptions): Fetch {
+export function limitedFetch({ origins, headers = {}, maxBytes, beforeSend }: LimitedFetchOptions): Fetch {
   return async (input, init) => {
     const url = new URL(input instanceof Request ? input.url : input);
     if (!origins.includes(url.origin)) throw new A2AError('unsafe_url', `Nothing is sent to ${url.origin}.`);
     const all = await withHeaders(init?.headers, headers, url.origin);
+    beforeSend?.(init?.signal ?? undefined);
     const response = await send(url, { ...init, headers: all, redirect: 'manual' });
     if (response.status >= 300 && response.status < 400) {
       await response.body?.cancel();

@@ -72,13 +72,21 @@ export class RemoteAgent {
   readonly #client: Client;
   readonly #isStreaming: boolean;
   readonly #secrets: SecretWords;
+  /** For the signal of a request, that of whoever asks. */
+  readonly #callers: WeakMap<AbortSignal, AbortSignal>;
   /** What is still being done, though nobody may wait for it. */
   readonly #work = new Set<Promise<unknown>>();
 
-  private constructor(client: Client, card: AgentCard, secrets: SecretWords) {
+  private constructor(
+    client: Client,
+    card: AgentCard,
+    secrets: SecretWords,
+    callers: WeakMap<AbortSignal, AbortSignal>,
+  ) {
     this.#client = client;
     this.#isStreaming = card.capabilities?.streaming === true;
     this.#secrets = secrets;
+    this.#callers = callers;
   }
 
   /** @throws A2AError if the card can't be used. */
@@ -94,10 +102,14 @@ export class RemoteAgent {
       secrets.remember(Object.values(given));
       return given;
     };
-    const fetchImpl = limitedFetch({ ...rules, headers: remembered, origins: originsOf(card) });
+    const callers = new WeakMap<AbortSignal, AbortSignal>();
+    const beforeSend = (signal: AbortSignal | undefined): void =>
+      signal && callers.get(signal)?.throwIfAborted(); // nothing is said for who has stopped before
+    const fetchImpl = limitedFetch({ ...rules, headers: remembered, origins: originsOf(card), beforeSend });
     const options = { fetchImpl, legacyCompat: { enabled: true } };
     const transports = [new JsonRpcTransportFactory(options), new RestTransportFactory(options)];
-    return new RemoteAgent(await new ClientFactory({ transports }).createFromAgentCard(card), card, secrets);
+    const client = await new ClientFactory({ transports }).createFromAgentCard(card);
+    return new RemoteAgent(client, card, secrets, callers);
   }
 
   /** @throws A2AError if no answer comes of it; the signal's reason once that is aborted. */
@@ -114,6 +126,7 @@ export class RemoteAgent {
     const { name, signal, deadline } = options;
     const reply = new RemoteReply(name, options.print, request.taskId);
     const stop = new AbortController();
+    this.#callers.set(stop.signal, signal);
     const unlink = whenAborted(deadline, (reason) => stop.abort(reason));
     let stopTimer = (): void => {};
     const unlinkCaller = whenAborted(signal, (reason) => {

@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 
 import { WellKnownAgentCardResolver } from '../../src/a2a/index.ts';
+import { until } from '../mcp/mcp-servers.ts';
 import { eventsOf, remoteAgent, textDeltas } from './a2a-agents.ts';
 
 const FLAGS = ['--no-warnings', '--experimental-transform-types', '--conditions=troupe:source'];
@@ -81,7 +82,12 @@ test.each([
 ])('our client talks to the official server: %s', async (_, mode, path) => {
   await using server = await start<Port>('official-server.ts', mode);
   const card = new WellKnownAgentCardResolver(`http://127.0.0.1:${server.said.port}`, { path });
-  const agent = remoteAgent('http://unused.example', { card });
+  let requests = 0;
+  const headers = (): Record<string, string> => {
+    requests++;
+    return {};
+  };
+  const agent = remoteAgent('http://unused.example', { card, headers });
 
   const { events, msg } = await eventsOf(agent.stream('hello'));
   expect(msg.text).toBe('You said hello.');
@@ -102,8 +108,9 @@ test.each([
       step = await stream.next()
     );
   } else {
-    await stream.next();
+    const sent = requests + 1;
     void stream.next();
+    await until(() => requests > sent); // it has the task, and is asked how that stands
   }
   await agent.interrupt();
   expect((await eventsOf(stream)).msg.metadata).toMatchObject({ _is_interrupted: true });

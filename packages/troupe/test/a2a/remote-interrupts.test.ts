@@ -39,6 +39,25 @@ test('a stopped call settles before anything is asked of the server', async () =
   expect(remote.calls.at(-1)).toMatchObject({ method: 'CancelTask', params: { id: IDS.taskId } });
 });
 
+test('nothing is sent for who has stopped before it was', async () => {
+  await using remote = await FakeRemote.listen(endless);
+  const asked = Promise.withResolvers<void>();
+  const token = Promise.withResolvers<Record<string, string>>();
+  const headers = (): Promise<Record<string, string>> => {
+    asked.resolve();
+    return token.promise;
+  };
+  const agent = remoteAgent(remote.url, { headers });
+  const call = agent.call('Pay');
+  await asked.promise;
+  await agent.interrupt();
+  expect((await call).metadata).toMatchObject({ _is_interrupted: true });
+  token.resolve({});
+  await agent[Symbol.asyncDispose]();
+  expect(remote.calls).toEqual([]);
+  expect(agent.stateDict()).toMatchObject({ observed: [{ content: 'Pay' }] }); // it is said the next time
+});
+
 const ways: readonly [string, (agent: A2AAgent, stop: AbortController, leave: () => unknown) => unknown][] = [
   ['an interrupt', (agent) => agent.interrupt('Stop')],
   ['an abort', (_, stop) => stop.abort(new Error('enough'))],
