@@ -275,13 +275,12 @@ export class McpConnection {
     if (problem !== undefined || (error instanceof SdkError && GONE.includes(error.code))) {
       return failed(`${name} ended during ${what}. ${problem ?? 'The connection was closed.'}`, error);
     }
+    const cause = this.#secrets.areIn(error) ? undefined : error;
     const network = networkFailure(error);
     if (network !== undefined)
-      return failed(`${name} can't be reached at ${what}: ${network}. ${CHECK_URL}`, error);
+      return failed(`${name} can't be reached at ${what}: ${network}. ${CHECK_URL}`, cause);
     const advice = adviceOn(error, this.#setup.server.type);
-    const said = messageOf(error);
-    const shown = this.#secrets.hide(said);
-    return failed(`${name} failed at ${what}: ${shown}${advice}`, shown === said ? error : undefined);
+    return failed(`${name} failed at ${what}: ${this.#secrets.hide(messageOf(error))}${advice}`, cause);
   }
 }
 

@@ -2,6 +2,7 @@
 const MIN_CHARS = 8;
 /** How many are remembered: tokens change. */
 const MAX_WORDS = 100;
+const MAX_CAUSES = 10;
 
 /** What was sent in headers and belongs in no error, whatever a server repeats. */
 export class SecretWords {
@@ -17,10 +18,28 @@ export class SecretWords {
     for (const oldest of this.#words) if (this.#words.size > MAX_WORDS) this.#words.delete(oldest);
   }
 
+  /** Whether an error tells any of them: in its message, in what else it holds, or in its causes. */
+  areIn(error: unknown): boolean {
+    for (let one = error, depth = 0; one instanceof Error && depth < MAX_CAUSES; one = one.cause, depth++) {
+      const said = `${one.message} ${jsonText(one)}`;
+      if (this.hide(said) !== said) return true;
+    }
+    return false;
+  }
+
   /** The text without them. */
   hide(text: string): string {
     let shown = text;
     for (const word of this.#words) shown = shown.replaceAll(word, '[hidden]');
     return shown;
+  }
+}
+
+/** The properties of an error. What is no JSON is told by nobody. */
+function jsonText(error: Error): string {
+  try {
+    return JSON.stringify(error);
+  } catch {
+    return '';
   }
 }
