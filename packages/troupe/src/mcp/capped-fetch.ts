@@ -6,6 +6,14 @@ import type { McpHeaders } from './mcp-transport.ts';
 const NEW_LINE = 10;
 const RETURN = 13;
 const MAX_REDIRECTS = 5;
+const LOGIN_FIELDS = [
+  'code',
+  'code_verifier',
+  'client_secret',
+  'refresh_token',
+  'assertion',
+  'client_assertion',
+];
 
 export interface CappedFetchOptions {
   readonly headers?: McpHeaders | undefined;
@@ -31,7 +39,7 @@ export function cappedFetch(
       for (const [name, value] of Object.entries(given)) all.set(name, value);
       secrets?.remember(Object.values(given));
     }
-    secrets?.remember([all.get('authorization') ?? '']);
+    secrets?.remember([all.get('authorization') ?? '', ...secretsIn(init.body)]);
     return platformFetch(url, { ...init, headers: all, redirect: 'manual' });
   };
   return async (input, init = {}) => {
@@ -49,6 +57,15 @@ export function cappedFetch(
     const { status, statusText } = response;
     return new Response(body, { status, statusText, headers: response.headers });
   };
+}
+
+/** What of a form belongs to a login, as it is and as it is written there. */
+function secretsIn(body: RequestInit['body']): readonly string[] {
+  if (!(body instanceof URLSearchParams)) return [];
+  return LOGIN_FIELDS.flatMap((field) => {
+    const value = body.get(field) ?? '';
+    return [value, new URLSearchParams([['', value]]).toString().slice(1)];
+  });
 }
 
 /** Only what asks for a login is: the client follows nothing else. */

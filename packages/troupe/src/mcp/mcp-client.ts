@@ -137,14 +137,14 @@ export class McpClient {
   /**
    * Ends a login by OAuth, with what its page came back with; then `connect` works.
    * @param callback the `searchParams` of the address that the user was sent back to
-   * @throws if the server's `authProvider` can't make a token of it
+   * @throws TroupeError if the server's `authProvider` can't make a token of it
    */
   async finishAuth(callback: URLSearchParams): Promise<void> {
     const { finishAuth } = await importPackage(
       '@modelcontextprotocol/client',
       () => import('./open-transport.ts'),
     );
-    await finishAuth(this.#options.transport, callback);
+    await finishAuth(this.name, this.#options.transport, callback);
   }
 
   /** The tools as they were listed last and accepted. */

@@ -275,7 +275,7 @@ export class McpConnection {
     if (problem !== undefined || (error instanceof SdkError && GONE.includes(error.code))) {
       return failed(`${name} ended during ${what}. ${problem ?? 'The connection was closed.'}`, error);
     }
-    const cause = this.#secrets.areIn(error) ? undefined : error;
+    const cause = this.#secrets.causeOf(error);
     const network = networkFailure(error);
     if (network !== undefined)
       return failed(`${name} can't be reached at ${what}: ${network}. ${CHECK_URL}`, cause);

@@ -72,6 +72,12 @@ test('an embedded text is text; embedded bytes are a medium by their type, and a
   ]);
 });
 
+test('an address however long takes no longer', () => {
+  const uri = `x:${'a'.repeat(1_000_000)}/b.bin/`; // whoever looks for its end from each character on takes hours
+  const { content } = toToolResponse({ content: [{ type: 'resource', resource: { uri, blob: 'aGk=' } }] });
+  expect(content).toMatchObject([{ type: 'file', filename: 'b.bin' }]);
+});
+
 test('bytes of a type that is none are a file, and its name goes no further', () => {
   const types = ['', 'image', 'image/png\r\nX: y', 'image/svg+xml,<script>', 'image/png; charset=utf-8'];
   const { content } = toToolResponse({

@@ -4,8 +4,8 @@ import {
   type Transport,
 } from '@modelcontextprotocol/client';
 
-import { TroupeError } from '../errors.ts';
-import type { SecretWords } from '../util/secret-words.ts';
+import { messageOf, TroupeError } from '../errors.ts';
+import { SecretWords } from '../util/secret-words.ts';
 import { cappedFetch } from './capped-fetch.ts';
 import type { HttpServer, McpTransport } from './mcp-transport.ts';
 import { StdioTransport } from './stdio-transport.ts';
@@ -23,18 +23,28 @@ export function openTransport(
   return server.type === 'http' ? answeringAll(transport) : endingWithStream(transport);
 }
 
-/** Makes tokens of what a login came back with. @throws TroupeError if nobody logs in to this server. */
-export async function finishAuth(server: McpTransport, callback: URLSearchParams): Promise<void> {
+/** Makes tokens of what a login came back with. @throws TroupeError if that fails, or nobody logs in to this server. */
+export async function finishAuth(
+  name: string,
+  server: McpTransport,
+  callback: URLSearchParams,
+): Promise<void> {
   if (server.type === 'stdio' || server.authProvider === undefined) {
     throw new TroupeError('invalid_config', 'Only a server with an authProvider is logged in to.');
   }
-  await openHttp(server, MAX_TOKEN_BYTES).finishAuth(callback);
+  const secrets = new SecretWords();
+  try {
+    await openHttp(server, MAX_TOKEN_BYTES, secrets).finishAuth(callback);
+  } catch (error) {
+    const problem = `${name} failed at the login: ${secrets.hide(messageOf(error))}`;
+    throw new TroupeError('mcp_failed', problem, { cause: secrets.causeOf(error) });
+  }
 }
 
 function openHttp(
   server: HttpServer,
   maxMessageBytes: number,
-  secrets?: SecretWords,
+  secrets: SecretWords,
 ): Transport & Pick<StreamableHTTPClientTransport, 'finishAuth'> {
   const url = new URL(server.url);
   const { authProvider } = server;

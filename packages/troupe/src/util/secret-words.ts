@@ -4,11 +4,11 @@ const MIN_CHARS = 8;
 const MAX_WORDS = 100;
 const MAX_CAUSES = 10;
 
-/** What was sent in headers and belongs in no error, whatever a server repeats. */
+/** What was sent to a server and belongs in no error, whatever the server repeats. */
 export class SecretWords {
   readonly #words = new Set<string>();
 
-  /** @param values of headers */
+  /** @param values of headers, or of the fields of a form */
   remember(values: Iterable<unknown>): void {
     for (const word of [...values].flatMap((value) => String(value).split(' '))) {
       if (word.length < MIN_CHARS) continue;
@@ -18,8 +18,12 @@ export class SecretWords {
     for (const oldest of this.#words) if (this.#words.size > MAX_WORDS) this.#words.delete(oldest);
   }
 
-  /** Whether an error tells any of them: in its message, in what else it holds, or in its causes. */
-  areIn(error: unknown): boolean {
+  /** The error, to be the cause of another, unless it holds any of them. */
+  causeOf(error: unknown): unknown {
+    return this.#areIn(error) ? undefined : error;
+  }
+
+  #areIn(error: unknown): boolean {
     for (let one = error, depth = 0; one instanceof Error && depth < MAX_CAUSES; one = one.cause, depth++) {
       const said = `${one.message} ${jsonText(one)}`;
       if (this.hide(said) !== said) return true;

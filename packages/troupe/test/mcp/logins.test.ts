@@ -1,4 +1,6 @@
 import type { OAuthClientProvider, OAuthDiscoveryState } from '@modelcontextprotocol/client';
+import { inspect } from 'node:util';
+
 import { expect, test } from 'vitest';
 
 import { McpClient, McpServer, type McpAuthProvider } from '../../src/mcp/index.ts';
@@ -20,9 +22,10 @@ async function guardedServer(isGood: (token: string) => boolean): Promise<Guarde
     const { origin, pathname } = new URL(request.url);
     if (pathname.startsWith('/.well-known/')) return Response.json(metadata(origin, pathname));
     if (pathname === '/token') {
-      const isRight = (await request.text()).includes('code=the-code');
+      const form = await request.text();
+      const isRight = form.includes('code=the-code');
       const made = { access_token: 'made-of-the-code', token_type: 'Bearer', expires_in: 3600 };
-      return isRight ? Response.json(made) : new Response('', { status: 400 });
+      return isRight ? Response.json(made) : new Response(`I can do nothing with ${form}`, { status: 500 });
     }
     const token = request.headers.get('authorization')?.replace('Bearer ', '') ?? '';
     tokens.push(token);
@@ -103,6 +106,13 @@ test('a login by OAuth sends the user away, and goes on with what comes back', a
   await expect(client.connect()).rejects.toMatchObject({ code: 'mcp_failed' });
   expect(sentTo?.pathname).toBe('/authorize');
   const callback = new URLSearchParams({ code: 'the-code', iss: new URL(server.url).origin });
+  const stolen = new URLSearchParams({ ...Object.fromEntries(callback), code: 'a ~code~ of another' });
+  const error: unknown = await client.finishAuth(stolen).catch((error: unknown) => error);
+  expect(error).toMatchObject({ code: 'mcp_failed' });
+  expect(inspect(error, { depth: 10 })).toMatch(/guarded failed at the login: .*code=\[hidden\]/);
+  for (const secret of [verifier, '~code~', '%7Ecode%7E']) {
+    expect(inspect(error, { depth: 10 })).not.toContain(secret);
+  }
   await client.finishAuth(callback);
   expect(await client.callTool('go')).toMatchObject({ content: 'gone' });
   const plain = new McpClient({ name: 'plain', transport: { type: 'http', url: server.url } });
