@@ -511,7 +511,7 @@ describe('edits at the same time', () => {
         expect(copy.stateDict()).toEqual(notebook.stateDict());
       }
     });
-    await fc.assert(run, { numRuns: 60 });
+    await fc.assert(run, { numRuns: 150 });
     expect(accepted).toBeGreaterThan(50);
   });
 });

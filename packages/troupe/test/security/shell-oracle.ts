@@ -30,10 +30,13 @@ const COMMANDS = ['c1', 'c2', 'c3'];
 /** Programs that run others. */
 const RUNNERS = ['env', 'find', 'nice', 'nohup', 'setsid', 'stdbuf', 'timeout', 'xargs', 'sh'];
 const RECORD = String.raw`printf '%s\0' "$TROUPE_LINE" "$#" "$@" >>"$TROUPE_LOG"`;
+/** Bash writes line by line, and what runs at the same time would come in between: there is one line only. */
+const LINE_FEED = '\u0002';
+const RECORD_IN_BASH = RECORD.replace('"$@"', () => `"\${@//$'\\n'/${LINE_FEED}}"`);
 /** Each text by itself, in a shell of its own in which nothing can be found: what it would run is written down instead. */
 const DRIVER = String.raw`
 FUNCNEST=4
-command_not_found_handle() { builtin ${RECORD}; [[ $1 == c1 ]]; }
+command_not_found_handle() { builtin ${RECORD_IN_BASH}; [[ $1 == c1 ]]; }
 while IFS= builtin read -r -d '' TROUPE_LINE && IFS= builtin read -r -d '' TROUPE_TEXT; do
   ( builtin ulimit -t 1
     builtin eval "$TROUPE_TEXT"
@@ -105,7 +108,7 @@ function readDeeds(log: string, files: readonly string[], count: number): readon
     throw new Error(`not all was run; the last one was ${fields.slice(-9).join(' ')}`);
   for (let at = 0; at + 2 < fields.length;) {
     const [line, words] = [Number(fields[at]), Number(fields[at + 1])];
-    deeds[line]?.ran.push(fields.slice(at + 2, at + 2 + words).map(withoutMark));
+    deeds[line]?.ran.push(fields.slice(at + 2, at + 2 + words).map(asGiven));
     at += 2 + words;
   }
   for (const file of files) {
@@ -113,6 +116,11 @@ function readDeeds(log: string, files: readonly string[], count: number): readon
     deeds[Number(line)]?.made.push(withoutMark(file));
   }
   return deeds;
+}
+
+/** A word as it was before it was written down. */
+function asGiven(field: string): string {
+  return withoutMark(field.replaceAll(LINE_FEED, '\n'));
 }
 
 function withoutMark(text: string): string {

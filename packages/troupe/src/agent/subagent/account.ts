@@ -14,7 +14,7 @@ export class Account {
   iterations: number;
   /** What models have cost in processes that ended. */
   readonly #before: Usage | undefined;
-  /** The calls that it takes in this process. Each knows what it has cost, and may yet go on in the background. */
+  /** The calls that it takes in this program: each knows what it has cost, and may yet go on in the background. */
   readonly #turns = new Set<Turn>();
   /** How long it took until it last rested; undefined if it has never begun. */
   #ms: number | undefined;
