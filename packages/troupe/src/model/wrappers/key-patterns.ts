@@ -53,13 +53,18 @@ function inJson(quote: string, character: string, gap: string): readonly string[
   ];
 }
 
-/** The text without what looks like a key, or is said to be one. */
+/** The text without what looks like a key, or is said to be one. Nothing is left of a text in which that can't be told. */
 export function withoutKeys(text: string): string {
-  return PATTERNS.reduce(
-    (rest, pattern) =>
-      rest.replace(pattern, (_match, kept: unknown) => (typeof kept === 'string' ? kept : '') + REDACTED),
-    text,
-  );
+  try {
+    return PATTERNS.reduce(
+      (rest, pattern) =>
+        rest.replace(pattern, (_match, kept: unknown) => (typeof kept === 'string' ? kept : '') + REDACTED),
+      text,
+    );
+  } catch (error) {
+    if (error instanceof RangeError) return REDACTED; // one of many megabytes, longer than the stack of a pattern
+    throw error;
+  }
 }
 
 /** Whether a property of this name holds a secret. */
