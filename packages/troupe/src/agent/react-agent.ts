@@ -294,7 +294,7 @@ export class ReActAgent extends ReActAgentBase {
     return new OpenExchange(await this.#kept(this.reasoning(toolChoice, turn), work, turn), {
       grantedTools: work.grantedTools,
       requestIds: work.requestIds,
-      saidIds: new Set(work.said.map(({ id }) => id)),
+      saidIds: work.saidIds,
       owner: turn.callPath,
       wantsShape: work.form !== undefined,
     });
@@ -355,7 +355,10 @@ export class ReActAgent extends ReActAgentBase {
   /** Brings back what was said for a reply before its calls had to wait, if somebody wants to learn from it. */
   async #recollect(saidIds: ReadonlySet<string> | undefined, work: ReplyWork): Promise<void> {
     if (!saidIds?.size || this.longTermMemory === undefined) return;
-    work.said.unshift(...(await this.#ordered.recall()).filter(({ id }) => saidIds.has(id)));
+    work.note(
+      (await this.#ordered.recall()).filter(({ id }) => saidIds.has(id)),
+      'before',
+    );
   }
 
   #begin(turn: Turn): ReplyWork {
@@ -429,7 +432,7 @@ export class ReActAgent extends ReActAgentBase {
   /** Puts messages into memory, also when the turn was stopped meanwhile; a turn that is over changes nothing any more. */
   async #remember(msgs: readonly Msg[], turn: Turn): Promise<void> {
     if (msgs.length === 0 || turn.isOver) return;
-    this.#workOf(turn).said.push(...msgs);
+    this.#workOf(turn).note(msgs);
     await this.#ordered.add(msgs, (write) => turn.write('memory', write));
   }
 }

@@ -19,6 +19,7 @@ export class ReplyWork implements CallWork {
   readonly requestIds = new Set<string>();
   /** What this reply has added to memory. */
   readonly said: Msg[] = [];
+  readonly saidIds = new Set<string>();
   /** Are told to the model at its next call, and forgotten. */
   readonly hints: string[] = [];
   /** Tools about which nobody is asked any more. */
@@ -33,6 +34,12 @@ export class ReplyWork implements CallWork {
   constructor(tools: Toolkit, wantedShape: AnySchema | undefined) {
     this.form = wantedShape && new AnswerForm(wantedShape);
     this.toolkit = this.form ? tools.withTools(this.form.tool) : tools;
+  }
+
+  /** Notes what was added to memory, now or before all that is noted. */
+  note(msgs: readonly Msg[], when: 'now' | 'before' = 'now'): void {
+    this.said.splice(when === 'now' ? this.said.length : 0, 0, ...msgs);
+    for (const { id } of msgs) this.saidIds.add(id);
   }
 
   /** The answer that an exchange brought: a form that is filled in, or the result of a tool that speaks for itself. */

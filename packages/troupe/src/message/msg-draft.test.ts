@@ -803,29 +803,25 @@ describe('the changes', () => {
   });
 });
 
-test('a snapshot stays as it was taken, whenever it is looked at', () => {
-  const draft = draftOf([text('a'), thinking('b'), text('c')]);
-  const early = draft.snapshot();
-  draft.add(text('d'));
-  draft.add(thinking('e'));
-  const late = draft.snapshot();
-  draft.add({ type: 'reset', reason: 'again' });
-  draft.add(text('anew'));
-  const [a, b] = [
-    { type: 'text', text: 'a' },
-    { type: 'thinking', thinking: 'b' },
-  ];
-  expect(early.content).toStrictEqual([a, b, { type: 'text', text: 'c' }]);
-  expect(late.content).toStrictEqual([
-    a,
-    b,
-    { type: 'text', text: 'cd' },
-    { type: 'thinking', thinking: 'e' },
-  ]);
-  expect(late.toJSON()['content']).toBe(late.content);
-  expect(Object.isFrozen(late.content)).toBe(true);
-  expect(draft.finish().content).toStrictEqual([{ type: 'text', text: 'anew' }]);
-});
+test.each([0, 40])(
+  'a snapshot stays as it was taken, whenever it is looked at (behind %i blocks)',
+  (count) => {
+    const before = Array.from({ length: count }, (_, i) => (i % 2 === 0 ? thinking('b') : text('a')));
+    const draft = draftOf([...before, thinking('b'), text('c')]);
+    const early = draft.snapshot();
+    draft.add(text('d'));
+    draft.add(thinking('e'));
+    const late = draft.snapshot();
+    draft.add({ type: 'reset', reason: 'again' });
+    draft.add(text('anew'));
+    const settled = [...before, thinking('b')];
+    expect(early.content).toStrictEqual([...settled, { type: 'text', text: 'c' }]);
+    expect(late.content).toStrictEqual([...settled, { type: 'text', text: 'cd' }, thinking('e')]);
+    expect(late.toJSON()['content']).toBe(late.content);
+    expect(Object.isFrozen(late.content)).toBe(true);
+    expect(draft.finish().content).toStrictEqual([{ type: 'text', text: 'anew' }]);
+  },
+);
 
 test('a delta costs the same, however many came before it', { timeout: 30_000 }, () => {
   restores

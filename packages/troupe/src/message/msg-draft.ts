@@ -307,7 +307,10 @@ export class MsgDraft {
   }
 }
 
-/** Blocks that are not copied as long as nobody wants to see them. */
+/** So many are copied sooner than it can be put off. */
+const FEW_BLOCKS = 32;
+
+/** Blocks that need not be copied as long as nobody wants to see them. */
 interface BlocksSoFar {
   readonly settled: readonly ContentBlock[];
   /** How many of `settled` there were. */
@@ -325,10 +328,13 @@ export class DraftSnapshot extends Msg {
   readonly #position: number;
 
   constructor(draft: MsgDraft, soFar: BlocksSoFar, position: number) {
-    super(draft.init());
-    let blocks: readonly ContentBlock[] | undefined;
-    const content = (): readonly ContentBlock[] => (blocks ??= allOf(soFar));
-    Object.defineProperty(this, 'content', { get: content, enumerable: true });
+    const isLong = soFar.count > FEW_BLOCKS;
+    super(draft.init(), { blocks: isLong ? [] : allOf(soFar) });
+    if (isLong) {
+      let blocks: readonly ContentBlock[] | undefined;
+      const content = (): readonly ContentBlock[] => (blocks ??= allOf(soFar));
+      Object.defineProperty(this, 'content', { get: content, enumerable: true });
+    }
     this.#draft = draft;
     this.#position = position;
     Object.freeze(this);
