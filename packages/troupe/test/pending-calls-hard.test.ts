@@ -7,12 +7,16 @@ import type { ReActAgentOptions } from '../src/agent/react-agent-options.ts';
 import { ReActAgent } from '../src/agent/react-agent.ts';
 import type { Turn } from '../src/agent/turn.ts';
 import type { AgentEvent } from '../src/event/agent-event.ts';
+import { LongTermMemoryBase } from '../src/longterm/long-term-memory-base.ts';
+import { InMemoryMemory } from '../src/memory/in-memory-memory.ts';
+import type { MemoryFilter } from '../src/memory/memory-base.ts';
 import { findHistoryFaults } from '../src/message/history.ts';
 import { Msg } from '../src/message/msg.ts';
 import type { PendingDecision } from '../src/message/pending-call.ts';
 import { ModelError } from '../src/model/model-error.ts';
 import { sequentialPipeline } from '../src/pipeline/sequential-pipeline.ts';
 import { PlanNotebook } from '../src/plan/plan-notebook.ts';
+import { interruptAtEvery } from '../src/testing/drivers.ts';
 import { ScriptedModel, type ScriptedTurn } from '../src/testing/scripted-model.ts';
 import { BackgroundTools } from '../src/toolkit/background.ts';
 import { externalTool } from '../src/toolkit/external-tool.ts';
@@ -272,12 +276,101 @@ describe('what is said while a call comes to wait', () => {
     },
   );
 
+  test('is kept for later also when nobody waits for the end of the call', async () => {
+    const agent = agentWith([says(call('remove', 'c1')), 'Done.'], [logged('remove', [])]);
+    const reached = Promise.withResolvers<void>();
+    agent.registerInstanceHook('postCall', 'hang', () => {
+      reached.resolve();
+      return new Promise<never>(() => {});
+    });
+    const question = agent.call('go');
+    await reached.promise;
+    expect([agent.followUp('and this'), await agent.interrupt()]).toEqual([true, false]);
+    await question;
+    agent.clearInstanceHooks('postCall');
+    await agent.call(undefined, { decisions: allowAll(agent) });
+    expect(await textsIn(agent)).toEqual(['go', 'and this', 'Done.']);
+  });
+
   test('a pipeline ends with a question: it is not for the next agent', async () => {
     const first = agentWith([says(call('remove', 'c1'))], [logged('remove', [])]);
     const second = agentWith(['never'], []);
     const answer = await sequentialPipeline([first, second], 'go');
     expect(answer.metadata['_end_reason']).toBe('tool_suspended');
     expect(await second.memory.size()).toBe(0);
+  });
+});
+
+test('a call that was interrupted leaves nothing waiting, whatever the moment', async () => {
+  const { points } = await interruptAtEvery(() => {
+    const agent = agentWith([says(call('remove', 'c1')), 'Done.'], [logged('remove', [])]);
+    return {
+      agent,
+      input: 'go',
+      check: ({ msg }) => {
+        if (msg?.metadata['_is_interrupted'] === true) expect(agent.pendingCalls).toEqual([]);
+      },
+    };
+  });
+  expect(points).toBeGreaterThan(50);
+});
+
+describe('a call that was interrupted while its memory hung', () => {
+  /** Hangs in one look into it. */
+  class HangingMemory extends InMemoryMemory {
+    hangsIn = 0;
+    readonly reached = Promise.withResolvers<void>();
+    readonly gate = Promise.withResolvers<void>();
+
+    override async getMemory(filter?: MemoryFilter): Promise<readonly Msg[]> {
+      if (--this.hangsIn === 0) {
+        this.reached.resolve();
+        await this.gate.promise;
+      }
+      return super.getMemory(filter);
+    }
+  }
+
+  const script = [says(call('remove', 'c1')), says(call('remove', 'c2')), 'Done.'];
+
+  test('takes no decision when it is over', async () => {
+    const memory = new HangingMemory();
+    const ran: string[] = [];
+    const agent = agentWith(script, [logged('remove', ran)], { memory });
+    await agent.call('go');
+    const decisions = allowAll(agent);
+    memory.hangsIn = 1;
+    const stopped = agent.call(undefined, { decisions });
+    await memory.reached.promise;
+    await agent.interrupt();
+    await stopped;
+    memory.gate.resolve();
+    await agent.call(undefined, { decisions });
+    expect(ran).toEqual(['remove /a']);
+    expect(agent.pendingCalls.map(({ call: { id } }) => id)).toEqual(['c2']);
+  });
+
+  test('takes no calls away from the next one', async () => {
+    const memory = new HangingMemory();
+    const longTermMemory = new (class extends LongTermMemoryBase {
+      override async record(): Promise<void> {}
+      override async retrieve(): Promise<string> {
+        return '';
+      }
+    })();
+    const agent = agentWith(script, [logged('remove', [])], { memory, longTermMemory, onPending: 'close' });
+    await agent.call('go');
+    memory.hangsIn = 2;
+    const stopped = agent.call(undefined, { decisions: allowAll(agent) });
+    await memory.reached.promise;
+    await agent.interrupt();
+    await stopped;
+    await agent.call('something else');
+    memory.gate.resolve();
+    for (let tick = 0; tick < 100; tick++) await undefined;
+    expect(agent.abandonedReplies).toBe(0);
+    expect(agent.pendingCalls.map(({ call: { id } }) => id)).toEqual(['c2']);
+    expect(findHistoryFaults(await memory.getMemory())).toEqual([]);
   });
 });
 
@@ -553,6 +646,7 @@ test('an agent that is disposed of leaves its plan alone', async () => {
   const agent = agentWith([], [], { planNotebook });
   const id = `agent ${agent.id}`;
   await agent[Symbol.asyncDispose]();
+  await agent[Symbol.asyncDispose](); // twice is as good as once
   expect(() => planNotebook.removePlanChangeHook(id)).toThrow(/no plan change hook/i);
 });
 

@@ -47,15 +47,12 @@ export class AgentCall {
     const turn = this.#turn;
     try {
       let answer = await this.#answerOne(msgs);
-      while (!turn.signal.aborted) {
-        if (turn.isSuspended) {
-          this.#parts.postpone(turn.takeUnread());
-          break;
-        }
+      while (!turn.signal.aborted && !turn.isSuspended) {
         const next = turn.takeFollowUps();
         if (next.length === 0) break;
         answer = await this.#answerOne(next);
       }
+      if (turn.isSuspended) this.#parts.postpone(turn.takeUnread());
       await turn.emit({
         type: 'run_end',
         status: turn.interruptedBy ? 'interrupted' : 'finished',

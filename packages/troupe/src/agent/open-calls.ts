@@ -34,6 +34,7 @@ export class OpenCalls {
   async begin(agentName: string, msgs: readonly Msg[], turn: Turn): Promise<Beginning> {
     const { onPending = 'refuse', fit } = this.#options;
     const history = await this.#memory.recall();
+    turn.assertNotOver(); // the memory may be slow
     const isRemembered = history.some(({ id }) => id === this.current?.exchange.thought.id);
     if (isRemembered) this.current = undefined; // it was saved just before it was let go
     const foreign = this.current === undefined ? unansweredIn(history, agentName) : undefined;

@@ -71,7 +71,7 @@ export class ReActAgent extends ReActAgentBase {
   readonly #calls: ToolCalls;
   /** The toolkit, with what only this agent has besides. */
   readonly #tools: Toolkit;
-  readonly #unwatchPlan: (() => void) | undefined;
+  #unwatchPlan: (() => void) | undefined;
   readonly #work = new WeakMap<Turn, ReplyWork>();
   /** The latest one. */
   #turn: Turn | undefined;
@@ -305,6 +305,7 @@ export class ReActAgent extends ReActAgentBase {
    * calls wait for somebody outside: then all of it waits, and what is returned says so.
    */
   async #act(open: OpenExchange, work: ReplyWork, turn: Turn): Promise<Msg | undefined> {
+    turn.assertNotOver(); // somebody else may have them by now
     this.#open.current = open;
     work.open = open;
     open.account = accountOf(turn);
@@ -313,8 +314,9 @@ export class ReActAgent extends ReActAgentBase {
     try {
       await untilStopped(this.#calls.make(open, work, turn), turn.signal);
       if (open.isWaiting) {
-        suspended = this.#ended(suspensionMsg(this.name, open.pending), 'tool_suspended', turn);
-        turn.suspend(suspended);
+        const question = this.#ended(suspensionMsg(this.name, open.pending), 'tool_suspended', turn);
+        turn.suspend(question); // not if it was interrupted just now
+        suspended = question;
         open.account.rest();
         for (const pending of open.pending) await turn.emit({ type: 'approval_needed', pending }); // who leaves now leaves it waiting
         await this.print(suspended);
@@ -327,6 +329,7 @@ export class ReActAgent extends ReActAgentBase {
 
   /** Remembers a thought and one result for each of its calls. Those that nothing answered are told as well. */
   async #close(open: OpenExchange, turn: Turn): Promise<void> {
+    turn.assertNotOver(); // they stay open: the next turn closes them
     const { exchange } = open;
     const unanswered = exchange.calls.filter(({ id }) => exchange.answerTo(id) === undefined);
     const msgs = exchange.toMsgs();
@@ -408,6 +411,7 @@ export class ReActAgent extends ReActAgentBase {
   override async [Symbol.asyncDispose](): Promise<void> {
     await super[Symbol.asyncDispose]();
     this.#unwatchPlan?.();
+    this.#unwatchPlan = undefined;
   }
 
   /** For the state. */

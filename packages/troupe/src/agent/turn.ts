@@ -140,6 +140,11 @@ export class Turn {
     return this.#isOver;
   }
 
+  /** For late work that would change something. @throws the reason why the turn was stopped, if it is over */
+  assertNotOver(): void {
+    if (this.#isOver) this.signal.throwIfAborted();
+  }
+
   /** Who interrupted this very turn; undefined for a foreign abort. */
   get interruptedBy(): InterruptSource | undefined {
     return this.#interruptedBy?.source;
