@@ -545,6 +545,17 @@ describe('histories and results of others', () => {
     expect((await agent.call('hi')).text).toBe('Hello.');
   });
 
+  test('calls that are taken out of a history are in every state that is saved meanwhile', async () => {
+    const agent = agentWith(['Done.'], [logged('look', [])]);
+    await agent.observe([Msg.user('go'), Msg.assistant([use('f1')], { name: 'Friday' })]);
+    const answer = agent.call();
+    const states: string[] = [];
+    for (; agent.isRunning; await undefined) states.push(JSON.stringify(saved(agent)));
+    expect((await answer).text).toBe('Done.');
+    expect(states.length).toBeGreaterThan(50);
+    expect(states.filter((state) => !state.includes('"f1"'))).toEqual([]);
+  });
+
   test('calls that somebody else made are not run', async () => {
     const ran: string[] = [];
     const agent = agentWith(['Hello.'], [logged('look', ran)]);

@@ -45,8 +45,8 @@ export class OpenCalls {
       callId: turn.outerCallId,
     });
     if (foreign !== undefined) {
-      await this.#memory.delete(foreign.msgs);
-      this.current = foreign.open; // it comes back with a result for each call
+      this.current = foreign.open; // first, so that it is in one place at least
+      await this.#memory.delete(foreign.msgs); // it comes back with a result for each call
     }
     return beginning;
   }
