@@ -203,14 +203,17 @@ class Keeper extends InMemoryMemory implements ContextKeeper {
   }
 }
 
-test('what was asked stays what was asked when its calls had to wait, with what is said meanwhile', async () => {
-  const first = agentWith([says(run('c1', 'make'))], [], { memory: new Keeper() });
-  await first.call('Build it.');
-  const memory = new Keeper();
-  const agent = restarted(first, agentWith(['Done.'], [], { memory }));
-  await agent.call('Be quick.', { decisions: allowAll(agent) });
-  expect(memory.kept).toEqual(['Build it.', 'Be quick.']);
-});
+test.each(['allow', 'deny'] as const)(
+  'what was asked stays what was asked when its calls had to wait, with what is said meanwhile: %s',
+  async (verdict) => {
+    const first = agentWith([says(run('c1', 'make'))], [], { memory: new Keeper() });
+    await first.call('Build it.');
+    const memory = new Keeper();
+    const agent = restarted(first, agentWith(['Done.'], [], { memory }));
+    await agent.call('Be quick.', { decisions: agent.pendingCalls.map(({ id }) => ({ id, verdict })) });
+    expect(memory.kept).toEqual(['Build it.', 'Be quick.']);
+  },
+);
 
 test('what a tool did is kept when one hook renames its call and another fails', async () => {
   const ran: string[] = [];

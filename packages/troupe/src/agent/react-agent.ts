@@ -159,13 +159,12 @@ export class ReActAgent extends ReActAgentBase {
     const work = this.#begin(turn);
     const { resumed, closed, answered, input } = await this.#open.begin(this.name, msgs, turn);
     this.#storedFor = turn.replyId;
-    if (resumed !== undefined) {
-      resumed.account.goOnIn(turn);
-      for (const id of resumed.requestIds) work.requestIds.add(id);
-    }
+    const earlier = resumed ?? closed;
+    resumed?.account.goOnIn(turn);
+    for (const id of earlier?.requestIds ?? []) work.requestIds.add(id); // it was asked, and is not answered yet
     await Promise.all([closed && this.#close(closed, turn), this.#remember(input, turn)]); // in this order
-    for (const { id } of [...input, ...(resumed?.later ?? [])]) work.requestIds.add(id);
-    await this.#recollect((resumed ?? closed)?.saidIds, work);
+    for (const { id } of [...input, ...(earlier?.later ?? [])]) work.requestIds.add(id);
+    await this.#recollect(earlier?.saidIds, work);
     for (const result of answered) await turn.emit({ type: 'tool_result', result });
     try {
       await this.#remember(
