@@ -292,8 +292,8 @@ describe('writing', () => {
   test('nothing but texts and bytes', async () => {
     const { handle } = make();
     const problem = 'invalid_argument: The content must be a text or bytes.';
-    expect(await failureOf(handle.write('/workspace/a.txt', undefined as any))).toBe(problem);
-    expect(await failureOf(handle.update('/workspace/a.txt', (() => {}) as any))).toBe(problem);
+    expect(await failureOf(handle.write('/workspace/a.txt', undefined as never))).toBe(problem);
+    expect(await failureOf(handle.update('/workspace/a.txt', (() => {}) as never))).toBe(problem);
     expect(await handle.readText('/workspace/a.txt')).toBe('one\ntwo\nthree\n');
   });
 

@@ -55,7 +55,7 @@ test.each(REFUSED)('%j is refused', (path, problem) => {
 test('an error shows no more than 64 characters of it, on one line', () => {
   expect(() => parsePath('x'.repeat(900))).toThrow(`Invalid path '${'x'.repeat(63)}…': it must begin`);
   expect(() => parsePath('a\r\n\x1b[2J')).toThrow(/^Invalid path 'a \[2J': it must begin/);
-  expect(() => parsePath(undefined as any)).toThrow("Invalid path '': a path is a text.");
+  expect(() => parsePath(undefined as never)).toThrow("Invalid path '': a path is a text.");
 });
 
 test.each([

@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 
 import { WellKnownAgentCardResolver } from '../../src/a2a/index.ts';
+import { pendingIn } from '../../src/agent/agent-tool.ts';
 import { until } from '../mcp/mcp-servers.ts';
 import { eventsOf, remoteAgent, textDeltas } from './a2a-agents.ts';
 
@@ -60,16 +61,15 @@ test('a server that is killed while a task waits goes on with it when it is star
   const question = await (async () => {
     await using server = await start<{ url: string }>('own-server.ts', folder);
     const asking = remoteAgent(server.said.url);
-    const { metadata } = await asking.call('pay');
+    const pending = pendingIn(await asking.call('pay')) ?? [];
     server.child.kill('SIGKILL');
-    return { metadata, state: asking.stateDict() };
+    return { pending, state: asking.stateDict() };
   })();
   await using server = await start<{ url: string }>('own-server.ts', folder);
   const agent = remoteAgent(server.said.url);
   agent.loadStateDict(question.state);
-  const pending = question.metadata['_pending'] as unknown as readonly { id: string }[];
-  expect(pending).toHaveLength(1);
-  const decisions = pending.map(({ id }) => ({ id, verdict: 'allow' }) as const);
+  expect(question.pending).toHaveLength(1);
+  const decisions = question.pending.map(({ id }) => ({ id, verdict: 'allow' }) as const);
   expect((await agent.call(undefined, { decisions })).text).toBe('It is paid.');
   await rm(folder, { recursive: true });
 });

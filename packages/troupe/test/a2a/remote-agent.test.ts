@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 
 import { A2AAgent, A2AError, dataBlock, dataIn } from '../../src/a2a/index.ts';
+import { pendingIn } from '../../src/agent/agent-tool.ts';
 import { agentTool, findHistoryFaults, Msg, MsgHub, ReActAgent, Toolkit } from '../../src/index.ts';
 import { FakeClock, ScriptedModel } from '../../src/testing/index.ts';
 import { eventsOf, remoteAgent, textDeltas } from './a2a-agents.ts';
@@ -162,7 +163,7 @@ test('a question ends the reply like a call that waits, and the next call goes o
   });
   const agent = remoteAgent(remote.url);
   const { events, msg: question } = await eventsOf(agent.stream('Book a room'));
-  const [pending] = question.metadata['_pending'] as unknown as readonly { id: string }[];
+  const [pending] = pendingIn(question) ?? [];
   expect(question.text).toBe('Which city?');
   expect(question.metadata).toMatchObject({
     _end_reason: 'tool_suspended',
@@ -227,7 +228,7 @@ test('calls that the remote agent names are decided under ids of our own', async
   });
   const agent = remoteAgent(remote.url);
   const question = await agent.call('Pay');
-  const [pending, ...rest] = question.metadata['_pending'] as unknown as readonly { id: string }[];
+  const [pending, ...rest] = pendingIn(question) ?? [];
   expect(rest).toEqual([]);
   expect(question.content).toEqual([{ type: 'text', text: 'May I?' }]);
   expect(pending).toEqual({
@@ -257,7 +258,7 @@ test('a question of a remote agent in a tool surfaces at the root, and the answe
   const host = new ReActAgent({ name: 'host', sysPrompt: '', model, toolkit });
   host.setConsoleOutputEnabled(false);
   const waiting = await host.call('Ask');
-  const [pending] = waiting.metadata['_pending'] as unknown as readonly { id: string }[];
+  const [pending] = pendingIn(waiting) ?? [];
   expect(pending).toMatchObject({
     agentPath: ['host', 'remote'],
     kind: 'external',
