@@ -23,7 +23,8 @@ describe('layers', () => {
   test.each([
     ['message/msg.ts', 'util/json.ts'],
     ['message/msg.ts', 'errors.ts'],
-    ['errors.ts', 'message/msg.ts'],
+    ['util/check-number.ts', 'errors.ts'],
+    ['subagent/delegation.ts', 'react/react-agent.ts'],
     ['agent/agent.ts', 'toolkit/toolkit.ts'],
     ['index.ts', 'pipeline/hub.ts'],
     ['providers/openai/model.ts', 'model/model.ts'],
@@ -36,7 +37,16 @@ describe('layers', () => {
   });
 
   test.each([
-    ['util/json.ts', 'errors.ts', 'util (layer 0) may not import errors (layer 1): imports point downwards'],
+    [
+      'errors.ts',
+      'message/msg.ts',
+      'errors (layer 0) may not import message (layer 1): imports point downwards',
+    ],
+    [
+      'react/r.ts',
+      'subagent/s.ts',
+      'react (layer 6) may not import subagent (layer 7): imports point downwards',
+    ],
     [
       'message/msg.ts',
       'model/m.ts',
@@ -55,12 +65,12 @@ describe('layers', () => {
     [
       'agent/a.ts',
       'pipeline/p.ts',
-      'agent (layer 4) may not import pipeline (layer 5): imports point downwards',
+      'agent (layer 4) may not import pipeline (layer 7): imports point downwards',
     ],
     [
       'pipeline/p.ts',
       'index.ts',
-      'pipeline (layer 5) may not import index (layer 6): imports point downwards',
+      'pipeline (layer 7) may not import index (layer 8): imports point downwards',
     ],
     [
       'providers/a/a.ts',
@@ -148,6 +158,19 @@ describe('cycles', () => {
     expect(both('import')).toEqual(['folders import each other in a circle: model -> memory -> model']);
     expect(both('import type')).toEqual([]);
   });
+
+  test('a folder and its subfolder may import each other in one direction only', () => {
+    const both = (keyword: string): string[] =>
+      problemsOf({
+        'toolkit/toolkit.ts': `import { x } from './call/x.ts';`,
+        'toolkit/call/x.ts': `${keyword} { y } from '../y.ts';`,
+        'toolkit/y.ts': '',
+      });
+    expect(both('import')).toEqual([
+      'folders import each other in a circle: toolkit -> toolkit/call -> toolkit',
+    ]);
+    expect(both('import type')).toEqual([]);
+  });
 });
 
 describe('what is imported from outside', () => {
@@ -192,10 +215,10 @@ describe('bans', () => {
     ['Math.random()', 'Math.random(', 'util/ids.ts'],
     ['crypto.randomUUID()', 'randomUUID', 'util/ids.ts'],
     ['crypto.getRandomValues(a)', 'getRandomValues', 'util/ids.ts'],
-    ['await fetch(url)', 'fetch(', 'util/http.ts'],
+    ['await fetch(url)', 'fetch(', 'util/net/http.ts'],
     ['process.env', 'process.', 'util/env.node.ts'],
     ['process.env', 'process.', 'providers/openai/model.ts'],
-    ['console.log(1)', 'console.', 'util/platform.browser.ts'],
+    ['console.log(1)', 'console.', 'util/platform/platform.browser.ts'],
     ['AbortSignal.timeout(1)', 'AbortSignal.timeout', 'util/abort.ts'],
     ['AbortSignal.any([a])', 'AbortSignal.any', 'util/abort.ts'],
     ['a as unknown as string', 'as unknown as', undefined],

@@ -10,14 +10,19 @@ import { lineAt, readSource } from './lib/source-text.ts';
 
 const SRC = 'packages/troupe/src';
 
-/** The folders (and top-level files, without `.ts`) of each layer, from the bottom up. */
+/**
+ * The folders (and top-level files, without `.ts`) of each layer, from the bottom up. A subfolder belongs to the layer of
+ * its parent, and folders of one layer, subfolders included, must not import each other in a circle.
+ */
 const LAYERS: readonly (readonly string[])[] = [
-  ['util'],
-  ['message', 'event', 'state', 'hooks', 'errors', 'config'],
+  ['util', 'errors'],
+  ['message', 'event', 'state', 'hooks', 'config'],
   ['model', 'formatter', 'memory', 'session', 'filesystem', 'embedding', 'token', 'tracing', 'tts'],
   ['toolkit', 'plan', 'rag', 'longterm', 'compression', 'permission'],
   ['agent'],
-  ['pipeline'],
+  ['approval'],
+  ['react', 'user'],
+  ['subagent', 'pipeline'],
   ['index'],
 ];
 
@@ -25,21 +30,24 @@ const LAYERS: readonly (readonly string[])[] = [
 const FOLDERS_OF_LEAVES = ['providers', 'stores'];
 /** What the leaves of one folder share: those may import it, and nobody else. */
 const SHARED_BY_LEAVES = ['stores/sql'];
-/** The leaves by their folder, and the highest layer that each may import. Each has an entry of its own. */
-const LEAF_CEILINGS: Readonly<Record<string, number>> = {
-  providers: 2,
-  stores: 2,
-  skills: 3,
-  tools: 3,
-  mcp: 4,
-  a2a: 4,
+/** The leaves by their folder, each with a folder of the highest layer that it may import. Each has an entry of its own. */
+const LEAF_CEILINGS: Readonly<Record<string, string>> = {
+  providers: 'model',
+  stores: 'model',
+  skills: 'toolkit',
+  tools: 'toolkit',
+  mcp: 'subagent',
+  a2a: 'react',
 };
 
 /** May import anything; no other source may import it. */
 const TESTING = 'testing';
 
 /** Where Node's own modules may be imported. */
-const NODE_HOMES = [/^util\/[^/]+\.node\.ts$/, /^(?:providers|stores|skills|tools|mcp|a2a|testing)\//];
+const NODE_HOMES = [
+  /^util\/(?:[^/]+\/)?[^/]+\.node\.ts$/,
+  /^(?:providers|stores|skills|tools|mcp|a2a|testing)\//,
+];
 
 interface Ban {
   /** What to look for in code, outside of comments and literals. */
@@ -52,7 +60,7 @@ interface Ban {
 /** A call of a global function, not of a method of that name, and not the head of a method that is so named. */
 const call = (name: string): RegExp => new RegExp(`(?:\\bglobalThis\\.|(?<![\\w$.#]))${name}\\s*\\(`, 'g');
 
-const CLOCK = [/^util\/clock\.ts$/, /^util\/[^/]+\.(node|browser)\.ts$/];
+const CLOCK = [/^util\/clock\.ts$/, /^util\/(?:[^/]+\/)?[^/]+\.(node|browser)\.ts$/];
 const IDS = [/^util\/ids\.ts$/];
 const CLOCK_ADVICE = 'take a Clock (util/clock.ts)';
 const IDS_ADVICE = 'make ids by util/ids.ts';
@@ -71,17 +79,17 @@ const BANS: readonly Ban[] = [
   { pattern: /\bgetRandomValues\b/g, homes: IDS, advice: IDS_ADVICE },
   {
     pattern: call('fetch'),
-    homes: [/^util\/http\.ts$/],
-    advice: 'fetch by util/http.ts, and addresses that nobody vouches for by #safe-fetch',
+    homes: [/^util\/net\/http\.ts$/],
+    advice: 'fetch by util/net/http.ts, and addresses that nobody vouches for by #safe-fetch',
   },
   {
     pattern: /(?:\bglobalThis\.|(?<![\w$.#]))process\./g,
-    homes: [/^util\/[^/]+\.node\.ts$/, /^(?:providers|stores|skills|tools|mcp|a2a)\//],
+    homes: [/^util\/(?:[^/]+\/)?[^/]+\.node\.ts$/, /^(?:providers|stores|skills|tools|mcp|a2a)\//],
     advice: 'ask #platform',
   },
   {
     pattern: /(?:\bglobalThis\.|(?<![\w$.#]))console\./g,
-    homes: [/^util\/platform\.[^/]+\.ts$/],
+    homes: [/^util\/platform\/platform\.[^/]+\.ts$/],
     advice: 'print by #platform',
   },
   { pattern: /\bAbortSignal\.timeout\b/g, homes: [/^util\//], advice: SIGNAL_ADVICE },
@@ -130,6 +138,11 @@ export function readImports(source: string): Import[] {
   return found.sort((a, b) => a.line - b.line);
 }
 
+/** The folder of a file, or its own name at the top. */
+function folderOf(file: string): string {
+  return file.includes('/') ? posix.dirname(file) : file.replace(/\.ts$/, '');
+}
+
 /** The unit of a file that layers are about: its top folder, or the vendor's folder for leaves, or its own name. */
 function unitOf(file: string): string {
   const [top = '', second = ''] = file.split('/');
@@ -148,9 +161,9 @@ type Place =
 
 function placeOf(unit: string): Place {
   if (unit === TESTING) return { kind: 'testing' };
-  const ceiling = LEAF_CEILINGS[topOf(unit)];
-  if (ceiling !== undefined) return { kind: 'leaf', ceiling };
-  const level = LAYERS.findIndex((layer) => layer.includes(unit));
+  const highest = LEAF_CEILINGS[topOf(unit)];
+  const level = LAYERS.findIndex((layer) => layer.includes(highest ?? unit));
+  if (highest !== undefined) return { kind: 'leaf', ceiling: level };
   return level < 0 ? { kind: 'unknown' } : { kind: 'layer', level };
 }
 
@@ -236,7 +249,7 @@ function packageOf(specifier: string): string {
 export function checkProject({ sources, dependencies, aliases }: Project): string[] {
   const problems: string[] = [];
   const files = new Map<string, Set<string>>();
-  const units = new Map<string, Set<string>>();
+  const folders = new Map<string, Set<string>>();
   const link = (graph: Map<string, Set<string>>, from: string, to: string): void => {
     graph.set(from, (graph.get(from) ?? new Set()).add(to));
   };
@@ -278,14 +291,15 @@ export function checkProject({ sources, dependencies, aliases }: Project): strin
         if (reason !== undefined) problems.push(`${here}: ${reason}`);
         if (isTypeOnly) continue;
         link(files, file, target);
-        if (unitOf(target) !== unit && unit !== TESTING) link(units, unit, unitOf(target));
+        const [from, to] = [folderOf(file), folderOf(target)];
+        if (from !== to && unit !== TESTING) link(folders, from, to);
       }
     }
     problems.push(...bannedIn(file, source));
   }
   for (const cycle of cyclesOf(files))
     problems.push(`files import each other in a circle: ${cycle.join(' -> ')}`);
-  for (const cycle of cyclesOf(units))
+  for (const cycle of cyclesOf(folders))
     problems.push(`folders import each other in a circle: ${cycle.join(' -> ')}`);
   return problems;
 }

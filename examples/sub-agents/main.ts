@@ -18,6 +18,7 @@ import {
   type SubAgentInit,
   type SubAgentSpec,
   type ToolResultBlock,
+  registerSubAgent,
 } from 'troupe';
 import { ScriptedModel, type ScriptedToolCall, type ScriptedTurn } from 'troupe/testing';
 import { z } from 'zod';
@@ -119,8 +120,8 @@ async function supervisorWith(script: readonly (string | ScriptedTurn)[]): Promi
     ]),
   };
   const heap = { longTermMemory: notes };
-  assert.equal(await supervisor.registerSubagent(WebSearchSubAgent, search, heap), 'agent_web_search');
-  assert.equal(await supervisor.registerSubagent(HttpFetchSubAgent, fetchPage, heap), 'agent_http_fetch');
+  assert.equal(await registerSubAgent(supervisor, WebSearchSubAgent, search, heap), 'agent_web_search');
+  assert.equal(await registerSubAgent(supervisor, HttpFetchSubAgent, fetchPage, heap), 'agent_http_fetch');
   return supervisor;
 }
 

@@ -1,51 +1,52 @@
 export { AgentBase, type AgentOptions, type CallOptions, type Interrupt } from './agent/agent-base.ts';
 export type { AgentHooks } from './agent/agent-hooks.ts';
-export { agentTool, pendingIn, type AgentToolOptions } from './agent/agent-tool.ts';
-export { structuredOf } from './agent/answer-form.ts';
+export { pendingIn } from './approval/suspension-msg.ts';
+export { agentTool, type AgentToolOptions } from './subagent/agent-tool.ts';
+export { structuredOf } from './react/answer-form.ts';
 export { ConsoleView } from './agent/console-view.ts';
-export { interruptOnCtrlC, type InterruptOnCtrlCOptions } from './agent/interrupt-key.ts';
+export { interruptOnCtrlC, type InterruptOnCtrlCOptions } from './user/interrupt-key.ts';
 export type { PrintedMsg } from './agent/printer.ts';
-export { ReActAgentBase, type ReActHooks } from './agent/react-agent-base.ts';
-export type { ReActAgentOptions } from './agent/react-agent-options.ts';
-export type { EndReason } from './agent/end-reason.ts';
-export { ReActAgent } from './agent/react-agent.ts';
-export type { OnBusy } from './agent/run-lane.ts';
-export type { Budget } from './agent/subagent/budget.ts';
+export { ReActAgentBase, type ReActHooks } from './react/react-agent-base.ts';
+export type { ReActAgentOptions } from './react/react-agent-options.ts';
+export type { EndReason } from './message/end-reason.ts';
+export { ReActAgent } from './react/react-agent.ts';
+export type { OnBusy } from './agent/call-queue.ts';
+export type { Budget } from './subagent/limits/budget.ts';
 export {
   toDelegationContext,
   type ContextBundle,
   type DelegationContext,
   type RecentEvent,
-} from './agent/subagent/delegation-context.ts';
-export type { SubAgentOptions } from './agent/subagent/delegation.ts';
-export { makeSubagentTool, type SubAgentToolOptions } from './agent/subagent/make-subagent-tool.ts';
-export type { PermissionBundle, SharedHeap } from './agent/subagent/permission-bundle.ts';
-export { registerSubagent } from './agent/subagent/register-subagent.ts';
-export type { SafetyLimits } from './agent/subagent/safety-limits.ts';
-export { SubAgentBase } from './agent/subagent/sub-agent-base.ts';
-export { SubAgentUnavailable, type SubAgentErrorCode } from './agent/subagent/sub-agent-error.ts';
-export type { SubAgentHost } from './agent/subagent/sub-agent-host.ts';
+} from './subagent/grants/delegation-context.ts';
+export type { SubAgentOptions } from './subagent/delegation.ts';
+export { makeSubagentTool, type SubAgentToolOptions } from './subagent/make-subagent-tool.ts';
+export type { PermissionBundle, SharedHeap } from './subagent/grants/permission-bundle.ts';
+export { registerSubAgent } from './subagent/register-sub-agent.ts';
+export type { SafetyLimits } from './subagent/limits/safety-limits.ts';
+export { SubAgentBase } from './subagent/sub-agent-base.ts';
+export { SubAgentUnavailable, type SubAgentErrorCode } from './subagent/sub-agent-error.ts';
+export type { SubAgentHost } from './subagent/sub-agent-host.ts';
 export {
   SUBAGENT_RESOURCES,
   type ResourceOverrides,
   type ResourcePolicy,
   type SubAgentResource,
   type SubAgentResourceName,
-} from './agent/subagent/sub-agent-resources.ts';
-export type { SubAgentSpec } from './agent/subagent/sub-agent-spec.ts';
+} from './subagent/grants/sub-agent-resources.ts';
+export type { SubAgentSpec } from './subagent/sub-agent-spec.ts';
 export type {
   DelegateOptions,
   ExportAgentOptions,
   SubAgent,
   SubAgentClass,
   SubAgentInit,
-} from './agent/subagent/sub-agent.ts';
-export { TaskSubAgent, type TaskSubAgentOptions } from './agent/subagent/task-sub-agent.ts';
-export type { Tracer, TraceSpan } from './agent/subagent/tracer.ts';
+} from './subagent/sub-agent.ts';
+export { TaskSubAgent, type TaskSubAgentOptions } from './subagent/task-sub-agent.ts';
+export type { Tracer, TraceSpan } from './tracing/tracer.ts';
 export type { Observer } from './agent/subscribers.ts';
 export { currentTurn } from './agent/current-turn.ts';
 export { Turn, type StepRunner } from './agent/turn.ts';
-export { UserAgent, type UserAgentOptions } from './agent/user-agent.ts';
+export { UserAgent, type UserAgentOptions } from './user/user-agent.ts';
 export {
   ProgrammaticUserInput,
   TerminalUserInput,
@@ -55,7 +56,7 @@ export {
   type TerminalUserInputOptions,
   type UserInputData,
   type UserInputRequest,
-} from './agent/user-input.ts';
+} from './user/user-input.ts';
 export type {
   AutoContextEvent,
   AutoContextStrategy,
@@ -268,7 +269,7 @@ export type { WorkItem, WorkItemInit, WorkState, WorkWords } from './plan/work-i
 export { KnowledgeBase, type RetrievedDocument, type RetrieveOptions } from './rag/knowledge-base.ts';
 export { readAgentScopeSession, type AgentScopeSession } from './session/agentscope-session.ts';
 export { AutoSave, type AutoSaveOptions, type SaveSignals } from './session/auto-save.ts';
-export type { SessionComponents } from './session/component-state.ts';
+export type { SessionComponents } from './session/format/component-state.ts';
 export { InMemorySession } from './session/in-memory-session.ts';
 export {
   SessionConflictError,
@@ -276,8 +277,13 @@ export {
   SessionError,
   SessionNotFoundError,
   SessionVersionError,
-} from './session/session-error.ts';
-export { toSessionId, type CheckedKey, type SessionId, type SessionKey } from './session/session-key.ts';
+} from './session/format/session-error.ts';
+export {
+  toSessionId,
+  type CheckedKey,
+  type SessionId,
+  type SessionKey,
+} from './session/format/session-key.ts';
 export { SessionManager } from './session/session-manager.ts';
 export type { ListOptions, PruneOptions, SessionPage, Whose } from './session/session-page.ts';
 export type {
@@ -290,7 +296,7 @@ export type {
   SessionStore,
   StoredHead,
   StoredItem,
-} from './session/session-store.ts';
+} from './session/format/session-store.ts';
 export { Session, type LoadOptions, type SaveOptions } from './session/session.ts';
 export {
   StateModule,
@@ -306,17 +312,17 @@ export { EstimateTokenCounter, type EstimateOptions } from './token/estimate-tok
 export { TokenCounterBase, type CountOptions } from './token/token-counter-base.ts';
 export type { BackgroundTask, BackgroundTaskState } from './toolkit/background-task.ts';
 export { BackgroundTools, type BackgroundToolsOptions } from './toolkit/background.ts';
-export { externalTool, type ExternalToolOptions } from './toolkit/external-tool.ts';
-export type { AuthorizeRequest, CallToolOptions, Offload, ToolVerdict } from './toolkit/tool-call.ts';
+export { externalTool, type ExternalToolOptions } from './toolkit/tool/external-tool.ts';
+export type { AuthorizeRequest, CallToolOptions, Offload, ToolVerdict } from './toolkit/call/tool-call.ts';
 export type { ToolGroupOptions } from './toolkit/tool-groups.ts';
-export type { NextToolCall, ToolCallContext, ToolMiddleware } from './toolkit/tool-middleware.ts';
-export { ToolResponse, type ToolResponseOptions } from './toolkit/tool-response.ts';
+export type { NextToolCall, ToolCallContext, ToolMiddleware } from './toolkit/call/tool-middleware.ts';
+export { ToolResponse, type ToolResponseOptions } from './toolkit/tool/tool-response.ts';
 export {
   ToolSuspension,
   type Suspension,
   type ToolResume,
   type ToolSuspensionOptions,
-} from './toolkit/tool-suspension.ts';
+} from './toolkit/tool/tool-suspension.ts';
 export type { NamesakeStrategy } from './toolkit/tool-table.ts';
 export {
   tool,
@@ -329,12 +335,12 @@ export {
   type ToolOptions,
   type ToolRetry,
   type ToolSettings,
-} from './toolkit/tool.ts';
+} from './toolkit/tool/tool.ts';
 export { Toolkit, type RegisterToolOptions, type ToolkitOptions } from './toolkit/toolkit.ts';
 export { abortableItems } from './util/abort.ts';
-export { BoundedQueue } from './util/bounded-queue.ts';
+export { BoundedQueue } from './util/async/bounded-queue.ts';
 export type { JsonLimits, JsonObject, JsonValue } from './util/json.ts';
-export { DownloadError, UnsafeUrlError, type DownloadErrorCode } from './util/safe-fetch.ts';
+export { DownloadError, UnsafeUrlError, type DownloadErrorCode } from './util/net/safe-fetch.ts';
 export {
   SchemaError,
   toJsonSchema,

@@ -1,7 +1,7 @@
 // The loop with a plan, a task in the background and a call that has to be allowed, disturbed at every point.
 import { beforeAll, describe, expect, test } from 'vitest';
 
-import { ReActAgent } from '../src/agent/react-agent.ts';
+import { ReActAgent } from '../src/react/react-agent.ts';
 import { findHistoryFaults } from '../src/message/history.ts';
 import { PlanNotebook } from '../src/plan/plan-notebook.ts';
 import {
@@ -13,7 +13,7 @@ import {
 } from '../src/testing/drivers.ts';
 import { ScriptedModel, type ScriptedTurn } from '../src/testing/scripted-model.ts';
 import { BackgroundTools } from '../src/toolkit/background.ts';
-import { tool } from '../src/toolkit/tool.ts';
+import { tool } from '../src/toolkit/tool/tool.ts';
 import { Toolkit } from '../src/toolkit/toolkit.ts';
 import { parseJson, type JsonObject } from '../src/util/json.ts';
 import { validateWith } from '../src/util/schema.ts';

@@ -2,7 +2,7 @@
 import { afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { z } from 'zod';
 
-import { ReActAgent } from '../src/agent/react-agent.ts';
+import { ReActAgent } from '../src/react/react-agent.ts';
 import { AutoContextMemory } from '../src/compression/auto-context/auto-context-memory.ts';
 import type { AutoContextOptions } from '../src/compression/auto-context/auto-context-options.ts';
 import type { AgentEvent } from '../src/event/agent-event.ts';
@@ -16,7 +16,7 @@ import { abortAtEvery, failAtEvery, interruptAtEvery, type Scenario } from '../s
 import { sequentialPipeline } from '../src/pipeline/sequential-pipeline.ts';
 import { ScriptedModel } from '../src/testing/scripted-model.ts';
 import { FakeClock } from '../src/testing/fake-clock.ts';
-import { tool } from '../src/toolkit/tool.ts';
+import { tool } from '../src/toolkit/tool/tool.ts';
 import { Toolkit } from '../src/toolkit/toolkit.ts';
 import { validateWith } from '../src/util/schema.ts';
 

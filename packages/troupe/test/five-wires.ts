@@ -6,7 +6,7 @@ import { AnthropicChatModel } from '../src/providers/anthropic/index.ts';
 import { GeminiChatModel } from '../src/providers/gemini/index.ts';
 import { OllamaChatModel } from '../src/providers/ollama/index.ts';
 import { OpenAIChatModel, OpenAIResponsesModel } from '../src/providers/openai/index.ts';
-import type { Fetch } from '../src/util/http.ts';
+import type { Fetch } from '../src/util/net/http.ts';
 import type { JsonObject } from '../src/util/json.ts';
 import { anthropicFaults } from './wire/anthropic-rules.ts';
 import { geminiFaults } from './wire/gemini-rules.ts';

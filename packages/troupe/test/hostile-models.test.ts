@@ -2,13 +2,13 @@
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 
-import { structuredOf } from '../src/agent/answer-form.ts';
-import type { ReActAgentOptions } from '../src/agent/react-agent-options.ts';
-import { ReActAgent } from '../src/agent/react-agent.ts';
+import { structuredOf } from '../src/react/answer-form.ts';
+import type { ReActAgentOptions } from '../src/react/react-agent-options.ts';
+import { ReActAgent } from '../src/react/react-agent.ts';
 import { findHistoryFaults } from '../src/message/history.ts';
 import { Msg } from '../src/message/msg.ts';
 import { ScriptedModel, type ScriptedToolCall, type ScriptedTurn } from '../src/testing/scripted-model.ts';
-import { tool, type Tool } from '../src/toolkit/tool.ts';
+import { tool, type Tool } from '../src/toolkit/tool/tool.ts';
 import { Toolkit } from '../src/toolkit/toolkit.ts';
 import { rejectionsOf } from './five-wires.ts';
 

@@ -4,14 +4,14 @@ import { Worker } from 'node:worker_threads';
 
 import { describe, expect, test } from 'vitest';
 
-import { agentTool } from '../src/agent/agent-tool.ts';
-import { ReActAgent } from '../src/agent/react-agent.ts';
+import { agentTool } from '../src/subagent/agent-tool.ts';
+import { ReActAgent } from '../src/react/react-agent.ts';
 import type { AgentEvent } from '../src/event/agent-event.ts';
 import { findHistoryFaults } from '../src/message/history.ts';
 import { Msg } from '../src/message/msg.ts';
 import { FakeClock } from '../src/testing/fake-clock.ts';
 import { ScriptedModel, type ScriptedTurn } from '../src/testing/scripted-model.ts';
-import { tool, type Tool } from '../src/toolkit/tool.ts';
+import { tool, type Tool } from '../src/toolkit/tool/tool.ts';
 import { Toolkit } from '../src/toolkit/toolkit.ts';
 import { sleep } from '../src/util/clock.ts';
 import { bodiesOf, rejectionsOf } from './five-wires.ts';

@@ -8,13 +8,13 @@
 import { appendFileSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 
-import { agentTool } from '../src/agent/agent-tool.ts';
-import { ReActAgent } from '../src/agent/react-agent.ts';
+import { agentTool } from '../src/subagent/agent-tool.ts';
+import { ReActAgent } from '../src/react/react-agent.ts';
 import type { PendingDecision } from '../src/message/pending-call.ts';
 import { SessionManager } from '../src/session/session-manager.ts';
 import { JsonSession } from '../src/stores/json/index.ts';
 import { ScriptedModel, type ScriptedTurn } from '../src/testing/scripted-model.ts';
-import { tool } from '../src/toolkit/tool.ts';
+import { tool } from '../src/toolkit/tool/tool.ts';
 import { Toolkit } from '../src/toolkit/toolkit.ts';
 import { parseJson } from '../src/util/json.ts';
 

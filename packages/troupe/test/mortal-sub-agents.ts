@@ -8,16 +8,17 @@
 import { appendFileSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 
-import { ReActAgent } from '../src/agent/react-agent.ts';
-import { makeSubagentTool } from '../src/agent/subagent/make-subagent-tool.ts';
-import type { SubAgentSpec } from '../src/agent/subagent/sub-agent-spec.ts';
-import { TaskSubAgent } from '../src/agent/subagent/task-sub-agent.ts';
+import { ReActAgent } from '../src/react/react-agent.ts';
+import { makeSubagentTool } from '../src/subagent/make-subagent-tool.ts';
+import type { SubAgentSpec } from '../src/subagent/sub-agent-spec.ts';
+import { TaskSubAgent } from '../src/subagent/task-sub-agent.ts';
 import type { PendingDecision } from '../src/message/pending-call.ts';
 import { SessionManager } from '../src/session/session-manager.ts';
 import { JsonSession } from '../src/stores/json/index.ts';
 import { ScriptedModel, type ScriptedTurn } from '../src/testing/scripted-model.ts';
-import { tool } from '../src/toolkit/tool.ts';
+import { tool } from '../src/toolkit/tool/tool.ts';
 import { parseJson } from '../src/util/json.ts';
+import { registerSubAgent } from '../src/subagent/register-sub-agent.ts';
 
 const [folder = '', mode = '', decisionsText = '[]'] = process.argv.slice(2);
 const schema = { type: 'object', properties: { path: { type: 'string' } } };
@@ -63,7 +64,7 @@ const middle = await makeSubagentTool(
   { ...spec('b', [delegate('c', 'b1')]), tools: [last] },
   options,
 );
-await root.registerSubagent(TaskSubAgent, { ...spec('a', [delegate('b', 'a1')]), tools: [middle] }, options);
+await registerSubAgent(root, TaskSubAgent, { ...spec('a', [delegate('b', 'a1')]), tools: [middle] }, options);
 
 const manager = SessionManager.forSessionId('mortal')
   .withSession(new JsonSession(folder))

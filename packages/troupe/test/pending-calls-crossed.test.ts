@@ -2,9 +2,9 @@
 import { expect, expectTypeOf, test } from 'vitest';
 import { z } from 'zod';
 
-import { agentTool } from '../src/agent/agent-tool.ts';
-import type { ReActAgentOptions } from '../src/agent/react-agent-options.ts';
-import { ReActAgent } from '../src/agent/react-agent.ts';
+import { agentTool } from '../src/subagent/agent-tool.ts';
+import type { ReActAgentOptions } from '../src/react/react-agent-options.ts';
+import { ReActAgent } from '../src/react/react-agent.ts';
 import type { ContextKeeper, ContextWork } from '../src/compression/context-keeper.ts';
 import { LongTermMemoryBase } from '../src/longterm/long-term-memory-base.ts';
 import { InMemoryMemory } from '../src/memory/in-memory-memory.ts';
@@ -15,7 +15,7 @@ import { PlanNotebook } from '../src/plan/plan-notebook.ts';
 import { PermissionRules } from '../src/permission/permission-rules.ts';
 import { ScriptedModel, type ScriptedTurn } from '../src/testing/scripted-model.ts';
 import { BackgroundTools } from '../src/toolkit/background.ts';
-import { tool, type Tool } from '../src/toolkit/tool.ts';
+import { tool, type Tool } from '../src/toolkit/tool/tool.ts';
 import { Toolkit } from '../src/toolkit/toolkit.ts';
 import { parseJson, type JsonObject } from '../src/util/json.ts';
 

@@ -2,15 +2,15 @@
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 
-import { agentTool } from '../src/agent/agent-tool.ts';
-import type { ReActAgentOptions } from '../src/agent/react-agent-options.ts';
-import { ReActAgent } from '../src/agent/react-agent.ts';
+import { agentTool } from '../src/subagent/agent-tool.ts';
+import type { ReActAgentOptions } from '../src/react/react-agent-options.ts';
+import { ReActAgent } from '../src/react/react-agent.ts';
 import { findHistoryFaults } from '../src/message/history.ts';
 import { Msg } from '../src/message/msg.ts';
 import type { PendingDecision } from '../src/message/pending-call.ts';
 import { MsgHub } from '../src/pipeline/msg-hub.ts';
 import { ScriptedModel, type ScriptedTurn } from '../src/testing/scripted-model.ts';
-import { tool, type Tool } from '../src/toolkit/tool.ts';
+import { tool, type Tool } from '../src/toolkit/tool/tool.ts';
 import { Toolkit } from '../src/toolkit/toolkit.ts';
 import { parseJson, type JsonObject } from '../src/util/json.ts';
 

@@ -2,9 +2,9 @@
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 
-import { agentTool } from '../src/agent/agent-tool.ts';
-import type { ReActAgentOptions } from '../src/agent/react-agent-options.ts';
-import { ReActAgent } from '../src/agent/react-agent.ts';
+import { agentTool } from '../src/subagent/agent-tool.ts';
+import type { ReActAgentOptions } from '../src/react/react-agent-options.ts';
+import { ReActAgent } from '../src/react/react-agent.ts';
 import type { Turn } from '../src/agent/turn.ts';
 import type { AgentEvent } from '../src/event/agent-event.ts';
 import { LongTermMemoryBase } from '../src/longterm/long-term-memory-base.ts';
@@ -19,9 +19,9 @@ import { PlanNotebook } from '../src/plan/plan-notebook.ts';
 import { interruptAtEvery } from '../src/testing/drivers.ts';
 import { ScriptedModel, type ScriptedTurn } from '../src/testing/scripted-model.ts';
 import { BackgroundTools } from '../src/toolkit/background.ts';
-import { externalTool } from '../src/toolkit/external-tool.ts';
-import { ToolSuspension } from '../src/toolkit/tool-suspension.ts';
-import { tool, type Tool } from '../src/toolkit/tool.ts';
+import { externalTool } from '../src/toolkit/tool/external-tool.ts';
+import { ToolSuspension } from '../src/toolkit/tool/tool-suspension.ts';
+import { tool, type Tool } from '../src/toolkit/tool/tool.ts';
 import { Toolkit } from '../src/toolkit/toolkit.ts';
 import { parseJson, type JsonObject } from '../src/util/json.ts';
 

@@ -2,9 +2,9 @@
 import { beforeAll, describe, expect, test } from 'vitest';
 import { z } from 'zod';
 
-import { agentTool } from '../src/agent/agent-tool.ts';
-import type { ReActAgentOptions } from '../src/agent/react-agent-options.ts';
-import { ReActAgent } from '../src/agent/react-agent.ts';
+import { agentTool } from '../src/subagent/agent-tool.ts';
+import type { ReActAgentOptions } from '../src/react/react-agent-options.ts';
+import { ReActAgent } from '../src/react/react-agent.ts';
 import type { AgentEvent } from '../src/event/agent-event.ts';
 import { findHistoryFaults } from '../src/message/history.ts';
 import { Msg } from '../src/message/msg.ts';
@@ -18,8 +18,8 @@ import {
   leaveAtEvery,
 } from '../src/testing/drivers.ts';
 import { ScriptedModel, type ScriptedTurn } from '../src/testing/scripted-model.ts';
-import { externalTool } from '../src/toolkit/external-tool.ts';
-import { tool, type Tool } from '../src/toolkit/tool.ts';
+import { externalTool } from '../src/toolkit/tool/external-tool.ts';
+import { tool, type Tool } from '../src/toolkit/tool/tool.ts';
 import { Toolkit } from '../src/toolkit/toolkit.ts';
 import { parseJson, type JsonObject } from '../src/util/json.ts';
 import { validateWith } from '../src/util/schema.ts';

@@ -1,17 +1,18 @@
 // What a user has granted belongs to the agent for which it was granted: it is saved with it, once, and comes back with it.
 import { expect, test } from 'vitest';
 
-import { agentTool } from '../src/agent/agent-tool.ts';
-import { ReActAgent } from '../src/agent/react-agent.ts';
-import { TaskSubAgent } from '../src/agent/subagent/task-sub-agent.ts';
+import { agentTool } from '../src/subagent/agent-tool.ts';
+import { ReActAgent } from '../src/react/react-agent.ts';
+import { TaskSubAgent } from '../src/subagent/task-sub-agent.ts';
 import type { PermissionPolicy } from '../src/permission/permission-policy.ts';
 import { PermissionRules } from '../src/permission/permission-rules.ts';
 import { JsonSession } from '../src/stores/json/json-session.ts';
 import { ScriptedModel, type ScriptedTurn } from '../src/testing/scripted-model.ts';
-import { tool, type Tool } from '../src/toolkit/tool.ts';
+import { tool, type Tool } from '../src/toolkit/tool/tool.ts';
 import { Toolkit } from '../src/toolkit/toolkit.ts';
 import type { JsonObject } from '../src/util/json.ts';
 import { newDir } from './json-folder.ts';
+import { registerSubAgent } from '../src/subagent/register-sub-agent.ts';
 
 const ALLOW_SEND = { tool: 'send', behavior: 'allow' } as const;
 
@@ -128,7 +129,7 @@ test('a sub-agent that waits does not save the policy of its host, nor set it ba
   );
   const modelOverride = new ScriptedModel([calling('send'), 'It is sent.']);
   const spec = { name: 'mailer', description: 'Sends.', toolsAllowlist: ['send'], modelOverride };
-  await host.registerSubagent(TaskSubAgent, spec);
+  await registerSubAgent(host, TaskSubAgent, spec);
   await host.call('go');
   const [pending] = host.pendingCalls;
   expect(pending).toMatchObject({ call: { name: 'send' }, suggestions: [ALLOW_SEND] });

@@ -2,14 +2,14 @@
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 
-import type { ReActAgentOptions } from '../src/agent/react-agent-options.ts';
-import { ReActAgent } from '../src/agent/react-agent.ts';
+import type { ReActAgentOptions } from '../src/react/react-agent-options.ts';
+import { ReActAgent } from '../src/react/react-agent.ts';
 import { InMemoryMemory } from '../src/memory/in-memory-memory.ts';
 import { findHistoryFaults } from '../src/message/history.ts';
 import { Msg, type MsgInput } from '../src/message/msg.ts';
 import { OpenAIChatModel } from '../src/providers/openai/index.ts';
 import { ScriptedModel, type ScriptedTurn } from '../src/testing/scripted-model.ts';
-import { tool, type Tool } from '../src/toolkit/tool.ts';
+import { tool, type Tool } from '../src/toolkit/tool/tool.ts';
 import { Toolkit } from '../src/toolkit/toolkit.ts';
 import type { JsonObject } from '../src/util/json.ts';
 import { openAiChatFaults } from './wire/openai-chat-rules.ts';

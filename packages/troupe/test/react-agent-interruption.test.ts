@@ -2,7 +2,7 @@
 import { afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { z } from 'zod';
 
-import { ReActAgent } from '../src/agent/react-agent.ts';
+import { ReActAgent } from '../src/react/react-agent.ts';
 import { findHistoryFaults } from '../src/message/history.ts';
 import type { ModelDelta } from '../src/message/model-delta.ts';
 import { Msg } from '../src/message/msg.ts';
@@ -17,7 +17,7 @@ import {
   type Scenario,
 } from '../src/testing/drivers.ts';
 import { FakeClock } from '../src/testing/fake-clock.ts';
-import { tool, type Tool } from '../src/toolkit/tool.ts';
+import { tool, type Tool } from '../src/toolkit/tool/tool.ts';
 import { Toolkit } from '../src/toolkit/toolkit.ts';
 import { validateWith } from '../src/util/schema.ts';
 import { rejectionsOf } from './five-wires.ts';

@@ -4,7 +4,7 @@
  * every loop must keep: a thought and its results enter memory together, on every way
  * out; half-made calls are dropped; late results change nothing.
  */
-import { ReActAgentBase } from '../src/agent/react-agent-base.ts';
+import { ReActAgentBase } from '../src/react/react-agent-base.ts';
 import type { Interrupt } from '../src/agent/agent-base.ts';
 import type { Turn } from '../src/agent/turn.ts';
 import type { ToolResultBlock, ToolStatus, ToolUseBlock } from '../src/message/blocks.ts';

@@ -2,13 +2,13 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, expect, test } from 'vitest';
-import { ReActAgent } from '../src/agent/react-agent.ts';
+import { ReActAgent } from '../src/react/react-agent.ts';
 import { findHistoryFaults } from '../src/message/history.ts';
-import { SessionConflictError } from '../src/session/session-error.ts';
+import { SessionConflictError } from '../src/session/format/session-error.ts';
 import { SessionManager } from '../src/session/session-manager.ts';
 import { JsonSession } from '../src/stores/json/json-session.ts';
 import { ScriptedModel, type ScriptedTurn } from '../src/testing/scripted-model.ts';
-import { tool } from '../src/toolkit/tool.ts';
+import { tool } from '../src/toolkit/tool/tool.ts';
 import { Toolkit } from '../src/toolkit/toolkit.ts';
 
 const dirs: string[] = [];

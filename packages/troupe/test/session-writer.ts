@@ -9,7 +9,7 @@
  */
 import { once } from 'node:events';
 import { writeSync } from 'node:fs';
-import { SessionConflictError } from '../src/session/session-error.ts';
+import { SessionConflictError } from '../src/session/format/session-error.ts';
 import type { Session } from '../src/session/session.ts';
 import { openPlace, type PlaceKind } from './session-places.ts';
 import { Diary } from './session-diary.ts';

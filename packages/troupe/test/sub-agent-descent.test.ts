@@ -6,11 +6,11 @@ import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
 
 import { AgentBase } from '../src/agent/agent-base.ts';
-import { agentTool } from '../src/agent/agent-tool.ts';
-import { ReActAgent } from '../src/agent/react-agent.ts';
-import { makeSubagentTool } from '../src/agent/subagent/make-subagent-tool.ts';
-import type { SubAgentInit } from '../src/agent/subagent/sub-agent.ts';
-import { TaskSubAgent } from '../src/agent/subagent/task-sub-agent.ts';
+import { agentTool } from '../src/subagent/agent-tool.ts';
+import { ReActAgent } from '../src/react/react-agent.ts';
+import { makeSubagentTool } from '../src/subagent/make-subagent-tool.ts';
+import type { SubAgentInit } from '../src/subagent/sub-agent.ts';
+import { TaskSubAgent } from '../src/subagent/task-sub-agent.ts';
 import { withRunConfig } from '../src/config/run-config.ts';
 import { McpClient, registerMcpClient } from '../src/mcp/index.ts';
 import { findHistoryFaults } from '../src/message/history.ts';
@@ -19,10 +19,11 @@ import { fanoutPipeline } from '../src/pipeline/fanout-pipeline.ts';
 import { MsgHub } from '../src/pipeline/msg-hub.ts';
 import { FakeClock } from '../src/testing/fake-clock.ts';
 import { ScriptedModel, type ScriptedToolCall, type ScriptedTurn } from '../src/testing/scripted-model.ts';
-import { tool, type Tool } from '../src/toolkit/tool.ts';
-import { yieldToEventLoop } from '../src/util/platform.node.ts';
+import { tool, type Tool } from '../src/toolkit/tool/tool.ts';
+import { yieldToEventLoop } from '../src/util/platform/platform.node.ts';
 import { validateWith } from '../src/util/schema.ts';
 import { hostileServer } from './mcp/mcp-servers.ts';
+import { registerSubAgent } from '../src/subagent/register-sub-agent.ts';
 
 beforeAll(async () => void (await validateWith({ type: 'object' }, {})));
 
@@ -85,7 +86,7 @@ test('an interrupt stops three levels, a fan-out of ten, a broadcast and a hung 
     const hang = root.toolkit.get('hang');
     const c = await makeSubagentTool(Worker, spec('c', 'hang', hang ? [hang] : []), options);
     const b = await makeSubagentTool(Worker, spec('b', 'agent_c', [c]), options);
-    await root.registerSubagent(Worker, spec('a', 'agent_b', [b]), options);
+    await registerSubAgent(root, Worker, spec('a', 'agent_b', [b]), options);
     workers.splice(0);
 
     const answer = root.call('go');

@@ -1,16 +1,17 @@
 // Trees of sub-agents, three deep and up to fifty wide, interrupted at random points: all stop, all histories are valid, nothing is left.
 import { beforeAll, describe, expect, test } from 'vitest';
 
-import { ReActAgent } from '../src/agent/react-agent.ts';
-import { makeSubagentTool } from '../src/agent/subagent/make-subagent-tool.ts';
-import type { SubAgentInit } from '../src/agent/subagent/sub-agent.ts';
-import { TaskSubAgent } from '../src/agent/subagent/task-sub-agent.ts';
+import { ReActAgent } from '../src/react/react-agent.ts';
+import { makeSubagentTool } from '../src/subagent/make-subagent-tool.ts';
+import type { SubAgentInit } from '../src/subagent/sub-agent.ts';
+import { TaskSubAgent } from '../src/subagent/task-sub-agent.ts';
 import { findHistoryFaults } from '../src/message/history.ts';
 import type { ModelRequest } from '../src/model/chat-model-base.ts';
 import { ScriptedModel, type ScriptedTurn } from '../src/testing/scripted-model.ts';
-import { tool } from '../src/toolkit/tool.ts';
+import { tool } from '../src/toolkit/tool/tool.ts';
 import type { JsonObject } from '../src/util/json.ts';
 import { validateWith } from '../src/util/schema.ts';
+import { registerSubAgent } from '../src/subagent/register-sub-agent.ts';
 
 beforeAll(async () => void (await validateWith({ type: 'object' }, {})));
 
@@ -73,7 +74,7 @@ async function treeOf(width: number, stubbornTools: boolean): Promise<Tree> {
   const options = { host: root, safetyLimits };
   const c = await makeSubagentTool(Worker, { ...spec('c', 'look'), tools: [look] }, options);
   const b = await makeSubagentTool(Worker, { ...spec('b', 'agent_c'), tools: [c] }, options);
-  await root.registerSubagent(Worker, { ...spec('a', 'agent_b'), tools: [b] }, { safetyLimits });
+  await registerSubAgent(root, Worker, { ...spec('a', 'agent_b'), tools: [b] }, { safetyLimits });
   workers.splice(0);
   return { root, workers };
 }

@@ -2,19 +2,19 @@
 import fc from 'fast-check';
 import { beforeAll, expect, test } from 'vitest';
 
-import { ReActAgent } from '../src/agent/react-agent.ts';
+import { ReActAgent } from '../src/react/react-agent.ts';
 import type { Turn } from '../src/agent/turn.ts';
-import { toDelegationContext, type DelegationContext } from '../src/agent/subagent/delegation-context.ts';
-import { makeSubagentTool } from '../src/agent/subagent/make-subagent-tool.ts';
-import type { SafetyLimits } from '../src/agent/subagent/safety-limits.ts';
-import type { SubAgentInit } from '../src/agent/subagent/sub-agent.ts';
-import { TaskSubAgent } from '../src/agent/subagent/task-sub-agent.ts';
+import { toDelegationContext, type DelegationContext } from '../src/subagent/grants/delegation-context.ts';
+import { makeSubagentTool } from '../src/subagent/make-subagent-tool.ts';
+import type { SafetyLimits } from '../src/subagent/limits/safety-limits.ts';
+import type { SubAgentInit } from '../src/subagent/sub-agent.ts';
+import { TaskSubAgent } from '../src/subagent/task-sub-agent.ts';
 import type { ToolResultBlock } from '../src/message/blocks.ts';
 import { findHistoryFaults } from '../src/message/history.ts';
 import type { Msg } from '../src/message/msg.ts';
 import type { PermissionPolicy } from '../src/permission/permission-policy.ts';
 import { ScriptedModel, type ScriptedToolCall, type ScriptedTurn } from '../src/testing/scripted-model.ts';
-import { tool, type Tool } from '../src/toolkit/tool.ts';
+import { tool, type Tool } from '../src/toolkit/tool/tool.ts';
 import { parseJson, type JsonObject } from '../src/util/json.ts';
 import { validateWith } from '../src/util/schema.ts';
 

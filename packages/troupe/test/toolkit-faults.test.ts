@@ -12,8 +12,8 @@ import { findHistoryFaults } from '../src/message/history.ts';
 import { MsgDraft } from '../src/message/msg-draft.ts';
 import { Msg } from '../src/message/msg.ts';
 import { FakeClock } from '../src/testing/fake-clock.ts';
-import { ToolResponse } from '../src/toolkit/tool-response.ts';
-import { tool, type Tool, type ToolCallResult, type ToolContext } from '../src/toolkit/tool.ts';
+import { ToolResponse } from '../src/toolkit/tool/tool-response.ts';
+import { tool, type Tool, type ToolCallResult, type ToolContext } from '../src/toolkit/tool/tool.ts';
 import { Toolkit, type ToolkitOptions } from '../src/toolkit/toolkit.ts';
 import { anyJson, nested } from './arbitraries.ts';
 

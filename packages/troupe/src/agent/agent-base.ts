@@ -5,15 +5,15 @@ import { replyStream, type RunListener, type StreamOptions } from '../event/repl
 import { HookedModule, type hookTypes } from '../hooks/hooked-module.ts';
 import { Msg, type MsgInput } from '../message/msg.ts';
 import type { PendingDecision } from '../message/pending-call.ts';
-import { inAMoment } from '../util/grace.ts';
-import type { BoundedQueue } from '../util/bounded-queue.ts';
+import { inAMoment } from '../util/async/grace.ts';
+import type { BoundedQueue } from '../util/async/bounded-queue.ts';
 import { newId } from '../util/ids.ts';
 import type { AnySchema } from '../util/schema.ts';
 import { AgentCall, type AgentParts } from './agent-call.ts';
 import { AGENT_HOOK_POINTS, CALL_HOOK_TYPES, type AgentHooks } from './agent-hooks.ts';
 import type { ConsoleView } from './console-view.ts';
 import { Printer, programConsole, type PrintedMsg } from './printer.ts';
-import { RunLane, type OnBusy } from './run-lane.ts';
+import { RunLane, type OnBusy } from './call-queue.ts';
 import { Subscribers, type Observer } from './subscribers.ts';
 import { currentTurn, currentTurnOf, isInsideCallOf } from './current-turn.ts';
 import { Turn, type StepRunner } from './turn.ts';

@@ -2,7 +2,7 @@ import { getLogger } from '../config/run-config.ts';
 import type { BlockChange } from '../message/block-change.ts';
 import type { Msg } from '../message/msg.ts';
 import { abortable } from '../util/abort.ts';
-import { BoundedQueue } from '../util/bounded-queue.ts';
+import { BoundedQueue } from '../util/async/bounded-queue.ts';
 import { readEnv } from '#platform';
 import { ConsoleView } from './console-view.ts';
 import { PrintLog } from './print-log.ts';

@@ -2,7 +2,7 @@ import type { CompressionEvent } from '../event/agent-event.ts';
 import type { Msg } from '../message/msg.ts';
 import type { Usage } from '../message/usage.ts';
 import type { ChatModelBase, ToolSchema } from '../model/chat-model-base.ts';
-import type { Tool } from '../toolkit/tool.ts';
+import type { Tool } from '../toolkit/tool/tool.ts';
 
 /** What whoever makes room in a context is told, and what it can do. */
 export interface ContextWork {

@@ -1,4 +1,4 @@
-import { checkNumber } from '../config/check-number.ts';
+import { checkNumber } from '../util/check-number.ts';
 import { getLogger } from '../config/run-config.ts';
 import { messageOf } from '../errors.ts';
 import type { FormatterBase } from '../formatter/formatter-base.ts';
@@ -7,7 +7,7 @@ import { Msg } from '../message/msg.ts';
 import type { ChatModelBase } from '../model/chat-model-base.ts';
 import { EstimateTokenCounter } from '../token/estimate-token-counter.ts';
 import type { TokenCounterBase } from '../token/token-counter-base.ts';
-import type { Tool } from '../toolkit/tool.ts';
+import type { Tool } from '../toolkit/tool/tool.ts';
 import type { AnySchema } from '../util/schema.ts';
 import type { ContextKeeper, ContextWork } from './context-keeper.ts';
 import { COMPRESSION_PROMPT, SummaryForm } from './summary-form.ts';

@@ -9,7 +9,7 @@ import type { ChatModelBase } from '../model/chat-model-base.ts';
 import { ModelError } from '../model/model-error.ts';
 import { callStructured } from '../model/structured/structured-output.ts';
 import type { TokenCounterBase } from '../token/token-counter-base.ts';
-import { withDeadline } from '../toolkit/deadline.ts';
+import { withDeadline } from '../util/async/deadline.ts';
 import { abortable } from '../util/abort.ts';
 import { now } from '../util/clock.ts';
 import { copyJson } from '../util/json.ts';

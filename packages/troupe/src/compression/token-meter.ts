@@ -3,7 +3,7 @@ import { messageOf } from '../errors.ts';
 import type { Msg } from '../message/msg.ts';
 import type { ToolSchema } from '../model/chat-model-base.ts';
 import type { TokenCounterBase } from '../token/token-counter-base.ts';
-import { withDeadline } from '../toolkit/deadline.ts';
+import { withDeadline } from '../util/async/deadline.ts';
 import { now } from '../util/clock.ts';
 
 /** For how long a counter is done without after it has failed. */

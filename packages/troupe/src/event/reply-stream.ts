@@ -1,6 +1,6 @@
 import type { Msg } from '../message/msg.ts';
-import { BoundedQueue } from '../util/bounded-queue.ts';
-import { leavable } from '../util/leavable.ts';
+import { BoundedQueue } from '../util/async/bounded-queue.ts';
+import { leavable } from '../util/async/leavable.ts';
 import type { AgentEvent, Emit } from './agent-event.ts';
 
 /** The consumer of a run's events, as the run sees it. */

@@ -1,4 +1,4 @@
-import { checkNumber } from '../config/check-number.ts';
+import { checkNumber } from '../util/check-number.ts';
 
 export interface FileLimits {
   /** The largest file that is read or written. @default 10 MiB */

@@ -1,4 +1,4 @@
-import { checkNumber } from '../config/check-number.ts';
+import { checkNumber } from '../util/check-number.ts';
 import { yieldToEventLoop } from '#platform';
 import type { FileLimits } from './file-limits.ts';
 import type { FileContent, FileEntry } from './file-system-base.ts';

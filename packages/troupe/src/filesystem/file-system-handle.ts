@@ -1,4 +1,4 @@
-import { Turns } from '../util/turns.ts';
+import { Turns } from '../util/async/keyed-queue.ts';
 import { checkedLimits, type FileLimits, type FileLimitsInput } from './file-limits.ts';
 import { FilePolicy, type FileGrant, type FileGrantInput, type FileOperation } from './file-policy.ts';
 import {

@@ -1,4 +1,4 @@
-import { checkNumber } from '../config/check-number.ts';
+import { checkNumber } from '../util/check-number.ts';
 import { timestamp } from '../util/clock.ts';
 import {
   alreadyThere,

@@ -1,6 +1,6 @@
 import type { Msg } from '../message/msg.ts';
 import { FormatterBase } from './formatter-base.ts';
-import { PrefixMemo } from './prefix-memo.ts';
+import { PrefixMemo } from '../util/prefix-memo.ts';
 import { PromptBuilder } from './prompt-builder.ts';
 import type { Prompt } from './prompt.ts';
 

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { describe, expect, test, vi } from 'vitest';
 
 import { allSocketsClosed, serveOnLoopback } from '../../test/fake-internet.ts';
-import { DownloadError, type DownloadErrorCode } from '../util/safe-fetch.ts';
+import { DownloadError, type DownloadErrorCode } from '../util/net/safe-fetch.ts';
 import { MediaError, MediaLoader, type MediaLoaderOptions } from './media-loader.ts';
 import type { MediaBlock } from './prompt.ts';
 

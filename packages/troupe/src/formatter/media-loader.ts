@@ -2,8 +2,8 @@ import { messageOf, TroupeError } from '../errors.ts';
 import { fromBase64, toBase64 } from '../util/base64.ts';
 import { parseDataUrl } from '../util/data-url.ts';
 import { mediaTypeOfBytes, mediaTypeOfName } from '../util/media-type.ts';
-import { MAX_BYTES, type SafeFetchOptions } from '../util/safe-fetch.ts';
-import { SharedWork } from '../util/shared-work.ts';
+import { MAX_BYTES, type SafeFetchOptions } from '../util/net/safe-fetch.ts';
+import { SharedWork } from '../util/async/shared-work.ts';
 import type { MediaBlock } from './prompt.ts';
 
 export interface MediaLoaderOptions extends Pick<

@@ -3,7 +3,7 @@ import type { Msg } from '../message/msg.ts';
 import { oneLine } from '../util/text.ts';
 import { FormatterBase, type FormatContext } from './formatter-base.ts';
 import { partsOf } from './msg-parts.ts';
-import { PrefixMemo } from './prefix-memo.ts';
+import { PrefixMemo } from '../util/prefix-memo.ts';
 import { PromptBuilder } from './prompt-builder.ts';
 import type { MediaBlock, Prompt, UserItem } from './prompt.ts';
 

@@ -3,7 +3,7 @@ import { messageOf } from '../errors.ts';
 import type { TextBlock, ToolResultBlock } from '../message/blocks.ts';
 import type { ModelCapabilities } from '../model/chat-model-base.ts';
 import type { MediaLoader } from './media-loader.ts';
-import { PrefixMemo } from './prefix-memo.ts';
+import { PrefixMemo } from '../util/prefix-memo.ts';
 import type { MediaBlock, Prompt, PromptItem } from './prompt.ts';
 
 export interface MediaNeeds {

@@ -1,7 +1,7 @@
 /** Model Context Protocol: the tools of servers for our agents, and our tools and agents for others. */
-export { McpClient } from './mcp-client.ts';
-export type { McpClientOptions } from './mcp-client-options.ts';
-export type { McpCallOptions } from './mcp-connection.ts';
+export { McpClient } from './client/mcp-client.ts';
+export type { McpClientOptions } from './client/mcp-client-options.ts';
+export type { McpCallOptions } from './client/mcp-connection.ts';
 export type {
   HttpServer,
   McpAuthProvider,
@@ -11,8 +11,12 @@ export type {
   McpResourceTemplate,
   McpTransport,
   StdioServer,
-} from './mcp-transport.ts';
-export type { McpToolDefinition } from './tool-ledger.ts';
-export { registerMcpClient, removeMcpClient, type RegisterMcpClientOptions } from './register-mcp-client.ts';
-export { McpServer, type McpListenOptions, type McpServerOptions } from './mcp-server.ts';
-export type { AgentSource } from './agent-as-tool.ts';
+} from './client/mcp-transport.ts';
+export type { McpToolDefinition } from './client/tool-ledger.ts';
+export {
+  registerMcpClient,
+  removeMcpClient,
+  type RegisterMcpClientOptions,
+} from './client/register-mcp-client.ts';
+export { McpServer, type McpListenOptions, type McpServerOptions } from './server/mcp-server.ts';
+export type { AgentSource } from './server/agent-as-tool.ts';

@@ -1,5 +1,5 @@
-import type { ToolVerdict } from '../toolkit/tool-call.ts';
-import type { Tool } from '../toolkit/tool.ts';
+import type { ToolVerdict } from '../toolkit/call/tool-call.ts';
+import type { Tool } from '../toolkit/tool/tool.ts';
 import type { ToolUseBlock } from '../message/blocks.ts';
 
 /** A call that an agent is about to make. */

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 
-import { tool } from '../toolkit/tool.ts';
+import { tool } from '../toolkit/tool/tool.ts';
 import type { JsonObject } from '../util/json.ts';
 import { compileRule, readRule, type Match, type PermissionRule } from './permission-rule.ts';
 import { findCommands } from './shell/find-commands.ts';

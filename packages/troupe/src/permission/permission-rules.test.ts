@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 
-import { tool, type ToolSettings } from '../toolkit/tool.ts';
-import type { ToolVerdict } from '../toolkit/tool-call.ts';
+import { tool, type ToolSettings } from '../toolkit/tool/tool.ts';
+import type { ToolVerdict } from '../toolkit/call/tool-call.ts';
 import { parseJson, type JsonObject } from '../util/json.ts';
 import { PermissionRules, type PermissionRulesOptions } from './permission-rules.ts';
 import {

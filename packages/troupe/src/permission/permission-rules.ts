@@ -1,6 +1,6 @@
 import { TroupeError } from '../errors.ts';
 import { StateModule } from '../state/state-module.ts';
-import type { ToolVerdict } from '../toolkit/tool-call.ts';
+import type { ToolVerdict } from '../toolkit/call/tool-call.ts';
 import { canonicalJson } from '../util/canonical-json.ts';
 import type { JsonObject, JsonValue } from '../util/json.ts';
 import { oneLine } from '../util/text.ts';
@@ -21,7 +21,7 @@ import {
   type PermissionFacts,
   type PermissionMode,
 } from './permission-table.ts';
-import { isInside, riskOf } from './risky-paths.ts';
+import { isInside, riskOf } from './shell/risky-paths.ts';
 import { findCommands } from './shell/find-commands.ts';
 import { judgeCommand } from './shell/judge-command.ts';
 import { textOf } from './shell/match-command.ts';

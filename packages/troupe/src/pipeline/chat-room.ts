@@ -3,8 +3,8 @@ import { getLogger } from '../config/run-config.ts';
 import { InterruptedError, messageOf, TroupeError } from '../errors.ts';
 import type { AgentEvent } from '../event/agent-event.ts';
 import { Msg, type MsgInput } from '../message/msg.ts';
-import { BoundedQueue } from '../util/bounded-queue.ts';
-import { leavable } from '../util/leavable.ts';
+import { BoundedQueue } from '../util/async/bounded-queue.ts';
+import { leavable } from '../util/async/leavable.ts';
 import { MsgHub } from './msg-hub.ts';
 import { stopAgents } from './stop-agents.ts';
 

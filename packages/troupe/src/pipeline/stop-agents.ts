@@ -1,7 +1,7 @@
 import type { AgentBase } from '../agent/agent-base.ts';
 import { getLogger } from '../config/run-config.ts';
 import type { InterruptedError } from '../errors.ts';
-import { withGrace } from '../util/grace.ts';
+import { withGrace } from '../util/async/grace.ts';
 
 /** How often an agent may have to be told: in its reply, in its `handleInterrupt`, and once to spare. */
 const ROUNDS_PER_AGENT = 3;

@@ -10,7 +10,7 @@ import { withRunConfig } from '../config/run-config.ts';
 import { Msg } from '../message/msg.ts';
 import { FakeClock } from '../testing/fake-clock.ts';
 import { abortable } from '../util/abort.ts';
-import { BoundedQueue } from '../util/bounded-queue.ts';
+import { BoundedQueue } from '../util/async/bounded-queue.ts';
 import { sequentialPipeline } from './sequential-pipeline.ts';
 import { streamPrintingMessages } from './stream-printing-messages.ts';
 

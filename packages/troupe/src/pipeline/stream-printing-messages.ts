@@ -2,8 +2,8 @@ import type { AgentBase } from '../agent/agent-base.ts';
 import type { PrintedMsg } from '../agent/printer.ts';
 import { InterruptedError } from '../errors.ts';
 import { abortable } from '../util/abort.ts';
-import { BoundedQueue } from '../util/bounded-queue.ts';
-import { leavable } from '../util/leavable.ts';
+import { BoundedQueue } from '../util/async/bounded-queue.ts';
+import { leavable } from '../util/async/leavable.ts';
 import { stopAgents } from './stop-agents.ts';
 
 export interface StreamPrintingOptions {

@@ -1,5 +1,5 @@
 import { TroupeError } from '../errors.ts';
-import { DeadlineError, withDeadline, type DeadlineOptions } from '../toolkit/deadline.ts';
+import { DeadlineError, withDeadline, type DeadlineOptions } from '../util/async/deadline.ts';
 import type { PlanStorageBase } from './plan-storage-base.ts';
 import { Plan } from './plan.ts';
 

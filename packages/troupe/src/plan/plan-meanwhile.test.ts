@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 
-import { ReActAgent } from '../agent/react-agent.ts';
+import { ReActAgent } from '../react/react-agent.ts';
 import type { PermissionPolicy } from '../permission/permission-policy.ts';
 import { ScriptedModel } from '../testing/scripted-model.ts';
 import type { JsonObject } from '../util/json.ts';

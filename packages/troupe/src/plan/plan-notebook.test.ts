@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 
-import { ReActAgent } from '../agent/react-agent.ts';
+import { ReActAgent } from '../react/react-agent.ts';
 import { withRunConfig } from '../config/run-config.ts';
 import { StateError, TroupeError } from '../errors.ts';
 import type { Msg } from '../message/msg.ts';

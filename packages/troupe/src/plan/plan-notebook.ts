@@ -1,9 +1,9 @@
-import { checkNumber } from '../config/check-number.ts';
+import { checkNumber } from '../util/check-number.ts';
 import { getLogger } from '../config/run-config.ts';
 import { messageOf, StateError, TroupeError } from '../errors.ts';
 import { Msg } from '../message/msg.ts';
 import { StateModule } from '../state/state-module.ts';
-import type { Tool } from '../toolkit/tool.ts';
+import type { Tool } from '../toolkit/tool/tool.ts';
 import type { Toolkit } from '../toolkit/toolkit.ts';
 import { describe, isJsonObject, type JsonObject, type JsonValue } from '../util/json.ts';
 import { InMemoryPlanStorage } from './in-memory-plan-storage.ts';

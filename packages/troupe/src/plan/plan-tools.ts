@@ -1,4 +1,4 @@
-import type { Tool, ToolContext } from '../toolkit/tool.ts';
+import type { Tool, ToolContext } from '../toolkit/tool/tool.ts';
 import type { JsonObject, JsonValue } from '../util/json.ts';
 import {
   createPlan,

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { InMemoryMemory } from '../memory/in-memory-memory.ts';
 import { TroupeError } from '../errors.ts';
-import { ReActAgent } from '../agent/react-agent.ts';
+import { ReActAgent } from '../react/react-agent.ts';
 import { PlanNotebook } from '../plan/plan-notebook.ts';
 import { ScriptedModel } from '../testing/scripted-model.ts';
 import { Toolkit } from '../toolkit/toolkit.ts';

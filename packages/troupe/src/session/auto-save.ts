@@ -1,4 +1,4 @@
-import { checkNumber, MAX_TIMER_MS } from '../config/check-number.ts';
+import { checkNumber, MAX_TIMER_MS } from '../util/check-number.ts';
 import { getLogger } from '../config/run-config.ts';
 import { messageOf } from '../errors.ts';
 import { startTimer } from '../util/clock.ts';

@@ -1,7 +1,7 @@
-import { compareInfos } from './list-order.ts';
-import { positionsFrom } from './positions.ts';
-import { SessionConflictError, SessionCorruptError } from './session-error.ts';
-import { keyText, type CheckedKey } from './session-key.ts';
+import { compareInfos } from './format/list-order.ts';
+import { positionsFrom } from './format/positions.ts';
+import { SessionConflictError, SessionCorruptError } from './format/session-error.ts';
+import { keyText, type CheckedKey } from './format/session-key.ts';
 import { Session } from './session.ts';
 import type {
   Commit,
@@ -11,7 +11,7 @@ import type {
   SessionStore,
   StoredHead,
   StoredItem,
-} from './session-store.ts';
+} from './format/session-store.ts';
 
 interface Saved {
   readonly info: SessionInfo;

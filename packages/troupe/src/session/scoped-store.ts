@@ -1,6 +1,6 @@
 import { TroupeError } from '../errors.ts';
-import { SessionError } from './session-error.ts';
-import { toSessionId, type CheckedKey } from './session-key.ts';
+import { SessionError } from './format/session-error.ts';
+import { toSessionId, type CheckedKey } from './format/session-key.ts';
 import type {
   Commit,
   ListQuery,
@@ -9,7 +9,7 @@ import type {
   SessionStore,
   StoredHead,
   StoredItem,
-} from './session-store.ts';
+} from './format/session-store.ts';
 
 const PAGE = 1000;
 /** Ends the parts of a prefix. No id inside of a scope holds it, so no scope reaches into another one. */

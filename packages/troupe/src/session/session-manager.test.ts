@@ -6,7 +6,7 @@ import { StateModule } from '../state/state-module.ts';
 import { FakeClock } from '../testing/fake-clock.ts';
 import { AutoSave, type SaveSignals } from './auto-save.ts';
 import { InMemorySession } from './in-memory-session.ts';
-import { SessionConflictError, SessionNotFoundError } from './session-error.ts';
+import { SessionConflictError, SessionNotFoundError } from './format/session-error.ts';
 import { SessionManager } from './session-manager.ts';
 
 class Counter extends StateModule {

@@ -1,9 +1,9 @@
 import { TroupeError } from '../errors.ts';
 import type { StateModule } from '../state/state-module.ts';
-import { ComponentState } from './component-state.ts';
+import { ComponentState } from './format/component-state.ts';
 import { AutoSave, type AutoSaveOptions } from './auto-save.ts';
-import { SessionNotFoundError } from './session-error.ts';
-import { toSessionId, toSessionKey, type SessionId } from './session-key.ts';
+import { SessionNotFoundError } from './format/session-error.ts';
+import { toSessionId, toSessionKey, type SessionId } from './format/session-key.ts';
 import type { LoadOptions, SaveOptions, Session } from './session.ts';
 import { isSameMark, markOf, type StateMark } from './state-mark.ts';
 

@@ -1,8 +1,8 @@
-import { checkNumber } from '../config/check-number.ts';
+import { checkNumber } from '../util/check-number.ts';
 import { TroupeError } from '../errors.ts';
-import { SessionError } from './session-error.ts';
-import { toSessionId } from './session-key.ts';
-import type { ListCursor, SessionInfo, SessionStore } from './session-store.ts';
+import { SessionError } from './format/session-error.ts';
+import { toSessionId } from './format/session-key.ts';
+import type { ListCursor, SessionInfo, SessionStore } from './format/session-store.ts';
 
 /** Whose sessions: those of a user, of all users, or (by default) those that belong to no user. */
 export interface Whose {

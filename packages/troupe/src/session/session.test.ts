@@ -7,12 +7,12 @@ import { StateModule, type StateMigration } from '../state/state-module.ts';
 import { isJsonObject, NotJsonError, type JsonValue } from '../util/json.ts';
 import { fingerprint } from '../util/hash.ts';
 import { InMemorySession, InMemoryStore } from './in-memory-session.ts';
-import { draftList, mergeRanges, type SavedList } from './list-draft.ts';
-import { SessionConflictError, SessionCorruptError, SessionError } from './session-error.ts';
-import { checkItem, readHead, readItem, writeHead, writeItem, type Head } from './session-format.ts';
-import { toSessionKey } from './session-key.ts';
+import { draftList, mergeRanges, type SavedList } from './format/list-draft.ts';
+import { SessionConflictError, SessionCorruptError, SessionError } from './format/session-error.ts';
+import { checkItem, readHead, readItem, writeHead, writeItem, type Head } from './format/session-format.ts';
+import { toSessionKey } from './format/session-key.ts';
 import { Session } from './session.ts';
-import type { Commit, LogRange } from './session-store.ts';
+import type { Commit, LogRange } from './format/session-store.ts';
 
 interface Item {
   readonly value: JsonValue;

@@ -1,25 +1,25 @@
-import { checkNumber } from '../config/check-number.ts';
+import { checkNumber } from '../util/check-number.ts';
 import type { LoadStateOptions, StateModule } from '../state/state-module.ts';
 import { now } from '../util/clock.ts';
 import { newId } from '../util/ids.ts';
 import { setOwn, type JsonValue } from '../util/json.ts';
-import { ComponentState, versionsAlong, type SessionComponents } from './component-state.ts';
-import { reportNoMatch, warnOfUnused } from './load-report.ts';
-import { draftList, type ListDraft, type SavedList } from './list-draft.ts';
-import { saveDrafts } from './save-drafts.ts';
+import { ComponentState, versionsAlong, type SessionComponents } from './format/component-state.ts';
+import { reportNoMatch, warnOfUnused } from './format/load-report.ts';
+import { draftList, type ListDraft, type SavedList } from './format/list-draft.ts';
+import { saveDrafts } from './format/save-drafts.ts';
 import { ScopedStore } from './scoped-store.ts';
 import {
   SessionConflictError,
   SessionCorruptError,
   SessionError,
   SessionNotFoundError,
-} from './session-error.ts';
-import { readHead, writeHead, type Head } from './session-format.ts';
-import { keyName, keyText, toSessionKey, type CheckedKey, type SessionKey } from './session-key.ts';
+} from './format/session-error.ts';
+import { readHead, writeHead, type Head } from './format/session-format.ts';
+import { keyName, keyText, toSessionKey, type CheckedKey, type SessionKey } from './format/session-key.ts';
 import { listPage, MAX_PAGE, type ListOptions, type PruneOptions, type SessionPage } from './session-page.ts';
-import { SessionReader, type Others } from './session-reader.ts';
-import type { SessionInfo, SessionStore, StoredHead } from './session-store.ts';
-import { moveTo, newTrack, pathText, Tracks, type Track } from './track.ts';
+import { SessionReader, type Others } from './format/session-reader.ts';
+import type { SessionInfo, SessionStore, StoredHead } from './format/session-store.ts';
+import { moveTo, newTrack, pathText, Tracks, type Track } from './format/track.ts';
 
 export interface SaveOptions {
   /** Whether to replace whatever is saved, by whomever. @default false */

@@ -1,4 +1,4 @@
-import { ComponentState, type SessionComponents } from './component-state.ts';
+import { ComponentState, type SessionComponents } from './format/component-state.ts';
 
 /** What tells whether components have changed: their state as text, and the items of their lists. */
 export interface StateMark {

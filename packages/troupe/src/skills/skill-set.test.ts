@@ -7,10 +7,10 @@ import { dirname, join } from 'node:path';
 
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 
-import { ReActAgent } from '../agent/react-agent.ts';
+import { ReActAgent } from '../react/react-agent.ts';
 import { withRunConfig } from '../config/run-config.ts';
 import { ScriptedModel } from '../testing/scripted-model.ts';
-import { tool, type ToolContext } from '../toolkit/tool.ts';
+import { tool, type ToolContext } from '../toolkit/tool/tool.ts';
 import { Toolkit } from '../toolkit/toolkit.ts';
 import type { JsonObject } from '../util/json.ts';
 import { SkillFolder } from './skill-folder.ts';

@@ -1,9 +1,9 @@
 import { normalize } from 'node:path';
 
-import { checkNumber } from '../config/check-number.ts';
+import { checkNumber } from '../util/check-number.ts';
 import { getLogger } from '../config/run-config.ts';
 import { messageOf, TroupeError } from '../errors.ts';
-import type { Tool } from '../toolkit/tool.ts';
+import type { Tool } from '../toolkit/tool/tool.ts';
 import type { Toolkit } from '../toolkit/toolkit.ts';
 import { copyJsonObject, type JsonObject } from '../util/json.ts';
 import type { JsonSchema } from '../util/schema.ts';

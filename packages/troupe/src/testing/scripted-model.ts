@@ -4,7 +4,7 @@ import type { Usage } from '../message/usage.ts';
 import { ChatModelBase, type ModelCallOptions, type ModelRequest } from '../model/chat-model-base.ts';
 import { abortable } from '../util/abort.ts';
 import type { JsonObject } from '../util/json.ts';
-import { stoppable } from '../util/stoppable.ts';
+import { stoppable } from '../util/async/stoppable.ts';
 
 export interface ScriptedToolCall {
   readonly name: string;

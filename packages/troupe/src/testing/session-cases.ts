@@ -1,5 +1,5 @@
 import { TroupeError } from '../errors.ts';
-import { SessionConflictError, SessionNotFoundError } from '../session/session-error.ts';
+import { SessionConflictError, SessionNotFoundError } from '../session/format/session-error.ts';
 import type { Session } from '../session/session.ts';
 import { StateModule } from '../state/state-module.ts';
 import { isJsonObject, parseJson, type JsonValue } from '../util/json.ts';

@@ -1,8 +1,8 @@
 import { toBlock } from '../message/blocks.ts';
 import { isJsonObject, type JsonObject, type JsonValue } from '../util/json.ts';
 import { oneLine } from '../util/text.ts';
-import { ToolResponse } from './tool-response.ts';
-import type { ToolCallResult } from './tool.ts';
+import { ToolResponse } from './tool/tool-response.ts';
+import type { ToolCallResult } from './tool/tool.ts';
 
 /** `lost` is one that was running when the program ended: nobody knows what became of it. */
 export type BackgroundTaskState = 'running' | 'done' | 'failed' | 'cancelled' | 'lost';

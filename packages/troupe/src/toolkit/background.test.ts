@@ -6,9 +6,9 @@ import { FakeClock } from '../testing/fake-clock.ts';
 import { useIdSource } from '../util/ids.ts';
 import type { JsonObject } from '../util/json.ts';
 import { BackgroundTools, type BackgroundToolsOptions } from './background.ts';
-import type { CallToolOptions } from './tool-call.ts';
-import { ToolResponse } from './tool-response.ts';
-import { tool, type Tool, type ToolCallResult, type ToolContext } from './tool.ts';
+import type { CallToolOptions } from './call/tool-call.ts';
+import { ToolResponse } from './tool/tool-response.ts';
+import { tool, type Tool, type ToolCallResult, type ToolContext } from './tool/tool.ts';
 import { Toolkit } from './toolkit.ts';
 
 let clock: FakeClock;

@@ -1,4 +1,4 @@
-import { checkNumber } from '../config/check-number.ts';
+import { checkNumber } from '../util/check-number.ts';
 import { getLogger } from '../config/run-config.ts';
 import { messageOf, StateError } from '../errors.ts';
 import type { ToolUseBlock } from '../message/blocks.ts';
@@ -16,10 +16,10 @@ import {
   type BackgroundTask,
   type TaskRecord,
 } from './background-task.ts';
-import { DeadlineError, withDeadline } from './deadline.ts';
-import type { CallToolOptions } from './tool-call.ts';
-import { ToolResponse } from './tool-response.ts';
-import { tool as makeTool, type Tool, type ToolContext } from './tool.ts';
+import { DeadlineError, withDeadline } from '../util/async/deadline.ts';
+import type { CallToolOptions } from './call/tool-call.ts';
+import { ToolResponse } from './tool/tool-response.ts';
+import { tool as makeTool, type Tool, type ToolContext } from './tool/tool.ts';
 import { Toolkit, type ToolkitOptions } from './toolkit.ts';
 
 /** How tasks are run is told as for a toolkit. @default `timeoutMs` is an hour */

@@ -1,5 +1,5 @@
 import { TroupeError } from '../errors.ts';
-import { BASIC_GROUP, checkName } from './registered-tool.ts';
+import { BASIC_GROUP, checkName } from './tool/registered-tool.ts';
 
 export interface ToolGroupOptions {
   /** What its tools are good for: a model chooses by it. */

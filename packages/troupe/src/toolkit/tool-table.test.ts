@@ -4,7 +4,7 @@ import { withRunConfig } from '../config/run-config.ts';
 import { TroupeError } from '../errors.ts';
 import { ToolGroups } from './tool-groups.ts';
 import { ToolTable } from './tool-table.ts';
-import type { Tool } from './tool.ts';
+import type { Tool } from './tool/tool.ts';
 
 function named(name: string, settings: Partial<Tool> = {}): Tool {
   return { name, execute: () => name, ...settings };

@@ -2,10 +2,10 @@ import { TroupeError } from '../errors.ts';
 import { getLogger } from '../config/run-config.ts';
 import type { ToolSchema } from '../model/chat-model-base.ts';
 import type { AnySchema } from '../util/schema.ts';
-import { RegisteredTool } from './registered-tool.ts';
+import { RegisteredTool } from './tool/registered-tool.ts';
 import { ToolModules } from './tool-modules.ts';
 import type { ToolGroups } from './tool-groups.ts';
-import type { Tool } from './tool.ts';
+import type { Tool } from './tool/tool.ts';
 
 /**
  * What happens to a tool whose name is taken: it is an error, the tool that is there stays, it goes,

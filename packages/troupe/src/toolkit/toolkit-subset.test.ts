@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 
 import { StateModule } from '../state/state-module.ts';
-import { tool } from './tool.ts';
+import { tool } from './tool/tool.ts';
 import { Toolkit } from './toolkit.ts';
 
 const call = (name: string) => ({ type: 'tool_use', id: name, name, input: {} }) as const;

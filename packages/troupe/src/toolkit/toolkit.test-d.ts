@@ -8,9 +8,9 @@ import type { ToolResultBlock, ToolUseBlock } from '../message/blocks.ts';
 import type { ToolSchema } from '../model/chat-model-base.ts';
 import type { JsonObject } from '../util/json.ts';
 import type { JsonSchema } from '../util/schema.ts';
-import type { ToolMiddleware } from './tool-middleware.ts';
-import { ToolResponse } from './tool-response.ts';
-import { tool, type Tool, type ToolCallResult, type ToolContext } from './tool.ts';
+import type { ToolMiddleware } from './call/tool-middleware.ts';
+import { ToolResponse } from './tool/tool-response.ts';
+import { tool, type Tool, type ToolCallResult, type ToolContext } from './tool/tool.ts';
 import { Toolkit } from './toolkit.ts';
 
 declare const toolkit: Toolkit;

@@ -7,9 +7,9 @@ import type { ToolUseBlock } from '../message/blocks.ts';
 import { FakeClock } from '../testing/fake-clock.ts';
 import type { JsonObject, JsonValue } from '../util/json.ts';
 import type { JsonSchema } from '../util/schema.ts';
-import type { CallToolOptions } from './tool-call.ts';
-import { ToolResponse } from './tool-response.ts';
-import { tool, type Tool, type ToolCallResult } from './tool.ts';
+import type { CallToolOptions } from './call/tool-call.ts';
+import { ToolResponse } from './tool/tool-response.ts';
+import { tool, type Tool, type ToolCallResult } from './tool/tool.ts';
 import { Toolkit } from './toolkit.ts';
 
 const INTERRUPTED = '<system-info>The tool call has been interrupted by the user.</system-info>';

@@ -1,22 +1,22 @@
 import { getLogger } from '../config/run-config.ts';
 import type { ToolUseBlock } from '../message/blocks.ts';
 import type { ToolSchema } from '../model/chat-model-base.ts';
-import { checkNumber } from '../config/check-number.ts';
+import { checkNumber } from '../util/check-number.ts';
 import { StateModule } from '../state/state-module.ts';
 import type { JsonValue } from '../util/json.ts';
 import type { AnySchema } from '../util/schema.ts';
-import { cutOutput } from './cut-output.ts';
-import { META_TOOL_NAME, metaToolOf } from './meta-tool.ts';
-import { Places } from './places.ts';
-import { inactive, notFound } from './refusals.ts';
-import type { RegisteredTool } from './registered-tool.ts';
-import { ToolCall, type CallToolOptions, type Offload } from './tool-call.ts';
+import { cutOutput } from './call/cut-output.ts';
+import { META_TOOL_NAME, metaToolOf } from './tool/meta-tool.ts';
+import { Places } from './tool/places.ts';
+import { inactive, notFound } from './call/refusals.ts';
+import type { RegisteredTool } from './tool/registered-tool.ts';
+import { ToolCall, type CallToolOptions, type Offload } from './call/tool-call.ts';
 import { ToolGroups, type ToolGroupOptions } from './tool-groups.ts';
-import type { ToolMiddleware } from './tool-middleware.ts';
-import type { ToolOutput } from './tool-output.ts';
+import type { ToolMiddleware } from './call/tool-middleware.ts';
+import type { ToolOutput } from './tool/tool-output.ts';
 import type { ToolModules } from './tool-modules.ts';
 import { ToolTable, type NamesakeStrategy } from './tool-table.ts';
-import type { PlainToolOptions, Tool, ToolCallResult, ToolOptions, ToolSettings } from './tool.ts';
+import type { PlainToolOptions, Tool, ToolCallResult, ToolOptions, ToolSettings } from './tool/tool.ts';
 
 export interface ToolkitOptions {
   /** The tools to begin with; what `tool()` makes knows the types of its arguments. @default none */

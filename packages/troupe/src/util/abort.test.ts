@@ -2,7 +2,7 @@ import { getEventListeners } from 'node:events';
 import { afterEach, describe, expect, test } from 'vitest';
 import { yieldToEventLoop } from '#platform';
 import { abortable, abortableItems, whenAborted } from './abort.ts';
-import { withGrace } from './grace.ts';
+import { withGrace } from './async/grace.ts';
 import { useClock } from './clock.ts';
 
 const never = new Promise<never>(() => {});

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 
 import { WellKnownAgentCardResolver } from '../../src/a2a/index.ts';
-import { pendingIn } from '../../src/agent/agent-tool.ts';
+import { pendingIn } from '../../src/approval/suspension-msg.ts';
 import { until } from '../mcp/mcp-servers.ts';
 import { eventsOf, remoteAgent, textDeltas } from './a2a-agents.ts';
 

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 
 import { A2AAgent, A2AError, dataBlock, dataIn } from '../../src/a2a/index.ts';
-import { pendingIn } from '../../src/agent/agent-tool.ts';
+import { pendingIn } from '../../src/approval/suspension-msg.ts';
 import { agentTool, findHistoryFaults, Msg, MsgHub, ReActAgent, Toolkit } from '../../src/index.ts';
 import { FakeClock, ScriptedModel } from '../../src/testing/index.ts';
 import { eventsOf, remoteAgent, textDeltas } from './a2a-agents.ts';

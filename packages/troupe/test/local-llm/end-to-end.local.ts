@@ -4,7 +4,7 @@ import { pathToFileURL } from 'node:url';
 
 import { afterAll, beforeAll, expect, test } from 'vitest';
 
-import { ReActAgent } from '../../src/agent/react-agent.ts';
+import { ReActAgent } from '../../src/react/react-agent.ts';
 import type { ModelDelta } from '../../src/message/model-delta.ts';
 import { Msg } from '../../src/message/msg.ts';
 import {
@@ -16,7 +16,7 @@ import {
 import { Gbnf } from '../../src/providers/llama-cpp/gbnf.ts';
 import { LlamaCppModel } from '../../src/providers/llama-cpp/llama-cpp-model.ts';
 import type { Llama, LlamaLibrary } from '../../src/providers/llama-cpp/llama-library.ts';
-import { tool } from '../../src/toolkit/tool.ts';
+import { tool } from '../../src/toolkit/tool/tool.ts';
 import { Toolkit } from '../../src/toolkit/toolkit.ts';
 import { parseJson, type JsonObject } from '../../src/util/json.ts';
 import { validateWith } from '../../src/util/schema.ts';

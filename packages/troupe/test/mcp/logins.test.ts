@@ -5,7 +5,7 @@ import { expect, test } from 'vitest';
 
 import { McpClient, McpServer, type McpAuthProvider } from '../../src/mcp/index.ts';
 import { tool, Toolkit } from '../../src/index.ts';
-import { WebListener } from '../../src/util/web-listener.node.ts';
+import { WebListener } from '../../src/util/net/web-listener.node.ts';
 
 interface Guarded extends AsyncDisposable {
   readonly url: string;

@@ -1,9 +1,9 @@
 // For the tests: our own server over stdio. Its first argument says what it serves: tools, or an agent.
 
-import { ReActAgent } from '../../src/agent/react-agent.ts';
+import { ReActAgent } from '../../src/react/react-agent.ts';
 import { McpServer } from '../../src/mcp/index.ts';
 import { ScriptedModel } from '../../src/testing/scripted-model.ts';
-import { tool } from '../../src/toolkit/tool.ts';
+import { tool } from '../../src/toolkit/tool/tool.ts';
 import { Toolkit } from '../../src/toolkit/toolkit.ts';
 
 const aborted: string[] = [];

@@ -6,7 +6,7 @@ import type { ChatModelBase } from '../../src/model/chat-model-base.ts';
 import { AnthropicChatModel } from '../../src/providers/anthropic/index.ts';
 import { GeminiChatModel } from '../../src/providers/gemini/index.ts';
 import { OpenAIChatModel, OpenAIResponsesModel } from '../../src/providers/openai/index.ts';
-import type { Fetch } from '../../src/util/http.ts';
+import type { Fetch } from '../../src/util/net/http.ts';
 
 const NAME = 'delete_files';
 const PREFIX = '{"path":"/home"}'; // of {"path":"/home"}… which might have been {"path":"/home/me/old"}

@@ -7,7 +7,7 @@ import { AnthropicChatModel } from '../../src/providers/anthropic/index.ts';
 import { GeminiChatModel } from '../../src/providers/gemini/index.ts';
 import { OllamaChatModel } from '../../src/providers/ollama/index.ts';
 import { OpenAIChatModel, OpenAIResponsesModel } from '../../src/providers/openai/index.ts';
-import type { Fetch } from '../../src/util/http.ts';
+import type { Fetch } from '../../src/util/net/http.ts';
 
 const KEY = 'sk-4711-very-secret';
 const PROMPT = 'my diary of 1987';

@@ -7,13 +7,13 @@ import { join } from 'node:path';
 
 import { expect, test } from 'vitest';
 
-import { ReActAgent } from '../../src/agent/react-agent.ts';
+import { ReActAgent } from '../../src/react/react-agent.ts';
 import { FileSystemHandle } from '../../src/filesystem/file-system-handle.ts';
 import { PermissionRules } from '../../src/permission/permission-rules.ts';
 import { DiskFileSystem } from '../../src/stores/disk/disk-file-system.ts';
 import { JsonSession } from '../../src/stores/json/json-session.ts';
 import { ScriptedModel } from '../../src/testing/scripted-model.ts';
-import { tool } from '../../src/toolkit/tool.ts';
+import { tool } from '../../src/toolkit/tool/tool.ts';
 import { Toolkit } from '../../src/toolkit/toolkit.ts';
 import { fileTools } from '../../src/tools/files/file-tools.ts';
 import { fetchPageTool } from '../../src/tools/process/fetch-page-tool.ts';

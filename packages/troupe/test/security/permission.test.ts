@@ -3,14 +3,14 @@
 import { beforeAll, describe, expect, test } from 'vitest';
 import { z } from 'zod';
 
-import { agentTool } from '../../src/agent/agent-tool.ts';
-import { ReActAgent } from '../../src/agent/react-agent.ts';
+import { agentTool } from '../../src/subagent/agent-tool.ts';
+import { ReActAgent } from '../../src/react/react-agent.ts';
 import { findHistoryFaults } from '../../src/message/history.ts';
 import { Msg } from '../../src/message/msg.ts';
 import { PermissionRules } from '../../src/permission/permission-rules.ts';
 import { PERMISSION_MODES } from '../../src/permission/permission-table.ts';
 import { ScriptedModel, type ScriptedTurn } from '../../src/testing/scripted-model.ts';
-import { tool } from '../../src/toolkit/tool.ts';
+import { tool } from '../../src/toolkit/tool/tool.ts';
 import { Toolkit } from '../../src/toolkit/toolkit.ts';
 import { validateWith } from '../../src/util/schema.ts';
 

@@ -9,8 +9,8 @@ import { MediaError, MediaLoader } from '../../src/formatter/media-loader.ts';
 import type { MediaBlock } from '../../src/formatter/prompt.ts';
 import { FakeClock } from '../../src/testing/fake-clock.ts';
 import { startTimer } from '../../src/util/clock.ts';
-import { safeFetch } from '../../src/util/safe-fetch.node.ts';
-import { DownloadError, UnsafeUrlError, type SafeFetchOptions } from '../../src/util/safe-fetch.ts';
+import { safeFetch } from '../../src/util/net/safe-fetch.node.ts';
+import { DownloadError, UnsafeUrlError, type SafeFetchOptions } from '../../src/util/net/safe-fetch.ts';
 import { allSocketsClosed, FakeInternet, serveOnLoopback } from '../fake-internet.ts';
 
 const PUBLIC = '93.184.216.34';

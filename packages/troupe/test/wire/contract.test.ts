@@ -10,7 +10,7 @@ import {
   CONTRACT_TEXT,
   type ContractScenario,
 } from '../../src/testing/chat-model-contract.ts';
-import type { Fetch } from '../../src/util/http.ts';
+import type { Fetch } from '../../src/util/net/http.ts';
 import { fetchOf, toBytes, type SentRequest } from './replay.ts';
 
 const KEY = 'sk-4711-very-secret';

@@ -6,7 +6,7 @@ import type { Usage } from '../../src/message/usage.ts';
 import type { ChatModelBase, ModelRequest } from '../../src/model/chat-model-base.ts';
 import { ModelError, type ModelErrorKind } from '../../src/model/model-error.ts';
 import { fakeIds } from '../../src/testing/fake-ids.ts';
-import type { Fetch } from '../../src/util/http.ts';
+import type { Fetch } from '../../src/util/net/http.ts';
 
 /** How a server sends its answer. */
 export interface Delivery {

@@ -9,7 +9,7 @@ import {
   type MemoryFilter,
 } from '../../memory/memory-base.ts';
 import { Msg, type MsgInput } from '../../message/msg.ts';
-import type { Tool } from '../../toolkit/tool.ts';
+import type { Tool } from '../../toolkit/tool/tool.ts';
 import { abortable } from '../../util/abort.ts';
 import type { ContextKeeper, ContextWork } from '../context-keeper.ts';
 import { TokenMeter } from '../token-meter.ts';

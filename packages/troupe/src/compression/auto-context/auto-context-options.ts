@@ -1,4 +1,4 @@
-import { checkNumber, MAX_TIMER_MS } from '../../config/check-number.ts';
+import { checkNumber, MAX_TIMER_MS } from '../../util/check-number.ts';
 import { TroupeError } from '../../errors.ts';
 import type { Msg } from '../../message/msg.ts';
 import type { ChatModelBase } from '../../model/chat-model-base.ts';

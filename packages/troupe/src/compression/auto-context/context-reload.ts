@@ -1,7 +1,7 @@
 import type { ContentBlock, ToolOutputBlock } from '../../message/blocks.ts';
 import type { Msg } from '../../message/msg.ts';
-import { ToolResponse } from '../../toolkit/tool-response.ts';
-import { tool, type Tool } from '../../toolkit/tool.ts';
+import { ToolResponse } from '../../toolkit/tool/tool-response.ts';
+import { tool, type Tool } from '../../toolkit/tool/tool.ts';
 import type { JsonObject } from '../../util/json.ts';
 import { splitsCharacter } from './stubs.ts';
 import type { Entry } from './working-memory.ts';

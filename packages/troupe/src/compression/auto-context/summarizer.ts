@@ -4,7 +4,7 @@ import { MsgDraft } from '../../message/msg-draft.ts';
 import { Msg } from '../../message/msg.ts';
 import type { Usage } from '../../message/usage.ts';
 import type { ChatModelBase } from '../../model/chat-model-base.ts';
-import { DeadlineError, withDeadline } from '../../toolkit/deadline.ts';
+import { DeadlineError, withDeadline } from '../../util/async/deadline.ts';
 import { abortableItems } from '../../util/abort.ts';
 import { now } from '../../util/clock.ts';
 import { BoundedModel } from '../bounded-model.ts';

@@ -1,4 +1,4 @@
-import { MAX_TIMER_MS } from '../../config/check-number.ts';
+import { MAX_TIMER_MS } from '../../util/check-number.ts';
 import { TroupeError } from '../../errors.ts';
 import { startTimer } from '../../util/clock.ts';
 import { ModelError, type Deadline } from '../model-error.ts';

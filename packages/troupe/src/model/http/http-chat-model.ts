@@ -5,8 +5,8 @@ import type { MediaBlock, Prompt } from '../../formatter/prompt.ts';
 import type { ModelDelta } from '../../message/model-delta.ts';
 import type { Pricing } from '../../message/usage.ts';
 import { now } from '../../util/clock.ts';
-import { platformFetch, type Fetch } from '../../util/http.ts';
-import { stoppable } from '../../util/stoppable.ts';
+import { platformFetch, type Fetch } from '../../util/net/http.ts';
+import { stoppable } from '../../util/async/stoppable.ts';
 import { isJsonObject, readJson, type JsonObject } from '../../util/json.ts';
 import {
   ChatModelBase,

@@ -1,7 +1,7 @@
 import { abortable, whenAborted } from '../../util/abort.ts';
-import { soon } from '../../util/grace.ts';
+import { soon } from '../../util/async/grace.ts';
 import { now } from '../../util/clock.ts';
-import type { Fetch } from '../../util/http.ts';
+import type { Fetch } from '../../util/net/http.ts';
 import { ModelError } from '../model-error.ts';
 import { parseRetryAfter } from '../retry-after.ts';
 import { DeadlineWatch, type Deadlines } from './deadlines.ts';

@@ -1,4 +1,4 @@
-import { PrefixMemo } from '../../formatter/prefix-memo.ts';
+import { PrefixMemo } from '../../util/prefix-memo.ts';
 import type { PromptItem } from '../../formatter/prompt.ts';
 import type { JsonValue } from '../../util/json.ts';
 import type { ToolSchema } from '../chat-model-base.ts';

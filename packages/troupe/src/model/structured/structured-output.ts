@@ -7,7 +7,7 @@ import { abortableItems } from '../../util/abort.ts';
 import type { AnySchema, SchemaOutput, SchemaProblem } from '../../util/schema.ts';
 import { AnswerShape } from './answer-shape.ts';
 import type { ChatModelBase, ModelCallOptions, ModelRequest } from '../chat-model-base.ts';
-import { checkNumber } from '../../config/check-number.ts';
+import { checkNumber } from '../../util/check-number.ts';
 import { StructuredOutputError } from './structured-output-error.ts';
 import { readAnswer, type ModelAnswer } from './structured-reading.ts';
 import {

@@ -12,7 +12,7 @@ import {
 } from '../chat-model-base.ts';
 import { ModelError, type ModelErrorKind } from '../model-error.ts';
 import { isThinking } from '../generation.ts';
-import { stoppable } from '../../util/stoppable.ts';
+import { stoppable } from '../../util/async/stoppable.ts';
 import type { RelayOptions } from './wrapper-model.ts';
 
 /** A model that failed, and the one that is asked instead. */

@@ -1,4 +1,4 @@
-import { checkNumber } from '../../config/check-number.ts';
+import { checkNumber } from '../../util/check-number.ts';
 import type { CacheStore } from './cache-model.ts';
 import type { ModelDelta } from '../../message/model-delta.ts';
 

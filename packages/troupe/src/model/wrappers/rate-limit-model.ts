@@ -2,7 +2,7 @@ import type { ModelDelta } from '../../message/model-delta.ts';
 import { addUsage, type Usage } from '../../message/usage.ts';
 import { whenAborted } from '../../util/abort.ts';
 import type { ChatModelBase, ModelRequest } from '../chat-model-base.ts';
-import { checkNumber } from '../../config/check-number.ts';
+import { checkNumber } from '../../util/check-number.ts';
 import { estimateTokens } from './estimate-tokens.ts';
 import { RequestGate, type GateLimits } from './request-gate.ts';
 import { WrapperModel, type RelayOptions } from './wrapper-model.ts';

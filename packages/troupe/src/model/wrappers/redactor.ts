@@ -1,7 +1,7 @@
 import { isJsonObject, type JsonObject, type JsonValue } from '../../util/json.ts';
 import { isList } from './canonical-request.ts';
-import { isSecretName, REDACTED, withoutKeys } from './key-patterns.ts';
-import { secretForms } from './secret-forms.ts';
+import { isSecretName, REDACTED, withoutKeys } from '../../util/redaction/key-patterns.ts';
+import { secretForms } from '../../util/redaction/secret-forms.ts';
 
 export interface RedactOptions {
   /** Texts that must not be written, besides those that look like a key. */

@@ -9,11 +9,11 @@ import {
   type ModelCapabilities,
   type ModelRequest,
 } from '../chat-model-base.ts';
-import { checkNumber } from '../../config/check-number.ts';
+import { checkNumber } from '../../util/check-number.ts';
 import { jsonDiff } from './json-diff.ts';
 import { ModelError } from '../model-error.ts';
 import { Redactor, type RedactOptions } from './redactor.ts';
-import { stoppable } from '../../util/stoppable.ts';
+import { stoppable } from '../../util/async/stoppable.ts';
 import { parseTape, type TapedCall, type TapedError } from './tape.ts';
 
 export interface ReplayOptions extends RedactOptions {

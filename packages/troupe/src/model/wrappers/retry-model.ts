@@ -3,7 +3,7 @@ import type { ModelDelta } from '../../message/model-delta.ts';
 import { sleep } from '../../util/clock.ts';
 import { randomFraction } from '../../util/ids.ts';
 import type { ChatModelBase, ModelRequest } from '../chat-model-base.ts';
-import { checkNumber, MAX_TIMER_MS } from '../../config/check-number.ts';
+import { checkNumber, MAX_TIMER_MS } from '../../util/check-number.ts';
 import { ModelError } from '../model-error.ts';
 import { WrapperModel, type RelayOptions } from './wrapper-model.ts';
 

@@ -6,7 +6,7 @@ import {
   type ModelCapabilities,
   type ModelRequest,
 } from '../chat-model-base.ts';
-import { stoppable } from '../../util/stoppable.ts';
+import { stoppable } from '../../util/async/stoppable.ts';
 
 /** The options of a call on its way through a wrapper. */
 export interface RelayOptions extends ModelCallOptions {

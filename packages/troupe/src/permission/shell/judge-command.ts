@@ -1,4 +1,4 @@
-import { isInside, isWholeTree, riskOf } from '../risky-paths.ts';
+import { isInside, isWholeTree, riskOf } from './risky-paths.ts';
 import { commandName, type FoundCommand } from './find-commands.ts';
 import { editedBy, isReadOnly } from './known-commands.ts';
 import { HOLE, type ShellWord } from './shell-word.ts';

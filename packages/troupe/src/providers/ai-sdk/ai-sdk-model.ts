@@ -13,7 +13,7 @@ import {
   type ModelRequest,
 } from '../../model/chat-model-base.ts';
 import type { HttpModelOptions } from '../../model/http/http-chat-model.ts';
-import { stoppable } from '../../util/stoppable.ts';
+import { stoppable } from '../../util/async/stoppable.ts';
 import { checkToolChoice } from '../../model/tool-choice.ts';
 import { now } from '../../util/clock.ts';
 import { describe, type JsonObject } from '../../util/json.ts';

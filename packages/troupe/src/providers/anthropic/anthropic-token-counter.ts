@@ -9,7 +9,7 @@ import { malformedAnswer } from '../../model/http/http-error.ts';
 import { readAnswer } from '../../model/http/read-answer.ts';
 import { jsonBody } from '../../model/http/wire-texts.ts';
 import { TokenCounterBase, type CountOptions } from '../../token/token-counter-base.ts';
-import { platformFetch } from '../../util/http.ts';
+import { platformFetch } from '../../util/net/http.ts';
 import { isJsonObject, readJson } from '../../util/json.ts';
 import { AnthropicApi, VENDOR, type AnthropicApiOptions } from './anthropic-api.ts';
 import { fetchesUrl, toolsIn } from './anthropic-to-wire.ts';

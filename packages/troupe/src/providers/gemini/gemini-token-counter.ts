@@ -9,7 +9,7 @@ import { readAnswer } from '../../model/http/read-answer.ts';
 import { jsonBody } from '../../model/http/wire-texts.ts';
 import { EstimateTokenCounter } from '../../token/estimate-token-counter.ts';
 import { TokenCounterBase, type CountOptions } from '../../token/token-counter-base.ts';
-import { platformFetch } from '../../util/http.ts';
+import { platformFetch } from '../../util/net/http.ts';
 import { isJsonObject, readJson } from '../../util/json.ts';
 import { geminiEndpoint, VENDOR, type GeminiEndpoint } from './gemini-endpoint.ts';
 import { isFetched } from './gemini-to-wire.ts';

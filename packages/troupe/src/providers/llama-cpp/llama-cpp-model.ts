@@ -15,7 +15,7 @@ import {
 import { mergeGeneration } from '../../model/generation.ts';
 import { PromptMaker } from '../../model/prompt-maker.ts';
 import { ModelError } from '../../model/model-error.ts';
-import { stoppable } from '../../util/stoppable.ts';
+import { stoppable } from '../../util/async/stoppable.ts';
 import { checkToolChoice } from '../../model/tool-choice.ts';
 import { abortable, whenAborted } from '../../util/abort.ts';
 import { now } from '../../util/clock.ts';

@@ -4,7 +4,7 @@ import { getLogger } from '../../config/run-config.ts';
 import { messageOf, TroupeError } from '../../errors.ts';
 import { ModelError } from '../../model/model-error.ts';
 import { whenAborted } from '../../util/abort.ts';
-import { BoundedQueue } from '../../util/bounded-queue.ts';
+import { BoundedQueue } from '../../util/async/bounded-queue.ts';
 import type {
   ChatTurn,
   GenerateOptions,

@@ -30,7 +30,7 @@ import {
   TOP,
   type LogicalPath,
 } from '../../filesystem/logical-path.ts';
-import { Turns } from '../../util/turns.ts';
+import { Turns } from '../../util/async/keyed-queue.ts';
 import { codeOf, readOnly, toFileSystemError, unusable } from './disk-errors.ts';
 import { isDraft, removeDraftsAlone, replaceFile } from './drafts.ts';
 import { makeFolder, openFolder, type Folder, type Reach } from './folder.ts';

@@ -3,7 +3,7 @@ import type * as nodeFiles from 'node:fs/promises';
 import type { FileHandle } from 'node:fs/promises';
 import { dirname } from 'node:path';
 
-import { SessionError } from '../../session/session-error.ts';
+import { SessionError } from '../../session/format/session-error.ts';
 
 /** What is used of `node:fs/promises`. */
 export type Files = Pick<

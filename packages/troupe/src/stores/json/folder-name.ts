@@ -1,4 +1,4 @@
-import { toSessionId, type SessionId } from '../../session/session-key.ts';
+import { toSessionId, type SessionId } from '../../session/format/session-key.ts';
 
 /** What follows tells which letters are capital. No id holds it. */
 const CAPITALS = '~';

@@ -13,7 +13,7 @@ import {
   twoSaves,
 } from '../../../test/json-folder.ts';
 import { InMemoryMemory } from '../../memory/in-memory-memory.ts';
-import { SessionCorruptError, SessionVersionError } from '../../session/session-error.ts';
+import { SessionCorruptError, SessionVersionError } from '../../session/format/session-error.ts';
 import { Session } from '../../session/session.ts';
 import { fingerprint } from '../../util/hash.ts';
 import { JsonSession } from './json-session.ts';

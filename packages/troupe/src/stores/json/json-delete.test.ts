@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { filesIn, loadTexts, newDir, remember, thrown, twoSaves } from '../../../test/json-folder.ts';
 import { InMemoryMemory } from '../../memory/in-memory-memory.ts';
-import { SessionConflictError } from '../../session/session-error.ts';
+import { SessionConflictError } from '../../session/format/session-error.ts';
 import { Session } from '../../session/session.ts';
 import type { Files } from './durable-file.ts';
 import { JsonSession } from './json-session.ts';

@@ -12,7 +12,7 @@ import {
   twoSaves,
 } from '../../../test/json-folder.ts';
 import { InMemoryMemory } from '../../memory/in-memory-memory.ts';
-import { SessionConflictError, SessionError } from '../../session/session-error.ts';
+import { SessionConflictError, SessionError } from '../../session/format/session-error.ts';
 import { Session } from '../../session/session.ts';
 import { JsonStore } from './json-store.ts';
 

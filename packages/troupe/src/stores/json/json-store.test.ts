@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { FaultyFiles } from '../../../test/faulty-files.ts';
 import { filesIn, loadTexts, logIn, newDir, remember, thrown, twoSaves } from '../../../test/json-folder.ts';
 import { InMemoryMemory } from '../../memory/in-memory-memory.ts';
-import { SessionConflictError } from '../../session/session-error.ts';
+import { SessionConflictError } from '../../session/format/session-error.ts';
 import { Session } from '../../session/session.ts';
 import { FakeClock } from '../../testing/fake-clock.ts';
 import { appendLines } from './durable-file.ts';

@@ -4,9 +4,13 @@ import type { FileHandle } from 'node:fs/promises';
 import { join, relative, resolve, sep } from 'node:path';
 
 import { TroupeError } from '../../errors.ts';
-import { compareInfos } from '../../session/list-order.ts';
-import { SessionConflictError, SessionCorruptError, SessionError } from '../../session/session-error.ts';
-import type { CheckedKey } from '../../session/session-key.ts';
+import { compareInfos } from '../../session/format/list-order.ts';
+import {
+  SessionConflictError,
+  SessionCorruptError,
+  SessionError,
+} from '../../session/format/session-error.ts';
+import type { CheckedKey } from '../../session/format/session-key.ts';
 import type {
   Commit,
   ListQuery,
@@ -15,7 +19,7 @@ import type {
   SessionStore,
   StoredHead,
   StoredItem,
-} from '../../session/session-store.ts';
+} from '../../session/format/session-store.ts';
 import { now } from '../../util/clock.ts';
 import { idOfFolder, folderOfId } from './folder-name.ts';
 import {

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test } from 'vitest';
 import { hasPostgres, POSTGRES } from '../../../test/servers.ts';
 import { InMemoryMemory } from '../../memory/in-memory-memory.ts';
-import { SessionConflictError } from '../../session/session-error.ts';
+import { SessionConflictError } from '../../session/format/session-error.ts';
 import { sessionContract } from '../../testing/session-contract.ts';
 import { newId } from '../../util/ids.ts';
 import { PostgresDatabase } from './postgres-database.ts';

@@ -1,8 +1,8 @@
-import { checkNumber } from '../../config/check-number.ts';
+import { checkNumber } from '../../util/check-number.ts';
 import { TroupeError } from '../../errors.ts';
-import { positionsFrom } from '../../session/positions.ts';
-import { SessionConflictError, SessionCorruptError } from '../../session/session-error.ts';
-import { keyName, keyText, type CheckedKey } from '../../session/session-key.ts';
+import { positionsFrom } from '../../session/format/positions.ts';
+import { SessionConflictError, SessionCorruptError } from '../../session/format/session-error.ts';
+import { keyName, keyText, type CheckedKey } from '../../session/format/session-key.ts';
 import type {
   Commit,
   ListQuery,
@@ -11,7 +11,7 @@ import type {
   SessionStore,
   StoredHead,
   StoredItem,
-} from '../../session/session-store.ts';
+} from '../../session/format/session-store.ts';
 import type { RedisClient } from './redis-client.ts';
 
 /** The keys of the lanes of a log. ARGV[1] is what their names begin with. */

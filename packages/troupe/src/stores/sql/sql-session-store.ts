@@ -1,6 +1,6 @@
-import { positionsFrom } from '../../session/positions.ts';
-import { SessionConflictError, SessionCorruptError } from '../../session/session-error.ts';
-import { keyName, type CheckedKey } from '../../session/session-key.ts';
+import { positionsFrom } from '../../session/format/positions.ts';
+import { SessionConflictError, SessionCorruptError } from '../../session/format/session-error.ts';
+import { keyName, type CheckedKey } from '../../session/format/session-key.ts';
 import type {
   Commit,
   ListQuery,
@@ -9,7 +9,7 @@ import type {
   SessionStore,
   StoredHead,
   StoredItem,
-} from '../../session/session-store.ts';
+} from '../../session/format/session-store.ts';
 import { prepareSchema, type SchemaSteps } from './schema.ts';
 import type { SqlDatabase, SqlQueries, SqlRow, SqlValue } from './sql-database.ts';
 

@@ -4,9 +4,9 @@ import { join } from 'node:path';
 
 import { afterAll, expect, test } from 'vitest';
 
-import { ReActAgent } from '../../agent/react-agent.ts';
+import { ReActAgent } from '../../react/react-agent.ts';
 import { ScriptedModel } from '../../testing/scripted-model.ts';
-import { tool } from '../../toolkit/tool.ts';
+import { tool } from '../../toolkit/tool/tool.ts';
 import { Toolkit } from '../../toolkit/toolkit.ts';
 import { SqliteMemory } from './sqlite-memory.ts';
 

@@ -1,8 +1,8 @@
-import { checkNumber } from '../../config/check-number.ts';
+import { checkNumber } from '../../util/check-number.ts';
 import { TroupeError } from '../../errors.ts';
 import type { FileOperation } from '../../filesystem/file-policy.ts';
 import type { FileSystemHandle } from '../../filesystem/file-system-handle.ts';
-import type { Tool } from '../../toolkit/tool.ts';
+import type { Tool } from '../../toolkit/tool/tool.ts';
 import type { FileToolSettings } from './file-args.ts';
 import {
   describePermissions,

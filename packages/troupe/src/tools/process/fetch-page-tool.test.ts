@@ -2,7 +2,7 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 
-import type { ToolCallResult } from '../../toolkit/tool.ts';
+import type { ToolCallResult } from '../../toolkit/tool/tool.ts';
 import { Toolkit } from '../../toolkit/toolkit.ts';
 import type { JsonObject } from '../../util/json.ts';
 import { fetchPageTool, type FetchPageToolOptions } from './fetch-page-tool.ts';

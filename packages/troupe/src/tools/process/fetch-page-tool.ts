@@ -1,8 +1,8 @@
-import { checkNumber } from '../../config/check-number.ts';
-import { ToolResponse } from '../../toolkit/tool-response.ts';
-import { tool, type Tool } from '../../toolkit/tool.ts';
+import { checkNumber } from '../../util/check-number.ts';
+import { ToolResponse } from '../../toolkit/tool/tool-response.ts';
+import { tool, type Tool } from '../../toolkit/tool/tool.ts';
 import type { JsonObject } from '../../util/json.ts';
-import type { SafeFetchOptions } from '../../util/safe-fetch.ts';
+import type { SafeFetchOptions } from '../../util/net/safe-fetch.ts';
 import { safeFetch } from '#safe-fetch';
 import { htmlToText } from './html-to-text.ts';
 import { BROKEN, tagsNamed } from './own-tags.ts';

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 
-import type { CallToolOptions } from '../../toolkit/tool-call.ts';
-import type { ToolCallResult } from '../../toolkit/tool.ts';
+import type { CallToolOptions } from '../../toolkit/call/tool-call.ts';
+import type { ToolCallResult } from '../../toolkit/tool/tool.ts';
 import { Toolkit } from '../../toolkit/toolkit.ts';
 import { javascriptTool, type JavaScriptToolOptions } from './javascript-tool.ts';
 import { findQuickJs } from './quickjs-package.ts';

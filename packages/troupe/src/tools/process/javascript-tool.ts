@@ -1,9 +1,9 @@
 import { Worker } from 'node:worker_threads';
 
-import { checkNumber, MAX_TIMER_MS } from '../../config/check-number.ts';
-import { DeadlineError, withDeadline } from '../../toolkit/deadline.ts';
-import { ToolResponse } from '../../toolkit/tool-response.ts';
-import { tool, type Tool } from '../../toolkit/tool.ts';
+import { checkNumber, MAX_TIMER_MS } from '../../util/check-number.ts';
+import { DeadlineError, withDeadline } from '../../util/async/deadline.ts';
+import { ToolResponse } from '../../toolkit/tool/tool-response.ts';
+import { tool, type Tool } from '../../toolkit/tool/tool.ts';
 import type { JsonObject } from '../../util/json.ts';
 import {
   JAVASCRIPT_WORKER,

@@ -1,4 +1,4 @@
-import { checkNumber } from '../../config/check-number.ts';
+import { checkNumber } from '../../util/check-number.ts';
 
 /** What each process may use. `Infinity` is no limit. */
 export interface ProcessLimits {

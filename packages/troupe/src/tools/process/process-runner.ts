@@ -1,11 +1,11 @@
 import { realpath, stat } from 'node:fs/promises';
 
-import { checkNumber, MAX_TIMER_MS } from '../../config/check-number.ts';
+import { checkNumber, MAX_TIMER_MS } from '../../util/check-number.ts';
 import { getLogger } from '../../config/run-config.ts';
 import { TroupeError } from '../../errors.ts';
-import { ToolResponse } from '../../toolkit/tool-response.ts';
-import type { ToolContext } from '../../toolkit/tool.ts';
-import { childEnvironment } from '../../util/child-environment.node.ts';
+import { ToolResponse } from '../../toolkit/tool/tool-response.ts';
+import type { ToolContext } from '../../toolkit/tool/tool.ts';
+import { childEnvironment } from '../../util/platform/child-environment.node.ts';
 import { findBubblewrap, sandboxArgs } from './bubblewrap.ts';
 import { checkLimits, limitedArgv, type ProcessLimits } from './process-limits.ts';
 import { runProcess, type ProcessOutcome, type ProcessOutput, type SystemUser } from './run-process.ts';

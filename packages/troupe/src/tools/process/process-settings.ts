@@ -1,4 +1,4 @@
-import type { ToolSettings } from '../../toolkit/tool.ts';
+import type { ToolSettings } from '../../toolkit/tool/tool.ts';
 import type { JsonObject } from '../../util/json.ts';
 import type { ProcessRunner } from './process-runner.ts';
 

@@ -17,8 +17,8 @@ import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 
 import { withRunConfig } from '../../config/run-config.ts';
 import { FakeClock } from '../../testing/fake-clock.ts';
-import type { CallToolOptions } from '../../toolkit/tool-call.ts';
-import type { Tool, ToolCallResult } from '../../toolkit/tool.ts';
+import type { CallToolOptions } from '../../toolkit/call/tool-call.ts';
+import type { Tool, ToolCallResult } from '../../toolkit/tool/tool.ts';
 import { Toolkit } from '../../toolkit/toolkit.ts';
 import type { JsonObject } from '../../util/json.ts';
 import { findBubblewrap } from './bubblewrap.ts';

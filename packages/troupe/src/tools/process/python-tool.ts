@@ -2,7 +2,7 @@ import { chown, mkdtemp, realpath, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-import { tool, type Tool } from '../../toolkit/tool.ts';
+import { tool, type Tool } from '../../toolkit/tool/tool.ts';
 import type { JsonObject } from '../../util/json.ts';
 import { ProcessRunner, type ProcessToolOptions } from './process-runner.ts';
 import { processSettings, timeoutSchema } from './process-settings.ts';

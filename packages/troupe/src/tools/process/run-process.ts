@@ -2,12 +2,12 @@ import { spawn, type ChildProcessByStdio } from 'node:child_process';
 import { constants } from 'node:os';
 import type { Readable } from 'node:stream';
 
-import { DeadlineError, withDeadline } from '../../toolkit/deadline.ts';
+import { DeadlineError, withDeadline } from '../../util/async/deadline.ts';
 import { abortable } from '../../util/abort.ts';
 import { startTimer } from '../../util/clock.ts';
 import { newId } from '../../util/ids.ts';
 import { CappedOutput } from './capped-output.ts';
-import { endWithProgram } from '../../util/process-group.node.ts';
+import { endWithProgram } from '../../util/platform/process-group.node.ts';
 import { endProcesses, familyOf } from './process-tree.ts';
 
 /** A user of the system. */

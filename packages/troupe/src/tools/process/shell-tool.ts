@@ -1,4 +1,4 @@
-import { tool, type Tool } from '../../toolkit/tool.ts';
+import { tool, type Tool } from '../../toolkit/tool/tool.ts';
 import type { JsonObject } from '../../util/json.ts';
 import { ProcessRunner, type ProcessToolOptions } from './process-runner.ts';
 import { processSettings, timeoutSchema } from './process-settings.ts';

@@ -1,0 +1,235 @@
+import type { Part } from '@a2a-js/sdk';
+
+import { AgentBase, type AgentOptions, type Interrupt } from '../../agent/agent-base.ts';
+import { readDecisions } from '../../approval/decisions.ts';
+import type { Turn } from '../../agent/turn.ts';
+import { checkNumber, MAX_TIMER_MS } from '../../util/check-number.ts';
+import { TroupeError } from '../../errors.ts';
+import { Msg, type MsgInput } from '../../message/msg.ts';
+import { abortable } from '../../util/abort.ts';
+import { startTimer } from '../../util/clock.ts';
+import { copyJson, isJsonObject, type JsonObject, type JsonValue } from '../../util/json.ts';
+import { MAX_BYTES } from '../../util/net/safe-fetch.ts';
+import { A2AError } from '../protocol/a2a-error.ts';
+import type { AgentCardResolver } from './agent-card-resolver.ts';
+import type { CardKey } from '../protocol/card-signature.ts';
+import type { A2AHeaders } from './limited-fetch.ts';
+import { loadSdk } from '../protocol/load-sdk.ts';
+import { OpenTask } from './open-task.ts';
+import { textPart, toParts } from '../protocol/parts.ts';
+import type { RemoteAgent, RemoteAnswer } from './remote-agent.ts';
+
+export interface A2AAgentOptions extends Omit<AgentOptions, 'name'> {
+  /** The card of the remote agent, as JSON, or what finds it. */
+  readonly card: JsonObject | AgentCardResolver;
+  /** How others call the agent. @default the name on the card, if that is given as JSON */
+  readonly name?: string;
+  /** Sent with each request, to the agent only; such as an `authorization`. */
+  readonly headers?: A2AHeaders;
+  /** Origins where the agent may be besides that of its card, such as `https://api.example`. */
+  readonly allowedOrigins?: readonly string[];
+  /** Public keys, of which one must have signed the card. @default the card need not be signed */
+  readonly cardKeys?: readonly CardKey[];
+  /** How long one call may take. @default 10 minutes */
+  readonly timeoutMs?: number;
+  /** The most bytes of one response. @default 20 MiB */
+  readonly maxBytes?: number;
+}
+
+const TIMEOUT_MS = 600_000;
+
+/**
+ * An agent that lives elsewhere and speaks A2A. A call sends what was observed since the last one and the new messages, and
+ * answers with what the remote agent makes of them; one conversation goes on from call to call.
+ *
+ * A task that needs input ends the reply like a call that waits: it says what is `_pending`, and the next call goes on with that task.
+ * An interrupt cancels the remote task, and waits for no server. What the remote agent sends is taken as words, never as orders.
+ */
+export class A2AAgent extends AgentBase {
+  readonly #options: A2AAgentOptions;
+  #remote: RemoteAgent | undefined;
+  #isDelivered = false;
+  /** What was heard and not yet sent. */
+  protected observed: Msg[] = [];
+  protected contextId: string | null = null;
+  protected openTask: OpenTask | null = null;
+
+  /** @throws TroupeError if it has no name, or an option is out of range. */
+  constructor(options: A2AAgentOptions) {
+    const { card, timeoutMs = TIMEOUT_MS, maxBytes = MAX_BYTES } = options ?? {};
+    if (!isJsonObject(card)) {
+      const advice = `new A2AAgent({ name, card: new WellKnownAgentCardResolver('https://agent.example') })`;
+      throw new TroupeError('invalid_config', `An A2AAgent needs a card: ${advice}.`);
+    }
+    super({ ...options, name: options.name ?? nameOn(card) });
+    checkNumber('timeoutMs', timeoutMs, { least: 1, most: MAX_TIMER_MS });
+    checkNumber('maxBytes', maxBytes, { least: 1 });
+    this.#options = options;
+    this.registerStateList('observed', {
+      toJson: (msg: Msg) => msg.toJSON(),
+      fromJson: (json) => Msg.from(json),
+    });
+    this.registerState('contextId', { toJson: (id: string | null) => id, fromJson: textOrNull });
+    this.registerState('openTask', {
+      toJson: (task: OpenTask | null) => task?.toJSON() ?? null,
+      fromJson: (json) => (json === null ? null : OpenTask.fromJson(json)),
+    });
+  }
+
+  /** Keeps messages for the next call. */
+  override async observe(msgs: MsgInput): Promise<void> {
+    this.observed.push(...Msg.list(msgs));
+  }
+
+  override async reply(msgs: readonly Msg[], turn: Turn): Promise<Msg> {
+    this.#isDelivered = false;
+    if (turn.structuredModel !== undefined) {
+      const problem =
+        'A remote agent can not be made to fill in a structuredModel. Ask it for data, and read dataIn(msg).';
+      throw new TroupeError('invalid_input', problem);
+    }
+    const decisions = readDecisions(turn.takeDecisions());
+    const answers = decisions.length === 0 ? [] : this.#decided(decisions);
+    const isNew = msgs.length > 0 && decisions.length === 0;
+    if (this.openTask !== null && isNew) await this.#leaveOpenTask(this.openTask, turn);
+    const heard = this.observed.length;
+    const parts = [...mergedParts([...this.observed, ...msgs]), ...answers];
+    if (parts.length === 0 && this.openTask === null) {
+      throw new TroupeError('invalid_input', `There is nothing to send to ${this.name}.`);
+    }
+    const delivered = (contextId: string | undefined): void => {
+      if (turn.signal.aborted) return;
+      this.contextId = contextId ?? this.contextId; // also when nothing comes of this call
+      if (this.#isDelivered) return;
+      this.#isDelivered = true;
+      this.observed.splice(0, heard);
+    };
+    try {
+      const answer = await turn.step('a2a', () => this.#ask(parts, turn, delivered));
+      delivered(answer.contextId); // also when it was recorded
+      return await this.#answer(answer, turn);
+    } catch (error) {
+      const isWaiting = !this.#isDelivered && isForNow(error);
+      if (!isWaiting) this.openTask = null; // it is over, or being canceled
+      throw error;
+    }
+  }
+
+  override async handleInterrupt(msgs: readonly Msg[], interrupt: Interrupt): Promise<Msg> {
+    this.openTask = null; // it is being canceled
+    this.observed.push(...(this.#isDelivered ? [] : msgs), ...interrupt.unread, ...interrupt.msgs);
+    return super.handleInterrupt(msgs, interrupt);
+  }
+
+  /** Interrupts what runs, and waits until tasks that were given up are canceled, as far as that can be done soon. */
+  override async [Symbol.asyncDispose](): Promise<void> {
+    await super[Symbol.asyncDispose]();
+    await this.#remote?.whenIdle();
+  }
+
+  async #answer({ msg, state, taskId, closing }: RemoteAnswer, turn: Turn): Promise<Msg> {
+    let answer = msg instanceof Msg ? msg : Msg.from(msg); // what was recorded may come back as JSON
+    this.openTask = null;
+    if (taskId !== undefined && (state === 'input_required' || state === 'auth_required')) {
+      const open = OpenTask.from(taskId, state, closing, turn.agentPath);
+      const waiting = { _end_reason: 'tool_suspended', _pending: copyJson(open.pending, 'pending') };
+      answer = answer.with({ metadata: { ...answer.metadata, ...waiting } });
+      this.openTask = open;
+      for (const pending of open.pending) await turn.emit({ type: 'approval_needed', pending });
+    }
+    turn.commit(answer);
+    await this.print(answer);
+    return answer;
+  }
+
+  #decided(decisions: Parameters<OpenTask['partsFor']>[0]): readonly Part[] {
+    if (this.openTask !== null) return this.openTask.partsFor(decisions);
+    throw new TroupeError('decision_refused', `${this.name} has no pending call.`);
+  }
+
+  /** What new words are for a task that waits: its answer, unless the caller says otherwise. @throws TroupeError */
+  async #leaveOpenTask({ taskId, pending }: OpenTask, { onPending, signal }: Turn): Promise<void> {
+    if (onPending === 'refuse') {
+      const ids = pending.map(({ id }) => id).join(', ');
+      const advice = 'Answer that first, by call(undefined, { decisions }).';
+      throw new TroupeError('pending_calls', `${this.name} waits for ${ids}. ${advice}`);
+    }
+    if (onPending !== 'close') return;
+    const remote = await this.#connect(signal);
+    this.openTask = null;
+    void remote.cancel(taskId);
+  }
+
+  async #ask(
+    parts: readonly Part[],
+    turn: Turn,
+    onDelivered: (contextId: string | undefined) => void,
+  ): Promise<RemoteAnswer> {
+    const { name } = this;
+    const { timeoutMs = TIMEOUT_MS } = this.#options;
+    const late = new AbortController();
+    const problem = `The remote agent ${name} gave no answer within ${timeoutMs} ms.`;
+    const stopTimer = startTimer(timeoutMs, () => late.abort(new A2AError('timed_out', problem)));
+    try {
+      const remote = await abortable(this.#connect(turn.signal), late.signal);
+      return await remote.ask(
+        { parts, contextId: this.contextId ?? undefined, taskId: this.openTask?.taskId },
+        {
+          name,
+          signal: turn.signal,
+          deadline: late.signal,
+          print: (msg, last) => this.print(msg, last),
+          onDelivered,
+        },
+      );
+    } finally {
+      stopTimer();
+    }
+  }
+
+  /** Connects once. If that fails, or nobody waits for it any longer, the next call tries again. */
+  async #connect(signal: AbortSignal): Promise<RemoteAgent> {
+    return (this.#remote ??= await abortable(this.#open(signal), signal));
+  }
+
+  async #open(signal: AbortSignal): Promise<RemoteAgent> {
+    const { card, headers, allowedOrigins = [], cardKeys, maxBytes = MAX_BYTES } = this.#options;
+    const { RemoteAgent } = await loadSdk(() => import('./remote-agent.ts'));
+    const found = isResolver(card) ? await card.resolve(signal) : { card };
+    return RemoteAgent.connect(found, { headers, allowedOrigins, cardKeys, maxBytes });
+  }
+}
+
+/** Whether nobody has looked at what was sent, so that it can be sent again. */
+function isForNow(error: unknown): boolean {
+  if (!A2AError.isInstance(error)) return false;
+  const { failure, reason = 'INTERNAL_ERROR' } = error; // a mere HTTP status is none of the agent
+  return failure === 'unreachable' || (failure === 'refused' && reason === 'INTERNAL_ERROR');
+}
+
+/** Several messages as one. Where several have spoken, it says who. */
+function mergedParts(msgs: readonly Msg[]): readonly Part[] {
+  const isSeveral = new Set(msgs.map(({ name }) => name)).size > 1;
+  return msgs.flatMap((msg) => {
+    const parts = toParts(msg.getContentBlocks());
+    return isSeveral && parts.length > 0 ? [textPart(`${msg.name}:`), ...parts] : parts;
+  });
+}
+
+function isResolver(card: JsonObject | AgentCardResolver): card is AgentCardResolver {
+  return typeof card['resolve'] === 'function';
+}
+
+function nameOn(card: JsonObject | AgentCardResolver): string {
+  const name = isResolver(card) ? undefined : card['name'];
+  if (typeof name === 'string') return name;
+  throw new TroupeError(
+    'invalid_config',
+    `An A2AAgent needs a name, unless the card is given: { name: 'planner', card }.`,
+  );
+}
+
+function textOrNull(json: JsonValue): string | null {
+  if (json === null || typeof json === 'string') return json;
+  throw new TypeError('it is no text');
+}

@@ -1,0 +1,58 @@
+import { AgentCard } from '@a2a-js/sdk';
+import { isLegacyAgentCard, parseLegacyAgentCard } from '@a2a-js/sdk/compat/v0_3/client';
+
+import type { JsonObject } from '../../util/json.ts';
+import { A2AError } from '../protocol/a2a-error.ts';
+import type { FoundCard } from './agent-card-resolver.ts';
+import { verifyCard, type CardKey } from '../protocol/card-signature.ts';
+
+export interface CardRules {
+  /** Where an agent may be besides the origin of its card. */
+  readonly allowedOrigins: readonly string[];
+  /** Whose signature the card must have. */
+  readonly cardKeys: readonly CardKey[] | undefined;
+}
+
+const BINDINGS = ['JSONRPC', 'HTTP+JSON'];
+
+/**
+ * Reads a card of protocol 1.0 or 0.3, and leaves in it those addresses that may be asked.
+ * @throws A2AError if it is no card, is not signed as it must be, or has no such address.
+ */
+export function readAgentCard({ card: json, origin }: FoundCard, rules: CardRules): AgentCard {
+  const card = parseCard(json);
+  if (rules.cardKeys !== undefined) verifyCard(card, rules.cardKeys);
+  const origins = origin === undefined ? undefined : [origin, ...rules.allowedOrigins];
+  const spoken = card.supportedInterfaces.filter(({ protocolBinding: binding, url }) => {
+    return BINDINGS.includes(binding.toUpperCase()) && originOf(url) !== undefined;
+  });
+  if (spoken.length === 0)
+    throw new A2AError('bad_card', `The agent card has no interface that is JSON-RPC or HTTP+JSON.`);
+  const supportedInterfaces = spoken.filter(({ url }) => origins?.includes(originOf(url) ?? '') ?? true);
+  if (supportedInterfaces.length > 0) return { ...card, supportedInterfaces };
+  const elsewhere = originOf(spoken[0]?.url ?? '');
+  const problem = `The card from ${origin} says that the agent is at ${elsewhere}.`;
+  throw new A2AError('unsafe_url', `${problem} If that is right, name it in allowedOrigins.`);
+}
+
+/** Where an agent that is described so may be asked. */
+export function originsOf({ supportedInterfaces }: AgentCard): readonly string[] {
+  return supportedInterfaces.flatMap(({ url }) => originOf(url) ?? []);
+}
+
+function parseCard(json: JsonObject): AgentCard {
+  let card: AgentCard;
+  try {
+    // What was an old card is read a second time as a new one: then all its fields have the types that they should have.
+    card = AgentCard.fromJSON(isLegacyAgentCard(json) ? AgentCard.toJSON(parseLegacyAgentCard(json)) : json);
+  } catch {
+    throw new A2AError('bad_card', 'The agent card is not as the protocol wants it.');
+  }
+  if (card.name !== '') return card;
+  throw new A2AError('bad_card', 'The agent card has no name.');
+}
+
+function originOf(address: string): string | undefined {
+  const url = URL.parse(address);
+  return url !== null && /^https?:$/.test(url.protocol) ? url.origin : undefined;
+}

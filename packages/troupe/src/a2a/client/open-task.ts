@@ -1,0 +1,123 @@
+import { TroupeError } from '../../errors.ts';
+import type { ToolOutputBlock, ToolUseBlock } from '../../message/blocks.ts';
+import type { PendingCall, PendingDecision } from '../../message/pending-call.ts';
+import { newId } from '../../util/ids.ts';
+import { copyJson, copyJsonObject, isJsonObject, type JsonObject, type JsonValue } from '../../util/json.ts';
+import { dataOf } from '../protocol/data-block.ts';
+import { dataPart, textPart, toParts } from '../protocol/parts.ts';
+import type { RemoteRequest } from './remote-agent.ts';
+
+/** A call that the remote agent waits for, under an id of our own: theirs are just what they say. */
+interface RemoteCall {
+  readonly pending: PendingCall;
+  /** By which the remote agent knows it; null for a question in words. */
+  readonly remoteId: string | null;
+}
+
+const MAX_CALLS = 100;
+
+/** A remote task that goes on when it gets what it waits for. It is JSON in a state. */
+export class OpenTask {
+  constructor(
+    readonly taskId: string,
+    readonly calls: readonly RemoteCall[],
+  ) {}
+
+  /**
+   * What a remote agent asks for. Calls that it names as data are those; anything else is a question, as a call that is run
+   * elsewhere and whose result is the answer.
+   */
+  static from(
+    taskId: string,
+    state: 'input_required' | 'auth_required',
+    closing: readonly ToolOutputBlock[],
+    agentPath: readonly string[],
+  ): OpenTask {
+    const named = closing.flatMap((block) => namedCalls(block) ?? []);
+    const calls = named.slice(0, MAX_CALLS).flatMap((one) => remoteCall(one, agentPath) ?? []);
+    if (calls.length > 0) return new OpenTask(taskId, calls);
+    const question = closing.flatMap((block) => (block.type === 'text' ? block.text : [])).join('\n');
+    const call: ToolUseBlock = { type: 'tool_use', id: newId('call_'), name: state, input: { question } };
+    const pending: PendingCall = { id: newId('pending_'), agentPath, kind: 'external', call };
+    return new OpenTask(taskId, [{ pending, remoteId: null }]);
+  }
+
+  get pending(): readonly PendingCall[] {
+    return this.calls.map(({ pending }) => pending);
+  }
+
+  /** What to send for decisions. @throws TroupeError if one is about nothing that was asked. */
+  partsFor(decisions: readonly PendingDecision[]): RemoteRequest['parts'] {
+    const forwarded: JsonValue[] = [];
+    const answers = decisions.flatMap((decision) => {
+      const call = this.calls.find(({ pending }) => pending.id === decision.id);
+      if (call === undefined) throw refused(decision.id, 'was never asked for, or has been decided already');
+      if (call.remoteId !== null) {
+        forwarded.push(copyJson({ ...decision, id: call.remoteId }, 'decision'));
+        return [];
+      }
+      if (decision.verdict === 'allow') throw refused(decision.id, 'is a question: supply its result');
+      if (decision.verdict === 'deny') return [textPart(decision.reason ?? 'There is no answer to that.')];
+      const { output } = decision;
+      return typeof output === 'string' ? [textPart(output)] : toParts(output);
+    });
+    return forwarded.length === 0 ? answers : [...answers, dataPart({ decisions: forwarded })];
+  }
+
+  toJSON(): JsonObject {
+    return copyJsonObject({ taskId: this.taskId, calls: this.calls }, 'the open task');
+  }
+
+  /** @throws if it is not what `toJSON` gave. */
+  static fromJson(json: JsonValue): OpenTask {
+    if (!isJsonObject(json)) throw new TypeError('it is no object');
+    const { taskId, calls } = json;
+    if (typeof taskId !== 'string' || !Array.isArray(calls)) throw new TypeError('it has no task');
+    return new OpenTask(
+      taskId,
+      (calls as readonly JsonValue[]).map((one) => {
+        const pending = isJsonObject(one) ? toPending(one['pending']) : undefined;
+        const remoteId = isJsonObject(one) ? one['remoteId'] : undefined;
+        if (pending !== undefined && (typeof remoteId === 'string' || remoteId === null))
+          return { pending, remoteId };
+        throw new TypeError('it has a call that is none');
+      }),
+    );
+  }
+}
+
+/** What a block of data says that the remote agent waits for. */
+export function namedCalls(block: ToolOutputBlock): readonly JsonValue[] | undefined {
+  const data = dataOf(block);
+  const list = isJsonObject(data) ? data['pending'] : undefined;
+  return Array.isArray(list) ? (list as readonly JsonValue[]) : undefined;
+}
+
+/** What a remote agent says is a pending call, if it is one. */
+function remoteCall(json: JsonValue, agentPath: readonly string[]): RemoteCall | undefined {
+  const pending = toPending(json);
+  if (pending === undefined) return undefined;
+  const path = [...agentPath, ...pending.agentPath];
+  return { pending: { ...pending, id: newId('pending_'), agentPath: path }, remoteId: pending.id };
+}
+
+function toPending(json: JsonValue | undefined): PendingCall | undefined {
+  if (!isJsonObject(json)) return undefined;
+  const { id, agentPath, kind, call, reason } = json;
+  if (typeof id !== 'string' || (kind !== 'approval' && kind !== 'external') || !isJsonObject(call))
+    return undefined;
+  const { id: callId, name, input } = call;
+  if (typeof callId !== 'string' || typeof name !== 'string' || !isJsonObject(input)) return undefined;
+  const path = Array.isArray(agentPath) ? agentPath.filter((one) => typeof one === 'string') : [];
+  return {
+    id,
+    agentPath: path,
+    kind,
+    call: { type: 'tool_use', id: callId, name, input },
+    ...(typeof reason === 'string' && { reason }),
+  };
+}
+
+function refused(id: unknown, problem: string): TroupeError {
+  return new TroupeError('decision_refused', `The pending call '${String(id).slice(0, 64)}' ${problem}.`);
+}

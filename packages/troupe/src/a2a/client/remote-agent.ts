@@ -1,0 +1,309 @@
+import { Role, type AgentCard, type Message, type Part, type StreamResponse, type Task } from '@a2a-js/sdk';
+import {
+  ClientFactory,
+  JsonRpcTransportFactory,
+  RestTransportFactory,
+  type Client,
+} from '@a2a-js/sdk/client';
+import { A2AError as ProtocolError } from '@a2a-js/sdk/errors';
+
+import { getLogger } from '../../config/run-config.ts';
+import { messageOf } from '../../errors.ts';
+import type { ToolOutputBlock } from '../../message/blocks.ts';
+import type { Msg } from '../../message/msg.ts';
+import { abortable, abortableItems, whenAborted } from '../../util/abort.ts';
+import { sleep, startTimer } from '../../util/clock.ts';
+import { newId } from '../../util/ids.ts';
+import type { JsonObject } from '../../util/json.ts';
+import { SecretWords } from '../../util/redaction/secret-words.ts';
+import { oneLine } from '../../util/text.ts';
+import { yieldToEventLoop } from '#platform';
+import { A2AError } from '../protocol/a2a-error.ts';
+import type { FoundCard } from './agent-card-resolver.ts';
+import { originsOf, readAgentCard, type CardRules } from './agent-card.ts';
+import { limitedFetch, unreachable, type LimitedFetchOptions } from './limited-fetch.ts';
+import { RemoteReply } from './remote-reply.ts';
+import type { SettledState } from './remote-state.ts';
+
+export interface RemoteRequest {
+  /** What to send; nothing: only ask how the task stands. */
+  readonly parts: readonly Part[];
+  readonly contextId: string | undefined;
+  /** The task that goes on. */
+  readonly taskId: string | undefined;
+}
+
+export interface AskOptions {
+  /** Who is asked, as their answer says. */
+  readonly name: string;
+  readonly signal: AbortSignal;
+  /** Aborted, with the reason, when it has taken too long. */
+  readonly deadline: AbortSignal;
+  readonly print: (msg: Msg, last: boolean) => Promise<void>;
+  /** Told once the remote agent has what was sent, and in which conversation. */
+  readonly onDelivered: (contextId: string | undefined) => void;
+}
+
+/** What a remote agent answered. It is JSON, but for the message. */
+export interface RemoteAnswer {
+  readonly msg: Msg;
+  readonly state: SettledState;
+  readonly taskId: string | undefined;
+  readonly contextId: string | undefined;
+  /** What the last status says: a question, if the task waits. */
+  readonly closing: readonly ToolOutputBlock[];
+}
+
+const FIRST_POLL_MS = 200;
+const MAX_POLL_MS = 5000;
+const MAX_FAILED_POLLS = 3;
+/** How long the cancellation of a task may take, after nobody waits for it; and how long it is waited for one to become known. */
+const CANCEL_MS = 2000;
+const CANCEL_AGAIN_MS = 200;
+const MAX_EXCERPT = 300;
+
+const ENDINGS = { failed: 'has failed', rejected: 'rejected the task', canceled: 'canceled the task' };
+
+/**
+ * A remote agent, by its card. One `ask` is one message and what comes of it: streamed if the card says so, polled otherwise and
+ * when a stream breaks off. Whoever gives up on a task cancels it, without waiting for that.
+ */
+export class RemoteAgent {
+  readonly #client: Client;
+  readonly #isStreaming: boolean;
+  readonly #secrets: SecretWords;
+  /** For the signal of a request, that of whoever asks. */
+  readonly #callers: WeakMap<AbortSignal, AbortSignal>;
+  /** What is still being done, though nobody may wait for it. */
+  readonly #work = new Set<Promise<unknown>>();
+
+  private constructor(
+    client: Client,
+    card: AgentCard,
+    secrets: SecretWords,
+    callers: WeakMap<AbortSignal, AbortSignal>,
+  ) {
+    this.#client = client;
+    this.#isStreaming = card.capabilities?.streaming === true;
+    this.#secrets = secrets;
+    this.#callers = callers;
+  }
+
+  /** @throws A2AError if the card can't be used. */
+  static async connect(
+    found: FoundCard,
+    rules: CardRules & Omit<LimitedFetchOptions, 'origins'>,
+  ): Promise<RemoteAgent> {
+    const card = readAgentCard(found, rules);
+    const { headers = {} } = rules;
+    const secrets = new SecretWords();
+    const remembered = async (): Promise<Readonly<Record<string, string>>> => {
+      const given = typeof headers === 'function' ? await headers() : headers;
+      secrets.remember(Object.values(given));
+      return given;
+    };
+    const callers = new WeakMap<AbortSignal, AbortSignal>();
+    const beforeSend = (signal: AbortSignal | undefined): void =>
+      signal && callers.get(signal)?.throwIfAborted(); // nothing is said for who has stopped before
+    const fetchImpl = limitedFetch({ ...rules, headers: remembered, origins: originsOf(card), beforeSend });
+    const options = { fetchImpl, legacyCompat: { enabled: true } };
+    const transports = [new JsonRpcTransportFactory(options), new RestTransportFactory(options)];
+    const client = await new ClientFactory({ transports }).createFromAgentCard(card);
+    return new RemoteAgent(client, card, secrets, callers);
+  }
+
+  /** @throws A2AError if no answer comes of it; the signal's reason once that is aborted. */
+  ask(request: RemoteRequest, options: AskOptions): Promise<RemoteAnswer> {
+    return this.#tracked(this.#ask(request, options));
+  }
+
+  /** Resolves when all is done that was begun, which takes seconds at most once nobody asks anything. */
+  async whenIdle(): Promise<void> {
+    while (this.#work.size > 0) await Promise.allSettled(this.#work);
+  }
+
+  async #ask(request: RemoteRequest, options: AskOptions): Promise<RemoteAnswer> {
+    const { name, signal, deadline } = options;
+    const reply = new RemoteReply(name, options.print, request.taskId);
+    const stop = new AbortController();
+    this.#callers.set(stop.signal, signal);
+    const unlink = whenAborted(deadline, (reason) => stop.abort(reason));
+    let stopTimer = (): void => {};
+    const unlinkCaller = whenAborted(signal, (reason) => {
+      // Whoever has stopped it is answered already. A task that was just made has to be known to be canceled.
+      const isKnown = reply.taskId !== undefined || request.taskId !== undefined;
+      if (isKnown) void yieldToEventLoop().then(() => stop.abort(reason));
+      else stopTimer = startTimer(CANCEL_MS, () => stop.abort(reason));
+    });
+    let isOpen = false;
+    try {
+      await this.#follow(request, reply, options, stop.signal);
+      return this.#answerOf(reply, name);
+    } catch (error) {
+      const failure = failureOf(stop.signal.aborted ? stop.signal.reason : error, reply);
+      // A task that waits is left as it is if nothing has reached it.
+      isOpen = signal.aborted || !['unreachable', 'refused'].includes(failure.failure);
+      throw signal.aborted ? signal.reason : failure;
+    } finally {
+      stopTimer();
+      unlinkCaller();
+      unlink();
+      const taskId = reply.taskId ?? (isOpen ? request.taskId : undefined);
+      if (taskId !== undefined && reply.settled === undefined) void this.cancel(taskId);
+    }
+  }
+
+  async #follow(
+    request: RemoteRequest,
+    reply: RemoteReply,
+    { signal, onDelivered }: AskOptions,
+    stopped: AbortSignal,
+  ): Promise<void> {
+    let failure: unknown;
+    try {
+      for await (const update of abortableItems(this.#send(request, stopped), stopped)) {
+        const taken = reply.take(update);
+        onDelivered(reply.contextId);
+        await taken;
+        signal.throwIfAborted();
+        if (reply.settled !== undefined) return;
+      }
+    } catch (error) {
+      // A connection may break off. The task goes on without it.
+      if (stopped.aborted || signal.aborted || reply.taskId === undefined || isFinal(error)) throw error;
+      failure = error;
+    }
+    const taskId = reply.taskId ?? request.taskId;
+    if (taskId === undefined) throw new A2AError('bad_answer', 'The remote agent answered with nothing.');
+    await this.#poll(taskId, reply, stopped, failure);
+  }
+
+  async *#send({ parts, ...ids }: RemoteRequest, signal: AbortSignal): AsyncGenerator<StreamResponse> {
+    if (parts.length === 0) return;
+    const message: Message = {
+      messageId: newId(),
+      contextId: ids.contextId ?? '',
+      taskId: ids.taskId ?? '',
+      role: Role.ROLE_USER,
+      parts: [...parts],
+      metadata: undefined,
+      extensions: [],
+      referenceTaskIds: [],
+    };
+    const request = { tenant: '', message, metadata: undefined };
+    const configuration = {
+      acceptedOutputModes: [],
+      taskPushNotificationConfig: undefined,
+      historyLength: 0, // what was said is known
+    };
+    if (this.#isStreaming) {
+      const sent = { ...request, configuration: { ...configuration, returnImmediately: false } };
+      yield* this.#client.sendMessageStream(sent, { signal });
+    } else {
+      const sent = { ...request, configuration: { ...configuration, returnImmediately: true } };
+      const result = await this.#client.sendMessage(sent, { signal });
+      yield {
+        payload:
+          'messageId' in result ? { $case: 'message', value: result } : { $case: 'task', value: result },
+      };
+    }
+  }
+
+  /** Asks how a task stands until it is settled. A few failures in a row are no end. */
+  async #poll(taskId: string, reply: RemoteReply, signal: AbortSignal, failure?: unknown): Promise<void> {
+    let failures = failure === undefined ? 0 : 1;
+    for (let delay = FIRST_POLL_MS; ; delay = Math.min(delay * 1.6, MAX_POLL_MS)) {
+      let task: Task;
+      try {
+        task = await abortable(
+          this.#client.getTask({ tenant: '', id: taskId, historyLength: 0 }, { signal }),
+          signal,
+        );
+        failures = 0;
+      } catch (error) {
+        if (signal.aborted || isFinal(error) || ++failures > MAX_FAILED_POLLS) throw error;
+        await sleep(delay, signal);
+        continue;
+      }
+      await reply.takeTask(task);
+      if (reply.settled !== undefined) return;
+      await sleep(delay, signal);
+    }
+  }
+
+  /** @throws A2AError if the task has ended without what was asked for. */
+  #answerOf(reply: RemoteReply, name: string): RemoteAnswer {
+    const { settled = 'completed', taskId, contextId, closing } = reply;
+    const about: JsonObject = { state: settled, ...(taskId && { taskId }), ...(contextId && { contextId }) };
+    const msg = reply.finish({ _end_reason: 'finished', _a2a: about });
+    if (settled !== 'failed' && settled !== 'rejected' && settled !== 'canceled') {
+      return { msg, state: settled, taskId, contextId, closing };
+    }
+    const text = closing.flatMap((block) => (block.type === 'text' ? block.text : [])).join(' ');
+    const said = this.#secrets.hide(text);
+    const excerpt = said === '' ? '.' : `: ${oneLine(said).slice(0, MAX_EXCERPT)}`;
+    throw new A2AError(settled, `The remote agent ${name} ${ENDINGS[settled]}${excerpt}`, {
+      taskId,
+      reply: msg,
+    });
+  }
+
+  /** Cancels a task, if that can be done soon. Whoever has given it up goes on first. Never rejects. */
+  cancel(taskId: string): Promise<void> {
+    return this.#tracked(this.#cancel(taskId));
+  }
+
+  async #cancel(taskId: string): Promise<void> {
+    await yieldToEventLoop();
+    const stop = new AbortController();
+    const stopTimer = startTimer(CANCEL_MS, () => stop.abort(new A2AError('timed_out', 'It took too long.')));
+    const request = { tenant: '', id: taskId, metadata: undefined };
+    const attempt = (): Promise<unknown> =>
+      abortable(this.#client.cancelTask(request, { signal: stop.signal }), stop.signal);
+    try {
+      for (;;) {
+        try {
+          return void (await attempt());
+        } catch (error) {
+          if (stop.signal.aborted || isFinal(error)) throw error;
+          await sleep(CANCEL_AGAIN_MS, stop.signal);
+        }
+      }
+    } catch (error) {
+      getLogger().log('debug', `A remote task could not be canceled: ${messageOf(failureOf(error))}`);
+    } finally {
+      stopTimer();
+    }
+  }
+
+  #tracked<T>(work: Promise<T>): Promise<T> {
+    this.#work.add(work);
+    const forget = (): void => void this.#work.delete(work);
+    work.then(forget, forget);
+    return work;
+  }
+}
+
+/** Whether asking again is of no use. */
+function isFinal(error: unknown): boolean {
+  if (A2AError.isInstance(error)) return error.failure !== 'unreachable';
+  return error instanceof ProtocolError;
+}
+
+/** What went wrong, without what the server or the network has said: that may hold what was sent. */
+function failureOf(error: unknown, reply?: RemoteReply): A2AError {
+  const details = { taskId: reply?.taskId, reply: reply?.soFar() };
+  if (A2AError.isInstance(error)) return new A2AError(error.failure, error.message, details);
+  if (error instanceof ProtocolError) {
+    const reason = oneLine(error.reason).slice(0, 60);
+    return new A2AError('refused', `The remote agent refused the request (${reason}).`, {
+      ...details,
+      reason,
+    });
+  }
+  if (error instanceof Error && /maximum allowed size/.test(error.message))
+    return new A2AError('too_large', 'The remote agent sent an event of more than 4 MiB.', details);
+  if (error instanceof TypeError && error.cause !== undefined)
+    return failureOf(unreachable('The agent', error), reply);
+  return new A2AError('bad_answer', 'What the remote agent sent is not as the protocol wants it.', details);
+}

@@ -1,0 +1,220 @@
+import type { Artifact, Message, StreamResponse, Task, TaskStatus } from '@a2a-js/sdk';
+
+import type { TextBlock, ToolOutputBlock } from '../../message/blocks.ts';
+import { MsgDraft } from '../../message/msg-draft.ts';
+import { Msg } from '../../message/msg.ts';
+import type { JsonObject } from '../../util/json.ts';
+import { A2AError } from '../protocol/a2a-error.ts';
+import { namedCalls } from './open-task.ts';
+import { toBlocks } from '../protocol/parts.ts';
+import { remoteStateOf, type RemoteState, type SettledState } from './remote-state.ts';
+
+/** So many blocks may an answer have. Nobody reads more, and each piece that is printed shows all of them. */
+const MAX_BLOCKS = 5000;
+
+type Print = (msg: Msg, last: boolean) => Promise<void>;
+
+/**
+ * Folds what a remote agent sends into one answer: the task's artifacts in their order, then what its last status says.
+ * What comes in order is printed as it comes, each piece once; what comes otherwise is put right at the end. An artifact
+ * that is replaced stays printed as a message of its own. All of it belongs to one task: another one's is refused.
+ */
+export class RemoteReply {
+  readonly #name: string;
+  readonly #print: Print;
+  readonly #expected: string | undefined;
+  readonly #artifacts = new Map<string, ToolOutputBlock[]>();
+  #draft: MsgDraft;
+  #taskId: string | undefined;
+  #contextId: string | undefined;
+  #state: RemoteState = 'working';
+  #closing: readonly ToolOutputBlock[] = [];
+  /** The artifact at the end of the draft, to which text can still be added. */
+  #openArtifact: string | undefined;
+  #isOutOfOrder = false;
+  /** How many blocks the artifacts have. */
+  #blocks = 0;
+
+  /** @param expected the task that must be the one, if it is known */
+  constructor(name: string, print: Print, expected?: string) {
+    this.#name = name;
+    this.#print = print;
+    this.#expected = expected;
+    this.#draft = new MsgDraft(name);
+  }
+
+  get taskId(): string | undefined {
+    return this.#taskId;
+  }
+
+  get contextId(): string | undefined {
+    return this.#contextId;
+  }
+
+  /** Where the task stands, once nothing more comes by itself. */
+  get settled(): SettledState | undefined {
+    return this.#state === 'working' ? undefined : this.#state;
+  }
+
+  /** @throws A2AError if it is about another task. */
+  async take({ payload }: StreamResponse): Promise<void> {
+    switch (payload?.$case) {
+      case undefined:
+        return;
+      case 'message':
+        return this.#takeMessage(payload.value);
+      case 'task':
+        return this.takeTask(payload.value);
+      case 'statusUpdate': {
+        const { taskId, contextId, status } = payload.value;
+        this.#identify(taskId, contextId);
+        return this.#takeStatus(status);
+      }
+      case 'artifactUpdate': {
+        const { taskId, contextId, artifact, append } = payload.value;
+        this.#identify(taskId, contextId);
+        return artifact && this.#takeArtifact(artifact, append);
+      }
+    }
+  }
+
+  /** Takes in a task as a whole: its artifacts are those, whatever came before. */
+  async takeTask({ id, contextId, status, artifacts }: Task): Promise<void> {
+    this.#identify(id, contextId);
+    if (artifacts.length > 0) {
+      this.#artifacts.clear();
+      this.#blocks = 0;
+      for (const { artifactId, parts } of artifacts) {
+        const blocks: ToolOutputBlock[] = [];
+        for (const block of toBlocks(parts)) addTo(blocks, [block]); // servers keep the pieces that they have streamed
+        this.#artifacts.set(artifactId, blocks);
+        this.#count(blocks.length);
+      }
+      this.#isOutOfOrder = true;
+    }
+    await this.#takeStatus(status);
+  }
+
+  /** The answer. @param metadata what to say about it */
+  finish(metadata: JsonObject): Msg {
+    if (this.#isOutOfOrder) {
+      this.#draft.add({ type: 'reset', reason: 'The answer is whole now.' });
+      this.#openArtifact = undefined;
+      for (const [id, blocks] of this.#artifacts) this.#write(id, blocks, false);
+    }
+    const said = [...this.#artifacts.values()].flat();
+    const isWaiting = this.#state === 'input_required' || this.#state === 'auth_required';
+    const closing = this.#closing.filter((block) => !isWaiting || namedCalls(block) === undefined); // those go into the metadata
+    if (textOf(said) !== textOf(closing)) this.#write('', closing, false);
+    if (said.length + closing.length === 0) this.#draft.add({ type: 'text', text: this.#emptyText });
+    return this.#draft.finish(metadata);
+  }
+
+  /** What there is so far; undefined if that is nothing. */
+  soFar(): Msg | undefined {
+    const msg = this.finish({});
+    return this.#artifacts.size + this.#closing.length === 0 ? undefined : msg;
+  }
+
+  /** What the last status says. */
+  get closing(): readonly ToolOutputBlock[] {
+    return this.#closing;
+  }
+
+  get #emptyText(): string {
+    return this.#state === 'completed' || this.#state === 'working' ? 'Done.' : `(${this.#state})`;
+  }
+
+  #takeMessage({ contextId, parts }: Message): void {
+    if (this.#taskId !== undefined) throw contradiction();
+    this.#contextId ??= contextId || undefined;
+    this.#closing = toBlocks(parts);
+    this.#state = 'completed';
+  }
+
+  #identify(taskId: string, contextId: string): void {
+    if (taskId === '' || (this.#taskId ?? this.#expected ?? taskId) !== taskId) throw contradiction();
+    this.#taskId = taskId;
+    this.#contextId ??= contextId || undefined;
+  }
+
+  async #takeStatus(status: TaskStatus | undefined): Promise<void> {
+    this.#state = remoteStateOf(status?.state);
+    const blocks = toBlocks(status?.message?.parts ?? []);
+    if (this.#state !== 'working') this.#closing = blocks;
+    else if (blocks.length > 0) await this.#print(Msg.assistant(blocks, { name: this.#name }), true);
+  }
+
+  async #takeArtifact({ artifactId, parts }: Artifact, append: boolean): Promise<void> {
+    const blocks = toBlocks(parts);
+    const known = this.#artifacts.get(artifactId);
+    if (known !== undefined && append) {
+      const before = known.length;
+      addTo(known, blocks);
+      this.#count(known.length - before);
+      if (this.#openArtifact !== artifactId) this.#isOutOfOrder = true;
+    } else {
+      if (known !== undefined) await this.#startAnew(artifactId);
+      this.#artifacts.set(
+        artifactId,
+        blocks.map((block) => ({ ...block })),
+      );
+      this.#count(blocks.length - (known?.length ?? 0));
+    }
+    if (this.#isOutOfOrder) return;
+    this.#write(artifactId, blocks, known !== undefined && append);
+    await this.#print(this.#draft.snapshot(), false);
+  }
+
+  /** @throws A2AError if there are too many now. */
+  #count(more: number): void {
+    this.#blocks += more;
+    if (this.#blocks > MAX_BLOCKS)
+      throw new A2AError('too_large', `The remote agent sent an answer of more than ${MAX_BLOCKS} parts.`);
+  }
+
+  /** What was an answer so far was none: it stays what was said on the way. */
+  async #startAnew(replaced: string): Promise<void> {
+    this.#artifacts.delete(replaced);
+    if (this.#artifacts.size > 0) this.#isOutOfOrder = true;
+    if (this.#isOutOfOrder) return;
+    await this.#print(this.#draft.finish(), true);
+    this.#draft = new MsgDraft(this.#name);
+    this.#openArtifact = undefined;
+  }
+
+  /** Adds blocks to the draft. Plain text goes on where the artifact's text has ended, if it is `append`ed. */
+  #write(artifactId: string, blocks: readonly ToolOutputBlock[], append: boolean): void {
+    blocks.forEach((block, i) => {
+      const isText = isPlainText(block);
+      const goesOn = append && i === 0 && this.#openArtifact === artifactId;
+      if (this.#openArtifact !== undefined && !goesOn) {
+        this.#draft.add({ type: 'text', text: '', providerMeta: { a2a: { artifact: this.#openArtifact } } });
+      }
+      this.#draft.add(isText ? { type: 'text', text: block.text } : { type: 'block', block });
+      this.#openArtifact = isText ? artifactId : undefined;
+    });
+  }
+}
+
+/** Adds what was appended to an artifact. */
+function addTo(artifact: ToolOutputBlock[], blocks: readonly ToolOutputBlock[]): void {
+  const last = artifact.at(-1);
+  const [first, ...rest] = blocks;
+  if (last !== undefined && first !== undefined && isPlainText(last) && isPlainText(first)) {
+    artifact[artifact.length - 1] = { type: 'text', text: last.text + first.text };
+    artifact.push(...rest);
+  } else artifact.push(...blocks);
+}
+
+function isPlainText(block: ToolOutputBlock): block is TextBlock {
+  return block.type === 'text' && block.providerMeta === undefined;
+}
+
+function textOf(blocks: readonly ToolOutputBlock[]): string {
+  return JSON.stringify(blocks);
+}
+
+function contradiction(): A2AError {
+  return new A2AError('bad_answer', 'The remote agent mixed up its tasks. Nothing of that is used.');
+}

@@ -1,0 +1,67 @@
+import { createPrivateKey, createPublicKey, verify, type KeyObject } from 'node:crypto';
+
+import { canonicalizeAgentCard, generateAgentCardSignature, type AgentCard } from '@a2a-js/sdk';
+
+import { TroupeError } from '../../errors.ts';
+import { isJsonObject, readJson } from '../../util/json.ts';
+import { A2AError } from './a2a-error.ts';
+
+/** A key, or one as PEM text. */
+export type CardKey = KeyObject | string;
+
+export interface CardSigning {
+  /** A private key: Ed25519, P-256 or RSA. */
+  readonly key: CardKey;
+  /** Its name, by which others find the public key. */
+  readonly keyId: string;
+}
+
+/** How each kind of key signs. The key decides, never what a signature says of itself. */
+const SCHEMES: Readonly<Record<string, { readonly alg: string; readonly hash: string | null }>> = {
+  ed25519: { alg: 'EdDSA', hash: null },
+  ec: { alg: 'ES256', hash: 'sha256' },
+  rsa: { alg: 'RS256', hash: 'sha256' },
+};
+
+/** The card with a signature added. */
+export function signCard(card: AgentCard, { key, keyId }: CardSigning): Promise<AgentCard> {
+  const privateKey = typeof key === 'string' ? createPrivateKey(key) : key;
+  return generateAgentCardSignature(privateKey, { alg: schemeOf(privateKey).alg, kid: keyId, typ: 'JOSE' })(
+    card,
+  );
+}
+
+/** @throws A2AError unless one of the keys has signed the card as it is. */
+export function verifyCard(card: AgentCard, keys: readonly CardKey[]): void {
+  const payload = base64url(canonicalizeAgentCard(card));
+  const publicKeys = keys.map((key) => (typeof key === 'string' ? createPublicKey(key) : key));
+  const isSigned = card.signatures.some(({ protected: head, signature }) =>
+    publicKeys.some((key) => isValid(key, head, payload, signature)),
+  );
+  if (isSigned) return;
+  throw new A2AError('bad_card', 'The agent card is not signed by any of cardKeys, or was altered.');
+}
+
+function isValid(key: KeyObject, head: string, payload: string, signature: string): boolean {
+  const { alg, hash } = schemeOf(key);
+  const header = readJson(Buffer.from(head, 'base64url').toString());
+  if (!isJsonObject(header) || header['alg'] !== alg || header['crit'] !== undefined) return false;
+  const signed = Buffer.from(`${head}.${payload}`);
+  try {
+    return verify(hash, signed, { key, dsaEncoding: 'ieee-p1363' }, Buffer.from(signature, 'base64url'));
+  } catch {
+    return false; // no signature of this kind
+  }
+}
+
+function schemeOf(key: KeyObject): { readonly alg: string; readonly hash: string | null } {
+  const scheme = SCHEMES[key.asymmetricKeyType ?? ''];
+  const isOtherCurve =
+    key.asymmetricKeyDetails?.namedCurve !== 'prime256v1' && key.asymmetricKeyType === 'ec';
+  if (scheme !== undefined && !isOtherCurve) return scheme;
+  throw new TroupeError('invalid_config', 'A card is signed by a key of the kind Ed25519, P-256 or RSA.');
+}
+
+function base64url(text: string): string {
+  return Buffer.from(text).toString('base64url');
+}

@@ -1,0 +1,181 @@
+import { AgentCard, formatSSEEvent } from '@a2a-js/sdk';
+import { RequestMalformedError } from '@a2a-js/sdk/errors';
+import { JsonRpcTransportHandler, ServerCallContext, validateVersion } from '@a2a-js/sdk/server';
+
+import { getLogger } from '../../config/run-config.ts';
+import { messageOf } from '../../errors.ts';
+import { whenAborted } from '../../util/abort.ts';
+import { copyJsonObject, isJsonObject, parseJson, type JsonObject } from '../../util/json.ts';
+import { leavable } from '../../util/async/leavable.ts';
+import type { A2AServerOptions } from './a2a-server.ts';
+import { ContextShelf, type A2AAgentSource } from './context-shelf.ts';
+import { signCard } from '../protocol/card-signature.ts';
+import { toServerCard, type A2ACard } from './server-card.ts';
+import { LEFT, TaskDesk } from './task-desk.ts';
+
+export type ServiceOptions = Required<
+  Pick<A2AServerOptions, 'allowedHosts' | 'maxBodyBytes' | 'maxContexts'>
+> &
+  A2AServerOptions & { readonly card: A2ACard & { readonly name: string } };
+
+const CARD_PATH = '/.well-known/agent-card.json';
+const MAX_JSON = { maxDepth: 100 };
+const INTERNAL_ERROR = -32603;
+
+/** Answers HTTP requests of A2A clients: the card for all, JSON-RPC for those who may. */
+export class A2AService {
+  readonly #options: ServiceOptions;
+  readonly #shelf: ContextShelf;
+  readonly #desk: TaskDesk;
+  readonly #rpc: JsonRpcTransportHandler;
+
+  constructor(source: A2AAgentSource, options: ServiceOptions) {
+    this.#options = options;
+    this.#shelf = new ContextShelf(source, options);
+    this.#desk = new TaskDesk(this.#shelf, toServerCard(options.card, ''));
+    this.#rpc = new JsonRpcTransportHandler(this.#desk);
+  }
+
+  async answer(request: Request): Promise<Response> {
+    try {
+      // A web page anywhere can send requests to this machine, under any name that it gives it.
+      const address = addressOf(request);
+      if (!this.#isKnown(address, request.headers.get('origin'))) return refuse(403, 'Forbidden');
+      if (address?.pathname.endsWith(CARD_PATH)) return await this.#answerCard(request, address);
+      if (request.method !== 'POST') return refuse(405, 'Method not allowed', { allow: 'POST' });
+      return await this.#answerRpc(request);
+    } catch (error) {
+      getLogger().log('error', `An A2A client could not be served: ${messageOf(error)}`);
+      return refuse(500, 'Internal error');
+    }
+  }
+
+  async close(): Promise<void> {
+    await this.#shelf.close();
+  }
+
+  #isKnown(address: URL | null, origin: string | null): boolean {
+    const { allowedHosts } = this.#options;
+    const isAllowed = (url: URL | null): boolean => url !== null && allowedHosts.includes(url.hostname);
+    return isAllowed(address) && (origin === null || isAllowed(URL.parse(origin)));
+  }
+
+  async #answerCard(request: Request, { origin, pathname }: URL): Promise<Response> {
+    if (request.method !== 'GET') return refuse(405, 'Method not allowed', { allow: 'GET' });
+    const path = pathname.slice(0, -CARD_PATH.length) || '/';
+    return Response.json(AgentCard.toJSON(await this.#card(`${origin}${path}`)));
+  }
+
+  async #card(url: string): Promise<AgentCard> {
+    const { card, signing } = this.#options;
+    const made = toServerCard(card, card.url ?? url);
+    return signing === undefined ? made : signCard(made, signing);
+  }
+
+  async #answerRpc(request: Request): Promise<Response> {
+    const { authenticate, maxBodyBytes } = this.#options;
+    const user = authenticate === undefined ? '' : await authenticate(request);
+    if (typeof user !== 'string') return refuse(401, 'Unauthorized', { 'www-authenticate': 'Bearer' });
+    if (!request.headers.get('content-type')?.startsWith('application/json')) return refuse(415, 'Send JSON');
+    const text = await readText(request, maxBodyBytes);
+    if (text === undefined) return refuse(413, 'Too large');
+    const left = new AbortController();
+    const unlink = whenAborted(request.signal, () => left.abort());
+    const context = new ServerCallContext({
+      user: { isAuthenticated: authenticate !== undefined, userName: user },
+      requestedVersion: request.headers.get('a2a-version') ?? '0.3',
+      state: new Map([[LEFT, left.signal]]),
+    });
+    const { body, problem } = await this.#read(text, context);
+    const { id = null } = body;
+    const failed = (error: unknown): object =>
+      discreet({ jsonrpc: '2.0', id, error: JsonRpcTransportHandler.mapToJSONRPCError(error) });
+    const answer = problem === undefined ? await this.#rpc.handle(body, context) : failed(problem);
+    if (isStream(answer)) return stream(answer, left, failed, unlink);
+    unlink();
+    return Response.json(discreet(answer));
+  }
+
+  /** The request, and what is wrong with it. */
+  async #read(text: string, context: ServerCallContext): Promise<{ body: JsonObject; problem?: unknown }> {
+    let body: JsonObject;
+    try {
+      body = copyJsonObject(parseJson(text, 'the request', MAX_JSON), 'the request');
+    } catch {
+      return { body: {}, problem: new RequestMalformedError('Send JSON-RPC.') };
+    }
+    try {
+      validateVersion(context.requestedVersion, await this.#desk.getAgentCard(), 'JSONRPC');
+      return { body };
+    } catch (problem) {
+      return { body, problem };
+    }
+  }
+}
+
+function isStream(answer: object): answer is AsyncGenerator<unknown, void, undefined> {
+  return Symbol.asyncIterator in answer;
+}
+
+/** Where the client believes us to be. What it names as its host counts, whatever the address says besides. */
+function addressOf({ url, headers }: Request): URL | null {
+  const { protocol, host, pathname } = new URL(url);
+  return URL.parse(pathname, `${protocol}//${headers.get('host') ?? host}`);
+}
+
+/** An answer that tells nothing of a failure in here: those are for the log. */
+function discreet(answer: object): object {
+  const error: unknown = 'error' in answer ? answer.error : undefined;
+  if (!isJsonObject(error) || error['code'] !== INTERNAL_ERROR || error['data'] !== undefined) return answer;
+  getLogger().log('error', `An A2A client could not be served: ${messageOf(error['message'])}`);
+  return { ...answer, error: { code: INTERNAL_ERROR, message: 'Internal error' } };
+}
+
+/** Sends what comes, as it comes. An error before the first event is an answer like any other. */
+async function stream(
+  items: AsyncGenerator<unknown, void, undefined>,
+  left: AbortController,
+  failed: (error: unknown) => object,
+  end: () => void,
+): Promise<Response> {
+  let first: IteratorResult<unknown, void>;
+  try {
+    first = await items.next();
+  } catch (error) {
+    end();
+    return Response.json(failed(error));
+  }
+  async function* events(): AsyncGenerator<unknown, void, void> {
+    try {
+      for (let step = first; !step.done; step = await items.next()) yield step.value;
+    } catch (error) {
+      if (!left.signal.aborted) yield failed(error);
+    } finally {
+      end();
+    }
+  }
+  async function* bytes(): AsyncGenerator<Uint8Array, void, void> {
+    const encoder = new TextEncoder();
+    for await (const event of events()) yield encoder.encode(formatSSEEvent(event));
+  }
+  const body = ReadableStream.from(leavable(bytes(), () => left.abort()));
+  return new Response(body, {
+    headers: { 'content-type': 'text/event-stream', 'cache-control': 'no-store' },
+  });
+}
+
+/** The body, unless it is larger than it may be. */
+async function readText(request: Request, maxBytes: number): Promise<string | undefined> {
+  const chunks: Uint8Array[] = [];
+  let size = 0;
+  for await (const chunk of request.body ?? []) {
+    size += (chunk as Uint8Array).length;
+    if (size > maxBytes) return undefined;
+    chunks.push(chunk as Uint8Array);
+  }
+  return Buffer.concat(chunks).toString();
+}
+
+function refuse(status: number, problem: string, headers?: Readonly<Record<string, string>>): Response {
+  return Response.json({ error: problem }, { status, ...(headers && { headers: { ...headers } }) });
+}

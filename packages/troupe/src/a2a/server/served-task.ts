@@ -1,0 +1,302 @@
+import {
+  Role,
+  Task,
+  TaskState,
+  type Artifact,
+  type Message,
+  type Part,
+  type StreamResponse,
+  type TaskStatus,
+} from '@a2a-js/sdk';
+
+import { isPendingCall, type PendingCall } from '../../message/pending-call.ts';
+import { abortable } from '../../util/abort.ts';
+import { timestamp } from '../../util/clock.ts';
+import { newId } from '../../util/ids.ts';
+import { copyJsonObject, isJsonObject, type JsonObject, type JsonValue } from '../../util/json.ts';
+import { textPart } from '../protocol/parts.ts';
+
+const MAX_HISTORY = 50;
+const STOPPED = 'The server was stopped while the agent worked on this.';
+
+const ENDED: readonly TaskState[] = [
+  TaskState.TASK_STATE_COMPLETED,
+  TaskState.TASK_STATE_FAILED,
+  TaskState.TASK_STATE_CANCELED,
+  TaskState.TASK_STATE_REJECTED,
+];
+
+/** A piece of an answer, and the block of the agent's message that it belongs to. */
+interface Piece {
+  readonly part: Part;
+  readonly block: number;
+}
+
+type Status = TaskStatus & { readonly timestamp: string };
+
+/** How far somebody has read. */
+interface Position {
+  readonly edition: number;
+  readonly pieces: number;
+  readonly statuses: number;
+  readonly changes: number;
+}
+
+export interface SnapshotOptions {
+  /** How many messages of its history, the last ones; all by default. */
+  readonly historyLength?: number | undefined;
+  readonly withArtifacts?: boolean;
+}
+
+/**
+ * One task that an agent works on. Its answer is one artifact, which grows piece by piece, or is replaced. Whoever watches
+ * holds a place in it and reads on from there: nothing is queued for anybody, however slow they are.
+ */
+export class ServedTask {
+  readonly id: string;
+  readonly contextId: string;
+  readonly #artifactId: string;
+  #history: readonly Message[] = [];
+  #pieces: Piece[] = [];
+  /** Counts how often the answer was replaced. */
+  #edition = 0;
+  #status: Status = { state: TaskState.TASK_STATE_SUBMITTED, message: undefined, timestamp: timestamp() };
+  /** The status that is announced as soon as it is kept. */
+  #nextStatus: Status | undefined;
+  #record: { readonly changes: number; readonly status: Status; readonly json: JsonObject } | undefined;
+  #statuses = 0;
+  #changes = 0;
+  #change = Promise.withResolvers<void>();
+  /** What the agent waits for. */
+  pending: readonly PendingCall[] = [];
+  /** Stops the work on it; set as long as there is any. */
+  cancel: (() => Promise<void>) | undefined;
+
+  constructor(contextId: string, id = newId(), artifactId = newId()) {
+    this.contextId = contextId;
+    this.id = id;
+    this.#artifactId = artifactId;
+  }
+
+  get state(): TaskState {
+    return this.#status.state;
+  }
+
+  get hasEnded(): boolean {
+    return ENDED.includes(this.state);
+  }
+
+  /** Whether it goes on when somebody says something. */
+  get isWaiting(): boolean {
+    return this.state === TaskState.TASK_STATE_INPUT_REQUIRED && this.#nextStatus === undefined;
+  }
+
+  /** Whether nothing more happens by itself. */
+  get isSettled(): boolean {
+    return this.hasEnded || this.isWaiting;
+  }
+
+  get changedAt(): string {
+    return this.#status.timestamp;
+  }
+
+  /** Whether this very message was said to it before. */
+  hasHeard({ messageId, parts }: Message): boolean {
+    const isSame = (old: Message): boolean =>
+      old.messageId === messageId && JSON.stringify(old.parts) === JSON.stringify(parts);
+    return messageId !== '' && this.#history.some(isSame);
+  }
+
+  /** Takes in what was said to it, after what it has asked. The returned function takes that back. */
+  submit(message: Message): () => void {
+    const [history, status] = [this.#history, this.#status];
+    const asked = status.message === undefined ? [] : [status.message];
+    const said = { ...message, taskId: this.id, contextId: this.contextId };
+    this.#history = [...history, ...asked, said].slice(-MAX_HISTORY);
+    this.setState(TaskState.TASK_STATE_SUBMITTED);
+    return () => {
+      this.#history = history;
+      this.#setStatus(status);
+    };
+  }
+
+  /** Adds text to the answer. @param block the block of the agent's message that it belongs to */
+  addText(text: string, block: number): void {
+    this.#pieces.push({ part: textPart(text), block });
+    this.#changed();
+  }
+
+  /** Forgets the answer so far: a new one begins. */
+  startAnswer(): void {
+    this.#pieces = [];
+    this.#edition++;
+  }
+
+  /** Says what the whole answer is. If that is what was added, nothing changes. */
+  setAnswer(parts: readonly Part[]): void {
+    const pieces = parts.map((part, block) => ({ part, block }));
+    if (JSON.stringify(joined(this.#pieces, 0)) === JSON.stringify(joined(pieces, 0))) return;
+    this.startAnswer();
+    this.#pieces = pieces;
+    this.#changed();
+  }
+
+  setState(state: TaskState, parts: readonly Part[] = []): void {
+    this.#setStatus(this.#statusOf(state, parts));
+  }
+
+  /** Comes to a state that nobody sees before it is kept. */
+  async settle(state: TaskState, parts: readonly Part[], keep: () => Promise<void>): Promise<void> {
+    const status = this.#statusOf(state, parts);
+    this.#nextStatus = status;
+    await keep();
+    this.#nextStatus = undefined;
+    this.#setStatus(status);
+  }
+
+  #setStatus(status: Status): void {
+    this.#status = status;
+    this.#statuses++;
+    this.#changed();
+  }
+
+  #statusOf(state: TaskState, parts: readonly Part[]): Status {
+    const message = parts.length === 0 ? undefined : this.#say(parts);
+    return { state, message, timestamp: timestamp() };
+  }
+
+  /** The same object as long as nothing changes. */
+  toJSON(): JsonObject {
+    const status = this.#nextStatus ?? this.#status;
+    if (this.#record?.changes !== this.#changes || this.#record.status !== status) {
+      const task = Task.toJSON({ ...this.snapshot(), status });
+      const { pending } = this;
+      const json = copyJsonObject({ task, artifactId: this.#artifactId, pending }, 'the task');
+      this.#record = { changes: this.#changes, status, json };
+    }
+    return this.#record.json;
+  }
+
+  /** A task as it was kept. One that was being worked on has failed. @throws if it is none. */
+  static fromJson(json: JsonValue): ServedTask {
+    if (!isJsonObject(json)) throw new TypeError('it is no object');
+    const { artifactId, pending, task: saved } = json;
+    if (typeof artifactId !== 'string' || !Array.isArray(pending) || !pending.every(isPendingCall))
+      throw new TypeError('it is no task');
+    const { id, contextId, status, artifacts, history } = Task.fromJSON(saved);
+    if (id === '' || status === undefined) throw new TypeError('it has no id or status');
+    const task = new ServedTask(contextId, id, artifactId);
+    task.#history = history;
+    task.#pieces = artifacts.flatMap(({ parts }) => parts.map((part, block) => ({ part, block })));
+    task.#status = { ...status, timestamp: status.timestamp ?? timestamp() };
+    task.pending = pending;
+    if (!task.isSettled) task.setState(TaskState.TASK_STATE_FAILED, [textPart(STOPPED)]);
+    return task;
+  }
+
+  /** The task as it is. */
+  snapshot({ historyLength = Infinity, withArtifacts = true }: SnapshotOptions = {}): Task {
+    return {
+      id: this.id,
+      contextId: this.contextId,
+      status: this.#status,
+      artifacts: withArtifacts && this.#pieces.length > 0 ? [this.#artifact(0)] : [],
+      history: historyLength > 0 ? this.#history.slice(-historyLength) : [],
+      metadata: undefined,
+    };
+  }
+
+  /** Resolves when nothing more happens by itself. Rejects with the signal's reason once that is aborted. */
+  async settled(signal: AbortSignal): Promise<void> {
+    while (!this.isSettled) await abortable(this.#change.promise, signal);
+  }
+
+  /** The task as it is now, and what becomes of it from now on until it is settled. */
+  updates(options: SnapshotOptions, signal: AbortSignal): AsyncGenerator<StreamResponse, void, void> {
+    return this.#updates(this.snapshot(options), this.#position(), signal);
+  }
+
+  async *#updates(
+    now: Task,
+    from: Position,
+    signal: AbortSignal,
+  ): AsyncGenerator<StreamResponse, void, void> {
+    yield { payload: { $case: 'task', value: now } };
+    const { id: taskId, contextId } = this;
+    const about = { taskId, contextId, metadata: undefined };
+    for (let at = from; ;) {
+      const here = this.#position();
+      const { isSettled } = this;
+      const append = here.edition === at.edition && at.pieces > 0;
+      const artifact = this.#artifact(append ? at.pieces : 0);
+      const status = here.statuses === at.statuses ? undefined : this.#status;
+      const isNew = here.edition !== at.edition || here.pieces !== at.pieces;
+      at = here; // what happens while these are sent comes next
+      if (isNew && artifact.parts.length > 0) {
+        const value = { ...about, artifact, append, lastChunk: isSettled };
+        yield { payload: { $case: 'artifactUpdate', value } };
+      }
+      if (status !== undefined) yield { payload: { $case: 'statusUpdate', value: { ...about, status } } };
+      if (isSettled) return;
+      if (this.#changes === here.changes) await abortable(this.#change.promise, signal);
+    }
+  }
+
+  #position(): Position {
+    const { length: pieces } = this.#pieces;
+    return { edition: this.#edition, pieces, statuses: this.#statuses, changes: this.#changes };
+  }
+
+  #say(parts: readonly Part[]): Message {
+    return {
+      messageId: newId(),
+      contextId: this.contextId,
+      taskId: this.id,
+      role: Role.ROLE_AGENT,
+      parts: [...parts],
+      metadata: undefined,
+      extensions: [],
+      referenceTaskIds: [],
+    };
+  }
+
+  #artifact(start: number): Artifact {
+    const parts = joined(this.#pieces, start);
+    return {
+      artifactId: this.#artifactId,
+      name: 'answer',
+      description: '',
+      parts,
+      metadata: undefined,
+      extensions: [],
+    };
+  }
+
+  #changed(): void {
+    this.#changes++;
+    this.#change.resolve();
+    this.#change = Promise.withResolvers();
+  }
+}
+
+/** The pieces from one on. Texts in a row are one text, with a new line for each block: who appends parts can't tell them apart. */
+function joined(pieces: readonly Piece[], start: number): Part[] {
+  const parts: Part[] = [];
+  let texts: string[] = [];
+  const close = (): void => {
+    if (texts.length > 0) parts.push(textPart(texts.join('')));
+    texts = [];
+  };
+  for (let i = start; i < pieces.length; i++) {
+    const [piece, before] = [pieces[i], pieces[i - 1]];
+    if (piece?.part.content?.$case === 'text') {
+      const isNewLine = before?.part.content?.$case === 'text' && before.block !== piece.block;
+      texts.push(isNewLine ? '\n' : '', piece.part.content.value);
+    } else if (piece !== undefined) {
+      close();
+      parts.push(piece.part);
+    }
+  }
+  close();
+  return parts;
+}

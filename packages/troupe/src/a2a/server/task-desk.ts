@@ -1,0 +1,243 @@
+import {
+  TaskState,
+  type AgentCard,
+  type CancelTaskRequest,
+  type GetTaskRequest,
+  type ListTasksRequest,
+  type ListTasksResponse,
+  type Message,
+  type Part,
+  type SendMessageRequest,
+  type StreamResponse,
+  type SubscribeToTaskRequest,
+  type Task,
+} from '@a2a-js/sdk';
+import {
+  A2AError,
+  PushNotificationNotSupportedError,
+  RequestMalformedError,
+  TaskNotCancelableError,
+  TaskNotFoundError,
+  UnsupportedOperationError,
+} from '@a2a-js/sdk/errors';
+import type { A2ARequestHandler, ServerCallContext } from '@a2a-js/sdk/server';
+
+import { getLogger } from '../../config/run-config.ts';
+import { messageOf } from '../../errors.ts';
+import type { PendingDecision } from '../../message/pending-call.ts';
+import { newId } from '../../util/ids.ts';
+import { isJsonObject } from '../../util/json.ts';
+import { AcceptedMessages } from './accepted-messages.ts';
+import { keyOf, type ContextShelf, type FoundTask } from './context-shelf.ts';
+import type { ServedTask } from './served-task.ts';
+
+/** Under this key a request says when its client has left. */
+export const LEFT = 'left';
+
+const MAX_ID = 200;
+const PAGE = 50;
+
+/**
+ * Takes requests of the protocol, and has agents work on them. What belongs to another user is not there, like what never was.
+ * The same message again is the same task.
+ */
+export class TaskDesk implements A2ARequestHandler {
+  readonly #shelf: ContextShelf;
+  readonly #card: AgentCard;
+  readonly #accepted = new AcceptedMessages();
+
+  constructor(shelf: ContextShelf, card: AgentCard) {
+    this.#shelf = shelf;
+    this.#card = card;
+  }
+
+  async getAgentCard(): Promise<AgentCard> {
+    return this.#card;
+  }
+
+  async getAuthenticatedExtendedAgentCard(): Promise<AgentCard> {
+    throw new UnsupportedOperationError('There is no extended agent card.');
+  }
+
+  async sendMessage(request: SendMessageRequest, context: ServerCallContext): Promise<Task> {
+    const { task, begin } = await this.#accept(request, context);
+    begin();
+    const { returnImmediately = false, historyLength } = request.configuration ?? {};
+    if (!returnImmediately) await task.settled(leftOf(context));
+    return task.snapshot({ historyLength });
+  }
+
+  async *sendMessageStream(
+    request: SendMessageRequest,
+    context: ServerCallContext,
+  ): AsyncGenerator<StreamResponse, void, undefined> {
+    const { task, begin } = await this.#accept(request, context);
+    const updates = task.updates({ historyLength: request.configuration?.historyLength }, leftOf(context));
+    begin();
+    yield* updates;
+  }
+
+  async *resubscribe(
+    { id }: SubscribeToTaskRequest,
+    context: ServerCallContext,
+  ): AsyncGenerator<StreamResponse, void, undefined> {
+    const { task } = await this.#find(id, context);
+    if (task.hasEnded) throw new UnsupportedOperationError('The task has ended.');
+    yield* task.updates({}, leftOf(context));
+  }
+
+  async getTask({ id, historyLength }: GetTaskRequest, context: ServerCallContext): Promise<Task> {
+    return (await this.#find(id, context)).task.snapshot({ historyLength });
+  }
+
+  async cancelTask({ id }: CancelTaskRequest, call: ServerCallContext): Promise<Task> {
+    const { task, context } = await this.#find(id, call);
+    while (!task.hasEnded) {
+      if (task.isWaiting) await context.abandon(task);
+      else {
+        await task.cancel?.();
+        await task.settled(leftOf(call));
+      }
+    }
+    if (task.state !== TaskState.TASK_STATE_CANCELED) throw new TaskNotCancelableError('The task has ended.');
+    return task.snapshot();
+  }
+
+  async listTasks(request: ListTasksRequest, context: ServerCallContext): Promise<ListTasksResponse> {
+    const {
+      contextId,
+      status,
+      pageSize = PAGE,
+      pageToken,
+      historyLength,
+      statusTimestampAfter: after,
+    } = request;
+    if (!Number.isInteger(pageSize) || pageSize < 1 || pageSize > 100)
+      throw new RequestMalformedError('pageSize must be a whole number from 1 to 100.');
+    const since = after === undefined ? -Infinity : Date.parse(after);
+    if (Number.isNaN(since)) throw new RequestMalformedError('statusTimestampAfter is no time.');
+    const found = (await this.#shelf.tasksOf(userOf(context), contextId))
+      .filter((task) => status === TaskState.TASK_STATE_UNSPECIFIED || task.state === status)
+      .filter((task) => Date.parse(task.changedAt) >= since)
+      .reverse()
+      .toSorted((a, b) => b.changedAt.localeCompare(a.changedAt)); // the latest first
+    const start = pageToken === '' ? 0 : found.findIndex(({ id }) => id === pageToken);
+    if (start < 0) throw new RequestMalformedError('The pageToken is not valid.');
+    const withArtifacts = request.includeArtifacts === true;
+    return {
+      tasks: found
+        .slice(start, start + pageSize)
+        .map((task) => task.snapshot({ historyLength, withArtifacts })),
+      nextPageToken: found[start + pageSize]?.id ?? '',
+      pageSize,
+      totalSize: found.length,
+    };
+  }
+
+  async createTaskPushNotificationConfig(): Promise<never> {
+    throw new PushNotificationNotSupportedError();
+  }
+
+  async getTaskPushNotificationConfig(): Promise<never> {
+    throw new PushNotificationNotSupportedError();
+  }
+
+  async listTaskPushNotificationConfigs(): Promise<never> {
+    throw new PushNotificationNotSupportedError();
+  }
+
+  async deleteTaskPushNotificationConfig(): Promise<never> {
+    throw new PushNotificationNotSupportedError();
+  }
+
+  /** Finds or makes the task of a message. The work on it is yet to `begin`. */
+  async #accept(
+    { message, configuration }: SendMessageRequest,
+    call: ServerCallContext,
+  ): Promise<{ task: ServedTask; begin: () => void }> {
+    if (message === undefined || message.parts.length === 0)
+      throw new RequestMalformedError('A message needs parts.');
+    if (message.contextId.length > MAX_ID) throw new RequestMalformedError('The contextId is too long.');
+    if (configuration?.taskPushNotificationConfig !== undefined)
+      throw new PushNotificationNotSupportedError();
+    const user = userOf(call);
+    const key = keyOf(user, message.messageId);
+    const again = this.#accepted.taskOf(key, message);
+    const known = again === undefined ? undefined : await this.#shelf.find(user, await again);
+    if (known !== undefined) return { task: known.task, begin: () => {} };
+    const accepting = this.#take(message, call);
+    const taskId = accepting.then(({ task }) => task.id);
+    if (message.messageId === '') taskId.catch(() => {});
+    else this.#accepted.add(key, message, taskId);
+    return accepting;
+  }
+
+  async #take(message: Message, call: ServerCallContext): Promise<{ task: ServedTask; begin: () => void }> {
+    const who = { user: userOf(call), contextId: message.contextId || newId() };
+    const heard = await this.#heard(message, who.user);
+    if (heard !== undefined) return { task: heard, begin: () => {} };
+    const isNew = message.taskId === '';
+    let found = await (isNew ? this.#shelf.newTask(who) : this.#find(message.taskId, call));
+    while (!isNew && found.context.isClosed) found = await this.#find(message.taskId, call); // it had to make room
+    const { task, context } = found;
+    if (!isNew) assertGoesOn(task, message);
+    const isWaiting = task.pending.length > 0;
+    const work = isWaiting ? splitDecisions(message.parts) : { parts: message.parts, decisions: [] };
+    try {
+      return { task, begin: await context.accept(task, message, work) };
+    } catch (error) {
+      getLogger().log('error', `A task could not be saved, and was not begun: ${messageOf(error)}`);
+      if (isNew) this.#shelf.forget(who.user, found);
+      throw new A2AError('The message was not taken. Try again later.');
+    }
+  }
+
+  /** The task that took this very message, also if that was before a restart. */
+  async #heard(message: Message, user: string): Promise<ServedTask | undefined> {
+    const { contextId, taskId } = message;
+    if (taskId === '' && contextId === '') return undefined;
+    const found = taskId === '' ? undefined : await this.#shelf.find(user, taskId);
+    const tasks = taskId === '' ? await this.#shelf.tasksOf(user, contextId) : found ? [found.task] : [];
+    return tasks.find((task) => task.hasHeard(message));
+  }
+
+  async #find(id: string, call: ServerCallContext): Promise<FoundTask> {
+    const found = await this.#shelf.find(userOf(call), id);
+    if (found === undefined) throw new TaskNotFoundError();
+    return found;
+  }
+}
+
+/** @throws A2AError if a message can't be for that task. */
+function assertGoesOn(task: ServedTask, { contextId }: Message): void {
+  if (contextId !== '' && contextId !== task.contextId)
+    throw new RequestMalformedError('The task belongs to another context.');
+  if (task.hasEnded)
+    throw new UnsupportedOperationError('The task has ended. Leave the taskId out to begin another.');
+  if (!task.isSettled) throw new UnsupportedOperationError('The task is being worked on.');
+}
+
+/** The decisions in a message, and what else it holds. */
+function splitDecisions(parts: readonly Part[]): {
+  parts: readonly Part[];
+  decisions: readonly PendingDecision[];
+} {
+  const decisions: PendingDecision[] = [];
+  const rest = parts.filter(({ content }) => {
+    const list: unknown =
+      content?.$case === 'data' && isJsonObject(content.value) ? content.value['decisions'] : undefined;
+    if (!Array.isArray(list)) return true;
+    decisions.push(...list.filter(isJsonObject).map((one) => one as typeof one & PendingDecision)); // the agent checks them
+    return false;
+  });
+  return { parts: rest, decisions };
+}
+
+function userOf(call: ServerCallContext): string {
+  return call.user?.userName ?? '';
+}
+
+function leftOf(call: ServerCallContext): AbortSignal {
+  const signal = call.state.get(LEFT);
+  return signal instanceof AbortSignal ? signal : new AbortController().signal;
+}

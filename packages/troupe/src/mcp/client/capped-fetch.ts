@@ -1,0 +1,107 @@
+import { platformFetch, type Fetch } from '../../util/net/http.ts';
+import { checkUrl } from '../../util/net/safe-url.ts';
+import type { SecretWords } from '../../util/redaction/secret-words.ts';
+import type { McpHeaders } from './mcp-transport.ts';
+
+const NEW_LINE = 10;
+const RETURN = 13;
+const MAX_REDIRECTS = 5;
+const LOGIN_FIELDS = [
+  'code',
+  'code_verifier',
+  'client_secret',
+  'refresh_token',
+  'assertion',
+  'client_assertion',
+];
+
+export interface CappedFetchOptions {
+  readonly headers?: McpHeaders | undefined;
+  /** Gets to know what was sent. */
+  readonly secrets?: SecretWords | undefined;
+}
+
+/**
+ * Fetches for one server, with further headers that only it gets. A body breaks off as soon as one message of it is larger than it may
+ * be. A login leads to other servers, by addresses that this one has told: a public server can't send us to private ones.
+ */
+export function cappedFetch(
+  server: URL,
+  maxMessageBytes: number,
+  { headers = {}, secrets }: CappedFetchOptions = {},
+): Fetch {
+  const send = async (url: URL, init: RequestInit): Promise<Response> => {
+    const all = new Headers(init.headers);
+    if (url.origin !== server.origin) {
+      if (isPublic(server)) checkUrl(url.href);
+    } else {
+      const given = typeof headers === 'function' ? await headers() : headers;
+      for (const [name, value] of Object.entries(given)) all.set(name, value);
+      secrets?.remember(Object.values(given));
+    }
+    secrets?.remember([all.get('authorization') ?? '', ...secretsIn(init.body)]);
+    return platformFetch(url, { ...init, headers: all, redirect: 'manual' });
+  };
+  return async (input, init = {}) => {
+    let url = new URL(input instanceof Request ? input.url : input);
+    let response = await send(url, init);
+    for (let hops = 0; hops < MAX_REDIRECTS && isFollowed(response, init); hops++) {
+      await response.body?.cancel();
+      url = new URL(response.headers.get('location') ?? '', url);
+      const isElsewhere = url.origin !== server.origin;
+      response = await send(url, isElsewhere ? { ...init, headers: {} } : init); // by the same rules
+    }
+    if (response.body === null) return response;
+    const isStream = response.headers.get('content-type')?.startsWith('text/event-stream') === true;
+    const body = response.body.pipeThrough(messageLimit(maxMessageBytes, isStream));
+    const { status, statusText } = response;
+    return new Response(body, { status, statusText, headers: response.headers });
+  };
+}
+
+/** What of a form belongs to a login, as it is and as it is written there. */
+function secretsIn(body: RequestInit['body']): readonly string[] {
+  if (!(body instanceof URLSearchParams)) return [];
+  return LOGIN_FIELDS.flatMap((field) => {
+    const value = body.get(field) ?? '';
+    return [value, new URLSearchParams([['', value]]).toString().slice(1)];
+  });
+}
+
+/** Only what asks for a login is: the client follows nothing else. */
+function isFollowed(
+  { status, headers }: Response,
+  { redirect = 'follow', method = 'GET' }: RequestInit,
+): boolean {
+  return (
+    redirect === 'follow' && method === 'GET' && status >= 300 && status < 400 && headers.has('location')
+  );
+}
+
+function isPublic(server: URL): boolean {
+  try {
+    checkUrl(server.href);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Counts bytes: in all, or in a stream of events, which may go on for ever, since the last empty line. */
+function messageLimit(maxBytes: number, isStream: boolean): TransformStream<Uint8Array, Uint8Array> {
+  let size = 0;
+  let isLineEmpty = true;
+  return new TransformStream({
+    transform(chunk, controller) {
+      if (isStream) {
+        for (const byte of chunk) {
+          size = byte === NEW_LINE && isLineEmpty ? 0 : size + 1;
+          if (byte !== RETURN) isLineEmpty = byte === NEW_LINE;
+          if (size > maxBytes) break;
+        }
+      } else size += chunk.length;
+      if (size > maxBytes) throw new Error('The server sent a message that is larger than maxMessageBytes.');
+      controller.enqueue(chunk);
+    },
+  });
+}

@@ -1,0 +1,335 @@
+import {
+  Client,
+  ProtocolError,
+  SdkError,
+  SdkErrorCode,
+  SdkHttpError,
+  StreamableHTTPClientTransport,
+  type CallToolResult,
+  type GetPromptResult,
+  type JsonSchemaValidator,
+  type ReadResourceResult,
+  type RequestOptions,
+  type Transport,
+} from '@modelcontextprotocol/client';
+
+import { MAX_TIMER_MS } from '../../util/check-number.ts';
+import { messageOf, TroupeError } from '../../errors.ts';
+import { DeadlineError, withDeadline } from '../../util/async/deadline.ts';
+import { whenAborted } from '../../util/abort.ts';
+import type { JsonObject } from '../../util/json.ts';
+import { SecretWords } from '../../util/redaction/secret-words.ts';
+import { CautiousCheck } from './cautious-check.ts';
+import { IMPLEMENTATION } from '../protocol/mcp-implementation.ts';
+import type { McpPrompt, McpResource, McpResourceTemplate, McpTransport } from './mcp-transport.ts';
+import { openTransport } from './open-transport.ts';
+import { StdioTransport } from './stdio-transport.ts';
+import type { McpToolDefinition } from './tool-ledger.ts';
+import { toolList } from './tool-list.ts';
+
+export interface ConnectionSetup {
+  /** The name of the client, for errors. */
+  readonly name: string;
+  readonly server: McpTransport;
+  readonly connectTimeoutMs: number;
+  readonly maxTools: number;
+  readonly maxMessageBytes: number;
+  readonly onToolsChanged: () => void;
+}
+
+export interface McpCallOptions {
+  readonly signal?: AbortSignal | undefined;
+  /** How long the answer may take; `Infinity` for as long as it likes. @default that of the client */
+  readonly timeoutMs?: number | undefined;
+  /** Gets what the server tells about how far it has got. */
+  readonly onProgress?: ((text: string) => void) | undefined;
+}
+
+/** More pages than that have no end. */
+const MAX_PAGES = 100;
+/** How many resources or prompts a server may have. */
+const MAX_LISTED = 10_000;
+const GOODBYE_MS = 1000;
+const GONE: readonly SdkErrorCode[] = [SdkErrorCode.ConnectionClosed, SdkErrorCode.NotConnected];
+const NOT_THERE: readonly number[] = [404, 405];
+const CHECK_URL = 'Check its url, and whether it runs.';
+const NOT_INSTALLED = '(There is no such program in PATH, or no such cwd.)';
+const PERHAPS_SSE = "(If the address is right, it may be an older server: try the type 'sse'.)";
+/** Ours are the only deadlines that count. */
+const NO_TIMEOUT = { timeout: MAX_TIMER_MS };
+
+/** One connection to a server, from the handshake to its end. Every request is answered or fails, with an error that says why. */
+export class McpConnection {
+  readonly #setup: ConnectionSetup;
+  readonly #client: Client;
+  readonly #transport: Transport;
+  readonly #secrets = new SecretWords();
+  #isOver = false;
+  #isDeaf = false;
+  #isRetired = false;
+  #running = 0;
+  readonly #idle = Promise.withResolvers<void>();
+
+  /** @throws TroupeError if the server can't be reached or doesn't answer in time; then nothing of it is left. */
+  static async open(setup: ConnectionSetup, signal: AbortSignal): Promise<McpConnection> {
+    const isStdio = setup.server.type === 'stdio';
+    const connection = new McpConnection(setup, setup.server.type === 'http' ? 'auto' : 'legacy');
+    try {
+      await connection.#connect(signal);
+      return connection;
+    } catch (error) {
+      if (!isStdio || !(error instanceof ProtocolError)) throw connection.#failure('the handshake', error);
+    }
+    // It knows nothing of the handshake that most servers want. Some of them end at anything else, so it came first.
+    const modern = new McpConnection(setup, 'auto');
+    await modern.#connect(signal).catch((error: unknown) => {
+      throw modern.#failure('the handshake', error);
+    });
+    return modern;
+  }
+
+  private constructor(setup: ConnectionSetup, mode: 'auto' | 'legacy') {
+    this.#setup = setup;
+    this.#transport = openTransport(setup.server, setup.maxMessageBytes, this.#secrets);
+    this.#client = new Client(IMPLEMENTATION, {
+      capabilities: {},
+      jsonSchemaValidator: { getValidator: cautiousValidator }, // the default one makes code of schemas
+      versionNegotiation: { mode },
+      listChanged: { tools: { autoRefresh: false, onChanged: () => setup.onToolsChanged() } },
+    });
+    this.#client.onclose = () => {
+      this.#isOver = true;
+    };
+  }
+
+  /** Whether it can be used: it has not ended, and hears when tools change. */
+  get isGood(): boolean {
+    return !this.#isOver && !this.#isDeaf && !this.#isRetired;
+  }
+
+  /** Whether the server has forgotten us, and did not even look at the request. */
+  hasLostSession(error: unknown): boolean {
+    const { cause } = error instanceof TroupeError ? error : { cause: error };
+    if (!(cause instanceof SdkHttpError) || this.#transport.sessionId === undefined) return false;
+    return cause.status === 404 || (cause.status === 400 && /session/i.test(cause.message));
+  }
+
+  listTools(signal: AbortSignal | undefined): Promise<readonly McpToolDefinition[]> {
+    const page = toolList(this.#setup.name);
+    return this.#list('tools', 'tools', this.#setup.maxTools, signal, async (params, options) => {
+      const request = { method: 'tools/list', params };
+      const { tools, nextCursor } = await this.#client.request(request, page, options);
+      return [tools, nextCursor];
+    });
+  }
+
+  listResources(signal: AbortSignal | undefined): Promise<readonly McpResource[]> {
+    return this.#list('resources', 'resources', MAX_LISTED, signal, async (params, options) => {
+      const { resources, nextCursor } = await this.#client.request(
+        { method: 'resources/list', params },
+        options,
+      );
+      return [resources, nextCursor];
+    });
+  }
+
+  listResourceTemplates(signal: AbortSignal | undefined): Promise<readonly McpResourceTemplate[]> {
+    return this.#list('resources', 'resources/templates', MAX_LISTED, signal, async (params, options) => {
+      const method = 'resources/templates/list';
+      const { resourceTemplates, nextCursor } = await this.#client.request({ method, params }, options);
+      return [resourceTemplates, nextCursor];
+    });
+  }
+
+  listPrompts(signal: AbortSignal | undefined): Promise<readonly McpPrompt[]> {
+    return this.#list('prompts', 'prompts', MAX_LISTED, signal, async (params, options) => {
+      const { prompts, nextCursor } = await this.#client.request({ method: 'prompts/list', params }, options);
+      return [prompts, nextCursor];
+    });
+  }
+
+  readResource(uri: string, { signal, timeoutMs = Infinity }: McpCallOptions): Promise<ReadResourceResult> {
+    const request = { method: 'resources/read', params: { uri } } as const;
+    return this.#ask('resources/read', timeoutMs, signal, (signal) =>
+      this.#client.request(request, { ...NO_TIMEOUT, signal }),
+    );
+  }
+
+  getPrompt(
+    name: string,
+    args: Readonly<Record<string, string>>,
+    { signal, timeoutMs = Infinity }: McpCallOptions,
+  ): Promise<GetPromptResult> {
+    const request = { method: 'prompts/get', params: { name, arguments: { ...args } } } as const;
+    return this.#ask('prompts/get', timeoutMs, signal, (signal) =>
+      this.#client.request(request, { ...NO_TIMEOUT, signal }),
+    );
+  }
+
+  /** All pages of a list. A server that says it has no such thing is not asked. */
+  async #list<T>(
+    capability: 'tools' | 'resources' | 'prompts',
+    what: string,
+    most: number,
+    signal: AbortSignal | undefined,
+    ask: (params: { cursor?: string }, options: RequestOptions) => Promise<[T[], string | undefined]>,
+  ): Promise<readonly T[]> {
+    const { name, connectTimeoutMs } = this.#setup;
+    if (this.#client.getServerCapabilities()?.[capability] === undefined) return [];
+    return this.#ask(`${what}/list`, connectTimeoutMs, signal, async (signal) => {
+      const all: T[] = [];
+      let params: { cursor?: string } = {};
+      for (let page = 0; page < MAX_PAGES; page++) {
+        const [items, cursor] = await ask(params, { ...NO_TIMEOUT, signal });
+        for (const item of items) all.push(item);
+        if (all.length > most) {
+          const advice = what === 'tools' ? ' Raise maxTools if that is right.' : '';
+          throw failed(`${name} has more than ${most} ${what}.${advice}`);
+        }
+        if (cursor === undefined) return all;
+        params = { cursor };
+      }
+      throw failed(
+        `The list of the ${what} of ${name} has more than ${MAX_PAGES} pages, and no end was in sight.`,
+      );
+    });
+  }
+
+  async callTool(
+    tool: McpToolDefinition,
+    input: JsonObject,
+    { signal, timeoutMs = Infinity, onProgress }: McpCallOptions,
+  ): Promise<CallToolResult> {
+    return this.#ask(`the call of '${tool.name}'`, timeoutMs, signal, (signal) =>
+      this.#client.callTool(
+        { name: tool.name, arguments: { ...input } },
+        {
+          ...NO_TIMEOUT,
+          signal,
+          toolDefinition: tool,
+          ...(onProgress && { onprogress: (progress) => onProgress(progressText(progress)) }),
+        },
+      ),
+    );
+  }
+
+  /** As `close`, but the requests that run may end first. */
+  async retire(): Promise<void> {
+    this.#isRetired = true;
+    if (this.#running > 0) await this.#idle.promise;
+    await this.close();
+  }
+
+  /** Resolves when nothing of it is left: for a process, when it is gone. Never rejects. */
+  async close(): Promise<void> {
+    const transport = this.#transport;
+    if (transport instanceof StreamableHTTPClientTransport && !this.#isOver) {
+      const goodbye = { timeoutMs: GOODBYE_MS, signal: undefined };
+      await withDeadline(goodbye, () => transport.terminateSession()).catch(() => {}); // it may be gone already
+    }
+    this.#isOver = true;
+    await this.#client.close().catch(() => {});
+    await transport.close().catch(() => {}); // the client forgets it when it ends by itself
+  }
+
+  async #connect(signal: AbortSignal): Promise<void> {
+    const { connectTimeoutMs: timeoutMs } = this.#setup;
+    try {
+      await withDeadline({ timeoutMs, signal }, (signal) =>
+        this.#client.connect(this.#transport, { ...NO_TIMEOUT, signal: anonymous(signal) }),
+      );
+    } catch (error) {
+      await this.close();
+      throw error;
+    }
+    void this.#client.autoOpenedSubscription?.closed.then((why) => {
+      if (why !== 'local') this.#isDeaf = true;
+    });
+  }
+
+  async #ask<T>(
+    what: string,
+    timeoutMs: number,
+    signal: AbortSignal | undefined,
+    ask: (signal: AbortSignal) => Promise<T>,
+  ): Promise<T> {
+    this.#running += 1;
+    try {
+      return await withDeadline({ timeoutMs, signal }, (signal) => ask(anonymous(signal)));
+    } catch (error) {
+      signal?.throwIfAborted();
+      throw this.#failure(what, error);
+    } finally {
+      this.#running -= 1;
+      if (this.#isRetired && this.#running === 0) this.#idle.resolve();
+    }
+  }
+
+  #failure(what: string, error: unknown): TroupeError {
+    if (TroupeError.isInstance(error)) return error;
+    const { name } = this.#setup;
+    if (error instanceof DeadlineError) {
+      return failed(`${name} gave no answer to ${what} within ${error.timeoutMs / 1000} s.`, error);
+    }
+    const { problem } = this.#transport instanceof StdioTransport ? this.#transport : { problem: undefined };
+    if (problem !== undefined || (error instanceof SdkError && GONE.includes(error.code))) {
+      return failed(`${name} ended during ${what}. ${problem ?? 'The connection was closed.'}`, error);
+    }
+    const cause = this.#secrets.causeOf(error);
+    const network = networkFailure(error);
+    if (network !== undefined)
+      return failed(`${name} can't be reached at ${what}: ${network}. ${CHECK_URL}`, cause);
+    const advice = adviceOn(error, this.#setup.server.type);
+    return failed(`${name} failed at ${what}: ${this.#secrets.hide(messageOf(error))}${advice}`, cause);
+  }
+}
+
+/** Why there was no connection, if it was that: `fetch` only says that it failed. A code, as the words behind it name addresses. */
+function networkFailure(error: unknown): string | undefined {
+  let thrown = error;
+  for (let depth = 0; depth < 5 && thrown instanceof Error && thrown.message !== 'fetch failed'; depth++)
+    thrown = thrown.cause;
+  if (!(thrown instanceof TypeError)) return undefined;
+  const { cause } = thrown;
+  return cause instanceof Error && 'code' in cause ? String(cause.code) : messageOf(cause ?? thrown);
+}
+
+function adviceOn(error: unknown, type: McpTransport['type']): string {
+  if (type === 'stdio')
+    return error instanceof Error && 'code' in error && error.code === 'ENOENT' ? ` ${NOT_INSTALLED}` : '';
+  const isUnknown = error instanceof SdkHttpError && NOT_THERE.includes(error.status ?? 0);
+  return isUnknown && type === 'http' ? ` ${PERHAPS_SSE}` : '';
+}
+
+/** Checks structured content by the schema that its server gave. */
+function cautiousValidator<T>(schema: object): JsonSchemaValidator<T> {
+  const check = new CautiousCheck(schema as JsonObject);
+  return (data) => {
+    const [problem] = check.problemsOf(data);
+    if (problem === undefined) return { valid: true, data: data as T, errorMessage: undefined };
+    const errorMessage = `${problem.path.join('.')}: ${problem.message}`;
+    return { valid: false, data: undefined, errorMessage };
+  };
+}
+
+/** The signal without its reason, which is nobody's business at the other end. */
+function anonymous(signal: AbortSignal): AbortSignal {
+  const stop = new AbortController();
+  whenAborted(signal, () => stop.abort('cancelled'));
+  return stop.signal;
+}
+
+interface Progress {
+  readonly progress: number;
+  readonly total?: number | undefined;
+  readonly message?: string | undefined;
+}
+
+function progressText({ progress, total, message }: Progress): string {
+  const count = total === undefined ? String(progress) : `${progress}/${total}`;
+  return message === undefined ? count : `${count}: ${message}`;
+}
+
+function failed(problem: string, cause?: unknown): TroupeError {
+  return new TroupeError('mcp_failed', problem, { cause });
+}

@@ -1,0 +1,88 @@
+import {
+  SSEClientTransport,
+  StreamableHTTPClientTransport,
+  type Transport,
+} from '@modelcontextprotocol/client';
+
+import { messageOf, TroupeError } from '../../errors.ts';
+import { SecretWords } from '../../util/redaction/secret-words.ts';
+import { cappedFetch } from './capped-fetch.ts';
+import type { HttpServer, McpTransport } from './mcp-transport.ts';
+import { StdioTransport } from './stdio-transport.ts';
+
+const MAX_TOKEN_BYTES = 1_000_000;
+
+/** A way to a server that is not yet gone. It is used once. */
+export function openTransport(
+  server: McpTransport,
+  maxMessageBytes: number,
+  secrets: SecretWords,
+): Transport {
+  if (server.type === 'stdio') return new StdioTransport(server, maxMessageBytes);
+  const transport = openHttp(server, maxMessageBytes, secrets);
+  return server.type === 'http' ? answeringAll(transport) : endingWithStream(transport);
+}
+
+/** Makes tokens of what a login came back with. @throws TroupeError if that fails, or nobody logs in to this server. */
+export async function finishAuth(
+  name: string,
+  server: McpTransport,
+  callback: URLSearchParams,
+): Promise<void> {
+  if (server.type === 'stdio' || server.authProvider === undefined) {
+    throw new TroupeError('invalid_config', 'Only a server with an authProvider is logged in to.');
+  }
+  const secrets = new SecretWords();
+  try {
+    await openHttp(server, MAX_TOKEN_BYTES, secrets).finishAuth(callback);
+  } catch (error) {
+    const problem = `${name} failed at the login: ${secrets.hide(messageOf(error))}`;
+    throw new TroupeError('mcp_failed', problem, { cause: secrets.causeOf(error) });
+  }
+}
+
+function openHttp(
+  server: HttpServer,
+  maxMessageBytes: number,
+  secrets: SecretWords,
+): Transport & Pick<StreamableHTTPClientTransport, 'finishAuth'> {
+  const url = new URL(server.url);
+  const { authProvider } = server;
+  const options = {
+    fetch: cappedFetch(url, maxMessageBytes, { headers: server.headers, secrets }),
+    ...(authProvider !== undefined && { authProvider }),
+  };
+  if (server.type === 'http') return new StreamableHTTPClientTransport(url, options);
+  // oxlint-disable-next-line typescript/no-deprecated -- there are servers that speak nothing else
+  return new SSEClientTransport(url, options);
+}
+
+/** A request whose stream ends without an answer is answered with an error, instead of never. */
+function answeringAll(transport: Transport): Transport {
+  const send = transport.send.bind(transport);
+  transport.send = (message, options) =>
+    send(message, {
+      ...options,
+      onRequestStreamEnd: () => {
+        options?.onRequestStreamEnd?.();
+        if (!('method' in message) || !('id' in message)) return;
+        const error = { code: -32000, message: 'the connection ended before the answer came' };
+        transport.onmessage?.({ jsonrpc: '2.0', id: message.id, error });
+      },
+    });
+  return transport;
+}
+
+/** When the stream of answers breaks, the connection is over: those to the requests so far never come. */
+function endingWithStream(transport: Transport): Transport {
+  const start = transport.start.bind(transport);
+  transport.start = async () => {
+    await start();
+    const tell = transport.onerror;
+    transport.onerror = (error) => {
+      tell?.(error);
+      if (error.name === 'SseError' || 'event' in error) void transport.close();
+    };
+  };
+  return transport;
+}

@@ -1,0 +1,205 @@
+import { spawn, type ChildProcessWithoutNullStreams } from 'node:child_process';
+import { once } from 'node:events';
+
+import {
+  deserializeMessage,
+  serializeMessage,
+  type JSONRPCMessage,
+  type Transport,
+} from '@modelcontextprotocol/client';
+
+import { getLogger } from '../../config/run-config.ts';
+import { startTimer } from '../../util/clock.ts';
+import { childEnvironment } from '../../util/platform/child-environment.node.ts';
+import { isJsonObject, parseJson } from '../../util/json.ts';
+import { endWithProgram, signalGroup } from '../../util/platform/process-group.node.ts';
+import { LineSplitter } from './line-splitter.ts';
+import type { StdioServer } from './mcp-transport.ts';
+
+/** How long after its input was closed a server is asked to end, made to end, and no longer waited for. */
+const END_MS = { ask: 500, force: 2000, leave: 4000 };
+/** How long what a server wrote last may take to arrive after it has ended. */
+const LAST_WORDS_MS = 250;
+const MAX_LOG_CHARS = 2000;
+
+/**
+ * A server that is a child process: started by its arguments, never by a shell, with a safe environment, as the
+ * leader of a process group. When it ends or is closed, the whole group goes, helpers that it has started included.
+ */
+export class StdioTransport implements Transport {
+  onclose?: (() => void) | undefined;
+  onerror?: ((error: Error) => void) | undefined;
+  onmessage?: Transport['onmessage'];
+  readonly #server: StdioServer;
+  readonly #splitter: LineSplitter;
+  #lines: string[] = [];
+  readonly #over = Promise.withResolvers<void>();
+  #child: ChildProcessWithoutNullStreams | undefined;
+  #keep = (): void => {};
+  #isOver = false;
+  #isClosing = false;
+  #hasExited = false;
+  /** Why it ended, if it is known. */
+  problem: string | undefined;
+
+  constructor(server: StdioServer, maxMessageBytes: number) {
+    this.#server = server;
+    this.#splitter = new LineSplitter(maxMessageBytes);
+  }
+
+  async start(): Promise<void> {
+    const { command, args = [], env, cwd } = this.#server;
+    const child = spawn(command, args, {
+      cwd,
+      env: childEnvironment(env),
+      stdio: 'pipe',
+      detached: process.platform !== 'win32', // it leads a group of its own
+      shell: false,
+      windowsHide: true,
+    });
+    this.#child = child;
+    this.#keep = endWithProgram(child);
+    child.stdout.on('data', (chunk: Buffer) => this.#read(chunk));
+    child.stderr.setEncoding('utf8').on('data', (text: string) => this.#log(text));
+    child.stdout.once('end', () => this.#onClosed('output'));
+    child.stdin.on('error', () => this.#onClosed('input'));
+    for (const stream of [child.stdout, child.stderr]) stream.on('error', () => {}); // it ends soon
+    child.once('exit', (code, signal) => this.#onExit(code, signal));
+    try {
+      await once(child, 'spawn');
+    } catch (error) {
+      this.#finish();
+      if (cwd === undefined || !isNotThere(error)) throw error;
+      throw new Error(`there is no program ${command}, or no folder ${cwd}`, { cause: error });
+    }
+    child.on('error', (error) => this.onerror?.(error));
+  }
+
+  async send(message: JSONRPCMessage): Promise<void> {
+    const stdin = this.#child?.stdin;
+    if (stdin === undefined || this.#isOver || this.#isClosing) throw new Error('The server has ended.');
+    await new Promise<void>((resolve, reject) => {
+      const closed = new Error('it no longer reads its standard input');
+      // It has most likely ended, which is known in a moment, and by which exit code.
+      const fail = (): void => void this.#over.promise.then(() => reject(closed));
+      stdin.write(serializeMessage(message), (error) => (error ? fail() : resolve()));
+    });
+  }
+
+  /** Resolves when the process is gone. */
+  async close(): Promise<void> {
+    const child = this.#child;
+    if (child === undefined) return;
+    if (!this.#isClosing && !this.#isOver) {
+      this.#isClosing = true;
+      child.stdin.end(); // what tells a server to end
+      const timers = [
+        startTimer(END_MS.ask, () => signalGroup(child, 'SIGTERM')),
+        startTimer(END_MS.force, () => signalGroup(child, 'SIGKILL')),
+        startTimer(END_MS.leave, () => this.#finish()),
+      ];
+      void this.#over.promise.then(() => timers.forEach((cancel) => cancel()));
+    }
+    await this.#over.promise;
+  }
+
+  #read(chunk: Buffer): void {
+    if (this.#isClosing) return; // nobody waits for it any more
+    try {
+      this.#lines.push(...this.#splitter.push(chunk));
+    } catch {
+      this.problem = 'It sent a message that is larger than maxMessageBytes.';
+      this.#abandon();
+      return;
+    }
+    this.#deliver();
+  }
+
+  #deliver(): void {
+    for (const [i, line] of this.#lines.entries()) {
+      const isNotification = this.#tell(line);
+      if (!isNotification) continue;
+      // The client looks at a notification a moment later, and no more at the progress of what is answered by then.
+      this.#lines = this.#lines.slice(i + 1);
+      queueMicrotask(() => queueMicrotask(() => this.#deliver()));
+      return;
+    }
+    this.#lines = [];
+  }
+
+  /** Returns whether it was a notification. */
+  #tell(line: string): boolean {
+    try {
+      const message = deserializeMessage(line);
+      this.onmessage?.(message);
+      return !('id' in message);
+    } catch (error) {
+      this.onerror?.(error instanceof Error ? error : new Error(String(error)));
+      const id = answeredId(line);
+      if (id !== undefined) this.onmessage?.({ jsonrpc: '2.0', id, error: UNREADABLE });
+      return false;
+    }
+  }
+
+  /** A server that ends closes its pipes first. One that goes on without them can't be talked to. */
+  #onClosed(pipe: string): void {
+    const cancel = startTimer(LAST_WORDS_MS, () => {
+      if (this.#isClosing || this.#hasExited) return;
+      this.problem = `It closed its standard ${pipe}.`;
+      this.#abandon();
+    });
+    void this.#over.promise.then(cancel);
+  }
+
+  /** Ends a server that can't be talked to, without asking. */
+  #abandon(): void {
+    this.#isClosing = true;
+    this.#child?.stdout.destroy();
+    if (this.#child !== undefined) signalGroup(this.#child, 'SIGKILL');
+  }
+
+  #onExit(code: number | null, signal: NodeJS.Signals | null): void {
+    const child = this.#child;
+    if (child === undefined) return;
+    this.#hasExited = true;
+    const how = signal === null ? `It ended with the exit code ${code}.` : `It was ended by ${signal}.`;
+    if (!this.#isClosing) this.problem ??= how; // else it was asked to
+    signalGroup(child, 'SIGKILL'); // the helpers: they also hold its pipes open
+    const cancel = startTimer(LAST_WORDS_MS, () => this.#finish());
+    child.once('close', () => this.#finish());
+    void this.#over.promise.then(cancel);
+  }
+
+  #finish(): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    this.#keep();
+    const child = this.#child;
+    for (const stream of [child?.stdin, child?.stdout, child?.stderr]) stream?.destroy();
+    this.#lines = [];
+    this.#over.resolve();
+    this.onclose?.();
+  }
+
+  #log(text: string): void {
+    getLogger().log('debug', text.slice(0, MAX_LOG_CHARS).trimEnd());
+  }
+}
+
+function isNotThere(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && error.code === 'ENOENT';
+}
+
+const UNREADABLE = { code: -32603, message: 'what it answered is no message of the protocol' };
+
+/** Which request something wants to answer that is no message; undefined if it doesn't. */
+function answeredId(line: string): number | undefined {
+  try {
+    const message: unknown = parseJson(line);
+    return isJsonObject(message) && typeof message['id'] === 'number' && !('method' in message)
+      ? message['id']
+      : undefined;
+  } catch {
+    return undefined; // it is no JSON either
+  }
+}

@@ -1,0 +1,32 @@
+import type { CallToolResult, ContentBlock } from '@modelcontextprotocol/server';
+
+import type { ToolOutputBlock } from '../../message/blocks.ts';
+import type { ToolCallResult } from '../../toolkit/tool/tool.ts';
+
+/** A result of ours as an MCP client gets it. Everything but `ok` is an error there. */
+export function toMcpResult({ output, status }: ToolCallResult): CallToolResult {
+  const blocks = typeof output === 'string' ? [{ type: 'text', text: output } as const] : output;
+  return { content: blocks.map(toContent), ...(status !== 'ok' && { isError: true }) };
+}
+
+/** The text of a result, for a progress message. */
+export function textOf({ output }: ToolCallResult): string {
+  if (typeof output === 'string') return output;
+  return output.flatMap((block) => (block.type === 'text' ? [block.text] : [])).join('\n');
+}
+
+function toContent(block: ToolOutputBlock, i: number): ContentBlock {
+  if (block.type === 'text') return { type: 'text', text: block.text };
+  const { source, type } = block;
+  const name = (block.type === 'file' ? block.filename : undefined) ?? `${type}-${i + 1}`;
+  if (source.type === 'url') {
+    const { url: uri, mediaType: mimeType } = source;
+    return { type: 'resource_link', name, uri, ...(mimeType !== undefined && { mimeType }) };
+  }
+  const { mediaType: mimeType, data } = source;
+  if (type === 'image' || type === 'audio') return { type, mimeType, data };
+  return {
+    type: 'resource',
+    resource: { uri: `attachment:${encodeURIComponent(name)}`, mimeType, blob: data },
+  };
+}

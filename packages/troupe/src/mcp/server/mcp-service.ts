@@ -1,0 +1,200 @@
+import {
+  createMcpHandler,
+  hostHeaderValidationResponse,
+  isLegacyRequest,
+  localhostAllowedHostnames,
+  McpServer,
+  originValidationResponse,
+  WebStandardStreamableHTTPServerTransport,
+  type McpHttpHandler,
+  type ServerContext,
+  type Tool as ToolDefinition,
+} from '@modelcontextprotocol/server';
+import { serveStdio, StdioServerTransport, type StdioServerHandle } from '@modelcontextprotocol/server/stdio';
+
+import { getLogger } from '../../config/run-config.ts';
+import { messageOf } from '../../errors.ts';
+import type { ToolSchema } from '../../model/chat-model-base.ts';
+import type { CallToolOptions } from '../../toolkit/call/tool-call.ts';
+import type { Toolkit } from '../../toolkit/toolkit.ts';
+import { newId } from '../../util/ids.ts';
+import { copyJsonObject } from '../../util/json.ts';
+import { guardStdout } from './guard-stdout.ts';
+import { textOf, toMcpResult } from './mcp-result.ts';
+import type { McpServerOptions } from './mcp-server.ts';
+
+export type ServiceOptions = McpServerOptions & { readonly name: string; readonly version: string };
+
+/** How many clients of the older protocol may have a session. The one that was silent for the longest time makes room. */
+const MAX_SESSIONS = 1000;
+const MAX_PROGRESS_CHARS = 2000;
+
+/** A protocol server for one client, or for one of its requests. */
+function newServer(toolkit: Toolkit, options: ServiceOptions, onToolsChanged: () => unknown): McpServer {
+  const { name, version, instructions } = options;
+  const mcp = new McpServer(
+    { name, version },
+    { capabilities: { tools: { listChanged: true } }, ...(instructions !== undefined && { instructions }) },
+  );
+  const { server } = mcp; // the tools are the toolkit's, at any time
+  server.setRequestHandler('tools/list', () => ({
+    tools: toolkit.getJsonSchemas().map((schema) => toDefinition(toolkit, schema)),
+  }));
+  server.setRequestHandler('tools/call', async ({ params }, { mcpReq }) => {
+    const before = toolkit.getJsonSchemas();
+    const input = copyJsonObject(params.arguments ?? {}, 'arguments');
+    const call = { type: 'tool_use', id: newId('call_'), name: params.name, input } as const;
+    const onChunk = progressSender(mcpReq);
+    const result = await toolkit.callToolFunction(call, { signal: mcpReq.signal, onChunk });
+    if (toolkit.getJsonSchemas() !== before) await onToolsChanged(); // e.g. a group was activated
+    return toMcpResult(result);
+  });
+  return mcp;
+}
+
+function toDefinition(toolkit: Toolkit, { name, description, parameters }: ToolSchema): ToolDefinition {
+  const { readOnly, sideEffect } = toolkit.get(name) ?? {};
+  return {
+    name,
+    ...(description !== undefined && { description }),
+    inputSchema: { ...parameters, type: 'object' },
+    annotations: {
+      ...(readOnly !== undefined && { readOnlyHint: readOnly }),
+      ...(sideEffect !== undefined && { idempotentHint: !sideEffect }),
+    },
+  };
+}
+
+/** Tells a client that asked for it how far a call has got. Each message is the end of what the tool has shown. */
+function progressSender({ _meta, notify }: ServerContext['mcpReq']): CallToolOptions['onChunk'] {
+  const progressToken = _meta?.progressToken;
+  if (progressToken === undefined) return undefined;
+  let progress = 0;
+  return (result) => {
+    const params = {
+      progressToken,
+      progress: ++progress,
+      message: textOf(result).slice(-MAX_PROGRESS_CHARS),
+    };
+    return notify({ method: 'notifications/progress', params });
+  };
+}
+
+function report(error: unknown): void {
+  getLogger().log('warn', `An MCP client could not be served: ${messageOf(error)}`);
+}
+
+/** Serves the one client at the other end of standard input and output. */
+export class StdioService {
+  readonly #ended = Promise.withResolvers<void>();
+  readonly #handle: StdioServerHandle;
+
+  constructor(toolkit: Toolkit, options: ServiceOptions) {
+    const { stdout, release } = guardStdout();
+    const transport = new StdioServerTransport(process.stdin, stdout);
+    const over = (): void => {
+      release();
+      this.#ended.resolve();
+    };
+    process.stdin.once('close', over).once('end', over);
+    this.#handle = serveStdio(
+      () => {
+        const server = newServer(toolkit, options, () => server.sendToolListChanged());
+        return server;
+      },
+      { transport, onerror: report },
+    );
+  }
+
+  /** Resolves when the client is gone. */
+  get ended(): Promise<void> {
+    return this.#ended.promise;
+  }
+
+  async close(): Promise<void> {
+    await this.#handle.close();
+    process.stdin.destroy();
+    await this.#ended.promise;
+  }
+}
+
+/**
+ * Serves clients over HTTP. Those of today send requests that stand for themselves; those of yesterday have sessions,
+ * whose ids can't be guessed.
+ */
+export class HttpService {
+  readonly #toolkit: Toolkit;
+  readonly #options: ServiceOptions;
+  readonly #hosts: string[];
+  readonly #modern: McpHttpHandler;
+  readonly #sessions = new Map<string, WebStandardStreamableHTTPServerTransport>();
+
+  constructor(toolkit: Toolkit, options: ServiceOptions) {
+    this.#toolkit = toolkit;
+    this.#options = options;
+    this.#hosts = [...(options.allowedHosts ?? localhostAllowedHostnames())];
+    this.#modern = createMcpHandler(
+      () => newServer(toolkit, options, () => this.#modern.notify.toolsChanged()),
+      {
+        legacy: 'reject',
+        onerror: report,
+      },
+    );
+  }
+
+  async answer(request: Request): Promise<Response> {
+    try {
+      // A web page anywhere can send requests to this machine, under any name that it gives it.
+      const refusal =
+        hostHeaderValidationResponse(request, this.#hosts) ?? originValidationResponse(request, this.#hosts);
+      if (refusal !== undefined) return refusal;
+      return await ((await isLegacyRequest(request))
+        ? this.#answerInSession(request)
+        : this.#modern.fetch(request));
+    } catch (error) {
+      report(error);
+      return refuse(500, 'Internal error');
+    }
+  }
+
+  async close(): Promise<void> {
+    const sessions = [...this.#sessions.values()];
+    this.#sessions.clear();
+    await Promise.allSettled([this.#modern.close(), ...sessions.map((session) => session.close())]);
+  }
+
+  async #answerInSession(request: Request): Promise<Response> {
+    const id = request.headers.get('mcp-session-id');
+    const session = id === null ? await this.#newSession() : this.#sessions.get(id);
+    if (session === undefined) return refuse(404, 'Session not found');
+    if (id !== null) this.#keep(id, session);
+    return session.handleRequest(request);
+  }
+
+  /** A session, which begins when its client introduces itself. */
+  async #newSession(): Promise<WebStandardStreamableHTTPServerTransport> {
+    const session = new WebStandardStreamableHTTPServerTransport({
+      sessionIdGenerator: () => newId(),
+      onsessioninitialized: (id) => this.#keep(id, session),
+      onsessionclosed: (id) => void this.#sessions.delete(id),
+    });
+    const server = newServer(this.#toolkit, this.#options, () => server.sendToolListChanged());
+    await server.connect(session);
+    return session;
+  }
+
+  /** Puts a session at the end of the line. */
+  #keep(id: string, session: WebStandardStreamableHTTPServerTransport): void {
+    this.#sessions.delete(id);
+    const [oldest] = this.#sessions;
+    if (oldest !== undefined && this.#sessions.size >= MAX_SESSIONS) {
+      this.#sessions.delete(oldest[0]);
+      void oldest[1].close();
+    }
+    this.#sessions.set(id, session);
+  }
+}
+
+function refuse(status: number, message: string): Response {
+  return Response.json({ jsonrpc: '2.0', error: { code: -32000, message }, id: null }, { status });
+}

@@ -1,0 +1,112 @@
+import { HOLE } from './shell-word.ts';
+
+/** Names of files and folders that hold keys, or that other programs run or obey. `*` stands for the rest of a name. */
+const RISKY_NAMES: readonly string[] = [
+  '.ssh .gnupg .aws .azure .kube .docker .gcloud .password-store .netrc .npmrc .yarnrc .yarnrc.yml .pypirc .pgpass .my.cnf .dockercfg .terraform.d .bash_history .zsh_history .env .env.* .envrc .env-* .env_*',
+  '.git git~1 .git-credentials .gitconfig .gitmodules .gitattributes .hg .svn .husky',
+  '.bashrc .bash_profile .bash_login .bash_logout .bash_aliases .profile .zshrc .zshenv .zprofile .zlogin .zlogout .kshrc .cshrc .tcshrc .login .xprofile .xinitrc .inputrc .vimrc .vim .emacs .emacs.d .gdbinit .lldbinit .curlrc .wgetrc .tmux.conf .screenrc',
+  '.vscode .devcontainer .idea .mcp.json .claude .codex .gemini .cursor .config .pre-commit-config.yaml crontab authorized_keys id_rsa id_dsa id_ecdsa id_ed25519',
+  'passwd shadow sudoers sudoers.d ld.so.preload environ',
+].flatMap((names) => names.split(' '));
+const RISKY = RISKY_NAMES.map((name) => ({
+  start: name.replace('*', ''),
+  isPrefix: name.endsWith('*'),
+}));
+const IN_ETC = /(?:^|\/)etc\//;
+/** Those names that mean something only in these folders. */
+const ONLY_IN: Readonly<Record<string, RegExp>> = {
+  passwd: IN_ETC,
+  shadow: IN_ETC,
+  sudoers: IN_ETC,
+  'sudoers.d': IN_ETC,
+  crontab: IN_ETC,
+  environ: /(?:^|\/)proc\//,
+};
+const HARMLESS_DEVICE = /^\/dev\/(?:null|zero|stdin|stdout|stderr|tty|fd\/\d+)$/;
+/** What a shell makes others of: a hole, a wildcard, a choice of characters. */
+const OPEN = new RegExp(`${HOLE}|[*?]|\\[[^\\]]*\\]?`, 'g');
+/** What some file systems leave out of names: characters that nobody sees, dots and spaces at the end. */
+const IGNORED = /[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]|(?<=[^. ])[. ]+$/g;
+const PLAIN_WORD = /^[\w-]*$/;
+const PLAIN_NAMES: ReadonlySet<string> = new Set(RISKY_NAMES.filter((name) => PLAIN_WORD.test(name)));
+/** Nobody needs so many wildcards in one name. */
+const MAX_PARTS = 50;
+/** Longer than any path. */
+const MAX_PATH = 4096;
+
+/**
+ * What is risky about a path, or about something with paths in it such as `--file=a:b`; undefined if nothing is known to be.
+ * Where it has wildcards or holes, it is risky as soon as they could stand for something that is.
+ */
+export function riskOf(text: string): string | undefined {
+  if (PLAIN_WORD.test(text) && !PLAIN_NAMES.has(text.toLowerCase())) return undefined;
+  const [open, close] = [text.indexOf('{'), text.lastIndexOf('}')];
+  const whole = open < 0 || close < open ? text : text.slice(0, open) + HOLE + text.slice(close + 1);
+  const value = /^-\w/.test(text) ? text.slice(2) : ''; // of an option
+  for (const path of new Set([whole, value, ...text.split(/[=:,{}@]/)])) {
+    if (path.startsWith('/dev/') && !HARMLESS_DEVICE.test(path)) return 'a device';
+    for (const segment of path.split('/')) {
+      const name = riskyName(segment);
+      if (name !== undefined && (ONLY_IN[name]?.test(path) ?? true)) return name;
+    }
+  }
+  return undefined;
+}
+
+function riskyName(segment: string): string | undefined {
+  const name = segment.replace(IGNORED, '').toLowerCase();
+  if (name.length < 2) return undefined;
+  // A wildcard doesn't stand for the dot at the beginning of a name; a hole may.
+  const canBeHidden = name.startsWith('.') || name.startsWith(HOLE);
+  const parts = name.split(OPEN);
+  if (parts.length === 1) {
+    return RISKY.find(({ start, isPrefix }) => (isPrefix ? name.startsWith(start) : name === start))?.start;
+  }
+  if (parts.length > MAX_PARTS) return 'a name that is not judged';
+  if (parts.join('') === '' && !name.startsWith('.')) return undefined; // anything at all
+  return RISKY.find(({ start }) => (canBeHidden || !start.startsWith('.')) && canBe(parts, start))?.start;
+}
+
+/** Whether a name has all of these parts, in this order, the first at its beginning and the last at its end. */
+function canBe(parts: readonly string[], name: string): boolean {
+  const [first = ''] = parts;
+  const last = parts.at(-1) ?? '';
+  if (!name.startsWith(first) || !name.endsWith(last) || name.length < first.length + last.length)
+    return false;
+  let at = first.length;
+  for (const part of parts.slice(1, -1)) {
+    const found = name.indexOf(part, at);
+    if (found < 0 || found + part.length > name.length - last.length) return false;
+    at = found + part.length;
+  }
+  return true;
+}
+
+/** Whether removing it would remove more than one thing of many: a root, a home, a whole working directory. */
+export function isWholeTree(text: string, workingDirectories: readonly string[]): boolean {
+  if (text.length > MAX_PATH) return true;
+  const path =
+    text
+      .replace(/\[[^\]]*\]/g, '*')
+      .replace(/\/+/g, '/')
+      .replace(/(?:\/\.?)+$/, '') || (text.startsWith('/') ? '/' : '.');
+  const base = path.replace(/\/[*?{},]+$/, '') || '/';
+  if (/(?:^|\/)\.\.(?:\/|$)/.test(path) || /^[.*?]+$/.test(path)) return true;
+  if (/^\.?\/?$|^~[^/]*$/.test(base)) return true;
+  if (/^\/[^/]*$|^\/(?:home|Users)\/[^/]+$/.test(base)) return true;
+  return workingDirectories.some((folder) => folder === base || folder.startsWith(`${base}/`));
+}
+
+/**
+ * Whether a path, as it is written, is that of something inside of one of the folders. It is not looked up, so links are not
+ * seen. @param base where a relative path begins; undefined if that is not known
+ */
+export function isInside(text: string, folders: readonly string[], base: string | undefined): boolean {
+  if (text.includes(HOLE) || text.startsWith('~') || text.includes('{')) return false;
+  const isAbsolute = text.startsWith('/');
+  if (!isAbsolute && base === undefined) return false;
+  const segments = text.split('/').filter((name) => name !== '' && name !== '.');
+  if (segments.some((name) => name === '..' || /^\.[^/]*[*?[]/.test(name))) return false;
+  const path = `${isAbsolute ? '' : base}/${segments.join('/')}`;
+  return folders.some((folder) => path.startsWith(`${folder}/`) && path.length > folder.length + 1);
+}

@@ -1,0 +1,157 @@
+import { getLogger } from '../config/run-config.ts';
+import { messageOf } from '../errors.ts';
+import type { LongTermMemoryMode } from '../longterm/long-term-memory-base.ts';
+import { Msg } from '../message/msg.ts';
+import { callStructured } from '../model/structured/structured-output.ts';
+import type { RetrievedDocument } from '../rag/knowledge-base.ts';
+import { withDeadline } from '../util/async/deadline.ts';
+import { tool, type Tool } from '../toolkit/tool/tool.ts';
+import { isJsonObject, type JsonObject } from '../util/json.ts';
+import { hintMsg } from './hints.ts';
+import type { ReActAgentOptions } from './react-agent-options.ts';
+import type { Turn } from '../agent/turn.ts';
+
+/** A memory or a knowledge base that takes longer is done without. */
+const LIMIT_MS = 120_000;
+const REWRITE =
+  'Write what the user wants to know as a search query that stands by itself: name what words such as "it" mean, and leave nothing out.';
+
+/** What the long-term memory and the knowledge bases have to say about the input, as messages to remember. A failure costs only that. */
+export async function retrieveContext(
+  msgs: readonly Msg[],
+  options: ReActAgentOptions,
+  turn: Turn,
+  recall: () => Promise<readonly Msg[]>,
+): Promise<readonly Msg[]> {
+  if (msgs.length === 0) return [];
+  return [
+    ...(await fromLongTermMemory(msgs, options, turn)),
+    ...(await fromKnowledge(msgs, options, turn, recall)),
+  ];
+}
+
+/** Lets the long-term memory learn from what was said in a reply. */
+export async function recordExperience(
+  said: readonly Msg[],
+  { longTermMemory, longTermMemoryMode }: ReActAgentOptions,
+  turn: Turn,
+): Promise<void> {
+  if (longTermMemory === undefined || !isStatic(longTermMemoryMode)) return;
+  await attempt('record what was said', turn, () =>
+    turn.step('long-term memory', () => longTermMemory.record(said, { signal: turn.signal })),
+  );
+}
+
+/** The tools by which a model looks into its long-term memory itself, if it is to have them. */
+export function memoryTools({ longTermMemory, longTermMemoryMode }: ReActAgentOptions): readonly Tool[] {
+  if (longTermMemory === undefined || longTermMemoryMode === 'static_control') return [];
+  return [
+    tool({
+      name: 'record_to_memory',
+      description:
+        'Remembers something for good: facts, wishes and experiences that may matter in later conversations.',
+      schema: textSchema('content', 'What to remember.'),
+      execute: async (input, { signal }) => {
+        await longTermMemory.record([Msg.user(textOf(input, 'content'))], { signal });
+        return 'It is remembered.';
+      },
+    }),
+    tool({
+      name: 'retrieve_from_memory',
+      description: 'Looks into what was remembered for good.',
+      schema: textSchema('query', 'What to look for.'),
+      readOnly: true,
+      execute: async (input, { signal }) =>
+        (await longTermMemory.retrieve([Msg.user(textOf(input, 'query'))], { signal })) ||
+        'Nothing is remembered about that.',
+    }),
+  ];
+}
+
+async function fromLongTermMemory(
+  msgs: readonly Msg[],
+  { longTermMemory, longTermMemoryMode }: ReActAgentOptions,
+  turn: Turn,
+): Promise<readonly Msg[]> {
+  if (longTermMemory === undefined || !isStatic(longTermMemoryMode)) return [];
+  const text = await attempt('look into the long-term memory', turn, () =>
+    turn.step('long-term memory', () => longTermMemory.retrieve(msgs, { signal: turn.signal })),
+  );
+  if (typeof text !== 'string' || text === '') return [];
+  return [Msg.user(`<long_term_memory>${text}</long_term_memory>`, { name: 'long_term_memory' })];
+}
+
+async function fromKnowledge(
+  msgs: readonly Msg[],
+  options: ReActAgentOptions,
+  turn: Turn,
+  recall: () => Promise<readonly Msg[]>,
+): Promise<readonly Msg[]> {
+  const { knowledge = [], enableRewriteQuery = true } = options;
+  const bases = 'retrieve' in knowledge ? [knowledge] : knowledge;
+  const said = msgs
+    .map((msg) => msg.text)
+    .join('\n')
+    .trim();
+  if (bases.length === 0 || said === '') return [];
+  const query = (enableRewriteQuery && (await rewritten(options, turn, recall))) || said;
+  const msg = await attempt('search the knowledge bases', turn, async () => {
+    const found = await turn.step('knowledge', () =>
+      Promise.all(bases.map((base) => base.retrieve(query, { signal: turn.signal }))),
+    );
+    return knowledgeMsg(found.flat());
+  });
+  return msg === undefined ? [] : [msg];
+}
+
+/** The question as it stands by itself, without what was said before; undefined if the model can't say. */
+async function rewritten(
+  { model, generateOptions: generation }: ReActAgentOptions,
+  turn: Turn,
+  recall: () => Promise<readonly Msg[]>,
+): Promise<string | undefined> {
+  return attempt('make the question clearer', turn, () =>
+    turn.step('rewrite query', async () => {
+      const messages = [...(await recall()), hintMsg(REWRITE)];
+      const schema = textSchema('rewritten_query', 'What to search for.');
+      const { value, usage } = await callStructured(model, { messages, generation }, schema, {
+        signal: turn.signal,
+      });
+      await turn.addUsage(usage);
+      return isJsonObject(value) ? textOf(value, 'rewritten_query').trim() : '';
+    }),
+  );
+}
+
+function knowledgeMsg(documents: readonly RetrievedDocument[]): Msg | undefined {
+  if (documents.length === 0) return undefined;
+  const best = documents.toSorted((a, b) => b.score - a.score).map(({ content }) => content);
+  const [open, close] = ['<retrieved_knowledge>', '</retrieved_knowledge>'];
+  return Msg.user([{ type: 'text', text: open }, ...best, { type: 'text', text: close }]);
+}
+
+/** What comes of it, or nothing if it fails: the reply does without. */
+async function attempt<T>(what: string, turn: Turn, body: () => Promise<T>): Promise<T | undefined> {
+  try {
+    return await withDeadline({ timeoutMs: LIMIT_MS, signal: turn.signal }, body);
+  } catch (error) {
+    turn.signal.throwIfAborted();
+    const message = `Could not ${what}: ${messageOf(error)}`;
+    getLogger().log('warn', message);
+    await turn.emit({ type: 'error', error: { message } });
+    return undefined;
+  }
+}
+
+function isStatic(mode: LongTermMemoryMode = 'both'): boolean {
+  return mode !== 'agent_control';
+}
+
+function textSchema(name: string, description: string): JsonObject {
+  return { type: 'object', properties: { [name]: { type: 'string', description } }, required: [name] };
+}
+
+function textOf(input: JsonObject, name: string): string {
+  const text = input[name];
+  return typeof text === 'string' ? text : '';
+}

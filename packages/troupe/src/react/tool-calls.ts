@@ -1,0 +1,141 @@
+import type { ToolResultBlock, ToolUseBlock } from '../message/blocks.ts';
+import type { Msg } from '../message/msg.ts';
+import type { CallToolOptions } from '../toolkit/call/tool-call.ts';
+import type { Suspension } from '../toolkit/tool/tool-suspension.ts';
+import type { Toolkit } from '../toolkit/toolkit.ts';
+import { newId } from '../util/ids.ts';
+import { authorize } from '../approval/authorize.ts';
+import type { OpenExchange } from '../approval/open-exchange.ts';
+import type { ReActAgentOptions } from './react-agent-options.ts';
+import { sideBySide } from '../util/async/side-by-side.ts';
+import { currentCallId, runInCall } from '../agent/current-turn.ts';
+import type { Turn } from '../agent/turn.ts';
+
+/** What the calls of one reply have in common. */
+export interface CallWork {
+  readonly toolkit: Toolkit;
+  /** The calls that are being made. */
+  open: OpenExchange | undefined;
+  /** The ids of those that run right now. */
+  readonly running: Set<string>;
+  /** What tools gave, until their hooks are through. */
+  readonly results: Map<string, ToolResultBlock>;
+}
+
+/** What an agent does for its calls. */
+export interface Caller {
+  /** Makes one call, with the hooks around it. */
+  act(call: ToolUseBlock, turn: Turn): Promise<ToolResultBlock>;
+  print(msg: Msg, last?: boolean): Promise<void>;
+  notifyChunk(result: ToolResultBlock): Promise<void>;
+}
+
+/** Makes the tool calls of an agent. Each ends in one result, or waits for somebody outside. */
+export class ToolCalls {
+  readonly #options: ReActAgentOptions;
+  readonly #agent: Caller;
+
+  constructor(options: ReActAgentOptions, agent: Caller) {
+    this.#options = options;
+    this.#agent = agent;
+  }
+
+  /** Runs the calls that have no result yet, in turn or side by side. In turn, one that waits holds up the rest. */
+  async make(open: OpenExchange, work: CallWork, turn: Turn): Promise<void> {
+    const { parallelToolCalls = false, maxToolCalls = 128 } = this.#options;
+    const { exchange } = open;
+    const atOnce =
+      typeof parallelToolCalls === 'number' ? parallelToolCalls : parallelToolCalls ? Infinity : 1;
+    await sideBySide(open.toDo, atOnce, async (call) => {
+      if (atOnce === 1 && open.isWaiting) return;
+      turn.signal.throwIfAborted();
+      await turn.emit({ type: 'tool_start', call });
+      const isTooMany = exchange.calls.indexOf(call) >= maxToolCalls;
+      if (isTooMany) open.answer(tooMany(call, maxToolCalls));
+      else await this.#actOn(call, open, work, turn);
+      const result = exchange.answerTo(call.id);
+      if (result === undefined || exchange.isClosed) return; // it waits, or it comes too late
+      await turn.emit({ type: 'tool_result', result });
+      await this.#agent.print(exchange.resultMsg(result));
+    });
+  }
+
+  /** Answers one call, as its hooks leave the result, or lets it wait. If a hook fails, what the tool did is kept. */
+  async #actOn(call: ToolUseBlock, open: OpenExchange, work: CallWork, turn: Turn): Promise<void> {
+    const { id, name } = call;
+    work.running.add(id);
+    try {
+      const result = { ...(await runInCall(id, () => this.#agent.act(open.runnable(call), turn))), id, name };
+      const speaksForItself = work.toolkit.get(name)?.returnDirect === true;
+      open.answer(speaksForItself ? result : open.noted(result));
+    } catch (error) {
+      if (error instanceof CallSuspended) return await this.#wait(call, error.suspension, open, turn);
+      const result = work.results.get(id);
+      if (result !== undefined) open.answer({ ...result, id, name });
+      throw error;
+    } finally {
+      work.running.delete(id);
+      work.results.delete(id);
+    }
+  }
+
+  /** Lets a call wait for somebody outside. */
+  async #wait(call: ToolUseBlock, suspension: Suspension, open: OpenExchange, turn: Turn): Promise<void> {
+    if (suspension.kind === 'nested') {
+      open.waitInside(call.id, suspension.state, suspension.pending);
+      return;
+    }
+    const id = await turn.step('pending call', async () => newId('pending_'));
+    open.wait({ id, agentPath: turn.agentPath, ...suspension, call: { ...suspension.call, id: call.id } });
+  }
+
+  /** Runs one call, past its hooks. @throws CallSuspended if somebody has to be asked first */
+  async run(toolUse: ToolUseBlock, work: CallWork, turn: Turn): Promise<ToolResultBlock> {
+    const { open } = work;
+    const id = currentCallId() ?? toolUse.id; // hooks and middleware may have changed it
+    let running: Promise<ToolResultBlock> | undefined;
+    let suspended: Suspension | undefined;
+    let hookFailure: { readonly error: unknown } | undefined;
+    const call = async (): Promise<ToolResultBlock & { readonly suspended?: Suspension }> => {
+      const options: CallToolOptions = {
+        signal: turn.signal,
+        agentName: turn.agentPath.at(-1),
+        context: this.#options.toolContext,
+        authorize: ({ call: judged, ...rest }) =>
+          authorize({ ...rest, call: { ...judged, id } }, this.#options, open, turn),
+        onSuspended: (suspension) => (suspended = suspension),
+        resume: open?.resumeOf(id),
+        onChunk: async (result) => {
+          await turn.emit({ type: 'tool_chunk', result });
+          if (open !== undefined) await this.#agent.print(open.exchange.resultMsg(result), false);
+          await this.#agent.notifyChunk(result).catch((error: unknown) => (hookFailure ??= { error }));
+        },
+      };
+      running = work.toolkit.callToolFunction(toolUse, options);
+      const result = await running;
+      return suspended === undefined ? result : { ...result, suspended };
+    };
+    try {
+      const result = await turn.step(`tool ${toolUse.name}`, call);
+      if (result.suspended !== undefined) throw new CallSuspended(result.suspended);
+      work.results.set(id, result);
+      if (hookFailure !== undefined) throw hookFailure.error; // a tool can't help it, so it was not told
+      return result;
+    } catch (error) {
+      if (!turn.signal.aborted || running === undefined || suspended !== undefined) throw error;
+      return running; // a call that is stopped has its result at once, with what the tool showed so far
+    }
+  }
+}
+
+/** Thrown out of a call, past its hooks, when somebody has to be asked first. */
+class CallSuspended extends Error {
+  constructor(readonly suspension: Suspension) {
+    super('The call waits for somebody outside.');
+  }
+}
+
+function tooMany({ id, name }: ToolUseBlock, most: number): ToolResultBlock {
+  const output = `Error: too many calls at once. At most ${most} are made; call the rest later.`;
+  return { type: 'tool_result', id, name, output, status: 'error' };
+}

@@ -1,0 +1,143 @@
+import { InMemoryMemory } from '../memory/in-memory-memory.ts';
+import { withDeadline } from '../util/async/deadline.ts';
+import { META_TOOL_NAME } from '../toolkit/tool/meta-tool.ts';
+import { BASIC_GROUP } from '../toolkit/tool/registered-tool.ts';
+import type { AuthorizeRequest, ToolVerdict } from '../toolkit/call/tool-call.ts';
+import { ToolResponse } from '../toolkit/tool/tool-response.ts';
+import { Toolkit } from '../toolkit/toolkit.ts';
+import { authorize } from '../approval/authorize.ts';
+import { currentTurn } from '../agent/current-turn.ts';
+import { boundTo } from './grants/bound-tools.ts';
+import { CountedModel } from './limits/counted-model.ts';
+import { forbiddenTo } from './grants/forbidden-tools.ts';
+import type { PermissionBundle } from './grants/permission-bundle.ts';
+import { SubAgentUnavailable } from './sub-agent-error.ts';
+import { policyOf, type SubAgentResourceName } from './grants/sub-agent-resources.ts';
+import type { SubAgentSpec } from './sub-agent-spec.ts';
+import type { ExportAgentOptions, SubAgent, SubAgentClass } from './sub-agent.ts';
+import { tellableError } from '../util/redaction/tellable.ts';
+
+const HEALTHCHECK_LIMIT_MS = 10_000;
+
+/** What is done about the resources that a sub-agent has not. */
+const SILENCERS: Readonly<Partial<Record<SubAgentResourceName, (agent: SubAgent) => void>>> = {
+  console: (agent) => agent.setConsoleOutputEnabled(false),
+  msgQueue: (agent) => agent.setMsgQueueEnabled(false),
+};
+
+/** Makes a sub-agent of a class, which has it as a static method, with just what it may have. @throws SubAgentUnavailable */
+export async function exportAgent<Agent extends SubAgent>(
+  this: SubAgentClass<Agent>,
+  { spec, permissions, hostToolkit, hostModel, runHealthcheck = false }: ExportAgentOptions,
+): Promise<Agent> {
+  try {
+    const toolkit = toolkitFor(spec, permissions, hostToolkit);
+    const model =
+      spec.modelOverride ?? (policyOf('model', spec.resources) === 'inherited' ? hostModel : undefined);
+    const agent = new this({
+      name: spec.name,
+      spec,
+      permissions,
+      toolkit,
+      memory: new InMemoryMemory(),
+      model: model && new CountedModel(model, permissions.budget),
+    });
+    for (const [resource, silence] of Object.entries(SILENCERS)) {
+      if (policyOf(resource as SubAgentResourceName, spec.resources) === 'off') silence(agent);
+    }
+    for (const name of toolkit.names) {
+      const bound = boundTo(toolkit.get(name), agent);
+      if (bound !== undefined) toolkit.registerToolFunction(bound, { namesakeStrategy: 'override' });
+    }
+    hideFromState(agent, [permissions.longTermMemory, permissions.permission]);
+    if (runHealthcheck) await assertWell(agent, spec);
+    return agent;
+  } catch (error) {
+    if (SubAgentUnavailable.isInstance(error)) throw error;
+    throw unavailable(spec, "it can't be made", error);
+  }
+}
+
+/** The names of the host's tools that an allow-list means: its tools, and those of its groups. Unknown ones are told. */
+export function allowedTools(
+  toolkit: Toolkit | undefined,
+  allowlist: readonly string[] = [],
+): { readonly names: readonly string[]; readonly unknown: readonly string[] } {
+  const all = toolkit?.names ?? [];
+  const unknown: string[] = [];
+  const names = allowlist.flatMap((entry) => {
+    const found = all.filter((name) => name === entry || toolkit?.get(name)?.group === entry);
+    if (found.length === 0) unknown.push(entry);
+    return found;
+  });
+  return { names: [...new Set(names)].filter((name) => name !== META_TOOL_NAME), unknown };
+}
+
+/** The host's tools are shared with it; its own are registered, so that agents among them are part of its state. */
+function toolkitFor(
+  spec: SubAgentSpec,
+  permissions: PermissionBundle,
+  hostToolkit: Toolkit = new Toolkit(),
+): Toolkit {
+  const { toolsAllowlist, tools = [] } = spec;
+  const { safetyLimits, logger } = permissions;
+  const own = typeof tools === 'function' ? tools(permissions) : tools;
+  if (!Array.isArray(own)) throw new TypeError("its 'tools' gives no list");
+  const lent = allowedTools(hostToolkit, toolsAllowlist).names;
+  const isForbidden = forbiddenTo(permissions, hostToolkit, own);
+  const mayLend = (name: string): boolean => {
+    const tool = hostToolkit.get(name);
+    return tool !== undefined && !isForbidden(tool);
+  };
+  const toolkit = hostToolkit.subset(lent.filter(mayLend), {
+    authorize: (request) => judged(request, spec, permissions),
+  });
+  const allowed = own.filter((tool) => !isForbidden(tool));
+  for (const tool of allowed)
+    toolkit.registerToolFunction({ ...tool, group: BASIC_GROUP }, { namesakeStrategy: 'override' });
+  if (allowed.length < own.length || !lent.every(mayLend))
+    logger.log('warn', `The sub-agent '${spec.name}' does without tools that are forbidden.`);
+  if ((safetyLimits.forbiddenTools ?? []).length > 0) {
+    // Also those that the sub-agent would register by itself.
+    toolkit.registerMiddleware((call, next) =>
+      isForbidden(toolkit.get(call.name) ?? { name: call.name, execute: () => {} })
+        ? new ToolResponse('PermissionDenied: No sub-agent may use this tool.', { status: 'denied' })
+        : next(),
+    );
+  }
+  return toolkit;
+}
+
+/** Decides about the calls that a sub-agent makes by itself, and not by a loop that has somebody to ask. @throws LimitReached */
+function judged(
+  request: AuthorizeRequest,
+  { name }: SubAgentSpec,
+  { budget, permission, supervisorName }: PermissionBundle,
+): Promise<ToolVerdict> {
+  budget.beginStep(false);
+  const turn = currentTurn() ?? { agentPath: [supervisorName, name], checkpoint: async () => {} };
+  return authorize(request, { permission }, undefined, turn);
+}
+
+/** What is shared is not the sub-agent's to save, and even less to set back to what it was. */
+function hideFromState(agent: SubAgent, shared: readonly (object | undefined)[]): void {
+  for (const [name, value] of Object.entries(agent) as [string, unknown][]) {
+    if (shared.some((one) => one !== undefined && one === value))
+      Object.defineProperty(agent, name, { enumerable: false });
+  }
+}
+
+async function assertWell(agent: SubAgent, spec: SubAgentSpec): Promise<void> {
+  const checks = [() => agent.healthcheck(), ...(spec.healthcheck ? [spec.healthcheck] : [])];
+  for (const check of checks) {
+    const deadline = { timeoutMs: HEALTHCHECK_LIMIT_MS, signal: undefined };
+    const isWell = await withDeadline(deadline, async () => check()).catch((error: unknown) => {
+      throw unavailable(spec, 'its health check failed', error);
+    });
+    if (isWell !== true) throw new SubAgentUnavailable(spec.name, 'its health check failed.');
+  }
+}
+
+function unavailable({ name }: SubAgentSpec, problem: string, cause: unknown): SubAgentUnavailable {
+  return new SubAgentUnavailable(name, `${problem}: ${tellableError(cause)}`, { cause });
+}

@@ -1,0 +1,43 @@
+import type { ModelDelta } from '../../message/model-delta.ts';
+import { addUsage, type Usage } from '../../message/usage.ts';
+import type { ChatModelBase, ModelRequest } from '../../model/chat-model-base.ts';
+import { WrapperModel, type RelayOptions } from '../../model/wrappers/wrapper-model.ts';
+import { currentTurn } from '../../agent/current-turn.ts';
+import type { Budget } from './budget.ts';
+import { isInModelStep } from './counted-steps.ts';
+
+/**
+ * The model of a sub-agent. A call that is made inside of a model step is counted by whoever made the step; any other is
+ * counted here, with what it cost, and not made when a limit is used up.
+ */
+export class CountedModel extends WrapperModel {
+  readonly #budget: Budget;
+
+  constructor(model: ChatModelBase, budget: Budget) {
+    super(model instanceof CountedModel ? model.model : model); // a host that is a sub-agent lends its own
+    this.#budget = budget;
+  }
+
+  protected override async *relay(
+    request: ModelRequest,
+    options: RelayOptions,
+  ): AsyncGenerator<ModelDelta, void, void> {
+    if (isInModelStep()) {
+      yield* this.model.stream(request, options);
+      return;
+    }
+    const turn = currentTurn();
+    if (turn === undefined) this.#budget.beginStep(true);
+    else await turn.step('model', async () => null); // all around it count it too
+    let [spent, latest]: (Usage | undefined)[] = [undefined, undefined];
+    try {
+      for await (const delta of this.model.stream(request, options)) {
+        if (delta.type === 'usage') latest = delta.usage;
+        if (delta.type === 'reset') [spent, latest] = [addUsage(spent, latest), undefined];
+        yield delta;
+      }
+    } finally {
+      await turn?.addUsage(addUsage(spent, latest));
+    }
+  }
+}

@@ -1,0 +1,18 @@
+import { DeadlineError, withDeadline } from '../../util/async/deadline.ts';
+import { LimitReached, type Budget } from './budget.ts';
+
+/** The task may take so long, and all that the host delegates may. @throws DeadlineError, LimitReached */
+export async function withTimeLimits<T>(
+  budget: Budget,
+  timeoutMs: number,
+  signal: AbortSignal | undefined,
+  work: (signal: AbortSignal) => Promise<T>,
+): Promise<T> {
+  const { remainingMs } = budget;
+  try {
+    return await withDeadline({ timeoutMs: Math.min(timeoutMs, remainingMs), signal }, work);
+  } catch (error) {
+    if (error instanceof DeadlineError && remainingMs < timeoutMs) throw new LimitReached('time');
+    throw error;
+  }
+}

@@ -1,0 +1,22 @@
+import { isJsonObject, type JsonObject } from '../util/json.ts';
+
+/** What a sub-agent is asked, unless its class or its spec says otherwise. */
+export const QUERY_SCHEMA: JsonObject = {
+  type: 'object',
+  properties: {
+    query: {
+      type: 'string',
+      description: 'The whole task. The sub-agent knows nothing of this conversation.',
+    },
+    context: { type: 'object', description: 'Facts that it needs, as data.' },
+  },
+  required: ['query'],
+};
+
+/** The task in words: the query, and what was given along; other arguments as JSON. */
+export function describeQuery(input: unknown): string {
+  if (!isJsonObject(input) || typeof input['query'] !== 'string') return JSON.stringify(input) ?? '';
+  const { query, ...others } = input;
+  if (Object.keys(others).length === 0) return query;
+  return `${query}\n\n${JSON.stringify(others)}`;
+}

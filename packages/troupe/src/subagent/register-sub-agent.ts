@@ -1,0 +1,33 @@
+import { getLogger } from '../config/run-config.ts';
+import type { SubAgentOptions } from './delegation.ts';
+import { makeSubagentTool } from './make-subagent-tool.ts';
+import { SubAgentUnavailable } from './sub-agent-error.ts';
+import type { SubAgentHost } from './sub-agent-host.ts';
+import type { SubAgentSpec } from './sub-agent-spec.ts';
+import type { SubAgent, SubAgentClass } from './sub-agent.ts';
+import { failSpan, inSpan } from '../tracing/tracer.ts';
+
+/**
+ * Gives a host a sub-agent, as a tool. Returns the name of the tool; undefined if the sub-agent can't be made or is not well:
+ * then there is no tool, which is logged and traced.
+ * @throws TroupeError if the spec is wrong, or the name of the tool is taken.
+ */
+export function registerSubAgent<Agent extends SubAgent>(
+  host: SubAgentHost,
+  cls: SubAgentClass<Agent>,
+  spec: SubAgentSpec,
+  options: SubAgentOptions = {},
+): Promise<string | undefined> {
+  const attributes = { 'subagent.name': String(spec?.name).slice(0, 64), 'subagent.supervisor': host.name };
+  const tracer = options.tracer ?? host.permissions?.tracer;
+  return inSpan(tracer, 'register subagent', attributes, async (span) => {
+    try {
+      return host.toolkit.registerToolFunction(await makeSubagentTool(cls, spec, { ...options, host }));
+    } catch (error) {
+      if (!SubAgentUnavailable.isInstance(error)) throw error;
+      getLogger().log('warn', `${error.message} It was not registered.`);
+      failSpan(span, 'unavailable', error.message);
+      return undefined;
+    }
+  });
+}

@@ -1,0 +1,59 @@
+import type { MemoryBase } from '../memory/memory-base.ts';
+import type { MsgInput } from '../message/msg.ts';
+import type { ChatModelBase } from '../model/chat-model-base.ts';
+import type { ToolResponse } from '../toolkit/tool/tool-response.ts';
+import type { Toolkit } from '../toolkit/toolkit.ts';
+import type { AnySchema } from '../util/schema.ts';
+import { AgentBase } from '../agent/agent-base.ts';
+import { delegateTo } from './delegate.ts';
+import { compressContext, contextMsg, type DelegationContext } from './grants/delegation-context.ts';
+import { exportAgent } from './export-agent.ts';
+import type { PermissionBundle } from './grants/permission-bundle.ts';
+import { describeQuery, QUERY_SCHEMA } from './query-input.ts';
+import type { DelegateOptions, SubAgent, SubAgentClass, SubAgentInit } from './sub-agent.ts';
+
+/**
+ * The base of agents that are used as tools. A subclass writes `reply`.
+ *
+ * Every task has a new instance. It shares with its host what is in `permissions`, and nothing else: its toolkit, memory, hooks and
+ * run are its own, and it is silent. Its only way out is the one response of `delegate`.
+ */
+export abstract class SubAgentBase extends AgentBase implements SubAgent {
+  static readonly inputSchema: AnySchema = QUERY_SCHEMA;
+  static readonly describeTask: SubAgentClass['describeTask'] = describeQuery;
+  static readonly preContextCompress: SubAgentClass['preContextCompress'] = compressContext;
+  static readonly exportAgent = exportAgent;
+
+  readonly permissions: PermissionBundle;
+  readonly toolkit: Toolkit;
+  readonly memory: MemoryBase;
+  readonly model: ChatModelBase | undefined;
+
+  constructor({ name, permissions, toolkit, memory, model }: SubAgentInit) {
+    super({ name });
+    this.permissions = permissions;
+    this.toolkit = toolkit;
+    this.memory = memory;
+    this.model = model;
+  }
+
+  override async observe(msgs: MsgInput): Promise<void> {
+    await this.memory.add(msgs);
+  }
+
+  delegate(
+    taskSummary: string,
+    context?: DelegationContext,
+    options?: DelegateOptions,
+  ): Promise<ToolResponse> {
+    return delegateTo(this, taskSummary, context, options);
+  }
+
+  async loadDelegationContext(context: DelegationContext): Promise<void> {
+    await this.memory.add(contextMsg(context, this.permissions.supervisorName));
+  }
+
+  healthcheck(): boolean | Promise<boolean> {
+    return true;
+  }
+}

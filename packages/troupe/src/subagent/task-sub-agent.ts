@@ -1,0 +1,86 @@
+import { TroupeError } from '../errors.ts';
+import type { ToolResponse } from '../toolkit/tool/tool-response.ts';
+import { isJsonObject, type JsonObject } from '../util/json.ts';
+import type { AnySchema } from '../util/schema.ts';
+import type { ReActAgentOptions } from '../react/react-agent-options.ts';
+import { ReActAgent } from '../react/react-agent.ts';
+import { delegateTo } from './delegate.ts';
+import { compressContext, contextMsg, type DelegationContext } from './grants/delegation-context.ts';
+import { exportAgent } from './export-agent.ts';
+import type { PermissionBundle } from './grants/permission-bundle.ts';
+import { describeQuery } from './query-input.ts';
+import type { DelegateOptions, SubAgent, SubAgentClass, SubAgentInit } from './sub-agent.ts';
+
+/** What a subclass may set up otherwise. What is shared or confined comes from the spec. */
+export type TaskSubAgentOptions = Partial<
+  Omit<ReActAgentOptions, 'name' | 'model' | 'toolkit' | 'memory' | 'permission'>
+>;
+
+const SCHEMA: JsonObject = {
+  type: 'object',
+  properties: {
+    task: {
+      type: 'string',
+      description: 'The whole task. The sub-agent knows nothing of this conversation.',
+    },
+    success_criteria: { type: 'string', description: 'By what it is known that the task is done.' },
+  },
+  required: ['task'],
+};
+
+/**
+ * A sub-agent that thinks and acts until its task is done. It can be used as it is; a subclass gives it another system prompt, or
+ * whatever else a `ReActAgent` has. The long-term memory is in its `permissions`: it is used only if a subclass says how.
+ */
+export class TaskSubAgent extends ReActAgent implements SubAgent {
+  static readonly inputSchema: AnySchema = SCHEMA;
+  static readonly preContextCompress: SubAgentClass['preContextCompress'] = compressContext;
+  static readonly exportAgent = exportAgent;
+
+  readonly permissions: PermissionBundle;
+
+  constructor(init: SubAgentInit, options: TaskSubAgentOptions = {}) {
+    const { name, permissions, model, toolkit, memory } = init;
+    if (model === undefined) {
+      throw new TroupeError(
+        'invalid_config',
+        `The sub-agent '${name}' has no model: give it a modelOverride.`,
+      );
+    }
+    const { permission } = permissions;
+    super({ sysPrompt: sysPromptFor(init), ...options, name, model, toolkit, memory, permission });
+    this.permissions = permissions;
+  }
+
+  static describeTask(input: unknown): string {
+    if (!isJsonObject(input) || typeof input['task'] !== 'string') return describeQuery(input);
+    const { task, success_criteria: criteria } = input;
+    return typeof criteria === 'string' && criteria !== '' ? `${task}\n\nIt is done when: ${criteria}` : task;
+  }
+
+  delegate(
+    taskSummary: string,
+    context?: DelegationContext,
+    options?: DelegateOptions,
+  ): Promise<ToolResponse> {
+    return delegateTo(this, taskSummary, context, options);
+  }
+
+  async loadDelegationContext(context: DelegationContext): Promise<void> {
+    await this.memory.add(contextMsg(context, this.permissions.supervisorName));
+  }
+
+  healthcheck(): boolean | Promise<boolean> {
+    return true;
+  }
+}
+
+function sysPromptFor({ name, spec, permissions: { supervisorName, filesystem } }: SubAgentInit): string {
+  const lines = [
+    `You are ${name}, and work for ${supervisorName}. ${spec.description}`,
+    'Work on the task that you are given, with your tools, until it is done. Nobody can answer questions meanwhile.',
+    'Then answer with the result alone: what you found or did, and what you could not.',
+  ];
+  if (filesystem !== undefined) lines.push('', 'Files that you may use:', filesystem.describe());
+  return lines.join('\n');
+}

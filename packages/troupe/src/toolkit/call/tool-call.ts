@@ -1,0 +1,285 @@
+import { getLogger } from '../../config/run-config.ts';
+import { messageOf } from '../../errors.ts';
+import { toBlock, type ToolUseBlock } from '../../message/blocks.ts';
+import { abortable } from '../../util/abort.ts';
+import { isPendingCall } from '../../message/pending-call.ts';
+import { copyJson, copyJsonObject, type JsonObject } from '../../util/json.ts';
+import { oneLine } from '../../util/text.ts';
+import { cutOutput } from './cut-output.ts';
+import { withDeadline, type DeadlineOptions } from '../../util/async/deadline.ts';
+import { failureOf } from './failure-text.ts';
+import { takeAll, type Places } from '../tool/places.ts';
+import { denied, invalid, unreadable } from './refusals.ts';
+import { RegisteredTool } from '../tool/registered-tool.ts';
+import { runTool } from './run-tool.ts';
+import { Snapshots } from './snapshots.ts';
+import { throughMiddlewares, type ToolMiddleware } from './tool-middleware.ts';
+import { fromResult, type ToolOutput } from '../tool/tool-output.ts';
+import { ToolSuspension, type Suspension, type ToolResume } from '../tool/tool-suspension.ts';
+import type { Tool, ToolCallResult } from '../tool/tool.ts';
+
+export interface CallToolOptions {
+  /** Once it is aborted the call is answered at once, whatever the tool does. */
+  readonly signal?: AbortSignal | undefined;
+  /**
+   * Gets what the tool shows while it runs, as a result that takes the place of the one before. It is waited for:
+   * a generator goes on only then. What it throws is logged.
+   */
+  readonly onChunk?: ((result: ToolCallResult) => unknown) | undefined;
+  /** For the tool and the middleware, e.g. who the user is. */
+  readonly context?: unknown;
+  readonly agentName?: string | undefined;
+  /** Is asked just before the tool runs, with the arguments that it will get. @default every call may run */
+  readonly authorize?: ((request: AuthorizeRequest) => Promise<ToolVerdict>) | undefined;
+  /** Told when the call has no result yet. What it resolves to only says so then. */
+  readonly onSuspended?: ((suspension: Suspension) => void) | undefined;
+  /** For a tool that was suspended and goes on. */
+  readonly resume?: ToolResume | undefined;
+}
+
+/** A call that is about to run. */
+export interface AuthorizeRequest {
+  /** With the arguments that the tool will get, but for presets; as they were sent, where those are no JSON. */
+  readonly call: ToolUseBlock;
+  /** As it was sent. */
+  readonly sent: ToolUseBlock;
+  readonly tool: Tool;
+}
+
+/** Whether a call may run. */
+export interface ToolVerdict {
+  readonly behavior: 'allow' | 'ask' | 'deny';
+  /** Told to whoever is asked, or to the model that is denied. */
+  readonly reason?: string | undefined;
+  /** Whether it is asked again even where somebody has allowed the tool for the whole run. */
+  readonly isAskedEachTime?: boolean | undefined;
+  /** For whoever is asked: rules, as JSON, after which the policy would not have to ask. */
+  readonly suggestions?: readonly JsonObject[] | undefined;
+}
+
+/** Keeps a text that is too long for a model, and returns where it can be found. */
+export type Offload = (text: string, call: ToolUseBlock) => string | Promise<string>;
+
+/** What a call needs of the toolkit. */
+export interface ToolDesk {
+  /** The tool, or what the model is told instead. */
+  find(name: string): RegisteredTool | ToolOutput;
+  readonly middlewares: readonly ToolMiddleware[];
+  readonly timeoutMs: number;
+  readonly maxOutputChars: number;
+  readonly places: Places | undefined;
+  readonly offload: Offload | undefined;
+  readonly onAbandoned: () => void;
+}
+
+const INTERRUPTED = '<system-info>The tool call has been interrupted by the user.</system-info>';
+const MAX_REFERENCE_CHARS = 300;
+
+/**
+ * One call of a tool, from start to end, which is exactly one result. Whoever is left behind by an
+ * interrupt (a middleware, a schema, a tool) can neither show anything nor run a tool afterwards.
+ */
+export class ToolCall {
+  readonly #desk: ToolDesk;
+  readonly #call: ToolUseBlock;
+  readonly #options: CallToolOptions;
+  #lastShown: ToolCallResult | undefined;
+  #isAnswered = false;
+
+  constructor(desk: ToolDesk, call: ToolUseBlock, options: CallToolOptions) {
+    this.#desk = desk;
+    this.#call = call;
+    this.#options = options;
+  }
+
+  /** Never rejects. */
+  async answer(): Promise<ToolCallResult> {
+    const { signal } = this.#options;
+    try {
+      signal?.throwIfAborted();
+      return await (signal === undefined ? this.#pass() : abortable(this.#pass(), signal));
+    } catch (thrown) {
+      return signal?.aborted ? this.#interrupted() : this.#result(failureOf(thrown));
+    } finally {
+      this.#isAnswered = true;
+    }
+  }
+
+  async #pass(): Promise<ToolCallResult> {
+    const { middlewares } = this.#desk;
+    const run = (call: ToolUseBlock): Promise<ToolCallResult> => this.#run(call);
+    if (middlewares.length === 0) return run(this.#call);
+    const found = this.#find(this.#call); // nobody is asked about a call that can't be made
+    if (!(found instanceof RegisteredTool)) return this.#result(found);
+    const { signal = new AbortController().signal, context, agentName } = this.#options;
+    const toResult = (value: unknown): ToolCallResult => this.#result(fromResult(value));
+    return throughMiddlewares(middlewares, this.#call, { signal, context, agentName }, run, toResult);
+  }
+
+  #find({ name, rawInput }: ToolUseBlock): RegisteredTool | ToolOutput {
+    const found = this.#desk.find(name);
+    return found instanceof RegisteredTool && rawInput !== undefined ? unreadable(rawInput) : found;
+  }
+
+  async #run(call: ToolUseBlock): Promise<ToolCallResult> {
+    const { signal } = this.#options;
+    signal?.throwIfAborted();
+    if (this.#isAnswered) throw new Error('The call has been answered already.');
+    const tool = this.#find(call);
+    if (!(tool instanceof RegisteredTool)) return this.#result(tool);
+    let output: ToolOutput;
+    try {
+      const checked = await withDeadline(this.#deadline(tool), () => tool.readArguments(call.input));
+      if (!checked.ok) return this.#result(invalid(checked.problems));
+      const judged = { ...call, input: shownInput(checked.value, call, tool.tool) };
+      const verdict = await this.#options.authorize?.({ call: judged, sent: call, tool: tool.tool });
+      if (verdict?.behavior === 'deny') return this.#result(denied(verdict.reason));
+      if (verdict?.behavior === 'ask') return this.#suspended(suspend('approval', judged, verdict));
+      output = await this.#execute(tool, call, checked.value);
+    } catch (thrown) {
+      signal?.throwIfAborted();
+      const suspension = ToolSuspension.isInstance(thrown) ? suspensionOf(thrown, call) : undefined;
+      if (suspension !== undefined) return this.#suspended(suspension);
+      output = failureOf(thrown);
+    }
+    return this.#finish(tool, call, output);
+  }
+
+  #execute(tool: RegisteredTool, call: ToolUseBlock, input: unknown): Promise<ToolOutput> {
+    const { context, agentName, resume } = this.#options;
+    const limits = [tool.places, this.#desk.places].filter((places) => places !== undefined);
+    return runTool({
+      tool: tool.tool,
+      input,
+      context: { call, context, agentName, resume },
+      deadline: { ...this.#deadline(tool), onAbandoned: this.#desk.onAbandoned },
+      takePlace: limits.length === 0 ? undefined : (signal) => takeAll(limits, signal),
+      newSnapshots: () => this.#newSnapshots(tool, call),
+    });
+  }
+
+  #newSnapshots(tool: RegisteredTool, call: ToolUseBlock): Snapshots {
+    return new Snapshots({
+      prepare: async (snapshot) => {
+        const output = await this.#postProcessed(tool, call, snapshot);
+        const cut = cutOutput(output.output, this.#maxChars(tool));
+        return this.#result(cut === undefined ? output : { ...output, output: cut.shown });
+      },
+      show: (result) => {
+        if (this.#isAnswered) return;
+        this.#lastShown = result;
+        return this.#options.onChunk?.(result);
+      },
+    });
+  }
+
+  async #finish(tool: RegisteredTool, call: ToolUseBlock, given: ToolOutput): Promise<ToolCallResult> {
+    let output: ToolOutput;
+    try {
+      output = await this.#postProcessed(tool, call, given);
+    } catch (thrown) {
+      this.#options.signal?.throwIfAborted();
+      output = failureOf(thrown);
+    }
+    const maxChars = this.#maxChars(tool);
+    const cut = cutOutput(output.output, maxChars);
+    if (cut === undefined) return this.#result(output);
+    const reference = await this.#offload(tool, call, cut.whole);
+    const { shown } = cutOutput(output.output, maxChars, reference) ?? cut;
+    return this.#result({ ...output, output: shown });
+  }
+
+  async #postProcessed(tool: RegisteredTool, call: ToolUseBlock, output: ToolOutput): Promise<ToolOutput> {
+    const { postProcess } = tool.tool;
+    if (postProcess === undefined) return output;
+    const processed = await withDeadline(this.#deadline(tool), async () => ({
+      value: await postProcess(call, this.#result(output)),
+    }));
+    return processed.value === undefined ? output : fromResult(processed.value);
+  }
+
+  /** Where the text is kept; undefined if it isn't. */
+  async #offload(tool: RegisteredTool, call: ToolUseBlock, text: string): Promise<string | undefined> {
+    const { offload } = this.#desk;
+    if (offload === undefined) return undefined;
+    try {
+      const reference = await withDeadline(this.#deadline(tool), async () => offload(text, call));
+      return oneLine(reference.slice(0, MAX_REFERENCE_CHARS));
+    } catch (error) {
+      this.#options.signal?.throwIfAborted();
+      getLogger().log('warn', `The output of '${tool.tool.name}' could not be kept: ${messageOf(error)}`);
+      return undefined;
+    }
+  }
+
+  #deadline({ tool }: RegisteredTool): DeadlineOptions {
+    return { timeoutMs: tool.timeoutMs ?? this.#desk.timeoutMs, signal: this.#options.signal };
+  }
+
+  #maxChars({ tool }: RegisteredTool): number {
+    return tool.maxOutputChars ?? this.#desk.maxOutputChars;
+  }
+
+  /** There is no result yet. Who calls without an agent is told so by this one. */
+  #suspended(suspension: Suspension): ToolCallResult {
+    this.#options.onSuspended?.(suspension);
+    const reason = suspension.kind === 'nested' ? undefined : suspension.reason;
+    return this.#result({ output: reason ?? '[Awaiting external execution]', status: 'unavailable' });
+  }
+
+  /** What was shown last stays. */
+  #interrupted(): ToolCallResult {
+    const { output, ...rest } = this.#lastShown ?? { output: [] };
+    if (typeof output === 'string') {
+      return this.#result({ ...rest, output: `${output}\n${INTERRUPTED}`, status: 'interrupted' });
+    }
+    if (output.length === 0) return this.#result({ output: INTERRUPTED, status: 'interrupted' });
+    const note = { type: 'text', text: INTERRUPTED } as const;
+    return this.#result({ ...rest, output: [...output, note], status: 'interrupted' });
+  }
+
+  /** An answer to the call that was made, whatever became of it on the way. */
+  #result({ output, status, metadata }: ToolOutput): ToolCallResult {
+    const { id, name } = this.#call;
+    const result = { type: 'tool_result', id, name, output, status, metadata };
+    try {
+      return toBlock(result, 'result') as ToolCallResult;
+    } catch (error) {
+      return { type: 'tool_result', id, name, ...failureOf(error) };
+    }
+  }
+}
+
+function suspend(
+  kind: 'approval' | 'external',
+  call: ToolUseBlock,
+  { reason, suggestions = [], isAskedEachTime = false }: Omit<ToolVerdict, 'behavior'>,
+): Suspension {
+  return {
+    kind,
+    call,
+    ...(reason !== undefined && { reason }),
+    ...(suggestions.length > 0 && { suggestions }),
+    ...(isAskedEachTime && { isAskedEachTime }),
+  };
+}
+
+/** Undefined if a tool was suspended for nothing that anybody could decide, or with what can't be saved: then it failed. */
+function suspensionOf({ reason, nested }: ToolSuspension, call: ToolUseBlock): Suspension | undefined {
+  if (nested === undefined) return suspend('external', call, { reason });
+  const { pending } = nested;
+  if (!Array.isArray(pending) || pending.length === 0 || !pending.every(isPendingCall)) return undefined;
+  return { kind: 'nested', pending, state: copyJson(nested.state, 'the state of a suspended tool') };
+}
+
+/** The arguments as the schema has left them, as JSON and without what the model must not see. */
+function shownInput(checked: unknown, { input }: ToolUseBlock, { preset = {} }: Tool): JsonObject {
+  try {
+    const own = Object.entries(copyJsonObject(checked, 'input')).filter(
+      ([key]) => !Object.hasOwn(preset, key),
+    );
+    return Object.fromEntries(own);
+  } catch {
+    return input;
+  }
+}

@@ -1,0 +1,269 @@
+import { describe, expect, test } from 'vitest';
+
+import type { ToolUseBlock } from '../../message/blocks.ts';
+import type { ToolMiddleware } from './tool-middleware.ts';
+import { ToolResponse } from '../tool/tool-response.ts';
+import type { ToolCallResult } from '../tool/tool.ts';
+import { Toolkit, type ToolkitOptions } from '../toolkit.ts';
+
+const call: ToolUseBlock = { type: 'tool_use', id: 'c1', name: 'echo', input: { text: 'ori' } };
+const echoSchema = { type: 'object', properties: { text: { type: 'string' } }, required: ['text'] };
+
+interface Setup {
+  readonly toolkit: Toolkit;
+  readonly ran: unknown[];
+}
+
+function setUp(middlewares: readonly ToolMiddleware[], options?: ToolkitOptions): Setup {
+  const toolkit = new Toolkit(options);
+  const ran: unknown[] = [];
+  toolkit.registerToolFunction({
+    name: 'echo',
+    schema: echoSchema,
+    execute({ text }) {
+      ran.push(text);
+      return text;
+    },
+  });
+  for (const middleware of middlewares) toolkit.registerMiddleware(middleware);
+  return { toolkit, ran };
+}
+
+function result(output: string, status: ToolCallResult['status'] = 'ok'): ToolCallResult {
+  return { type: 'tool_result', id: 'c1', name: 'echo', output, status };
+}
+
+/** Adds text to the argument on the way in, and to the result on the way out. */
+function adding(mark: string): ToolMiddleware {
+  return async (call, next) => {
+    const inner = await next({ ...call, input: { text: `${String(call.input['text'])}[pre${mark}]` } });
+    return { ...inner, output: `${String(inner.output)}[post${mark}]` };
+  };
+}
+
+test('the first that was registered is the outermost', async () => {
+  const { toolkit } = setUp([adding('1'), adding('2')]);
+  expect(await toolkit.callToolFunction(call)).toEqual(result('ori[pre1][pre2][post2][post1]'));
+});
+
+test('one that is removed is gone, also if it was registered twice', async () => {
+  const { toolkit } = setUp([adding('1')]);
+  const again = adding('2');
+  const remove = toolkit.registerMiddleware(again);
+  toolkit.registerMiddleware(again);
+  remove();
+  remove();
+  expect((await toolkit.callToolFunction(call)).output).toBe('ori[pre1][pre2][post2][post1]');
+});
+
+test('it may answer by itself, with whatever a tool may return', async () => {
+  for (const [answer, expected] of [
+    ['cached', result('cached')],
+    [new ToolResponse('no', { status: 'denied' }), result('no', 'denied')],
+    [result('own', 'error'), result('own', 'error')],
+  ] as const) {
+    const { toolkit, ran } = setUp([() => answer]);
+    expect(await toolkit.callToolFunction(call)).toEqual(expected);
+    expect(ran).toEqual([]);
+  }
+});
+
+test('it may lead to another tool; the answer is still one to the call that was made', async () => {
+  const { toolkit } = setUp([(call, next) => next({ ...call, id: 'x', name: 'other', input: {} })]);
+  toolkit.registerToolFunction({ name: 'other', execute: (_, context) => `for ${context.call.name}` });
+  expect(await toolkit.callToolFunction(call)).toEqual(result('for other'));
+});
+
+test('what it changes is checked again', async () => {
+  const { toolkit, ran } = setUp([(call, next) => next({ ...call, input: { text: 5 } })]);
+  expect(await toolkit.callToolFunction(call)).toMatchObject({
+    status: 'error',
+    output: expect.stringContaining('Arguments Validation Error:'),
+  });
+  const unknown = setUp([(call, next) => next({ ...call, name: 'none' })]);
+  expect(await unknown.toolkit.callToolFunction(call)).toMatchObject({ status: 'unavailable', name: 'echo' });
+  const broken = setUp([(call, next) => next({ ...call, rawInput: '{' })]);
+  expect(await broken.toolkit.callToolFunction(call)).toMatchObject({ status: 'error' });
+  expect([ran, unknown.ran, broken.ran]).toEqual([[], [], []]);
+});
+
+test('nobody is asked about a call that can not be made', async () => {
+  let asked = 0;
+  const { toolkit } = setUp([
+    (_, next) => {
+      asked++;
+      return next();
+    },
+  ]);
+  await toolkit.callToolFunction({ ...call, name: 'none' });
+  await toolkit.callToolFunction({ ...call, rawInput: '{' });
+  expect(asked).toBe(0);
+  expect(await toolkit.callToolFunction(call)).toEqual(result('ori'));
+  expect(asked).toBe(1);
+});
+
+test('each next runs the tool', async () => {
+  const { toolkit, ran } = setUp([
+    async (call, next) => {
+      const [first, second] = await Promise.all([next(), next({ ...call, input: { text: 'other' } })]);
+      return `${String(first.output)}+${String(second.output)}`;
+    },
+  ]);
+  expect(await toolkit.callToolFunction(call)).toEqual(result('ori+other'));
+  expect(ran).toEqual(['ori', 'other']);
+});
+
+test('it knows the signal, the context and the agent', async () => {
+  const seen: unknown[] = [];
+  const { toolkit } = setUp([
+    (call, next, context) => {
+      seen.push(context);
+      return next(call);
+    },
+  ]);
+  const { signal } = new AbortController();
+  await toolkit.callToolFunction(call, { signal, context: { user: 7 }, agentName: 'Ada' });
+  expect(seen).toEqual([{ signal, context: { user: 7 }, agentName: 'Ada' }]);
+});
+
+describe('one that fails', () => {
+  test.each<[string, ToolMiddleware, string]>([
+    [
+      'throws',
+      () => {
+        throw new Error('no way');
+      },
+      'Error: no way',
+    ],
+    ['rejects', () => Promise.reject(new Error('later')), 'Error: later'],
+    [
+      'throws after the tool',
+      async (_, next) => {
+        await next();
+        throw new Error('after');
+      },
+      'Error: after',
+    ],
+    [
+      'returns nothing',
+      (() => undefined) as never,
+      'Error: A tool middleware returned undefined. It must return what next() gave, or a result.',
+    ],
+    [
+      'returns a function',
+      (() => () => 1) as never,
+      "Error: The result is a function, which JSON can't hold. A tool returns text, blocks, a ToolResponse, or JSON.",
+    ],
+    [
+      'returns a status that is none',
+      (() => ({ ...result('x'), status: 'fine' })) as never,
+      'Error: result.status must be one of ok, error, interrupted, denied, unavailable.',
+    ],
+  ])('%s: an error result', async (_, middleware, output) => {
+    const { toolkit } = setUp([middleware]);
+    expect(await toolkit.callToolFunction(call)).toEqual(result(output, 'error'));
+  });
+
+  test('may be caught by one around it', async () => {
+    const { toolkit } = setUp([
+      async (_, next) => next().catch((error: unknown) => `caught ${String(error)}`),
+      () => {
+        throw new Error('inner');
+      },
+    ]);
+    expect((await toolkit.callToolFunction(call)).output).toBe('caught Error: inner');
+  });
+});
+
+describe('an interrupt', () => {
+  test('does not wait for it, and runs no tool afterwards', async () => {
+    const controller = new AbortController();
+    let approve = (): void => {};
+    const late: unknown[] = [];
+    const { toolkit, ran } = setUp([
+      async (_, next) => {
+        await new Promise<void>((resolve) => {
+          approve = resolve;
+        });
+        return next().catch((error: unknown) => {
+          late.push(error);
+          throw error;
+        });
+      },
+    ]);
+    const answer = toolkit.callToolFunction(call, { signal: controller.signal });
+    await Promise.resolve();
+    controller.abort(new Error('stop'));
+    expect(await answer).toMatchObject({ status: 'interrupted', id: 'c1' });
+    approve();
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(ran).toEqual([]);
+    expect(late).toEqual([new Error('stop')]);
+  });
+
+  test('before the call asks nobody', async () => {
+    let asked = 0;
+    const { toolkit } = setUp([
+      (_, next) => {
+        asked++;
+        return next();
+      },
+    ]);
+    expect((await toolkit.callToolFunction(call, { signal: AbortSignal.abort() })).status).toBe(
+      'interrupted',
+    );
+    expect(asked).toBe(0);
+  });
+
+  test('a next that nobody waits for harms nobody', async () => {
+    const controller = new AbortController();
+    const toolkit = new Toolkit();
+    toolkit.registerToolFunction({ name: 'echo', execute: () => new Promise(() => {}) });
+    toolkit.registerMiddleware((call, next) => {
+      void next(call);
+      return 'early';
+    });
+    expect(await toolkit.callToolFunction(call, { signal: controller.signal })).toEqual(result('early'));
+    controller.abort(new Error('stop'));
+    await new Promise((resolve) => setImmediate(resolve)); // an unhandled rejection would fail this run
+  });
+});
+
+test('a tool that goes on after the answer shows nothing any more', async () => {
+  const toolkit = new Toolkit();
+  const seen: unknown[] = [];
+  let show = (): void => {};
+  let ended = 0;
+  toolkit.registerToolFunction({
+    name: 'echo',
+    async *execute() {
+      await new Promise<void>((resolve) => {
+        show = resolve;
+      });
+      yield 'late';
+      ended++;
+    },
+  });
+  toolkit.registerMiddleware((call, next) => {
+    void next(call);
+    return 'early';
+  });
+  await toolkit.callToolFunction(call, { onChunk: (chunk) => seen.push(chunk) });
+  await new Promise((resolve) => setImmediate(resolve));
+  show();
+  await new Promise((resolve) => setImmediate(resolve));
+  expect([seen, ended]).toEqual([[], 1]);
+});
+
+test('a next after the answer runs nothing', async () => {
+  let later = (): Promise<unknown> => Promise.resolve();
+  const { toolkit, ran } = setUp([
+    (_, next) => {
+      later = next;
+      return 'early';
+    },
+  ]);
+  expect(await toolkit.callToolFunction(call)).toEqual(result('early'));
+  await expect(later()).rejects.toThrow('The call has been answered already.');
+  expect(ran).toEqual([]);
+});
