@@ -60,7 +60,7 @@ export {
 export type {
   AutoContextEvent,
   AutoContextStrategy,
-  CompressionMeans,
+  CompressionStrategy,
 } from './compression/auto-context/auto-context-event.ts';
 export { AutoContextMemory } from './compression/auto-context/auto-context-memory.ts';
 export type {
@@ -69,7 +69,11 @@ export type {
 } from './compression/auto-context/auto-context-options.ts';
 export { AutoContextTokenCounter } from './compression/auto-context/auto-context-token-counter.ts';
 export { PINNED_MARK } from './compression/auto-context/context-view.ts';
-export { isContextKeeper, type ContextKeeper, type ContextWork } from './compression/context-keeper.ts';
+export {
+  isContextCompressor,
+  type ContextCompressor,
+  type CompressionTask,
+} from './compression/context-compressor.ts';
 export { SummaryCompressor, type SummaryCompressorOptions } from './compression/summary-compressor.ts';
 export { lineLogger, silentLogger, type Logger, type LogLevel } from './config/logger.ts';
 export {

@@ -1,4 +1,4 @@
-// Random conversations, random limits, and models that sum up well, badly or not at all: what makeRoom promises holds for all of them.
+// Random conversations, random limits, and models that sum up well, badly or not at all: what compress promises holds for all of them.
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 
@@ -10,7 +10,7 @@ import { findHistoryFaults } from '../src/message/history.ts';
 import { Msg } from '../src/message/msg.ts';
 import type { ScriptedTurn } from '../src/testing/scripted-model.ts';
 import type { JsonObject } from '../src/util/json.ts';
-import { call, result, summingModel, workWith } from './context-work.ts';
+import { call, result, summingModel, taskWith } from './compression-task.ts';
 import { rejectionsOf } from './five-wires.ts';
 import { PNG } from './wire/histories.ts';
 
@@ -233,8 +233,8 @@ async function check(
   const memory = await memoryOf(talk, options);
   const before = await tokensOf(memory);
   const requestIds = new Set(talk.requests.map(({ id }) => id));
-  const work = workWith(summingModel(turn), { sysPrompt: SYS_PROMPT, tools: TOOLS, requestIds, force });
-  const hasChanged = await memory.makeRoom(work);
+  const task = taskWith(summingModel(turn), { sysPrompt: SYS_PROMPT, tools: TOOLS, requestIds, force });
+  const hasChanged = await memory.compress(task);
   const shown = await memory.getMemory();
   const after = await tokensOf(memory);
   const { maxToken = 0 } = options;
@@ -247,7 +247,7 @@ async function check(
   if (after >= Math.floor(maxToken * 0.75) && !force) {
     const fixed = [...stays, Msg.system(SYS_PROMPT)];
     expect(await counter.count(fixed, TOOLS)).toBeGreaterThan(maxToken * 0.75 - 250);
-    expect(work.events.at(-1)).toMatchObject({ phase: 'failed', strategy: 'last_resort_offload' });
+    expect(task.events.at(-1)).toMatchObject({ phase: 'failed', strategy: 'last_resort_offload' });
   }
   expect(hasChanged ? after < before : after === before).toBe(true);
 
@@ -266,7 +266,7 @@ async function check(
   expect(await copy.getMemory()).toEqual(shown);
 
   const offloads = memory.getOffloadContext().size;
-  if (!(await memory.makeRoom(workWith(summingModel(turn), { sysPrompt: SYS_PROMPT, tools: TOOLS })))) {
+  if (!(await memory.compress(taskWith(summingModel(turn), { sysPrompt: SYS_PROMPT, tools: TOOLS })))) {
     expect(memory.getOffloadContext().size, 'nothing is left behind by what came to nothing').toBe(offloads);
   }
   if (shown.length < 80 && shown.some(({ role }) => role === 'user')) {

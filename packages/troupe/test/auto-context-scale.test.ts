@@ -6,7 +6,7 @@ import { expect, test } from 'vitest';
 import { AutoContextMemory } from '../src/compression/auto-context/auto-context-memory.ts';
 import { Msg } from '../src/message/msg.ts';
 import type { ScriptedTurn } from '../src/testing/scripted-model.ts';
-import { pairs, summingModel, workWith } from './context-work.ts';
+import { pairs, summingModel, taskWith } from './compression-task.ts';
 
 /** The time of the program, not of the machine. */
 async function cpuMs(body: () => Promise<unknown>): Promise<number> {
@@ -21,18 +21,18 @@ async function memoryOf(count: number): Promise<AutoContextMemory> {
   await memory.add(
     Array.from({ length: count }, (_, i) => (i % 2 === 0 ? Msg.user(`q${i}`) : Msg.assistant(`a${i}`))),
   );
-  await memory.makeRoom(workWith(summingModel()));
+  await memory.compress(taskWith(summingModel()));
   return memory;
 }
 
 /** The least that a turn takes: one more message, and a look at whether that is too much. */
 async function turnMs(memory: AutoContextMemory): Promise<number> {
-  const work = workWith(summingModel());
+  const task = taskWith(summingModel());
   let least = Infinity;
   for (let i = 0; i < 200; i++) {
     const start = performance.now();
     await memory.add(Msg.user('one more'));
-    expect(await memory.makeRoom(work)).toBe(false);
+    expect(await memory.compress(task)).toBe(false);
     least = Math.min(least, performance.now() - start);
   }
   return least;
@@ -60,5 +60,5 @@ async function fitMs(turn: ScriptedTurn): Promise<number> {
   const memory = new AutoContextMemory();
   await memory.add([...rounds.flat(), Msg.user('and now?')]);
   expect(await memory.size()).toBe(10_001);
-  return cpuMs(async () => expect(await memory.makeRoom(workWith(summingModel(turn)))).toBe(true));
+  return cpuMs(async () => expect(await memory.compress(taskWith(summingModel(turn)))).toBe(true));
 }

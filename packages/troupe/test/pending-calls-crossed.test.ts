@@ -5,7 +5,7 @@ import { z } from 'zod';
 import { agentTool } from '../src/subagent/agent-tool.ts';
 import type { ReActAgentOptions } from '../src/react/react-agent-options.ts';
 import { ReActAgent } from '../src/react/react-agent.ts';
-import type { ContextKeeper, ContextWork } from '../src/compression/context-keeper.ts';
+import type { ContextCompressor, CompressionTask } from '../src/compression/context-compressor.ts';
 import { LongTermMemoryBase } from '../src/longterm/long-term-memory-base.ts';
 import { InMemoryMemory } from '../src/memory/in-memory-memory.ts';
 import { Msg } from '../src/message/msg.ts';
@@ -192,12 +192,12 @@ test('a long-term memory learns from all of a reply whose calls had to wait, twi
 });
 
 /** A memory that writes down what must stay. */
-class Keeper extends InMemoryMemory implements ContextKeeper {
+class Compressor extends InMemoryMemory implements ContextCompressor {
   readonly contextTools: readonly Tool[] = [];
   readonly contextInstruction: string = '';
   kept: string[] = [];
 
-  async makeRoom({ requestIds }: ContextWork): Promise<boolean> {
+  async compress({ requestIds }: CompressionTask): Promise<boolean> {
     this.kept = (await this.getMemory()).filter(({ id }) => requestIds.has(id)).map(({ text }) => text);
     return false;
   }
@@ -206,9 +206,9 @@ class Keeper extends InMemoryMemory implements ContextKeeper {
 test.each(['allow', 'deny'] as const)(
   'what was asked stays what was asked when its calls had to wait, with what is said meanwhile: %s',
   async (verdict) => {
-    const first = agentWith([says(run('c1', 'make'))], [], { memory: new Keeper() });
+    const first = agentWith([says(run('c1', 'make'))], [], { memory: new Compressor() });
     await first.call('Build it.');
-    const memory = new Keeper();
+    const memory = new Compressor();
     const agent = restarted(first, agentWith(['Done.'], [], { memory }));
     await agent.call('Be quick.', { decisions: agent.pendingCalls.map(({ id }) => ({ id, verdict })) });
     expect(memory.kept).toEqual(['Build it.', 'Be quick.']);

@@ -15,7 +15,7 @@ import { FakeClock } from '../testing/fake-clock.ts';
 import { ScriptedModel, type ScriptedTurn } from '../testing/scripted-model.ts';
 import { TokenCounterBase } from '../token/token-counter-base.ts';
 import { copyJson, type JsonObject } from '../util/json.ts';
-import type { ContextWork } from './context-keeper.ts';
+import type { CompressionTask } from './context-compressor.ts';
 import { SummaryCompressor, type SummaryCompressorOptions } from './summary-compressor.ts';
 
 /** One token for each character of text, ten for each call, result and tool. */
@@ -68,7 +68,7 @@ class Bench {
   constructor(
     script: readonly (string | ScriptedTurn)[],
     options: Partial<SummaryCompressorOptions> = {},
-    readonly extras: Partial<ContextWork> = {},
+    readonly extras: Partial<CompressionTask> = {},
   ) {
     this.model = new ScriptedModel(script);
     this.compressor = new SummaryCompressor(this.memory, {
@@ -80,8 +80,8 @@ class Bench {
     });
   }
 
-  makeRoom(extras: Partial<ContextWork> = {}): Promise<boolean> {
-    return this.compressor.makeRoom({
+  compress(extras: Partial<CompressionTask> = {}): Promise<boolean> {
+    return this.compressor.compress({
       signal: this.stop.signal,
       model: this.model,
       sysPrompt: 'Be good.',
@@ -117,18 +117,18 @@ describe('when', () => {
   test('nothing happens up to the threshold, and it does with one token more', async () => {
     const bench = new Bench([answer()], { triggerThreshold: 308 });
     await bench.memory.add([long('a'), long('b'), long('c')]); // with the 8 of the system prompt: 308
-    expect(await bench.makeRoom()).toBe(false);
+    expect(await bench.compress()).toBe(false);
     expect(bench.model.requests.length).toBe(0);
     expect(bench.events).toEqual([]);
-    expect(await bench.makeRoom({ sysPrompt: 'Be good!!' })).toBe(true);
+    expect(await bench.compress({ sysPrompt: 'Be good!!' })).toBe(true);
     expect(await bench.shown()).toEqual(['T|C|I|N|P', 'c']);
   });
 
   test('what stands behind the conversation counts, and is not summed up', async () => {
     const bench = new Bench([answer()]);
     await bench.memory.add([long('a'), Msg.assistant('Well.'), long('c')]);
-    expect(await bench.makeRoom()).toBe(false);
-    expect(await bench.makeRoom({ hints: [long('hint')] })).toBe(true);
+    expect(await bench.compress()).toBe(false);
+    expect(await bench.compress({ hints: [long('hint')] })).toBe(true);
     expect(JSON.stringify(bench.asked())).not.toContain('hint');
   });
 
@@ -137,25 +137,25 @@ describe('when', () => {
     const tools = Array.from({ length: 10 }, () => tool);
     const bench = new Bench([answer()], { triggerThreshold: 360 });
     await bench.memory.add([long('a'), long('b')]);
-    expect(await bench.makeRoom()).toBe(false);
+    expect(await bench.compress()).toBe(false);
     await bench.memory.updateCompressedSummary('x'.repeat(60));
-    expect(await bench.makeRoom({ tools: tools.slice(1) })).toBe(false); // 8 + 200 + 60 + 90
-    expect(await bench.makeRoom({ tools })).toBe(true);
+    expect(await bench.compress({ tools: tools.slice(1) })).toBe(false); // 8 + 200 + 60 + 90
+    expect(await bench.compress({ tools })).toBe(true);
     expect(bench.events.map(({ tokensBefore }) => tokensBefore)).toEqual([368, 368]);
   });
 
   test('it is asked for below the threshold too when the model has refused the prompt', async () => {
     const bench = new Bench([answer()], { triggerThreshold: 10_000 });
     await bench.memory.add([long('a'), long('b'), long('c')]);
-    expect(await bench.makeRoom({ force: true })).toBe(true);
+    expect(await bench.compress({ force: true })).toBe(true);
     expect(await bench.shown()).toEqual(['T|C|I|N|P', 'c']);
   });
 
   test('what can not be made smaller stays as it is, also then', async () => {
     const bench = new Bench([]);
     await bench.memory.add(Msg.user('x'.repeat(1_000), { id: 'huge' }));
-    expect(await bench.makeRoom()).toBe(false);
-    expect(await bench.makeRoom({ force: true })).toBe(false);
+    expect(await bench.compress()).toBe(false);
+    expect(await bench.compress({ force: true })).toBe(false);
     expect(await bench.shown()).toEqual(['huge']);
     expect(bench.events).toEqual([]);
   });
@@ -163,7 +163,7 @@ describe('when', () => {
   test('what is not longer than the shortest note is not worth it', async () => {
     const bench = new Bench([]);
     await bench.memory.add([Msg.user('Hi', { id: 'hi' }), Msg.user('x'.repeat(1_000), { id: 'huge' })]);
-    expect(await bench.makeRoom()).toBe(false);
+    expect(await bench.compress()).toBe(false);
     expect(await bench.shown()).toEqual(['hi', 'huge']);
   });
 });
@@ -173,7 +173,7 @@ describe('how', () => {
     using _clock = new FakeClock().install();
     const bench = new Bench([answer()], { compressionPrompt: 'Sum up.' });
     await bench.memory.add([long('a'), long('b'), long('c')]);
-    expect(await bench.makeRoom()).toBe(true);
+    expect(await bench.compress()).toBe(true);
 
     expect(bench.asked()).toEqual(['Be good.', long('a').text, long('b').text, 'Sum up.']);
     expect(await bench.memory.getCompressedSummary()).toBe('T|C|I|N|P');
@@ -203,15 +203,15 @@ describe('how', () => {
         usage: USAGE,
       },
     ]);
-    expect(await bench.makeRoom()).toBe(false);
+    expect(await bench.compress()).toBe(false);
   });
 
   test('the summary before is worked into the new one, and shown only once', async () => {
     const bench = new Bench([answer(), answer({ ...FIELDS, task_overview: 'T2' })]);
     await bench.memory.add([long('a'), long('b'), long('c')]);
-    await bench.makeRoom();
+    await bench.compress();
     await bench.memory.add([long('d'), long('e')]);
-    expect(await bench.makeRoom()).toBe(true);
+    expect(await bench.compress()).toBe(true);
     expect(bench.asked(1).slice(0, -1)).toEqual(['Be good.', 'T|C|I|N|P', long('c').text, long('d').text]);
     expect(await bench.shown()).toEqual(['T2|C|I|N|P', 'e']);
   });
@@ -222,7 +222,7 @@ describe('how', () => {
       triggerThreshold: 600,
     });
     await bench.memory.add([Msg.user('x'.repeat(600), { id: 'a' }), long('b')]);
-    await bench.makeRoom();
+    await bench.compress();
     expect(await bench.memory.getCompressedSummary()).toBe(
       'This is a summary of the conversation so far. It takes the place of what was said before.\n\n' +
         '# Task overview\nT\n\n# Current state\nC\n\n# Important discoveries\nI\n\n# Context to preserve\nP',
@@ -234,7 +234,7 @@ describe('how', () => {
     const summaryTemplate = 'Facts: {facts} {mood} {not a field}';
     const bench = new Bench([answer({ facts: ['{mood}', '$&'] })], { summarySchema, summaryTemplate });
     await bench.memory.add([long('a'), long('b'), long('c')]);
-    expect(await bench.makeRoom()).toBe(true);
+    expect(await bench.compress()).toBe(true);
     expect(await bench.memory.getCompressedSummary()).toBe('Facts: ["{mood}","$&"]  {not a field}');
   });
 
@@ -247,7 +247,7 @@ describe('how', () => {
     const model = new ScriptedModel([answer()]);
     const bench = new Bench([], { model, compressionPrompt: 'Sum up.' });
     await bench.memory.add([long('a'), long('b'), long('c')]);
-    expect(await bench.makeRoom({ planHint: 'The plan is X.' })).toBe(true);
+    expect(await bench.compress({ planHint: 'The plan is X.' })).toBe(true);
     expect(model.requests[0]?.messages.at(-1)?.text).toBe('Sum up.\n\nThe plan is X.');
   });
 
@@ -255,8 +255,8 @@ describe('how', () => {
     const bench = new Bench([]);
     await bench.memory.add([long('a'), long('b'), long('c')]);
     const recorded = { text: 'As recorded.', durationMs: 5 };
-    const step: ContextWork['step'] = async () => recorded as never;
-    expect(await bench.makeRoom({ step })).toBe(true);
+    const step: CompressionTask['step'] = async () => recorded as never;
+    expect(await bench.compress({ step })).toBe(true);
     expect(await bench.shown()).toEqual(['As recorded.', 'c']);
   });
 
@@ -265,12 +265,12 @@ describe('how', () => {
       const bench = new Bench([turn]);
       await bench.memory.add([long('a'), long('b'), long('c')]);
       const seen: unknown[] = [];
-      const step: ContextWork['step'] = async (_name, body) => {
+      const step: CompressionTask['step'] = async (_name, body) => {
         const value = await body();
         seen.push(value);
         return value;
       };
-      await bench.makeRoom({ step });
+      await bench.compress({ step });
       expect(copyJson(seen[0], 'it')).toEqual(seen[0]);
     }
   });
@@ -306,7 +306,7 @@ describe('how', () => {
         Msg.assistant('I see.', { id: 'd' }),
         long('c'),
       ]);
-      expect(await bench.makeRoom()).toBe(true);
+      expect(await bench.compress()).toBe(true);
       const sent = JSON.stringify(model.requests[0]);
       expect(sent.includes('SECRETBYTES')).toBe(vision);
       expect(sent.includes('[image, image/png]')).toBe(!vision);
@@ -324,7 +324,7 @@ describe('what is kept', () => {
   test('with fewer units than are to be kept, nothing is taken out', async () => {
     const bench = new Bench([], { keepRecent: 3 });
     await bench.memory.add([long('a'), long('b'), long('c')]);
-    expect(await bench.makeRoom()).toBe(false);
+    expect(await bench.compress()).toBe(false);
     expect(await bench.shown()).toEqual(['a', 'b', 'c']);
   });
 
@@ -336,7 +336,7 @@ describe('what is kept', () => {
     ] as const) {
       const bench = new Bench([answer()], { keepRecent: 3 });
       await bench.memory.add(['a', 'b', 'c'].map((id) => Msg.user('x'.repeat(length), { id })));
-      expect(await bench.makeRoom({ force: true })).toBe(length > 20);
+      expect(await bench.compress({ force: true })).toBe(length > 20);
       expect(await bench.shown()).toEqual(shown);
     }
   });
@@ -345,7 +345,7 @@ describe('what is kept', () => {
     const bench = new Bench([answer()], { triggerThreshold: 500 });
     await bench.memory.add([long('a'), Msg.assistant('x'.repeat(300), { id: 'b' }), long('ask')]);
     for (const id of ['1', '2', '3']) await bench.memory.add(exchange(id));
-    expect(await bench.makeRoom()).toBe(true);
+    expect(await bench.compress()).toBe(true);
     expect(await bench.shown()).toEqual([
       'T|C|I|N|P',
       'ask',
@@ -357,7 +357,7 @@ describe('what is kept', () => {
     const bench = new Bench([answer()], { keepRecent: 2, triggerThreshold: 150 });
     await bench.memory.add([long('a'), Msg.assistant('Yes.', { id: 'b' }), long('ask')]);
     for (const id of ['1', '2', '3', '4']) await bench.memory.add(exchange(id));
-    expect(await bench.makeRoom()).toBe(true);
+    expect(await bench.compress()).toBe(true);
     expect(await bench.shown()).toEqual(['T|C|I|N|P', 'ask', 'call 3', 'result 3', 'call 4', 'result 4']);
     expect(bench.asked().slice(0, -1)).toEqual([
       'Be good.',
@@ -384,7 +384,7 @@ describe('what is kept', () => {
       ...exchange('3'),
       ...exchange('4'),
     ]);
-    expect(await bench.makeRoom()).toBe(true);
+    expect(await bench.compress()).toBe(true);
     expect(await bench.shown()).toEqual(['T|C|I|N|P', 'ask', 'steer', 'call 4', 'result 4']);
   });
 
@@ -402,7 +402,7 @@ describe('what is kept', () => {
   ])('%s', async (_, ids, shown) => {
     const bench = new Bench([answer()]);
     const ask = Msg.assistant('Ask'.padEnd(100), { id: 'ask', name: 'Planner' });
-    const work = ['1', '2', '3', '4'].flatMap(exchange);
+    const task = ['1', '2', '3', '4'].flatMap(exchange);
     await bench.memory.add([
       long('old'),
       Msg.assistant('Well.', { id: 'well' }),
@@ -410,21 +410,21 @@ describe('what is kept', () => {
       long('more'),
       long('known'),
     ]);
-    await bench.memory.add(work);
-    expect(await bench.makeRoom({ requestIds: new Set(ids) })).toBe(true);
+    await bench.memory.add(task);
+    expect(await bench.compress({ requestIds: new Set(ids) })).toBe(true);
     expect(await bench.shown()).toEqual(shown);
   });
 
   test('nothing is taken out if there is nothing but what was asked', async () => {
     const bench = new Bench([]);
     await bench.memory.add([long('a'), long('b'), long('c'), ...exchange('1')]);
-    expect(await bench.makeRoom({ requestIds: new Set(['a', 'b', 'c']), force: true })).toBe(false);
+    expect(await bench.compress({ requestIds: new Set(['a', 'b', 'c']), force: true })).toBe(false);
   });
 
   test('but if nobody says what was asked, the newest is enough then', async () => {
     const bench = new Bench([answer()]);
     await bench.memory.add([long('a'), long('b'), long('c'), ...exchange('1')]);
-    expect(await bench.makeRoom()).toBe(true);
+    expect(await bench.compress()).toBe(true);
     expect(await bench.shown()).toEqual(['T|C|I|N|P', 'c', 'call 1', 'result 1']);
   });
 
@@ -432,14 +432,14 @@ describe('what is kept', () => {
     const bench = new Bench([answer()]);
     await bench.memory.add([long('a'), Msg.assistant('Well.', { id: 'b' }), ...exchange('1').slice(0, 1)]);
     await bench.memory.add([long('c'), long('d'), long('e')]);
-    expect(await bench.makeRoom({ requestIds: new Set(['e']) })).toBe(true);
+    expect(await bench.compress({ requestIds: new Set(['e']) })).toBe(true);
     expect(await bench.shown()).toEqual(['T|C|I|N|P', 'call 1', 'e']);
   });
 
   test('instructions stay', async () => {
     const bench = new Bench([answer()]);
     await bench.memory.add([long('a'), Msg.system('Speak French.', { id: 'rule' }), long('b'), long('c')]);
-    expect(await bench.makeRoom()).toBe(true);
+    expect(await bench.compress()).toBe(true);
     expect(await bench.shown()).toEqual(['T|C|I|N|P', 'rule', 'c']);
   });
 
@@ -486,7 +486,7 @@ describe('what is kept', () => {
           });
           await bench.memory.add(msgs);
           const faults = findHistoryFaults(msgs).length;
-          const hasChanged = await bench.makeRoom({ force });
+          const hasChanged = await bench.compress({ force });
 
           const shown = await bench.memory.getMemory({ excludeMark: COMPRESSED_MARK, prependSummary: false });
           expect(findHistoryFaults(shown).length).toBe(faults);
@@ -511,7 +511,7 @@ describe('what goes wrong', () => {
   /** Three messages of which the oldest is left out, down to three quarters of what a prompt may have. */
   async function truncates(bench: Bench, problem: RegExp): Promise<void> {
     await bench.memory.add([long('a'), long('b'), Msg.user('c', { id: 'c' })]);
-    expect(await bench.makeRoom()).toBe(true);
+    expect(await bench.compress()).toBe(true);
     expect(await bench.shown()).toEqual([NOTE, 'b', 'c']);
     expect(
       bench.events.map(({ phase, strategy, compressedMessageCount: count }) => [phase, strategy, count]),
@@ -529,7 +529,7 @@ describe('what goes wrong', () => {
     const { task_overview: _left, ...incomplete } = FIELDS;
     const bench = new Bench([answer(incomplete), answer()]);
     await bench.memory.add([long('a'), long('b'), long('c')]);
-    expect(await bench.makeRoom()).toBe(true);
+    expect(await bench.compress()).toBe(true);
     expect(await bench.shown()).toEqual(['T|C|I|N|P', 'c']);
     expect(bench.usages).toEqual([{ inputTokens: 10, outputTokens: 14 }]);
   });
@@ -595,7 +595,7 @@ describe('what goes wrong', () => {
       triggerThreshold: 10_000,
     });
     await bench.memory.add([long('a'), long('b'), long('c')]);
-    expect(await bench.makeRoom({ force: true })).toBe(true);
+    expect(await bench.compress({ force: true })).toBe(true);
     expect(await bench.shown()).toEqual([NOTE, 'c']);
   });
 
@@ -603,9 +603,9 @@ describe('what goes wrong', () => {
     const bench = new Bench([{ when: () => true, text: 'No.' }], options);
     await bench.memory.updateCompressedSummary('Before.');
     await bench.memory.add([long('a'), long('b'), long('c')]);
-    await bench.makeRoom();
+    await bench.compress();
     await bench.memory.add([long('d'), long('e')]);
-    await bench.makeRoom();
+    await bench.compress();
     expect(await bench.shown()).toEqual([`Before.\n\n${NOTE}`, 'e']);
   });
 
@@ -614,7 +614,7 @@ describe('what goes wrong', () => {
     const second = answer({ ...FIELDS, task_overview: 'T2' });
     const bench = new Bench([tooLong, tooLong, answer(), second, answer({ ...FIELDS, task_overview: 'T3' })]);
     await bench.memory.add(['a', 'b', 'c', 'd', 'e', 'f'].map((id) => long(id)));
-    expect(await bench.makeRoom({ force: true })).toBe(true);
+    expect(await bench.compress({ force: true })).toBe(true);
     expect(bench.model.requests.map(({ messages }) => messages.length)).toEqual([7, 5, 4, 5, 4]);
     expect(bench.asked(3).slice(0, -1)).toEqual(['Be good.', 'T|C|I|N|P', long('c').text, long('d').text]);
     expect(await bench.shown()).toEqual(['T3|C|I|N|P', 'f']);
@@ -624,7 +624,7 @@ describe('what goes wrong', () => {
     const tooLong = { error: new ModelError('Too long.', { kind: 'context_overflow' }) };
     const bench = new Bench([tooLong, answer()], { triggerThreshold: 450 });
     await bench.memory.add(['a', 'b', 'c', 'd', 'e'].map((id) => long(id)));
-    expect(await bench.makeRoom()).toBe(true);
+    expect(await bench.compress()).toBe(true);
     expect(await bench.shown()).toEqual(['T|C|I|N|P', 'c', 'd', 'e']);
   });
 
@@ -632,7 +632,7 @@ describe('what goes wrong', () => {
     const tooLong = { when: () => true, error: new ModelError('Too long.', { kind: 'context_overflow' }) };
     const bench = new Bench([tooLong]);
     await bench.memory.add(Array.from({ length: 40 }, (_, i) => long(`${i}`)));
-    expect(await bench.makeRoom()).toBe(true);
+    expect(await bench.compress()).toBe(true);
     expect(bench.model.requests.length).toBeLessThanOrEqual(8);
     expect((await bench.shown())[0]).toBe(NOTE);
   });
@@ -644,7 +644,7 @@ describe('what goes wrong', () => {
       { when: () => true, ...answer() },
     ]);
     await bench.memory.add(Array.from({ length: 40 }, (_, i) => long(`${i}`)));
-    expect(await bench.makeRoom({ force: true })).toBe(true);
+    expect(await bench.compress({ force: true })).toBe(true);
     expect(bench.model.requests.length).toBe(8);
     expect(await bench.shown()).toEqual([`T|C|I|N|P\n\n${NOTE}`, '39']);
   });
@@ -665,7 +665,7 @@ describe('what goes wrong', () => {
     for (const tokenCounter of [new Broken(), new Hanging()]) {
       const bench = new Bench([answer()], { tokenCounter, triggerThreshold: 100, timeoutMs: 10 });
       await bench.memory.add([Msg.user('word '.repeat(200), { id: 'a' }), long('b')]);
-      const done = bench.makeRoom();
+      const done = bench.compress();
       await clock.advance(10);
       expect(await done).toBe(true);
       expect(await bench.shown()).toEqual(['T|C|I|N|P', 'b']);
@@ -678,15 +678,15 @@ describe('what goes wrong', () => {
     const tokenCounter = new LetterCounter();
     const counted = vi.spyOn(tokenCounter, 'count').mockReturnValue(new Promise(() => {}));
     const bench = new Bench([], { tokenCounter, timeoutMs: 10 });
-    const done = bench.makeRoom();
+    const done = bench.compress();
     await clock.advance(10);
-    expect([await done, await bench.makeRoom(), counted.mock.calls.length]).toEqual([false, false, 1]);
+    expect([await done, await bench.compress(), counted.mock.calls.length]).toEqual([false, false, 1]);
   });
 
   test('a listener that hangs does not keep an interrupt waiting', async () => {
     const bench = new Bench([answer()], {}, { emit: () => new Promise(() => {}) });
     await bench.memory.add([long('a'), long('b'), long('c')]);
-    const done = bench.makeRoom();
+    const done = bench.compress();
     setImmediate(() => bench.stop.abort(new Error('stop')));
     await expect(done).rejects.toThrow('stop');
   });
@@ -708,7 +708,7 @@ describe('what goes wrong', () => {
     const fields = { ...FIELDS, current_state: 's'.repeat(310), next_steps: 'n'.repeat(2000) };
     const bench = new Bench([answer(fields)], { triggerThreshold: 2500, maxTries: 1 });
     await bench.memory.add(Array.from({ length: 30 }, (_, i) => long(`${i}`)));
-    expect(await bench.makeRoom({ requestIds: new Set(['29']) })).toBe(true);
+    expect(await bench.compress({ requestIds: new Set(['29']) })).toBe(true);
     expect((await bench.shown())[0]).toBe(`T|${'s'.repeat(310)}|I|${'n'.repeat(400)}…|P`);
   });
 
@@ -716,7 +716,7 @@ describe('what goes wrong', () => {
     const fail = () => Promise.reject(new Error('no'));
     const bench = new Bench([answer()], {}, { emit: fail, addUsage: fail });
     await bench.memory.add([long('a'), long('b'), long('c')]);
-    expect(await bench.makeRoom()).toBe(true);
+    expect(await bench.compress()).toBe(true);
     expect(await bench.shown()).toEqual(['T|C|I|N|P', 'c']);
   });
 
@@ -724,7 +724,7 @@ describe('what goes wrong', () => {
     const bench = new Bench([answer()]);
     await bench.memory.add([long('a'), long('b'), long('c')]);
     bench.memory.updateMessagesMark = () => Promise.reject(new Error('the program died'));
-    expect(await bench.makeRoom()).toBe(true);
+    expect(await bench.compress()).toBe(true);
     expect(await bench.shown()).toEqual(['T|C|I|N|P', 'a', 'b', 'c']);
   });
 
@@ -732,7 +732,7 @@ describe('what goes wrong', () => {
     const bench = new Bench([answer()]);
     await bench.memory.add([long('a'), long('b'), long('c')]);
     bench.memory.updateCompressedSummary = () => Promise.reject(new Error('disk full'));
-    expect(await bench.makeRoom()).toBe(false);
+    expect(await bench.compress()).toBe(false);
     expect(await bench.shown()).toEqual(['a', 'b', 'c']);
   });
 
@@ -744,7 +744,7 @@ describe('what goes wrong', () => {
       const reason = new Error('stop');
       const addUsage = () => bench.stop.abort(reason); // the model is done by then
       const emit = () => (stall ? void setImmediate(() => bench.stop.abort(reason)) : undefined);
-      await expect(bench.makeRoom({ emit, addUsage })).rejects.toBe(reason);
+      await expect(bench.compress({ emit, addUsage })).rejects.toBe(reason);
       expect(await bench.shown()).toEqual(['a', 'b', 'c']);
       expect(await bench.memory.getCompressedSummary()).toBe('');
     },
@@ -753,7 +753,7 @@ describe('what goes wrong', () => {
   test('a stream in small pieces gives a summary as well', async () => {
     const bench = new Bench([{ ...answer(), chunkSize: 1 }]);
     await bench.memory.add([long('a'), long('b'), long('c')]);
-    expect(await bench.makeRoom()).toBe(true);
+    expect(await bench.compress()).toBe(true);
     expect(await bench.shown()).toEqual(['T|C|I|N|P', 'c']);
   });
 

@@ -9,9 +9,9 @@ import { EstimateTokenCounter } from '../token/estimate-token-counter.ts';
 import type { TokenCounterBase } from '../token/token-counter-base.ts';
 import type { Tool } from '../toolkit/tool/tool.ts';
 import type { AnySchema } from '../util/schema.ts';
-import type { ContextKeeper, ContextWork } from './context-keeper.ts';
-import { COMPRESSION_PROMPT, SummaryForm } from './summary-form.ts';
-import { SummaryRun, type SummarySettings } from './summary-run.ts';
+import type { ContextCompressor, CompressionTask } from './context-compressor.ts';
+import { COMPRESSION_PROMPT, SummaryFormat } from './summary-format.ts';
+import { SummaryAttempt, type SummarySettings } from './summary-attempt.ts';
 import { TokenMeter } from './token-meter.ts';
 
 export interface SummaryCompressorOptions {
@@ -45,11 +45,11 @@ export interface SummaryCompressorOptions {
  * model fails, hangs or answers nonsense, the oldest units are left out without a summary, so that the reply goes on.
  * The summary is stored before the marks are: if the program dies in between, nothing is lost from view.
  */
-export class SummaryCompressor implements ContextKeeper {
+export class SummaryCompressor implements ContextCompressor {
   readonly contextTools: readonly Tool[] = [];
   readonly contextInstruction = '';
   readonly #memory: MemoryBase;
-  readonly #form: SummaryForm;
+  readonly #form: SummaryFormat;
   readonly #settings: SummarySettings;
   readonly #meter: TokenMeter;
   #estimate: EstimateTokenCounter | undefined;
@@ -64,7 +64,7 @@ export class SummaryCompressor implements ContextKeeper {
     checkNumber('timeoutMs', timeoutMs, { least: 1 });
     checkNumber('maxTries', maxTries, { least: 1, whole: true });
     this.#memory = memory;
-    this.#form = new SummaryForm(options.summarySchema, options.summaryTemplate);
+    this.#form = new SummaryFormat(options.summarySchema, options.summaryTemplate);
     this.#settings = {
       triggerThreshold,
       keepRecent,
@@ -77,24 +77,24 @@ export class SummaryCompressor implements ContextKeeper {
     this.#meter = new TokenMeter(options.tokenCounter, timeoutMs);
   }
 
-  async makeRoom(work: ContextWork): Promise<boolean> {
-    const run = new SummaryRun(this.#memory, this.#form, this.#settings, {
-      ...work,
-      before: this.#before(work),
+  async compress(task: CompressionTask): Promise<boolean> {
+    const run = new SummaryAttempt(this.#memory, this.#form, this.#settings, {
+      ...task,
+      before: this.#before(task),
       meter: this.#meter,
-      estimate: this.#estimateFor(work.model),
+      estimate: this.#estimateFor(task.model),
     });
     try {
-      await run.makeRoom();
+      await run.compress();
     } catch (error) {
-      work.signal.throwIfAborted();
+      task.signal.throwIfAborted();
       getLogger().log('warn', `The conversation was not compressed: ${messageOf(error)}`);
     }
     return run.hasChanged;
   }
 
   /** The same message as long as its text is the same, so that it is counted once. */
-  #before({ sysPrompt }: ContextWork): readonly Msg[] {
+  #before({ sysPrompt }: CompressionTask): readonly Msg[] {
     if (sysPrompt === '') return [];
     if (this.#sysPrompt?.text !== sysPrompt) this.#sysPrompt = Msg.system(sysPrompt);
     return [this.#sysPrompt];

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 
 import { Msg } from '../message/msg.ts';
-import { call, pair, result, results, thought } from '../../test/context-work.ts';
-import { isSaidToAgent, requestRuns, unitsOf, type Audience } from './units.ts';
+import { call, pair, result, results, thought } from '../../test/compression-task.ts';
+import { isSaidToAgent, requestGroups, unitsOf, type Audience } from './units.ts';
 
 const FRIDAY: Audience = { agentName: 'Friday', requestIds: new Set() };
 
@@ -108,8 +108,8 @@ test('requests are what they are said to be, or runs since the newest answer', (
     ...pair('c'),
     Msg.user('steer', { id: '7' }),
   ];
-  expect(requestRuns(msgs, FRIDAY)).toEqual([[2, 4], [7]]);
-  expect(requestRuns([...msgs, Msg.assistant('done')], FRIDAY)).toEqual([[2, 4], [7]]);
-  expect(requestRuns(msgs, { ...FRIDAY, requestIds: new Set(['1', '4', 'unknown']) })).toEqual([[1, 4]]);
-  expect(requestRuns([], FRIDAY)).toEqual([]);
+  expect(requestGroups(msgs, FRIDAY)).toEqual([[2, 4], [7]]);
+  expect(requestGroups([...msgs, Msg.assistant('done')], FRIDAY)).toEqual([[2, 4], [7]]);
+  expect(requestGroups(msgs, { ...FRIDAY, requestIds: new Set(['1', '4', 'unknown']) })).toEqual([[1, 4]]);
+  expect(requestGroups([], FRIDAY)).toEqual([]);
 });

@@ -1,5 +1,5 @@
 import type { Msg } from '../message/msg.ts';
-import type { ContextWork } from './context-keeper.ts';
+import type { CompressionTask } from './context-compressor.ts';
 
 /**
  * What is kept or taken out as a whole. `exchange`: a message that calls tools, with all its results. `pending`: such a
@@ -14,7 +14,7 @@ export interface Unit {
 }
 
 /** By whom a conversation is told what was said to whom. */
-export type Audience = Pick<ContextWork, 'agentName' | 'requestIds'>;
+export type Audience = Pick<CompressionTask, 'agentName' | 'requestIds'>;
 
 /** The name of messages that nobody gave another: such an answer is the agent's own. */
 const NO_NAME = 'assistant';
@@ -35,7 +35,7 @@ export function isOwn(msg: Msg, audience: Audience): boolean {
  * The places of what the agent was asked, in runs without work in between. If nobody says what that is, then it is all that
  * others have said since the newest answer, or before it if that is the last word.
  */
-export function requestRuns(msgs: readonly Msg[], audience: Audience): readonly (readonly number[])[] {
+export function requestGroups(msgs: readonly Msg[], audience: Audience): readonly (readonly number[])[] {
   const asked = [...msgs.keys()].filter((i) => audience.requestIds.has(msgs[i]?.id ?? ''));
   if (asked.length > 0) return [asked];
   const runs: number[][] = [];

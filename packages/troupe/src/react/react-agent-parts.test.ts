@@ -1,7 +1,7 @@
 // What an agent can be given besides a model and tools: someone who keeps its context small, a plan, a background.
 import { describe, expect, test } from 'vitest';
 
-import type { ContextKeeper, ContextWork } from '../compression/context-keeper.ts';
+import type { ContextCompressor, CompressionTask } from '../compression/context-compressor.ts';
 import type { AgentEvent } from '../event/agent-event.ts';
 import { InMemoryMemory } from '../memory/in-memory-memory.ts';
 import { COMPRESSED_MARK } from '../memory/memory-base.ts';
@@ -32,14 +32,14 @@ const textsOf = (msgs: readonly Msg[] = []): string[] => msgs.map(({ text }) => 
 const tooLong: ScriptedTurn = { error: new ModelError('too long', { kind: 'context_overflow' }) };
 
 /** Marks the oldest message as compressed whenever it is forced to make room. */
-class Keeper extends InMemoryMemory implements ContextKeeper {
-  readonly works: ContextWork[] = [];
+class Compressor extends InMemoryMemory implements ContextCompressor {
+  readonly tasks: CompressionTask[] = [];
   contextInstruction = '';
   readonly contextTools: readonly Tool[] = [tool({ name: 'context_reload', execute: () => 'all of it' })];
 
-  async makeRoom(work: ContextWork): Promise<boolean> {
-    this.works.push(work);
-    if (!work.force) return false;
+  async compress(task: CompressionTask): Promise<boolean> {
+    this.tasks.push(task);
+    if (!task.force) return false;
     const [oldest] = await this.getMemory({ excludeMark: COMPRESSED_MARK });
     if (oldest === undefined) return false;
     await this.updateMessagesMark({ newMark: COMPRESSED_MARK, msgIds: [oldest.id] });
@@ -49,22 +49,22 @@ class Keeper extends InMemoryMemory implements ContextKeeper {
 
 describe('a memory that keeps itself small', () => {
   test('is asked before every model call, with what else is in the prompt', async () => {
-    const memory = new Keeper();
+    const memory = new Compressor();
     const call = { toolCalls: [{ name: 'context_reload', input: {} }] };
     const { agent, model } = setUp([call, 'Done.'], { memory, sysPrompt: 'Be brief.' });
     await agent.call('go');
-    expect(memory.works).toHaveLength(2);
-    expect(memory.works[0]).toMatchObject({
+    expect(memory.tasks).toHaveLength(2);
+    expect(memory.tasks[0]).toMatchObject({
       model,
       sysPrompt: 'Be brief.',
       force: false,
       planHint: undefined,
     });
-    expect(memory.works[0]?.tools.map(({ name }) => name)).toEqual(['context_reload']);
+    expect(memory.tasks[0]?.tools.map(({ name }) => name)).toEqual(['context_reload']);
   });
 
   test('brings its own tools and instruction; nothing else has to be registered', async () => {
-    const memory = new Keeper();
+    const memory = new Compressor();
     const { agent, model } = setUp(['Hi.', 'Hi again.'], { memory, sysPrompt: 'Be brief.' });
     await agent.call('one');
     memory.contextInstruction = 'Reload by context_reload.';
@@ -78,24 +78,24 @@ describe('a memory that keeps itself small', () => {
   });
 
   test('makes room when the model says that the prompt is too long, which is then asked once more', async () => {
-    const memory = new Keeper();
+    const memory = new Compressor();
     const { agent, model } = setUp(['One.', tooLong, 'Two.'], { memory });
     await agent.call('first');
     expect((await agent.call('second')).text).toBe('Two.');
-    expect(memory.works.map(({ force }) => force)).toEqual([false, false, true]);
+    expect(memory.tasks.map(({ force }) => force)).toEqual([false, false, true]);
     expect(textsOf(model.requests[1]?.messages)).toEqual(['first', 'One.', 'second']);
     expect(textsOf(model.requests[2]?.messages)).toEqual(['One.', 'second']);
   });
 
   test('is not asked a second time: then the call fails', async () => {
-    const { agent, model } = setUp([tooLong, tooLong, 'never'], { memory: new Keeper() });
+    const { agent, model } = setUp([tooLong, tooLong, 'never'], { memory: new Compressor() });
     await expect(agent.call('go')).rejects.toMatchObject({ kind: 'context_overflow' });
     expect(model.requests).toHaveLength(2);
   });
 
   test('that finds nothing to remove lets the call fail at once', async () => {
-    class Full extends Keeper {
-      override makeRoom = async (): Promise<boolean> => false;
+    class Full extends Compressor {
+      override compress = async (): Promise<boolean> => false;
     }
     const { agent, model } = setUp([tooLong, 'never'], { memory: new Full() });
     await expect(agent.call('go')).rejects.toMatchObject({ kind: 'context_overflow' });
@@ -103,10 +103,10 @@ describe('a memory that keeps itself small', () => {
   });
 
   test('other failures are not taken for that', async () => {
-    const memory = new Keeper();
+    const memory = new Compressor();
     const { agent } = setUp([{ error: new ModelError('no', { kind: 'auth' }) }], { memory });
     await expect(agent.call('go')).rejects.toMatchObject({ kind: 'auth' });
-    expect(memory.works).toHaveLength(1);
+    expect(memory.tasks).toHaveLength(1);
   });
 });
 

@@ -1,4 +1,4 @@
-import { keeperOf } from '../compression/keeper-of.ts';
+import { compressorFor } from '../compression/compressor-for.ts';
 import { getLogger } from '../config/run-config.ts';
 import { messageOf } from '../errors.ts';
 import type { LongTermMemoryBase } from '../longterm/long-term-memory-base.ts';
@@ -93,8 +93,8 @@ export class ReActAgent extends ReActAgentBase {
     this.planNotebook = options.planNotebook;
     this.background = options.background;
     this.sysPrompt = options.sysPrompt ?? '';
-    const keeper = keeperOf(this.memory, options.compression);
-    this.#thinker = new Thinker(this, this.#ordered, options, keeper);
+    const compressor = compressorFor(this.memory, options.compression);
+    this.#thinker = new Thinker(this, this.#ordered, options, compressor);
     this.#calls = new ToolCalls(options, {
       act: (call, turn) => this.acting(call, turn),
       print: (msg, last) => this.print(msg, last),
@@ -109,7 +109,7 @@ export class ReActAgent extends ReActAgentBase {
     this.#tools = this.toolkit.withTools(
       ...(options.enableMetaTool ? [this.toolkit.metaTool] : []),
       ...memoryTools(options),
-      ...(keeper?.contextTools ?? []),
+      ...(compressor?.contextTools ?? []),
       ...(options.background?.tools ?? []),
     );
     this.planNotebook?.registerPlanTools(this.#tools, { asGroup: options.enableMetaTool });

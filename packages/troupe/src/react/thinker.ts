@@ -1,4 +1,4 @@
-import type { ContextKeeper } from '../compression/context-keeper.ts';
+import type { ContextCompressor } from '../compression/context-compressor.ts';
 import { PrefixMemo } from '../util/prefix-memo.ts';
 import { MsgDraft } from '../message/msg-draft.ts';
 import { Msg } from '../message/msg.ts';
@@ -31,7 +31,7 @@ export interface ThoughtListener {
 export class Thinker {
   readonly #agent: Pick<ReActAgent, 'name' | 'sysPrompt'>;
   readonly #memory: OrderedMemory;
-  readonly #keeper: ContextKeeper | undefined;
+  readonly #compressor: ContextCompressor | undefined;
   readonly #options: ReActAgentOptions;
   /** The ids of all calls of a history. */
   readonly #callIds = new PrefixMemo<Msg, Set<string>>();
@@ -41,21 +41,21 @@ export class Thinker {
     agent: Pick<ReActAgent, 'name' | 'sysPrompt'>,
     memory: OrderedMemory,
     options: ReActAgentOptions,
-    keeper: ContextKeeper | undefined,
+    compressor: ContextCompressor | undefined,
   ) {
     this.#agent = agent;
     this.#memory = memory;
-    this.#keeper = keeper;
+    this.#compressor = compressor;
     this.#options = options;
   }
 
   async think(request: Thought, turn: Turn, listener: ThoughtListener): Promise<Msg> {
-    await this.#makeRoom(request, turn, false);
+    await this.#compress(request, turn, false);
     try {
       return await this.#think(request, turn, listener);
     } catch (error) {
       const isTooLong = ModelError.isInstance(error) && error.kind === 'context_overflow';
-      if (!isTooLong || !(await this.#makeRoom(request, turn, true))) throw error;
+      if (!isTooLong || !(await this.#compress(request, turn, true))) throw error;
     }
     return this.#think(request, turn, listener);
   }
@@ -95,10 +95,10 @@ export class Thinker {
   }
 
   /** Returns whether there is more room now. */
-  async #makeRoom({ tools = [], hints, requestIds }: Thought, turn: Turn, force: boolean): Promise<boolean> {
+  async #compress({ tools = [], hints, requestIds }: Thought, turn: Turn, force: boolean): Promise<boolean> {
     const { model, planNotebook } = this.#options;
     return (
-      this.#keeper?.makeRoom({
+      this.#compressor?.compress({
         signal: turn.signal,
         model,
         sysPrompt: await this.#sysPromptText(),
@@ -126,7 +126,7 @@ export class Thinker {
   async #sysPromptText(): Promise<string> {
     const { sysPrompt } = this.#agent;
     const own = typeof sysPrompt === 'string' ? sysPrompt : await sysPrompt();
-    const { contextInstruction = '' } = this.#keeper ?? {};
+    const { contextInstruction = '' } = this.#compressor ?? {};
     return [own, contextInstruction].filter((text) => text !== '').join('\n\n');
   }
 

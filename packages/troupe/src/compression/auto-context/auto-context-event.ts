@@ -20,12 +20,12 @@ export type AutoContextStrategy = (typeof STRATEGIES)[number];
 /** What to do when all of them were not enough. It can't be switched off. */
 export const LAST_RESORT = 'last_resort_offload';
 
-export type CompressionMeans = AutoContextStrategy | typeof LAST_RESORT;
+export type CompressionStrategy = AutoContextStrategy | typeof LAST_RESORT;
 
 /** What was done to a conversation, as AgentScope keeps it. It is JSON. */
 export type AutoContextEvent = {
   /** The strategy in capitals, such as `TOOL_INVOCATION_COMPRESS`. */
-  readonly eventType: Uppercase<CompressionMeans>;
+  readonly eventType: Uppercase<CompressionStrategy>;
   /** Milliseconds since 1970. */
   readonly timestamp: number;
   readonly compressedMessageCount: number;
@@ -61,8 +61,8 @@ export function eventFromJson(json: JsonValue): AutoContextEvent {
 }
 
 /** What is kept of a change. */
-export function keptEvent(
-  means: CompressionMeans,
+export function storedEvent(
+  means: CompressionStrategy,
   answer: Answer | undefined,
   changed: Changed,
   tokensRemoved: number,
@@ -70,7 +70,7 @@ export function keptEvent(
   const { change, previousMessageId, nextMessageId, tokensBefore, tokensAfter } = changed;
   const usage = answer?.usage;
   return Object.freeze({
-    eventType: means.toUpperCase() as Uppercase<CompressionMeans>,
+    eventType: means.toUpperCase() as Uppercase<CompressionStrategy>,
     timestamp: now(),
     compressedMessageCount: change.removed.length,
     previousMessageId,
@@ -88,8 +88,8 @@ export function keptEvent(
 }
 
 /** What is told of it while it happens. */
-export function toldEvent(
-  means: CompressionMeans,
+export function emittedEvent(
+  means: CompressionStrategy,
   answer: Answer | undefined,
   changed: Changed,
 ): CompressionEvent {

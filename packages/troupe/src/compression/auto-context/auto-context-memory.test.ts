@@ -5,7 +5,15 @@ import { COMPRESSED_MARK } from '../../memory/memory-base.ts';
 import { Msg } from '../../message/msg.ts';
 import { memoryContract } from '../../testing/memory-contract.ts';
 import type { JsonObject, JsonValue } from '../../util/json.ts';
-import { call, pairs, result, results, summingModel, thought, workWith } from '../../../test/context-work.ts';
+import {
+  call,
+  pairs,
+  result,
+  results,
+  summingModel,
+  thought,
+  taskWith,
+} from '../../../test/compression-task.ts';
 import { AutoContextMemory } from './auto-context-memory.ts';
 import type { AutoContextOptions } from './auto-context-options.ts';
 
@@ -59,7 +67,7 @@ describe('options', () => {
     const touched = async (msgs: readonly Msg[], sysPrompt = ''): Promise<boolean> => {
       const memory = new AutoContextMemory();
       await memory.add(msgs);
-      return memory.makeRoom(workWith(summingModel('S.'), { sysPrompt }));
+      return memory.compress(taskWith(summingModel('S.'), { sysPrompt }));
     };
     const rounds = (size: number): Msg[] => [
       Msg.user('go'),
@@ -89,7 +97,7 @@ async function compressed(): Promise<AutoContextMemory> {
   await memory.add([Msg.system('A hint.'), Msg.user('go')], { marks: ['early', 'a'] });
   await memory.add(pairs('c', 5), { marks: 'a' });
   await memory.add([Msg.assistant('done'), Msg.user('and?')]);
-  await memory.makeRoom(workWith(summingModel()));
+  await memory.compress(taskWith(summingModel()));
   expect(await memory.size()).toBe(5);
   return memory;
 }
@@ -127,7 +135,7 @@ describe('four stores', () => {
     const request = Msg.user('q');
     await memory.add([request, ...pairs('p', 3, 'x'.repeat(2000)), Msg.assistant('a'), Msg.user('q2')]);
     await memory.add([Msg.assistant('a2'), Msg.user('and now?')]);
-    await memory.makeRoom(workWith(summingModel()));
+    await memory.compress(taskWith(summingModel()));
     expect(memory.getCompressionEvents()[0]?.eventType).toBe('PREVIOUS_ROUND_CONVERSATION_SUMMARY');
     expect(await memory.delete([request.id])).toBe(1);
     await memory.add(request);
@@ -151,10 +159,10 @@ describe('four stores', () => {
   test('the summary of the port counts, and comes first', async () => {
     const memory = new AutoContextMemory({ maxToken: 1000, largePayloadThreshold: 100 });
     await memory.add([Msg.user('x'.repeat(1000)), Msg.assistant('fine'), Msg.user('and?')]);
-    expect(await memory.makeRoom(workWith(summingModel()))).toBe(false);
+    expect(await memory.compress(taskWith(summingModel()))).toBe(false);
     await memory.updateCompressedSummary('y'.repeat(1000));
     await memory.updateMessagesMark({ newMark: COMPRESSED_MARK, msgIds: [] });
-    expect(await memory.makeRoom(workWith(summingModel()))).toBe(true);
+    expect(await memory.compress(taskWith(summingModel()))).toBe(true);
     expect((await memory.getMemory())[0]?.text).toBe('y'.repeat(1000));
   });
 });
@@ -178,7 +186,7 @@ describe('state', () => {
     expect(copy.contextInstruction).toBe(memory.contextInstruction);
     await copy.add([...pairs('d', 6), Msg.assistant('done'), Msg.user('and?')]);
     const stub = (await copy.getMemory({ prependSummary: false }))[2];
-    await copy.makeRoom(workWith(summingModel()));
+    await copy.compress(taskWith(summingModel()));
     expect(await copy.getMemory(), 'a stub is still known to be one').toContain(stub);
   });
 

@@ -11,12 +11,12 @@ import {
 import { Msg, type MsgInput } from '../../message/msg.ts';
 import type { Tool } from '../../toolkit/tool/tool.ts';
 import { abortable } from '../../util/abort.ts';
-import type { ContextKeeper, ContextWork } from '../context-keeper.ts';
+import type { ContextCompressor, CompressionTask } from '../context-compressor.ts';
 import { TokenMeter } from '../token-meter.ts';
 import { eventFromJson, type AutoContextEvent } from './auto-context-event.ts';
 import { limitsOf, type AutoContextLimits, type AutoContextOptions } from './auto-context-options.ts';
 import { reloadTool } from './context-reload.ts';
-import { makeRoom } from './make-room.ts';
+import { runStrategies } from './run-strategies.ts';
 import {
   entryFromJson,
   entryToJson,
@@ -24,11 +24,11 @@ import {
   offloadFromJson,
   offloadToJson,
   OffloadStore,
-  type Offload,
+  type OffloadRecord,
   type SavedEntry,
   type SavedOffload,
 } from './offload-store.ts';
-import { Room, type Stores } from './room.ts';
+import { CompressionAttempt, type Stores } from './compression-attempt.ts';
 import { WorkingMemory, type Entry } from './working-memory.ts';
 
 /** A reload gives back at most this share of the room that there is. */
@@ -45,7 +45,7 @@ const PATIENCE = 1 / 16;
  * messages and what is pinned stay whole. What comes before a change stays the very same objects. A summary that fails,
  * hangs or gains nothing changes nothing; in the end, room is made without any model.
  */
-export class AutoContextMemory extends MemoryBase implements ContextKeeper {
+export class AutoContextMemory extends MemoryBase implements ContextCompressor {
   readonly contextTools: readonly Tool[];
   /** The tool says all that there is to say, so that the system prompt stays the same. */
   readonly contextInstruction = '';
@@ -78,8 +78,8 @@ export class AutoContextMemory extends MemoryBase implements ContextKeeper {
       toJson: (msg: Msg) => msg.toJSON(),
       fromJson: (json) => Msg.from(json),
     });
-    this.registerStateList<Offload | SavedOffload>('offloadContext', {
-      toJson: (offload) => offloadToJson(offload as Offload, this.#originals),
+    this.registerStateList<OffloadRecord | SavedOffload>('offloadContext', {
+      toJson: (offload) => offloadToJson(offload as OffloadRecord, this.#originals),
       fromJson: offloadFromJson,
     });
     this.registerStateList<Entry | SavedEntry>('workingMemoryStorage', {
@@ -184,27 +184,27 @@ export class AutoContextMemory extends MemoryBase implements ContextKeeper {
     this.#stores.offloads.delete(uuid);
   }
 
-  async makeRoom(work: ContextWork): Promise<boolean> {
+  async compress(task: CompressionTask): Promise<boolean> {
     const before = this.#busy;
-    const attempt = abortable(before, work.signal).then(() => this.#makeRoom(work));
+    const attempt = abortable(before, task.signal).then(() => this.#compress(task));
     this.#busy = Promise.allSettled([before, attempt]);
     return attempt;
   }
 
-  async #makeRoom(work: ContextWork): Promise<boolean> {
-    const room = new Room(this.#stores, this.#limits, this.#options, work, this.#summary);
+  async #compress(task: CompressionTask): Promise<boolean> {
+    const attempt = new CompressionAttempt(this.#stores, this.#limits, this.#options, task, this.#summary);
     try {
-      await room.measure();
-      if (!room.hasTooMuch) return false;
-      if (!room.hasTooManyTokens && this.#originals.size < this.#patientUntil) return false;
-      await makeRoom(room);
-      if (room.changes === 0)
+      await attempt.measure();
+      if (!attempt.hasTooMuch) return false;
+      if (!attempt.hasTooManyTokens && this.#originals.size < this.#patientUntil) return false;
+      await runStrategies(attempt);
+      if (attempt.changes === 0)
         this.#patientUntil = this.#originals.size + 1 + Math.floor(this.#stores.working.size * PATIENCE);
     } catch (error) {
-      work.signal.throwIfAborted();
+      task.signal.throwIfAborted();
       getLogger().log('error', `A conversation could not be made smaller: ${messageOf(error)}`);
     }
-    return room.changes > 0;
+    return attempt.changes > 0;
   }
 
   /** For the state. */
@@ -218,7 +218,7 @@ export class AutoContextMemory extends MemoryBase implements ContextKeeper {
     this.#originals = originals;
   }
 
-  protected get offloadContext(): readonly Offload[] {
+  protected get offloadContext(): readonly OffloadRecord[] {
     return this.#stores.offloads.items;
   }
 

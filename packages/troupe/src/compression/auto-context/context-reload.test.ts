@@ -5,7 +5,15 @@ import { Msg } from '../../message/msg.ts';
 import { fakeIds } from '../../testing/fake-ids.ts';
 import { Toolkit } from '../../toolkit/toolkit.ts';
 import type { JsonObject } from '../../util/json.ts';
-import { call, pair, result, results, summingModel, thought, workWith } from '../../../test/context-work.ts';
+import {
+  call,
+  pair,
+  result,
+  results,
+  summingModel,
+  thought,
+  taskWith,
+} from '../../../test/compression-task.ts';
 import { AutoContextMemory } from './auto-context-memory.ts';
 
 let ids: Disposable | undefined;
@@ -22,7 +30,7 @@ async function shrunken(msg: Msg, maxToken = 2000): Promise<{ memory: AutoContex
     minCompressionTokenThreshold: 0,
   });
   await memory.add([msg, Msg.assistant('fine'), Msg.user('and?')]);
-  await memory.makeRoom(workWith(summingModel()));
+  await memory.compress(taskWith(summingModel()));
   return { memory, uuid: [...memory.getOffloadContext().keys()][0] ?? '' };
 }
 
@@ -102,7 +110,7 @@ describe('context_reload', () => {
     const memory = new AutoContextMemory({ maxToken: 6000 });
     await memory.add([thought(call('a')), results(result('a', [image, image]))]);
     await memory.add([msg, Msg.assistant('x'.repeat(15_000)), Msg.user('and?')]);
-    await memory.makeRoom(workWith(summingModel({ error: new Error('no') })));
+    await memory.compress(taskWith(summingModel({ error: new Error('no') })));
     const [uuid = ''] = [...memory.getOffloadContext()].find(([, msgs]) => msgs.includes(msg)) ?? [];
     const first = await reload(memory, { working_context_offload_uuid: uuid, limit: 300 });
     const all = [...memory.reload(uuid)];
@@ -159,12 +167,12 @@ describe('what was reloaded', () => {
     const { memory, uuid } = await shrunken(Msg.user('x'.repeat(5000)));
     const reloaded = await reloadPair(memory, uuid, 'r1');
     await memory.add([Msg.assistant('y'.repeat(3800)), Msg.user('and now?'), ...reloaded]);
-    expect(await memory.makeRoom(workWith(summingModel('Mush.')))).toBe(true);
+    expect(await memory.compress(taskWith(summingModel('Mush.')))).toBe(true);
     expect((await memory.getMemory()).slice(-2), 'not read yet').toEqual(reloaded);
     const sizes = [memory.getOffloadContext().size];
     for (let i = 2; i < 6; i++) {
       await memory.add([...(await reloadPair(memory, uuid, `r${i}`)), ...pair(`c${i}`, 'y'.repeat(1400))]);
-      await memory.makeRoom(workWith(summingModel({ error: new Error('no') })));
+      await memory.compress(taskWith(summingModel({ error: new Error('no') })));
       sizes.push(memory.getOffloadContext().size);
     }
     const shown = await memory.getMemory();
@@ -195,7 +203,7 @@ describe('what was reloaded', () => {
       result('r2', 'y'.repeat(1200), 'context_reload'),
     ];
     await memory.add([thought(...calls), results(...outputs), ...pair('c', 'z'.repeat(1500))]);
-    await memory.makeRoom(workWith(summingModel({ error: new Error('no') })));
+    await memory.compress(taskWith(summingModel({ error: new Error('no') })));
     const gone = `What was reloaded here was read, and is moved out again.\n<!-- CONTEXT_OFFLOAD: uuid=${uuid} -->`;
     const shown = await memory.getMemory();
     const kept = shown.flatMap((msg) => msg.getContentBlocks('tool_result')).map(({ output }) => output);
@@ -209,7 +217,7 @@ describe('what was reloaded', () => {
       results(result('r', 'x'.repeat(3000), 'context_reload')),
     ]);
     const before = memory.getOffloadContext().size;
-    await memory.makeRoom(workWith(summingModel({ error: new Error('no') })));
+    await memory.compress(taskWith(summingModel({ error: new Error('no') })));
     const last = (await memory.getMemory()).at(-1);
     expect(last?.getContentBlocks('tool_result')[0]?.output).toBe(
       `${'x'.repeat(200)}...\n<!-- CONTEXT_OFFLOAD: uuid=${uuid} -->`,

@@ -1,5 +1,5 @@
 import type { Msg } from '../../message/msg.ts';
-import { isOwn, isSaidToAgent, requestRuns, unitsOf, type Audience, type Unit } from '../units.ts';
+import { isOwn, isSaidToAgent, requestGroups, unitsOf, type Audience, type Unit } from '../units.ts';
 import type { Entry } from './working-memory.ts';
 
 /** The mark of messages that stay as they are. */
@@ -11,7 +11,7 @@ export interface ViewOptions {
   readonly protectedTools: ReadonlySet<string>;
   readonly tokensOf: (msgs: readonly Msg[]) => number;
   /** How many tokens requests of the current round may have besides the newest, if nobody says which are the requests. */
-  readonly roomForRequests: number;
+  readonly maxRequestTokens: number;
 }
 
 /** How a conversation is made up at one moment: its units, its rounds, and what must stay as it is. */
@@ -45,7 +45,7 @@ export class ContextView {
     const latest = msgs.findLastIndex((msg) => isSaidToAgent(msg, audience));
     const first = msgs.findIndex((msg, i) => i > this.latestAnswer && isSaidToAgent(msg, audience));
     this.#currentRound = first < 0 ? latest : first;
-    const runs = requestRuns(msgs, audience);
+    const runs = requestGroups(msgs, audience);
     this.#request = msgs[runs.at(-1)?.at(-1) ?? -1];
     this.#requests = this.#findRequests(runs);
     this.fixedTokens = this.tokensOf(this.units.filter((unit) => this.isFixed(unit)));
@@ -137,7 +137,7 @@ export class ContextView {
   #findRequests(runs: readonly (readonly number[])[]): ReadonlySet<Msg> {
     const msgAt = (i: number): Msg => (this.entries[i] as Entry).msg;
     const requests = new Set<Msg>(runs.at(-1)?.map(msgAt));
-    let room = this.#options.roomForRequests - this.#options.tokensOf([...requests]);
+    let room = this.#options.maxRequestTokens - this.#options.tokensOf([...requests]);
     for (const msg of runs.slice(0, -1).flat().toReversed().map(msgAt)) {
       const tokens = this.#options.tokensOf([msg]);
       if (tokens > room) continue;

@@ -11,9 +11,9 @@ import {
   results,
   summingModel,
   thought,
-  workWith,
-  type FakeWork,
-} from '../../../test/context-work.ts';
+  taskWith,
+  type FakeTask,
+} from '../../../test/compression-task.ts';
 import { AutoContextMemory } from './auto-context-memory.ts';
 import type { AutoContextOptions } from './auto-context-options.ts';
 import { AutoContextTokenCounter } from './auto-context-token-counter.ts';
@@ -38,17 +38,17 @@ async function fitted(
   msgs: readonly Msg[],
   options: AutoContextOptions = {},
   force = false,
-  changes: Partial<FakeWork> = {},
-): Promise<{ memory: AutoContextMemory; shown: readonly Msg[]; work: FakeWork; tokens: number }> {
+  changes: Partial<FakeTask> = {},
+): Promise<{ memory: AutoContextMemory; shown: readonly Msg[]; task: FakeTask; tokens: number }> {
   const memory = new AutoContextMemory({ msgThreshold: 1000, maxToken: 1000, strategies: OFF, ...options });
   await memory.add(msgs);
-  const work = workWith(summingModel(), { force, ...changes });
-  await memory.makeRoom(work);
+  const task = taskWith(summingModel(), { force, ...changes });
+  await memory.compress(task);
   const shown = await memory.getMemory();
   return {
     memory,
     shown,
-    work,
+    task,
     tokens: await new AutoContextTokenCounter().count(shown),
   };
 }
@@ -58,7 +58,7 @@ const chat = (count: number): Msg[] =>
 
 test('the oldest go, in favour of one note; a quarter of the room is free then', async () => {
   const msgs = [...chat(20), Msg.user('and now?')];
-  const { memory, shown, work, tokens } = await fitted(msgs);
+  const { memory, shown, task, tokens } = await fitted(msgs);
   const [note, ...rest] = shown;
   const gone = msgs.length - rest.length;
   expect(note?.text).toBe(
@@ -67,7 +67,7 @@ test('the oldest go, in favour of one note; a quarter of the room is free then',
   expect(rest).toEqual(msgs.slice(gone));
   expect(memory.reload('id-42')).toEqual(msgs.slice(0, gone));
   expect([tokens > 400, tokens < 750 * 0.75 + 15]).toEqual([true, true]);
-  expect(work.events).toMatchObject([
+  expect(task.events).toMatchObject([
     { phase: 'end', strategy: 'last_resort_offload', compressedMessageCount: gone },
   ]);
 });
@@ -75,7 +75,7 @@ test('the oldest go, in favour of one note; a quarter of the room is free then',
 test('a note that is there stays, as long as there is something else', async () => {
   const { memory, shown } = await fitted([...chat(20), Msg.user('and now?')]);
   await memory.add([Msg.assistant('well'), ...chat(10), Msg.user('and now?')]);
-  await memory.makeRoom(workWith(summingModel()));
+  await memory.compress(taskWith(summingModel()));
   const again = await memory.getMemory();
   expect(again[0]).toBe(shown[0]);
   expect(again[1]?.text).toContain('earlier messages were moved out here.');
@@ -178,9 +178,9 @@ test('what may have been a request goes before results that nobody has read', as
 test('what is said to be a request never goes, even if it is too much', async () => {
   const msgs = [Msg.user('x'.repeat(3000)), Msg.user('y'.repeat(400)), ...pairs('c', 3)];
   const requestIds = new Set(msgs.slice(0, 2).map(({ id }) => id));
-  const { shown, work } = await fitted(msgs, {}, false, { requestIds });
+  const { shown, task } = await fitted(msgs, {}, false, { requestIds });
   expect(shown.slice(0, 2)).toEqual(msgs.slice(0, 2));
-  expect(work.events.at(-1)?.phase).toBe('failed');
+  expect(task.events.at(-1)?.phase).toBe('failed');
 });
 
 test('broken parts of a history go like others; calls that wait stay', async () => {
@@ -201,9 +201,9 @@ test('broken parts of a history go like others; calls that wait stay', async () 
 
 test('if what must stay is too much, it says so and stays', async () => {
   const request = Msg.user('x'.repeat(5000));
-  const { shown, work } = await fitted([...chat(3), request]);
+  const { shown, task } = await fitted([...chat(3), request]);
   expect(shown).toContain(request);
-  expect(work.events.at(-1)).toEqual({
+  expect(task.events.at(-1)).toEqual({
     type: 'compression',
     phase: 'failed',
     strategy: 'last_resort_offload',
@@ -217,9 +217,9 @@ test('if what must stay is too much, it says so and stays', async () => {
 test('a prompt that the model has refused loses half, whatever the thresholds say', async () => {
   const msgs = [...chat(10), Msg.user('and now?')];
   const before = await new AutoContextTokenCounter().count(msgs);
-  const { shown, work } = await fitted(msgs, { maxToken: 100_000 }, true);
+  const { shown, task } = await fitted(msgs, { maxToken: 100_000 }, true);
   expect(await new AutoContextTokenCounter().count(shown)).toBeLessThan(before / 2);
-  expect(work.events.at(-1)?.phase).toBe('end');
+  expect(task.events.at(-1)?.phase).toBe('end');
 });
 
 test('what goes with the conversation takes its room, but no more: all shares are of what can go', async () => {
@@ -242,9 +242,9 @@ test('a prompt that the model has refused loses half of what can go, and no resu
 
 test('what must stay is no part of what is halved: else results nobody has read would go for nothing', async () => {
   const msgs = [...chat(4), Msg.user('x'.repeat(5000)), ...pair('new', 'y'.repeat(100))];
-  const { shown, work } = await fitted(msgs, { maxToken: 100_000 }, true);
+  const { shown, task } = await fitted(msgs, { maxToken: 100_000 }, true);
   expect(shown.slice(-3)).toEqual(msgs.slice(-3));
-  expect(work.events.map(({ phase }) => phase)).toEqual(['end']);
+  expect(task.events.map(({ phase }) => phase)).toEqual(['end']);
 });
 
 test('if what must stay is too much, results nobody has read may fill the window, and no model is asked', async () => {
@@ -253,17 +253,17 @@ test('if what must stay is too much, results nobody has read may fill the window
   await memory.add(pinned, { marks: 'pinned' });
   await memory.add([Msg.user('go'), ...pairs('old', 3, 'x'.repeat(1300)), ...pair('new', 'y'.repeat(1300))]);
   const model = summingModel();
-  const work = workWith(model);
-  await memory.makeRoom(work);
+  const task = taskWith(model);
+  await memory.compress(task);
   const shown = await memory.getMemory();
   expect(shown.slice(-2).map((msg) => JSON.stringify(msg).includes('new'))).toEqual([true, true]);
   expect(JSON.stringify(shown)).toContain('y'.repeat(1300));
   expect([shown.length, shown[0], model.requests]).toEqual([5, pinned, []]);
-  expect(work.events.at(-1)).toMatchObject({ phase: 'failed', strategy: 'last_resort_offload' });
+  expect(task.events.at(-1)).toMatchObject({ phase: 'failed', strategy: 'last_resort_offload' });
   expect(await new AutoContextTokenCounter().count(shown)).toBeLessThan(4000);
 
   await memory.add(pair('more', 'z'.repeat(9000)));
-  await memory.makeRoom(workWith(model));
+  await memory.compress(taskWith(model));
   const next = await memory.getMemory();
   expect(await new AutoContextTokenCounter().count(next)).toBeLessThan(4000);
   expect(next.at(-1)?.getContentBlocks('tool_result')[0]?.output).toMatch(/^z{200}\.\.\.\n<!--/);
@@ -274,7 +274,7 @@ test('if it is too much even for the window, they are cut, but not dropped for n
   await memory.add(Msg.user('P'.repeat(11_000)), { marks: 'pinned' });
   const unread = pair('new', 'y'.repeat(1300));
   await memory.add([Msg.user('go'), ...unread]);
-  await memory.makeRoom(workWith(summingModel()));
+  await memory.compress(taskWith(summingModel()));
   const [, , asked, answered, ...others] = await memory.getMemory();
   expect([asked, others]).toEqual([unread[0], []]);
   expect(answered?.getContentBlocks('tool_result')[0]?.output).toMatch(
@@ -287,7 +287,7 @@ test('an image beside a result that was reloaded is not lost', async () => {
   for (const isRead of [true, false]) {
     const memory = new AutoContextMemory({ maxToken: 4000, largePayloadThreshold: 5000 });
     await memory.add([Msg.user('q'), ...pairs('p', 3, 'x'.repeat(6000)), Msg.assistant('a'), Msg.user('go')]);
-    await memory.makeRoom(workWith(summingModel()));
+    await memory.compress(taskWith(summingModel()));
     const [uuid = ''] = memory.getOffloadContext().keys();
     const content = [
       result('r', 'y'.repeat(9000), 'context_reload'),
@@ -299,7 +299,7 @@ test('an image beside a result that was reloaded is not lost', async () => {
       Msg.user(content),
       ...(isRead ? pairs('w', 2, 'x'.repeat(3000)) : []),
     ]);
-    expect(await memory.makeRoom(workWith(summingModel({ error: new Error('down') })))).toBe(true);
+    expect(await memory.compress(taskWith(summingModel({ error: new Error('down') })))).toBe(true);
     const all = JSON.stringify([await memory.getMemory(), ...memory.getOffloadContext().values()]);
     expect(all).toContain('"AAAA"');
     expect(JSON.stringify(await memory.getMemory())).not.toContain('y'.repeat(300));

@@ -1,7 +1,7 @@
 import { newId } from '../../util/ids.ts';
 import { hasCalls } from './context-view.ts';
 import { reloadsIn } from './context-reload.ts';
-import type { Draft, Room } from './room.ts';
+import type { Draft, CompressionAttempt } from './compression-attempt.ts';
 import { offloadTag, previewOf, shortened, slotsOf, type Slot } from './stubs.ts';
 import type { Entry } from './working-memory.ts';
 
@@ -9,32 +9,32 @@ const GUARDED = 'large_message_offload_with_protection';
 const RELOADED = 'What was reloaded here was read, and is moved out again.';
 
 /** Leaves only the beginning of large messages of rounds that are over, except among the newest messages. */
-export async function offloadLargeGuarded(room: Room): Promise<void> {
-  const { entries, latestAnswer } = room.view();
-  const end = entries.length - room.limits.lastKeep;
-  await offloadLarge(room, GUARDED, latestAnswer < 0 ? end : Math.min(latestAnswer, end));
+export async function offloadLargeGuarded(attempt: CompressionAttempt): Promise<void> {
+  const { entries, latestAnswer } = attempt.view();
+  const end = entries.length - attempt.limits.lastKeep;
+  await offloadLarge(attempt, GUARDED, latestAnswer < 0 ? end : Math.min(latestAnswer, end));
 }
 
 /** The same, also among the newest messages. */
-export async function offloadLargeAnywhere(room: Room): Promise<void> {
-  await offloadLarge(room, 'large_message_offload', room.view().latestAnswer);
+export async function offloadLargeAnywhere(attempt: CompressionAttempt): Promise<void> {
+  await offloadLarge(attempt, 'large_message_offload', attempt.view().latestAnswer);
 }
 
 async function offloadLarge(
-  room: Room,
+  attempt: CompressionAttempt,
   means: typeof GUARDED | 'large_message_offload',
   end: number,
 ): Promise<void> {
-  const view = room.view();
+  const view = attempt.view();
   const free = view.units.filter((unit) => unit.end <= end && view.isFree(unit));
   const drafts = free
     .flatMap((unit) => view.entriesOf(unit))
-    .flatMap((entry) => previewDraft(entry, room))
+    .flatMap((entry) => previewDraft(entry, attempt))
     .toReversed();
-  await room.replace(means, drafts);
+  await attempt.replace(means, drafts);
 }
 
-function previewDraft({ msg, stub }: Entry, { limits }: Room): Draft[] {
+function previewDraft({ msg, stub }: Entry, { limits }: CompressionAttempt): Draft[] {
   if (stub !== undefined || hasCalls(msg)) return [];
   const large = slotsOf(msg).filter(({ text }) => text.length > limits.largePayloadThreshold);
   if (large.length === 0) return [];
@@ -46,17 +46,17 @@ function previewDraft({ msg, stub }: Entry, { limits }: Room): Draft[] {
 }
 
 /** Takes out again what was reloaded, once the model has gone on after it. That is kept already, so nothing is kept twice. */
-export async function offloadReloaded(room: Room): Promise<void> {
-  const view = room.view();
+export async function offloadReloaded(attempt: CompressionAttempt): Promise<void> {
+  const view = attempt.view();
   const drafts: Draft[] = [];
   for (const unit of view.units) {
     if (unit.kind !== 'exchange' || unit === view.unread || view.isFixed(unit)) continue;
     const entries = view.entriesOf(unit);
-    const reloads = reloadsIn(entries, (uuid) => room.isOffloaded(uuid));
+    const reloads = reloadsIn(entries, (uuid) => attempt.isOffloaded(uuid));
     if (reloads.size === 0) continue;
     drafts.push(...entries.flatMap((entry) => reloadedDraft(entry, reloads)));
   }
-  await room.replace(GUARDED, drafts);
+  await attempt.replace(GUARDED, drafts);
 }
 
 function reloadedDraft({ msg, stub }: Entry, reloads: ReadonlyMap<string, string>): Draft[] {

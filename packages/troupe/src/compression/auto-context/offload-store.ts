@@ -4,18 +4,18 @@ import { isJsonObject, type JsonObject, type JsonValue } from '../../util/json.t
 import type { Entry, Stub, StubKind } from './working-memory.ts';
 
 /** What was taken out of a conversation at once. */
-export interface Offload {
+export interface OffloadRecord {
   readonly uuid: string;
   readonly msgs: readonly Msg[];
 }
 
 /** What was taken out of a conversation, by the uuid that stands in its place. */
 export class OffloadStore {
-  #offloads = new Map<string, Offload>();
+  #offloads = new Map<string, OffloadRecord>();
   /** In how many of them a message is, by its id. */
   #uses = new Map<string, number>();
 
-  get items(): readonly Offload[] {
+  get items(): readonly OffloadRecord[] {
     return [...this.#offloads.values()];
   }
 
@@ -48,7 +48,7 @@ export class OffloadStore {
     this.#offloads.delete(uuid);
   }
 
-  load(offloads: readonly Offload[]): void {
+  load(offloads: readonly OffloadRecord[]): void {
     this.#offloads = new Map();
     this.#uses = new Map();
     for (const { uuid, msgs } of offloads) this.set(uuid, msgs);
@@ -100,7 +100,7 @@ export function entryFromJson(json: JsonValue): SavedEntry {
   });
 }
 
-export function offloadToJson({ uuid, msgs }: Offload, originals: Originals): JsonValue {
+export function offloadToJson({ uuid, msgs }: OffloadRecord, originals: Originals): JsonValue {
   return { uuid, msgs: msgs.map((msg) => msgToJson(msg, originals)) };
 }
 

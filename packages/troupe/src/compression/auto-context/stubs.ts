@@ -147,11 +147,11 @@ function cutInput(input: JsonObject, chars: number, uuid: string): JsonObject {
 
 function cutTexts(value: JsonValue, chars: number, uuid: string): JsonValue {
   if (typeof value === 'string')
-    return value.length > chars + TAG_ROOM ? previewOf(value, chars, uuid) : value;
+    return value.length > chars + TAG_CHARS ? previewOf(value, chars, uuid) : value;
   if (Array.isArray(value)) return value.map((item: JsonValue) => cutTexts(item, chars, uuid));
   if (!isJsonObject(value)) return value;
   return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, cutTexts(item, chars, uuid)]));
 }
 
 /** A text that is shorter than a tag and its line is not worth one. */
-const TAG_ROOM = 64;
+const TAG_CHARS = 64;

@@ -8,7 +8,7 @@ import { DeadlineError, withDeadline } from '../../util/async/deadline.ts';
 import { abortableItems } from '../../util/abort.ts';
 import { now } from '../../util/clock.ts';
 import { BoundedModel } from '../bounded-model.ts';
-import type { ContextWork } from '../context-keeper.ts';
+import type { CompressionTask } from '../context-compressor.ts';
 import type { AutoContextPrompts } from './auto-context-options.ts';
 import { headOf, outputText, withoutTags } from './stubs.ts';
 
@@ -41,18 +41,18 @@ export async function summarize(
   { prompt, text, requirement, maxChars }: Question,
   model: ChatModelBase,
   timeoutMs: number,
-  work: ContextWork,
+  task: CompressionTask,
   onProgress: () => Promise<void>,
 ): Promise<Answer> {
-  const texts = [prompt, text, END_MARKER, requirement, work.planHint];
+  const texts = [prompt, text, END_MARKER, requirement, task.planHint];
   const messages = texts
     .filter((part) => part !== undefined && part !== '')
     .map((part) => Msg.user(part ?? ''));
   const bounded = new BoundedModel(model, maxChars + EXTRA_CHARS);
   try {
-    return await work.step('compression', () => ask(messages, bounded, timeoutMs, work.signal, onProgress));
+    return await task.step('compression', () => ask(messages, bounded, timeoutMs, task.signal, onProgress));
   } catch (error) {
-    work.signal.throwIfAborted();
+    task.signal.throwIfAborted();
     return { text: '', durationMs: 0, problem: messageOf(error) };
   }
 }
@@ -107,7 +107,7 @@ const PROMPTS: Readonly<Record<keyof AutoContextPrompts, string>> = {
 - Say so where an output was cut off.
 ${PLAIN}`,
   previousRoundSummary: `Below is one round of a conversation that is over: a request, the work on it and the answer. Rewrite the answer, so that it can stand alone in the place of the work and the answer.
-- Keep everything that was found out or decided, as facts and not as a story of the work; don't mention tools.
+- Keep everything that was found out or decided, as facts and not as a story of the task; don't mention tools.
 - Keep paths, addresses, ids, numbers, settings and error messages to the letter, and each change that was made to anything.
 ${PLAIN}`,
   currentRoundLargeMessage: `Below is a long text that an assistant is working with right now. Shorten it with care.

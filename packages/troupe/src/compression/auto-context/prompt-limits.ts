@@ -6,7 +6,7 @@ const FORCED_SHARE = 0.5;
 const SHARE_TO_LEAVE = 0.75;
 
 /** How many tokens a prompt may have. Shares are of what can be taken out only: the rest can't be helped. */
-export interface Budget {
+export interface PromptLimits {
   /** What must stay: the system prompt, the tools and hints, and what nobody may touch of the conversation. */
   readonly stays: number;
   /** Whether there is room for that. */
@@ -18,18 +18,18 @@ export interface Budget {
 }
 
 /** How many tokens are too many. */
-export function limitOf({ maxToken, tokenRatio }: AutoContextLimits): number {
+export function tokenLimitOf({ maxToken, tokenRatio }: AutoContextLimits): number {
   return Math.floor(maxToken * tokenRatio);
 }
 
 /** How many are too many after the model has refused a prompt. */
 export function limitAfterRefusal(tokens: number, stays: number, limits: AutoContextLimits): number {
-  const limit = limitOf(limits);
+  const limit = tokenLimitOf(limits);
   const most = stays < limit ? Math.min(tokens, limit) : tokens;
   return Math.floor(stays + (most - stays) * FORCED_SHARE);
 }
 
-export function budgetFor(stays: number, limit: number, maxToken: number): Budget {
+export function promptLimitsFor(stays: number, limit: number, maxToken: number): PromptLimits {
   const isPossible = stays < limit;
   return {
     stays,

@@ -3,12 +3,17 @@ import { messageOf } from '../../errors.ts';
 import type { CompressionEvent } from '../../event/agent-event.ts';
 import { Msg } from '../../message/msg.ts';
 import { abortable } from '../../util/abort.ts';
-import type { ContextWork } from '../context-keeper.ts';
+import type { CompressionTask } from '../context-compressor.ts';
 import type { TokenMeter } from '../token-meter.ts';
-import { keptEvent, toldEvent, type AutoContextEvent, type CompressionMeans } from './auto-context-event.ts';
+import {
+  storedEvent,
+  emittedEvent,
+  type AutoContextEvent,
+  type CompressionStrategy,
+} from './auto-context-event.ts';
 import type { AutoContextLimits, AutoContextOptions } from './auto-context-options.ts';
 import { AutoContextTokenCounter } from './auto-context-token-counter.ts';
-import { budgetFor, limitAfterRefusal, limitOf, type Budget } from './budget.ts';
+import { promptLimitsFor, limitAfterRefusal, tokenLimitOf, type PromptLimits } from './prompt-limits.ts';
 import { ContextView, PINNED_MARK } from './context-view.ts';
 import type { OffloadStore } from './offload-store.ts';
 import { summarize, type Answer, type Question } from './summarizer.ts';
@@ -43,14 +48,14 @@ const SAMPLE = Msg.user('x'.repeat(1000), { id: 'sample' });
  * One attempt to make a conversation smaller: what is too much, and the only way to change it. A change is made in one
  * go, with its copy of what it removes and its event, or not at all; it is made only if it makes the conversation smaller.
  */
-export class Room {
+export class CompressionAttempt {
   readonly limits: AutoContextLimits;
   readonly options: AutoContextOptions;
   readonly #stores: Stores;
-  readonly #work: ContextWork;
+  readonly #task: CompressionTask;
   readonly #summary: Msg | undefined;
   readonly #protectedTools: ReadonlySet<string>;
-  readonly #failed = new Set<CompressionMeans>();
+  readonly #failed = new Set<CompressionStrategy>();
   #view: { readonly view: ContextView; readonly version: number } | undefined;
   #changes = 0;
   #modelCalls = 0;
@@ -63,16 +68,16 @@ export class Room {
     stores: Stores,
     limits: AutoContextLimits,
     options: AutoContextOptions,
-    work: ContextWork,
+    task: CompressionTask,
     summary: Msg | undefined,
   ) {
     this.#stores = stores;
     this.limits = limits;
     this.options = options;
-    this.#work = work;
+    this.#task = task;
     this.#summary = summary;
     this.#protectedTools = new Set(options.protectedTools);
-    this.#limit = limitOf(limits);
+    this.#limit = tokenLimitOf(limits);
   }
 
   /** How many were made. */
@@ -95,33 +100,33 @@ export class Room {
 
   /** How much text a model is given to sum up: it should fit its own window too. */
   get maxTranscriptChars(): number {
-    return limitOf(this.limits) * CHARS_PER_TOKEN;
+    return tokenLimitOf(this.limits) * CHARS_PER_TOKEN;
   }
 
   get signal(): AbortSignal {
-    return this.#work.signal;
+    return this.#task.signal;
   }
 
   /** Whether something has gone wrong with it, so that it is not tried again. */
-  hasFailed(means: CompressionMeans): boolean {
+  hasFailed(means: CompressionStrategy): boolean {
     return this.#failed.has(means);
   }
 
   /** What there is room for, as the conversation is now. */
-  budget(): Budget {
-    return budgetFor(this.#overhead + this.view().fixedTokens, this.#limit, this.limits.maxToken);
+  promptLimits(): PromptLimits {
+    return promptLimitsFor(this.#overhead + this.view().fixedTokens, this.#limit, this.limits.maxToken);
   }
 
   /** Whether results that the model has yet to read can stay as they are, if all has gone that may go. */
-  get hasRoomForUnread(): boolean {
+  get canKeepUnread(): boolean {
     const view = this.view();
     const unread = view.unread === undefined ? 0 : view.tokensOf([view.unread]);
-    return this.budget().stays + unread < this.#limit;
+    return this.promptLimits().stays + unread < this.#limit;
   }
 
   /** Counts what goes with the conversation, and what is new in it. */
   async measure(): Promise<void> {
-    const { sysPrompt, tools, hints, force } = this.#work;
+    const { sysPrompt, tools, hints, force } = this.#task;
     const { working, meter } = this.#stores;
     const others = this.#summary === undefined ? [...hints] : [this.#summary, ...hints];
     if (sysPrompt !== '') others.push(Msg.system(sysPrompt, { id: 'system' }));
@@ -129,7 +134,7 @@ export class Room {
     const [sample = 0] = await this.#countEach([SAMPLE]);
     working.calibrate(sample);
     await this.countNew();
-    if (force) this.#limit = limitAfterRefusal(this.tokens, this.budget().stays, this.limits);
+    if (force) this.#limit = limitAfterRefusal(this.tokens, this.promptLimits().stays, this.limits);
   }
 
   async countNew(): Promise<void> {
@@ -144,11 +149,11 @@ export class Room {
     const { working } = this.#stores;
     if (this.#view?.version !== working.version) {
       const view = new ContextView([...working.entries], {
-        audience: this.#work,
+        audience: this.#task,
         isPinned: (entry) => this.#isPinned(entry),
         protectedTools: this.#protectedTools,
         tokensOf: (msgs) => working.tokensOf(msgs),
-        roomForRequests: limitOf(this.limits) / 2,
+        maxRequestTokens: tokenLimitOf(this.limits) / 2,
       });
       this.#view = { view, version: working.version };
     }
@@ -161,7 +166,7 @@ export class Room {
   }
 
   /** Makes the changes that gain something. Returns how many those were. */
-  async replace(means: CompressionMeans, drafts: readonly Draft[]): Promise<number> {
+  async replace(means: CompressionStrategy, drafts: readonly Draft[]): Promise<number> {
     const counts = await this.#countEach(drafts.map(({ msg }) => msg));
     this.signal.throwIfAborted();
     const { working } = this.#stores;
@@ -177,9 +182,9 @@ export class Room {
       if (draft === undefined) continue;
       if (draft.offloaded !== undefined) this.#stores.offloads.set(draft.uuid, draft.offloaded);
       this.#stores.events.push(
-        keptEvent(means, draft.answer, changed, working.tokensOf(changed.change.removed)),
+        storedEvent(means, draft.answer, changed, working.tokensOf(changed.change.removed)),
       );
-      told.push(toldEvent(means, draft.answer, changed));
+      told.push(emittedEvent(means, draft.answer, changed));
       this.#changes++;
     }
     for (const event of told) await this.#emit(event);
@@ -187,7 +192,7 @@ export class Room {
   }
 
   /** Has a model sum up messages, and tells about it. Undefined if it could not. */
-  async ask(means: CompressionMeans, count: number, question: Question): Promise<Answer | undefined> {
+  async ask(means: CompressionStrategy, count: number, question: Question): Promise<Answer | undefined> {
     if (this.#hasHung || this.#modelCalls++ >= MAX_MODEL_CALLS) {
       this.#failed.add(means);
       return undefined;
@@ -201,11 +206,11 @@ export class Room {
         tokensBefore: this.#stores.working.tokens,
       });
     await tell('start');
-    const model = this.options.model ?? this.#work.model;
-    const answer = await summarize(question, model, this.limits.timeoutMs, this.#work, () =>
+    const model = this.options.model ?? this.#task.model;
+    const answer = await summarize(question, model, this.limits.timeoutMs, this.#task, () =>
       tell('progress'),
     );
-    await this.#guarded('count the usage', async () => this.#work.addUsage(answer.usage));
+    await this.#guarded('count the usage', async () => this.#task.addUsage(answer.usage));
     if (answer.problem === undefined) return answer;
     this.#hasHung = answer.hasHung === true;
     await this.fail(means, count, answer.problem, answer);
@@ -213,7 +218,7 @@ export class Room {
   }
 
   /** Makes one change by a summary. One that gains nothing is a failure. */
-  async replaceBySummary(means: CompressionMeans, draft: Draft): Promise<void> {
+  async replaceBySummary(means: CompressionStrategy, draft: Draft): Promise<void> {
     if ((await this.replace(means, [draft])) > 0) return;
     await this.fail(
       means,
@@ -224,7 +229,7 @@ export class Room {
   }
 
   /** Tells that nothing came of it, and sees to it that it isn't tried again. */
-  async fail(means: CompressionMeans, count: number, problem: string, answer?: Answer): Promise<void> {
+  async fail(means: CompressionStrategy, count: number, problem: string, answer?: Answer): Promise<void> {
     this.#failed.add(means);
     getLogger().log('warn', `The conversation was not made smaller by ${means}: ${problem}`);
     await this.#emit({
@@ -248,7 +253,7 @@ export class Room {
   }
 
   #emit(event: CompressionEvent): Promise<void> {
-    return this.#guarded('tell about it', async () => this.#work.emit(event));
+    return this.#guarded('tell about it', async () => this.#task.emit(event));
   }
 
   /** What others do is waited for, but can't do any harm. */

@@ -1,14 +1,14 @@
 import { TroupeError } from '../errors.ts';
 import type { MemoryBase } from '../memory/memory-base.ts';
-import { isContextKeeper, type ContextKeeper } from './context-keeper.ts';
+import { isContextCompressor, type ContextCompressor } from './context-compressor.ts';
 import { SummaryCompressor, type SummaryCompressorOptions } from './summary-compressor.ts';
 
 /** Who keeps a conversation small: the memory itself, a compressor, or nobody. @throws TroupeError if it would be both. */
-export function keeperOf(
+export function compressorFor(
   memory: MemoryBase,
   compression: SummaryCompressorOptions | undefined,
-): ContextKeeper | undefined {
-  if (!isContextKeeper(memory)) return compression && new SummaryCompressor(memory, compression);
+): ContextCompressor | undefined {
+  if (!isContextCompressor(memory)) return compression && new SummaryCompressor(memory, compression);
   if (compression === undefined) return memory;
   throw new TroupeError('invalid_config', 'The memory keeps itself small already: leave `compression` out.');
 }

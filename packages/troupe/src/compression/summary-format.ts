@@ -53,7 +53,7 @@ const INTRODUCTION =
   'This is a summary of the conversation so far. It takes the place of what was said before.';
 
 /** How an answer becomes a text: each field in its place in the template, or one under the other. */
-export class SummaryForm {
+export class SummaryFormat {
   readonly schema: AnySchema;
   readonly #template: string | undefined;
 

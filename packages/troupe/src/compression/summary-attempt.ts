@@ -14,10 +14,10 @@ import { abortable } from '../util/abort.ts';
 import { now } from '../util/clock.ts';
 import { copyJson } from '../util/json.ts';
 import { BoundedModel } from './bounded-model.ts';
-import type { ContextWork } from './context-keeper.ts';
-import { describeMedia, type SummaryForm } from './summary-form.ts';
+import type { CompressionTask } from './context-compressor.ts';
+import { describeMedia, type SummaryFormat } from './summary-format.ts';
 import type { TokenMeter } from './token-meter.ts';
-import { requestRuns, unitsOf } from './units.ts';
+import { requestGroups, unitsOf } from './units.ts';
 
 export interface SummarySettings {
   readonly triggerThreshold: number;
@@ -29,7 +29,7 @@ export interface SummarySettings {
   readonly formatter: FormatterBase | undefined;
 }
 
-export interface SummaryWork extends ContextWork {
+export interface SummaryTask extends CompressionTask {
   /** What the prompt begins with. */
   readonly before: readonly Msg[];
   readonly meter: TokenMeter;
@@ -67,11 +67,11 @@ const NOTE =
   '(Older messages were left out here because the conversation got too long. No summary tells of them.)';
 
 /** Makes room once. */
-export class SummaryRun {
+export class SummaryAttempt {
   readonly #memory: MemoryBase;
-  readonly #form: SummaryForm;
+  readonly #form: SummaryFormat;
   readonly #settings: SummarySettings;
-  readonly #work: SummaryWork;
+  readonly #task: SummaryTask;
   /** What the model sees, without the summary. */
   #shown: readonly Msg[] = [];
   #summary = '';
@@ -79,26 +79,26 @@ export class SummaryRun {
   #tokens = 0;
   #hasChanged = false;
 
-  constructor(memory: MemoryBase, form: SummaryForm, settings: SummarySettings, work: SummaryWork) {
+  constructor(memory: MemoryBase, form: SummaryFormat, settings: SummarySettings, task: SummaryTask) {
     this.#memory = memory;
     this.#form = form;
     this.#settings = settings;
-    this.#work = work;
+    this.#task = task;
   }
 
   get hasChanged(): boolean {
     return this.#hasChanged;
   }
 
-  async makeRoom(): Promise<void> {
-    const { force } = this.#work;
+  async compress(): Promise<void> {
+    const { force } = this.#task;
     this.#shown = await this.#memory.getMemory({ excludeMark: COMPRESSED_MARK, prependSummary: false });
     this.#summary = await this.#memory.getCompressedSummary();
     this.#tokens = await this.#countPrompt();
-    if (!force && this.#hasRoom) return;
+    if (!force && this.#fits) return;
     let units = await this.#choose();
     let size = units.length;
-    for (let calls = 1; units.length > 0 && (force || !this.#hasRoom); calls++) {
+    for (let calls = 1; units.length > 0 && (force || !this.#fits); calls++) {
       if (calls > MAX_MODEL_CALLS) return this.#truncate(units);
       const msgs = units.slice(0, size).flat();
       const answer = await this.#sumUp(msgs);
@@ -110,7 +110,7 @@ export class SummaryRun {
     }
   }
 
-  get #hasRoom(): boolean {
+  get #fits(): boolean {
     return this.#tokens <= this.#settings.triggerThreshold;
   }
 
@@ -119,7 +119,7 @@ export class SummaryRun {
    * and fewer units are kept if that is too little.
    */
   async #choose(): Promise<readonly MsgUnit[]> {
-    const { force } = this.#work;
+    const { force } = this.#task;
     const { triggerThreshold, keepRecent } = this.#settings;
     const least = await this.#count([], NOTE);
     for (const requests of this.#requests()) {
@@ -138,10 +138,10 @@ export class SummaryRun {
    * newest answer; and if nothing else can be taken out then, the very last.
    */
   #requests(): readonly (readonly number[])[] {
-    const runs = requestRuns(this.#shown, this.#work);
+    const runs = requestGroups(this.#shown, this.#task);
     const [first = [], ...others] = runs;
     const last = others.at(-1) ?? [];
-    const isSure = this.#shown.some(({ id }) => this.#work.requestIds.has(id));
+    const isSure = this.#shown.some(({ id }) => this.#task.requestIds.has(id));
     return isSure ? [first] : [[...first, ...last], [...first, ...last].slice(-1)];
   }
 
@@ -150,7 +150,7 @@ export class SummaryRun {
     const msgs = this.#shown;
     const stays = new Set(requests);
     const [firstRequest = msgs.length] = requests;
-    const units = unitsOf(msgs, this.#work);
+    const units = unitsOf(msgs, this.#task);
     const all = units.slice(0, Math.max(0, units.length - keepRecent)).flatMap(({ kind, start, end }) => {
       const unit = msgs.slice(start, end).filter((msg, i) => !stays.has(start + i) && !isInstruction(msg));
       return kind === 'pending' || unit.length === 0 ? [] : [{ unit, isPast: end <= firstRequest }];
@@ -163,7 +163,7 @@ export class SummaryRun {
 
   /** Has a model sum messages up, together with the summary so far, and tells about it. */
   async #sumUp(msgs: readonly Msg[]): Promise<Answer> {
-    const { step, signal } = this.#work;
+    const { step, signal } = this.#task;
     await this.#tell('start', 'summary', msgs);
     let answer: Answer;
     try {
@@ -172,7 +172,7 @@ export class SummaryRun {
       signal.throwIfAborted();
       answer = { text: '', durationMs: 0, problem: messageOf(error) };
     }
-    await this.#guarded('count the usage', async () => this.#work.addUsage(answer.usage));
+    await this.#guarded('count the usage', async () => this.#task.addUsage(answer.usage));
     if (
       answer.problem === undefined &&
       (await this.#count([], answer.text)) >= (await this.#count(msgs, this.#summary))
@@ -185,13 +185,13 @@ export class SummaryRun {
 
   /** Whatever the model does, there is an answer after the timeout; only an abort is thrown. */
   async #ask(msgs: readonly Msg[]): Promise<Answer> {
-    const { signal, planHint = '' } = this.#work;
-    const { timeoutMs, maxTries, compressionPrompt, formatter, model = this.#work.model } = this.#settings;
+    const { signal, planHint = '' } = this.#task;
+    const { timeoutMs, maxTries, compressionPrompt, formatter, model = this.#task.model } = this.#settings;
     const startedAt = now();
     const prompt = [compressionPrompt, planHint].filter((text) => text !== '').join('\n\n');
     const history = this.#shown.slice(0, this.#placeAfter(msgs));
     const messages = [
-      ...this.#work.before,
+      ...this.#task.before,
       ...(this.#summary === '' ? [] : [summaryMsg(this.#summary)]),
       ...history.map((msg) => describeMedia(msg, model.capabilities)),
       Msg.user(prompt),
@@ -235,7 +235,7 @@ export class SummaryRun {
     const left: Msg[] = [];
     let tokens = this.#tokens;
     for (const unit of units) {
-      if (!this.#work.force && tokens <= goal) break;
+      if (!this.#task.force && tokens <= goal) break;
       left.push(...unit);
       tokens -= await this.#count(unit);
     }
@@ -272,13 +272,13 @@ export class SummaryRun {
 
   /** The tokens of messages, and of a summary before them. */
   async #count(msgs: readonly Msg[], summary = ''): Promise<number> {
-    const { meter, estimate, signal } = this.#work;
+    const { meter, estimate, signal } = this.#task;
     const list = summary === '' ? msgs : [summaryMsg(summary), ...msgs];
     return (await meter.countEach(list, estimate, signal)).reduce((sum, tokens) => sum + tokens, 0);
   }
 
   async #countPrompt(): Promise<number> {
-    const { meter, estimate, signal, tools, before, hints } = this.#work;
+    const { meter, estimate, signal, tools, before, hints } = this.#task;
     const others = await meter.count([], tools, estimate, signal);
     return others + (await this.#count([...before, ...this.#shown, ...hints], this.#summary));
   }
@@ -297,15 +297,15 @@ export class SummaryRun {
       compressedMessageCount,
       tokensBefore: this.#tokens,
     } as const;
-    return this.#guarded('tell about it', async () => this.#work.emit({ ...event, ...details }));
+    return this.#guarded('tell about it', async () => this.#task.emit({ ...event, ...details }));
   }
 
   /** Does something that must not keep a conversation from being compressed. */
   async #guarded(what: string, body: () => Promise<void>): Promise<void> {
     try {
-      await abortable(body(), this.#work.signal);
+      await abortable(body(), this.#task.signal);
     } catch (error) {
-      this.#work.signal.throwIfAborted();
+      this.#task.signal.throwIfAborted();
       getLogger().log('warn', `A compression could not ${what}: ${messageOf(error)}`);
     }
   }

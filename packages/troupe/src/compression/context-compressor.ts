@@ -5,10 +5,10 @@ import type { ChatModelBase, ToolSchema } from '../model/chat-model-base.ts';
 import type { Tool } from '../toolkit/tool/tool.ts';
 
 /** What whoever makes room in a context is told, and what it can do. */
-export interface ContextWork {
+export interface CompressionTask {
   /** Aborted by an interrupt: leave everything as it is then, and throw. */
   readonly signal: AbortSignal;
-  /** The agent's own model, for a keeper that has none. */
+  /** The agent's own model, for a compressor that has none. */
   readonly model: ChatModelBase;
   /** What goes with the conversation in each prompt, and takes room too. */
   readonly sysPrompt: string;
@@ -33,9 +33,9 @@ export interface ContextWork {
  * Keeps a conversation small enough for its model. An agent asks it before every model call. It never fails the reply: what
  * can't be made smaller stays as it is. It rejects only when the signal is aborted.
  */
-export interface ContextKeeper {
+export interface ContextCompressor {
   /** Resolves to whether anything has changed. */
-  makeRoom(work: ContextWork): Promise<boolean>;
+  compress(task: CompressionTask): Promise<boolean>;
   /** The tools that the model needs for what was removed, such as `context_reload`. */
   readonly contextTools: readonly Tool[];
   /** What the model is told about it, behind the system prompt; empty as long as there is nothing to tell. */
@@ -43,6 +43,6 @@ export interface ContextKeeper {
 }
 
 /** Whether a memory keeps itself small. */
-export function isContextKeeper<T extends object>(memory: T): memory is T & ContextKeeper {
-  return 'makeRoom' in memory && typeof memory.makeRoom === 'function';
+export function isContextCompressor<T extends object>(memory: T): memory is T & ContextCompressor {
+  return 'compress' in memory && typeof memory.compress === 'function';
 }

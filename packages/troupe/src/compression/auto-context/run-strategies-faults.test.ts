@@ -12,7 +12,7 @@ import { FakeClock } from '../../testing/fake-clock.ts';
 import { fakeIds } from '../../testing/fake-ids.ts';
 import type { ScriptedTurn } from '../../testing/scripted-model.ts';
 import { TokenCounterBase } from '../../token/token-counter-base.ts';
-import { pair, pairs, summingModel, workWith } from '../../../test/context-work.ts';
+import { pair, pairs, summingModel, taskWith } from '../../../test/compression-task.ts';
 import { AutoContextMemory } from './auto-context-memory.ts';
 import type { AutoContextOptions } from './auto-context-options.ts';
 import { withoutTags } from './stubs.ts';
@@ -65,11 +65,11 @@ describe.each(FAULTS)('a model that %s', (_, turn) => {
     const msgs = talk();
     const memory = await memoryOf(msgs);
     const before = JSON.stringify(memory.stateDict());
-    const work = workWith(summingModel(turn));
-    expect(await memory.makeRoom(work)).toBe(false);
+    const task = taskWith(summingModel(turn));
+    expect(await memory.compress(task)).toBe(false);
     expect(JSON.stringify(memory.stateDict())).toBe(before);
     expect(memory.getOffloadContext().size).toBe(0);
-    const failed = work.events.filter(({ phase }) => phase === 'failed');
+    const failed = task.events.filter(({ phase }) => phase === 'failed');
     expect(failed.map(({ strategy }) => strategy)).toEqual([
       'tool_invocation_compress',
       'previous_round_conversation_summary',
@@ -79,9 +79,9 @@ describe.each(FAULTS)('a model that %s', (_, turn) => {
 
   test('does not keep the prompt from fitting', async () => {
     const memory = await memoryOf(talk(), { ...EAGER, maxToken: 2000 });
-    const work = workWith(summingModel(turn));
-    expect(await memory.makeRoom(work)).toBe(true);
-    expect(work.events.flatMap(({ phase, strategy }) => (phase === 'failed' ? [strategy] : []))).toEqual([
+    const task = taskWith(summingModel(turn));
+    expect(await memory.compress(task)).toBe(true);
+    expect(task.events.flatMap(({ phase, strategy }) => (phase === 'failed' ? [strategy] : []))).toEqual([
       'tool_invocation_compress',
       'previous_round_conversation_summary',
       'current_round_large_message_summary',
@@ -96,12 +96,12 @@ describe.each(FAULTS)('a model that %s', (_, turn) => {
 
 test('a model that hangs is waited for as long as it may take, and what it says later counts for nothing', async () => {
   const memory = await memoryOf(talk(), { ...EAGER, timeoutMs: 1000 });
-  const work = workWith(summingModel({ text: 'Well,', stall: true, stubborn: true }));
-  const made = memory.makeRoom(work);
+  const task = taskWith(summingModel({ text: 'Well,', stall: true, stubborn: true }));
+  const made = memory.compress(task);
   await clock.advance(999);
-  expect(work.events.map(({ phase }) => phase)).toEqual(['start', 'progress']);
+  expect(task.events.map(({ phase }) => phase)).toEqual(['start', 'progress']);
   await clock.advance(1);
-  expect(work.events[2]).toMatchObject({
+  expect(task.events[2]).toMatchObject({
     phase: 'failed',
     problem: 'It took longer than 1 s.',
     durationMs: 1000,
@@ -120,7 +120,7 @@ test('a model that hangs is waited for once in an attempt, whatever is left to d
     largePayloadThreshold: 1000,
   });
   const model = summingModel({ stall: true });
-  const made = memory.makeRoom(workWith(model));
+  const made = memory.compress(taskWith(model));
   await clock.advance(100);
   expect(await made).toBe(true);
   expect(model.requests.length).toBe(1);
@@ -146,10 +146,10 @@ describe('a model that never ends and never waits', () => {
       maxToken: 2000,
       model,
     });
-    const work = workWith(summingModel());
-    expect(await memory.makeRoom(work)).toBe(true);
+    const task = taskWith(summingModel());
+    expect(await memory.compress(task)).toBe(true);
     expect(model.count).toBeLessThan(30_000);
-    expect(work.events.find(({ phase }) => phase === 'failed')?.problem).toBe(
+    expect(task.events.find(({ phase }) => phase === 'failed')?.problem).toBe(
       'The summary is longer than what it is about.',
     );
   });
@@ -158,13 +158,13 @@ describe('a model that never ends and never waits', () => {
     const nothing = new Endless({ type: 'text', text: '' });
     const memory = await memoryOf(talk(), { maxToken: 2000, model: nothing });
     const stop = new AbortController();
-    const work = workWith(summingModel(), { signal: stop.signal });
-    const made = memory.makeRoom(work);
+    const task = taskWith(summingModel(), { signal: stop.signal });
+    const made = memory.compress(task);
     setImmediate(() => stop.abort(new Error('stop')));
     await expect(made).rejects.toThrow('stop');
     expect(nothing.count).toBeLessThan(10_000);
     const thinker = new Endless({ type: 'thinking', thinking: 'Hm. '.repeat(100) });
-    await (await memoryOf(talk(), { maxToken: 2000, model: thinker })).makeRoom(workWith(summingModel()));
+    await (await memoryOf(talk(), { maxToken: 2000, model: thinker })).compress(taskWith(summingModel()));
     expect(thinker.count).toBeLessThan(20_000);
   });
 });
@@ -181,16 +181,16 @@ test('the time of a slow listener is not that of the model', async () => {
   const emit = ({ phase }: { readonly phase: string }): Promise<void> | void => {
     if (phase === 'progress') return sleep(5000);
   };
-  const made = memory.makeRoom(workWith(summingModel(), { emit }));
+  const made = memory.compress(taskWith(summingModel(), { emit }));
   await clock.advance(100_000);
   expect(await made).toBe(true);
 });
 
 test('a step that fails is a summary that failed', async () => {
   const memory = await memoryOf(talk());
-  const work = workWith(summingModel(), { step: () => Promise.reject(new Error('no step')) });
-  expect(await memory.makeRoom(work)).toBe(false);
-  expect(work.events.find(({ phase }) => phase === 'failed')?.problem).toBe('no step');
+  const task = taskWith(summingModel(), { step: () => Promise.reject(new Error('no step')) });
+  expect(await memory.compress(task)).toBe(false);
+  expect(task.events.find(({ phase }) => phase === 'failed')?.problem).toBe('no step');
 });
 
 test('a step gives JSON, so that it can be replayed', async () => {
@@ -202,8 +202,8 @@ test('a step gives JSON, so that it can be replayed', async () => {
   };
   const memory = await memoryOf(talk());
   expect(
-    await memory.makeRoom(
-      workWith(summingModel({ text: 'So.', usage: { inputTokens: 1, outputTokens: 2 } }), { step }),
+    await memory.compress(
+      taskWith(summingModel({ text: 'So.', usage: { inputTokens: 1, outputTokens: 2 } }), { step }),
     ),
   ).toBe(true);
   expect(answers[0]).toEqual({ text: 'So.', durationMs: 0, usage: { inputTokens: 1, outputTokens: 2 } });
@@ -214,7 +214,7 @@ test('listeners that throw do no harm', async () => {
   const broken = (): never => {
     throw new Error('deaf');
   };
-  expect(await memory.makeRoom(workWith(summingModel(), { emit: broken, addUsage: broken }))).toBe(true);
+  expect(await memory.compress(taskWith(summingModel(), { emit: broken, addUsage: broken }))).toBe(true);
 });
 
 test('a rule that throws, whenever it does, changes nothing by half', async () => {
@@ -226,7 +226,7 @@ test('a rule that throws, whenever it does, changes nothing by half', async () =
       return false;
     };
     const memory = await memoryOf(msgs, { ...EAGER, largePayloadThreshold: 100, isPinned });
-    await memory.makeRoom(workWith(summingModel()));
+    await memory.compress(taskWith(summingModel()));
     const shown = await memory.getMemory();
     expect(findHistoryFaults(shown)).toEqual([]);
     await memory.add(msgs); // all of them are known: none is added
@@ -248,13 +248,13 @@ describe('token counters', () => {
 
   test('one that fails is done without', async () => {
     const memory = await memoryOf(talk(), { maxToken: 2000, tokenCounter: new Broken() });
-    expect(await memory.makeRoom(workWith(summingModel()))).toBe(true);
+    expect(await memory.compress(taskWith(summingModel()))).toBe(true);
     expect(await new AutoContextTokenCounter().count(await memory.getMemory())).toBeLessThan(1500);
   });
 
   test('so is one that hangs', async () => {
     const memory = await memoryOf(talk(), { maxToken: 2000, tokenCounter: new Hanging(), timeoutMs: 100 });
-    const made = memory.makeRoom(workWith(summingModel()));
+    const made = memory.compress(taskWith(summingModel()));
     await clock.advance(10_000);
     expect(await made).toBe(true);
   });
@@ -265,14 +265,14 @@ describe('token counters', () => {
     const memory = await memoryOf(talk(), { maxToken: 2000, tokenCounter, timeoutMs: 100 });
     const startedAt = clock.now();
     for (let step = 0; step < 3; step++) {
-      const made = memory.makeRoom(workWith(summingModel()));
+      const made = memory.compress(taskWith(summingModel()));
       if (step === 0) await clock.advance(100);
       await made;
       await memory.add(pair(`more${step}`, 'x'.repeat(4000)));
     }
     expect([clock.now() - startedAt, counted.mock.calls.length]).toEqual([100, 1]);
     await clock.advance(5 * 60_000);
-    const made = memory.makeRoom(workWith(summingModel()));
+    const made = memory.compress(taskWith(summingModel()));
     await clock.advance(100);
     await made;
     expect(counted.mock.calls.length).toBe(2);
@@ -285,7 +285,7 @@ describe('token counters', () => {
       }
     }
     const memory = await memoryOf(talk(), { maxToken: 2000, tokenCounter: new Odd() });
-    expect(await memory.makeRoom(workWith(summingModel()))).toBe(true);
+    expect(await memory.compress(taskWith(summingModel()))).toBe(true);
     expect(await new AutoContextTokenCounter().count(await memory.getMemory())).toBeLessThan(1500);
   });
 
@@ -293,9 +293,9 @@ describe('token counters', () => {
     const tokenCounter = new CalibratedTokenCounter(new AutoContextTokenCounter());
     const msgs = [Msg.user('x'.repeat(1500)), Msg.assistant('fine'), Msg.user('and?')]; // 634 tokens
     const memory = await memoryOf(msgs, { maxToken: 1200, largePayloadThreshold: 100, tokenCounter });
-    expect(await memory.makeRoom(workWith(summingModel()))).toBe(false);
+    expect(await memory.compress(taskWith(summingModel()))).toBe(false);
     await tokenCounter.learn(msgs, undefined, { inputTokens: 1300, outputTokens: 1 });
-    expect(await memory.makeRoom(workWith(summingModel()))).toBe(true);
+    expect(await memory.compress(taskWith(summingModel()))).toBe(true);
   });
 });
 
@@ -308,7 +308,7 @@ describe('while a summary is made', () => {
       if (late[0] && !memory.getOriginalMemoryMsgs().includes(late[0])) await memory.add(late);
       return body();
     };
-    expect(await memory.makeRoom(workWith(summingModel(), { step }))).toBe(true);
+    expect(await memory.compress(taskWith(summingModel(), { step }))).toBe(true);
     expect((await memory.getMemory()).slice(-3)).toEqual(late);
     expect(findHistoryFaults(await memory.getMemory())).toEqual([]);
   });
@@ -320,7 +320,7 @@ describe('while a summary is made', () => {
       await memory.add(late);
       return body();
     };
-    await memory.makeRoom(workWith(summingModel(), { step }));
+    await memory.compress(taskWith(summingModel(), { step }));
     const shown = await memory.getMemory();
     expect(shown).toContain(late.at(-1));
     expect(await new AutoContextTokenCounter().count(shown)).toBeLessThan(3000);
@@ -352,7 +352,7 @@ describe('while a summary is made', () => {
       expected = await memory.getMemory();
       return body();
     };
-    expect(await memory.makeRoom(workWith(summingModel(), { step }))).toBe(false);
+    expect(await memory.compress(taskWith(summingModel(), { step }))).toBe(false);
     expect(await memory.getMemory()).toEqual(expected);
     expect(memory.getOffloadContext().size).toBe(0);
     expect(memory.getCompressionEvents()).toEqual([]);
@@ -371,7 +371,7 @@ describe('while a summary is made', () => {
         running--;
       }
     };
-    const made = await Promise.all(models.map((model) => memory.makeRoom(workWith(model, { step }))));
+    const made = await Promise.all(models.map((model) => memory.compress(taskWith(model, { step }))));
     expect(made).toEqual([true, false]);
     expect(most).toBe(1);
     expect(models.map(({ requests }) => requests.length > 0)).toEqual([true, false]);
@@ -379,10 +379,10 @@ describe('while a summary is made', () => {
 
   test('whoever waits can leave, and the next one gets its turn', async () => {
     const memory = await memoryOf(talk(), { ...EAGER, timeoutMs: 1000 });
-    const first = memory.makeRoom(workWith(summingModel({ stall: true })));
+    const first = memory.compress(taskWith(summingModel({ stall: true })));
     const leaving = new AbortController();
-    const second = memory.makeRoom(workWith(summingModel(), { signal: leaving.signal }));
-    const third = memory.makeRoom(workWith(summingModel(), { force: true }));
+    const second = memory.compress(taskWith(summingModel(), { signal: leaving.signal }));
+    const third = memory.compress(taskWith(summingModel(), { force: true }));
     leaving.abort(new Error('left'));
     await expect(second).rejects.toThrow('left');
     await clock.advance(10_000);
@@ -399,7 +399,7 @@ test('after an attempt that came to nothing, it waits for more messages before i
   const tries: number[] = [];
   for (let i = 0; i < 20; i++) {
     asked.length = 0;
-    await watched.makeRoom(workWith(summingModel()));
+    await watched.compress(taskWith(summingModel()));
     if (asked.length > 0) tries.push(i);
     await watched.add(`more ${i}`);
   }
@@ -430,7 +430,7 @@ test('interrupted at every point, it has changed all of something or nothing', a
     let outcome: unknown;
     let isOver = false;
     const over = memory
-      .makeRoom(workWith(model, { signal: stop.signal }))
+      .compress(taskWith(model, { signal: stop.signal }))
       .then(
         (hasChanged) => void (outcome = hasChanged),
         (error: unknown) => void (outcome = error),

@@ -5,14 +5,14 @@ import { LAST_RESORT, type AutoContextStrategy } from './auto-context-event.ts';
 import { reloadsIn } from './context-reload.ts';
 import type { ContextView } from './context-view.ts';
 import { offloadLargeAnywhere, offloadLargeGuarded, offloadReloaded } from './offload-large.ts';
-import type { Draft, Room } from './room.ts';
+import type { Draft, CompressionAttempt } from './compression-attempt.ts';
 import { previewOf, shortened, slotsOf, summaryStub, type Slot } from './stubs.ts';
-import { compressCurrentRound, compressToolRuns, summarizeLarge, summarizeRounds } from './summaries.ts';
+import { compressCurrentRound, compressToolSequences, summarizeLarge, summarizeRounds } from './summaries.ts';
 import type { Entry } from './working-memory.ts';
 
 interface Step {
   readonly means: AutoContextStrategy;
-  readonly take: (room: Room) => Promise<void>;
+  readonly take: (attempt: CompressionAttempt) => Promise<void>;
   /** It makes messages smaller, but not fewer; or it takes what is better left alone. */
   readonly isForTokensOnly?: boolean;
   readonly needsModel?: boolean;
@@ -21,10 +21,14 @@ interface Step {
 /** From what loses least to what loses most. */
 const STEPS: readonly Step[] = [
   { means: 'large_message_offload_with_protection', take: offloadReloaded, isForTokensOnly: true },
-  { means: 'tool_invocation_compress', take: (room) => compressToolRuns(room), needsModel: true },
+  { means: 'tool_invocation_compress', take: (attempt) => compressToolSequences(attempt), needsModel: true },
   { means: 'large_message_offload_with_protection', take: offloadLargeGuarded, isForTokensOnly: true },
   { means: 'large_message_offload', take: offloadLargeAnywhere, isForTokensOnly: true },
-  { means: 'previous_round_conversation_summary', take: (room) => summarizeRounds(room), needsModel: true },
+  {
+    means: 'previous_round_conversation_summary',
+    take: (attempt) => summarizeRounds(attempt),
+    needsModel: true,
+  },
   {
     means: 'current_round_large_message_summary',
     take: summarizeLarge,
@@ -34,13 +38,13 @@ const STEPS: readonly Step[] = [
   { means: 'current_round_message_compress', take: compressCurrentRound, needsModel: true },
   {
     means: 'tool_invocation_compress',
-    take: (room) => compressToolRuns(room, 0),
+    take: (attempt) => compressToolSequences(attempt, 0),
     isForTokensOnly: true,
     needsModel: true,
   },
   {
     means: 'previous_round_conversation_summary',
-    take: (room) => summarizeRounds(room, true),
+    take: (attempt) => summarizeRounds(attempt, true),
     isForTokensOnly: true,
     needsModel: true,
   },
@@ -54,53 +58,59 @@ const MAX_TOOL_NAMES = 8;
  * Uses one means after the other, and all of them again, until it is enough or nothing changes any more. No model is asked
  * if what must stay is too much already.
  */
-export async function makeRoom(room: Room): Promise<void> {
+export async function runStrategies(attempt: CompressionAttempt): Promise<void> {
   let changes: number;
   do {
-    changes = room.changes;
+    changes = attempt.changes;
     for (const { means, take, isForTokensOnly = false, needsModel = false } of STEPS) {
-      await room.countNew();
-      if (!room.hasTooMuch) return;
-      if (room.options.strategies?.[means] === false || room.hasFailed(means)) continue;
-      if (isForTokensOnly && !room.hasTooManyTokens) continue;
-      if (needsModel && room.hasTooManyTokens && !room.budget().isPossible) continue;
-      await take(room);
+      await attempt.countNew();
+      if (!attempt.hasTooMuch) return;
+      if (attempt.options.strategies?.[means] === false || attempt.hasFailed(means)) continue;
+      if (isForTokensOnly && !attempt.hasTooManyTokens) continue;
+      if (needsModel && attempt.hasTooManyTokens && !attempt.promptLimits().isPossible) continue;
+      await take(attempt);
     }
-  } while (room.changes > changes);
-  await lastResort(room);
+  } while (attempt.changes > changes);
+  await lastResort(attempt);
 }
 
 /**
  * Makes the conversation small enough without any model: the oldest units go first, the results that the model has yet to
  * read last, and those only after they were cut. The newest request stays, and so does what is pinned, protected or waits for a result.
  */
-async function lastResort(room: Room): Promise<void> {
+async function lastResort(attempt: CompressionAttempt): Promise<void> {
   const isOld = (view: ContextView, unit: Unit): boolean => !view.isFixed(unit) && unit !== view.unread;
-  const isForUnread = (): boolean => room.tokens >= room.budget().limitForUnread;
+  const isForUnread = (): boolean => attempt.tokens >= attempt.promptLimits().limitForUnread;
   const steps: readonly (readonly [isNeeded: () => boolean, take: () => Promise<void>])[] = [
-    [() => true, () => drop(room, (view, unit) => isOld(view, unit) && !isNote(view, unit))],
-    [() => true, () => drop(room, isOld)],
-    [() => !room.budget().isPossible, () => drop(room, (view, unit) => view.isPerhapsRequest(unit))],
-    [isForUnread, () => cutUnread(room, room.limits.offloadSinglePreview)],
-    [isForUnread, () => cutUnread(room, 0)],
+    [() => true, () => drop(attempt, (view, unit) => isOld(view, unit) && !isNote(view, unit))],
+    [() => true, () => drop(attempt, isOld)],
     [
-      () => isForUnread() && room.budget().stays < room.budget().limitForUnread,
-      () => drop(room, (view, unit) => !view.isFixed(unit)),
+      () => !attempt.promptLimits().isPossible,
+      () => drop(attempt, (view, unit) => view.isPerhapsRequest(unit)),
     ],
-    [() => true, () => drop(room, (view, unit) => view.isPerhapsRequest(unit))],
+    [isForUnread, () => cutUnread(attempt, attempt.limits.offloadSinglePreview)],
+    [isForUnread, () => cutUnread(attempt, 0)],
+    [
+      () => isForUnread() && attempt.promptLimits().stays < attempt.promptLimits().limitForUnread,
+      () => drop(attempt, (view, unit) => !view.isFixed(unit)),
+    ],
+    [() => true, () => drop(attempt, (view, unit) => view.isPerhapsRequest(unit))],
   ];
-  for (const [isNeeded, take] of steps) if (room.hasTooManyTokens && isNeeded()) await take();
-  if (!room.hasTooManyTokens) return;
+  for (const [isNeeded, take] of steps) if (attempt.hasTooManyTokens && isNeeded()) await take();
+  if (!attempt.hasTooManyTokens) return;
   const problem =
     'The newest request and what is pinned, protected or waits for a result take more room than there is. ' +
     'Raise maxToken, or pin less.';
-  await room.fail(LAST_RESORT, 0, problem);
+  await attempt.fail(LAST_RESORT, 0, problem);
 }
 
 /** Puts one note in the place of the oldest of these units. */
-async function drop(room: Room, isWanted: (view: ContextView, unit: Unit) => boolean): Promise<void> {
-  const view = room.view();
-  let excess = room.tokens + NOTE_TOKENS - room.budget().goal;
+async function drop(
+  attempt: CompressionAttempt,
+  isWanted: (view: ContextView, unit: Unit) => boolean,
+): Promise<void> {
+  const view = attempt.view();
+  let excess = attempt.tokens + NOTE_TOKENS - attempt.promptLimits().goal;
   const units: Unit[] = [];
   for (const unit of view.units) {
     if (excess <= 0) break;
@@ -112,16 +122,16 @@ async function drop(room: Room, isWanted: (view: ContextView, unit: Unit) => boo
   if (removed.length === 0) return;
   const uuid = newId();
   const msg = summaryStub(noteOn(removed), uuid);
-  await room.replace(LAST_RESORT, [{ removed, msg, kind: 'dropped', uuid, offloaded: removed }]);
+  await attempt.replace(LAST_RESORT, [{ removed, msg, kind: 'dropped', uuid, offloaded: removed }]);
 }
 
 /** Cuts all texts of the calls and results that the model has yet to read. What is kept already is not kept twice. */
-async function cutUnread(room: Room, preview: number): Promise<void> {
-  const view = room.view();
+async function cutUnread(attempt: CompressionAttempt, preview: number): Promise<void> {
+  const view = attempt.view();
   if (view.unread === undefined || view.isFixed(view.unread)) return;
   const entries = view.entriesOf(view.unread);
-  const reloads = reloadsIn(entries, (uuid) => room.isOffloaded(uuid));
-  await room.replace(
+  const reloads = reloadsIn(entries, (uuid) => attempt.isOffloaded(uuid));
+  await attempt.replace(
     LAST_RESORT,
     entries.map((entry) => cutDraft(entry, reloads, preview)),
   );

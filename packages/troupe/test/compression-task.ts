@@ -1,18 +1,18 @@
-// Conversations, and what a context keeper is told, for tests.
-import type { ContextWork } from '../src/compression/context-keeper.ts';
+// Conversations, and what a context compressor is told, for tests.
+import type { CompressionTask } from '../src/compression/context-compressor.ts';
 import type { CompressionEvent } from '../src/event/agent-event.ts';
 import type { ContentBlock, ToolResultBlock, ToolUseBlock } from '../src/message/blocks.ts';
 import { Msg } from '../src/message/msg.ts';
 import type { Usage } from '../src/message/usage.ts';
 import { ScriptedModel, type ScriptedTurn } from '../src/testing/scripted-model.ts';
 
-export interface FakeWork extends ContextWork {
+export interface FakeTask extends CompressionTask {
   readonly events: CompressionEvent[];
   readonly usages: Usage[];
 }
 
 /** What an agent would tell. */
-export function workWith(model: ScriptedModel, changes: Partial<ContextWork> = {}): FakeWork {
+export function taskWith(model: ScriptedModel, changes: Partial<CompressionTask> = {}): FakeTask {
   const events: CompressionEvent[] = [];
   const usages: Usage[] = [];
   return {

@@ -14,9 +14,9 @@ import {
   results,
   summingModel,
   thought,
-  workWith,
-  type FakeWork,
-} from '../../../test/context-work.ts';
+  taskWith,
+  type FakeTask,
+} from '../../../test/compression-task.ts';
 import { AutoContextMemory } from './auto-context-memory.ts';
 import type { AutoContextOptions } from './auto-context-options.ts';
 
@@ -47,20 +47,20 @@ async function memoryOf(
 interface Made {
   readonly hasChanged: boolean;
   readonly shown: readonly Msg[];
-  readonly work: FakeWork;
+  readonly task: FakeTask;
   readonly requests: ScriptedModel['requests'];
 }
 
-async function makeRoom(
+async function compress(
   memory: AutoContextMemory,
   model = summingModel(),
-  changes: Partial<FakeWork> = {},
+  changes: Partial<FakeTask> = {},
 ): Promise<Made> {
-  const work = workWith(model, changes);
-  const hasChanged = await memory.makeRoom(work);
+  const task = taskWith(model, changes);
+  const hasChanged = await memory.compress(task);
   const shown = await memory.getMemory();
   expect(findHistoryFaults(shown).filter((fault) => !fault.includes('at the end has no result'))).toEqual([]);
-  return { hasChanged, shown, work, requests: model.requests };
+  return { hasChanged, shown, task, requests: model.requests };
 }
 
 const users = (count: number, size = 1): Msg[] =>
@@ -91,13 +91,13 @@ const only = (...names: string[]): AutoContextOptions['strategies'] =>
 describe('below the thresholds', () => {
   test('nothing happens', async () => {
     const msgs = round(1, 3);
-    const { hasChanged, shown, requests, work } = await makeRoom(await memoryOf(msgs));
-    expect([hasChanged, requests, work.events]).toEqual([false, [], []]);
+    const { hasChanged, shown, requests, task } = await compress(await memoryOf(msgs));
+    expect([hasChanged, requests, task.events]).toEqual([false, [], []]);
     expect(shown.every((msg, i) => msg === msgs[i])).toBe(true);
   });
 
   test('an empty memory has nothing to do', async () => {
-    expect((await makeRoom(new AutoContextMemory())).hasChanged).toBe(false);
+    expect((await compress(new AutoContextMemory())).hasChanged).toBe(false);
   });
 
   test('so many messages, or so many tokens, are too much; one less is not', async () => {
@@ -107,7 +107,7 @@ describe('below the thresholds', () => {
       sysPrompt = '',
     ): Promise<boolean> => {
       const limits = { ...EAGER, largePayloadThreshold: 50, lastKeep: 0, ...options };
-      return (await makeRoom(await memoryOf(msgs, limits), summingModel(), { sysPrompt })).hasChanged;
+      return (await compress(await memoryOf(msgs, limits), summingModel(), { sysPrompt })).hasChanged;
     };
     const msgs = [Msg.user('x'.repeat(300)), Msg.assistant('y'), Msg.user('z')]; // 129 + 14 + 10 tokens
     const round = [Msg.user('x'), ...pair('c', 'y'.repeat(200)), Msg.assistant('z'), Msg.user('u')];
@@ -124,7 +124,7 @@ describe('tool calls of rounds that are over', () => {
   test('are summed up in one message', async () => {
     const msgs = [Msg.user('go'), ...pairs('c', 5), Msg.assistant('done'), ...users(10)];
     const memory = await memoryOf(msgs);
-    const { hasChanged, shown, requests, work } = await makeRoom(
+    const { hasChanged, shown, requests, task } = await compress(
       memory,
       summingModel({ text: 'I searched.', usage: { inputTokens: 70, outputTokens: 3 } }),
     );
@@ -160,7 +160,7 @@ describe('tool calls of rounds that are over', () => {
       },
     ]);
     const [event] = memory.getCompressionEvents();
-    expect(work.events).toEqual([
+    expect(task.events).toEqual([
       {
         type: 'compression',
         phase: 'start',
@@ -189,8 +189,8 @@ describe('tool calls of rounds that are over', () => {
         usage: { inputTokens: 70, outputTokens: 3 },
       },
     ]);
-    expect(work.usages).toEqual([{ inputTokens: 70, outputTokens: 3 }]);
-    expect((await makeRoom(memory)).hasChanged).toBe(false); // still many messages, but nothing more can be done
+    expect(task.usages).toEqual([{ inputTokens: 70, outputTokens: 3 }]);
+    expect((await compress(memory)).hasChanged).toBe(false); // still many messages, but nothing more can be done
   });
 
   test('stay if they are no more than the least number', async () => {
@@ -199,7 +199,7 @@ describe('tool calls of rounds that are over', () => {
       minConsecutiveToolMessages: 10,
       strategies: only('tool_invocation_compress'),
     });
-    expect(await makeRoom(memory)).toMatchObject({ hasChanged: false, requests: [] });
+    expect(await compress(memory)).toMatchObject({ hasChanged: false, requests: [] });
   });
 
   test('stay if they have too few tokens; what comes later is still tried', async () => {
@@ -219,13 +219,13 @@ describe('tool calls of rounds that are over', () => {
         largePayloadThreshold: 100,
       },
     );
-    expect((await makeRoom(memory)).requests).toEqual([]);
+    expect((await compress(memory)).requests).toEqual([]);
     expect(typesOf(memory)).toEqual(['LARGE_MESSAGE_OFFLOAD_WITH_PROTECTION']);
   });
 
   test('among the newest messages stay', async () => {
     const msgs = [Msg.user('go'), ...pairs('c', 4), Msg.assistant('done'), ...users(2)];
-    const { shown } = await makeRoom(await memoryOf(msgs));
+    const { shown } = await compress(await memoryOf(msgs));
     expect(shown.length).toBe(7);
     expect(shown.slice(2, 4)).toEqual(msgs.slice(7, 9)); // the fourth pair
   });
@@ -234,10 +234,10 @@ describe('tool calls of rounds that are over', () => {
     const msgs = [...Array.from({ length: 7 }, (_, i) => round(i, 2)).flat(), ...users(10)];
     const strategies = only('tool_invocation_compress');
     const enough = await memoryOf(msgs, { ...EAGER, msgThreshold: 38, strategies });
-    expect((await makeRoom(enough)).requests.length).toBe(5);
+    expect((await compress(enough)).requests.length).toBe(5);
     expect(await enough.size()).toBe(37);
     const tooMuch = await memoryOf(msgs, { ...EAGER, msgThreshold: 37, strategies });
-    expect((await makeRoom(tooMuch)).requests.length).toBe(6);
+    expect((await compress(tooMuch)).requests.length).toBe(6);
     expect(await tooMuch.size()).toBe(34);
   });
 
@@ -249,7 +249,7 @@ describe('tool calls of rounds that are over', () => {
       minCompressionTokenThreshold: 1000,
       strategies: only('tool_invocation_compress'),
     });
-    const { requests } = await makeRoom(memory);
+    const { requests } = await compress(memory);
     expect(requests.length).toBe(1);
     expect(memory.getCompressionEvents()).toMatchObject([{ compressedMessageCount: 6 }]);
   });
@@ -259,7 +259,7 @@ describe('tool calls of rounds that are over', () => {
       pair(name, 'x'.repeat(300), name),
     );
     const memory = await memoryOf([Msg.user('go'), ...plan, Msg.assistant('done'), ...users(10)]);
-    const { shown, requests } = await makeRoom(memory);
+    const { shown, requests } = await compress(memory);
     expect(requests).toEqual([]);
     expect(memory.reload(tagIn(shown[1]))).toEqual(plan);
   });
@@ -267,7 +267,7 @@ describe('tool calls of rounds that are over', () => {
   test('are told to the model without those about a plan, which are taken out all the same', async () => {
     const run = [...pair('p', 'planned', 'create_plan'), ...pairs('c', 3)];
     const memory = await memoryOf([Msg.user('go'), ...run, Msg.assistant('done'), ...users(10)]);
-    const { requests, shown } = await makeRoom(memory);
+    const { requests, shown } = await compress(memory);
     expect(JSON.stringify(requests[0]?.messages)).not.toContain('create_plan');
     expect(memory.reload(tagIn(shown[1]))).toEqual(run);
   });
@@ -280,7 +280,7 @@ describe('tool calls of rounds that are over', () => {
       ...round(1),
       ...users(2),
     ];
-    const { shown } = await makeRoom(await memoryOf(msgs, { ...EAGER, lastKeep: 0, msgThreshold: 6 }));
+    const { shown } = await compress(await memoryOf(msgs, { ...EAGER, lastKeep: 0, msgThreshold: 6 }));
     expect(textsOf(shown).slice(0, 3)).toEqual([
       'go',
       expect.stringMatching(/^In short: done\.\n<!--/),
@@ -303,7 +303,7 @@ describe('large messages', () => {
   test('leave their beginning', async () => {
     const msg = Msg.user('x'.repeat(3000), { name: 'Ann', metadata: { a: 1 } });
     const memory = await memoryOf([msg, ...rest], limits);
-    const { shown, requests, work } = await makeRoom(memory);
+    const { shown, requests, task } = await compress(memory);
     const uuid = tagIn(shown[0]);
     expect(shown[0]?.toJSON()).toMatchObject({
       name: 'Ann',
@@ -322,7 +322,7 @@ describe('large messages', () => {
         metadata: { inputToken: 1209, outputToken: expect.any(Number), time: 0 },
       },
     ]);
-    expect(work.events.map(({ phase }) => phase)).toEqual(['end']);
+    expect(task.events.map(({ phase }) => phase)).toEqual(['end']);
   });
 
   test('among the newest are left alone at first, and are the very same', async () => {
@@ -332,14 +332,14 @@ describe('large messages', () => {
       maxToken: 2200,
       strategies: only('large_message_offload_with_protection'),
     });
-    const { shown } = await makeRoom(memory);
+    const { shown } = await compress(memory);
     expect(shown.map((msg, i) => msg === msgs[i])).toEqual([false, ...Array.from({ length: 9 }, () => true)]);
   });
 
   test('are taken also among the newest, even if there are only few messages', async () => {
     const msgs = [large(9000), Msg.assistant('fine'), Msg.user('and?')];
     const memory = await memoryOf(msgs, { maxToken: 2000, lastKeep: 50 });
-    const { shown } = await makeRoom(memory);
+    const { shown } = await compress(memory);
     expect(typesOf(memory)).toEqual(['LARGE_MESSAGE_OFFLOAD']);
     expect(shown.slice(1)).toEqual(msgs.slice(1));
   });
@@ -347,14 +347,14 @@ describe('large messages', () => {
   test('that call tools stay', async () => {
     const calls = [thought({ type: 'text', text: 'x'.repeat(3000) }, call('a')), results(result('a'))];
     const memory = await memoryOf([Msg.user('go'), ...calls, ...rest], limits);
-    await makeRoom(memory);
+    await compress(memory);
     expect(typesOf(memory)).toEqual(['LAST_RESORT_OFFLOAD']);
   });
 
   test('with a result keep its id, name and status', async () => {
     const msgs = [thought(call('a')), Msg.system([{ ...result('a', 'x'.repeat(3000)), status: 'error' }])];
     const memory = await memoryOf([Msg.user('go'), ...msgs, ...rest], limits);
-    const { shown } = await makeRoom(memory);
+    const { shown } = await compress(memory);
     expect(shown[2]?.content).toEqual([
       {
         ...result('a', `${'x'.repeat(200)}...\n<!-- CONTEXT_OFFLOAD: uuid=${tagIn(shown[2])} -->`),
@@ -369,7 +369,7 @@ describe('large messages', () => {
       [Msg.user('go'), thought(call('a'), call('b'), call('c')), both, ...rest],
       limits,
     );
-    const { shown } = await makeRoom(memory);
+    const { shown } = await compress(memory);
     const tag = `...\n<!-- CONTEXT_OFFLOAD: uuid=${tagIn(shown[2])} -->`;
     expect(shown[2]?.content).toEqual([
       result('a', 'x'.repeat(200) + tag),
@@ -386,7 +386,7 @@ describe('large messages', () => {
       thought(call('a')),
       results(result('a', [{ type: 'text', text: 'y'.repeat(3000) }, image])),
     ];
-    const { shown } = await makeRoom(await memoryOf([...msgs, ...rest], limits));
+    const { shown } = await compress(await memoryOf([...msgs, ...rest], limits));
     expect(shown[0]?.getContentBlocks().map(({ type }) => type)).toEqual(['text', 'image']);
     expect(shown[2]?.getContentBlocks('tool_result')[0]?.output).toEqual([
       { type: 'text', text: expect.stringContaining('CONTEXT_OFFLOAD') },
@@ -396,9 +396,9 @@ describe('large messages', () => {
 
   test('are not offloaded again, however small a large message is', async () => {
     const memory = await memoryOf([large(), ...rest], { ...limits, largePayloadThreshold: 50 });
-    const first = await makeRoom(memory);
+    const first = await compress(memory);
     await memory.add(Msg.user('y'.repeat(1500)));
-    await makeRoom(memory);
+    await compress(memory);
     expect(new Set(typesOf(memory).slice(1))).toEqual(new Set(['LAST_RESORT_OFFLOAD']));
     expect([...memory.getOffloadContext().values()][1]).toContain(first.shown[0]);
   });
@@ -406,7 +406,7 @@ describe('large messages', () => {
   test('that are summaries stay, however long', async () => {
     const long = [Msg.user('go'), ...pairs('c', 5, 'x'.repeat(3000)), Msg.assistant('done'), ...users(10)];
     const memory = await memoryOf(long, { ...EAGER, maxToken: 2000, largePayloadThreshold: 100 });
-    const { shown } = await makeRoom(memory, summingModel('A long summary. '.repeat(15)));
+    const { shown } = await compress(memory, summingModel('A long summary. '.repeat(15)));
     expect(typesOf(memory)).toEqual(['TOOL_INVOCATION_COMPRESS']);
     expect(shown[1]?.text.length).toBeGreaterThan(200);
   });
@@ -416,13 +416,13 @@ describe('large messages', () => {
       ...limits,
       largePayloadThreshold: 50,
     });
-    await makeRoom(memory);
+    await compress(memory);
     expect(new Set(typesOf(memory))).toEqual(new Set(['LAST_RESORT_OFFLOAD']));
   });
 
   test('stay if there are only too many of them: they would not be fewer', async () => {
     const memory = await memoryOf([large(), ...rest], { ...limits, msgThreshold: 5, maxToken: 100_000 });
-    expect((await makeRoom(memory)).hasChanged).toBe(false);
+    expect((await compress(memory)).hasChanged).toBe(false);
   });
 
   test('are never cut within a character', async () => {
@@ -430,7 +430,7 @@ describe('large messages', () => {
       ...limits,
       offloadSinglePreview: 101,
     });
-    expect((await makeRoom(memory)).shown[0]?.text).toMatch(/^(?:🐻){50}\.\.\.\n<!--/u);
+    expect((await compress(memory)).shown[0]?.text).toMatch(/^(?:🐻){50}\.\.\.\n<!--/u);
   });
 });
 
@@ -438,7 +438,7 @@ describe('rounds that are over', () => {
   test('are summed up, except the newest', async () => {
     const msgs = [...[1, 2, 3, 4, 5].flatMap((i) => round(i)), Msg.user('and now?')];
     const memory = await memoryOf(msgs, { ...EAGER, minConsecutiveToolMessages: 6 });
-    const { shown, requests } = await makeRoom(memory, summingModel('So.'));
+    const { shown, requests } = await compress(memory, summingModel('So.'));
     expect([shown.length, requests.length]).toEqual([13, 4]);
     expect(shown.filter(({ role }) => role === 'user').map((msg) => msgs.includes(msg))).toEqual(
       Array.from({ length: 6 }, () => true),
@@ -449,18 +449,18 @@ describe('rounds that are over', () => {
     expect(shown.slice(8)).toEqual(msgs.slice(16));
     expect(memory.getOriginalMemoryMsgs()).toEqual(msgs);
     await memory.add('more');
-    expect((await makeRoom(memory)).hasChanged).toBe(false);
+    expect((await compress(memory)).hasChanged).toBe(false);
   });
 
   test('without any work in between stay', async () => {
     const memory = await memoryOf([1, 2, 3, 4, 5, 6].flatMap((i) => round(i, 0)));
-    expect(await makeRoom(memory)).toMatchObject({ hasChanged: false, requests: [] });
+    expect(await compress(memory)).toMatchObject({ hasChanged: false, requests: [] });
   });
 
   test('with too few tokens stay', async () => {
     const msgs = [...[1, 2, 3, 4].flatMap((i) => round(i)), Msg.user('and now?')];
     const memory = await memoryOf(msgs, { ...EAGER, minCompressionTokenThreshold: 5000 });
-    expect((await makeRoom(memory)).hasChanged).toBe(false);
+    expect((await compress(memory)).hasChanged).toBe(false);
   });
 
   test('that hold a summary of their work are summed up normally', async () => {
@@ -468,10 +468,10 @@ describe('rounds that are over', () => {
       ...EAGER,
       minConsecutiveToolMessages: 20,
     });
-    await makeRoom(memory, summingModel('I searched, and searched again.'));
+    await compress(memory, summingModel('I searched, and searched again.'));
     expect(typesOf(memory)).toEqual(['CURRENT_ROUND_MESSAGE_COMPRESS']);
     await memory.add([Msg.assistant('an answer '.repeat(20)), ...round(2), ...users(6)]);
-    const { shown } = await makeRoom(memory, summingModel('Short.'));
+    const { shown } = await compress(memory, summingModel('Short.'));
     expect(textsOf(shown).slice(0, 3)).toEqual(['go', expect.stringMatching(/^Short\.\n<!--/), 'question 2']);
   });
 });
@@ -491,7 +491,7 @@ describe('large messages of the current round', () => {
     });
     const answers = results(result('a', 'y'.repeat(6000)), result('b', 'small'));
     const memory = await memoryOf([Msg.user('go'), ask, answers], limits);
-    const { shown, requests } = await makeRoom(memory, summingModel('Short.'));
+    const { shown, requests } = await compress(memory, summingModel('Short.'));
     const [resultTag, textTag] = [tagIn(shown[2]), tagIn(shown[1])];
     const tagged = (uuid: string): string => `Short.\n<!-- CONTEXT_OFFLOAD: uuid=${uuid} -->`;
     expect(shown[1]?.content).toEqual([{ type: 'text', text: tagged(textTag) }, call('a'), call('b')]);
@@ -503,13 +503,13 @@ describe('large messages of the current round', () => {
     const sent = requests.flatMap(({ messages }) => messages);
     expect(sent.every(({ role, content }) => role === 'user' && typeof content === 'string')).toBe(true);
     await memory.add(pair('c'));
-    const again = await makeRoom(memory, undefined, { force: true });
+    const again = await compress(memory, undefined, { force: true });
     expect(again.requests, 'what was shortened is not shortened again').toEqual([]);
   });
 
   test('that the model has not read come last, and stay if it is enough without them', async () => {
     const msgs = [Msg.user('go'), ...pair('a', 'x'.repeat(3000)), ...pair('b', 'y'.repeat(3000))];
-    const { shown, requests } = await makeRoom(await memoryOf(msgs, { ...limits, maxToken: 3000 }));
+    const { shown, requests } = await compress(await memoryOf(msgs, { ...limits, maxToken: 3000 }));
     expect(requests.map(({ messages }) => messages[1]?.text)).toEqual(['x'.repeat(3000)]);
     expect(shown.slice(3)).toEqual(msgs.slice(3));
   });
@@ -517,7 +517,7 @@ describe('large messages of the current round', () => {
   test('stay if there are only too many of them', async () => {
     const msgs = [Msg.user('go'), ...pairs('a', 2, 'x'.repeat(300))];
     const memory = await memoryOf(msgs, { ...limits, msgThreshold: 3, maxToken: 100_000 });
-    expect(await makeRoom(memory)).toMatchObject({ hasChanged: false, requests: [] });
+    expect(await compress(memory)).toMatchObject({ hasChanged: false, requests: [] });
   });
 
   test('huge arguments are cut, which needs no model', async () => {
@@ -526,7 +526,7 @@ describe('large messages of the current round', () => {
       [Msg.user('go'), ask, results(result('a', 'written', 'write_file'))],
       limits,
     );
-    const { shown, requests } = await makeRoom(memory);
+    const { shown, requests } = await compress(memory);
     expect(requests).toEqual([]);
     const content = `${'x'.repeat(200)}...\n<!-- CONTEXT_OFFLOAD: uuid=${tagIn(shown[1])} -->`;
     expect(shown[1]?.content).toEqual([call('a', 'write_file', { path: 'a.txt', content, lines: [1, 2] })]);
@@ -537,7 +537,7 @@ describe('large messages of the current round', () => {
     const numbers = Array.from({ length: 2000 }, (_, i) => i);
     const ask = thought(call('a', 'sum', { numbers }));
     const memory = await memoryOf([Msg.user('go'), ask, results(result('a', '1', 'sum'))], limits);
-    const { shown } = await makeRoom(memory);
+    const { shown } = await compress(memory);
     expect(shown[1]?.getContentBlocks('tool_use')[0]?.input).toEqual({
       offloaded: expect.stringMatching(/^\{"numbers":\[0,1,2.*\.\.\.\n<!--/s) as string,
     });
@@ -551,7 +551,7 @@ describe('the current round', () => {
     const done = [...pair('a', '1234567'), ...pair('b', '1234567')];
     const waits = thought(call('w'));
     const memory = await memoryOf([Msg.user('go'), ...done, waits], limits);
-    const { shown, requests } = await makeRoom(memory, summingModel('A and b.'));
+    const { shown, requests } = await compress(memory, summingModel('A and b.'));
     const uuid = tagIn(shown[1]);
     expect(shown.length).toBe(3);
     expect(shown[1]).toMatchObject({
@@ -566,10 +566,10 @@ describe('the current round', () => {
     expect(requests[0]?.messages.at(-1)?.text).toBe(
       'The text above has 32 characters. Write about 10 characters (30 %).',
     );
-    expect((await makeRoom(memory)).hasChanged, 'nothing to do until the result is there').toBe(false);
+    expect((await compress(memory)).hasChanged, 'nothing to do until the result is there').toBe(false);
 
     await memory.add([results(result('w')), ...pair('c')]);
-    const again = await makeRoom(memory, summingModel('All.'));
+    const again = await compress(memory, summingModel('All.'));
     expect(again.shown.length).toBe(4);
     expect(memory.getCompressionEvents().at(-1)).toMatchObject({ compressedMessageCount: 3 });
   });
@@ -579,29 +579,29 @@ describe('the current round', () => {
       ...limits,
       msgThreshold: 2,
     });
-    expect(await makeRoom(memory)).toMatchObject({ hasChanged: false, requests: [] });
+    expect(await compress(memory)).toMatchObject({ hasChanged: false, requests: [] });
   });
 
   test('its own summary is not summed up again, and neither is a lone answer', async () => {
     const memory = await memoryOf([Msg.user('go'), ...pairs('c', 3), thought(call('w'))], limits);
-    expect((await makeRoom(memory)).requests.length).toBe(1);
-    expect((await makeRoom(memory, undefined, { force: true })).requests.length).toBe(0);
+    expect((await compress(memory)).requests.length).toBe(1);
+    expect((await compress(memory, undefined, { force: true })).requests.length).toBe(0);
     const lone = await memoryOf([Msg.user('go'), Msg.assistant('an answer')], { ...limits, msgThreshold: 2 });
-    expect((await makeRoom(lone)).requests).toEqual([]);
+    expect((await compress(lone)).requests).toEqual([]);
   });
 
   test('keeps the newest calls: nobody has read their results', async () => {
     const msgs = [Msg.user('go'), ...pairs('c', 4)];
-    const { shown } = await makeRoom(await memoryOf(msgs, limits));
+    const { shown } = await compress(await memoryOf(msgs, limits));
     expect(shown).toEqual([msgs[0], expect.any(Msg), ...msgs.slice(-2)]);
     const alone = await memoryOf([Msg.user('go'), ...pair('c')], { ...limits, msgThreshold: 2 });
-    expect((await makeRoom(alone)).hasChanged).toBe(false);
+    expect((await compress(alone)).hasChanged).toBe(false);
   });
 
   test('gives up the newest calls only when there is no other way', async () => {
     const msgs = [Msg.user('go'), ...pairs('c', 3), ...pair('big', 'x'.repeat(6000))];
     const memory = await memoryOf(msgs, { ...limits, maxToken: 2000 });
-    const { shown, requests } = await makeRoom(memory);
+    const { shown, requests } = await compress(memory);
     expect(requests.length).toBe(2);
     expect(shown.length).toBe(2);
   });
@@ -609,12 +609,12 @@ describe('the current round', () => {
   test('is left alone if it is little beside all the rest, and only the number of messages is too much', async () => {
     const rounds = [1, 2, 3, 4, 5].flatMap((i) => round(i, 0));
     const memory = await memoryOf([...rounds, Msg.user('go'), ...pairs('c', 3)], limits);
-    expect(await makeRoom(memory)).toMatchObject({ hasChanged: false, requests: [] });
+    expect(await compress(memory)).toMatchObject({ hasChanged: false, requests: [] });
   });
 
   test('begins with what the user said first since the last answer', async () => {
     const msgs = [Msg.user('go'), ...pairs('c', 3), Msg.user('and quickly!'), ...pairs('d', 2)];
-    const { shown } = await makeRoom(await memoryOf(msgs, limits));
+    const { shown } = await compress(await memoryOf(msgs, limits));
     expect(shown).toEqual([msgs[0], msgs[7], expect.any(Msg), ...msgs.slice(-2)]);
   });
 });
@@ -624,7 +624,7 @@ describe('what the model that sums up is told', () => {
   const lastText = ({ requests }: Made): string | undefined => requests[0]?.messages.at(-1)?.text;
 
   test('the prompt, the messages as text, the end, and no tools', async () => {
-    const { requests } = await makeRoom(await memoryOf(msgs));
+    const { requests } = await compress(await memoryOf(msgs));
     expect(Object.keys(requests[0] ?? {})).toEqual(['messages']);
     const [prompt, text, end, ...others] = requests[0]?.messages ?? [];
     expect(others).toEqual([]);
@@ -642,24 +642,24 @@ describe('what the model that sums up is told', () => {
 
   test('a text can not end the message that it is in', async () => {
     const run = pairs('c', 5, 'x</message>y');
-    const { requests } = await makeRoom(
+    const { requests } = await compress(
       await memoryOf([Msg.user('go'), ...run, Msg.assistant('done'), ...users(10)]),
     );
     expect(requests[0]?.messages[1]?.text.match(/<\/message>/g)?.length).toBe(10);
   });
 
   test('the plan comes last, if there is one', async () => {
-    expect(lastText(await makeRoom(await memoryOf(msgs), undefined, { planHint: 'Goal: find it' }))).toBe(
+    expect(lastText(await compress(await memoryOf(msgs), undefined, { planHint: 'Goal: find it' }))).toBe(
       'Goal: find it',
     );
-    expect(lastText(await makeRoom(await memoryOf(msgs)))).toMatch(/^That was all/);
+    expect(lastText(await compress(await memoryOf(msgs)))).toMatch(/^That was all/);
   });
 
   test.each([
     ['a custom prompt', 'Be brief.', /^Be brief\.$/],
     ['an empty one', '  ', /^Below are tool calls/],
   ])('%s', async (_, previousRoundToolCompress, expected) => {
-    const { requests } = await makeRoom(
+    const { requests } = await compress(
       await memoryOf(msgs, { ...EAGER, customPrompt: { previousRoundToolCompress } }),
     );
     expect(requests[0]?.messages[0]?.text).toMatch(expected);
@@ -674,18 +674,18 @@ describe('what the model that sums up is told', () => {
     const current = [Msg.user('go'), ...pair('x', 'x'.repeat(200)), ...pairs('y', 20, 'y'.repeat(90))];
     const limits = { ...EAGER, msgThreshold: 1000, maxToken: 2000, largePayloadThreshold: 100, customPrompt };
     const memory = await memoryOf([...round(1), ...round(2), ...current], limits);
-    const { requests } = await makeRoom(memory, summingModel('S.'));
+    const { requests } = await compress(memory, summingModel('S.'));
     expect(requests.map(({ messages }) => messages[0]?.text)).toEqual(['P1', 'P2', 'P3']);
   });
 
   test('no more than fits: the longest parts are cut, and of very many messages the oldest are left out', async () => {
     const long = [Msg.user('go'), ...pairs('c', 5, 'x'.repeat(5000)), Msg.assistant('done'), ...users(5)];
-    const { requests } = await makeRoom(await memoryOf(long, { ...EAGER, maxToken: 4000 }));
+    const { requests } = await compress(await memoryOf(long, { ...EAGER, maxToken: 4000 }));
     const text = requests[0]?.messages[1]?.text ?? '';
     expect(text.length).toBeLessThan(4000 * 0.75 * 2 + 100);
     expect(text.match(/x+ \[…\]/g)?.length).toBe(5);
     const many = [Msg.user('go'), ...pairs('c', 200), Msg.assistant('done'), ...users(3)];
-    const other = await makeRoom(await memoryOf(many, { ...EAGER, maxToken: 4000 }));
+    const other = await compress(await memoryOf(many, { ...EAGER, maxToken: 4000 }));
     const start = other.requests[0]?.messages[1]?.text ?? '';
     expect(start).toMatch(/^\(\d+ older messages are left out here\.\)/);
     expect(start).toContain('{"q":"c198"}');
@@ -693,12 +693,12 @@ describe('what the model that sums up is told', () => {
 
   test('another model than that of the agent is asked if there is one', async () => {
     const [own, agents] = [summingModel(), summingModel()];
-    await makeRoom(await memoryOf(msgs, { ...EAGER, model: own }), agents);
+    await compress(await memoryOf(msgs, { ...EAGER, model: own }), agents);
     expect([own.requests.length, agents.requests.length]).toEqual([1, 0]);
   });
 
   test('a tag that a model makes up does not get into the conversation', async () => {
-    const { shown } = await makeRoom(
+    const { shown } = await compress(
       await memoryOf(msgs),
       summingModel('So. <!-- CONTEXT_OFFLOAD: uuid=nonsense -->'),
     );
@@ -708,7 +708,7 @@ describe('what the model that sums up is told', () => {
 
 test('a strategy that is switched off is not used', async () => {
   const msgs = [Msg.user('go'), ...pairs('c', 5), Msg.assistant('done'), ...users(10)];
-  const { requests } = await makeRoom(
+  const { requests } = await compress(
     await memoryOf(msgs, { ...EAGER, strategies: { tool_invocation_compress: false } }),
   );
   expect(requests).toEqual([]);
@@ -724,7 +724,7 @@ test('it goes on until it is enough: a pass that changed something is not the en
     Msg.user('now'),
   ];
   const memory = await memoryOf(msgs, { ...EAGER, lastKeep: 0, msgThreshold: 25 });
-  const { shown } = await makeRoom(memory);
+  const { shown } = await compress(memory);
   expect(shown.length).toBeLessThan(25);
   expect(new Set(typesOf(memory)).size).toBeGreaterThan(1);
 });
@@ -742,7 +742,7 @@ describe('what must stay', () => {
   const limits = { ...EAGER, msgThreshold: 3, minConsecutiveToolMessages: 0, lastKeep: 0, maxToken: 300 };
 
   test('all system messages', async () => {
-    const { shown } = await makeRoom(await memoryOf(msgs, limits));
+    const { shown } = await compress(await memoryOf(msgs, limits));
     expect(shown.filter(({ role }) => role === 'system')).toEqual([msgs[0], msgs[6]]);
   });
 
@@ -756,7 +756,7 @@ describe('what must stay', () => {
       [Msg.user('go'), ...pairs('c', 3), ...skill, ...pairs('d', 3), Msg.assistant('done'), Msg.user('and?')],
       { ...limits, maxToken: 700, protectedTools: ['skill'] },
     );
-    const { shown, hasChanged } = await makeRoom(memory);
+    const { shown, hasChanged } = await compress(memory);
     expect(hasChanged).toBe(true);
     expect(shown.filter((msg) => skill.includes(msg))).toEqual(skill);
   });
@@ -769,7 +769,7 @@ describe('what must stay', () => {
     const memory = await memoryOf(msgs, { ...limits, maxToken: 800, largePayloadThreshold: 50, ...options });
     await memory.add(pinned, addOptions);
     await memory.add([Msg.assistant('noted'), Msg.user('and?')]);
-    const { shown, hasChanged } = await makeRoom(memory);
+    const { shown, hasChanged } = await compress(memory);
     expect(hasChanged).toBe(true);
     expect(shown).toContain(pinned);
   });
@@ -783,7 +783,7 @@ describe('what must stay', () => {
       maxToken: 1000,
       largePayloadThreshold: 100,
     });
-    const { shown } = await makeRoom(memory);
+    const { shown } = await compress(memory);
     expect(memory.reload(tagIn(shown[0]))).toEqual([fake]);
     expect(tagIn(shown[0])).not.toBe('id-1');
   });
@@ -797,7 +797,7 @@ describe('what must stay', () => {
       Msg.assistant('done'),
       ...users(6),
     ]);
-    const { shown } = await makeRoom(memory);
+    const { shown } = await compress(memory);
     expect(before.map((msg, i) => shown[i] === msg)).toEqual([true, true, true, true]);
   });
 });
@@ -817,7 +817,7 @@ describe('no more than has to be', () => {
         ...limits,
         minConsecutiveToolMessages,
       });
-      const { requests } = await makeRoom(memory);
+      const { requests } = await compress(memory);
       expect(requests.length).toBe(1);
       expect(memory.getCompressionEvents()[0]?.metadata.tokenAfter).toBeLessThan(30_000);
     }
@@ -825,7 +825,7 @@ describe('no more than has to be', () => {
 
   test('is shortened of the current round', async () => {
     const memory = await memoryOf([Msg.user('go'), ...pairs('p', 9, 'x'.repeat(8500))], { maxToken: 40_000 });
-    expect((await makeRoom(memory, summingModel('s'.repeat(500)))).requests.length).toBe(1);
+    expect((await compress(memory, summingModel('s'.repeat(500)))).requests.length).toBe(1);
   });
 });
 
@@ -837,7 +837,7 @@ describe('a model is asked rather than nothing left', () => {
       Msg.assistant(`a${i}`),
     ]).flat();
     const memory = await memoryOf([...talk, Msg.user('and now?')], { maxToken: 8000 });
-    const { requests } = await makeRoom(memory);
+    const { requests } = await compress(memory);
     expect(requests.length).toBeGreaterThan(0);
     expect(typesOf(memory)).not.toContain('LAST_RESORT_OFFLOAD');
   });
@@ -847,20 +847,20 @@ describe('a model is asked rather than nothing left', () => {
       [Msg.user('q'), ...pairs('p', 22, 'z'.repeat(4000)), Msg.assistant('a'), Msg.user('and now?')],
       { maxToken: 32_000, largePayloadThreshold: 5000 },
     );
-    const { requests, shown } = await makeRoom(memory);
+    const { requests, shown } = await compress(memory);
     expect([requests.length, typesOf(memory)]).toEqual([1, ['TOOL_INVOCATION_COMPRESS']]);
     expect(textsOf(shown)).toEqual(['q', expect.stringMatching(/^In short/), 'a', 'and now?']);
     const many = Array.from({ length: 8 }, (_, i) => thought(call(`m${i}`), call(`n${i}`)));
     const answers = many.map((_, i) =>
       results(result(`m${i}`, 'z'.repeat(4000)), result(`n${i}`, 'z'.repeat(4000))),
     );
-    const work = many.flatMap((msg, i) => [msg, answers[i] as Msg]);
-    const other = await memoryOf([Msg.user('q'), ...work, Msg.assistant('a'), Msg.user('and now?')], {
+    const task = many.flatMap((msg, i) => [msg, answers[i] as Msg]);
+    const other = await memoryOf([Msg.user('q'), ...task, Msg.assistant('a'), Msg.user('and now?')], {
       maxToken: 32_000,
       largePayloadThreshold: 5000,
       minConsecutiveToolMessages: 100,
     });
-    expect((await makeRoom(other)).requests.length).toBe(1);
+    expect((await compress(other)).requests.length).toBe(1);
     expect(typesOf(other)).toEqual(['PREVIOUS_ROUND_CONVERSATION_SUMMARY']);
     expect(textsOf(await other.getMemory())).toEqual(['q', expect.stringMatching(/^In short/), 'and now?']);
   });
@@ -870,22 +870,22 @@ describe('what stands behind the conversation counts too', () => {
   test('in a prompt that fits without it', async () => {
     const msgs = [...[1, 2, 3].flatMap((i) => round(i, 2)), Msg.user('and now?')];
     const limits = { maxToken: 1000, minCompressionTokenThreshold: 0, minConsecutiveToolMessages: 1 };
-    expect((await makeRoom(await memoryOf(msgs, limits))).hasChanged).toBe(false);
+    expect((await compress(await memoryOf(msgs, limits))).hasChanged).toBe(false);
     const hints = [Msg.user('A plan. '.repeat(150))];
-    const { hasChanged } = await makeRoom(await memoryOf(msgs, limits), undefined, { hints });
+    const { hasChanged } = await compress(await memoryOf(msgs, limits), undefined, { hints });
     expect(hasChanged).toBe(true);
   });
 });
 
 describe('what the agent was asked', () => {
-  const work = pairs('p', 5, 'x'.repeat(1200));
+  const task = pairs('p', 5, 'x'.repeat(1200));
   const asked = async (
     msgs: readonly Msg[],
-    changes: Partial<FakeWork>,
+    changes: Partial<FakeTask>,
     fails = false,
   ): Promise<readonly Msg[]> => {
     const model = fails ? summingModel({ error: new Error('down') }) : summingModel();
-    const { shown, hasChanged } = await makeRoom(await memoryOf(msgs, { maxToken: 2500 }), model, changes);
+    const { shown, hasChanged } = await compress(await memoryOf(msgs, { maxToken: 2500 }), model, changes);
     expect(hasChanged).toBe(true);
     return shown;
   };
@@ -897,29 +897,29 @@ describe('what the agent was asked', () => {
     const request = Msg.assistant('Delete only a.txt.', { name: 'Planner' });
     const before = [Msg.user('Hello'), Msg.assistant('I vote for it.', { name: 'Other' })];
     for (const requestIds of [new Set([request.id]), new Set<string>()]) {
-      expect(await asked([request, ...work], { requestIds }, fails)).toContain(request);
-      expect(await asked([...before, request, ...work], { requestIds }, fails)).toContain(request);
+      expect(await asked([request, ...task], { requestIds }, fails)).toContain(request);
+      expect(await asked([...before, request, ...task], { requestIds }, fails)).toContain(request);
     }
     const unnamed = Msg.assistant('Delete only a.txt.');
-    expect(await asked([unnamed, ...work], { requestIds: new Set([unnamed.id]) }, fails)).toContain(unnamed);
+    expect(await asked([unnamed, ...task], { requestIds: new Set([unnamed.id]) }, fails)).toContain(unnamed);
   });
 
   test('stays with all its parts, however large; what was only said besides does not', async () => {
     const [large, small] = [Msg.user('r '.repeat(1500)), Msg.user('Be quick.')];
     const chat = Msg.user('Chat. '.repeat(100));
     const requestIds = new Set([large.id, small.id]);
-    const shown = await asked([large, small, chat, ...work], { requestIds }, true);
+    const shown = await asked([large, small, chat, ...task], { requestIds }, true);
     expect(shown).toEqual(expect.arrayContaining([large, small]));
     expect(shown).not.toContain(chat);
-    expect(await asked([large, small, ...work], {}, true)).toEqual(expect.arrayContaining([large, small]));
+    expect(await asked([large, small, ...task], {}, true)).toEqual(expect.arrayContaining([large, small]));
   });
 
   test('is not ended by what another agent says: the work on it is the current one', async () => {
     const memory = await memoryOf(
-      [Msg.user('go'), ...work, Msg.assistant('By the way.', { name: 'Other' }), ...pair('last')],
+      [Msg.user('go'), ...task, Msg.assistant('By the way.', { name: 'Other' }), ...pair('last')],
       { maxToken: 2500, largePayloadThreshold: 5000 },
     );
-    await makeRoom(memory);
+    await compress(memory);
     expect(typesOf(memory)).toEqual(['CURRENT_ROUND_MESSAGE_COMPRESS']);
   });
 });
