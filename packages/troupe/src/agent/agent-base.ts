@@ -5,7 +5,7 @@ import { replyStream, type RunListener, type StreamOptions } from '../event/repl
 import { HookedModule, type hookTypes } from '../hooks/hooked-module.ts';
 import { Msg, type MsgInput } from '../message/msg.ts';
 import type { PendingDecision } from '../message/pending-call.ts';
-import { inAMoment } from '../util/async/grace.ts';
+import { waitBriefly } from '../util/async/grace.ts';
 import type { BoundedQueue } from '../util/async/bounded-queue.ts';
 import { newId } from '../util/ids.ts';
 import type { AnySchema } from '../util/schema.ts';
@@ -113,7 +113,7 @@ export abstract class AgentBase extends HookedModule implements Observer, AsyncD
   /** What an interrupted call answers. After a second, or a second interrupt, the default answer is given instead. */
   async handleInterrupt(_msgs: readonly Msg[], _interrupt: Interrupt): Promise<Msg> {
     const msg = this.interruptReply();
-    await inAMoment(this.print(msg)).catch((error: unknown) => getLogger().log('warn', messageOf(error)));
+    await waitBriefly(this.print(msg)).catch((error: unknown) => getLogger().log('warn', messageOf(error)));
     return msg;
   }
 

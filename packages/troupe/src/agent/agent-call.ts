@@ -3,7 +3,7 @@ import { messageOf, TroupeError, type InterruptSource } from '../errors.ts';
 import type { EventError } from '../event/agent-event.ts';
 import { callHook, callHooked, runPostHooks, runPreHooks } from '../hooks/weave.ts';
 import { Msg } from '../message/msg.ts';
-import { inAMoment, withGrace } from '../util/async/grace.ts';
+import { waitBriefly, withGrace } from '../util/async/grace.ts';
 import { startTimer } from '../util/clock.ts';
 import { describe } from '../util/json.ts';
 import type { AgentBase, Interrupt } from './agent-base.ts';
@@ -170,7 +170,7 @@ export class AgentCall {
       void turn.emit({ type: 'error', error: { message } });
     };
     const told = this.#parts.subscribers.broadcast(msg, report, turn.closing);
-    await (turn.signal.aborted ? inAMoment(told) : told);
+    await (turn.signal.aborted ? waitBriefly(told) : told);
   }
 
   async #runErrorHooks(error: unknown, msgs: readonly Msg[]): Promise<void> {

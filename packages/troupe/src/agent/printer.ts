@@ -40,7 +40,7 @@ export class Printer {
 
   setQueueEnabled(enabled: boolean, queue?: BoundedQueue<PrintedMsg>): void {
     const isOwn = this.#queue !== undefined && this.#queue === this.#ownQueue;
-    if (isOwn && (!enabled || queue !== undefined)) this.#queue?.flood(); // nobody waits for it any longer
+    if (isOwn && (!enabled || queue !== undefined)) this.#queue?.liftCapacity(); // nobody waits for it any longer
     if (!enabled) this.#queue = undefined;
     else this.#queue = queue ?? this.#queue ?? (this.#ownQueue = new BoundedQueue(QUEUE_CAPACITY));
   }

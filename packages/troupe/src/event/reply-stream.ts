@@ -1,6 +1,6 @@
 import type { Msg } from '../message/msg.ts';
 import { BoundedQueue } from '../util/async/bounded-queue.ts';
-import { leavable } from '../util/async/leavable.ts';
+import { notifyOnReturn } from '../util/async/notify-on-return.ts';
 import type { AgentEvent, Emit } from './agent-event.ts';
 
 /** The consumer of a run's events, as the run sees it. */
@@ -42,7 +42,7 @@ export function replyStream(
   async function* events(): AsyncGenerator<AgentEvent, Msg, void> {
     const reply = run({
       emit: (event) => unread.put(event),
-      release: () => unread.flood(),
+      release: () => unread.liftCapacity(),
       left: consumer.signal,
       nested,
     }).finally(() => unread.close());
@@ -57,5 +57,5 @@ export function replyStream(
     }
   }
 
-  return leavable(events(), leave);
+  return notifyOnReturn(events(), leave);
 }

@@ -1,4 +1,4 @@
-import { Turns } from '../util/async/keyed-queue.ts';
+import { KeyedQueue } from '../util/async/keyed-queue.ts';
 import { checkedLimits, type FileLimits, type FileLimitsInput } from './file-limits.ts';
 import { FilePolicy, type FileGrant, type FileGrantInput, type FileOperation } from './file-policy.ts';
 import {
@@ -131,7 +131,7 @@ export class FileSystemHandle {
   async update(path: string, change: (text: string) => string): Promise<number> {
     const place = this.#check('read', path);
     this.#check('write', path);
-    return updatesOf(this.#files).take(place, async () => {
+    return updatesOf(this.#files).run(place, async () => {
       for (let attempt = 1; ; attempt++) {
         this.#assertOpen(place);
         const { bytes, version } = await this.#read(place);
@@ -272,11 +272,11 @@ export class FileSystemHandle {
   }
 }
 
-const updates = new WeakMap<FileSystemBase, Turns>();
+const updates = new WeakMap<FileSystemBase, KeyedQueue>();
 
 /** Who has a handle of the same files waits for its turn to change one, so that none gets ahead of another. */
-function updatesOf(files: FileSystemBase): Turns {
-  const known = updates.get(files) ?? new Turns();
+function updatesOf(files: FileSystemBase): KeyedQueue {
+  const known = updates.get(files) ?? new KeyedQueue();
   updates.set(files, known);
   return known;
 }

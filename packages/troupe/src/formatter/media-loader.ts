@@ -79,7 +79,7 @@ export class MediaLoader {
     options: { readonly signal?: AbortSignal | undefined } = {},
   ): Promise<LoadedMedia> {
     let work = this.#loads.get(block);
-    if (work === undefined || work.isLost) {
+    if (work === undefined || work.hasFailed) {
       work = new SharedWork((signal) => this.#loadNow(block, signal));
       this.#loads.set(block, work);
     }

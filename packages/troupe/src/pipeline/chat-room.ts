@@ -4,7 +4,7 @@ import { InterruptedError, messageOf, TroupeError } from '../errors.ts';
 import type { AgentEvent } from '../event/agent-event.ts';
 import { Msg, type MsgInput } from '../message/msg.ts';
 import { BoundedQueue } from '../util/async/bounded-queue.ts';
-import { leavable } from '../util/async/leavable.ts';
+import { notifyOnReturn } from '../util/async/notify-on-return.ts';
 import { MsgHub } from './msg-hub.ts';
 import { stopAgents } from './stop-agents.ts';
 
@@ -53,7 +53,7 @@ export class ChatRoom implements AsyncDisposable {
     };
     void session.hub.open(); // with nothing to announce it is open at once
     this.#session = session;
-    return leavable(this.#read(session), () => void this.#stop(session));
+    return notifyOnReturn(this.#read(session), () => void this.#stop(session));
   }
 
   /**
@@ -95,7 +95,7 @@ export class ChatRoom implements AsyncDisposable {
   }
 
   async #end({ hub, events, controller, answers }: Session): Promise<void> {
-    events.flood();
+    events.liftCapacity();
     const work = { done: Promise.all(answers), agents: this.agents, controller };
     await stopAgents(work, new InterruptedError('The chat room', 'user'));
     await hub.close();

@@ -3,7 +3,7 @@ import type { PrintedMsg } from '../agent/printer.ts';
 import { InterruptedError } from '../errors.ts';
 import { abortable } from '../util/abort.ts';
 import { BoundedQueue } from '../util/async/bounded-queue.ts';
-import { leavable } from '../util/async/leavable.ts';
+import { notifyOnReturn } from '../util/async/notify-on-return.ts';
 import { stopAgents } from './stop-agents.ts';
 
 export interface StreamPrintingOptions {
@@ -27,7 +27,7 @@ export function streamPrintingMessages<T>(
 ): AsyncGenerator<PrintedMsg, T, void> {
   const printed = new BoundedQueue<PrintedMsg>(capacity);
   const consumer = new AbortController();
-  return leavable(readWhile(task, agents, printed, consumer.signal), () => {
+  return notifyOnReturn(readWhile(task, agents, printed, consumer.signal), () => {
     consumer.abort(new InterruptedError('The task', 'consumer'));
     printed.close();
   });

@@ -14,7 +14,7 @@ import type { PermissionPolicy } from '../permission/permission-policy.ts';
 import type { PlanNotebook } from '../plan/plan-notebook.ts';
 import type { BackgroundTools } from '../toolkit/background.ts';
 import { Toolkit } from '../toolkit/toolkit.ts';
-import { inAMoment, untilStopped } from '../util/async/grace.ts';
+import { waitBriefly, untilStopped } from '../util/async/grace.ts';
 import type { JsonValue } from '../util/json.ts';
 import type { Interrupt } from '../agent/agent-base.ts';
 import { FORM_NAME } from './answer-form.ts';
@@ -211,7 +211,7 @@ export class ReActAgent extends ReActAgentBase {
         getLogger().log('warn', `${this.name} was interrupted: ${messageOf(error)}`),
       );
     }
-    await inAMoment(Promise.allSettled([written, shown])); // what takes longer goes on, in its place
+    await waitBriefly(Promise.allSettled([written, shown])); // what takes longer goes on, in its place
     return answer;
   }
 

@@ -7,7 +7,7 @@ import { newId } from '../util/ids.ts';
 import { authorize } from '../approval/authorize.ts';
 import type { OpenExchange } from '../approval/open-exchange.ts';
 import type { ReActAgentOptions } from './react-agent-options.ts';
-import { sideBySide } from '../util/async/side-by-side.ts';
+import { forEachConcurrently } from '../util/async/for-each-concurrently.ts';
 import { currentCallId, runInCall } from '../agent/current-turn.ts';
 import type { Turn } from '../agent/turn.ts';
 
@@ -46,7 +46,7 @@ export class ToolCalls {
     const { exchange } = open;
     const atOnce =
       typeof parallelToolCalls === 'number' ? parallelToolCalls : parallelToolCalls ? Infinity : 1;
-    await sideBySide(open.toDo, atOnce, async (call) => {
+    await forEachConcurrently(open.toDo, atOnce, async (call) => {
       if (atOnce === 1 && open.isWaiting) return;
       turn.signal.throwIfAborted();
       await turn.emit({ type: 'tool_start', call });

@@ -11,7 +11,7 @@ import { countedSteps } from './limits/counted-steps.ts';
 import { toDelegationContext, type DelegationContext } from './grants/delegation-context.ts';
 import { failedResponse, failureFrom, type AboutTask, type SubAgentFailure } from './sub-agent-error.ts';
 import type { DelegateOptions, SubAgent } from './sub-agent.ts';
-import { tellableError } from '../util/redaction/tellable.ts';
+import { redactedMessage } from '../util/redaction/redacted-text.ts';
 import { withTimeLimits } from './limits/time-limits.ts';
 
 /** Those who have a task, also before and after they are called. */
@@ -102,7 +102,7 @@ async function called(
     const { value } = step;
     const told = async (): Promise<void> => observer(value);
     told().catch((error: unknown) => {
-      agent.permissions.logger.log('warn', `An observer of ${agent.name} failed: ${tellableError(error)}`);
+      agent.permissions.logger.log('warn', `An observer of ${agent.name} failed: ${redactedMessage(error)}`);
     });
   }
   return step.value;

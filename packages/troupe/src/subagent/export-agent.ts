@@ -15,7 +15,7 @@ import { SubAgentUnavailable } from './sub-agent-error.ts';
 import { policyOf, type SubAgentResourceName } from './grants/sub-agent-resources.ts';
 import type { SubAgentSpec } from './sub-agent-spec.ts';
 import type { ExportAgentOptions, SubAgent, SubAgentClass } from './sub-agent.ts';
-import { tellableError } from '../util/redaction/tellable.ts';
+import { redactedMessage } from '../util/redaction/redacted-text.ts';
 
 const HEALTHCHECK_LIMIT_MS = 10_000;
 
@@ -139,5 +139,5 @@ async function assertWell(agent: SubAgent, spec: SubAgentSpec): Promise<void> {
 }
 
 function unavailable({ name }: SubAgentSpec, problem: string, cause: unknown): SubAgentUnavailable {
-  return new SubAgentUnavailable(name, `${problem}: ${tellableError(cause)}`, { cause });
+  return new SubAgentUnavailable(name, `${problem}: ${redactedMessage(cause)}`, { cause });
 }

@@ -9,7 +9,7 @@ import { isJsonObject, type JsonValue } from '../util/json.ts';
 import { currentTurn } from '../agent/current-turn.ts';
 import { Refusal } from './sub-agent-error.ts';
 import type { SubAgent } from './sub-agent.ts';
-import { tellableError } from '../util/redaction/tellable.ts';
+import { redactedMessage } from '../util/redaction/redacted-text.ts';
 
 /** A task that is done and is to be kept. */
 export interface DoneTask {
@@ -74,7 +74,10 @@ export class KeptTasks {
       const isUnchanged = (await session.revisionOf(id)) === revision;
       if (isUnchanged && (revision === 0 || (await session.load(id, { agent })))) return { id, revision };
     } catch (error) {
-      getLogger().log('warn', `An earlier task of ${this.#subagent} can't be read: ${tellableError(error)}`);
+      getLogger().log(
+        'warn',
+        `An earlier task of ${this.#subagent} can't be read: ${redactedMessage(error)}`,
+      );
     }
     return newTask(false);
   }
@@ -90,7 +93,7 @@ export class KeptTasks {
       return withContinueId(response, id);
     } catch (error) {
       signal.throwIfAborted();
-      const problem = tellableError(error);
+      const problem = redactedMessage(error);
       getLogger().log('warn', `A task of the sub-agent ${this.#subagent} can't be gone on with: ${problem}`);
       return response;
     }

@@ -4,7 +4,7 @@ import { DeadlineError } from '../util/async/deadline.ts';
 import { ToolResponse } from '../toolkit/tool/tool-response.ts';
 import type { JsonObject } from '../util/json.ts';
 import { LimitReached } from './limits/budget.ts';
-import { tellable } from '../util/redaction/tellable.ts';
+import { redactedLine } from '../util/redaction/redacted-text.ts';
 
 /** Why a delegation came to nothing: in the metadata of its result, as `error`. */
 export type SubAgentErrorCode =
@@ -76,7 +76,7 @@ export function failedResponse(
   logger: Logger,
 ): ToolResponse {
   const { subagent, supervisor } = about;
-  const told = tellable(cause);
+  const told = redactedLine(cause);
   logger.log('warn', `The sub-agent ${subagent} of ${supervisor} ${told}`);
   return new ToolResponse(`[subagent_${code}] ${subagent} ${told}`, {
     status: 'unavailable',

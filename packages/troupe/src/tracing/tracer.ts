@@ -1,6 +1,6 @@
 import { getLogger } from '../config/run-config.ts';
 import { TroupeError } from '../errors.ts';
-import { tellableError } from '../util/redaction/tellable.ts';
+import { redactedMessage } from '../util/redaction/redacted-text.ts';
 
 /** A part of a trace. OpenTelemetry's `Span` is one. */
 export interface TraceSpan {
@@ -51,7 +51,7 @@ async function traced<T>(given: TraceSpan, run: (span: TraceSpan) => Promise<T>)
   } catch (error) {
     const code = TroupeError.isInstance(error) ? error.code : 'exception';
     if (code === 'tool_suspended') span.setAttribute('subagent.suspended', true);
-    else failSpan(span, code, tellableError(error));
+    else failSpan(span, code, redactedMessage(error));
     throw error;
   } finally {
     span.end();
@@ -72,7 +72,7 @@ function quietly(trace: () => unknown): void {
   try {
     trace();
   } catch (error) {
-    getLogger().log('warn', `A tracer failed: ${tellableError(error)}`);
+    getLogger().log('warn', `A tracer failed: ${redactedMessage(error)}`);
   }
 }
 

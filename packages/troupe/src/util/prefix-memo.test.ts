@@ -6,7 +6,7 @@ const first = (count: number): { n: number }[] => items.slice(0, count);
 
 /** A memo that sums up numbers, and tells how many it had to look at. */
 function summing(
-  canGoOn?: (sum: number) => boolean,
+  canContinue?: (sum: number) => boolean,
 ): (list: readonly { n: number }[]) => { sum: number; steps: number } {
   const memo = new PrefixMemo<{ n: number }, number>();
   return (list) => {
@@ -15,7 +15,7 @@ function summing(
       steps++;
       return sum + n;
     };
-    return { sum: memo.workOn(list, () => 0, step, canGoOn), steps };
+    return { sum: memo.workOn(list, () => 0, step, canContinue), steps };
   };
 }
 

@@ -18,13 +18,13 @@ export class PrefixMemo<Item extends object, Work> {
   /**
    * The work on a list: `step` for each item, beginning behind what is known.
    * @param start makes the work on an empty list
-   * @param canGoOn whether the work can be gone on with when the list has grown
+   * @param canContinue whether the work can be gone on with when the list has grown
    */
   workOn(
     items: readonly Item[],
     start: () => Work,
     step: (work: Work, item: Item) => Work,
-    canGoOn: (work: Work) => boolean = () => true,
+    canContinue: (work: Work) => boolean = () => true,
   ): Work {
     const known = this.#take(items);
     const seen = known?.items ?? [];
@@ -35,7 +35,7 @@ export class PrefixMemo<Item extends object, Work> {
       seen.push(item);
     }
     const last = items.at(-1);
-    if (last !== undefined && canGoOn(work)) this.#entries.set(last, { items: seen, work });
+    if (last !== undefined && canContinue(work)) this.#entries.set(last, { items: seen, work });
     return work;
   }
 

@@ -6,7 +6,7 @@ import { getLogger } from '../../config/run-config.ts';
 import { messageOf } from '../../errors.ts';
 import { whenAborted } from '../../util/abort.ts';
 import { copyJsonObject, isJsonObject, parseJson, type JsonObject } from '../../util/json.ts';
-import { leavable } from '../../util/async/leavable.ts';
+import { notifyOnReturn } from '../../util/async/notify-on-return.ts';
 import type { A2AServerOptions } from './a2a-server.ts';
 import { ContextShelf, type A2AAgentSource } from './context-shelf.ts';
 import { signCard } from '../protocol/card-signature.ts';
@@ -158,7 +158,7 @@ async function stream(
     const encoder = new TextEncoder();
     for await (const event of events()) yield encoder.encode(formatSSEEvent(event));
   }
-  const body = ReadableStream.from(leavable(bytes(), () => left.abort()));
+  const body = ReadableStream.from(notifyOnReturn(bytes(), () => left.abort()));
   return new Response(body, {
     headers: { 'content-type': 'text/event-stream', 'cache-control': 'no-store' },
   });

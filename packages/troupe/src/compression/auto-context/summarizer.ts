@@ -70,12 +70,12 @@ async function ask(
   let problem: string | undefined;
   let hasHung = false;
   try {
-    await withDeadline({ timeoutMs, signal }, async (stopped, offTheClock) => {
+    await withDeadline({ timeoutMs, signal }, async (stopped, untimed) => {
       for await (const delta of abortableItems(model.stream({ messages }, { signal: stopped }), stopped)) {
         draft.add(delta);
         if (now() - toldAt < PROGRESS_MS) continue;
         toldAt = now();
-        await offTheClock(onProgress());
+        await untimed(onProgress());
       }
     });
   } catch (error) {

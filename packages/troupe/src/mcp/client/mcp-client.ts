@@ -229,7 +229,7 @@ export class McpClient {
 
   /** The connection, which is made anew if it has ended. */
   async #live(signal: AbortSignal | undefined): Promise<McpConnection> {
-    if (this.#shared === undefined || this.#shared.isLost || this.#current?.isGood === false) {
+    if (this.#shared === undefined || this.#shared.hasFailed || this.#current?.isGood === false) {
       if (this.#current !== undefined) void this.#end(this.#current);
       this.#current = undefined;
       this.#shared = new SharedWork((stop) => this.#openAndList(stop));

@@ -7,7 +7,7 @@ import { ToolResponse } from '../../toolkit/tool/tool-response.ts';
 import { tool, type ToolContext } from '../../toolkit/tool/tool.ts';
 import { Toolkit } from '../../toolkit/toolkit.ts';
 import type { JsonObject } from '../../util/json.ts';
-import { Turns } from '../../util/async/keyed-queue.ts';
+import { KeyedQueue } from '../../util/async/keyed-queue.ts';
 import { toolName } from '../protocol/tool-name.ts';
 
 /** An agent, or what makes one. */
@@ -25,7 +25,7 @@ const SCHEMA: JsonObject = {
  */
 export function served(source: AgentSource, description: string | undefined): Toolkit {
   const { name } = typeof source === 'function' ? source() : source;
-  const turns = new Turns();
+  const queue = new KeyedQueue();
   const toolkit = new Toolkit();
   toolkit.registerToolFunction(
     tool({
@@ -35,7 +35,7 @@ export function served(source: AgentSource, description: string | undefined): To
       timeoutMs: Infinity, // it has limits of its own
       execute: ({ message }, context) => {
         const agent = typeof source === 'function' ? source() : source;
-        return turns.take(agent.id, () => ask(agent, typeof message === 'string' ? message : '', context));
+        return queue.run(agent.id, () => ask(agent, typeof message === 'string' ? message : '', context));
       },
     }),
   );

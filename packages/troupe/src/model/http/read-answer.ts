@@ -1,5 +1,5 @@
 import { abortable, whenAborted } from '../../util/abort.ts';
-import { soon } from '../../util/async/grace.ts';
+import { waitTicks } from '../../util/async/grace.ts';
 import { now } from '../../util/clock.ts';
 import type { Fetch } from '../../util/net/http.ts';
 import { ModelError } from '../model-error.ts';
@@ -102,7 +102,7 @@ async function* piecesOf(
       const text = done ? decoder.decode() : decoder.decode(value, { stream: true });
       if (text !== '') yield text;
       if (done) return;
-      if (isOver()) return await soon(reader.read());
+      if (isOver()) return await waitTicks(reader.read());
     }
   } finally {
     // A server ends its answer right behind its last event. Who has seen that end gives the connection back, not up.

@@ -1,6 +1,6 @@
 import { isJsonObject, type JsonObject, type JsonValue } from '../../util/json.ts';
 import { isList } from './canonical-request.ts';
-import { isSecretName, REDACTED, withoutKeys } from '../../util/redaction/key-patterns.ts';
+import { isSecretName, REDACTED, redactKeys } from '../../util/redaction/key-patterns.ts';
 import { secretForms } from '../../util/redaction/secret-forms.ts';
 
 export interface RedactOptions {
@@ -23,7 +23,7 @@ export class Redactor {
   }
 
   text(text: string): string {
-    return withoutKeys(this.#own(text));
+    return redactKeys(this.#own(text));
   }
 
   /** The value with every text in it redacted, keys included. */
@@ -45,7 +45,7 @@ export class Redactor {
     if (typeof value !== 'string') return this.json(value);
     if (isSecretName(key)) return value === '' ? '' : REDACTED;
     const name = `${key}: `;
-    const both = withoutKeys(name + this.#own(value));
+    const both = redactKeys(name + this.#own(value));
     return both.startsWith(name) ? both.slice(name.length) : this.text(value);
   }
 

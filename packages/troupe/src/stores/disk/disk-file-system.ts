@@ -30,7 +30,7 @@ import {
   TOP,
   type LogicalPath,
 } from '../../filesystem/logical-path.ts';
-import { Turns } from '../../util/async/keyed-queue.ts';
+import { KeyedQueue } from '../../util/async/keyed-queue.ts';
 import { codeOf, readOnly, toFileSystemError, unusable } from './disk-errors.ts';
 import { isDraft, removeDraftsAlone, replaceFile } from './drafts.ts';
 import { makeFolder, openFolder, type Folder, type Reach } from './folder.ts';
@@ -71,7 +71,7 @@ interface Found {
  */
 export class DiskFileSystem extends FileSystemBase {
   /** Of all that have the same folder, by its path. */
-  static readonly #changes = new Turns();
+  static readonly #changes = new KeyedQueue();
   readonly #roots: ReadonlyMap<string, string>;
   readonly #reach: Reach;
 
@@ -203,7 +203,7 @@ export class DiskFileSystem extends FileSystemBase {
   /** Changes come one after the other, so that nothing of ours happens between a check and what it is for. */
   #change<T>(path: LogicalPath, change: () => Promise<T>): Promise<T> {
     const root = this.#roots.get(segmentsOf(path)[0] ?? '') ?? '';
-    return DiskFileSystem.#changes.take(root, () => guard(path, change));
+    return DiskFileSystem.#changes.run(root, () => guard(path, change));
   }
 
   async #inParent<T>(

@@ -2,7 +2,7 @@ import type { FileSystemHandle } from '../../filesystem/file-system-handle.ts';
 import { Msg } from '../../message/msg.ts';
 import { canonicalJson } from '../../util/canonical-json.ts';
 import { fingerprint } from '../../util/hash.ts';
-import { withoutKeys } from '../../util/redaction/key-patterns.ts';
+import { redactKeys } from '../../util/redaction/key-patterns.ts';
 import { copyJson, copyJsonObject, isJsonObject, type JsonObject, type JsonValue } from '../../util/json.ts';
 import { cutText, oneLine } from '../../util/text.ts';
 
@@ -117,7 +117,7 @@ function toEvent(msg: Msg): RecentEvent {
     .join(' ')
     .trim()
     .slice(0, 5 * MAX_PREVIEW);
-  const preview = cutText(withoutKeys(oneLine(text)), MAX_PREVIEW); // another vendor's model may read it
+  const preview = cutText(redactKeys(oneLine(text)), MAX_PREVIEW); // another vendor's model may read it
   return { id, role, name, preview, timestamp };
 }
 

@@ -53,13 +53,13 @@ async function runOnce(run: ToolRun): Promise<ToolOutput> {
   const snapshots = run.newSnapshots();
   const emit = (snapshot: unknown): void => void snapshots.show(toToolOutput(snapshot));
   try {
-    const output = await withDeadline(deadline, async (signal, offTheClock) => {
-      const leave = takePlace && (await offTheClock(takePlace(signal)));
+    const output = await withDeadline(deadline, async (signal, untimed) => {
+      const leave = takePlace && (await untimed(takePlace(signal)));
       try {
         // The one cast: `execute` takes what the schema gives, and that has been checked.
         const returned: unknown = await tool.execute(input as never, { ...context, signal, emit });
         const items = iteratorOf(returned);
-        const show = (snapshot: ToolOutput): Promise<void> => offTheClock(snapshots.show(snapshot));
+        const show = (snapshot: ToolOutput): Promise<void> => untimed(snapshots.show(snapshot));
         return items ? await lastOf(items, show, signal) : toToolOutput(returned);
       } finally {
         leave?.();

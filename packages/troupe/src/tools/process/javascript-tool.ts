@@ -80,9 +80,9 @@ async function runJob(job: JavaScriptJob, signal: AbortSignal): Promise<JavaScri
     resourceLimits: { maxOldGenerationSizeMb: 64 + Math.ceil((4 * job.memoryBytes) / MIB) },
   });
   try {
-    return await withDeadline({ timeoutMs: job.timeoutMs + STOP_MS, signal }, async (_, offTheClock) => {
+    return await withDeadline({ timeoutMs: job.timeoutMs + STOP_MS, signal }, async (_, untimed) => {
       const { started, outcome } = listenTo(worker);
-      await offTheClock(started);
+      await untimed(started);
       return outcome;
     });
   } catch (error) {

@@ -60,7 +60,7 @@ describe('closing', () => {
     expect(read).toEqual(['a', 'b']);
     expect([queue.isClosed, queue.size, await queue.take()]).toEqual([true, 0, undefined]);
     queue.close();
-    queue.flood();
+    queue.liftCapacity();
     expect(queue.isClosed).toBe(true);
   });
 
@@ -79,10 +79,10 @@ describe('closing', () => {
   });
 });
 
-test('flooding lets everybody through, and the queue stays open', async () => {
+test('lifting the capacity lets all writers through, and the queue stays open', async () => {
   const queue = new BoundedQueue<number>(1);
   const waiting = [queue.put(1), queue.put(2), queue.put(3)];
-  queue.flood();
+  queue.liftCapacity();
   await Promise.all(waiting);
   expect(queue.put(4)).toBe(undefined);
   expect({ size: queue.size, isClosed: queue.isClosed }).toEqual({ size: 4, isClosed: false });
@@ -104,7 +104,7 @@ test('behaves like a list with a limit, whatever is done to it', async () => {
   const operation = fc.oneof(
     { weight: 30, arbitrary: fc.constant('put' as const) },
     { weight: 25, arbitrary: fc.constant('take' as const) },
-    { weight: 1, arbitrary: fc.constantFrom('flood' as const, 'close' as const) },
+    { weight: 1, arbitrary: fc.constantFrom('lift' as const, 'close' as const) },
   );
   let reads = 0;
   await fc.assert(
@@ -122,7 +122,7 @@ test('behaves like a list with a limit, whatever is done to it', async () => {
             const result = queue.put(item);
             if (model.state === 'closed') expect(result).toBe(undefined);
             else if (
-              model.state === 'flooded' ||
+              model.state === 'unlimited' ||
               (model.inside.length < capacity && model.waiting.length === 0)
             ) {
               expect(result).toBe(undefined);
@@ -138,10 +138,10 @@ test('behaves like a list with a limit, whatever is done to it', async () => {
             const first = model.waiting.shift();
             if (first !== undefined) model.inside.push(first);
           } else {
-            if (operation === 'flood') queue.flood();
+            if (operation === 'lift') queue.liftCapacity();
             else queue.close();
             model.inside.push(...model.waiting.splice(0));
-            model.state = operation === 'close' || model.state === 'closed' ? 'closed' : 'flooded';
+            model.state = operation === 'close' || model.state === 'closed' ? 'closed' : 'unlimited';
           }
           expect(queue.size).toBe(model.inside.length);
           if (model.state === 'open') expect(queue.size).toBeLessThanOrEqual(capacity);

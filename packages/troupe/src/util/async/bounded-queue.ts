@@ -6,7 +6,7 @@ export class BoundedQueue<T> implements AsyncIterable<T> {
   readonly #items: T[] = [];
   readonly #writers: { item: T; resume: () => void }[] = [];
   #wakeReader: (() => void) | undefined;
-  #state: 'open' | 'flooded' | 'closed' = 'open';
+  #state: 'open' | 'unlimited' | 'closed' = 'open';
 
   constructor(readonly capacity: number) {
     if (!Number.isInteger(capacity) || capacity < 1)
@@ -25,7 +25,7 @@ export class BoundedQueue<T> implements AsyncIterable<T> {
   /** Adds an item. Returns a promise only if there is no room: it resolves once the item is in. */
   put(item: T): void | Promise<void> {
     if (this.#state === 'closed') return;
-    if (this.#state === 'flooded' || (this.#items.length < this.capacity && this.#writers.length === 0)) {
+    if (this.#state === 'unlimited' || (this.#items.length < this.capacity && this.#writers.length === 0)) {
       this.#push(item);
       return;
     }
@@ -48,14 +48,14 @@ export class BoundedQueue<T> implements AsyncIterable<T> {
   }
 
   /** From now on nobody waits for room: what is waiting goes in, and so does what follows. */
-  flood(): void {
-    if (this.#state === 'open') this.#state = 'flooded';
+  liftCapacity(): void {
+    if (this.#state === 'open') this.#state = 'unlimited';
     while (this.#admitWriter());
   }
 
   /** Ends the queue: what is in it can still be read, what comes later is dropped, nobody waits. */
   close(): void {
-    this.flood();
+    this.liftCapacity();
     this.#state = 'closed';
     this.#wakeReader?.();
   }

@@ -59,11 +59,11 @@ test('what the work waits for off the clock does not count, and all else adds up
   using _ = clock.install();
   const wait = (ms: number): Promise<void> => new Promise((resolve) => void clock.startTimer(ms, resolve));
   const log: string[] = [];
-  const late = withDeadline({ timeoutMs: 100, signal: undefined }, async (_signal, offTheClock) => {
+  const late = withDeadline({ timeoutMs: 100, signal: undefined }, async (_signal, untimed) => {
     for (let i = 0; ; i++) {
       await wait(40);
       log.push(`worked ${i}`);
-      await offTheClock(wait(1000));
+      await untimed(wait(1000));
     }
   });
   late.catch(() => {});
@@ -81,9 +81,9 @@ test('work that was late already when it waited is told at once: no timer has a 
   const times: number[] = [];
   const start = clock.startTimer.bind(clock);
   clock.startTimer = (ms, callback) => (times.push(ms), start(ms, callback));
-  const late = withDeadline({ timeoutMs: 100, signal: undefined }, async (_signal, offTheClock) => {
+  const late = withDeadline({ timeoutMs: 100, signal: undefined }, async (_signal, untimed) => {
     clock.now = () => 4e12; // it was busy, and no timer could fire
-    await offTheClock(Promise.resolve());
+    await untimed(Promise.resolve());
     return never;
   });
   late.catch(() => {});
@@ -100,8 +100,8 @@ test('work that is left while it waits off the clock leaves no timer', async () 
   const viewer = new Promise<void>((resolve) => {
     go = resolve;
   });
-  const work = withDeadline({ timeoutMs: 100, signal: controller.signal }, async (_signal, offTheClock) => {
-    await offTheClock(viewer);
+  const work = withDeadline({ timeoutMs: 100, signal: controller.signal }, async (_signal, untimed) => {
+    await untimed(viewer);
   });
   controller.abort(new Error('stop'));
   await expect(work).rejects.toThrow('stop');

@@ -21,7 +21,7 @@ export interface DeadlineOptions {
 }
 
 /** Waits for something that the work can't help, and doesn't count as its time. */
-export type OffTheClock = <T>(waiting: Promise<T>) => Promise<T>;
+export type UntimedWait = <T>(waiting: Promise<T>) => Promise<T>;
 
 /**
  * Settles with the work, which gets a signal of its own; or rejects as soon as the caller's signal is aborted (with its
@@ -29,7 +29,7 @@ export type OffTheClock = <T>(waiting: Promise<T>) => Promise<T>;
  */
 export async function withDeadline<T>(
   { timeoutMs, signal, onAbandoned }: DeadlineOptions,
-  work: (signal: AbortSignal, offTheClock: OffTheClock) => Promise<T>,
+  work: (signal: AbortSignal, untimed: UntimedWait) => Promise<T>,
 ): Promise<T> {
   signal?.throwIfAborted();
   const stop = new AbortController();

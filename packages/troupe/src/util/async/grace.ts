@@ -24,7 +24,7 @@ export async function withGrace<T>(
     const settled = (): void => {
       hasSettled = true;
     };
-    await inAMoment(Promise.allSettled([work.then(settled, settled), ...started()]));
+    await waitBriefly(Promise.allSettled([work.then(settled, settled), ...started()]));
     if (hasSettled) return work;
     onAbandoned();
     throw signal.reason;
@@ -32,21 +32,21 @@ export async function withGrace<T>(
 }
 
 /** Settles when the work does, but waits no longer for it than a moment: on a busy machine, a few turns of the event loop. */
-export async function inAMoment(work: Promise<unknown>): Promise<void> {
+export async function waitBriefly(work: Promise<unknown>): Promise<void> {
   let cancel = (): void => {};
   const moment = new Promise<void>((resolve) => {
     cancel = startTimer(GRACE_MS, resolve);
   });
   try {
     await Promise.race([work, moment]);
-    await soon(work);
+    await waitTicks(work);
   } finally {
     cancel();
   }
 }
 
 /** Waits a few turns of the event loop for something that is about to happen, but no longer. Never rejects. */
-export async function soon(event: Promise<unknown>): Promise<void> {
+export async function waitTicks(event: Promise<unknown>): Promise<void> {
   let hasHappened = false;
   const happened = event.then(
     () => void (hasHappened = true),
@@ -61,7 +61,7 @@ export async function untilStopped<T>(work: Promise<T>, signal: AbortSignal): Pr
   try {
     return await abortable(work, signal);
   } catch (error) {
-    if (signal.aborted) await soon(work);
+    if (signal.aborted) await waitTicks(work);
     throw error;
   }
 }

@@ -1,9 +1,9 @@
 /** Work about the same thing is done one after the other, in the order in which it came. Other work doesn't wait for it. */
-export class Turns {
+export class KeyedQueue {
   readonly #last = new Map<string, Promise<unknown>>();
 
   /** Rejects as the work does, which keeps nobody from their turn. */
-  take<T>(key: string, work: () => Promise<T>): Promise<T> {
+  run<T>(key: string, work: () => Promise<T>): Promise<T> {
     const done = (this.#last.get(key) ?? Promise.resolve()).then(work);
     const over = done
       .catch(() => {})

@@ -30,9 +30,9 @@ test('all who wait get the one result, and those who come later too', async () =
   finish('done');
   expect(await Promise.all(early)).toEqual(['done', 'done']);
   expect(await work.wait()).toBe('done');
-  expect({ starts: start.mock.calls.length, isLost: work.isLost, isStopped: isStopped() }).toEqual({
+  expect({ starts: start.mock.calls.length, hasFailed: work.hasFailed, isStopped: isStopped() }).toEqual({
     starts: 1,
-    isLost: false,
+    hasFailed: false,
     isStopped: false,
   });
 });
@@ -58,7 +58,7 @@ test('when the last one leaves, the work is stopped and lost', async () => {
     controller.abort(new Error(`enough for ${i}`));
     await expect(left[i]).rejects.toThrow(`enough for ${i}`);
   }
-  expect({ isStopped: isStopped(), isLost: work.isLost }).toEqual({ isStopped: true, isLost: true });
+  expect({ isStopped: isStopped(), hasFailed: work.hasFailed }).toEqual({ isStopped: true, hasFailed: true });
   fail(new Error('stopped')); // nobody is left to hear it
 });
 
@@ -67,5 +67,8 @@ test('a failure reaches all who wait, and is lost', async () => {
   const all = [work.wait(), work.wait()];
   fail(new Error('broken'));
   for (const one of all) await expect(one).rejects.toThrow('broken');
-  expect({ isStopped: isStopped(), isLost: work.isLost }).toEqual({ isStopped: false, isLost: true });
+  expect({ isStopped: isStopped(), hasFailed: work.hasFailed }).toEqual({
+    isStopped: false,
+    hasFailed: true,
+  });
 });

@@ -7,7 +7,7 @@ import { abortable } from '../abort.ts';
 export class SharedWork<T> {
   readonly #stop = new AbortController();
   readonly #result: Promise<T>;
-  #state: 'running' | 'done' | 'lost' = 'running';
+  #state: 'running' | 'done' | 'failed' = 'running';
   #waiting = 0;
 
   constructor(work: (signal: AbortSignal) => Promise<T>) {
@@ -17,15 +17,15 @@ export class SharedWork<T> {
         return value;
       },
       (error: unknown) => {
-        this.#state = 'lost';
+        this.#state = 'failed';
         throw error;
       },
     );
   }
 
   /** It failed or was stopped: whoever comes now should start anew. */
-  get isLost(): boolean {
-    return this.#state === 'lost';
+  get hasFailed(): boolean {
+    return this.#state === 'failed';
   }
 
   /** Rejects with the signal's reason as soon as it is aborted; the others wait on. */
@@ -36,7 +36,7 @@ export class SharedWork<T> {
     } finally {
       this.#waiting -= 1;
       if (this.#waiting === 0 && this.#state === 'running') {
-        this.#state = 'lost';
+        this.#state = 'failed';
         this.#stop.abort();
       }
     }

@@ -1,5 +1,5 @@
 import { whenAborted } from '../abort.ts';
-import { leavable } from './leavable.ts';
+import { notifyOnReturn } from './notify-on-return.ts';
 
 /**
  * The items of a source that is stopped by the caller's signal and by being left, also while it waits for
@@ -25,7 +25,7 @@ export function stoppable<T>(
     }
   }
 
-  return leavable(items(), () => {
+  return notifyOnReturn(items(), () => {
     isLeft = true;
     stop.abort();
   });

@@ -54,7 +54,7 @@ function inJson(quote: string, character: string, gap: string): readonly string[
 }
 
 /** The text without what looks like a key, or is said to be one. Nothing is left of a text in which that can't be told. */
-export function withoutKeys(text: string): string {
+export function redactKeys(text: string): string {
   try {
     return PATTERNS.reduce(
       (rest, pattern) =>

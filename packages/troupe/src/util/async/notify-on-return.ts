@@ -2,7 +2,7 @@
  * A generator whose consumer may leave while it still waits for the next item, as a response stream does when
  * its client is gone. By itself a generator hears of that only after the item; `onLeave` is told at once.
  */
-export function leavable<T, Result>(
+export function notifyOnReturn<T, Result>(
   items: AsyncGenerator<T, Result, void>,
   onLeave: () => void,
 ): AsyncGenerator<T, Result, void> {

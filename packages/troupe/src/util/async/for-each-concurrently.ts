@@ -2,7 +2,7 @@
  * Does something for all items, at most so many at once, started in their order. One that fails does not stop
  * those that run; when all are done, the first failure is thrown. Without others at its side, it stops the rest.
  */
-export async function sideBySide<T>(
+export async function forEachConcurrently<T>(
   items: readonly T[],
   atOnce: number,
   body: (item: T, index: number) => Promise<void>,

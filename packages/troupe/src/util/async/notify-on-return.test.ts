@@ -1,6 +1,6 @@
 import { expect, expectTypeOf, test } from 'vitest';
 
-import { leavable } from './leavable.ts';
+import { notifyOnReturn } from './notify-on-return.ts';
 
 /** Yields 1 and then waits; what happens to it is written down. */
 function openStream(): { stream: AsyncGenerator<number, string, void>; log: string[] } {
@@ -16,7 +16,7 @@ function openStream(): { stream: AsyncGenerator<number, string, void>; log: stri
       log.push('closed');
     }
   }
-  const stream = leavable(items(), () => {
+  const stream = notifyOnReturn(items(), () => {
     log.push('told');
     end();
   });
@@ -55,7 +55,7 @@ test('a stream that is read to its end is not left', async () => {
     yield 1;
     return 'end';
   }
-  const stream = leavable(items(), () => log.push('told'));
+  const stream = notifyOnReturn(items(), () => log.push('told'));
   for await (const item of stream) expectTypeOf(item).toEqualTypeOf<number>();
   expect(log).toEqual([]);
 });
