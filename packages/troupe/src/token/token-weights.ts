@@ -9,7 +9,7 @@ type Row = readonly [
 
 /**
  * How many tokens the things that a text is made of come to, by family of models. Fitted to what the
- * tokenizers of these families make of some 700 pieces of text; docs/tokens.md tells how well.
+ * tokenizers of these families make of some 700 pieces of text; docs/reference/tokens.md tells how well.
  */
 const WEIGHTS = {
   /** Of Latin letters. A capital behind a small letter begins another word. */

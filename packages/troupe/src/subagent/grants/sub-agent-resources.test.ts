@@ -235,7 +235,10 @@ describe('the table of resources', () => {
   });
 
   test('is the one in the docs', () => {
-    const page = readFileSync(new URL('../../../../../docs/sub-agents.md', import.meta.url), 'utf8');
+    const page = readFileSync(
+      new URL('../../../../../docs/reference/sub-agents.md', import.meta.url),
+      'utf8',
+    );
     const lines = ROWS.map(
       ([name, { policy, mayBe, meaning }]) =>
         `| \`${name}\` | ${policy} | ${mayBe.join(', ') || '–'} | ${meaning} |`,
