@@ -34,7 +34,7 @@ const server = serveA2A(
       sysPrompt: 'Use the tools.',
       model: new OfflineModel(),
       toolkit,
-      permission: {
+      permissionPolicy: {
         decide: ({ call }) =>
           call.name === 'book_hotel' ? { behavior: 'ask', reason: 'It costs money.' } : { behavior: 'allow' },
       },

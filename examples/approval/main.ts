@@ -47,19 +47,19 @@ const SCRIPT = [
 
 /** The agent with its rules, as the file left them. @param script what the model has yet to say */
 async function wake(folder: string, script: typeof SCRIPT) {
-  const permission = new PermissionRules({ workingDirectories: ['/workspace'] });
+  const permissionPolicy = new PermissionRules({ workingDirectories: ['/workspace'] });
   const agent = new ReActAgent({
     name: 'Friday',
     model: new ScriptedModel(script),
     toolkit: new Toolkit({ tools: [shell] }),
-    permission,
+    permissionPolicy,
   });
   agent.setConsoleOutputEnabled(false);
   const session = SessionManager.forSessionId('clean-up')
     .withSession(new JsonSession(folder))
     .addComponent(agent); // what it waits for, and the rules that were added, are part of its state
   await session.loadIfExists();
-  return { agent, permission, session };
+  return { agent, permissionPolicy, session };
 }
 
 /** The first process: works until it has to ask, saves, and dies. */
@@ -87,14 +87,14 @@ async function ask(question: string, ready: string[]): Promise<string> {
 
 /** The second process: puts the questions to somebody until there are none left. */
 async function withPerson(folder: string): Promise<unknown[]> {
-  const { agent, permission, session } = await wake(folder, SCRIPT.slice(1));
+  const { agent, permissionPolicy, session } = await wake(folder, SCRIPT.slice(1));
   const ready = ['a', 'n'];
   const asked: unknown[] = [];
   while (agent.pendingCalls.length > 0) {
     const decisions: PendingDecision[] = [];
     for (const pending of agent.pendingCalls) {
       asked.push(pending.call.input['command']);
-      decisions.push(await decide(pending, permission, ready));
+      decisions.push(await decide(pending, permissionPolicy, ready));
     }
     const answer = await agent.call(undefined, { decisions });
     await session.saveSession();
@@ -105,7 +105,7 @@ async function withPerson(folder: string): Promise<unknown[]> {
 
 async function decide(
   { id, call, reason, suggestions = [] }: PendingCall,
-  permission: PermissionRules,
+  permissionPolicy: PermissionRules,
   ready: string[],
 ): Promise<PendingDecision> {
   const choices = suggestions.length > 0 ? 'y / n / a = always' : 'y / n';
@@ -113,7 +113,7 @@ async function decide(
     `May I run ${JSON.stringify(call.input['command'])}? (${reason}) [${choices}] `,
     ready,
   );
-  if (answer.startsWith('a')) for (const rule of suggestions) permission.addRule(rule);
+  if (answer.startsWith('a')) for (const rule of suggestions) permissionPolicy.addRule(rule);
   if (answer.startsWith('y') || answer.startsWith('a')) return { id, verdict: 'allow' };
   return { id, verdict: 'deny', reason: 'not now' };
 }
@@ -137,8 +137,8 @@ try {
   if (!process.stdin.isTTY) {
     // `git status` only reads. The second `npm test` was allowed by the rule that the first answer made.
     assert.deepEqual(asked, ['npm test', 'ls & rm -rf ~']);
-    const { permission } = await wake(folder, []);
-    assert.deepEqual(permission.addedRules, [
+    const { permissionPolicy } = await wake(folder, []);
+    assert.deepEqual(permissionPolicy.addedRules, [
       { tool: 'execute_shell_command', behavior: 'allow', when: { command: { prefix: 'npm test' } } },
     ]);
     console.log('What was allowed ran once, and the rest did not.');

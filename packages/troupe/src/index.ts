@@ -1,4 +1,10 @@
-export { AgentBase, type AgentOptions, type CallOptions, type Interrupt } from './agent/agent-base.ts';
+export {
+  AgentBase,
+  type AgentOptions,
+  type CallLifetime,
+  type CallOptions,
+  type Interrupt,
+} from './agent/agent-base.ts';
 export type { AgentHooks } from './agent/agent-hooks.ts';
 export { pendingIn } from './approval/suspension-msg.ts';
 export { agentTool, type AgentToolOptions } from './subagent/agent-tool.ts';
@@ -218,7 +224,7 @@ export {
   type StructuredAttempt,
   type StructuredOptions,
 } from './model/structured/structured-output.ts';
-export type { StructuredStrategy, StructuredWay } from './model/structured/structured-way.ts';
+export type { StructuredStrategy } from './model/structured/structured-strategy.ts';
 export { CacheModel, type CacheOptions, type CacheStore } from './model/wrappers/cache-model.ts';
 export { FallbackModel, type Fallback, type FallbackOptions } from './model/wrappers/fallback-model.ts';
 export { MemoryCacheStore } from './model/wrappers/memory-cache-store.ts';

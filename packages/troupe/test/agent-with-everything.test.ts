@@ -46,7 +46,7 @@ function agentWith(
     background,
     parallelToolCalls,
     onPending: 'close',
-    permission: { decide: ({ call: { name } }) => ({ behavior: name === 'remove' ? 'ask' : 'allow' }) },
+    permissionPolicy: { decide: ({ call: { name } }) => ({ behavior: name === 'remove' ? 'ask' : 'allow' }) },
   });
   agent.setConsoleOutputEnabled(false);
   return agent;

@@ -64,7 +64,7 @@ function agentWith(name: string, script: readonly (string | ScriptedTurn)[], too
     model: new ScriptedModel(script),
     toolkit: tools,
     parallelToolCalls: true,
-    permission: {
+    permissionPolicy: {
       decide: ({ call: { name: asked } }) => ({ behavior: asked === 'remove' ? 'ask' : 'allow' }),
     },
   });

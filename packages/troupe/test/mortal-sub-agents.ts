@@ -51,7 +51,7 @@ const call = (name: string, id: string, path: string) => ({ name, id, input: { p
 const root = new ReActAgent({
   name: 'root',
   model: model([delegate('a', 'r1')], 'The root is done.'),
-  permission: { decide: ({ call: { name } }) => ({ behavior: name === 'remove' ? 'ask' : 'allow' }) },
+  permissionPolicy: { decide: ({ call: { name } }) => ({ behavior: name === 'remove' ? 'ask' : 'allow' }) },
 });
 root.setConsoleOutputEnabled(false);
 const options = { host: root, safetyLimits: { maxDepth: 3 } };

@@ -41,7 +41,7 @@ function agentWith(
     name: 'Friday',
     model: new ScriptedModel(script),
     toolkit: new Toolkit({ tools: [shell(ran)] }),
-    permission: new PermissionRules(),
+    permissionPolicy: new PermissionRules(),
     ...options,
   });
   agent.setConsoleOutputEnabled(false);
@@ -82,7 +82,7 @@ test('leave for the run is none for a call beside it about which a policy has be
   let isAskedEachTime = false;
   const agent = agentWith([says(run('c1', 'a'), run('c2', 'b')), 'Done.'], ran, {
     parallelToolCalls: true,
-    permission: { decide: () => ({ behavior: 'ask', isAskedEachTime }) },
+    permissionPolicy: { decide: () => ({ behavior: 'ask', isAskedEachTime }) },
   });
   await agent.call('go');
   isAskedEachTime = true;
@@ -140,7 +140,7 @@ test.each(['default', 'explore', 'dont_ask'] as const)(
       says({ name: 'generate_response', id: 'f', input: { city: 'Lima' } }),
     ];
     const agent = agentWith(script, [], {
-      permission: new PermissionRules({ mode }),
+      permissionPolicy: new PermissionRules({ mode }),
       planNotebook: new PlanNotebook(),
       background: new BackgroundTools(),
       enableMetaTool: true,
@@ -217,7 +217,7 @@ test.each(['allow', 'deny'] as const)(
 
 test('what a tool did is kept when one hook renames its call and another fails', async () => {
   const ran: string[] = [];
-  const agent = agentWith([says(run('c1', 'make'))], ran, { permission: undefined });
+  const agent = agentWith([says(run('c1', 'make'))], ran, { permissionPolicy: undefined });
   agent.registerInstanceHook('preActing', 'rename', (_, { toolUse }) => ({
     toolUse: { ...toolUse, id: 'other' },
   }));
@@ -257,7 +257,7 @@ test.each(['postReply', 'postCall'] as const)(
     const politely = (_: unknown, __: unknown, { text }: Msg): Msg => Msg.assistant(`Please: ${text}`);
     inner.registerInstanceHook(type, 'polite', politely);
     const outer = agentWith([says({ name: 'inner', id: 'o1', input: { query: 'go' } }), 'Done.'], ran, {
-      permission: undefined,
+      permissionPolicy: undefined,
       toolkit: new Toolkit({ tools: [agentTool(inner, { description: 'Builds.' })] }),
     });
     await outer.call('go');

@@ -32,7 +32,7 @@ function remover(
     name: 'Friday',
     model: new ScriptedModel(script),
     toolkit: new Toolkit({ tools: [remove, ...more], maxOutputChars: 1000 }),
-    permission: {
+    permissionPolicy: {
       decide: ({ call: { name, input } }) => {
         if (input['path'] === '/forbidden') return { behavior: 'deny' };
         return { behavior: name === 'remove' ? 'ask' : 'allow' };

@@ -53,7 +53,7 @@ function agentWith(
     name: 'Friday',
     model: new ScriptedModel(script),
     toolkit: new Toolkit({ tools }),
-    permission: { decide: ({ call: { name } }) => ({ behavior: name === 'remove' ? 'ask' : 'allow' }) },
+    permissionPolicy: { decide: ({ call: { name } }) => ({ behavior: name === 'remove' ? 'ask' : 'allow' }) },
     ...options,
   });
   agent.setConsoleOutputEnabled(false);
@@ -82,7 +82,7 @@ describe('what is judged is what runs', () => {
       execute: (input) => void got.push(input),
     });
     const agent = agentWith([says({ name: 'wipe', id: 'c1', input: { force: 'true' } }), 'Done.'], [wipe], {
-      permission: {
+      permissionPolicy: {
         decide: (request) => {
           seen.push(request.call.input);
           return { behavior: 'ask' };
@@ -119,7 +119,7 @@ describe('what is judged is what runs', () => {
       [says(call('remove', 'c1')), 'Done.'],
       [logged('remove', ran), logged('wipe', ran)],
       {
-        permission: { decide: () => ({ behavior: 'ask' }) },
+        permissionPolicy: { decide: () => ({ behavior: 'ask' }) },
       },
     );
     await agent.call('go');
@@ -139,7 +139,12 @@ describe('what is judged is what runs', () => {
     }
     const { model, toolkit } = agentWith([], [logged('remove', ran)]);
     for (const behavior of ['deny', 'ask'] as const) {
-      const agent = new Hasty({ name: 'H', model, toolkit, permission: { decide: () => ({ behavior }) } });
+      const agent = new Hasty({
+        name: 'H',
+        model,
+        toolkit,
+        permissionPolicy: { decide: () => ({ behavior }) },
+      });
       agent.setConsoleOutputEnabled(false);
       expect((await agent.call('go')).text).toContain('PermissionDenied');
     }
@@ -200,7 +205,7 @@ describe('decisions', () => {
     const ran: string[] = [];
     const script = [says(call('remove', 'c1')), says(call('remove', 'c2', '/etc')), 'Done.'];
     const agent = agentWith(script, [logged('remove', ran)], {
-      permission: {
+      permissionPolicy: {
         decide: ({ call: { input } }) => ({ behavior: 'ask', isAskedEachTime: input['path'] === '/etc' }),
       },
     });
@@ -415,7 +420,7 @@ describe('an agent in a tool', () => {
       script: readonly (string | ScriptedTurn)[],
     ): ReActAgent =>
       agentWith(script, [pay, asTool(leafWith(ran, leafScript))], {
-        permission: policy,
+        permissionPolicy: policy,
         parallelToolCalls: true,
       });
     const root = build(
@@ -444,7 +449,7 @@ describe('an agent in a tool', () => {
     const ran: string[] = [];
     const states: JsonObject[] = [];
     const pay = logged('pay', ran, { sideEffect: true });
-    const options = { permission: { decide: () => ({ behavior: 'ask' as const }) } };
+    const options = { permissionPolicy: { decide: () => ({ behavior: 'ask' as const }) } };
     const before = agentWith(
       [says(call('pay', 'p1'), call('remove', 'c1')), 'end'],
       [pay, logged('remove', ran)],

@@ -37,7 +37,7 @@ const conversations = fc.record({
   restarts: fc.array(fc.boolean(), { minLength: 1, maxLength: 5 }),
 });
 
-const permission: PermissionPolicy = {
+const permissionPolicy: PermissionPolicy = {
   decide: ({ call: { input } }) => {
     const [kind = 'free'] = String(input['what'] ?? 'free').split('/');
     if (kind === 'free' || kind === 'denied') return { behavior: kind === 'free' ? 'allow' : 'deny' };
@@ -112,7 +112,7 @@ test('what ran is what was allowed, once, and all of it', async () => {
       const toolkit = new Toolkit({
         tools: [...tools, ...inside.map((agent) => agentTool(agent, { description: '' }))],
       });
-      const agent = new ReActAgent({ name, model, toolkit, permission, parallelToolCalls });
+      const agent = new ReActAgent({ name, model, toolkit, permissionPolicy, parallelToolCalls });
       agent.registerInstanceHook('postReasoning', 'count', () => void used[name]++);
       agent.setConsoleOutputEnabled(false);
       return agent;

@@ -67,7 +67,7 @@ function agentWith(
     name: 'Friday',
     model: new ScriptedModel(script),
     toolkit,
-    permission: askAbout('remove'),
+    permissionPolicy: askAbout('remove'),
     ...options,
   });
   agent.setConsoleOutputEnabled(false);
@@ -266,7 +266,7 @@ describe('a policy', () => {
   ])('%s keeps the call from running', async (_name, decide) => {
     const log = new Log();
     const agent = agentWith([{ toolCalls: [remove('c1')] }, 'I see.'], [log.remove], {
-      permission: { decide },
+      permissionPolicy: { decide },
     });
     expect((await agent.call('go')).text).toBe('I see.');
     expect(await resultsIn(agent)).toMatchObject([
@@ -279,7 +279,7 @@ describe('a policy', () => {
     const log = new Log();
     let allow = (): void => {};
     const agent = agentWith([{ toolCalls: [remove('c1')] }, 'Next.'], [log.remove], {
-      permission: { decide: () => asked() },
+      permissionPolicy: { decide: () => asked() },
     });
     let asked = (): Promise<{ behavior: 'allow' }> => Promise.reject(new Error('not yet'));
     const isAsked = new Promise<void>((resolve) => {
@@ -306,7 +306,7 @@ describe('a policy', () => {
       return { behavior: 'allow' };
     };
     const agent = agentWith([{ toolCalls: [remove('c1', '/a')] }, 'Done.'], [log.remove], {
-      permission: { decide },
+      permissionPolicy: { decide },
     });
     let input = { path: '/a' };
     agent.toolkit.registerMiddleware((call, next) => {
@@ -323,7 +323,7 @@ describe('a policy', () => {
     const log = new Log();
     let behavior: 'ask' | 'deny' = 'ask';
     const agent = agentWith([{ toolCalls: [remove('c1')] }, 'I see.'], [log.remove], {
-      permission: { decide: () => ({ behavior }) },
+      permissionPolicy: { decide: () => ({ behavior }) },
     });
     await agent.call('go');
     behavior = 'deny';
@@ -336,7 +336,7 @@ describe('a policy', () => {
     const log = new Log();
     const agent = agentWith([{ toolCalls: [look('c1')] }, 'Done.'], [log.look], {
       toolContext: { user: 'ann' },
-      permission: {
+      permissionPolicy: {
         decide: ({ call, tool: { name }, agentPath, context }) => {
           seen.push({ input: call.input, name, agentPath, context });
           return { behavior: 'allow' };
@@ -462,7 +462,7 @@ describe('a tool that is run elsewhere', () => {
       { name: 'deploy', id: 'c2', input: { path: '/b' } },
     ],
   };
-  const side = { parallelToolCalls: true, permission: undefined };
+  const side = { parallelToolCalls: true, permissionPolicy: undefined };
 
   test('waits for its result, which a message brings', async () => {
     const agent = agentWith(
@@ -604,7 +604,7 @@ describe('after a restart', () => {
     const script: ScriptedTurn = {
       toolCalls: [look('c1'), { name: 'pay', id: 'c2', input: { path: '/a' } }, look('c3', '/b')],
     };
-    const before = agentWith([script], [dies, log.look], { permission: undefined });
+    const before = agentWith([script], [dies, log.look], { permissionPolicy: undefined });
     const noted = Promise.withResolvers<void>();
     before.onCheckpoint(async () => {
       saved = parseJson(JSON.stringify(before.stateDict())) as JsonObject;
@@ -615,7 +615,7 @@ describe('after a restart', () => {
     await before.interrupt();
     await call;
 
-    const after = agentWith(['Let me check.'], [dies, log.look], { permission: undefined });
+    const after = agentWith(['Let me check.'], [dies, log.look], { permissionPolicy: undefined });
     after.loadStateDict(saved ?? {});
     expect((await after.call()).text).toBe('Let me check.');
     expect(log.ran).toEqual(['look /a', 'look /b']);
@@ -630,7 +630,7 @@ describe('after a restart', () => {
   test('something new closes what was left over, without running anything', async () => {
     const log = new Log();
     let saved: JsonObject = {};
-    const before = agentWith([THREE, 'Done.'], [log.remove, log.look], { permission: undefined });
+    const before = agentWith([THREE, 'Done.'], [log.remove, log.look], { permissionPolicy: undefined });
     before.onCheckpoint(async () => void (saved = before.stateDict()));
     await before.call('go');
     log.ran.length = 0;
@@ -648,7 +648,7 @@ describe('after a restart', () => {
   test('a state that was saved just before its calls were let go does not bring them back', async () => {
     const log = new Log();
     let saved: JsonObject = {};
-    const before = agentWith([THREE, 'Done.'], [log.remove, log.look], { permission: undefined });
+    const before = agentWith([THREE, 'Done.'], [log.remove, log.look], { permissionPolicy: undefined });
     before.onCheckpoint(async () => void (saved = before.stateDict()));
     await before.call('go');
     log.ran.length = 0;
@@ -662,7 +662,9 @@ describe('after a restart', () => {
 
   test('a note that can’t be written keeps the tool from running', async () => {
     const log = new Log();
-    const agent = agentWith([{ toolCalls: [remove('c1')] }, 'Hm.'], [log.remove], { permission: undefined });
+    const agent = agentWith([{ toolCalls: [remove('c1')] }, 'Hm.'], [log.remove], {
+      permissionPolicy: undefined,
+    });
     agent.onCheckpoint(async () => {
       throw new Error('disk full');
     });
@@ -737,7 +739,10 @@ describe('agents in tools', () => {
     let saved: JsonObject = {};
     const ask = { toolCalls: [{ name: 'leaf', id: 'r1', input: { query: 'go' } }] };
     const make = (first: ScriptedTurn | string, second: ScriptedTurn | string) => {
-      const leaf = agentWith([first, 'leaf done'], [log.remove], { name: 'leaf', permission: undefined });
+      const leaf = agentWith([first, 'leaf done'], [log.remove], {
+        name: 'leaf',
+        permissionPolicy: undefined,
+      });
       return agentWith([second, 'root done'], [agentTool(leaf, { description: 'l' })], { name: 'root' });
     };
     const root = make({ toolCalls: [remove('c1')] }, ask);

@@ -17,13 +17,13 @@ import { registerSubAgent } from '../src/subagent/register-sub-agent.ts';
 const ALLOW_SEND = { tool: 'send', behavior: 'allow' } as const;
 
 function agentWith(
-  permission: PermissionPolicy | undefined,
+  permissionPolicy: PermissionPolicy | undefined,
   script: readonly (string | ScriptedTurn)[] = [],
   tools: readonly Tool[] = [],
   name = 'Friday',
 ): ReActAgent {
   const toolkit = new Toolkit({ tools });
-  const agent = new ReActAgent({ name, model: new ScriptedModel(script), toolkit, permission });
+  const agent = new ReActAgent({ name, model: new ScriptedModel(script), toolkit, permissionPolicy });
   agent.setConsoleOutputEnabled(false);
   return agent;
 }
@@ -55,11 +55,11 @@ test('the mode and the granted rules are saved with the agent, and hold after a 
 test('a state without it, such as an older one, leaves the policy as it is', () => {
   const older = agentWith(undefined).stateDict();
   expect(older).not.toHaveProperty('permission');
-  const permission = new PermissionRules({ mode: 'explore' });
-  permission.addRule(ALLOW_SEND);
-  agentWith(permission).loadStateDict(older);
-  expect([permission.mode, permission.rules]).toEqual(['explore', [ALLOW_SEND]]);
-  agentWith({ decide: () => ({ behavior: 'deny' }) }).loadStateDict(agentWith(permission).stateDict());
+  const permissionPolicy = new PermissionRules({ mode: 'explore' });
+  permissionPolicy.addRule(ALLOW_SEND);
+  agentWith(permissionPolicy).loadStateDict(older);
+  expect([permissionPolicy.mode, permissionPolicy.rules]).toEqual(['explore', [ALLOW_SEND]]);
+  agentWith({ decide: () => ({ behavior: 'deny' }) }).loadStateDict(agentWith(permissionPolicy).stateDict());
 });
 
 test.each<[string, JsonObject]>([
@@ -81,9 +81,9 @@ test.each<[string, JsonObject]>([
 });
 
 test('a policy that several agents of a tree have is saved once, with the outermost', () => {
-  const make = (permission: PermissionRules): ReActAgent => {
-    const inner = agentWith(permission, [], [], 'inner');
-    return agentWith(permission, [], [agentTool(inner, { description: 'Helps.' })], 'outer');
+  const make = (permissionPolicy: PermissionRules): ReActAgent => {
+    const inner = agentWith(permissionPolicy, [], [], 'inner');
+    return agentWith(permissionPolicy, [], [agentTool(inner, { description: 'Helps.' })], 'outer');
   };
   const before = new PermissionRules({ mode: 'bypass' });
   before.addRule(ALLOW_SEND);
@@ -119,10 +119,10 @@ test('agents with policies of their own keep them apart', () => {
 });
 
 test('a sub-agent that waits does not save the policy of its host, nor set it back', async () => {
-  const permission = new PermissionRules({ rules: [{ tool: 'agent_mailer', behavior: 'allow' }] });
+  const permissionPolicy = new PermissionRules({ rules: [{ tool: 'agent_mailer', behavior: 'allow' }] });
   const { sent, send } = mailbox();
   const host = agentWith(
-    permission,
+    permissionPolicy,
     [calling('agent_mailer', { task: 'Send it.' }), 'Done.'],
     [send],
     'host',
@@ -134,10 +134,10 @@ test('a sub-agent that waits does not save the policy of its host, nor set it ba
   const [pending] = host.pendingCalls;
   expect(pending).toMatchObject({ call: { name: 'send' }, suggestions: [ALLOW_SEND] });
   expect(JSON.stringify(host.stateDict()).match(/addedRules/g)).toHaveLength(1);
-  permission.addRule(ALLOW_SEND);
-  permission.mode = 'dont_ask';
+  permissionPolicy.addRule(ALLOW_SEND);
+  permissionPolicy.mode = 'dont_ask';
   const answer = await host.call(undefined, { decisions: [{ id: pending?.id ?? '', verdict: 'allow' }] });
-  expect([answer.text, sent, permission.addedRules, permission.mode]).toEqual([
+  expect([answer.text, sent, permissionPolicy.addedRules, permissionPolicy.mode]).toEqual([
     'Done.',
     ['mail'],
     [ALLOW_SEND],

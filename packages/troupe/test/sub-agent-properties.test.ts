@@ -143,7 +143,7 @@ async function worldOf(family: Family, chronicle: Chronicle): Promise<World> {
   const workers: TaskSubAgent[] = [];
   const { isParallel, children } = family;
   const model = modelOf(ROOT, callsOfHost(family), chronicle);
-  const root = new ReActAgent({ name: ROOT, model, parallelToolCalls: isParallel, permission: policy });
+  const root = new ReActAgent({ name: ROOT, model, parallelToolCalls: isParallel, permissionPolicy: policy });
   root.setConsoleOutputEnabled(false);
   for (const name of TOOLS) {
     root.toolkit.registerToolFunction(

@@ -494,7 +494,7 @@ describe('interrupt', () => {
     const worker = new TestAgent(hang, { name: 'worker' });
     let wasFree: boolean | undefined;
     const boss = new TestAgent(async () => {
-      const work = worker.call('go', { detached: true });
+      const work = worker.call('go', { lifetime: 'detached' });
       await ticks(5);
       await worker.interrupt();
       wasFree = !worker.isRunning;
@@ -587,7 +587,7 @@ describe('agents that call agents', () => {
   test('a detached child goes on when its parent stops', async () => {
     const child = new TestAgent(hang, { name: 'child' });
     const parent = new TestAgent(async (_msgs, turn) => {
-      const call = child.call('go', { detached: true });
+      const call = child.call('go', { lifetime: 'detached' });
       call.catch(() => {});
       return turn.step('wait', () => call);
     });

@@ -27,6 +27,9 @@ export interface AgentOptions {
   readonly interruptReply?: string | undefined;
 }
 
+/** How an agent call is tied to the agent call around it. */
+export type CallLifetime = 'nested' | 'background' | 'detached';
+
 export interface CallOptions {
   /** Aborts the call, which then rejects with the signal's reason. An interrupt is something else: it is answered. */
   readonly signal?: AbortSignal | undefined;
@@ -39,10 +42,10 @@ export interface CallOptions {
   /** What is done when there is something new while calls are pending: fail, or end those. @default as the agent was set up */
   readonly onPending?: 'refuse' | 'close' | undefined;
   /**
-   * Whether the call goes on when the agent call that it is made in stops. With 'background' it still belongs to that run: by its
-   * path, and by what it costs, but not by its steps. @default false
+   * How an agent call is tied to the agent call around it. `'nested'`: same run, and stops with it. `'background'`: same run, path and
+   * costs, but its own steps, and does not stop with it. `'detached'`: a run of its own. @default 'nested'
    */
-  readonly detached?: boolean | 'background' | undefined;
+  readonly lifetime?: CallLifetime | undefined;
   /** Runs the steps of this call and of the calls made in it. */
   readonly runStep?: StepRunner | undefined;
 }
@@ -233,8 +236,9 @@ export abstract class AgentBase extends HookedModule implements Observer, AsyncD
   }
 
   #call(input: MsgInput, options: CallOptions, listener?: RunListener): Promise<Msg> {
-    const outer = options.detached === true ? undefined : currentTurn();
-    const outlivesParent = options.detached === 'background';
+    const { lifetime = 'nested' } = options;
+    const outer = lifetime === 'detached' ? undefined : currentTurn();
+    const outlivesParent = lifetime === 'background';
     const parent = outer?.isOver && !outer.signal.aborted && !outlivesParent ? undefined : outer;
     const { signal, runStep, structuredModel, decisions, onPending } = options;
     const turn = new Turn({

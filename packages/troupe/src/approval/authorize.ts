@@ -7,7 +7,7 @@ import type { PermissionPolicy } from '../permission/permission-policy.ts';
 import type { Turn } from '../agent/turn.ts';
 
 interface AuthorizeOptions {
-  readonly permission?: PermissionPolicy | undefined;
+  readonly permissionPolicy?: PermissionPolicy | undefined;
   readonly toolContext?: unknown;
 }
 
@@ -18,15 +18,15 @@ interface AuthorizeOptions {
  */
 export async function authorize(
   request: AuthorizeRequest,
-  { permission, toolContext: context }: AuthorizeOptions,
+  { permissionPolicy, toolContext: context }: AuthorizeOptions,
   open: OpenExchange | undefined,
   turn: Pick<Turn, 'agentPath' | 'checkpoint'>,
 ): Promise<ToolVerdict> {
   const { call, tool } = request;
   const verdict: ToolVerdict =
-    permission === undefined
+    permissionPolicy === undefined
       ? { behavior: 'allow' }
-      : await verdictOf(() => permission.decide({ call, tool, agentPath: turn.agentPath, context }));
+      : await verdictOf(() => permissionPolicy.decide({ call, tool, agentPath: turn.agentPath, context }));
   if (verdict.behavior === 'deny') return verdict;
   if (verdict.behavior === 'ask' && !open?.isGranted(request, verdict.isAskedEachTime))
     return open === undefined ? { behavior: 'deny', reason: 'nobody can be asked here' } : verdict;

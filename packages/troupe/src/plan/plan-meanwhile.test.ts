@@ -90,9 +90,9 @@ test('what the model itself has changed in the same thought is no surprise to it
 
 /** Who has asked whether it may finish the first subtask. */
 function asking(notebook: PlanNotebook, script: Script = [{ toolCalls: [finish(0, 'ok')] }]): ReActAgent {
-  const permission: PermissionPolicy = { decide: () => ({ behavior: 'ask' }) };
+  const permissionPolicy: PermissionPolicy = { decide: () => ({ behavior: 'ask' }) };
   const model = new ScriptedModel(script);
-  const agent = new ReActAgent({ name: 'planner', model, planNotebook: notebook, permission });
+  const agent = new ReActAgent({ name: 'planner', model, planNotebook: notebook, permissionPolicy });
   agent.setConsoleOutputEnabled(false);
   return agent;
 }

@@ -31,11 +31,11 @@ export interface ReActAgentOptions extends AgentOptions {
   /** How many calls of one thought are made; the rest is answered with an error. @default 128 */
   readonly maxToolCalls?: number | undefined;
   /** Decides which tool calls may run, and about which somebody is asked. @default all may run */
-  readonly permission?: PermissionPolicy | undefined;
+  readonly permissionPolicy?: PermissionPolicy | undefined;
   /** What a call does that brings something new while calls are pending: fail, or end those without a result. @default 'refuse' */
   readonly onPending?: 'refuse' | 'close' | undefined;
   /** For all model calls of this agent. */
-  readonly generateOptions?: GenerationOptions | undefined;
+  readonly generation?: GenerationOptions | undefined;
   /** Given to every tool as its `context`, and never shown to the model. */
   readonly toolContext?: unknown;
   /** Lets the model choose its groups of tools by `reset_equipped_tools`. @default false */
@@ -63,6 +63,10 @@ export function checkReActOptions(options: ReActAgentOptions): void {
     throw new TroupeError('invalid_config', 'A ReActAgent needs a model, such as an OpenAIChatModel.');
   if (toolkit !== undefined && typeof toolkit.withTools !== 'function')
     throw new TroupeError('invalid_config', 'toolkit must be a Toolkit: new Toolkit({ tools: [ … ] }).');
+  if (Object.hasOwn(options, 'permission')) {
+    // Ignored, the old name would let every tool call run.
+    throw new TroupeError('invalid_config', "The option 'permission' is called 'permissionPolicy'.");
+  }
   const isCount = (value: number): boolean => value === Infinity || (Number.isInteger(value) && value >= 1);
   const wrong = Object.entries({
     maxIters,

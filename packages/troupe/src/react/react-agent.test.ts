@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
+import { TroupeError } from '../errors.ts';
 import type { AgentEvent } from '../event/agent-event.ts';
 import { findHistoryFaults } from '../message/history.ts';
 import { Msg } from '../message/msg.ts';
@@ -423,7 +424,7 @@ describe('an answer in a wanted shape', () => {
     Object.defineProperty(model, 'capabilities', {
       value: { ...model.capabilities, forcedTools: 'without_thinking' },
     });
-    const agent = new ReActAgent({ name: 'Friday', model, generateOptions: { reasoningEffort: 'high' } });
+    const agent = new ReActAgent({ name: 'Friday', model, generation: { reasoningEffort: 'high' } });
     agent.setConsoleOutputEnabled(false);
     await agent.call('Where?', { structuredModel: schema });
     expect(model.requests[0]?.toolChoice).toBe('auto');
@@ -607,6 +608,13 @@ test('what is no model or no toolkit is refused at once, with what to give inste
   expect(make({ model: 'gpt-5' })).toThrow('A ReActAgent needs a model');
   expect(make({ model, toolkit: [] })).toThrow('new Toolkit({ tools: [ … ] })');
   expect(make({ model })).not.toThrow();
+});
+
+test("a policy under the old name 'permission' is refused, and not ignored", () => {
+  const options = { name: 'Friday', model: new ScriptedModel([]), permission: { decide: () => {} } };
+  expect(() => new ReActAgent(options)).toThrow(
+    new TroupeError('invalid_config', "The option 'permission' is called 'permissionPolicy'."),
+  );
 });
 
 test('its state holds its memory and its groups of tools, and comes back', async () => {

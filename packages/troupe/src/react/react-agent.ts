@@ -52,8 +52,9 @@ const MAX_EMPTY_THOUGHTS = 3;
  * memory, and goes on from there when it is decided, also by another program.
  */
 export class ReActAgent extends ReActAgentBase {
+  static override readonly stateNames = { permissionPolicy: 'permission' };
   /** Decides about its tool calls, and about those of its sub-agents. It comes before the agents in tools, which may have the same one. */
-  readonly permission: PermissionPolicy | undefined;
+  readonly permissionPolicy: PermissionPolicy | undefined;
   readonly model: ChatModelBase;
   readonly toolkit: Toolkit;
   readonly memory: MemoryBase;
@@ -80,7 +81,7 @@ export class ReActAgent extends ReActAgentBase {
     super(options);
     checkReActOptions(options);
     this.#options = options;
-    this.permission = options.permission;
+    this.permissionPolicy = options.permissionPolicy;
     this.model = options.model;
     this.toolkit = options.toolkit ?? new Toolkit();
     this.memory = options.memory ?? new InMemoryMemory();
@@ -412,7 +413,7 @@ export class ReActAgent extends ReActAgentBase {
   /** Whether the model can be made to call a tool, as it is set up here. */
   get #canForceTools(): boolean {
     const { capabilities, generation } = this.model;
-    return canForceTools(capabilities, mergeGeneration(generation, this.#options.generateOptions));
+    return canForceTools(capabilities, mergeGeneration(generation, this.#options.generation));
   }
 
   #msg(content: MsgInit['content'], id?: string): Msg {

@@ -106,7 +106,7 @@ async function fromKnowledge(
 
 /** The question as it stands by itself, without what was said before; undefined if the model can't say. */
 async function rewritten(
-  { model, generateOptions: generation }: ReActAgentOptions,
+  { model, generation }: ReActAgentOptions,
   turn: Turn,
   recall: () => Promise<readonly Msg[]>,
 ): Promise<string | undefined> {

@@ -66,7 +66,7 @@ export class Thinker {
     turn: Turn,
     listener: ThoughtListener,
   ): Promise<Msg> {
-    const { model, formatter, generateOptions: generation } = this.#options;
+    const { model, formatter, generation } = this.#options;
     const { name } = this.#agent;
     const history = await this.#memory.recall();
     const callIds = this.#callIdsOf(history);

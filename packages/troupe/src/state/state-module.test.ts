@@ -632,6 +632,36 @@ describe('all or nothing', () => {
   });
 });
 
+describe('a module that is saved under another name', () => {
+  class Pet extends StateModule {
+    age = 3;
+    constructor() {
+      super();
+      this.registerState('age');
+    }
+  }
+  class Owner extends StateModule {
+    static override readonly stateNames = { cat: 'pet' };
+    readonly cat = new Pet();
+  }
+
+  test('has that name in every state', () => {
+    const owner = new Owner();
+    expect(owner.stateDict()).toEqual({ pet: { age: 3 } });
+    owner.loadStateDict({ pet: { age: 4 } });
+    expect(owner.cat.age).toBe(4);
+    expect(messageOf(() => owner.loadStateDict({ cat: { age: 5 } }))).toContain('Owner.pet');
+  });
+
+  test('must be the only one with that name', () => {
+    class Zoo extends Owner {
+      readonly pet = new Pet();
+    }
+    const problem = "Invalid state: pet is also the saved name of 'cat'. Rename the property.";
+    expect(messageOf(() => new Zoo().stateDict())).toBe(problem);
+  });
+});
+
 describe('versions', () => {
   /** Version 1 had `name`; version 2 has `first` and `last`; version 3 counts in `visits`. */
   const migrations: Record<number, StateMigration> = {

@@ -70,6 +70,8 @@ export abstract class StateModule {
   static readonly stateVersion: number = 1;
   /** `stateMigrations[n]` turns a state of version n into one of version n + 1. */
   static readonly stateMigrations: Readonly<Record<number, StateMigration>> = {};
+  /** Saved names of nested modules whose property has another name, by property name. */
+  static readonly stateNames: Readonly<Record<string, string>> = {};
   /** Whether modules in it come and go: what a state lacks of them stays as it is, and one that leads back here is left out. */
   static readonly hasLooseModules: boolean = false;
   /**
@@ -259,10 +261,14 @@ export abstract class StateModule {
     return this.constructor as typeof StateModule;
   }
 
-  /** The modules that are properties right now. */
+  /** The nested modules that are properties right now, by saved name. @throws StateError */
   *#modules(): Generator<[name: string, module: StateModule]> {
-    for (const [name, value] of Object.entries(this)) {
+    for (const [property, value] of Object.entries(this)) {
       if (!(value instanceof StateModule)) continue;
+      const { stateNames = {} } = this.#class;
+      const name = (Object.hasOwn(stateNames, property) && stateNames[property]) || property;
+      if (name !== property && Reflect.get(this, name) instanceof StateModule)
+        throw new StateError(name, `is also the saved name of '${property}'. Rename the property.`);
       if (FORBIDDEN_NAMES.has(name)) throw new StateError(name, 'is not a name that a state can have.');
       if (this.#registered.has(name)) {
         throw new StateError(

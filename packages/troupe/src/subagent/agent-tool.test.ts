@@ -60,7 +60,7 @@ describe('an agent that is a tool in the background', () => {
 
   test('belongs to the run that it was called in: by its path, and by what it costs', async () => {
     const paths: string[] = [];
-    const permission = {
+    const permissionPolicy = {
       decide: ({ call, agentPath }: { call: { name: string }; agentPath: readonly string[] }) => {
         paths.push(`${agentPath.join('/')} ${call.name}`);
         return { behavior: 'allow' as const };
@@ -70,7 +70,7 @@ describe('an agent that is a tool in the background', () => {
     const inner = new ReActAgent({
       name: 'inner',
       model: new ScriptedModel([{ ...ask('look'), usage }, 'done']),
-      permission,
+      permissionPolicy,
     });
     inner.setConsoleOutputEnabled(false);
     inner.toolkit.registerToolFunction(tool({ name: 'look', execute: () => 'seen' }));

@@ -54,7 +54,7 @@ export function agentTool(agent: AgentBase, options: AgentToolOptions): Tool {
 async function ask(agent: AgentBase, query: string, context: ToolContext): Promise<Msg> {
   const { call, resume, signal, isBackground = false } = context;
   const inBackground =
-    isBackground && ({ detached: 'background', signal, runStep: stepsInBackground() } as const);
+    isBackground && ({ lifetime: 'background', signal, runStep: stepsInBackground() } as const);
   const options = { onBusy: 'queue', onPending: 'refuse', ...inBackground } as const;
   if (!(agent instanceof ReActAgent)) {
     const input = resume === undefined ? query : undefined;

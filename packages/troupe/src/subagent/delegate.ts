@@ -78,7 +78,8 @@ async function converse(
   const { budget, supervisorName: name } = agent.permissions;
   const host = isBackground ? undefined : currentTurn(); // it may be over by then
   const runStep = countedSteps({ budget, host, turn: () => currentTurnOf(agent.id) });
-  const options: CallOptions = { signal, runStep, decisions, detached: isBackground && 'background' };
+  const lifetime = isBackground ? 'background' : 'nested';
+  const options: CallOptions = { signal, runStep, decisions, lifetime };
   if (decisions !== undefined) return called(agent, undefined, options, observer);
   await agent.loadDelegationContext(context);
   return called(

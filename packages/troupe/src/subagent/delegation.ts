@@ -79,6 +79,10 @@ export class Delegation {
   readonly #kept: KeptTasks;
 
   constructor(cls: SubAgentClass, spec: CheckedSpec, options: SubAgentOptions) {
+    if (Object.hasOwn(options, 'permission')) {
+      // Ignored, the old name would let every tool call run.
+      throw new TroupeError('invalid_config', "The option 'permission' is called 'permissionPolicy'.");
+    }
     this.#cls = cls;
     this.#spec = spec;
     this.#options = { ...options, safetyLimits: copyLimits(options.safetyLimits) };

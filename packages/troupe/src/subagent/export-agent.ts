@@ -49,7 +49,7 @@ export async function exportAgent<Agent extends SubAgent>(
       const bound = boundTo(toolkit.get(name), agent);
       if (bound !== undefined) toolkit.registerToolFunction(bound, { namesakeStrategy: 'override' });
     }
-    hideFromState(agent, [permissions.longTermMemory, permissions.permission]);
+    hideFromState(agent, [permissions.longTermMemory, permissions.permissionPolicy]);
     if (runHealthcheck) await assertWell(agent, spec);
     return agent;
   } catch (error) {
@@ -112,11 +112,11 @@ function toolkitFor(
 function judged(
   request: AuthorizeRequest,
   { name }: SubAgentSpec,
-  { budget, permission, supervisorName }: PermissionBundle,
+  { budget, permissionPolicy, supervisorName }: PermissionBundle,
 ): Promise<ToolVerdict> {
   budget.beginStep(false);
   const turn = currentTurn() ?? { agentPath: [supervisorName, name], checkpoint: async () => {} };
-  return authorize(request, { permission }, undefined, turn);
+  return authorize(request, { permissionPolicy }, undefined, turn);
 }
 
 /** What is shared is not the sub-agent's to save, and even less to set back to what it was. */

@@ -38,7 +38,7 @@ const call = (name: string): ScriptedTurn => ({
 
 /** A host with one worker, who can sign things if somebody allows it. */
 async function hostOf(script: Script, worker: Script, safetyLimits: SafetyLimits): Promise<ReActAgent> {
-  const host = new ReActAgent({ name: 'boss', model: new ScriptedModel(script), permission: asking });
+  const host = new ReActAgent({ name: 'boss', model: new ScriptedModel(script), permissionPolicy: asking });
   host.setConsoleOutputEnabled(false);
   host.toolkit.registerToolFunction(sign);
   const spec = { name: 'kid', description: 'works', modelOverride: new ScriptedModel(worker) };
@@ -138,7 +138,7 @@ test.each(['the same program', 'another program'])(
   async (where) => {
     const kid = new ScriptedModel([call('look'), call('sign'), call('look'), call('look'), 'never']);
     const hostWith = async (model: ScriptedModel): Promise<ReActAgent> => {
-      const host = new ReActAgent({ name: 'boss', model, permission: asking });
+      const host = new ReActAgent({ name: 'boss', model, permissionPolicy: asking });
       host.setConsoleOutputEnabled(false);
       const spec = {
         name: 'kid',
@@ -168,7 +168,7 @@ test.each([
   async (limits, what, n) => {
     const background = new BackgroundTools();
     const model = new ScriptedModel([call('agent_bird'), call('sign'), call('agent_kid'), 'end']);
-    const host = new ReActAgent({ name: 'boss', model, permission: asking, background });
+    const host = new ReActAgent({ name: 'boss', model, permissionPolicy: asking, background });
     host.setConsoleOutputEnabled(false);
     host.toolkit.registerToolFunction(sign);
     const [door, over] = [Promise.withResolvers<string>(), Promise.withResolvers<unknown>()];

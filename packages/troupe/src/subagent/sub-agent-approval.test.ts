@@ -67,7 +67,7 @@ class World {
     const host = new ReActAgent({
       name: 'root',
       model,
-      permission: policy,
+      permissionPolicy: policy,
       parallelToolCalls,
       onPending: 'close',
     });

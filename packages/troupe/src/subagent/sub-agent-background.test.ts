@@ -52,7 +52,7 @@ async function sceneOf(
       workers.push(this);
     }
   }
-  const permission: PermissionPolicy = {
+  const permissionPolicy: PermissionPolicy = {
     decide: ({ call, agentPath }) => {
       asked.push(`${agentPath.join('/')} ${call.name}`);
       return { behavior: 'allow' };
@@ -60,7 +60,7 @@ async function sceneOf(
   };
   const background = new BackgroundTools();
   const model = new ScriptedModel(script);
-  const host = new ReActAgent({ name: 'boss', model, background, permission });
+  const host = new ReActAgent({ name: 'boss', model, background, permissionPolicy });
   host.setConsoleOutputEnabled(false);
   const [looking, door] = [Promise.withResolvers<void>(), Promise.withResolvers<string>()];
   const look = tool({

@@ -47,8 +47,8 @@ const ask = (name: string, id: string, more: JsonObject = {}): ScriptedToolCall 
 const turn = (...toolCalls: readonly ScriptedToolCall[]): ScriptedTurn => ({ toolCalls });
 const scripted = (script: Script): ScriptedModel => new ScriptedModel(script);
 
-function hostOf(script: Script, permission?: PermissionPolicy): ReActAgent {
-  const host = new ReActAgent({ name: 'root', model: scripted(script), permission });
+function hostOf(script: Script, permissionPolicy?: PermissionPolicy): ReActAgent {
+  const host = new ReActAgent({ name: 'root', model: scripted(script), permissionPolicy });
   host.setConsoleOutputEnabled(false);
   return host;
 }

@@ -14,7 +14,7 @@ export interface SubAgentHost {
   readonly model?: ChatModelBase | undefined;
   readonly longTermMemory?: LongTermMemoryBase | undefined;
   /** Decides about its tool calls, and so about those of its sub-agents. */
-  readonly permission?: PermissionPolicy | undefined;
+  readonly permissionPolicy?: PermissionPolicy | undefined;
   /** What the host got itself, if it is a sub-agent: it can't lend more than that. */
   readonly permissions?: PermissionBundle | undefined;
 }

@@ -125,14 +125,14 @@ describe('going on with an earlier task', () => {
 
   test('a task that waited for somebody is kept when it is done', async () => {
     const remove = tool({ name: 'remove', schema: z.object({}), execute: () => 'removed' });
-    const permission = { decide: () => ({ behavior: 'ask' as const }) };
+    const permissionPolicy = { decide: () => ({ behavior: 'ask' as const }) };
     const kid = new ScriptedModel([
       { toolCalls: [{ name: 'remove', id: 'k', input: {} }] },
       'Removed.',
       'Yes, removed.',
     ]);
     const session = new InMemorySession();
-    const options = { session, permission };
+    const options = { session, permissionPolicy };
     const host = await hostWith(kid, [ask('c1', { task: 'x' })], options, { tools: [remove] });
     await host.call('go');
     const again = await hostWith(kid, ['done'], options, { tools: [remove] });
@@ -150,7 +150,7 @@ describe('going on with an earlier task', () => {
     const remove = tool({ name: 'remove', schema: z.object({}), execute: () => 'removed' });
     const options = {
       session: new InMemorySession(),
-      permission: { decide: () => ({ behavior: 'ask' as const }) },
+      permissionPolicy: { decide: () => ({ behavior: 'ask' as const }) },
     };
     const script: Script = [
       'One.',
@@ -213,8 +213,8 @@ describe('going on with an earlier task', () => {
 
   test('one that was gone on with while it waited becomes two tasks, and nothing is lost', async () => {
     const remove = tool({ name: 'remove', schema: z.object({}), execute: () => 'removed' });
-    const permission = { decide: () => ({ behavior: 'ask' as const }) };
-    const options = { session: new InMemorySession(), permission };
+    const permissionPolicy = { decide: () => ({ behavior: 'ask' as const }) };
+    const options = { session: new InMemorySession(), permissionPolicy };
     const waits = { toolCalls: [{ name: 'remove', id: 'k', input: {} }] };
     const kid = new ScriptedModel(['One.', waits, 'Meanwhile.', 'Removed.', 'a', 'b']);
     const other = await hostWith(kid, [], options, { tools: [remove] });

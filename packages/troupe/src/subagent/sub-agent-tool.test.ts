@@ -853,7 +853,7 @@ describe('an instance by itself', () => {
 describe('the permission policy of the host', () => {
   test('holds for a tool that was only made, too', async () => {
     const host = hostWith([{ toolCalls: [ask('agent_echo', { task: 'x' })] }], {
-      permission: { decide: ({ call }) => ({ behavior: call.name === 'remove' ? 'ask' : 'allow' }) },
+      permissionPolicy: { decide: ({ call }) => ({ behavior: call.name === 'remove' ? 'ask' : 'allow' }) },
     });
     const modelOverride = new ScriptedModel([{ toolCalls: [ask('remove', {})] }]);
     const tools = [tool({ name: 'remove', execute: () => 'removed' })];

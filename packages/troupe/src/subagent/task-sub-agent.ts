@@ -13,7 +13,7 @@ import type { DelegateOptions, SubAgent, SubAgentClass, SubAgentInit } from './s
 
 /** What a subclass may set up otherwise. What is shared or confined comes from the spec. */
 export type TaskSubAgentOptions = Partial<
-  Omit<ReActAgentOptions, 'name' | 'model' | 'toolkit' | 'memory' | 'permission'>
+  Omit<ReActAgentOptions, 'name' | 'model' | 'toolkit' | 'memory' | 'permissionPolicy'>
 >;
 
 const SCHEMA: JsonObject = {
@@ -47,8 +47,8 @@ export class TaskSubAgent extends ReActAgent implements SubAgent {
         `The sub-agent '${name}' has no model: give it a modelOverride.`,
       );
     }
-    const { permission } = permissions;
-    super({ sysPrompt: sysPromptFor(init), ...options, name, model, toolkit, memory, permission });
+    const { permissionPolicy } = permissions;
+    super({ sysPrompt: sysPromptFor(init), ...options, name, model, toolkit, memory, permissionPolicy });
     this.permissions = permissions;
   }
 

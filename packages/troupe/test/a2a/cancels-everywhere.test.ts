@@ -21,8 +21,8 @@ function bankServer(log: string[], session = new InMemorySession()): A2AServer {
       { when: ({ messages }) => messages.at(-1)?.text === 'Pay', toolCalls: [{ name: 'pay', input: {} }] },
       ...Array.from({ length: 5 }, () => ({ text: 'Done.' })),
     ]);
-    const permission = { decide: () => ({ behavior: 'ask' }) as const };
-    const agent = new ReActAgent({ name: 'bank', sysPrompt: '', model, toolkit, permission });
+    const permissionPolicy = { decide: () => ({ behavior: 'ask' }) as const };
+    const agent = new ReActAgent({ name: 'bank', sysPrompt: '', model, toolkit, permissionPolicy });
     agent.setConsoleOutputEnabled(false);
     return agent;
   };

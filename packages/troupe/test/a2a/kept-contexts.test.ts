@@ -40,8 +40,8 @@ function bank(log: string[], hangs = false): ReActAgent {
       text: `Heard ${count}.`,
     })),
   ]);
-  const permission = { decide: () => ({ behavior: 'ask' }) as const };
-  const agent = new ReActAgent({ name: 'bank', sysPrompt: '', model, toolkit, permission });
+  const permissionPolicy = { decide: () => ({ behavior: 'ask' }) as const };
+  const agent = new ReActAgent({ name: 'bank', sysPrompt: '', model, toolkit, permissionPolicy });
   agent.setConsoleOutputEnabled(false);
   return agent;
 }

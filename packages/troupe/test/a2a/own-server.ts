@@ -9,7 +9,7 @@ import { ScriptedModel } from '../../src/testing/scripted-model.ts';
 const [, , folder] = process.argv;
 const toolkit = new Toolkit();
 toolkit.registerToolFunction(tool({ name: 'pay', execute: () => 'paid' }));
-const permission = { decide: () => ({ behavior: 'ask' }) as const };
+const permissionPolicy = { decide: () => ({ behavior: 'ask' }) as const };
 
 const hears = (word: string) => (request: ModelRequest) => {
   const last = request.messages.findLast(({ role }) => role === 'user');
@@ -27,7 +27,7 @@ const server = serveA2A(
       { when: hears('pay'), toolCalls: [{ name: 'pay', input: {} }] },
       { when: hears('hang'), text: 'Well', stall: true },
     ]);
-    const agent = new ReActAgent({ name: 'own', sysPrompt: '', model, toolkit, permission });
+    const agent = new ReActAgent({ name: 'own', sysPrompt: '', model, toolkit, permissionPolicy });
     agent.setConsoleOutputEnabled(false);
     return agent;
   },

@@ -194,8 +194,8 @@ function approvalServer(log: string[]): A2AServer {
         'All paid.',
         'Next.',
       ]);
-      const permission = { decide: () => ({ behavior: 'ask', reason: 'It costs money.' }) as const };
-      return quiet(new ReActAgent({ name: 'bank', sysPrompt: '', model, toolkit, permission }));
+      const permissionPolicy = { decide: () => ({ behavior: 'ask', reason: 'It costs money.' }) as const };
+      return quiet(new ReActAgent({ name: 'bank', sysPrompt: '', model, toolkit, permissionPolicy }));
     },
     { card: CARD },
   );

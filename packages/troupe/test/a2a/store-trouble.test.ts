@@ -42,8 +42,8 @@ function bank(log: string[]): ReActAgent {
   };
   toolkit.registerToolFunction(tool({ name: 'pay', sideEffect: true, execute }));
   const model = new ScriptedModel([{ toolCalls: [{ name: 'pay', input: {} }] }, 'It is paid.', 'Hello.']);
-  const permission = { decide: () => ({ behavior: 'ask' }) as const };
-  const agent = new ReActAgent({ name: 'bank', sysPrompt: '', model, toolkit, permission });
+  const permissionPolicy = { decide: () => ({ behavior: 'ask' }) as const };
+  const agent = new ReActAgent({ name: 'bank', sysPrompt: '', model, toolkit, permissionPolicy });
   agent.setConsoleOutputEnabled(false);
   return agent;
 }

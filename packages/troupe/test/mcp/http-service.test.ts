@@ -198,9 +198,9 @@ test('an agent that is given as a function is a new one for each call', async ()
 function carefulAgent(script: ConstructorParameters<typeof ScriptedModel>[0]): ReActAgent {
   const toolkit = new Toolkit();
   toolkit.registerToolFunction(tool({ name: 'remove', execute: () => 'removed' }));
-  const permission = { decide: () => ({ behavior: 'ask', reason: 'it deletes' }) as const };
+  const permissionPolicy = { decide: () => ({ behavior: 'ask', reason: 'it deletes' }) as const };
   const model = new ScriptedModel(script);
-  const agent = new ReActAgent({ name: 'Friday', sysPrompt: '', model, toolkit, permission });
+  const agent = new ReActAgent({ name: 'Friday', sysPrompt: '', model, toolkit, permissionPolicy });
   agent.setConsoleOutputEnabled(false);
   return agent;
 }

@@ -77,7 +77,7 @@ test('tools that run programs, read pages and use files are made and described, 
 test('a session whose calls wait, or were allowed, is opened, listed and looked at, and runs nothing', async () => {
   const dir = await newDir();
   const mark = join(dir, 'ran');
-  const make = (permission: PermissionRules): ReActAgent => {
+  const make = (permissionPolicy: PermissionRules): ReActAgent => {
     const run = tool({
       name: SHELL,
       schema: { type: 'object', properties: { command: { type: 'string' } } },
@@ -86,7 +86,12 @@ test('a session whose calls wait, or were allowed, is opened, listed and looked 
     });
     const input = { command: `touch ${mark}` };
     const model = new ScriptedModel([{ toolCalls: [{ name: SHELL, id: 'c1', input }] }]);
-    const agent = new ReActAgent({ name: 'a', model, toolkit: new Toolkit({ tools: [run] }), permission });
+    const agent = new ReActAgent({
+      name: 'a',
+      model,
+      toolkit: new Toolkit({ tools: [run] }),
+      permissionPolicy,
+    });
     agent.setConsoleOutputEnabled(false);
     return agent;
   };
@@ -101,18 +106,18 @@ test('a session whose calls wait, or were allowed, is opened, listed and looked 
       '"kind":"granted","name":"execute_shell_command","input":{},"isEdited":false',
     )
     .replace('"mode":"default"', '"mode":"bypass"');
-  const permission = new PermissionRules();
+  const permissionPolicy = new PermissionRules();
   const started = await startedBy(async () => {
-    const agent = make(permission);
+    const agent = make(permissionPolicy);
     expect((await session.list()).sessions).toMatchObject([{ session: 'waits' }]);
     expect(await session.load('waits', { agent })).toBe(true);
     expect(agent.pendingCalls).toHaveLength(1);
     agent.loadStateDict(JSON.parse(allowed));
-    expect([agent.pendingCalls, permission.mode]).toEqual([[], 'bypass']);
+    expect([agent.pendingCalls, permissionPolicy.mode]).toEqual([[], 'bypass']);
     expect(JSON.stringify(agent.stateDict())).toContain(mark);
     for (const command of [`touch ${mark}`, `$(touch ${mark})`, 'curl http://127.0.0.1:1', 'cat <(ls)']) {
       const call = { type: 'tool_use', id: 'c1', name: SHELL, input: { command } } as const;
-      permission.decide({
+      permissionPolicy.decide({
         call,
         tool: agent.toolkit.get(SHELL) ?? { name: SHELL, execute: () => '' },
         agentPath: [],

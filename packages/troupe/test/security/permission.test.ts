@@ -37,12 +37,12 @@ const calls = (...commands: string[]) => ({
 
 function agentWith(
   shell: FakeShell,
-  permission: PermissionRules,
+  permissionPolicy: PermissionRules,
   script: readonly (string | ScriptedTurn)[],
   name = 'Mallory',
 ): ReActAgent {
   const toolkit = new Toolkit({ tools: [shell.tool] });
-  const agent = new ReActAgent({ name, model: new ScriptedModel(script), toolkit, permission });
+  const agent = new ReActAgent({ name, model: new ScriptedModel(script), toolkit, permissionPolicy });
   agent.setConsoleOutputEnabled(false);
   return agent;
 }
@@ -99,12 +99,12 @@ describe('a model that hides what it must not do', () => {
     const hidden = (): string => pick(AROUND)(pick(SHORT_AROUND)(pick(FORBIDDEN)));
     const denied = (): string => pick(AROUND)(pick(FORBIDDEN.slice(0, 5))); // by a rule, so that no allowance helps
     const shell = new FakeShell();
-    const permission = new PermissionRules({
+    const permissionPolicy = new PermissionRules({
       mode: pick(PERMISSION_MODES),
       rules: [denyCurl, allowAll, { tool: 'drop_*', behavior: 'deny' }],
     });
     const asked = 'rm -rf ~';
-    const agent = agentWith(shell, permission, [
+    const agent = agentWith(shell, permissionPolicy, [
       { toolCalls: [...calls('ls', hidden()).toolCalls, { name: 'drop_table', id: 'd1', input: {} }] },
       calls(asked, hidden()),
       calls(hidden()),

@@ -110,7 +110,7 @@ export class ServedContext extends StateModule {
         onBusy: 'queue',
         onPending: isAnythingWaiting ? undefined : 'close', // what was asked in a task that is over is asked no more
         decisions,
-        detached: true,
+        lifetime: 'detached',
       });
       let msgId: string | undefined;
       for (let step = await events.next(); ; step = await events.next()) {

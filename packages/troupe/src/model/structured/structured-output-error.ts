@@ -4,11 +4,11 @@ import type { Msg } from '../../message/msg.ts';
 import type { Usage } from '../../message/usage.ts';
 import type { SchemaProblem } from '../../util/schema.ts';
 import { cutText, oneLine } from '../../util/text.ts';
-import type { StructuredStrategy, StructuredWay } from './structured-way.ts';
+import type { StructuredStrategy } from './structured-strategy.ts';
 
 export interface StructuredOutputErrorDetails {
   readonly strategy: StructuredStrategy;
-  readonly tried: readonly StructuredWay[];
+  readonly tried: readonly StructuredStrategy[];
   readonly attempts: number;
   readonly problems: readonly SchemaProblem[];
   readonly finishReason: FinishReason | undefined;
@@ -27,8 +27,8 @@ const MAX_SUMMARY = 300;
 export class StructuredOutputError extends TroupeError {
   override readonly name = 'StructuredOutputError';
   readonly strategy: StructuredStrategy;
-  /** The ways in which the model was asked, in order. All but the last were rejected by the provider. */
-  readonly tried: readonly StructuredWay[];
+  /** The strategies used, in order. All but the last were rejected by the provider. */
+  readonly tried: readonly StructuredStrategy[];
   /** How many answers there were. */
   readonly attempts: number;
   readonly problems: readonly SchemaProblem[];

@@ -11,7 +11,7 @@ import type { AnySchema, JsonSchema } from '../../util/schema.ts';
 import type { ChatModelBase, ModelRequest } from '../chat-model-base.ts';
 import type { StructuredOutputError } from './structured-output-error.ts';
 import { callStructured, type StructuredAnswer } from './structured-output.ts';
-import type { StructuredStrategy, StructuredWay } from './structured-way.ts';
+import type { StructuredStrategy } from './structured-strategy.ts';
 
 declare const model: ChatModelBase;
 declare const request: ModelRequest;
@@ -39,7 +39,7 @@ expectTypeOf((await callStructured(model, request, anySchema)).value).toEqualTyp
 // The rest of it.
 expectTypeOf(object.msg).toEqualTypeOf<Msg>();
 expectTypeOf(object.strategy).toEqualTypeOf<StructuredStrategy>();
-expectTypeOf(object.tried).toEqualTypeOf<readonly StructuredWay[]>();
+expectTypeOf(object.tried).toEqualTypeOf<readonly StructuredStrategy[]>();
 expectTypeOf(object.attempts).toEqualTypeOf<number>();
 expectTypeOf(object.usage).toEqualTypeOf<Usage | undefined>();
 expectTypeOf(error.code).toEqualTypeOf<ErrorCode>();

@@ -20,7 +20,7 @@ import { ModelError } from '../model-error.ts';
 import { RetryModel } from '../wrappers/retry-model.ts';
 import { StructuredOutputError } from './structured-output-error.ts';
 import { callStructured, type StructuredAttempt, type StructuredOptions } from './structured-output.ts';
-import type { StructuredStrategy } from './structured-way.ts';
+import type { StructuredStrategy } from './structured-strategy.ts';
 
 const Weather = z.object({ city: z.string(), degrees: z.number() });
 const GOOD = { city: 'Köln', degrees: 21 };
@@ -55,7 +55,7 @@ function give(input: JsonObject | string, id?: string): ScriptedToolCall {
 /** An answer in the form that a strategy wants. */
 function answering(strategy: StructuredStrategy, object: JsonObject, finish?: FinishReason): ScriptedTurn {
   const end = finish && { finish };
-  return strategy === 'tool'
+  return strategy === 'tool' || strategy === 'tool_auto'
     ? { toolCalls: [give(object)], ...end }
     : { text: JSON.stringify(object), ...end };
 }
@@ -80,8 +80,15 @@ function toldIn(request: ModelRequest | undefined): string {
   return String(result?.output ?? last?.text);
 }
 
-describe('which way is taken', () => {
-  const ways: [string, Partial<ModelCapabilities>, Partial<ModelRequest>, StructuredOptions, string][] = [
+describe('which strategy is used', () => {
+  type Case = [
+    string,
+    Partial<ModelCapabilities>,
+    Partial<ModelRequest>,
+    StructuredOptions,
+    StructuredStrategy,
+  ];
+  const cases: Case[] = [
     ['a schema of its own', NATIVE, {}, {}, 'native'],
     ['nothing but tools', {}, {}, {}, 'tool'],
     ['no tools', NO_TOOLS, {}, {}, 'prompt'],
@@ -97,18 +104,18 @@ describe('which way is taken', () => {
     ['thinking that bears force', {}, { generation: { thinkingTokens: 1024 } }, {}, 'tool'],
     ['a caller who wants a prompt', NATIVE, {}, { strategy: 'prompt' }, 'prompt'],
     ['a caller who wants a tool', NATIVE, {}, { strategy: 'tool' }, 'tool'],
+    ['a caller who wants a tool without force', NATIVE, {}, { strategy: 'tool_auto' }, 'tool_auto'],
     ['a caller who knows better', NO_TOOLS, {}, { strategy: 'native' }, 'native'],
   ];
 
-  test.each(ways)('%s', async (_what, can, request, options, way) => {
-    const strategy = way === 'tool_auto' ? 'tool' : (way as StructuredStrategy);
+  test.each(cases)('%s', async (_what, can, request, options, strategy) => {
     const model = new Able([answering(strategy, GOOD)], can);
     const answer = await callStructured(model, { ...REQUEST, ...request }, Weather, options);
     expect(answer).toEqual({
       value: GOOD,
       msg: expect.any(Msg),
       strategy,
-      tried: [way],
+      tried: [strategy],
       attempts: 1,
       usage: undefined,
     });
@@ -273,7 +280,7 @@ describe('what the provider rejects', () => {
     const model = new Able([turn, answering('tool', GOOD)]);
     expect(await callStructured(model, REQUEST, Weather)).toMatchObject({
       value: GOOD,
-      strategy: 'tool',
+      strategy: 'tool_auto',
       tried: ['tool', 'tool_auto'],
     });
     expect(model.requests.map((request) => request.toolChoice)).toEqual([

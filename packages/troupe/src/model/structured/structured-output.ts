@@ -12,13 +12,11 @@ import { StructuredOutputError } from './structured-output-error.ts';
 import { readAnswer, type ModelAnswer } from './structured-reading.ts';
 import {
   requestBy,
-  strategyOf,
-  waysAfter,
-  waysFor,
+  strategiesAfter,
+  strategiesFor,
+  type Strategies,
   type StructuredStrategy,
-  type StructuredWay,
-  type Ways,
-} from './structured-way.ts';
+} from './structured-strategy.ts';
 import { yieldToEventLoop } from '#platform';
 
 /** After so many deltas the event loop has its turn: else a model that never waits could not be stopped. */
@@ -50,8 +48,8 @@ export interface StructuredAnswer<Value> {
   /** The message that has the value in it. */
   readonly msg: Msg;
   readonly strategy: StructuredStrategy;
-  /** The ways in which the model was asked, in order. All but the last were rejected by the provider. */
-  readonly tried: readonly StructuredWay[];
+  /** The strategies used, in order. All but the last were rejected by the provider. */
+  readonly tried: readonly StructuredStrategy[];
   /** How many answers it took. */
   readonly attempts: number;
   /** What all of them cost. */
@@ -60,8 +58,8 @@ export interface StructuredAnswer<Value> {
 
 /** The first answer, and how it was asked for. */
 interface FirstAnswer {
-  readonly way: StructuredWay;
-  readonly tried: readonly StructuredWay[];
+  readonly strategy: StructuredStrategy;
+  readonly tried: readonly StructuredStrategy[];
   readonly request: ModelRequest;
   readonly answer: ModelAnswer;
 }
@@ -70,7 +68,7 @@ interface FirstAnswer {
  * Asks for an answer of a given shape: by the model's own means if it has them, else by a tool that it has to call, else
  * by a prompt. What comes back has passed the schema. An answer that has not is handed back with what is wrong with it.
  *
- * The request's own tools are not sent. Nothing is remembered: the next call starts with the best way again.
+ * The request's own tools are not sent. Nothing is remembered: the next call starts with the best strategy again.
  * @throws StructuredOutputError if no answer fits, or the model refuses; ModelError; the reason of the signal.
  */
 export async function callStructured<S extends AnySchema>(
@@ -84,12 +82,12 @@ export async function callStructured<S extends AnySchema>(
   checkToolName(toolName);
   const shape = new AnswerShape(schema);
   warnOfTools(request);
-  const ways = waysFor(model, request, wanted);
-  const requestOf = (way: StructuredWay): ModelRequest => requestBy(way, request, shape.jsonSchema, toolName);
-  const first = await firstAnswer(model, ways, requestOf, signal);
+  const strategies = strategiesFor(model, request, wanted);
+  const requestOf = (strategy: StructuredStrategy): ModelRequest =>
+    requestBy(strategy, request, shape.jsonSchema, toolName);
+  const first = await firstAnswer(model, strategies, requestOf, signal);
 
-  const { way, tried } = first;
-  const strategy = strategyOf(way);
+  const { strategy, tried } = first;
   let { answer } = first;
   let { messages } = first.request;
   let usage: Usage | undefined;
@@ -109,27 +107,27 @@ export async function callStructured<S extends AnySchema>(
   }
 }
 
-/** Asks in one way after the other, until the provider takes one. */
+/** Asks by one strategy after the other, until the provider accepts one. */
 async function firstAnswer(
   model: ChatModelBase,
-  allWays: Ways,
-  requestOf: (way: StructuredWay) => ModelRequest,
+  all: Strategies,
+  requestOf: (strategy: StructuredStrategy) => ModelRequest,
   signal: AbortSignal | undefined,
 ): Promise<FirstAnswer> {
-  const tried: StructuredWay[] = [];
-  for (let ways = allWays; ;) {
-    const [way] = ways;
-    tried.push(way);
-    const request = requestOf(way);
+  const tried: StructuredStrategy[] = [];
+  for (let strategies = all; ;) {
+    const [strategy] = strategies;
+    tried.push(strategy);
+    const request = requestOf(strategy);
     try {
-      return { way, tried, request, answer: await ask(model, request, signal) };
+      return { strategy, tried, request, answer: await ask(model, request, signal) };
     } catch (error) {
-      const left = waysAfter(error, ways);
+      const left = strategiesAfter(error, strategies);
       if (left === undefined) throw error;
-      ways = left;
+      strategies = left;
       getLogger().log('warn', `${model.modelName} rejects a request for structured output.`, {
-        rejected: way,
-        next: ways[0],
+        rejected: strategy,
+        next: strategies[0],
       });
     }
   }

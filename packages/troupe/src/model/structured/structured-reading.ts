@@ -6,7 +6,7 @@ import type { JsonObject } from '../../util/json.ts';
 import type { AnySchema, SchemaOutput, SchemaProblem, Validation } from '../../util/schema.ts';
 import { parseToolInput } from '../../util/tool-input.ts';
 import type { AnswerShape } from './answer-shape.ts';
-import type { StructuredStrategy } from './structured-way.ts';
+import type { StructuredStrategy } from './structured-strategy.ts';
 
 /** An answer, and why it ended. */
 export interface ModelAnswer {
@@ -38,7 +38,9 @@ export async function readAnswer<S extends AnySchema>(
 ): Promise<Reading<SchemaOutput<S>>> {
   const refusal = REFUSALS[answer.finishReason ?? 'other'];
   if (refusal !== undefined) return { ok: false, problems: [{ path: '', message: refusal }] };
-  return strategy === 'tool' ? readCall(answer, shape, toolName) : readText(answer, shape);
+  return strategy === 'tool' || strategy === 'tool_auto'
+    ? readCall(answer, shape, toolName)
+    : readText(answer, shape);
 }
 
 /** Reads an answer whose text is the object. */

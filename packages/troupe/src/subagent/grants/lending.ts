@@ -54,7 +54,7 @@ export function permissionsFor(lending: Lending, saved?: JsonValue, until?: Abor
     filesystem: lent('filesystem', lending)?.narrow([`${home}/`, ...fileGrants], until),
     session: lent('session', lending)?.scoped(outer === undefined ? `sub@${name}@` : `${name}@`, until),
     longTermMemory: lent('longTermMemory', lending),
-    permission: lent('permission', lending),
+    permissionPolicy: lent('permissionPolicy', lending),
     safetyLimits: Object.freeze({
       ...stricter(stricter(of, safetyLimits), { forbiddenTools: forbiddenNames(host.toolkit, of) }),
       maxDepth: Math.min(maxDepth, (of.maxDepth ?? Infinity) - 1),
@@ -86,7 +86,7 @@ type Lendable = SubAgentResourceName & keyof SharedHeap;
 
 function lent<Name extends Lendable>(name: Name, { host, heap, spec }: Lending): SharedHeap[Name] {
   if (policyOf(name, spec.resources) !== 'inherited') return undefined;
-  const { longTermMemory, permission } = host;
-  const sources: readonly SharedHeap[] = [host.permissions ?? heap, { longTermMemory, permission }];
+  const { longTermMemory, permissionPolicy } = host;
+  const sources: readonly SharedHeap[] = [host.permissions ?? heap, { longTermMemory, permissionPolicy }];
   return sources.map((source) => source[name]).find((value) => value !== undefined);
 }

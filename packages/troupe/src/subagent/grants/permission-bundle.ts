@@ -14,7 +14,7 @@ export interface SharedHeap {
   readonly session?: Session | undefined;
   readonly longTermMemory?: LongTermMemoryBase | undefined;
   /** Decides about the tool calls of sub-agents. */
-  readonly permission?: PermissionPolicy | undefined;
+  readonly permissionPolicy?: PermissionPolicy | undefined;
   readonly safetyLimits?: SafetyLimits | undefined;
 }
 

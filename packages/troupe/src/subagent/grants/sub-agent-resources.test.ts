@@ -79,7 +79,7 @@ class World {
   readonly filesystem = new FileSystemHandle(new InMemoryFileSystem());
   readonly session = new InMemorySession();
   readonly longTermMemory = new Notes();
-  readonly permission = { decide: () => ({ behavior: 'allow' as const }) };
+  readonly permissionPolicy = { decide: () => ({ behavior: 'allow' as const }) };
   readonly safetyLimits = { maxTokens: 1000, forbiddenTools: ['shell'] };
   readonly model = new ScriptedModel(
     [{ toolCalls: [{ name: 'agent_kid', id: 'c', input: { query: 'hi' } }] }, 'done'],
@@ -97,13 +97,13 @@ class World {
   constructor() {
     const lines: string[] = [];
     this.logger = { lines, log: (_level, message) => void lines.push(message) };
-    const { permission, longTermMemory, model } = this;
+    const { permissionPolicy, longTermMemory, model } = this;
     const toolkit = new Toolkit({ tools: [tool({ name: 'look', execute: () => 'seen' })] });
     this.host = new ReActAgent({
       name: 'boss',
       model,
       toolkit,
-      permission,
+      permissionPolicy,
       longTermMemory,
       longTermMemoryMode: 'agent_control',
     });
@@ -177,7 +177,8 @@ const HOW: Readonly<Record<SubAgentResourceName, (kid: SubAgentBase, world: Worl
       : kid.permissions.longTermMemory === undefined
         ? 'off'
         : 'own',
-  permission: (kid, { permission }) => (kid.permissions.permission === permission ? 'inherited' : 'other'),
+  permissionPolicy: (kid, { permissionPolicy }) =>
+    kid.permissions.permissionPolicy === permissionPolicy ? 'inherited' : 'other',
   safetyLimits: (kid, { safetyLimits }) =>
     kid.permissions.safetyLimits.maxTokens === safetyLimits.maxTokens &&
     Object(kid.permissions.safetyLimits) !== safetyLimits

@@ -42,7 +42,7 @@ export const SUBAGENT_RESOURCES = {
     mayBe: ['off'],
     meaning: 'the very same; what is read and written is up to the sub-agent',
   },
-  permission: {
+  permissionPolicy: {
     policy: 'inherited',
     mayBe: [],
     meaning: 'the host’s policy decides about the tool calls of the sub-agent too',

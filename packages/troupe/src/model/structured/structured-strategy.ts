@@ -4,47 +4,47 @@ import type { ChatModelBase, ModelRequest, ToolSchema } from '../chat-model-base
 import { canForceTools, mergeGeneration } from '../generation.ts';
 import { ModelError } from '../model-error.ts';
 
-/** Who sees to the shape of an answer: the provider, the call of a tool, or a prompt. */
-export type StructuredStrategy = 'native' | 'tool' | 'prompt';
+/**
+ * How structured output is asked for: by the provider's own means (`native`), by a forced tool call (`tool`), by a tool that the model
+ * may call (`tool_auto`), or by a text in the prompt (`prompt`).
+ */
+export type StructuredStrategy = 'native' | 'tool' | 'tool_auto' | 'prompt';
 
-/** A strategy as it is carried out: with `tool` the call is forced, with `tool_auto` it is asked for. */
-export type StructuredWay = StructuredStrategy | 'tool_auto';
+/** Strategies in the order of use. The next one is used when the provider rejects the one before. */
+export type Strategies = readonly [StructuredStrategy, ...StructuredStrategy[]];
 
-/** Ways to ask, the best one first; those that follow are for when the provider rejects it. */
-export type Ways = readonly [StructuredWay, ...StructuredWay[]];
-
-export function waysFor(
+export function strategiesFor(
   { capabilities, generation }: Pick<ChatModelBase, 'capabilities' | 'generation'>,
   request: ModelRequest,
   strategy: StructuredStrategy | undefined,
-): Ways {
-  const byTool: Ways = canForceTools(capabilities, mergeGeneration(generation, request.generation))
+): Strategies {
+  const byTool: Strategies = canForceTools(capabilities, mergeGeneration(generation, request.generation))
     ? ['tool', 'tool_auto']
     : ['tool_auto'];
   if (strategy !== undefined) return strategy === 'tool' ? byTool : [strategy];
-  const ways: Ways = capabilities.tools ? [...byTool, 'prompt'] : ['prompt'];
-  // A conversation about tools goes on best with a tool: many providers reject a schema beside calls.
+  const strategies: Strategies = capabilities.tools ? [...byTool, 'prompt'] : ['prompt'];
+  // A conversation with tool calls continues best with a tool: many providers reject a schema beside tool calls.
   const isAboutTools = capabilities.tools && request.tools !== undefined && request.tools.length > 0;
-  return capabilities.structured === 'native' && !isAboutTools ? ['native', ...ways] : ways;
+  return capabilities.structured === 'native' && !isAboutTools ? ['native', ...strategies] : strategies;
 }
 
-/** The ways that are left after the first one failed; undefined if it did not fail by being rejected, or none is left. */
-export function waysAfter(error: unknown, [rejected, ...others]: Ways): Ways | undefined {
+/** The strategies left after the provider rejected the first one. Undefined for any other failure, or if none is left. */
+export function strategiesAfter(error: unknown, [rejected, ...others]: Strategies): Strategies | undefined {
   if (!ModelError.isInstance(error) || error.kind !== 'bad_request') return undefined;
   const isOfNoUse = rejected === 'tool' && !isAboutToolChoice(error);
-  const [next, ...left] = isOfNoUse ? others.filter((way) => way !== 'tool_auto') : others;
+  const [next, ...left] = isOfNoUse ? others.filter((strategy) => strategy !== 'tool_auto') : others;
   return next === undefined ? undefined : [next, ...left];
 }
 
-/** The request that asks in this way. What the caller's request says about tools and shapes is not in it. */
+/** The request for a strategy, without the tools, tool choice and schema of the caller's request. */
 export function requestBy(
-  way: StructuredWay,
+  strategy: StructuredStrategy,
   { tools: _tools, toolChoice: _choice, structured: _structured, ...request }: ModelRequest,
   schema: JsonSchema,
   toolName: string,
 ): ModelRequest {
   const tools = [answerTool(toolName, schema)];
-  switch (way) {
+  switch (strategy) {
     case 'native':
       return { ...request, structured: { schema } };
     case 'tool':
@@ -64,10 +64,6 @@ export function requestBy(
   }
 }
 
-export function strategyOf(way: StructuredWay): StructuredStrategy {
-  return way === 'tool_auto' ? 'tool' : way;
-}
-
 function isAboutToolChoice({ message, body = '' }: ModelError): boolean {
   return /tool[_ ]?choice|function_?calling_?config/i.test(`${message} ${body}`);
 }
@@ -76,7 +72,7 @@ function answerTool(name: string, parameters: JsonSchema): ToolSchema {
   return { name, description: 'Gives the answer. Call it once, with the whole answer.', parameters };
 }
 
-/** The wish comes last, so that the prompt begins as it always does: providers cache that. */
-function asking(request: ModelRequest, wish: string): ModelRequest {
-  return { ...request, messages: [...request.messages, Msg.user(wish)] };
+/** Appends the instruction as the last message: providers cache the beginning of a prompt. */
+function asking(request: ModelRequest, instruction: string): ModelRequest {
+  return { ...request, messages: [...request.messages, Msg.user(instruction)] };
 }
