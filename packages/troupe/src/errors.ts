@@ -1,4 +1,4 @@
-/** Every error of the kernel. A message says what to do, and holds no prompt, key or header. */
+/** Base classes and codes of all errors. A message says what to do and holds no prompt, key or header. */
 
 export type ErrorCode =
   | 'a2a_failed'
@@ -38,7 +38,10 @@ export type ErrorCode =
 
 const brand = Symbol.for('troupe.error');
 
-/** The base of all of them. `TroupeError.isInstance` works across copies of the package. */
+/**
+ * Base class of all errors of this package. `TroupeError.isInstance` also recognizes errors of another copy
+ * of the package.
+ */
 export class TroupeError extends Error {
   override readonly name: string = 'TroupeError';
   readonly [brand] = true;
@@ -56,7 +59,7 @@ export class TroupeError extends Error {
   }
 }
 
-/** A message or block that is not one. */
+/** Invalid message or content block. */
 export class InvalidMsgError extends TroupeError {
   override readonly name = 'InvalidMsgError';
 
@@ -65,7 +68,7 @@ export class InvalidMsgError extends TroupeError {
   }
 }
 
-/** A call to an agent that is already answering one. */
+/** Agent call refused because the agent is busy with another agent call. */
 export class AgentBusyError extends TroupeError {
   override readonly name = 'AgentBusyError';
 
@@ -74,7 +77,7 @@ export class AgentBusyError extends TroupeError {
   }
 }
 
-/** A call to an agent that was disposed of. */
+/** Agent call refused because the agent was disposed of. */
 export class AgentClosedError extends TroupeError {
   override readonly name = 'AgentClosedError';
 
@@ -83,10 +86,10 @@ export class AgentClosedError extends TroupeError {
   }
 }
 
-/** Who stopped a run. */
+/** Origin of an interrupt. */
 export type InterruptSource = 'user' | 'consumer' | 'caller' | 'parent' | 'dispose';
 
-/** The reason with which an interrupted run is aborted. A program sees it only where no answer is due. */
+/** Abort reason of an interrupted run. Programs see this error only where no answer is due. */
 export class InterruptedError extends TroupeError {
   override readonly name = 'InterruptedError';
 
@@ -98,7 +101,7 @@ export class InterruptedError extends TroupeError {
   }
 }
 
-/** A question that nobody is left to answer: a person pressed Ctrl-D, a pipe or a list of answers is used up. */
+/** No more input for a question: Ctrl-D was pressed, or a pipe or list of answers is used up. */
 export class InputEndedError extends TroupeError {
   override readonly name = 'InputEndedError';
 
@@ -107,7 +110,7 @@ export class InputEndedError extends TroupeError {
   }
 }
 
-/** A hook threw. The cause is what it threw. */
+/** Hook failure; `cause` holds the thrown value. */
 export class HookError extends TroupeError {
   override readonly name = 'HookError';
 
@@ -121,7 +124,7 @@ export class HookError extends TroupeError {
   }
 }
 
-/** A state that can't be registered, saved or loaded. Nothing was changed. */
+/** State that can't be registered, saved or loaded. Nothing was changed. */
 export class StateError extends TroupeError {
   override readonly name = 'StateError';
 
@@ -134,16 +137,16 @@ export class StateError extends TroupeError {
   }
 }
 
-/** Some put a stack into their message, which tells of the machine. */
+/** Stack lines inside a message, which would show paths of this machine. */
 const STACK_LINES = /\n[ \t]+at [^\n]*/g;
 
-/** What was thrown, as one line of at most 300 characters, without a stack; whatever was thrown. */
+/** Message of any thrown value: one line of at most 300 characters, without a stack. */
 export function messageOf(thrown: unknown): string {
   let text = 'an error without a message';
   try {
     text = String(thrown instanceof Error ? thrown.message || thrown.name : thrown);
   } catch {
-    // An object whose toString throws has nothing to say.
+    // The object's toString throws; the default text stays.
   }
   const line = text.slice(0, 10_000).replace(STACK_LINES, '').slice(0, 301).replace(/\s+/g, ' ');
   return line.length > 300 ? `${line.slice(0, 300)}…` : line;

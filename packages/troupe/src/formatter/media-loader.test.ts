@@ -51,7 +51,7 @@ describe('bytes that are here', () => {
     [inline(''), 'it is empty.'],
     [inline('aGVsbG8h', 'png'), 'source.mediaType is no media type. One looks like image/png.'],
     [inline('aGVsbG8h', 'text/html'), 'it is text/html. Use a file block for that.'],
-    [inline('a'.repeat(400)), 'it is larger than 100 bytes, the most that maxBytes allows.'],
+    [inline('a'.repeat(400)), 'it is larger than 100 bytes, the limit of maxBytes.'],
   ])('are checked (%#)', async (block, problem) => {
     expect(await problemOf(block, { maxBytes: 100 })).toBe(`The image could not be loaded: ${problem}`);
   });
@@ -85,8 +85,8 @@ describe('a data: URL', () => {
     ['data:image/png;base64,!', 'its data: URL is not base64.'],
     ['data:image/png;base64,', 'it is empty.'],
     ['data:,hello', 'it is text/plain. Use a file block for that.'],
-    [`data:image/png,${'x'.repeat(101)}`, 'it is larger than 100 bytes, the most that maxBytes allows.'],
-    [`data:image/png,${'x'.repeat(9999)}`, 'it is larger than 100 bytes, the most that maxBytes allows.'],
+    [`data:image/png,${'x'.repeat(101)}`, 'it is larger than 100 bytes, the limit of maxBytes.'],
+    [`data:image/png,${'x'.repeat(9999)}`, 'it is larger than 100 bytes, the limit of maxBytes.'],
   ])('is checked (%#)', async (url, problem) => {
     expect(await problemOf(at(url), { maxBytes: 100 })).toBe(`The image could not be loaded: ${problem}`);
   });
@@ -170,7 +170,7 @@ describe('what the type is', () => {
       (url) => at(url),
       'text/html',
       html,
-      'The image could not be loaded: http://server/ is text/html, none of image/*, application/octet-stream, binary/octet-stream.',
+      'The image could not be loaded: http://server/ has the type text/html, not one of image/*, application/octet-stream, binary/octet-stream.',
     ],
     [
       'sound for an image',
@@ -293,7 +293,7 @@ describe('local files', () => {
         data: base64('no tag'),
       });
       expect(await problemOf(at('/etc/hostname'), { allowedDirs: [root] })).toBe(
-        "The image could not be loaded: The file '/etc/hostname' is not read: the folders that allowedDirs names have no such file.",
+        "The image could not be loaded: The file '/etc/hostname' is not read: the folders in allowedDirs have no such file.",
       );
       expect(await problemOf(at(join(root, 'a.png')), { allowedDirs: [root], maxBytes: 10 })).toMatch(
         'is larger than 10 bytes',

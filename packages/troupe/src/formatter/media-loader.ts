@@ -168,7 +168,7 @@ export class MediaLoader {
   }
 
   #tooLarge(block: MediaBlock): MediaError {
-    return new MediaError(block, `it is larger than ${this.#maxBytes} bytes, the most that maxBytes allows.`);
+    return new MediaError(block, `it is larger than ${this.#maxBytes} bytes, the limit of maxBytes.`);
   }
 }
 

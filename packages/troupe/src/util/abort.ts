@@ -1,4 +1,4 @@
-/** Settles with the promise, or rejects with the signal's reason as soon as it is aborted. */
+/** Settles with the promise, or rejects with the signal's reason as soon as the signal is aborted. */
 export function abortable<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
   return new Promise((resolve, reject) => {
     const stop = (): void => reject(signal.reason as Error);
@@ -18,9 +18,8 @@ export function abortable<T>(promise: Promise<T>, signal: AbortSignal): Promise<
 }
 
 /**
- * The items of a source until the signal is aborted; then rejects at once, even
- * if the source hangs. The source is always told to stop, but only a source
- * that still works is waited for.
+ * Yields the items of a source until the signal is aborted, then rejects at once, even if the source hangs.
+ * The source is always asked to stop; only a source that is not aborted is waited for.
  */
 export async function* abortableItems<T>(
   source: AsyncIterable<T>,
@@ -46,7 +45,7 @@ export async function* abortableItems<T>(
       yield item.value;
     }
   } catch (error) {
-    finished = !signal.aborted; // a source that threw has ended by itself
+    finished = !signal.aborted; // a source that threw has already ended
     throw error;
   } finally {
     signal.removeEventListener('abort', stop);
@@ -57,16 +56,19 @@ export async function* abortableItems<T>(
   }
 }
 
-/** Tells a source to stop. Whether it likes that is its own affair. */
+/** Asks a source to stop. Ignores errors while it stops. */
 async function close(items: AsyncIterator<unknown>): Promise<void> {
   try {
     await items.return?.();
   } catch {
-    // Whoever leaves a source no longer wants to know.
+    // The consumer has left, so nobody can handle this error.
   }
 }
 
-/** Calls back with the reason once the signal is aborted, at once if it is; the returned function calls that off. */
+/**
+ * Calls back with the abort reason, at once if the signal is already aborted. The returned function removes
+ * the listener.
+ */
 export function whenAborted(
   signal: AbortSignal | undefined,
   callback: (reason: unknown) => void,

@@ -1,11 +1,11 @@
-/** Base64, where Node's Buffer may be missing. */
+/** Base64 for hosts with and without Node's Buffer. */
 
-/** So many bytes become one argument list: more may not fit on the stack. */
-const SLICE = 0x6000; // a multiple of 3, so that slices join
+/** Bytes per argument list, small enough for the stack. */
+const SLICE = 0x6000; // a multiple of 3, so that encoded slices can be joined
 
 export function toBase64(bytes: Uint8Array): string {
   if (typeof Buffer !== 'undefined') {
-    return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('base64'); // much faster
+    return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('base64'); // much faster than btoa
   }
   let text = '';
   for (let i = 0; i < bytes.length; i += SLICE) {
@@ -14,7 +14,7 @@ export function toBase64(bytes: Uint8Array): string {
   return text;
 }
 
-/** @throws TypeError if it is no base64. */
+/** @throws TypeError for invalid base64 */
 export function fromBase64(text: string): Uint8Array {
   let binary: string;
   try {
@@ -27,9 +27,9 @@ export function fromBase64(text: string): Uint8Array {
   return bytes;
 }
 
-/** Pieces that were encoded one by one, as one text. */
+/** Joins separately encoded pieces into one base64 text. */
 export function joinBase64(pieces: readonly string[]): string {
-  // Only the end may be padded. Where no piece but the last one is, the texts themselves join.
+  // Padding is allowed only at the end. Unpadded pieces can be joined as texts.
   const isWhole = pieces.every(
     (piece, i) => i === pieces.length - 1 || (piece.length % 4 === 0 && !piece.endsWith('=')),
   );

@@ -1,6 +1,6 @@
 import { isJsonObject, type JsonValue } from './json.ts';
 
-/** JSON with the keys of every object in order: the same text for the same data. */
+/** JSON text with sorted keys: equal data gives equal text. */
 export function canonicalJson(value: JsonValue): string {
   if (Array.isArray(value)) return `[${value.map((item: JsonValue) => canonicalJson(item)).join()}]`;
   if (!isJsonObject(value)) return JSON.stringify(value);

@@ -6,10 +6,13 @@ interface Range {
   readonly whole?: boolean | undefined;
 }
 
-/** The longest that a timer can wait. */
+/** Longest delay of a timer, in milliseconds. */
 export const MAX_TIMER_MS = 2 ** 31 - 1;
 
-/** @throws TroupeError that names the option, unless the value is a number in the range. */
+/**
+ * Checks a numeric option.
+ * @throws TroupeError that names the option if the value is outside the range
+ */
 export function checkNumber(
   name: string,
   value: number,

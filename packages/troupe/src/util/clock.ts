@@ -1,9 +1,9 @@
-/** The one place that reads the time and waits, so that a test can move the clock. */
+/** Single source of time and timers, so that tests can control the clock. */
 
 export interface Clock {
   /** Milliseconds since 1970. */
   now(): number;
-  /** Calls back once after `ms`; the returned function cancels it. */
+  /** Calls back once after `ms`; the returned function cancels the timer. */
   startTimer(ms: number, callback: () => void): () => void;
 }
 
@@ -23,7 +23,7 @@ export function now(): number {
 
 let latest = { ms: NaN, text: '' };
 
-/** The time as text, e.g. `2026-01-31T09:30:00.000Z`. */
+/** Current time as text, e.g. `2026-01-31T09:30:00.000Z`. */
 export function timestamp(): string {
   const ms = clock.now();
   if (ms !== latest.ms) latest = { ms, text: new Date(ms).toISOString() };
@@ -34,7 +34,7 @@ export function startTimer(ms: number, callback: () => void): () => void {
   return clock.startTimer(ms, callback);
 }
 
-/** Waits. Rejects with the signal's reason as soon as it is aborted. */
+/** Waits for `ms`. Rejects with the signal's reason as soon as the signal is aborted. */
 export function sleep(ms: number, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     if (signal?.aborted) return reject(signal.reason as Error);
@@ -50,7 +50,7 @@ export function sleep(ms: number, signal?: AbortSignal): Promise<void> {
   });
 }
 
-/** Replaces the clock, until the returned function is called. */
+/** Replaces the clock until the returned function is called. */
 export function useClock(replacement: Clock): () => void {
   const previous = clock;
   clock = replacement;

@@ -16,10 +16,10 @@ test.each([
 });
 
 test.each([
-  ['data:image/png;base64', 'its data: URL has no comma, after which the data would be.'],
+  ['data:image/png;base64', 'its data: URL has no comma before its data.'],
   ['data:image/png;base64,a-_b', 'its data: URL is not base64.'],
   ['data:image/png;base64,%', 'its data: URL is not base64.'],
-  ['data:text/plain,%ff', 'its data: URL is not escaped as it must be.'],
+  ['data:text/plain,%ff', 'its data: URL is not percent-encoded correctly.'],
 ])('%s is refused', (url, message) => {
   expect(() => parseDataUrl(url)).toThrow(new TypeError(message));
 });

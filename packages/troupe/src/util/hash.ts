@@ -1,4 +1,4 @@
-/** A short fingerprint of a text, the same on every machine. Not for secrets. */
+/** Short non-cryptographic hash of a text, equal on every machine. Not for secrets. */
 export function fingerprint(text: string): string {
   let a = 0x811c9dc5;
   let b = 0x1b873593;

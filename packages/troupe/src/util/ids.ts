@@ -1,7 +1,7 @@
-/** The one place that makes ids and takes chances, so that a test can make them predictable. */
+/** Single source of ids and random numbers, so that tests can make both predictable. */
 
 const ALPHABET = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
-const ID_LENGTH = 22; // 22 of 62 letters: 131 bits
+const ID_LENGTH = 22; // 22 characters out of 62: 131 bits
 
 export type IdSource = () => string;
 
@@ -9,14 +9,14 @@ let source: IdSource = randomId;
 const pool = new Uint8Array(ID_LENGTH * 64);
 let used = pool.length;
 
-let chance: () => number = Math.random;
+let random: () => number = Math.random;
 
-/** A new unique id, e.g. `5tJ0yQmDq8V1cXW2nZbL3k`, or `call_5tJ0…` with a prefix. */
+/** New unique id, e.g. `5tJ0yQmDq8V1cXW2nZbL3k`, or `call_5tJ0…` with a prefix. */
 export function newId(prefix = ''): string {
   return prefix + source();
 }
 
-/** Makes all ids come from another source, until the returned function is called. */
+/** Replaces the source of ids until the returned function is called. */
 export function useIdSource(replacement: IdSource): () => void {
   const previous = source;
   source = replacement;
@@ -25,17 +25,17 @@ export function useIdSource(replacement: IdSource): () => void {
   };
 }
 
-/** A number of 0 or more and less than 1, by chance. Not for secrets. */
+/** Random number from 0 (inclusive) to 1 (exclusive). Not for secrets. */
 export function randomFraction(): number {
-  return chance();
+  return random();
 }
 
-/** Makes all fractions come from another source, until the returned function is called. */
+/** Replaces the source of random numbers until the returned function is called. */
 export function useRandomSource(replacement: () => number): () => void {
-  const previous = chance;
-  chance = replacement;
+  const previous = random;
+  random = replacement;
   return () => {
-    chance = previous;
+    random = previous;
   };
 }
 

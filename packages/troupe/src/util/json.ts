@@ -1,25 +1,30 @@
 /**
- * The one place that parses JSON and that turns unknown values into JSON.
+ * Single place for parsing JSON and for converting unknown values to JSON.
  *
- * What leaves `copyJson` is a deep-frozen copy that holds nothing but JSON: no
- * accessors, no class instances, no cycles, nothing deeper than the limit. A key
- * named `__proto__` stays an ordinary, inert property.
+ * `copyJson` returns a deep-frozen copy with JSON values only: no accessors, class instances or cycles, and
+ * nothing deeper than the limit. A key named `__proto__` stays an ordinary property.
  */
 
 export type JsonValue = string | number | boolean | null | readonly JsonValue[] | JsonObject;
 export type JsonObject = { readonly [key: string]: JsonValue };
 
 export interface JsonLimits {
-  /** How deep objects and arrays may nest. @default 128 */
+  /**
+   * Maximum nesting depth of objects and arrays.
+   * @default 128
+   */
   readonly maxDepth?: number;
-  /** How many values and characters of text there may be in all. @default 256 Mi */
+  /**
+   * Maximum number of values plus characters of text.
+   * @default 256 Mi
+   */
   readonly maxSize?: number;
 }
 
 export const MAX_JSON_DEPTH = 128;
 export const MAX_JSON_SIZE = 256 * 1024 * 1024;
 
-/** A value that JSON cannot hold, or that is beyond the limits. */
+/** Value that JSON can't represent, or that exceeds the limits. */
 export class NotJsonError extends TypeError {
   override readonly name = 'NotJsonError';
   readonly path: string;
@@ -34,27 +39,27 @@ export class NotJsonError extends TypeError {
   }
 }
 
-/** A path is made of keys, and those may be of any length. */
+/** Maximum characters of a path in an error; keys can have any length. */
 const MAX_PATH = 200;
 
-/** How deep a tree goes, and how much it holds. */
+/** Depth and size of a tree. */
 interface Extent {
   readonly depth: number;
   readonly size: number;
 }
 
-/** The frozen trees that `copyJson` made. They need no second copy, but count where they are used. */
+/** Frozen trees made by `copyJson`. They are reused without a copy but still count towards the limits. */
 const copies = new WeakMap<object, Extent>();
 
 /**
- * A deep-frozen copy of a JSON value. Properties that are undefined are left out.
- * @throws NotJsonError that names the place, e.g. `metadata.a[2] is a function`.
+ * Deep-frozen copy of a JSON value, without undefined properties.
+ * @throws NotJsonError that names the path, e.g. `metadata.a[2] is a function`
  */
 export function copyJson(value: unknown, path: string, limits: JsonLimits = {}): JsonValue {
   return copyOf(value, path, limits, false);
 }
 
-/** @param isParsed whether it comes from `JSON.parse`, and so has no getters: looking for them takes time */
+/** @param isParsed true for values from `JSON.parse`, which need no slow check for getters */
 function copyOf(value: unknown, path: string, limits: JsonLimits, isParsed: boolean): JsonValue {
   const { maxDepth = MAX_JSON_DEPTH, maxSize = MAX_JSON_SIZE } = limits;
   const trail: (string | number)[] = [];
@@ -76,7 +81,7 @@ function copyOf(value: unknown, path: string, limits: JsonLimits, isParsed: bool
     deepest = Math.max(deepest, depth);
   }
 
-  /** A property without calling a getter. */
+  /** Reads a property without calling a getter. */
   function read(object: object, key: string | number): unknown {
     if (isParsed) return (object as { [key: string | number]: unknown })[key];
     const property = Object.getOwnPropertyDescriptor(object, key);
@@ -154,14 +159,17 @@ function copyOf(value: unknown, path: string, limits: JsonLimits, isParsed: bool
   return copy(value);
 }
 
-/** As `copyJson`, for a value that has to be an object. */
+/** Like `copyJson`, for objects only. */
 export function copyJsonObject(value: unknown, path: string, limits?: JsonLimits): JsonObject {
   const copied = copyJson(value, path, limits);
   if (!isJsonObject(copied)) throw new NotJsonError(path, `is ${describe(value)}, not an object`);
   return copied;
 }
 
-/** Parses JSON text. @throws NotJsonError, which holds none of the text. */
+/**
+ * Parses JSON text.
+ * @throws NotJsonError, which contains no part of the text
+ */
 export function parseJson(text: string, path = 'the text', limits: JsonLimits = {}): JsonValue {
   if (text.length > (limits.maxSize ?? MAX_JSON_SIZE))
     throw new NotJsonError(path, 'is beyond the size limit');
@@ -175,8 +183,8 @@ export function parseJson(text: string, path = 'the text', limits: JsonLimits = 
 }
 
 /**
- * Parses JSON text that is looked at once and thrown away, such as a piece of a stream: a plain value
- * that is neither copied nor frozen; undefined if it is no JSON.
+ * Parses short-lived JSON text, e.g. one event of a stream, without copying or freezing. Undefined if the
+ * text is not JSON.
  */
 export function readJson(text: string): unknown {
   try {
@@ -190,14 +198,14 @@ export function isJsonObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** Sets a property that stays an ordinary one, whatever its name. */
+/** Sets an own property, even for names such as `__proto__`. */
 export function setOwn<T>(target: { [key: string]: T }, key: string, value: T): void {
   if (key in target) {
     Object.defineProperty(target, key, { value, enumerable: true, writable: true, configurable: true });
   } else target[key] = value;
 }
 
-/** What a value is, in a few words, for an error message: never its content. */
+/** Describes the type of a value for an error message; never its content. */
 export function describe(value: unknown): string {
   if (value === null) return 'null';
   if (Array.isArray(value)) return 'an array';
@@ -208,7 +216,7 @@ export function describe(value: unknown): string {
       return `${/^[AEIO]/.test(name) ? 'an' : 'a'} ${name.slice(0, 64)}`;
     }
   } catch {
-    // An object that throws when it is looked at has no name to tell.
+    // The object throws when inspected; the default text stays.
   }
   return 'an object';
 }

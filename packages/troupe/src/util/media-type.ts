@@ -1,4 +1,4 @@
-/** What kind of medium some bytes are. */
+/** Media types by content and by file name. */
 
 type Sniffer = (bytes: Uint8Array) => boolean;
 
@@ -13,10 +13,10 @@ const isRiff =
   (bytes) =>
     startsWith('RIFF')(bytes) && startsWith(form, 8)(bytes);
 
-/** The same box holds stills and sound as well: only these brands are films. */
+/** Brands of films; other brands of the same container are still images and sound. */
 const MP4_BRANDS = /^ftyp(?:iso[m2-9]|mp4[12]|avc1|dash|mmp4|M4V|M4A|M4B|MSNV|f4v)/;
 
-/** How each type starts. */
+/** Detects each type by its first bytes. */
 const SNIFFERS: Readonly<Record<string, Sniffer>> = {
   'image/png': startsWith('\x89PNG\r\n\x1a\n'),
   'image/jpeg': startsWith('\xff\xd8\xff'),
@@ -28,7 +28,7 @@ const SNIFFERS: Readonly<Record<string, Sniffer>> = {
   'video/mp4': (bytes) => MP4_BRANDS.test(latin1(bytes, 4, 12)),
   'video/webm': (bytes) => startsWith('\x1aE\xdf\xa3')(bytes) && latin1(bytes, 0, 64).includes('webm'),
   'application/pdf': startsWith('%PDF-'),
-  // With a tag, or right with the first frame: eleven bits that are set, and layer III.
+  // Starts with an ID3 tag, or with the first frame: eleven set bits and layer III.
   'audio/mpeg': (bytes) =>
     startsWith('ID3')(bytes) || (bytes[0] === 0xff && ((bytes[1] ?? 0) & 0xe6) === 0xe2),
 };
@@ -48,12 +48,12 @@ const EXTENSIONS: Readonly<Record<string, string | undefined>> = {
   pdf: 'application/pdf',
 };
 
-/** The media type that the first bytes show, if it is one that we know. */
+/** Media type detected from the first bytes, undefined if unknown. */
 export function mediaTypeOfBytes(bytes: Uint8Array): string | undefined {
   return Object.keys(SNIFFERS).find((type) => SNIFFERS[type]?.(bytes));
 }
 
-/** The media type that a file's name stands for, if it is one that we know. */
+/** Media type by file extension, undefined if unknown. */
 export function mediaTypeOfName(name: string): string | undefined {
   const extension = /\.(\w+)$/.exec(name)?.[1]?.toLowerCase() ?? '';
   return Object.hasOwn(EXTENSIONS, extension) ? EXTENSIONS[extension] : undefined;

@@ -1,24 +1,24 @@
-/** How far back from the end of a list the end of an earlier one is looked for. */
+/** Maximum distance from the end of a list at which a known prefix is searched. */
 const MAX_STEPS_BACK = 64;
 
-/** What was made of a list, so that it can be gone on with when the list has grown. */
+/** Result for a list, reusable when the list has grown. */
 interface Entry<Item, Work> {
   readonly items: Item[];
   readonly work: Work;
 }
 
 /**
- * Remembers what was made of lists that grow at their end, such as a history. The
- * next time, only what is new has to be worked on. It may be shared by any number of lists: an entry
- * hangs on the last item of its list, and goes with it.
+ * Caches results for lists that grow at the end, such as a history, so that only new items are processed. One
+ * cache can serve any number of lists: each entry belongs to the last item of its list and is collected with
+ * that item.
  */
 export class PrefixMemo<Item extends object, Work> {
   readonly #entries = new WeakMap<Item, Entry<Item, Work>>();
 
   /**
-   * The work on a list: `step` for each item, beginning behind what is known.
-   * @param start makes the work on an empty list
-   * @param canContinue whether the work can be gone on with when the list has grown
+   * Processes a list: calls `step` for each item after the known prefix.
+   * @param start creates the result for an empty list
+   * @param canContinue tells whether the result can be extended when the list has grown
    */
   workOn(
     items: readonly Item[],
@@ -39,7 +39,7 @@ export class PrefixMemo<Item extends object, Work> {
     return work;
   }
 
-  /** The entry of the longest known beginning of the list. It is given away only once. */
+  /** Removes and returns the entry of the longest known prefix. */
   #take(items: readonly Item[]): Entry<Item, Work> | undefined {
     const end = Math.max(0, items.length - MAX_STEPS_BACK);
     for (let i = items.length - 1; i >= end; i--) {

@@ -3,18 +3,18 @@ import type { StandardJSONSchemaV1, StandardSchemaV1 } from '@standard-schema/sp
 
 import { copyJson, copyJsonObject, NotJsonError, type JsonObject, type JsonValue } from './json.ts';
 
-/** A JSON Schema, of the draft 2020-12. */
+/** JSON Schema, draft 2020-12. */
 export type JsonSchema = JsonObject;
 
-/** A schema of any library that speaks Standard Schema (zod, valibot, arktype, …), or a JSON Schema. */
+/** Schema of any Standard Schema library (zod, valibot, arktype, …), or a JSON Schema. */
 export type AnySchema = StandardSchemaV1 | JsonSchema;
 
-/** What a value is once a schema has checked it. */
+/** Type of a value after validation. */
 export type SchemaOutput<S extends AnySchema> = S extends StandardSchemaV1
   ? StandardSchemaV1.InferOutput<S>
   : JsonValue;
 
-/** What is wrong with a value, and where: `a.b[0]`, or the empty path for the value itself. */
+/** Validation problem at a path such as `a.b[0]`; the path is empty for the value itself. */
 export interface SchemaProblem {
   readonly path: string;
   readonly message: string;
@@ -24,7 +24,7 @@ export type Validation<Value> =
   | { readonly ok: true; readonly value: Value }
   | { readonly ok: false; readonly problems: readonly SchemaProblem[] };
 
-/** A schema that can't do what is asked of it. */
+/** Schema that can't be converted or used. */
 export class SchemaError extends TypeError {
   override readonly name = 'SchemaError';
 }
@@ -33,14 +33,16 @@ const TARGET = 'draft-2020-12';
 const MAX_PROBLEMS = 20;
 
 /**
- * The JSON Schema of what a schema accepts. A JSON Schema is returned as it is.
- * @throws SchemaError if the schema's library can't say.
+ * Converts a schema to JSON Schema. A JSON Schema is returned unchanged.
+ * @throws SchemaError if the schema's library can't convert it
  */
 export function toJsonSchema(schema: AnySchema): JsonSchema {
   if (!isStandardSchema(schema)) {
     const [part] = Object.entries(schema).find(([, value]) => isStandardSchema(value)) ?? [];
     if (part === undefined) return schema;
-    throw new SchemaError(`'${part}' is a schema by itself: put such parts into one, as by z.object({ … }).`);
+    throw new SchemaError(
+      `'${part}' is a schema itself: combine the parts in one schema, e.g. with z.object({ … }).`,
+    );
   }
   const { vendor } = schema['~standard'];
   if (!hasJsonSchema(schema)) {
@@ -60,8 +62,8 @@ export function toJsonSchema(schema: AnySchema): JsonSchema {
 }
 
 /**
- * Checks a value. What comes back is what the schema made of it; for a JSON Schema that is a frozen copy.
- * @throws SchemaError if a JSON Schema can't be used.
+ * Validates a value. The result is the output of the schema; for a JSON Schema, a frozen copy.
+ * @throws SchemaError if a JSON Schema is unusable
  */
 export async function validateWith<S extends AnySchema>(
   schema: S,
@@ -71,7 +73,7 @@ export async function validateWith(schema: AnySchema, value: unknown): Promise<V
   if (!isStandardSchema(schema)) return validateJson(schema, value);
   const result = await schema['~standard'].validate(value);
   if (!result.issues) return { ok: true, value: result.value };
-  // Array.from, because the lists of some libraries are subclasses of Array that can't be mapped.
+  // Array.from, because some libraries return subclasses of Array whose map fails.
   return failed(
     Array.from(result.issues, ({ path, message }) => ({
       path: pathText(Array.from(path ?? [], keyOf)),
@@ -80,7 +82,7 @@ export async function validateWith(schema: AnySchema, value: unknown): Promise<V
   );
 }
 
-/** JSON holds no functions, so no JSON Schema can pass for anything else. */
+/** Tells Standard Schemas from JSON Schemas, which can't contain functions. */
 function isStandardSchema(value: unknown): value is StandardSchemaV1 {
   return (
     typeof (value as Partial<StandardSchemaV1> | null | undefined)?.['~standard']?.validate === 'function'
@@ -102,7 +104,7 @@ async function validateJson(schema: JsonSchema, value: unknown): Promise<Validat
   } catch (error) {
     if (error instanceof NotJsonError)
       return failed([{ path: error.path.replace(/^\./, ''), message: error.problem }]);
-    // A key that is no Unicode, or more nesting or failures than the stack holds.
+    // A key with invalid Unicode, or nesting or errors beyond the stack.
     if (error instanceof URIError || error instanceof RangeError) {
       return failed([{ path: '', message: `can't be checked: ${reason(error)}` }]);
     }
@@ -110,16 +112,16 @@ async function validateJson(schema: JsonSchema, value: unknown): Promise<Validat
   }
 }
 
-/** What was compiled of frozen copies of schemas: those never change. */
+/** Validators of frozen schemas, which never change. */
 const validators = new WeakMap<JsonSchema, Validator>();
 
-/** The validator of a schema. One that is frozen by `copyJson` is compiled only once. */
+/** Validator of a schema. Schemas frozen by `copyJson` are compiled only once. */
 async function compile(schema: JsonSchema): Promise<Validator> {
   try {
     const frozen = copyJsonObject(schema, 'it');
     let validator = validators.get(frozen);
     if (validator === undefined) {
-      const { Validator } = await import('@cfworker/json-schema'); // not before it is needed: it takes its time to load
+      const { Validator } = await import('@cfworker/json-schema'); // loaded on first use, because it is slow
       validator = new Validator(prepared(frozen), '2020-12', false);
       validators.set(frozen, validator);
     }
@@ -129,7 +131,10 @@ async function compile(schema: JsonSchema): Promise<Validator> {
   }
 }
 
-/** A copy of a schema for the validator, which writes notes into it. Its check of the format `url`, which JSON Schema doesn't have, can take for ever. */
+/**
+ * Copy of a schema for the validator, which writes into it. Replaces the format `url`, which is not in JSON
+ * Schema and whose check in the validator can hang.
+ */
 function prepared(schema: JsonSchema): JsonObject {
   const copy = structuredClone(schema);
   const nodes: unknown[] = [copy];
@@ -147,12 +152,12 @@ function unusable(error: unknown): SchemaError {
 }
 
 export interface SchemaFailure {
-  /** The keys that lead there. */
+  /** Keys from the root to the failing value. */
   readonly path: readonly string[];
   readonly message: string;
 }
 
-/** What is wrong, without what only says that something inside of it failed. */
+/** Validation failures without the parents that only report a failure inside. */
 export function failuresOf(errors: readonly OutputUnit[]): readonly SchemaFailure[] {
   const leaves = errors.filter(({ keyword, keywordLocation }, i) => {
     const next = errors[i + 1];
@@ -165,7 +170,7 @@ export function failuresOf(errors: readonly OutputUnit[]): readonly SchemaFailur
   }));
 }
 
-/** Whether the schema at that place was `false`, as in `additionalProperties: false`. */
+/** Tells whether the schema at this path is `false`, as in `additionalProperties: false`. */
 function isForbidden(unit: OutputUnit): boolean {
   return unit.keyword === 'false';
 }

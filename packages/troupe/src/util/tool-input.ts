@@ -2,14 +2,14 @@ import { jsonrepair } from 'jsonrepair';
 
 import { describe, isJsonObject, NotJsonError, parseJson, type JsonObject } from './json.ts';
 
-/** Repair looks at every character, so it is only for what a model could have meant to write by hand. */
+/** Maximum length of text to repair; repair reads every character. */
 const MAX_REPAIRED = 1_000_000;
 
 /**
- * The arguments that a model wrote for a tool: strict JSON if it is that, else what a
- * person would read into it (a comma too many, single quotes, comments). What was cut
- * off is never completed: half a path is another path. Nothing is validated here.
- * @throws NotJsonError if that is no object.
+ * Parses tool call arguments written by a model: strict JSON, otherwise repaired JSON (trailing commas,
+ * single quotes, comments). Truncated text is never completed, because half a path is another path. Does not
+ * validate.
+ * @throws NotJsonError if the result is not an object
  */
 export function parseToolInput(text: string): JsonObject {
   const value = readJson(text);
@@ -31,16 +31,16 @@ function repaired(text: string): string {
   try {
     return jsonrepair(text);
   } catch {
-    throw new NotJsonError('the arguments', 'are not JSON'); // also when nesting is deeper than the stack
+    throw new NotJsonError('the arguments', 'are not JSON'); // also for nesting beyond the stack
   }
 }
 
-/** The text without the code fence that some models put around it. */
+/** Removes a surrounding code fence. */
 function withoutFence(text: string): string {
   return /^\s*```\w*\n(.*)```\s*$/s.exec(text)?.[1] ?? text;
 }
 
-/** Whether it begins with a brace, and everything that it opens is closed at its very end, no sooner. */
+/** Tells whether the text is one object whose first brace closes at the very end. */
 function isClosedObject(text: string): boolean {
   const written = text.trim();
   let depth = 0;

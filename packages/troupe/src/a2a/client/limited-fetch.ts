@@ -92,10 +92,7 @@ function byteLimit(maxBytes: number, origin: string): TransformStream<Uint8Array
     transform(chunk, controller) {
       size += chunk.length;
       if (size > maxBytes)
-        throw new A2AError(
-          'too_large',
-          `${origin} sent more than ${maxBytes} bytes, the most that maxBytes allows.`,
-        );
+        throw new A2AError('too_large', `${origin} sent more than ${maxBytes} bytes, the limit of maxBytes.`);
       controller.enqueue(chunk);
     },
   });

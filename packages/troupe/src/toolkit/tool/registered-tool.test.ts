@@ -131,7 +131,7 @@ describe('a mistake is told when the tool is registered', () => {
     [
       'schemas by name',
       { schema: { city: z.string() } as never },
-      "The tool 't' has a schema that can't be used: 'city' is a schema by itself: put such parts into one, as by z.object({ … }).",
+      "The tool 't' has a schema that can't be used: 'city' is a schema itself: combine the parts in one schema, e.g. with z.object({ … }).",
     ],
     ['a number', { schema: 5 as never }, "The tool 't' has a schema that can't be used: the schema"],
     [

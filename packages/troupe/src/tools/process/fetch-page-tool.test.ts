@@ -134,13 +134,13 @@ test('what may not be fetched, or is not there, is an error that says why', asyn
   ];
   expect(problems.map(({ status }) => status)).toEqual(Array(7).fill('error'));
   expect(problems.map(({ output }) => String(output).replaceAll(origin, ''))).toEqual([
-    expect.stringContaining('/image is image/png, none of text/*'),
+    expect.stringContaining('/image has the type image/png, not one of text/*'),
     expect.stringContaining('/gone was answered with status 404.'),
     expect.stringContaining('/long is larger than 50 bytes'),
     expect.stringContaining('http://169.254.169.254/latest/meta-data/ is not downloaded'),
     expect.stringContaining('is not downloaded'),
     expect.stringContaining('is not downloaded'),
-    expect.stringContaining('none of application/json'),
+    expect.stringContaining('not one of application/json'),
   ]);
   expect(asked).toEqual(['/image', '/gone', '/long', '/inside', '/page']);
 });

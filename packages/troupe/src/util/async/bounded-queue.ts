@@ -1,6 +1,6 @@
 /**
- * A queue between writers and one reader that never holds more than `capacity`
- * items: a writer waits while it is full, in the order of writing.
+ * Queue between writers and one reader with at most `capacity` items. Writers wait while the queue is full
+ * and continue in the order of writing.
  */
 export class BoundedQueue<T> implements AsyncIterable<T> {
   readonly #items: T[] = [];
@@ -13,7 +13,7 @@ export class BoundedQueue<T> implements AsyncIterable<T> {
       throw new RangeError('A queue needs a capacity of 1 or more.');
   }
 
-  /** How many items wait to be read. */
+  /** Number of unread items. */
   get size(): number {
     return this.#items.length;
   }
@@ -22,7 +22,9 @@ export class BoundedQueue<T> implements AsyncIterable<T> {
     return this.#state === 'closed';
   }
 
-  /** Adds an item. Returns a promise only if there is no room: it resolves once the item is in. */
+  /**
+   * Adds an item. Returns a promise only while the queue is full; the promise resolves once the item is in.
+   */
   put(item: T): void | Promise<void> {
     if (this.#state === 'closed') return;
     if (this.#state === 'unlimited' || (this.#items.length < this.capacity && this.#writers.length === 0)) {
@@ -34,7 +36,7 @@ export class BoundedQueue<T> implements AsyncIterable<T> {
     });
   }
 
-  /** The next item, or undefined once the queue is closed and empty. */
+  /** Next item, or undefined once the queue is closed and empty. */
   async take(): Promise<T | undefined> {
     while (this.#items.length === 0) {
       if (this.#state === 'closed') return undefined;
@@ -47,13 +49,13 @@ export class BoundedQueue<T> implements AsyncIterable<T> {
     return item;
   }
 
-  /** From now on nobody waits for room: what is waiting goes in, and so does what follows. */
+  /** Removes the capacity limit: waiting and later items enter at once. */
   liftCapacity(): void {
     if (this.#state === 'open') this.#state = 'unlimited';
     while (this.#admitWriter());
   }
 
-  /** Ends the queue: what is in it can still be read, what comes later is dropped, nobody waits. */
+  /** Closes the queue: queued items can still be read, later items are dropped, writers no longer wait. */
   close(): void {
     this.liftCapacity();
     this.#state = 'closed';

@@ -3,7 +3,7 @@ import { abortable, whenAborted } from '../abort.ts';
 import { now, startTimer } from '../clock.ts';
 import { yieldToEventLoop } from '#platform';
 
-/** Something took longer than it may. */
+/** Timeout of `withDeadline`. */
 export class DeadlineError extends Error {
   override readonly name = 'DeadlineError';
 
@@ -13,19 +13,20 @@ export class DeadlineError extends Error {
 }
 
 export interface DeadlineOptions {
-  /** From 2^31 ms on it is for ever. */
+  /** Time limit. From 2^31 ms on there is no limit. */
   readonly timeoutMs: number;
   readonly signal: AbortSignal | undefined;
-  /** Told when work was left behind that did not stop with its signal. */
+  /** Called when the work was abandoned because it did not stop with its signal. */
   readonly onAbandoned?: () => void;
 }
 
-/** Waits for something that the work can't help, and doesn't count as its time. */
+/** Pauses the time limit until the promise settles, for waits outside the control of the work. */
 export type UntimedWait = <T>(waiting: Promise<T>) => Promise<T>;
 
 /**
- * Settles with the work, which gets a signal of its own; or rejects as soon as the caller's signal is aborted (with its
- * reason) or the time is up (`DeadlineError`), whether the work stops then or not. Work that can't begin any more doesn't.
+ * Runs work with a signal of its own and a time limit. Rejects as soon as the caller's signal is aborted
+ * (with its reason) or the time is up (`DeadlineError`), even if the work ignores the signal. Does not start
+ * work when the caller's signal is already aborted.
  */
 export async function withDeadline<T>(
   { timeoutMs, signal, onAbandoned }: DeadlineOptions,
@@ -58,12 +59,12 @@ export async function withDeadline<T>(
     isOver = true;
     cancel();
     unlink();
-    if (stop.signal.aborted && onAbandoned !== undefined) void tellIfAbandoned(running, onAbandoned);
+    if (stop.signal.aborted && onAbandoned !== undefined) void reportIfAbandoned(running, onAbandoned);
   }
 }
 
-/** Work that stops with its signal has done so by the next turn of the event loop. */
-async function tellIfAbandoned(work: Promise<unknown>, onAbandoned: () => void): Promise<void> {
+/** Reports work that is still running one turn of the event loop after the abort. */
+async function reportIfAbandoned(work: Promise<unknown>, onAbandoned: () => void): Promise<void> {
   let isOver = false;
   const over = (): void => {
     isOver = true;

@@ -1,10 +1,10 @@
 /**
- * Does something for all items, at most so many at once, started in their order. One that fails does not stop
- * those that run; when all are done, the first failure is thrown. Without others at its side, it stops the rest.
+ * Calls `body` for each item, with at most `limit` calls at once, started in order. After a failure no
+ * further item starts, running ones finish, and the first failure is thrown at the end.
  */
 export async function forEachConcurrently<T>(
   items: readonly T[],
-  atOnce: number,
+  limit: number,
   body: (item: T, index: number) => Promise<void>,
 ): Promise<void> {
   let next = 0;
@@ -19,6 +19,6 @@ export async function forEachConcurrently<T>(
       }
     }
   };
-  await Promise.all(Array.from({ length: Math.min(atOnce, items.length) }, worker));
+  await Promise.all(Array.from({ length: Math.min(limit, items.length) }, worker));
   if (failures.length > 0) throw failures[0];
 }

@@ -2,13 +2,12 @@ import { abortable } from '../abort.ts';
 import { startTimer } from '../clock.ts';
 import { yieldToEventLoop } from '#platform';
 
-/** How long work may take to unwind after an abort before nobody waits for it any longer. */
+/** Time for aborted work to unwind before it is abandoned. */
 const GRACE_MS = 25;
 
 /**
- * Settles with the work. Once the signal is aborted the work, and what it started, gets a
- * moment to unwind; work that ignores the signal is left behind: `onAbandoned` is
- * told, and this rejects with the signal's reason.
+ * Settles with the work. After an abort, the work and the promises of `started` get `GRACE_MS` to unwind. If
+ * the work still runs then, calls `onAbandoned` and rejects with the abort reason.
  */
 export async function withGrace<T>(
   work: Promise<T>,
@@ -31,7 +30,9 @@ export async function withGrace<T>(
   }
 }
 
-/** Settles when the work does, but waits no longer for it than a moment: on a busy machine, a few turns of the event loop. */
+/**
+ * Waits for the work for at most `GRACE_MS`, and on a busy machine at least a few turns of the event loop.
+ */
 export async function waitBriefly(work: Promise<unknown>): Promise<void> {
   let cancel = (): void => {};
   const moment = new Promise<void>((resolve) => {
@@ -45,7 +46,7 @@ export async function waitBriefly(work: Promise<unknown>): Promise<void> {
   }
 }
 
-/** Waits a few turns of the event loop for something that is about to happen, but no longer. Never rejects. */
+/** Waits for a promise for at most a few turns of the event loop. Never rejects. */
 export async function waitTicks(event: Promise<unknown>): Promise<void> {
   let hasHappened = false;
   const happened = event.then(
@@ -56,7 +57,9 @@ export async function waitTicks(event: Promise<unknown>): Promise<void> {
   for (let turn = 0; turn < 8 && !hasHappened; turn++) await Promise.race([happened, yieldToEventLoop()]);
 }
 
-/** Settles with the work; once the signal is aborted, it is given a few turns of the event loop to unwind, and no more. */
+/**
+ * Settles with the work, or rejects after an abort once the work had a few turns of the event loop to unwind.
+ */
 export async function untilStopped<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   try {
     return await abortable(work, signal);

@@ -1,8 +1,11 @@
-/** Work about the same thing is done one after the other, in the order in which it came. Other work doesn't wait for it. */
+/**
+ * Runs tasks with the same key one after the other, in the order of arrival. Tasks with other keys run
+ * independently.
+ */
 export class KeyedQueue {
   readonly #last = new Map<string, Promise<unknown>>();
 
-  /** Rejects as the work does, which keeps nobody from their turn. */
+  /** Settles with the task. A failed task does not block the tasks behind it. */
   run<T>(key: string, work: () => Promise<T>): Promise<T> {
     const done = (this.#last.get(key) ?? Promise.resolve()).then(work);
     const over = done
@@ -14,7 +17,7 @@ export class KeyedQueue {
     return done;
   }
 
-  /** How many things there is work about. */
+  /** Number of keys with running or waiting tasks. */
   get size(): number {
     return this.#last.size;
   }

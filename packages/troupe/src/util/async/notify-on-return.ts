@@ -1,27 +1,28 @@
 /**
- * A generator whose consumer may leave while it still waits for the next item, as a response stream does when
- * its client is gone. By itself a generator hears of that only after the item; `onLeave` is told at once.
+ * Wraps a generator so that `onReturn` is called at once when the consumer leaves, even while the next item
+ * is awaited (a plain generator notices only after that item). Response streams need this when a client
+ * disconnects.
  */
 export function notifyOnReturn<T, Result>(
   items: AsyncGenerator<T, Result, void>,
-  onLeave: () => void,
+  onReturn: () => void,
 ): AsyncGenerator<T, Result, void> {
-  const leave = (result: Result | PromiseLike<Result>): Promise<IteratorResult<T, Result>> => {
-    onLeave();
+  const end = (result: Result | PromiseLike<Result>): Promise<IteratorResult<T, Result>> => {
+    onReturn();
     return items.return(result);
   };
   return {
     next: () => items.next(),
-    return: leave,
+    return: end,
     throw(error) {
-      onLeave();
+      onReturn();
       return items.throw(error);
     },
     [Symbol.asyncIterator]() {
       return this;
     },
     async [Symbol.asyncDispose]() {
-      await leave(undefined as Result);
+      await end(undefined as Result);
     },
   };
 }

@@ -1,8 +1,8 @@
 import { abortable } from '../abort.ts';
 
 /**
- * Work that several callers wait for, each as long as its own signal lets it.
- * When all of them have left, the work is stopped.
+ * Work that several callers await, each until its own signal is aborted. Stops the work when no caller is
+ * left.
  */
 export class SharedWork<T> {
   readonly #stop = new AbortController();
@@ -23,12 +23,12 @@ export class SharedWork<T> {
     );
   }
 
-  /** It failed or was stopped: whoever comes now should start anew. */
+  /** True after a failure, or after a stop because no caller was left: start new work. */
   get hasFailed(): boolean {
     return this.#state === 'failed';
   }
 
-  /** Rejects with the signal's reason as soon as it is aborted; the others wait on. */
+  /** Rejects with the signal's reason as soon as the signal is aborted; other callers continue to wait. */
   async wait(signal?: AbortSignal): Promise<T> {
     this.#waiting += 1;
     try {

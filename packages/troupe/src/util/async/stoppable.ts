@@ -2,16 +2,16 @@ import { whenAborted } from '../abort.ts';
 import { notifyOnReturn } from './notify-on-return.ts';
 
 /**
- * The items of a source that is stopped by the caller's signal and by being left, also while it waits for
- * its next item: the signal that it is opened with is aborted in both cases. Nothing is opened for a caller
- * whose signal is aborted already, or before the first item is asked for.
+ * Yields the items of a source whose signal is aborted when the caller's signal is aborted or when the
+ * consumer leaves, even while the next item is awaited. The source is opened on the first `next()`, and never
+ * when the caller's signal is already aborted.
  */
 export function stoppable<T>(
   open: (signal: AbortSignal) => AsyncIterable<T>,
   caller: AbortSignal | undefined,
 ): AsyncGenerator<T, void, void> {
   const stop = new AbortController();
-  let isLeft = false;
+  let hasLeft = false;
 
   async function* items(): AsyncGenerator<T, void, void> {
     caller?.throwIfAborted();
@@ -19,14 +19,14 @@ export function stoppable<T>(
     try {
       yield* open(stop.signal);
     } catch (error) {
-      if (!isLeft) throw error; // who has left no longer wants to know
+      if (!hasLeft) throw error; // no consumer is left to handle the error
     } finally {
       unlink();
     }
   }
 
   return notifyOnReturn(items(), () => {
-    isLeft = true;
+    hasLeft = true;
     stop.abort();
   });
 }

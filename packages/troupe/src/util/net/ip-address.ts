@@ -1,4 +1,4 @@
-/** IP addresses, and which of them belong to the public internet. */
+/** Parses IP addresses and recognizes public ones. */
 
 interface Address {
   readonly bits: 32 | 128;
@@ -9,13 +9,13 @@ interface Block extends Address {
   readonly prefix: number;
 }
 
-/** IPv4 that is private, local, or for other things than reaching a public host. */
+/** IPv4 blocks that don't hold public hosts. */
 const RESERVED_V4 = [
   '0.0.0.0/8', // this network
   '10.0.0.0/8', // private
   '100.64.0.0/10', // carrier-grade NAT, and the metadata of some clouds
   '127.0.0.0/8', // loopback
-  '168.63.129.16/32', // looks public, but is the host of an Azure machine
+  '168.63.129.16/32', // looks public, but reaches the host of an Azure machine
   '169.254.0.0/16', // link-local, and the metadata of most clouds
   '172.16.0.0/12', // private
   '192.0.0.0/24', // protocol assignments
@@ -30,21 +30,21 @@ const RESERVED_V4 = [
 ].map(toBlock);
 
 /**
- * All of IPv6 that is given out to public hosts. What lies outside is local or multicast, or holds an IPv4
- * address that nobody has checked: mapped, compatible, or behind a NAT64 gateway.
+ * IPv6 block of public hosts. Addresses outside are local, multicast, or contain an unchecked IPv4 address
+ * (mapped, compatible, or behind a NAT64 gateway).
  */
 const GLOBAL_V6 = toBlock('2000::/3');
 
-/** What lies inside of it and yet is not public. */
+/** Blocks inside `GLOBAL_V6` that are not public. */
 const RESERVED_V6 = [
-  '2001::/23', // protocol assignments, with Teredo, which holds an IPv4 address
+  '2001::/23', // protocol assignments, including Teredo, which contains an IPv4 address
   '2001:db8::/32', // documentation
-  '2002::/16', // 6to4, which holds an IPv4 address
-  '3ffe::/16', // given back
+  '2002::/16', // 6to4, which contains an IPv4 address
+  '3ffe::/16', // returned to the registry
   '3fff::/20', // documentation
 ].map(toBlock);
 
-/** Is this the address of a host on the public internet? What can't be read as an address is not. */
+/** Tells whether a text is the IP address of a public host. False for anything else, also for host names. */
 export function isPublicAddress(text: string): boolean {
   const address = parseAddress(text);
   if (address === undefined) return false;
@@ -52,7 +52,7 @@ export function isPublicAddress(text: string): boolean {
   return contains(GLOBAL_V6, address) && !RESERVED_V6.some((block) => contains(block, address));
 }
 
-/** Is this an IP address, and not a name? IPv6 is written without brackets. */
+/** Tells whether a text is an IP address; IPv6 without brackets. */
 export function isIpAddress(text: string): boolean {
   return parseAddress(text) !== undefined;
 }
@@ -65,7 +65,7 @@ function contains(block: Block, address: Address): boolean {
 function toBlock(text: string): Block {
   const [start = '', prefix] = text.split('/');
   const address = parseAddress(start);
-  if (address === undefined) throw new TypeError(`${text} is no block of addresses`);
+  if (address === undefined) throw new TypeError(`${text} is not a block of addresses`);
   return { ...address, prefix: Number(prefix) };
 }
 
@@ -77,7 +77,7 @@ function parseAddress(text: string): Address | undefined {
   return { bits: groups.length === 4 ? 32 : 128, value };
 }
 
-/** The four bytes of `a.b.c.d`. A leading zero is refused: some read it as octal. */
+/** Parses `a.b.c.d` to four bytes. Rejects leading zeros, which some parsers read as octal. */
 function parseV4(text: string): number[] | undefined {
   const parts = text.split('.');
   if (parts.length !== 4 || !parts.every((part) => /^(?:0|[1-9]\d{0,2})$/.test(part))) return undefined;
@@ -85,7 +85,10 @@ function parseV4(text: string): number[] | undefined {
   return bytes.every((byte) => byte <= 255) ? bytes : undefined;
 }
 
-/** The eight groups of an IPv6 address. One with a zone (`fe80::1%eth0`) is none: it is good on one machine only. */
+/**
+ * Parses an IPv6 address to eight groups. Rejects zones (`fe80::1%eth0`), which are valid on one machine
+ * only.
+ */
 function parseV6(text: string): number[] | undefined {
   const halves = withoutV4(text).split('::');
   const groups = halves.map((half) => (half === '' ? [] : half.split(':')));
@@ -98,7 +101,7 @@ function parseV6(text: string): number[] | undefined {
   return [...head, ...zeros, ...tail].map((group) => Number.parseInt(group, 16));
 }
 
-/** The same with the last two groups in hex, where they are written as IPv4. */
+/** Rewrites a trailing IPv4 part as two hex groups. */
 function withoutV4(text: string): string {
   const start = text.lastIndexOf(':') + 1;
   const bytes = parseV4(text.slice(start));

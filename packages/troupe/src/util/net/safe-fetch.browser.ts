@@ -1,10 +1,10 @@
-/** The twin of `safe-fetch.node.ts` for browsers and other hosts that hide to which address they connect. */
+/** Browser version of `safe-fetch.node.ts`, for hosts that hide the address they connect to. */
 import { DownloadError, type Download, type SafeFetchOptions } from './safe-fetch.ts';
 
 export async function safeFetch(url: string, _options?: SafeFetchOptions): Promise<Download> {
   throw new DownloadError(
     'unsupported',
     url,
-    'is not downloaded: here nobody can check where it leads. Give the bytes as base64.',
+    'is not downloaded: this platform can not check its address. Give the bytes as base64.',
   );
 }

@@ -100,7 +100,7 @@ describe.each([
 
   test.each([1, 1000, 64 * 1024, 200_000])('of one byte more than %i does not', async (length) => {
     expect(await outcomeOf(answer(length + 1), { maxBytes: length })).toBe(
-      `too_large: http://server/start is larger than ${length} bytes, the most that maxBytes allows.`,
+      `too_large: http://server/start is larger than ${length} bytes, the limit of maxBytes.`,
     );
   });
 });
@@ -170,7 +170,7 @@ test.each([
     { accept },
   );
   if (isAccepted) expect(outcome).toMatchObject({ text: 'x' });
-  else expect(outcome).toMatch(/^wrong_type: http:\/\/server\/start is /);
+  else expect(outcome).toMatch(/^wrong_type: http:\/\/server\/start has the type /);
 });
 
 test('a server that is not there is an error', async () => {
@@ -330,7 +330,7 @@ test('a browser downloads nothing', async () => {
   expect(await failureOf(browser.safeFetch('https://example.com/?key=secret'))).toMatchObject({
     code: 'unsupported',
     message:
-      'https://example.com/ is not downloaded: here nobody can check where it leads. Give the bytes as base64.',
+      'https://example.com/ is not downloaded: this platform can not check its address. Give the bytes as base64.',
   });
 });
 
@@ -381,7 +381,7 @@ describe.skipIf(!('setDefaultCACertificates' in tls))('over TLS', () => {
     expect(await failureOf(safeFetch('https://secure.example/', { lookup: web.lookup }))).toMatchObject({
       code: 'unsafe_url',
       message:
-        'http://secure.example/a is not downloaded: a redirect from https to http leaves what it carries open to all.',
+        'http://secure.example/a is not downloaded: a redirect from https to http would send its data unencrypted.',
     });
     expect(web.internet.attempts).toEqual(['9.9.9.9:443']);
   });

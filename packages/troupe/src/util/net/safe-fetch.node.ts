@@ -1,9 +1,9 @@
 /**
- * Downloads what an untrusted URL names, such as one that a model or a message brought.
+ * Downloads from an untrusted URL, e.g. one from a model or a message.
  *
- * No byte goes to a private address: names are resolved here, every address is checked, and the
- * connection goes to a checked one and asks no resolver again. Redirects are followed by hand, each
- * hop like the first. Every end, good or bad, closes the connection.
+ * No byte goes to a private address: host names are resolved here, every address is checked, and the
+ * connection goes to a checked address without another lookup. Each redirect is checked like the first URL.
+ * The connection is closed in every case.
  */
 import { lookup as lookupBySystem } from 'node:dns/promises';
 import { request as requestByHttp, type ClientRequest, type IncomingMessage } from 'node:http';
@@ -29,9 +29,9 @@ const CHARSET = /;\s{0,10}charset\s{0,10}=\s{0,10}["']?([\w.:-]{2,40})/i;
 const UNTYPED = 'application/octet-stream';
 
 /**
- * The bytes behind a URL.
- * @throws UnsafeUrlError for a URL, or a redirect, that leads to where it may not
- * @throws DownloadError for all else that goes wrong; the reason of `signal` once that is aborted
+ * Downloads the body of a URL.
+ * @throws UnsafeUrlError for a URL or redirect to a forbidden address
+ * @throws DownloadError for all other failures; the signal's reason after an abort
  */
 export async function safeFetch(url: string, options: SafeFetchOptions = {}): Promise<Download> {
   const { timeoutMs = TIMEOUT_MS } = options;
@@ -51,7 +51,7 @@ export async function safeFetch(url: string, options: SafeFetchOptions = {}): Pr
   }
 }
 
-/** A limit that is no number would be no limit. */
+/** Rejects NaN and infinite limits, which would not limit anything. */
 function checkLimits({ maxBytes = 0, timeoutMs = 0, maxRedirects = 0 }: SafeFetchOptions): void {
   for (const [name, value] of Object.entries({ maxBytes, timeoutMs, maxRedirects })) {
     if (!(value >= 0 && value < Infinity)) throw new RangeError(`${name} must be a number of 0 or more.`);
@@ -70,14 +70,14 @@ async function follow(start: string, options: SafeFetchOptions, signal: AbortSig
     }
     const next = checkUrl(outcome, options.allowHosts);
     if (url.protocol === 'https:' && next.protocol === 'http:') {
-      throw new UnsafeUrlError(next, 'a redirect from https to http leaves what it carries open to all.');
+      throw new UnsafeUrlError(next, 'a redirect from https to http would send its data unencrypted.');
     }
     if (next.origin !== url.origin) headers = undefined;
     url = next;
   }
 }
 
-/** Asks one URL: what it holds, or the URL to which it redirects. */
+/** Requests one URL. Returns the download, or the URL of a redirect. */
 async function visit(
   url: URL,
   headers: SafeFetchOptions['headers'],
@@ -107,14 +107,14 @@ async function visit(
   }
 }
 
-/** The addresses of a URL's host to which a connection may go: at least one. */
+/** Allowed addresses of the URL's host, at least one. */
 async function findAddresses(
   url: URL,
   { allowHosts, lookup = lookupAll }: SafeFetchOptions,
   signal: AbortSignal,
 ): Promise<readonly string[]> {
   const host = hostOf(url);
-  if (isIpAddress(host)) return [host]; // checked with the URL
+  if (isIpAddress(host)) return [host]; // already checked by checkUrl
   let addresses: readonly string[];
   try {
     addresses = await abortable(lookup(host), signal);
@@ -132,7 +132,7 @@ async function lookupAll(host: string): Promise<readonly string[]> {
   return (await lookupBySystem(host, { all: true })).map(({ address }) => address);
 }
 
-/** Prepares a request that can go to these addresses only. */
+/** Creates a request that can connect only to the given addresses. */
 function openRequest(
   url: URL,
   addresses: readonly string[],
@@ -141,7 +141,7 @@ function openRequest(
 ): ClientRequest {
   const found = addresses.map((address) => ({ address, family: isIP(address) }));
   const pinned: LookupFunction = (_host, { all }, callback) => {
-    // Not at once: a socket that fails before anybody listens to it ends the program.
+    // Asynchronous, because a socket error before any listener is attached ends the program.
     if (all === true) process.nextTick(callback, null, found);
     else process.nextTick(callback, null, found[0]?.address, found[0]?.family);
   };
@@ -151,7 +151,7 @@ function openRequest(
     port: url.port,
     path: `${url.pathname}${url.search}`,
     lookup: pinned,
-    agent: false, // a connection of its own, which nobody keeps alive
+    agent: false, // a connection of its own, without keep-alive
     headers: {
       'user-agent': 'troupe',
       accept: accept.join(', '),
@@ -161,7 +161,10 @@ function openRequest(
   });
 }
 
-/** Sends the request. Some answers end it without an error, such as a change of protocol. */
+/**
+ * Sends the request. Also rejects when the connection closes without a response or an error (e.g. a protocol
+ * change).
+ */
 function answerTo(request: ClientRequest): Promise<IncomingMessage> {
   return new Promise((resolve, reject) => {
     request.on('response', resolve);
@@ -171,7 +174,7 @@ function answerTo(request: ClientRequest): Promise<IncomingMessage> {
   });
 }
 
-/** The media type, if what the head announces is wanted. */
+/** Checks status, encoding, media type and length of a response; returns the media type. */
 function checkHead(
   { statusCode = 0, headers }: IncomingMessage,
   url: URL,
@@ -181,16 +184,20 @@ function checkHead(
   if (statusCode < 200 || statusCode > 299) {
     throw new DownloadError('bad_answer', url, `was answered with status ${statusCode}.`);
   }
-  // A few compressed bytes can become any number of bytes, so none were asked for.
+  // Compressed bodies are refused: a few bytes can expand without limit.
   if ((headers['content-encoding'] ?? 'identity') !== 'identity') {
-    throw new DownloadError('bad_answer', url, 'came compressed, which was not asked for.');
+    throw new DownloadError(
+      'bad_answer',
+      url,
+      'was sent compressed, although the request forbids compression.',
+    );
   }
   const mediaType = /^[^\s;,]+\/[^\s;,]+/.exec(headers['content-type'] ?? '')?.[0].toLowerCase() ?? UNTYPED;
   if (accept !== undefined && !accept.some((pattern) => matches(mediaType, pattern))) {
     throw new DownloadError(
       'wrong_type',
       url,
-      `is ${mediaType.slice(0, 100)}, none of ${accept.join(', ')}.`,
+      `has the type ${mediaType.slice(0, 100)}, not one of ${accept.join(', ')}.`,
     );
   }
   if (Number(headers['content-length'] ?? 0) > maxBytes) throw tooLarge(url, maxBytes);
@@ -204,7 +211,7 @@ function matches(mediaType: string, pattern: string): boolean {
 
 const FIRST_BUFFER = 64 * 1024;
 
-/** Copies the body into one buffer as it comes: a million pieces of one byte cost no more than a million bytes. */
+/** Copies the body into one growing buffer, so that many tiny chunks stay cheap. */
 async function readBody(response: IncomingMessage, url: URL, maxBytes: number): Promise<Uint8Array> {
   let buffer = new Uint8Array(Math.min(FIRST_BUFFER, maxBytes));
   let length = 0;
@@ -223,11 +230,7 @@ async function readBody(response: IncomingMessage, url: URL, maxBytes: number): 
 }
 
 function tooLarge(url: URL, maxBytes: number): DownloadError {
-  return new DownloadError(
-    'too_large',
-    url,
-    `is larger than ${maxBytes} bytes, the most that maxBytes allows.`,
-  );
+  return new DownloadError('too_large', url, `is larger than ${maxBytes} bytes, the limit of maxBytes.`);
 }
 
 function networkFailed(url: URL, cause: unknown): DownloadError {

@@ -1,35 +1,50 @@
-/** What `safe-fetch.node.ts` and `safe-fetch.browser.ts` both speak: options, result and errors. */
+/** Options, result and errors shared by `safe-fetch.node.ts` and `safe-fetch.browser.ts`. */
 
 import { cutText } from '../text.ts';
 
-/** The most bytes that are taken in, unless somebody says otherwise. */
+/** Default maximum size of a download in bytes. */
 export const MAX_BYTES = 20 * 1024 * 1024;
 
 export interface SafeFetchOptions {
   readonly signal?: AbortSignal | undefined;
-  /** The most bytes that a body may have; 20 MB by default. */
+  /**
+   * Maximum size of the body in bytes.
+   * @default 20 MiB
+   */
   readonly maxBytes?: number | undefined;
-  /** The most time for all of it, redirects included; 30 s by default. */
+  /**
+   * Maximum time in total, redirects included.
+   * @default 30_000
+   */
   readonly timeoutMs?: number | undefined;
-  /** By default 10, which is also the most. */
+  /**
+   * Maximum number of redirects, at most 10.
+   * @default 10
+   */
   readonly maxRedirects?: number | undefined;
-  /** The media types that are wanted, such as `image/*`; all by default. */
+  /**
+   * Accepted media types, e.g. `image/*`.
+   * @default all
+   */
   readonly accept?: readonly string[] | undefined;
-  /** Sent to the origin of the URL, and to no other that it redirects to. */
+  /** Request headers, sent only to the origin of the URL and not to other origins after a redirect. */
   readonly headers?: Readonly<Record<string, string>> | undefined;
   /** Hosts that may be private, by name or address: `intranet.example`, `127.0.0.1`. */
   readonly allowHosts?: readonly string[] | undefined;
-  /** Finds the addresses of a host; by default the system does. */
+  /**
+   * Resolves a host to its addresses.
+   * @default the resolver of the system
+   */
   readonly lookup?: ((host: string) => Promise<readonly string[]>) | undefined;
 }
 
 export interface Download {
   readonly bytes: Uint8Array;
-  /** Without parameters; `application/octet-stream` if the server named none. */
+  /** Media type without parameters; `application/octet-stream` if the server sent none. */
   readonly mediaType: string;
-  /** The encoding of text, if the server named one. */
+  /** Text encoding, if sent by the server. */
   readonly charset?: string;
-  /** Where the bytes came from, after all redirects. */
+  /** Final URL after all redirects. */
   readonly url: string;
 }
 
@@ -43,7 +58,7 @@ export type DownloadErrorCode =
   | 'network'
   | 'unsupported';
 
-/** A URL that was not downloaded. Its message shows no more of the URL than host and path. */
+/** Failed download. The message shows only protocol, host and path of the URL. */
 export class DownloadError extends Error {
   override readonly name: string = 'DownloadError';
 
@@ -57,7 +72,7 @@ export class DownloadError extends Error {
   }
 }
 
-/** A URL that leads, or could lead, to where only this machine or its network may go. Nothing was sent there. */
+/** URL of a host that may be inside the private network. Nothing was sent to it. */
 export class UnsafeUrlError extends DownloadError {
   override readonly name = 'UnsafeUrlError';
 
@@ -68,7 +83,7 @@ export class UnsafeUrlError extends DownloadError {
 
 const MAX_SHOWN = 200;
 
-/** A URL as an error shows it: without user, password and query, where secrets are, and not too long. */
+/** URL for an error message: shortened, without user, password and query, which can hold secrets. */
 function showUrl(url: string | URL): string {
   const parsed = typeof url === 'string' ? URL.parse(url) : url;
   if (parsed === null) return 'The text';

@@ -5,7 +5,10 @@ import { pipeline } from 'node:stream/promises';
 
 type Answer = (request: Request) => Promise<Response>;
 
-/** An HTTP server of Node around a function of the web. A request whose client leaves is aborted. */
+/**
+ * Node HTTP server for a handler with web `Request` and `Response`. The request is aborted when its client
+ * disconnects.
+ */
 export class WebListener {
   readonly #answer: Answer;
   readonly #server = createServer((incoming, outgoing) => void this.#serve(incoming, outgoing));
@@ -14,7 +17,7 @@ export class WebListener {
     this.#answer = answer;
   }
 
-  /** Resolves to its address, without a slash at the end. Rejects if it can't have the port. */
+  /** Resolves to the base URL without a trailing slash. Rejects if the port is taken. */
   async listen(port: number, host: string): Promise<string> {
     this.#server.listen(port, host);
     await once(this.#server, 'listening');
@@ -23,7 +26,7 @@ export class WebListener {
     return `http://${host.includes(':') ? `[${host}]` : host}:${bound}`;
   }
 
-  /** Ends all connections. */
+  /** Stops listening and closes all connections. */
   async close(): Promise<void> {
     const closed = new Promise((resolve) => void this.#server.close(resolve));
     this.#server.closeAllConnections();
@@ -39,7 +42,7 @@ export class WebListener {
       if (response.body === null) outgoing.end();
       else await pipeline(Readable.fromWeb(response.body), outgoing);
     } catch {
-      outgoing.destroy(); // the client has left, or can't be understood
+      outgoing.destroy(); // the client has disconnected or sent an invalid request
     }
   }
 

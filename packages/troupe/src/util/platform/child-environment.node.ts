@@ -1,4 +1,4 @@
-/** What a child may see of our environment: enough to start and to find its files, and nothing that could be a secret. */
+/** Environment variables a child process needs to start and to find its files; none of them holds secrets. */
 const SAFE_NAMES: readonly string[] =
   process.platform === 'win32'
     ? [
@@ -21,12 +21,12 @@ const SAFE_NAMES: readonly string[] =
       ]
     : ['HOME', 'LANG', 'LC_ALL', 'LC_CTYPE', 'LOGNAME', 'PATH', 'SHELL', 'TERM', 'TMPDIR', 'TZ', 'USER'];
 
-/** The environment of a child process: the safe part of ours, and what is given. */
+/** Environment of a child process: the safe variables of this process plus the given ones. */
 export function childEnvironment(given: Readonly<Record<string, string>> = {}): Record<string, string> {
   const env: Record<string, string> = {};
   for (const name of SAFE_NAMES) {
     const value = process.env[name];
-    if (value !== undefined && !value.startsWith('()')) env[name] = value; // a shell function, which some shells run
+    if (value !== undefined && !value.startsWith('()')) env[name] = value; // not a shell function, which some shells execute
   }
   return { ...env, ...given };
 }

@@ -72,7 +72,7 @@ async function expectRefused(place: string, problem: string): Promise<void> {
   expect(error).toBeInstanceOf(LocalFileError);
   expect((error as Error).message).toBe(`The file '${place}' ${problem}`);
 }
-const NOT_INSIDE = 'is not read: the folders that allowedDirs names have no such file.';
+const NOT_INSIDE = 'is not read: the folders in allowedDirs have no such file.';
 
 describe('reads', () => {
   test('below an allowed folder, by path or URL', async () => {
@@ -99,7 +99,7 @@ describe('reads', () => {
     await fs.writeFile(join(allowed, 'ten'), 'x'.repeat(10));
     expect(await read(join(allowed, 'ten'), [allowed], 10)).toBe('x'.repeat(10));
     await expect(read(join(allowed, 'ten'), [allowed], 9)).rejects.toThrow(
-      `The file '${join(allowed, 'ten')}' is larger than 9 bytes, the most that maxBytes allows.`,
+      `The file '${join(allowed, 'ten')}' is larger than 9 bytes, the limit of maxBytes.`,
     );
   });
 });
@@ -166,9 +166,9 @@ describe('reads nothing', () => {
     const server = createServer();
     await new Promise<void>((resolve) => void server.listen(join(allowed, 'socket'), resolve));
     for (const name of ['dir', 'pipe', 'socket'])
-      await expectRefused(join(allowed, name), 'is not read: it is no regular file.');
+      await expectRefused(join(allowed, name), 'is not read: it is not a regular file.');
     await new Promise((resolve) => server.close(resolve));
-    await expect(read('/dev/zero', ['/dev'])).rejects.toThrow('is not read: it is no regular file.');
+    await expect(read('/dev/zero', ['/dev'])).rejects.toThrow('is not read: it is not a regular file.');
   });
 
   test('after an abort', async () => {
@@ -236,6 +236,6 @@ describe('what changes between the look and the opening', () => {
 test('a browser has no files', async () => {
   expect(Object.keys(browser)).toEqual(Object.keys(node));
   await expect(browser.readLocalFile('a.png', { allowedDirs: ['/'], maxBytes: 1 })).rejects.toThrow(
-    "The file 'a.png' is not read: there are no local files here. Give the bytes as base64.",
+    "The file 'a.png' is not read: this platform has no local files. Give the bytes as base64.",
   );
 });

@@ -1,21 +1,21 @@
-/** What `local-file.node.ts` and `local-file.browser.ts` both speak. */
+/** Options and error shared by `local-file.node.ts` and `local-file.browser.ts`. */
 
 import { cutText } from '../text.ts';
 
 const MAX_SHOWN = 200;
 
 export interface LocalFileOptions {
-  /** The folders below which a file may be read. None: no file. */
+  /** Folders below which files may be read. Empty: no file can be read. */
   readonly allowedDirs: readonly string[];
   readonly maxBytes: number;
   readonly signal?: AbortSignal | undefined;
 }
 
-/** A file that was not read. Of what lies outside the allowed folders it says nothing, not even whether it exists. */
+/** Failed read. For paths outside the allowed folders, the message does not tell whether the file exists. */
 export class LocalFileError extends Error {
   override readonly name = 'LocalFileError';
 
-  constructor(place: string, problem: string, options?: ErrorOptions) {
-    super(`The file '${cutText(place, MAX_SHOWN)}' ${problem}`, options);
+  constructor(path: string, problem: string, options?: ErrorOptions) {
+    super(`The file '${cutText(path, MAX_SHOWN)}' ${problem}`, options);
   }
 }

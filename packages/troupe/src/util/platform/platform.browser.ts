@@ -1,9 +1,9 @@
-/** The twin of `platform.node.ts` for browsers and other hosts without Node's built-ins. */
+/** Browser version of `platform.node.ts`, for hosts without Node's built-ins. */
 import type { AsyncScope, Terminal } from './platform.ts';
 
 /**
- * Browsers can't follow a call through its awaits, so a scope holds only until
- * the first one. Pass `signal` to an agent that you call inside another.
+ * Browsers can't track a value across awaits, so the scope ends at the first await. Pass `signal` to an agent
+ * called inside another agent.
  */
 export function createAsyncScope<T>(): AsyncScope<T> {
   const values: T[] = [];
@@ -40,7 +40,7 @@ export async function openTerminal(_signal: AbortSignal): Promise<Terminal> {
   throw new Error('There is no terminal here. Give the UserAgent an input method of your own.');
 }
 
-/** There is no such key in a browser. */
+/** No-op: browsers have no interrupt key. */
 export function onInterruptKey(_handler: () => void): () => void {
   return () => {};
 }

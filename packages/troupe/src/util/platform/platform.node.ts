@@ -1,4 +1,4 @@
-/** What the root entry needs of Node. `platform.browser.ts` is its twin for browsers. */
+/** Platform functions for Node. `platform.browser.ts` is the version for browsers. */
 import { AsyncLocalStorage } from 'node:async_hooks';
 
 import type { AsyncScope } from './platform.ts';
@@ -15,7 +15,7 @@ export function readEnv(name: string): string | undefined {
   return process.env[name];
 }
 
-/** Lets timers and input have their turn. */
+/** Lets pending timers and input run first. */
 export function yieldToEventLoop(): Promise<void> {
   return new Promise((resolve) => void setImmediate(resolve));
 }

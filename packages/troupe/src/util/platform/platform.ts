@@ -1,17 +1,17 @@
-/** The shapes that `platform.node.ts` and `platform.browser.ts` both fill. */
+/** Interfaces implemented by `platform.node.ts` and `platform.browser.ts`. */
 
-/** A value that follows a call through all its awaits. */
+/** Value that is visible in everything called by `run`, across awaits. */
 export interface AsyncScope<T> {
   run<R>(value: T, body: () => R): R;
   getStore(): T | undefined;
 }
 
-/** A person at a keyboard, or a pipe in the place of one. Whoever has it open has it alone. */
+/** Exclusive access to the keyboard, or to a pipe instead. */
 export interface Terminal {
-  /** The next line, or undefined when there are no more. Rejects with the reason of an aborted signal. */
+  /** Next line, or undefined at the end of input. Rejects with the reason of an aborted signal. */
   ask(prompt: string): Promise<string | undefined>;
-  /** Shows a line of text. */
+  /** Prints one line of text. */
   say(line: string): void;
-  /** Lets the next one have the terminal. */
+  /** Releases the terminal for the next user. */
   close(): void;
 }

@@ -1,22 +1,25 @@
 import type { ChildProcess } from 'node:child_process';
 
-const DEADLY_SIGNALS: readonly NodeJS.Signals[] = ['SIGINT', 'SIGTERM', 'SIGHUP'];
+const EXIT_SIGNALS: readonly NodeJS.Signals[] = ['SIGINT', 'SIGTERM', 'SIGHUP'];
 
-/** The processes whose groups go when this program goes. The program is listened to only while there are any. */
+/**
+ * Leaders of process groups that end with this program. Listeners are attached only while the set is not
+ * empty.
+ */
 const groups = new Set<ChildProcess>();
 
-/** Sends a signal to a process that leads a group, and to whatever it has started. Nobody left is no error. */
+/** Sends a signal to a process group. Ignores a group that has already ended. */
 export function signalGroup(leader: ChildProcess, signal: NodeJS.Signals): void {
   if (leader.pid === undefined) return;
   try {
     if (process.platform === 'win32') leader.kill(signal);
     else process.kill(-leader.pid, signal);
   } catch {
-    // All of them are gone.
+    // The group has already ended.
   }
 }
 
-/** Has a group end with this program, however that ends, short of SIGKILL. The returned function calls that off. */
+/** Kills a process group when this program ends, except by SIGKILL. The returned function cancels this. */
 export function endWithProgram(leader: ChildProcess): () => void {
   if (groups.size === 0) listen();
   groups.add(leader);
@@ -27,21 +30,25 @@ export function endWithProgram(leader: ChildProcess): () => void {
 
 function listen(): void {
   process.on('exit', endAll);
-  // First in line: a `once` of somebody else is gone from the list as soon as it was called.
-  for (const signal of DEADLY_SIGNALS) process.prependListener(signal, dieOf);
+  // First listener, because a `once` listener of other code would already be removed from the list after its
+  // call.
+  for (const signal of EXIT_SIGNALS) process.prependListener(signal, exitBySignal);
 }
 
 function stopListening(): void {
   process.off('exit', endAll);
-  for (const signal of DEADLY_SIGNALS) process.off(signal, dieOf);
+  for (const signal of EXIT_SIGNALS) process.off(signal, exitBySignal);
 }
 
 function endAll(): void {
   for (const leader of groups) signalGroup(leader, 'SIGKILL');
 }
 
-/** Dies as a program without listeners does. If others listen, what happens is up to them. */
-function dieOf(signal: NodeJS.Signals): void {
+/**
+ * Ends the program by the signal as if there were no listener. With other listeners, leaves the decision to
+ * them.
+ */
+function exitBySignal(signal: NodeJS.Signals): void {
   if (process.listenerCount(signal) > 1) return;
   endAll();
   stopListening();

@@ -1,9 +1,8 @@
 /**
- * The only reader of standard input.
+ * Single reader of standard input.
  *
- * A line that arrives before anybody asks for it waits for the next question. Between
- * questions nothing is read, the terminal is as the shell left it (so that Ctrl-C
- * is a signal), and standard input does not keep the process alive.
+ * Lines that arrive early wait for the next question. Between questions nothing is read, the terminal is in
+ * its normal mode (Ctrl-C is a signal), and standard input does not keep the process alive.
  */
 import type { Interface, ReadLineOptions } from 'node:readline';
 
@@ -14,12 +13,12 @@ let createInterface: ((options: ReadLineOptions) => Interface) | undefined;
 const arrived: string[] = [];
 let unfinished = ''; // typed ahead, after the last whole line
 let history: string[] = [];
-let pipe: Interface | undefined; // kept between questions, because it may hold a part of a line
-let question: Interface | undefined; // on the screen of a person right now
+let pipe: Interface | undefined; // kept between questions, because it may hold part of a line
+let question: Interface | undefined; // currently shown to the user
 let wake: () => void = () => {};
 let whenFree: Promise<void> = Promise.resolve();
 
-/** Opens the terminal as soon as nobody else has it open. The signal ends the wait, and whatever is asked then. */
+/** Opens the terminal as soon as it is free. The signal cancels the wait and all questions. */
 export async function openTerminal(signal: AbortSignal): Promise<Terminal> {
   const before = whenFree;
   let close = (): void => {};
@@ -28,7 +27,7 @@ export async function openTerminal(signal: AbortSignal): Promise<Terminal> {
   });
   whenFree = before.then(() => closed);
   try {
-    createInterface ??= (await import('node:readline')).createInterface; // not before a terminal is wanted
+    createInterface ??= (await import('node:readline')).createInterface; // loaded on first use
     await abortable(before, signal);
   } catch (error) {
     close();
@@ -41,14 +40,16 @@ export async function openTerminal(signal: AbortSignal): Promise<Terminal> {
   };
 }
 
-/** Calls back for every Ctrl-C, which then does not end the program, until the returned function is called. */
+/**
+ * Calls back for every Ctrl-C, which then does not end the program, until the returned function is called.
+ */
 export function onInterruptKey(handler: () => void): () => void {
-  const listener = (): void => handler(); // a new one each time, so that each registration ends alone
+  const listener = (): void => handler(); // a new function each time, so that each registration is removed on its own
   process.on('SIGINT', listener);
   return () => void process.off('SIGINT', listener);
 }
 
-/** Ends the program and leaves the terminal in order. */
+/** Exits after restoring the terminal. */
 export function exitProgram(code: number): void {
   if (question !== undefined) {
     question.close();
@@ -83,7 +84,7 @@ async function readTyped(prompt: string, signal: AbortSignal): Promise<string | 
     question = undefined;
     unfinished = signal.aborted ? '' : lines.line;
     lines.close();
-    if (arrived.length === 0 || unfinished !== '') output.write('\n'); // what follows starts on a line of its own
+    if (arrived.length === 0 || unfinished !== '') output.write('\n'); // later output starts on a new line
   }
   return arrived.shift();
 }
@@ -105,7 +106,7 @@ async function readPiped(prompt: string, signal: AbortSignal): Promise<string | 
   return takeShown();
 }
 
-/** The next line that nobody has typed here: it is shown as if somebody had. */
+/** Returns the next line that was not typed into the prompt, and prints it as if it were. */
 function takeShown(): string | undefined {
   const line = arrived.shift();
   process.stdout.write(`${line ?? ''}\n`);
@@ -123,7 +124,7 @@ function readLines(options: ReadLineOptions): Interface {
   return lines;
 }
 
-/** Resolves when a line has arrived, or no more will. */
+/** Resolves when a line arrives or the input ends. */
 function nextLine(signal: AbortSignal): Promise<void> {
   const woken = new Promise<void>((resolve) => {
     wake = resolve;
@@ -131,7 +132,7 @@ function nextLine(signal: AbortSignal): Promise<void> {
   return abortable(woken, signal);
 }
 
-/** Ctrl-C while a question is open: the terminal makes no signal of it then. */
+/** Handles Ctrl-C during a question, when the terminal sends no signal. */
 function pressInterruptKey(): void {
   if (process.emit('SIGINT', 'SIGINT')) return;
   question?.close();

@@ -1,13 +1,13 @@
-/** What stands in the place of a secret. */
+/** Replacement text for a secret. */
 export const REDACTED = '[redacted]';
 
-/** Not in the middle of a word: what looks like a key there is none. */
+/** Not in the middle of a word. */
 const START = String.raw`(?<![A-Za-z0-9])`;
-/** A random part: long, or not so long but with a digit in it, as no hyphenated word has one. */
+/** Random part of a key: long, or shorter with a digit (hyphenated words have none). */
 const RANDOM = String.raw`(?:(?=[\w-]*\d)[\w-]{8,}|[\w-]{20,})`;
 
-/** What keys look like. */
-const LOOKS = [
+/** Typical formats of keys. */
+const FORMATS = [
   String.raw`${START}(?:sk|rk|pk)-${RANDOM}`,
   String.raw`${START}(?:sk|rk|pk)_(?:live|test)_\w{8,}`,
   String.raw`${START}(?:gsk|hf|npm|glpat|xai|pplx|dop_v1|github_pat|gh[pousr])[_-][\w-]{16,}`,
@@ -21,10 +21,10 @@ const LOOKS = [
   String.raw`-----BEGIN [A-Z ]*PRIVATE KEY-----(?:[^-"\\]|\\[nr])*(?:-----END [A-Z ]*PRIVATE KEY-----)?`,
 ];
 
-/** How the name of a property ends whose text is a secret, whatever that looks like. */
+/** Endings of property names whose values are secret in any format. */
 const NAME = String.raw`(?:pass(?:word|wd|phrase)|secret|token|authorization|cookie|(?:api|access|private|secret)[_-]?key)`;
 
-/** Where a secret has such a name: in JSON, in JSON that stands in JSON, in a URL and in a header. */
+/** Named secrets: in JSON, in JSON inside JSON, in a URL and in a header. */
 const NAMED = [
   ...inJson('"', String.raw`(?:[^"\\]|\\[^]?)`, String.raw`\s{0,40}`),
   ...inJson(
@@ -38,13 +38,13 @@ const NAMED = [
 
 const ENDS_IN_NAME = new RegExp(`${NAME}$`, 'i');
 
-/** A group in front is kept. None takes a quote or a number, so that JSON stays JSON. */
+/** The first group is kept. No pattern matches quotes or numbers, so that JSON stays valid. */
 const PATTERNS: readonly RegExp[] = [
-  ...LOOKS.map((source) => new RegExp(source, 'g')),
+  ...FORMATS.map((source) => new RegExp(source, 'g')),
   ...NAMED.map((source) => new RegExp(source, 'gi')),
 ];
 
-/** A text that has such a name, and a list of texts. */
+/** Matches a named string, and a named list of strings. */
 function inJson(quote: string, character: string, gap: string): readonly string[] {
   const name = `${NAME}${quote}${gap}:${gap}`;
   return [
@@ -53,7 +53,10 @@ function inJson(quote: string, character: string, gap: string): readonly string[
   ];
 }
 
-/** The text without what looks like a key, or is said to be one. Nothing is left of a text in which that can't be told. */
+/**
+ * Replaces everything that looks like a key or has the name of one. Text too large to search is replaced as a
+ * whole.
+ */
 export function redactKeys(text: string): string {
   try {
     return PATTERNS.reduce(
@@ -62,12 +65,12 @@ export function redactKeys(text: string): string {
       text,
     );
   } catch (error) {
-    if (error instanceof RangeError) return REDACTED; // one of many megabytes, longer than the stack of a pattern
+    if (error instanceof RangeError) return REDACTED; // many megabytes, more than the stack of the regex engine
     throw error;
   }
 }
 
-/** Whether a property of this name holds a secret. */
+/** Tells whether a property with this name holds a secret. */
 export function isSecretName(name: string): boolean {
   return ENDS_IN_NAME.test(name);
 }

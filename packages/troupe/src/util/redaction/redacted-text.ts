@@ -2,14 +2,14 @@ import { messageOf } from '../../errors.ts';
 import { redactKeys } from './key-patterns.ts';
 import { cutText, oneLine } from '../text.ts';
 
-const MAX_TOLD = 10_000;
+const MAX_CHARS = 10_000;
 
-/** What went wrong, as models, logs and traces may see it: one line, not too long, without what looks like a key. */
+/** Problem text for models, logs and traces: one line of limited length with keys redacted. */
 export function redactedLine(problem: string): string {
-  return oneLine(redactKeys(cutText(problem, MAX_TOLD)));
+  return oneLine(redactKeys(cutText(problem, MAX_CHARS)));
 }
 
-/** The message of what was thrown, in the same way. */
+/** Message of a thrown value as `redactedLine`. */
 export function redactedMessage(error: unknown): string {
   return redactedLine(messageOf(error));
 }

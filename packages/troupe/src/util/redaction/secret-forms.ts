@@ -1,7 +1,7 @@
-/** How often each backslash is doubled at most: in JSON that stands in JSON, which stands in JSON. */
+/** Maximum number of backslashes for each original one (JSON nested three times). */
 const MAX_DOUBLED = 8;
 
-/** What stands behind the backslash in JSON, for characters that have a short form. */
+/** Short JSON escapes: the letter after the backslash. */
 const SHORT_FORMS: Readonly<Record<string, string>> = {
   '"': '"',
   '/': '/',
@@ -13,15 +13,15 @@ const SHORT_FORMS: Readonly<Record<string, string>> = {
 };
 
 /**
- * The source of a pattern for a text in all forms in which it may be written down: each of its characters as it is,
- * escaped as in JSON (and in JSON in JSON), or encoded as in a URL.
+ * Regex source that matches a secret in every written form: each character plain, JSON-escaped (also nested),
+ * or URL-encoded.
  */
 export function secretForms(secret: string): string {
   const parts = secret.match(/\\+|[^]/gu) ?? [];
   return parts.map((part) => (part.startsWith('\\') ? backslashes(part.length) : character(part))).join('');
 }
 
-/** Backslashes in a row are one part: several of an open length would be tried in too many ways. */
+/** Consecutive backslashes form one group, to avoid exponential backtracking. */
 function backslashes(count: number): string {
   return `(?:\\\\{${count},${count * MAX_DOUBLED}}|(?:%5[cC]){${count}})`;
 }
@@ -35,7 +35,7 @@ function character(character: string): string {
     units.map(escaped).join(''),
     ...(short === undefined ? [] : [escaped(short)]),
     ...(character === ' ' ? [String.raw`\+`] : []),
-    character.replace(/[$()*+./?[\]^{|}-]/g, String.raw`\$&`), // last, as it may be the beginning of another
+    character.replace(/[$()*+./?[\]^{|}-]/g, String.raw`\$&`), // last, because it can be a prefix of another form
   ];
   return `(?:${forms.join('|')})`;
 }
@@ -44,7 +44,7 @@ function escaped(form: string): string {
   return String.raw`\\{1,${MAX_DOUBLED}}${form}`;
 }
 
-/** A number in so many digits, of either case. */
+/** Hex number with fixed width, matching both cases. */
 function hex(value: number, digits: number): string {
   const text = value.toString(16).padStart(digits, '0');
   return text.replace(/[a-f]/g, (digit) => `[${digit}${digit.toUpperCase()}]`);

@@ -1,14 +1,14 @@
-/** A shorter word of a header may be any word. */
+/** Shorter words of a header could be ordinary words. */
 const MIN_CHARS = 8;
-/** How many are remembered: tokens change. */
+/** Maximum number of remembered words; tokens change over time. */
 const MAX_WORDS = 100;
 const MAX_CAUSES = 10;
 
-/** What was sent to a server and belongs in no error, whatever the server repeats. */
+/** Remembers secrets sent to a server and removes them from errors, in case the server repeats them. */
 export class SecretWords {
   readonly #words = new Set<string>();
 
-  /** @param values of headers, or of the fields of a form */
+  /** @param values header values or form fields */
   remember(values: Iterable<unknown>): void {
     for (const word of [...values].flatMap((value) => String(value).split(' '))) {
       if (word.length < MIN_CHARS) continue;
@@ -18,20 +18,20 @@ export class SecretWords {
     for (const oldest of this.#words) if (this.#words.size > MAX_WORDS) this.#words.delete(oldest);
   }
 
-  /** The error, to be the cause of another, unless it holds any of them. */
+  /** Returns the error for use as a `cause`, or undefined if it contains a secret. */
   causeOf(error: unknown): unknown {
-    return this.#areIn(error) ? undefined : error;
+    return this.#isIn(error) ? undefined : error;
   }
 
-  #areIn(error: unknown): boolean {
+  #isIn(error: unknown): boolean {
     for (let one = error, depth = 0; one instanceof Error && depth < MAX_CAUSES; one = one.cause, depth++) {
-      const said = `${one.message} ${jsonText(one)}`;
-      if (this.hide(said) !== said) return true;
+      const text = `${one.message} ${jsonText(one)}`;
+      if (this.hide(text) !== text) return true;
     }
     return false;
   }
 
-  /** The text without them. */
+  /** Replaces all remembered words in a text. */
   hide(text: string): string {
     let shown = text;
     for (const word of this.#words) shown = shown.replaceAll(word, '[hidden]');
@@ -39,7 +39,7 @@ export class SecretWords {
   }
 }
 
-/** The properties of an error. What is no JSON is told by nobody. */
+/** Properties of an error as JSON text; empty if they are not JSON. */
 function jsonText(error: Error): string {
   try {
     return JSON.stringify(error);
