@@ -26,7 +26,7 @@ test.each<[string, ModelDelta[]]>([
   ],
   ['a thought', [{ type: 'thinking', thinking: 'x'.repeat(300_000) }]],
 ])('%s that is longer is stopped', async (_, deltas) => {
-  await expect(call(deltas)).rejects.toThrow('The summary is longer than what it is about.');
+  await expect(call(deltas)).rejects.toThrow('The summary is longer than the messages it replaces.');
 });
 
 test('an answer that starts anew is measured anew', async () => {

@@ -4,14 +4,14 @@ import type { ChatModelBase, ModelRequest } from '../model/chat-model-base.ts';
 import { WrapperModel, type RelayOptions } from '../model/wrappers/wrapper-model.ts';
 import { yieldToEventLoop } from '#platform';
 
-/** How many characters a model may think before it sums up. */
-const MAX_THOUGHT = 256 * 1024;
-/** After so many deltas the event loop has its turn. */
-const DELTAS_AT_ONCE = 64;
+/** Maximum characters of thinking before a summary. */
+const MAX_THINKING_CHARS = 256 * 1024;
+/** Number of deltas after which the event loop gets control. */
+const DELTAS_PER_YIELD = 64;
 
 /**
- * A model that sums up, and is stopped once it has said more than what it sums up. It can be stopped by a timer even if the
- * model inside never waits.
+ * Stops a summarizing model whose answer is longer than the summarized text (`limit_reached`). Timers can
+ * abort the stream even if the wrapped model never awaits anything.
  */
 export class BoundedModel extends WrapperModel {
   readonly #maxChars: number;
@@ -25,17 +25,17 @@ export class BoundedModel extends WrapperModel {
     request: ModelRequest,
     options: RelayOptions,
   ): AsyncGenerator<ModelDelta, void, void> {
-    let [said, thought, count] = [0, 0, 0];
+    let [written, thinking, count] = [0, 0, 0];
     for await (const delta of this.model.stream(request, options)) {
-      if (delta.type === 'reset') [said, thought] = [0, 0];
-      if (delta.type === 'text') said += delta.text.length;
-      if (delta.type === 'tool_input') said += delta.json.length;
-      if (delta.type === 'thinking') thought += delta.thinking.length;
-      if (said > this.#maxChars || thought > MAX_THOUGHT) {
-        throw new TroupeError('limit_reached', 'The summary is longer than what it is about.');
+      if (delta.type === 'reset') [written, thinking] = [0, 0];
+      if (delta.type === 'text') written += delta.text.length;
+      if (delta.type === 'tool_input') written += delta.json.length;
+      if (delta.type === 'thinking') thinking += delta.thinking.length;
+      if (written > this.#maxChars || thinking > MAX_THINKING_CHARS) {
+        throw new TroupeError('limit_reached', 'The summary is longer than the messages it replaces.');
       }
       yield delta;
-      if (++count % DELTAS_AT_ONCE === 0) await yieldToEventLoop();
+      if (++count % DELTAS_PER_YIELD === 0) await yieldToEventLoop();
       options.signal.throwIfAborted();
     }
   }

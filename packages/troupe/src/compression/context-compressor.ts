@@ -4,45 +4,50 @@ import type { Usage } from '../message/usage.ts';
 import type { ChatModelBase, ToolSchema } from '../model/chat-model-base.ts';
 import type { Tool } from '../toolkit/tool/tool.ts';
 
-/** What whoever makes room in a context is told, and what it can do. */
+/**
+ * Input of a compression: the prompt parts that count towards the limit, and callbacks into the agent call.
+ */
 export interface CompressionTask {
-  /** Aborted by an interrupt: leave everything as it is then, and throw. */
+  /** Aborted by an interrupt. A compressor then changes nothing more and throws the abort reason. */
   readonly signal: AbortSignal;
-  /** The agent's own model, for a compressor that has none. */
+  /** The agent's model, used by compressors without their own. */
   readonly model: ChatModelBase;
-  /** What goes with the conversation in each prompt, and takes room too. */
+  /** System prompt and tool schemas. Both are part of every prompt and count towards the token limit. */
   readonly sysPrompt: string;
   readonly tools: readonly ToolSchema[];
-  /** What stands behind the conversation in this prompt. */
+  /** Messages that follow the conversation in this prompt only. */
   readonly hints: readonly Msg[];
-  /** Who the agent is: what others have said is no answer of its own. */
+  /** Name of the agent. Assistant messages with other names are input, not the agent's answers. */
   readonly agentName: string;
-  /** The ids of what the agent was asked in this call: those messages must stay. */
+  /** Ids of the messages that the current agent call has to answer. Never removed. */
   readonly requestIds: ReadonlySet<string>;
-  /** The model has refused the prompt because it is too long: make room whatever the thresholds say. */
+  /** True after the model refused the prompt as too long: compress even below the thresholds. */
   readonly force: boolean;
-  /** What is being worked on, for the one who sums up. */
+  /** Description of the current plan, added to the prompt for a summary. */
   readonly planHint: string | undefined;
-  /** Runs a model call. What it resolves to must be JSON. */
+  /** Runs a model call as a step of the run. The result must be JSON. */
   readonly step: <T>(name: string, body: () => Promise<T>) => Promise<T>;
   readonly emit: (event: CompressionEvent) => void | Promise<void>;
   readonly addUsage: (usage: Usage | undefined) => void | Promise<void>;
 }
 
 /**
- * Keeps a conversation small enough for its model. An agent asks it before every model call. It never fails the reply: what
- * can't be made smaller stays as it is. It rejects only when the signal is aborted.
+ * Port for compression: keeps a conversation within the context window of its model. `ReActAgent` calls
+ * `compress` before every model call. Implemented by `SummaryCompressor` and `AutoContextMemory`; read those
+ * two files next.
+ * A compressor never fails the reply: a conversation that can't be compressed stays unchanged. `compress`
+ * rejects only when the signal is aborted.
  */
 export interface ContextCompressor {
-  /** Resolves to whether anything has changed. */
+  /** Resolves to true if the conversation has changed. */
   compress(task: CompressionTask): Promise<boolean>;
-  /** The tools that the model needs for what was removed, such as `context_reload`. */
+  /** Tools with which the model reads removed messages, such as `context_reload`. */
   readonly contextTools: readonly Tool[];
-  /** What the model is told about it, behind the system prompt; empty as long as there is nothing to tell. */
+  /** Text appended to the system prompt; empty if the compressor has nothing to explain. */
   readonly contextInstruction: string;
 }
 
-/** Whether a memory keeps itself small. */
+/** True for a memory that compresses itself. */
 export function isContextCompressor<T extends object>(memory: T): memory is T & ContextCompressor {
   return 'compress' in memory && typeof memory.compress === 'function';
 }

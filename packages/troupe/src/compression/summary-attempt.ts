@@ -30,52 +30,52 @@ export interface SummarySettings {
 }
 
 export interface SummaryTask extends CompressionTask {
-  /** What the prompt begins with. */
+  /** System prompt message, or none. */
   readonly before: readonly Msg[];
   readonly meter: TokenMeter;
-  /** Is used when the counter fails. */
+  /** Used while the meter's counter fails. */
   readonly estimate: TokenCounterBase;
 }
 
-/** Messages that are taken out together, in order. */
+/** Messages that are removed together, in order. */
 type MsgUnit = readonly Msg[];
 
 interface OldUnits {
-  /** From before the newest turn. */
+  /** Units before the first request. */
   readonly past: readonly MsgUnit[];
-  /** Those too that the newest turn has left behind. */
+  /** Units before and after the first request. */
   readonly all: readonly MsgUnit[];
 }
 
-/** What came of asking for a summary: a text, or why there is none. It is JSON. */
-type Answer = {
+/** Result of one request for a summary: a text, or the reason why there is none. Must be JSON. */
+type SummaryAnswer = {
   readonly text: string;
   readonly durationMs: number;
   readonly usage?: Usage;
   readonly problem?: string;
-  /** What is to be summed up is too long for the model. */
+  /** True if the model refused the messages to summarize as too long. */
   readonly isTooLong?: boolean;
 };
 
-/** A prompt that was cut has so much of what it may have, so that it need not be cut again in the next step. */
-const LEFT_BY_TRUNCATION = 0.75;
-/** What a summary may have besides, such as the names of its fields. */
+/** Share of `triggerThreshold` left after truncation, so that the next model call does not truncate again. */
+const TRUNCATION_TARGET = 0.75;
+/** Characters added to the length limit of a summary, for field names and punctuation. */
 const EXTRA_CHARS = 1000;
-/** How often a model is asked until there is room. */
+/** Maximum model calls of one attempt. */
 const MAX_MODEL_CALLS = 8;
 const NOTE =
   '(Older messages were left out here because the conversation got too long. No summary tells of them.)';
 
-/** Makes room once. */
+/** One attempt to compress a conversation by summaries, used by `SummaryCompressor`. */
 export class SummaryAttempt {
   readonly #memory: MemoryBase;
   readonly #form: SummaryFormat;
   readonly #settings: SummarySettings;
   readonly #task: SummaryTask;
-  /** What the model sees, without the summary. */
+  /** Messages without the mark `compressed`. */
   #shown: readonly Msg[] = [];
   #summary = '';
-  /** Of the whole prompt. */
+  /** Tokens of the whole prompt. */
   #tokens = 0;
   #hasChanged = false;
 
@@ -90,7 +90,7 @@ export class SummaryAttempt {
     return this.#hasChanged;
   }
 
-  async compress(): Promise<void> {
+  async run(): Promise<void> {
     const { force } = this.#task;
     this.#shown = await this.#memory.getMemory({ excludeMark: COMPRESSED_MARK, prependSummary: false });
     this.#summary = await this.#memory.getCompressedSummary();
@@ -101,7 +101,7 @@ export class SummaryAttempt {
     for (let calls = 1; units.length > 0 && (force || !this.#fits); calls++) {
       if (calls > MAX_MODEL_CALLS) return this.#truncate(units);
       const msgs = units.slice(0, size).flat();
-      const answer = await this.#sumUp(msgs);
+      const answer = await this.#summarize(msgs);
       if (answer.problem === undefined) {
         await this.#replace(msgs, answer.text, 'summary', answer);
         units = units.slice(size);
@@ -115,8 +115,8 @@ export class SummaryAttempt {
   }
 
   /**
-   * What is taken out: if possible nothing of the newest turn. If the model has refused the prompt, it is all that there is,
-   * and fewer units are kept if that is too little.
+   * Selects the units to remove: only units before the requests if their removal is enough. With `force` all
+   * removable units, keeping fewer than `keepRecent` if needed.
    */
   async #choose(): Promise<readonly MsgUnit[]> {
     const { force } = this.#task;
@@ -134,18 +134,20 @@ export class SummaryAttempt {
   }
 
   /**
-   * The places of what the agent was asked. If nobody says what that is: the first and the last that others have said since the
-   * newest answer; and if nothing else can be taken out then, the very last.
+   * Indexes of the requests to keep, most preferred first. Without known request ids: the first and last
+   * group of inputs; second choice, the very last input only.
    */
   #requests(): readonly (readonly number[])[] {
-    const runs = requestGroups(this.#shown, this.#task);
-    const [first = [], ...others] = runs;
+    const groups = requestGroups(this.#shown, this.#task);
+    const [first = [], ...others] = groups;
     const last = others.at(-1) ?? [];
     const isSure = this.#shown.some(({ id }) => this.#task.requestIds.has(id));
     return isSure ? [first] : [[...first, ...last], [...first, ...last].slice(-1)];
   }
 
-  /** What can be taken out, oldest first: all but the newest units, instructions, calls that wait for a result, and these requests. */
+  /**
+   * Removable units, oldest first: not the newest units, system messages, pending tool calls or `requests`.
+   */
   #oldUnits(requests: readonly number[], keepRecent: number): OldUnits {
     const msgs = this.#shown;
     const stays = new Set(requests);
@@ -161,30 +163,33 @@ export class SummaryAttempt {
     };
   }
 
-  /** Has a model sum messages up, together with the summary so far, and tells about it. */
-  async #sumUp(msgs: readonly Msg[]): Promise<Answer> {
+  /**
+   * Asks the model for a summary of messages and of the previous summary. Emits `start`, and `failed` on a
+   * problem.
+   */
+  async #summarize(msgs: readonly Msg[]): Promise<SummaryAnswer> {
     const { step, signal } = this.#task;
-    await this.#tell('start', 'summary', msgs);
-    let answer: Answer;
+    await this.#emit('start', 'summary', msgs);
+    let answer: SummaryAnswer;
     try {
       answer = await step('compression', () => this.#ask(msgs));
     } catch (error) {
       signal.throwIfAborted();
       answer = { text: '', durationMs: 0, problem: messageOf(error) };
     }
-    await this.#guarded('count the usage', async () => this.#task.addUsage(answer.usage));
+    await this.#logFailure('add the usage', async () => this.#task.addUsage(answer.usage));
     if (
       answer.problem === undefined &&
       (await this.#count([], answer.text)) >= (await this.#count(msgs, this.#summary))
     ) {
-      answer = { ...answer, problem: 'The summary is not shorter than what it is about.' };
+      answer = { ...answer, problem: 'The summary is not shorter than the messages it replaces.' };
     }
-    if (answer.problem !== undefined) await this.#tell('failed', 'summary', msgs, answer);
+    if (answer.problem !== undefined) await this.#emit('failed', 'summary', msgs, answer);
     return answer;
   }
 
-  /** Whatever the model does, there is an answer after the timeout; only an abort is thrown. */
-  async #ask(msgs: readonly Msg[]): Promise<Answer> {
+  /** Resolves within the time limit, also if the model fails. Throws only on abort. */
+  async #ask(msgs: readonly Msg[]): Promise<SummaryAnswer> {
     const { signal, planHint = '' } = this.#task;
     const { timeoutMs, maxTries, compressionPrompt, formatter, model = this.#task.model } = this.#settings;
     const startedAt = now();
@@ -229,9 +234,9 @@ export class SummaryAttempt {
     };
   }
 
-  /** Leaves out the oldest units: so many as are needed, or all if the model has refused the prompt. */
+  /** Removes the oldest units without a summary: as many as needed, or all with `force`. */
   async #truncate(units: readonly MsgUnit[]): Promise<void> {
-    const goal = this.#settings.triggerThreshold * LEFT_BY_TRUNCATION;
+    const goal = this.#settings.triggerThreshold * TRUNCATION_TARGET;
     const left: Msg[] = [];
     let tokens = this.#tokens;
     for (const unit of units) {
@@ -245,8 +250,13 @@ export class SummaryAttempt {
     await this.#replace(left, text, 'truncation');
   }
 
-  /** The summary comes before the marks: whoever finds only that still sees all messages. */
-  async #replace(msgs: readonly Msg[], text: string, strategy: string, answer?: Answer): Promise<void> {
+  /** Stores the summary before the marks, so that a crash in between hides no message. */
+  async #replace(
+    msgs: readonly Msg[],
+    text: string,
+    strategy: string,
+    answer?: SummaryAnswer,
+  ): Promise<void> {
     const saved = (await this.#count(msgs, this.#summary)) - (await this.#count([], text));
     await this.#memory.updateCompressedSummary(text);
     this.#hasChanged = true;
@@ -255,7 +265,7 @@ export class SummaryAttempt {
     const gone = new Set(msgs);
     this.#shown = this.#shown.filter((msg) => !gone.has(msg));
     this.#summary = text;
-    await this.#tell('end', strategy, msgs, {
+    await this.#emit('end', strategy, msgs, {
       ...answer,
       tokensAfter: this.#tokens - saved,
       compressedMessageId: summaryMsg(text).id,
@@ -264,13 +274,13 @@ export class SummaryAttempt {
     this.#tokens -= saved;
   }
 
-  /** The place in what is shown behind the last of these messages. */
+  /** Index after the last of these messages in `#shown`. */
   #placeAfter(msgs: readonly Msg[]): number {
     const last = msgs.at(-1);
     return this.#shown.findLastIndex((msg) => msg === last) + 1;
   }
 
-  /** The tokens of messages, and of a summary before them. */
+  /** Tokens of messages with an optional summary before them. */
   async #count(msgs: readonly Msg[], summary = ''): Promise<number> {
     const { meter, estimate, signal } = this.#task;
     const list = summary === '' ? msgs : [summaryMsg(summary), ...msgs];
@@ -283,11 +293,11 @@ export class SummaryAttempt {
     return others + (await this.#count([...before, ...this.#shown, ...hints], this.#summary));
   }
 
-  #tell(
+  #emit(
     phase: CompressionEvent['phase'],
     strategy: string,
     msgs: readonly Msg[],
-    { text: _text, isTooLong: _isTooLong, ...details }: Partial<Answer & CompressionEvent> = {},
+    { text: _text, isTooLong: _isTooLong, ...details }: Partial<SummaryAnswer & CompressionEvent> = {},
   ): Promise<void> {
     const compressedMessageCount = msgs.length;
     const event = {
@@ -297,16 +307,16 @@ export class SummaryAttempt {
       compressedMessageCount,
       tokensBefore: this.#tokens,
     } as const;
-    return this.#guarded('tell about it', async () => this.#task.emit({ ...event, ...details }));
+    return this.#logFailure('emit an event', async () => this.#task.emit({ ...event, ...details }));
   }
 
-  /** Does something that must not keep a conversation from being compressed. */
-  async #guarded(what: string, body: () => Promise<void>): Promise<void> {
+  /** Runs a callback of the agent. A failure is logged and does not stop the compression. */
+  async #logFailure(action: string, body: () => Promise<void>): Promise<void> {
     try {
       await abortable(body(), this.#task.signal);
     } catch (error) {
       this.#task.signal.throwIfAborted();
-      getLogger().log('warn', `A compression could not ${what}: ${messageOf(error)}`);
+      getLogger().log('warn', `A compression failed to ${action}: ${messageOf(error)}`);
     }
   }
 }

@@ -240,7 +240,7 @@ describe('how', () => {
 
   test('a template that names a field which the schema does not have is refused at once', () => {
     const make = () => new Bench([], { summaryTemplate: '{task_overview} {nothing}' });
-    expect(make).toThrow('summaryTemplate names {nothing}, which is not in the schema of the summary.');
+    expect(make).toThrow('summaryTemplate names {nothing}, which is not a field of the summary schema.');
   });
 
   test('another model sums up, if one is given, and is told what the plan is', async () => {
@@ -700,7 +700,7 @@ describe('what goes wrong', () => {
     }
     const model = new Endless('endless');
     const bench = new Bench([], { ...options, model, maxTries: 1 });
-    await truncates(bench, /^The summary is longer than what it is about/);
+    await truncates(bench, /^The summary is longer than the messages it replaces/);
     expect(model.count).toBeLessThan(2000);
   });
 

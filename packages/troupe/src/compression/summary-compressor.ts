@@ -15,35 +15,45 @@ import { SummaryAttempt, type SummarySettings } from './summary-attempt.ts';
 import { TokenMeter } from './token-meter.ts';
 
 export interface SummaryCompressorOptions {
-  /** How many tokens a prompt may have: the system prompt, the tools and the conversation. With more, it is compressed. */
+  /**
+   * Maximum tokens of a prompt: system prompt, tools, conversation and hints. A longer prompt is compressed.
+   */
   readonly triggerThreshold: number;
-  /** @default an estimate by the model's name */
+  /** Counts tokens. @default an estimate by the model's name */
   readonly tokenCounter?: TokenCounterBase | undefined;
-  /** How many of the newest messages stay as they are. Calls count as one with their results. @default 3 */
+  /** Number of newest units that stay uncompressed. An exchange counts as one unit. @default 3 */
   readonly keepRecent?: number | undefined;
-  /** Asks for the summary, behind what is to be summed up. */
+  /** Instruction to write the summary, sent after the messages to summarize. */
   readonly compressionPrompt?: string | undefined;
-  /** The text of a summary, with the fields of the answer in braces, such as `{next_steps}`. @default the fields one under the other */
+  /**
+   * Text of a summary with fields of the structured output in braces, such as `{next_steps}`.
+   * @default all fields, each under its title
+   */
   readonly summaryTemplate?: string | undefined;
-  /** What an answer has to have. @default five texts: task_overview, current_state, important_discoveries, next_steps, context_to_preserve */
+  /**
+   * Schema of the structured output.
+   * @default five texts: task_overview, current_state, important_discoveries, next_steps, context_to_preserve
+   */
   readonly summarySchema?: AnySchema | undefined;
-  /** Who sums up. @default the agent's own model */
+  /** Model that writes summaries. @default the agent's model */
   readonly model?: ChatModelBase | undefined;
-  /** For that model. @default its own */
+  /** Formatter for `model`. @default the formatter of the model */
   readonly formatter?: FormatterBase | undefined;
-  /** How long one summary may take. @default 60 000 */
+  /** Time limit of one summary in milliseconds. @default 60 000 */
   readonly timeoutMs?: number | undefined;
-  /** How many answers there may be until one fits the schema. @default 3 */
+  /** Maximum model calls until a summary fits the schema. @default 3 */
   readonly maxTries?: number | undefined;
 }
 
 /**
- * Keeps a conversation small by a summary: when the prompt gets too long, a model sums up what is old. The messages stay
- * in memory with the mark `compressed`; the summary, into which the one before was worked, stands for them.
+ * Compresses a conversation by summaries: once the prompt exceeds `triggerThreshold`, a model summarizes the
+ * oldest messages. The messages stay in memory with the mark `compressed`, and each summary includes the
+ * previous summary.
  *
- * What the agent was asked, calls that wait for a result and the newest units are never taken out. If the
- * model fails, hangs or answers nonsense, the oldest units are left out without a summary, so that the reply goes on.
- * The summary is stored before the marks are: if the program dies in between, nothing is lost from view.
+ * Requests of the current agent call, pending tool calls and the newest units are never removed. If the model
+ * fails, exceeds the time limit or returns an unusable summary, the oldest units are marked without a
+ * summary, so that the reply continues. The summary is stored before the marks: a crash in between hides no
+ * message.
  */
 export class SummaryCompressor implements ContextCompressor {
   readonly contextTools: readonly Tool[] = [];
@@ -55,7 +65,7 @@ export class SummaryCompressor implements ContextCompressor {
   #estimate: EstimateTokenCounter | undefined;
   #sysPrompt: Msg | undefined;
 
-  /** @throws TroupeError if an option makes no sense. */
+  /** @throws TroupeError if an option is out of range. */
   constructor(memory: MemoryBase, options: SummaryCompressorOptions) {
     const { triggerThreshold, keepRecent = 3, timeoutMs = 60_000, maxTries = 3 } = options;
     const { compressionPrompt = COMPRESSION_PROMPT, model, formatter } = options;
@@ -78,22 +88,22 @@ export class SummaryCompressor implements ContextCompressor {
   }
 
   async compress(task: CompressionTask): Promise<boolean> {
-    const run = new SummaryAttempt(this.#memory, this.#form, this.#settings, {
+    const attempt = new SummaryAttempt(this.#memory, this.#form, this.#settings, {
       ...task,
       before: this.#before(task),
       meter: this.#meter,
       estimate: this.#estimateFor(task.model),
     });
     try {
-      await run.compress();
+      await attempt.run();
     } catch (error) {
       task.signal.throwIfAborted();
       getLogger().log('warn', `The conversation was not compressed: ${messageOf(error)}`);
     }
-    return run.hasChanged;
+    return attempt.hasChanged;
   }
 
-  /** The same message as long as its text is the same, so that it is counted once. */
+  /** Reuses the message while its text is unchanged, because counts are cached by message object. */
   #before({ sysPrompt }: CompressionTask): readonly Msg[] {
     if (sysPrompt === '') return [];
     if (this.#sysPrompt?.text !== sysPrompt) this.#sysPrompt = Msg.system(sysPrompt);

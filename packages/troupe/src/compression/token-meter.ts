@@ -6,17 +6,17 @@ import type { TokenCounterBase } from '../token/token-counter-base.ts';
 import { withDeadline } from '../util/async/deadline.ts';
 import { now } from '../util/clock.ts';
 
-/** For how long a counter is done without after it has failed. */
-const REST_MS = 5 * 60_000;
+/** Time in milliseconds during which a failed counter is not used. */
+const FALLBACK_MS = 5 * 60_000;
 
 /**
- * Counts tokens, come what may. A counter that fails, hangs or gives nonsense, perhaps since it asks a server, is done
- * without for some minutes: the estimate takes its place.
+ * Counts tokens without failing: if the counter throws, exceeds the time limit or returns an invalid number,
+ * an estimate is used for the next five minutes. Rejects only when the signal is aborted.
  */
 export class TokenMeter {
   readonly #counter: TokenCounterBase | undefined;
   readonly #timeoutMs: number;
-  #restsUntil = 0;
+  #fallbackUntil = 0;
 
   constructor(counter: TokenCounterBase | undefined, timeoutMs: number) {
     this.#counter = counter;
@@ -31,7 +31,7 @@ export class TokenMeter {
     return this.#counted(estimate, signal, (counter, options) => counter.countEach(msgs, options));
   }
 
-  /** What a prompt has besides messages that are counted one by one. */
+  /** Tokens of messages and tools as one prompt. */
   async count(
     msgs: readonly Msg[],
     tools: readonly ToolSchema[],
@@ -50,19 +50,19 @@ export class TokenMeter {
     count: (counter: TokenCounterBase, options: { signal: AbortSignal }) => Promise<readonly number[]>,
   ): Promise<readonly number[]> {
     const counter = this.#counter;
-    if (counter === undefined || now() < this.#restsUntil) return count(estimate, { signal });
+    if (counter === undefined || now() < this.#fallbackUntil) return count(estimate, { signal });
     try {
       const options = { timeoutMs: this.#timeoutMs, signal };
       const counts = await withDeadline(options, (stopped) => count(counter, { signal: stopped }));
       if (counts.every((tokens) => Number.isFinite(tokens) && tokens >= 0)) return counts;
-      throw new TypeError('it gave something that is no number');
+      throw new TypeError('the counter returned an invalid number');
     } catch (error) {
       signal.throwIfAborted();
       getLogger().log(
         'warn',
-        `Tokens are estimated for a while, since the counter failed: ${messageOf(error)}`,
+        `The token counter failed. Tokens are estimated for the next 5 minutes: ${messageOf(error)}`,
       );
-      this.#restsUntil = now() + REST_MS;
+      this.#fallbackUntil = now() + FALLBACK_MS;
       return count(estimate, { signal });
     }
   }

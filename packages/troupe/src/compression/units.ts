@@ -2,57 +2,58 @@ import type { Msg } from '../message/msg.ts';
 import type { CompressionTask } from './context-compressor.ts';
 
 /**
- * What is kept or taken out as a whole. `exchange`: a message that calls tools, with all its results. `pending`: such a
- * message that still waits for a result. `broken`: calls that nobody will answer any more, results of no call, and calls
- * with something else between them and their results.
+ * Messages that are kept or removed together. `plain`: one message without tool blocks. `exchange`: a model
+ * message with tool calls and all their results. `pending`: an exchange with missing results at the end of
+ * the conversation. `broken`: tool calls that will never get a result, results without a tool call, and
+ * exchanges interrupted by other messages.
  */
 export interface Unit {
   readonly kind: 'plain' | 'exchange' | 'pending' | 'broken';
-  /** From this place in the conversation to that before `end`. */
+  /** Index of the first message of the unit; `end` is exclusive. */
   readonly start: number;
   readonly end: number;
 }
 
-/** By whom a conversation is told what was said to whom. */
+/** Decides which messages are input for the agent and which are the agent's own. */
 export type Audience = Pick<CompressionTask, 'agentName' | 'requestIds'>;
 
-/** The name of messages that nobody gave another: such an answer is the agent's own. */
+/** Default name of assistant messages. An unnamed message is the agent's own. */
 const NO_NAME = 'assistant';
 
-/** Whether somebody else has said it: a user, or another agent. */
+/** True for messages by a user or by another agent. */
 export function isSaidToAgent(msg: Msg, { agentName, requestIds }: Audience): boolean {
   if (hasToolBlocks(msg)) return false;
   if (msg.role === 'user' || requestIds.has(msg.id)) return true;
   return msg.role === 'assistant' && msg.name !== agentName && msg.name !== NO_NAME;
 }
 
-/** Whether the agent has said it, or called a tool. */
+/** True for model messages of this agent, with or without tool calls. */
 export function isOwn(msg: Msg, audience: Audience): boolean {
   return msg.role === 'assistant' && !isSaidToAgent(msg, audience);
 }
 
 /**
- * The places of what the agent was asked, in runs without work in between. If nobody says what that is, then it is all that
- * others have said since the newest answer, or before it if that is the last word.
+ * Indexes of the requests, in groups without tool calls between them. If `requestIds` matches no message,
+ * requests are all inputs after the newest answer; if there are none, the inputs before the newest answer.
  */
 export function requestGroups(msgs: readonly Msg[], audience: Audience): readonly (readonly number[])[] {
   const asked = [...msgs.keys()].filter((i) => audience.requestIds.has(msgs[i]?.id ?? ''));
   if (asked.length > 0) return [asked];
-  const runs: number[][] = [];
-  let isNew = true;
+  const groups: number[][] = [];
+  let startsGroup = true;
   for (let i = msgs.length - 1; i >= 0; i--) {
     const msg = msgs[i] as Msg;
     if (isSaidToAgent(msg, audience)) {
-      if (isNew) runs.unshift([]);
-      runs[0]?.unshift(i);
-      isNew = false;
-    } else if (hasToolBlocks(msg)) isNew = true;
-    else if (msg.role === 'assistant' && runs.length > 0) break;
+      if (startsGroup) groups.unshift([]);
+      groups[0]?.unshift(i);
+      startsGroup = false;
+    } else if (hasToolBlocks(msg)) startsGroup = true;
+    else if (msg.role === 'assistant' && groups.length > 0) break;
   }
-  return runs;
+  return groups;
 }
 
-/** A conversation as units: each of its messages is in one of them, in order. */
+/** Splits a conversation into units. Every message is in exactly one unit, in order. */
 export function unitsOf(msgs: readonly Msg[], audience: Audience): readonly Unit[] {
   const lastWord = msgs.findLastIndex((msg) => isOwn(msg, audience));
   const starts = startsOf(msgs);
@@ -62,7 +63,7 @@ export function unitsOf(msgs: readonly Msg[], audience: Audience): readonly Unit
   });
 }
 
-/** Where the units begin: calls are one with their results, and with all in between. */
+/** Start indexes of all units. A unit reaches from a tool call to its last result. */
 function startsOf(msgs: readonly Msg[]): readonly number[] {
   const starts: number[] = [];
   const unitOfCall = new Map<string, number>();

@@ -2,10 +2,10 @@ import type { CompressionEvent } from '../../event/agent-event.ts';
 import type { Usage } from '../../message/usage.ts';
 import { now } from '../../util/clock.ts';
 import { copyJsonObject, type JsonValue } from '../../util/json.ts';
-import type { Answer } from './summarizer.ts';
-import type { Changed } from './working-memory.ts';
+import type { SummaryAnswer } from './summarizer.ts';
+import type { AppliedChange } from './working-memory.ts';
 
-/** The ways to make a conversation smaller, in the order in which they are tried. */
+/** Compression strategies in the order of their first use. The texts are part of events and saved state. */
 export const STRATEGIES = [
   'tool_invocation_compress',
   'large_message_offload_with_protection',
@@ -17,12 +17,12 @@ export const STRATEGIES = [
 
 export type AutoContextStrategy = (typeof STRATEGIES)[number];
 
-/** What to do when all of them were not enough. It can't be switched off. */
+/** Offloads messages without a model after all strategies. Can't be switched off. */
 export const LAST_RESORT = 'last_resort_offload';
 
 export type CompressionStrategy = AutoContextStrategy | typeof LAST_RESORT;
 
-/** What was done to a conversation, as AgentScope keeps it. It is JSON. */
+/** Record of one compression, in AgentScope's format. Must be JSON. */
 export type AutoContextEvent = {
   /** The strategy in capitals, such as `TOOL_INVOCATION_COMPRESS`. */
   readonly eventType: Uppercase<CompressionStrategy>;
@@ -33,25 +33,27 @@ export type AutoContextEvent = {
   readonly nextMessageId: string | null;
   readonly compressedMessageId: string | null;
   readonly metadata: {
-    /** What the model read and wrote; without a model, the tokens that were replaced and those in their place. */
+    /**
+     * Usage of the model call. Without a model call: tokens of the removed messages and of their replacement.
+     */
     readonly inputToken: number;
     readonly outputToken: number;
-    /** Seconds. */
+    /** Duration of the model call in seconds. */
     readonly time: number;
-    /** Tokens of the conversation. */
+    /** Tokens of the conversation before and after the compression. */
     readonly tokenBefore: number;
     readonly tokenAfter: number;
     readonly usage?: Usage;
   };
 };
 
-const TYPES: readonly string[] = [...STRATEGIES, LAST_RESORT].map((means) => means.toUpperCase());
+const TYPES: readonly string[] = [...STRATEGIES, LAST_RESORT].map((strategy) => strategy.toUpperCase());
 
-/** @throws TypeError if it is no event. */
+/** @throws TypeError if the JSON is not a compression event. */
 export function eventFromJson(json: JsonValue): AutoContextEvent {
   const event = copyJsonObject(json, 'the event');
   if (typeof event['eventType'] !== 'string' || !TYPES.includes(event['eventType'])) {
-    throw new TypeError('an event has a type that is not known');
+    throw new TypeError('an event has an unknown type');
   }
   for (const key of ['timestamp', 'compressedMessageCount']) {
     if (typeof event[key] !== 'number') throw new TypeError(`an event has no ${key}`);
@@ -60,17 +62,17 @@ export function eventFromJson(json: JsonValue): AutoContextEvent {
   return event as AutoContextEvent;
 }
 
-/** What is kept of a change. */
+/** Record of an applied change for `getCompressionEvents` and the saved state. */
 export function storedEvent(
-  means: CompressionStrategy,
-  answer: Answer | undefined,
-  changed: Changed,
+  strategy: CompressionStrategy,
+  answer: SummaryAnswer | undefined,
+  changed: AppliedChange,
   tokensRemoved: number,
 ): AutoContextEvent {
   const { change, previousMessageId, nextMessageId, tokensBefore, tokensAfter } = changed;
   const usage = answer?.usage;
   return Object.freeze({
-    eventType: means.toUpperCase() as Uppercase<CompressionStrategy>,
+    eventType: strategy.toUpperCase() as Uppercase<CompressionStrategy>,
     timestamp: now(),
     compressedMessageCount: change.removed.length,
     previousMessageId,
@@ -87,17 +89,17 @@ export function storedEvent(
   });
 }
 
-/** What is told of it while it happens. */
+/** Agent event of an applied change. */
 export function emittedEvent(
-  means: CompressionStrategy,
-  answer: Answer | undefined,
-  changed: Changed,
+  strategy: CompressionStrategy,
+  answer: SummaryAnswer | undefined,
+  changed: AppliedChange,
 ): CompressionEvent {
   const { change, previousMessageId, nextMessageId, tokensBefore, tokensAfter } = changed;
   return {
     type: 'compression',
     phase: 'end',
-    strategy: means,
+    strategy,
     compressedMessageCount: change.removed.length,
     tokensBefore,
     tokensAfter,

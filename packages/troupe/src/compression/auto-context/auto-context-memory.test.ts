@@ -56,7 +56,7 @@ describe('options', () => {
     [
       'strategies',
       { strategies: { magic: false } as AutoContextOptions['strategies'] },
-      "There is no strategy 'magic'. There are tool_invocation_compress, large_message_offload_with_protection, large_message_offload, previous_round_conversation_summary, current_round_large_message_summary, current_round_message_compress.",
+      "There is no strategy 'magic'. Strategies: tool_invocation_compress, large_message_offload_with_protection, large_message_offload, previous_round_conversation_summary, current_round_large_message_summary, current_round_message_compress.",
     ],
   ];
   test.each(CASES)('%s is checked', (_, options, problem) => {

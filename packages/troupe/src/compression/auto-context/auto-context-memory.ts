@@ -31,35 +31,37 @@ import {
 import { CompressionAttempt, type Stores } from './compression-attempt.ts';
 import { WorkingMemory, type Entry } from './working-memory.ts';
 
-/** A reload gives back at most this share of the room that there is. */
+/** Share of the token limit that one reload returns at most. */
 const RELOAD_SHARE = 1 / 8;
 const CHARS_PER_TOKEN = 2.5;
-/** After an attempt that changed nothing, the next one waits for this share of new messages. */
-const PATIENCE = 1 / 16;
+/** Share of new messages required before the next attempt, after an attempt without changes. */
+const RETRY_SHARE = 1 / 16;
 
 /**
- * A memory that keeps itself small enough for its model. It has four stores: what the model sees, all that was ever said, what
- * was taken out, by the uuid that stands in its place, and what was done.
+ * Memory that compresses itself, and the entry point of this folder: `compress` runs `runStrategies`
+ * (run-strategies.ts) over one `CompressionAttempt`. Four stores: messages that the model sees, original
+ * messages, offloaded messages by uuid, and compression events.
  *
- * Whatever is taken out can be reloaded byte for byte. A call is never parted from its results. What was asked for, system
- * messages and what is pinned stay whole. What comes before a change stays the very same objects. A summary that fails,
- * hangs or gains nothing changes nothing; in the end, room is made without any model.
+ * Offloaded messages can be reloaded byte for byte. A tool call is never separated from its results.
+ * Requests, system messages and pinned messages are never changed. Messages before a change stay the same
+ * objects. A summary that fails, exceeds the time limit or saves no tokens changes nothing; the last resort
+ * needs no model.
  */
 export class AutoContextMemory extends MemoryBase implements ContextCompressor {
   readonly contextTools: readonly Tool[];
-  /** The tool says all that there is to say, so that the system prompt stays the same. */
+  /** Empty because the tool's description explains everything; the system prompt stays the same. */
   readonly contextInstruction = '';
   readonly #options: AutoContextOptions;
   readonly #limits: AutoContextLimits;
   #originals = new Map<string, Msg>();
   readonly #stores: Stores;
   #summary: Msg | undefined;
-  /** The attempt that is going on. There is one at a time. */
+  /** The running attempt. Attempts run one at a time. */
   #busy: Promise<unknown> = Promise.resolve();
-  /** How many messages there have to have been before their number alone is a reason to try again. */
-  #patientUntil = 0;
+  /** Number of original messages required before the message count alone causes another attempt. */
+  #retryAtSize = 0;
 
-  /** @throws TroupeError if an option is no good. */
+  /** @throws TroupeError if an option is out of range. */
   constructor(options: AutoContextOptions = {}) {
     super();
     this.#limits = limitsOf(options);
@@ -73,7 +75,7 @@ export class AutoContextMemory extends MemoryBase implements ContextCompressor {
     const { maxToken, tokenRatio } = this.#limits;
     const maxChars = Math.max(1, Math.floor(maxToken * tokenRatio * RELOAD_SHARE * CHARS_PER_TOKEN));
     this.contextTools = [reloadTool((uuid) => this.reload(uuid), maxChars)];
-    // The originals come first: the others refer to them.
+    // Loaded first: the other lists refer to original messages by id.
     this.registerStateList('originalMemoryStorage', {
       toJson: (msg: Msg) => msg.toJSON(),
       fromJson: (json) => Msg.from(json),
@@ -102,7 +104,7 @@ export class AutoContextMemory extends MemoryBase implements ContextCompressor {
     }
   }
 
-  /** Takes messages out of what the model sees. All that was ever said keeps them. */
+  /** Removes messages from the prompt. `getOriginalMemoryMsgs` still returns them. */
   override async delete(ids: readonly string[]): Promise<number> {
     const unwanted = new Set(ids);
     return this.#stores.working.delete(({ msg }) => unwanted.has(msg.id));
@@ -124,7 +126,7 @@ export class AutoContextMemory extends MemoryBase implements ContextCompressor {
     this.#stores.offloads.load([]);
     this.#stores.events = [];
     this.#summary = undefined;
-    this.#patientUntil = 0;
+    this.#retryAtSize = 0;
   }
 
   override async getMemory(filter: MemoryFilter = {}): Promise<readonly Msg[]> {
@@ -153,19 +155,19 @@ export class AutoContextMemory extends MemoryBase implements ContextCompressor {
     this.compressedSummary = text;
   }
 
-  /** All that was ever said, as it was said. */
+  /** All messages ever added, unchanged. */
   getOriginalMemoryMsgs(): readonly Msg[] {
     return [...this.#originals.values()];
   }
 
-  /** What users said, and what they were answered. */
+  /** Requests and answers: all original messages without tool blocks and system messages. */
   getInteractionMsgs(): readonly Msg[] {
     return this.getOriginalMemoryMsgs().filter(
       (msg) => msg.role !== 'system' && !msg.hasContentBlocks(['tool_use', 'tool_result']),
     );
   }
 
-  /** What was taken out, by its uuid. */
+  /** Offloaded messages by uuid. */
   getOffloadContext(): ReadonlyMap<string, readonly Msg[]> {
     return new Map(this.#stores.offloads.items.map(({ uuid, msgs }) => [uuid, msgs]));
   }
@@ -174,12 +176,12 @@ export class AutoContextMemory extends MemoryBase implements ContextCompressor {
     return [...this.#stores.events];
   }
 
-  /** What was taken out and is kept under a uuid, as it was; nothing if there is no such uuid. */
+  /** Returns the original messages offloaded under a uuid; empty for an unknown uuid. */
   reload(uuid: string): readonly Msg[] {
     return this.#stores.offloads.get(uuid);
   }
 
-  /** Forgets what was taken out. Nobody can reload it then, but it stays among all that was ever said. */
+  /** Deletes an offload, so that `reload` finds nothing. The messages stay in `getOriginalMemoryMsgs`. */
   clearOffload(uuid: string): void {
     this.#stores.offloads.delete(uuid);
   }
@@ -196,25 +198,25 @@ export class AutoContextMemory extends MemoryBase implements ContextCompressor {
     try {
       await attempt.measure();
       if (!attempt.hasTooMuch) return false;
-      if (!attempt.hasTooManyTokens && this.#originals.size < this.#patientUntil) return false;
+      if (!attempt.hasTooManyTokens && this.#originals.size < this.#retryAtSize) return false;
       await runStrategies(attempt);
       if (attempt.changes === 0)
-        this.#patientUntil = this.#originals.size + 1 + Math.floor(this.#stores.working.size * PATIENCE);
+        this.#retryAtSize = this.#originals.size + 1 + Math.floor(this.#stores.working.size * RETRY_SHARE);
     } catch (error) {
       task.signal.throwIfAborted();
-      getLogger().log('error', `A conversation could not be made smaller: ${messageOf(error)}`);
+      getLogger().log('error', `The conversation was not compressed: ${messageOf(error)}`);
     }
     return attempt.changes > 0;
   }
 
-  /** For the state. */
+  /** Saved state; the accessors below are named after the keys of the saved state. */
   protected get originalMemoryStorage(): readonly Msg[] {
     return this.getOriginalMemoryMsgs();
   }
 
   protected set originalMemoryStorage(msgs: readonly Msg[]) {
     const originals = new Map(msgs.map((msg) => [msg.id, msg]));
-    if (originals.size < msgs.length) throw new TypeError('it has a message twice');
+    if (originals.size < msgs.length) throw new TypeError('the list has a message twice');
     this.#originals = originals;
   }
 
@@ -237,9 +239,10 @@ export class AutoContextMemory extends MemoryBase implements ContextCompressor {
       saved.map(({ msg }) => msg),
       this.#originals,
     );
-    if (new Set(msgs.map(({ id }) => id)).size < msgs.length) throw new TypeError('it has a message twice');
+    if (new Set(msgs.map(({ id }) => id)).size < msgs.length)
+      throw new TypeError('the list has a message twice');
     this.#stores.working.load(saved.map((entry, i) => Object.freeze({ ...entry, msg: msgs[i] as Msg })));
-    this.#patientUntil = 0;
+    this.#retryAtSize = 0;
   }
 
   protected get compressionEvents(): readonly AutoContextEvent[] {

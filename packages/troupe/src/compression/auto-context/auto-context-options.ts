@@ -5,54 +5,57 @@ import type { ChatModelBase } from '../../model/chat-model-base.ts';
 import type { TokenCounterBase } from '../../token/token-counter-base.ts';
 import { STRATEGIES, type AutoContextStrategy } from './auto-context-event.ts';
 
-/** What the model that sums up is told, in the place of our own words. An empty text is none. */
+/** Replacements for the default summary prompts. Empty texts are ignored. */
 export interface AutoContextPrompts {
-  /** For the tool calls of rounds that are over. */
+  /** Summarizes tool calls of previous rounds. */
   readonly previousRoundToolCompress?: string | undefined;
-  /** For whole rounds that are over. */
+  /** Summarizes whole previous rounds. */
   readonly previousRoundSummary?: string | undefined;
-  /** For one large message of the current round. */
+  /** Shortens one large message of the current round. */
   readonly currentRoundLargeMessage?: string | undefined;
-  /** For the current round. */
+  /** Summarizes the current round. */
   readonly currentRoundCompress?: string | undefined;
 }
 
 export interface AutoContextOptions {
-  /** Sums up. @default the model of the agent */
+  /** Model that writes summaries. @default the agent's model */
   readonly model?: ChatModelBase | undefined;
   /** @default `AutoContextTokenCounter` */
   readonly tokenCounter?: TokenCounterBase | undefined;
-  /** Room is made once there are so many messages. @default 100 */
+  /** Number of messages that starts compression. @default 100 */
   readonly msgThreshold?: number | undefined;
-  /** How many tokens the model takes. @default 131072 */
+  /** Context window of the model in tokens. @default 131072 */
   readonly maxToken?: number | undefined;
-  /** Room is made once the prompt has this share of `maxToken`. The rest is for the answer. @default 0.75 */
+  /** Share of `maxToken` that starts compression. The rest is space for the answer. @default 0.75 */
   readonly tokenRatio?: number | undefined;
-  /** How many of the newest messages the first two strategies leave alone. @default 50 */
+  /** Number of newest messages that the first two strategies don't change. @default 50 */
   readonly lastKeep?: number | undefined;
-  /** A text with more characters is large. @default 5120, or an eighth of the room if that is less */
+  /** Characters above which a text is large. @default 5120, at most an eighth of the token limit */
   readonly largePayloadThreshold?: number | undefined;
-  /** How many characters of a large text stay. @default 200 */
+  /** Characters of a large text that stay as preview. @default 200 */
   readonly offloadSinglePreview?: number | undefined;
-  /** Tool calls are summed up if more messages than this belong to them without a break. @default 6 */
+  /** Tool messages in sequence above which tool calls are summarized. @default 6 */
   readonly minConsecutiveToolMessages?: number | undefined;
-  /** How much of the current round shall be left of it. @default 0.3 */
+  /** Requested length of a summary of the current round, as share of the original. @default 0.3 */
   readonly currentRoundCompressionRatio?: number | undefined;
-  /** Parts of rounds that are over with fewer tokens are not worth a model call. @default 5000, or a sixteenth of the room if that is less */
+  /**
+   * Parts of previous rounds with fewer tokens are not summarized.
+   * @default 5000, at most a sixteenth of the token limit
+   */
   readonly minCompressionTokenThreshold?: number | undefined;
-  /** Other words for the prompts that sum up. @default ours */
+  /** Replacements for the default prompts. */
   readonly customPrompt?: AutoContextPrompts | undefined;
-  /** How long one summary may take. @default 60000 */
+  /** Time limit of one summary in milliseconds. @default 60000 */
   readonly timeoutMs?: number | undefined;
-  /** Strategies that are not to be used, by `false`. @default all are used */
+  /** Strategies to switch off, by `false`. @default all are used */
   readonly strategies?: Partial<Readonly<Record<AutoContextStrategy, boolean>>> | undefined;
-  /** Calls of these tools, and their results, stay as they are. */
+  /** Names of tools whose tool calls and results are never changed. */
   readonly protectedTools?: readonly string[] | undefined;
-  /** Messages that stay as they are, besides those with the mark `pinned`. */
+  /** Selects messages that are never changed, in addition to messages with the mark `pinned`. */
   readonly isPinned?: ((msg: Msg) => boolean) | undefined;
 }
 
-/** The numbers of the options, all of them there. */
+/** All numeric options with defaults filled in. */
 export interface AutoContextLimits {
   readonly msgThreshold: number;
   readonly maxToken: number;
@@ -94,21 +97,21 @@ const RANGES: Readonly<Record<keyof AutoContextLimits, Parameters<typeof checkNu
   timeoutMs: { least: 1, most: MAX_TIMER_MS },
 };
 
-/** What counts as much depends on how much there is room for. */
+/** Derives the thresholds for large texts from the token limit. */
 function defaultsFor({
   maxToken = DEFAULTS.maxToken,
   tokenRatio = DEFAULTS.tokenRatio,
 }: AutoContextOptions): AutoContextLimits {
-  const room = maxToken * tokenRatio;
+  const limit = maxToken * tokenRatio;
   const { largePayloadThreshold, minCompressionTokenThreshold } = DEFAULTS;
   return {
     ...DEFAULTS,
-    largePayloadThreshold: Math.min(largePayloadThreshold, Math.floor((room / 8) * CHARS_PER_TOKEN)),
-    minCompressionTokenThreshold: Math.min(minCompressionTokenThreshold, Math.floor(room / 16)),
+    largePayloadThreshold: Math.min(largePayloadThreshold, Math.floor((limit / 8) * CHARS_PER_TOKEN)),
+    minCompressionTokenThreshold: Math.min(minCompressionTokenThreshold, Math.floor(limit / 16)),
   };
 }
 
-/** @throws TroupeError that names the option that is no good. */
+/** @throws TroupeError that names the invalid option. */
 export function limitsOf(options: AutoContextOptions): AutoContextLimits {
   const limits = Object.fromEntries(
     Object.entries(defaultsFor(options)).map(([name, value]) => [
@@ -123,7 +126,7 @@ export function limitsOf(options: AutoContextOptions): AutoContextLimits {
     if (STRATEGIES.some((strategy) => strategy === name)) continue;
     throw new TroupeError(
       'invalid_config',
-      `There is no strategy '${name}'. There are ${STRATEGIES.join(', ')}.`,
+      `There is no strategy '${name}'. Strategies: ${STRATEGIES.join(', ')}.`,
     );
   }
   return Object.freeze(limits);

@@ -3,16 +3,16 @@ import type { Msg } from '../../message/msg.ts';
 import type { ToolSchema } from '../../model/chat-model-base.ts';
 import { TokenCounterBase } from '../../token/token-counter-base.ts';
 
-/** What goes around a message, a call, a result and a tool. */
+/** Fixed tokens of a message, a tool call, a tool result and a tool schema. */
 const MESSAGE = 5;
 const TOOL_USE = 10;
 const TOOL_RESULT = 8;
 const TOOL = 8;
-/** What thinking and media cost, whatever their size. */
+/** Fixed tokens of thinking and media, independent of their size. */
 const OTHER = 5;
 const CHARS_PER_TOKEN = 2.5;
 
-/** The quick estimate of AgentScope's AutoContextMemory: two and a half characters are a token. It errs on the high side for English. */
+/** Estimate of AgentScope's AutoContextMemory: 2.5 characters per token. Too high for English. */
 export class AutoContextTokenCounter extends TokenCounterBase {
   override async count(messages: readonly Msg[], tools: readonly ToolSchema[] = []): Promise<number> {
     return sum(messages, ofMsg) + sum(tools, ofTool);

@@ -16,10 +16,10 @@ import { AutoContextTokenCounter } from './auto-context-token-counter.ts';
 import { promptLimitsFor, limitAfterRefusal, tokenLimitOf, type PromptLimits } from './prompt-limits.ts';
 import { ContextView, PINNED_MARK } from './context-view.ts';
 import type { OffloadStore } from './offload-store.ts';
-import { summarize, type Answer, type Question } from './summarizer.ts';
+import { summarize, type SummaryAnswer, type SummaryRequest } from './summarizer.ts';
 import type { Entry, StubKind, WorkingMemory } from './working-memory.ts';
 
-/** What is looked after, besides all that was ever said. */
+/** Stores of an `AutoContextMemory` that an attempt reads and changes. */
 export interface Stores {
   readonly working: WorkingMemory;
   readonly offloads: OffloadStore;
@@ -27,26 +27,26 @@ export interface Stores {
   events: AutoContextEvent[];
 }
 
-/** A message that could take the place of others. */
-export interface Draft {
+/** A replacement for messages, before its tokens are counted. */
+export interface ProposedChange {
   readonly removed: readonly Msg[];
   readonly msg: Msg;
   readonly kind: StubKind;
   readonly uuid: string;
-  /** What is to be kept under the uuid; undefined if that is there already. */
+  /** Messages to offload under the uuid; undefined if already offloaded. */
   readonly offloaded: readonly Msg[] | undefined;
-  readonly answer?: Answer;
+  readonly answer?: SummaryAnswer;
 }
 
-/** A model is asked no more often than this for one prompt; the last resort needs none. */
+/** Maximum model calls of one attempt. */
 const MAX_MODEL_CALLS = 16;
 const CHARS_PER_TOKEN = 2;
 const ESTIMATE = new AutoContextTokenCounter();
 const SAMPLE = Msg.user('x'.repeat(1000), { id: 'sample' });
 
 /**
- * One attempt to make a conversation smaller: what is too much, and the only way to change it. A change is made in one
- * go, with its copy of what it removes and its event, or not at all; it is made only if it makes the conversation smaller.
+ * One attempt to compress a conversation: measures the prompt and applies all changes. A change is applied at
+ * once together with its offload and its event, and only if it saves tokens.
  */
 export class CompressionAttempt {
   readonly limits: AutoContextLimits;
@@ -59,7 +59,7 @@ export class CompressionAttempt {
   #view: { readonly view: ContextView; readonly version: number } | undefined;
   #changes = 0;
   #modelCalls = 0;
-  /** No more is asked of a model that has hung once. */
+  /** True after a model exceeded the time limit once. No further model calls follow. */
   #hasHung = false;
   #overhead = 0;
   #limit: number;
@@ -80,12 +80,12 @@ export class CompressionAttempt {
     this.#limit = tokenLimitOf(limits);
   }
 
-  /** How many were made. */
+  /** Number of applied changes. */
   get changes(): number {
     return this.#changes;
   }
 
-  /** Of the whole prompt. */
+  /** Tokens of the whole prompt. */
   get tokens(): number {
     return this.#stores.working.tokens + this.#overhead;
   }
@@ -98,7 +98,7 @@ export class CompressionAttempt {
     return this.hasTooManyTokens || this.#stores.working.size >= this.limits.msgThreshold;
   }
 
-  /** How much text a model is given to sum up: it should fit its own window too. */
+  /** Maximum characters of a text to summarize, so that it fits the window of the summarizing model. */
   get maxTranscriptChars(): number {
     return tokenLimitOf(this.limits) * CHARS_PER_TOKEN;
   }
@@ -107,24 +107,24 @@ export class CompressionAttempt {
     return this.#task.signal;
   }
 
-  /** Whether something has gone wrong with it, so that it is not tried again. */
-  hasFailed(means: CompressionStrategy): boolean {
-    return this.#failed.has(means);
+  /** True if the strategy has failed in this attempt and is not tried again. */
+  hasFailed(strategy: CompressionStrategy): boolean {
+    return this.#failed.has(strategy);
   }
 
-  /** What there is room for, as the conversation is now. */
+  /** Token limits for the current conversation. */
   promptLimits(): PromptLimits {
     return promptLimitsFor(this.#overhead + this.view().fixedTokens, this.#limit, this.limits.maxToken);
   }
 
-  /** Whether results that the model has yet to read can stay as they are, if all has gone that may go. */
+  /** True if unread tool results fit unchanged after removal of everything removable. */
   get canKeepUnread(): boolean {
     const view = this.view();
     const unread = view.unread === undefined ? 0 : view.tokensOf([view.unread]);
-    return this.promptLimits().stays + unread < this.#limit;
+    return this.promptLimits().fixed + unread < this.#limit;
   }
 
-  /** Counts what goes with the conversation, and what is new in it. */
+  /** Counts the prompt parts outside the conversation, and all new messages. */
   async measure(): Promise<void> {
     const { sysPrompt, tools, hints, force } = this.#task;
     const { working, meter } = this.#stores;
@@ -134,7 +134,7 @@ export class CompressionAttempt {
     const [sample = 0] = await this.#countEach([SAMPLE]);
     working.calibrate(sample);
     await this.countNew();
-    if (force) this.#limit = limitAfterRefusal(this.tokens, this.promptLimits().stays, this.limits);
+    if (force) this.#limit = limitAfterRefusal(this.tokens, this.promptLimits().fixed, this.limits);
   }
 
   async countNew(): Promise<void> {
@@ -144,7 +144,7 @@ export class CompressionAttempt {
     }
   }
 
-  /** The conversation of now. Messages that come later are not in it. */
+  /** Snapshot of the conversation, without messages added later. */
   view(): ContextView {
     const { working } = this.#stores;
     if (this.#view?.version !== working.version) {
@@ -160,82 +160,89 @@ export class CompressionAttempt {
     return this.#view.view;
   }
 
-  /** Whether something is kept under a uuid. */
+  /** True if messages are offloaded under the uuid. */
   isOffloaded(uuid: string): boolean {
     return this.#stores.offloads.get(uuid).length > 0;
   }
 
-  /** Makes the changes that gain something. Returns how many those were. */
-  async replace(means: CompressionStrategy, drafts: readonly Draft[]): Promise<number> {
-    const counts = await this.#countEach(drafts.map(({ msg }) => msg));
+  /** Applies the changes that save tokens. Resolves to their number. */
+  async replace(strategy: CompressionStrategy, proposals: readonly ProposedChange[]): Promise<number> {
+    const counts = await this.#countEach(proposals.map(({ msg }) => msg));
     this.signal.throwIfAborted();
     const { working } = this.#stores;
-    const byMsg = new Map(drafts.map((draft) => [draft.msg, draft]));
-    const changes = drafts.flatMap(({ removed, msg, uuid, kind }, i) => {
+    const byMsg = new Map(proposals.map((proposal) => [proposal.msg, proposal]));
+    const changes = proposals.flatMap(({ removed, msg, uuid, kind }, i) => {
       const tokens = counts[i] ?? 0;
       return tokens < working.tokensOf(removed) ? [{ removed, msg, stub: { uuid, kind }, tokens }] : [];
     });
     const made = working.replace(changes, (entry) => !this.#isPinned(entry));
-    const told: CompressionEvent[] = [];
+    const emitted: CompressionEvent[] = [];
     for (const changed of made) {
-      const draft = byMsg.get(changed.change.msg);
-      if (draft === undefined) continue;
-      if (draft.offloaded !== undefined) this.#stores.offloads.set(draft.uuid, draft.offloaded);
+      const proposal = byMsg.get(changed.change.msg);
+      if (proposal === undefined) continue;
+      if (proposal.offloaded !== undefined) this.#stores.offloads.set(proposal.uuid, proposal.offloaded);
       this.#stores.events.push(
-        storedEvent(means, draft.answer, changed, working.tokensOf(changed.change.removed)),
+        storedEvent(strategy, proposal.answer, changed, working.tokensOf(changed.change.removed)),
       );
-      told.push(emittedEvent(means, draft.answer, changed));
+      emitted.push(emittedEvent(strategy, proposal.answer, changed));
       this.#changes++;
     }
-    for (const event of told) await this.#emit(event);
+    for (const event of emitted) await this.#emit(event);
     return made.length;
   }
 
-  /** Has a model sum up messages, and tells about it. Undefined if it could not. */
-  async ask(means: CompressionStrategy, count: number, question: Question): Promise<Answer | undefined> {
+  /** Asks a model for a summary. Emits `start`, `progress` and `failed`. Undefined on failure. */
+  async ask(
+    strategy: CompressionStrategy,
+    count: number,
+    request: SummaryRequest,
+  ): Promise<SummaryAnswer | undefined> {
     if (this.#hasHung || this.#modelCalls++ >= MAX_MODEL_CALLS) {
-      this.#failed.add(means);
+      this.#failed.add(strategy);
       return undefined;
     }
-    const tell = (phase: 'start' | 'progress'): Promise<void> =>
+    const emit = (phase: 'start' | 'progress'): Promise<void> =>
       this.#emit({
         type: 'compression',
         phase,
-        strategy: means,
+        strategy,
         compressedMessageCount: count,
         tokensBefore: this.#stores.working.tokens,
       });
-    await tell('start');
+    await emit('start');
     const model = this.options.model ?? this.#task.model;
-    const answer = await summarize(question, model, this.limits.timeoutMs, this.#task, () =>
-      tell('progress'),
-    );
-    await this.#guarded('count the usage', async () => this.#task.addUsage(answer.usage));
+    const answer = await summarize(request, model, this.limits.timeoutMs, this.#task, () => emit('progress'));
+    await this.#logFailure('add the usage', async () => this.#task.addUsage(answer.usage));
     if (answer.problem === undefined) return answer;
     this.#hasHung = answer.hasHung === true;
-    await this.fail(means, count, answer.problem, answer);
+    await this.fail(strategy, count, answer.problem, answer);
     return undefined;
   }
 
-  /** Makes one change by a summary. One that gains nothing is a failure. */
-  async replaceBySummary(means: CompressionStrategy, draft: Draft): Promise<void> {
-    if ((await this.replace(means, [draft])) > 0) return;
+  /** Applies one summary. A summary that saves no tokens counts as failure. */
+  async replaceBySummary(strategy: CompressionStrategy, proposal: ProposedChange): Promise<void> {
+    if ((await this.replace(strategy, [proposal])) > 0) return;
     await this.fail(
-      means,
-      draft.removed.length,
-      'The summary is not shorter, or what it is about has changed.',
-      draft.answer,
+      strategy,
+      proposal.removed.length,
+      'The summary is not shorter, or the messages have changed meanwhile.',
+      proposal.answer,
     );
   }
 
-  /** Tells that nothing came of it, and sees to it that it isn't tried again. */
-  async fail(means: CompressionStrategy, count: number, problem: string, answer?: Answer): Promise<void> {
-    this.#failed.add(means);
-    getLogger().log('warn', `The conversation was not made smaller by ${means}: ${problem}`);
+  /** Emits `failed` and excludes the strategy from this attempt. */
+  async fail(
+    strategy: CompressionStrategy,
+    count: number,
+    problem: string,
+    answer?: SummaryAnswer,
+  ): Promise<void> {
+    this.#failed.add(strategy);
+    getLogger().log('warn', `The compression strategy ${strategy} failed: ${problem}`);
     await this.#emit({
       type: 'compression',
       phase: 'failed',
-      strategy: means,
+      strategy,
       compressedMessageCount: count,
       tokensBefore: this.#stores.working.tokens,
       problem,
@@ -253,19 +260,16 @@ export class CompressionAttempt {
   }
 
   #emit(event: CompressionEvent): Promise<void> {
-    return this.#guarded('tell about it', async () => this.#task.emit(event));
+    return this.#logFailure('emit an event', async () => this.#task.emit(event));
   }
 
-  /** What others do is waited for, but can't do any harm. */
-  async #guarded(what: string, body: () => Promise<void>): Promise<void> {
+  /** Runs a callback of the agent. A failure is logged and does not stop the compression. */
+  async #logFailure(action: string, body: () => Promise<void>): Promise<void> {
     try {
       await abortable(body(), this.signal);
     } catch (error) {
       this.signal.throwIfAborted();
-      getLogger().log(
-        'warn',
-        `A conversation was made smaller, but nobody could ${what}: ${messageOf(error)}`,
-      );
+      getLogger().log('warn', `A compression failed to ${action}: ${messageOf(error)}`);
     }
   }
 }

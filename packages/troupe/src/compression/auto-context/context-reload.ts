@@ -25,14 +25,14 @@ const SCHEMA: JsonObject = {
   required: [UUID],
 };
 
-/** Messages as a text: their JSON, byte for byte, except that the data of media is apart. */
+/** JSON of messages, byte for byte, with base64 data of media replaced by placeholders. */
 interface Page {
   readonly text: string;
-  /** Media, by the place in the text at which they belong. */
+  /** Media with the index of their placeholder in the text. */
   readonly media: readonly { readonly at: number; readonly block: ToolOutputBlock }[];
 }
 
-/** The tool by which a model gets back what was taken out. Not all at once if it is long: `maxChars` of it at most. */
+/** Creates the tool `context_reload`, which returns offloaded messages in parts of at most `maxChars`. */
 export function reloadTool(reload: (uuid: string) => readonly Msg[], maxChars: number): Tool<JsonObject> {
   return tool({
     name: RELOAD_TOOL,
@@ -51,7 +51,7 @@ export function reloadTool(reload: (uuid: string) => readonly Msg[], maxChars: n
   });
 }
 
-/** The uuids whose content was reloaded by calls among these messages, by the ids of the calls. */
+/** Uuids reloaded by these messages, by tool call id. Uuids without an offload are left out. */
 export function reloadsIn(
   entries: readonly Entry[],
   isOffloaded: (uuid: string) => boolean,
@@ -95,7 +95,7 @@ function pageOf(msgs: readonly Msg[]): Page {
   return { text, media };
 }
 
-/** A message with the data of its media replaced by names; the media are added to the list. */
+/** JSON of a message with placeholders for base64 data; appends the media blocks to `media`. */
 function jsonOf(msg: Msg, media: ToolOutputBlock[]): object {
   const json = msg.toJSON();
   if (typeof msg.content === 'string') return json;

@@ -2,7 +2,7 @@ import type { Msg } from '../../message/msg.ts';
 import { isOwn, isSaidToAgent, requestGroups, unitsOf, type Audience, type Unit } from '../units.ts';
 import type { Entry } from './working-memory.ts';
 
-/** The mark of messages that stay as they are. */
+/** Mark of messages that are never changed. */
 export const PINNED_MARK = 'pinned';
 
 export interface ViewOptions {
@@ -10,23 +10,26 @@ export interface ViewOptions {
   readonly isPinned: (entry: Entry) => boolean;
   readonly protectedTools: ReadonlySet<string>;
   readonly tokensOf: (msgs: readonly Msg[]) => number;
-  /** How many tokens requests of the current round may have besides the newest, if nobody says which are the requests. */
+  /** Maximum tokens of older requests of the current round that stay, if `requestIds` matches no message. */
   readonly maxRequestTokens: number;
 }
 
-/** How a conversation is made up at one moment: its units, its rounds, and what must stay as it is. */
+/**
+ * Structure of a conversation at one moment: units, rounds, and the units that must not change. A round is a
+ * request with the work on it and its answer.
+ */
 export class ContextView {
   readonly units: readonly Unit[];
-  /** The place of the newest answer; -1 if there is none. What comes before it is over. */
+  /** Index of the newest answer; -1 if there is none. Rounds up to this index are previous rounds. */
   readonly latestAnswer: number;
-  /** The newest calls, if the model has yet to read their results. */
+  /** Newest exchange whose results the model has not read yet. */
   readonly unread: Unit | undefined;
-  /** The tokens of all that must stay as it is. */
+  /** Tokens of all fixed units. */
   readonly fixedTokens: number;
-  /** The place of the first thing that others have said since the newest answer; of the last thing, if nothing. */
+  /** Index of the first input after the newest answer; if there is none, of the newest input. */
   readonly #currentRound: number;
   readonly #requests: ReadonlySet<Msg>;
-  /** The newest of them. */
+  /** The newest request. */
   readonly #request: Msg | undefined;
   readonly #options: ViewOptions;
 
@@ -40,18 +43,18 @@ export class ContextView {
     this.units = unitsOf(msgs, audience);
     this.latestAnswer = entries.findLastIndex((entry) => this.isAnswer(entry));
     const newest = this.units.findLast(({ kind }) => kind === 'exchange');
-    const lastWord = msgs.findLastIndex((msg) => isOwn(msg, audience));
-    this.unread = newest !== undefined && newest.end > lastWord ? newest : undefined;
+    const latestOwn = msgs.findLastIndex((msg) => isOwn(msg, audience));
+    this.unread = newest !== undefined && newest.end > latestOwn ? newest : undefined;
     const latest = msgs.findLastIndex((msg) => isSaidToAgent(msg, audience));
     const first = msgs.findIndex((msg, i) => i > this.latestAnswer && isSaidToAgent(msg, audience));
     this.#currentRound = first < 0 ? latest : first;
-    const runs = requestGroups(msgs, audience);
-    this.#request = msgs[runs.at(-1)?.at(-1) ?? -1];
-    this.#requests = this.#findRequests(runs);
+    const groups = requestGroups(msgs, audience);
+    this.#request = msgs[groups.at(-1)?.at(-1) ?? -1];
+    this.#requests = this.#findRequests(groups);
     this.fixedTokens = this.tokensOf(this.units.filter((unit) => this.isFixed(unit)));
   }
 
-  /** What was done for the current request, as far as it may be summed up. */
+  /** Units of the current round that may be summarized. */
   get currentWork(): readonly Unit[] {
     return this.units.filter(
       (unit) =>
@@ -61,7 +64,7 @@ export class ContextView {
     );
   }
 
-  /** The units that are wholly between two places. */
+  /** Units completely within two indexes. */
   unitsIn(start: number, end: number): readonly Unit[] {
     let [low, high] = [0, this.units.length];
     while (low < high) {
@@ -86,7 +89,9 @@ export class ContextView {
     return this.entries.slice(start, end);
   }
 
-  /** Whether nobody may touch it: what is pinned or protected, all system messages, the request, calls that wait. */
+  /**
+   * True for units that must not change: pinned, protected, system messages, requests and pending tool calls.
+   */
   isFixed(unit: Unit): boolean {
     if (unit.kind === 'pending') return true;
     return this.entriesOf(unit).some(
@@ -94,19 +99,19 @@ export class ContextView {
     );
   }
 
-  /** Whether it is pinned, or a system message. */
+  /** True for pinned messages and system messages. */
   isKept(entry: Entry): boolean {
     const { msg } = entry;
     return (msg.role === 'system' && !hasResults(msg)) || this.#options.isPinned(entry);
   }
 
-  /** Whether a summary may take its place. */
+  /** True if a summary may replace the unit. */
   isFree(unit: Unit): boolean {
     return unit.kind !== 'broken' && !this.isFixed(unit);
   }
 
-  /** Whether it is fixed only since it may be a request, and not the newest one. */
-  isPerhapsRequest(unit: Unit): boolean {
+  /** True if the unit is fixed only as a possible request: neither the newest nor in `requestIds`. */
+  isPossibleRequest(unit: Unit): boolean {
     return this.entriesOf(unit).every((entry) => {
       const { msg } = entry;
       const isSure = msg === this.#request || this.#options.audience.requestIds.has(msg.id);
@@ -114,12 +119,12 @@ export class ContextView {
     });
   }
 
-  /** Whether a message is the beginning of a round: something that others have said. */
+  /** True for input messages, which start a round. */
   isRequest({ msg }: Entry): boolean {
     return isSaidToAgent(msg, this.#options.audience);
   }
 
-  /** Whether a message ends a round: something said that is not a mere summary of what was done. */
+  /** True for messages that end a round: own messages without tool blocks, except summaries of tool calls. */
   isAnswer({ msg, stub }: Entry): boolean {
     if (hasCalls(msg) || hasResults(msg) || !isOwn(msg, this.#options.audience)) return false;
     return stub?.kind !== 'tools' && stub?.kind !== 'current' && stub?.kind !== 'dropped';
@@ -133,15 +138,15 @@ export class ContextView {
     );
   }
 
-  /** The newest run, and of the others what there is room for: smaller parts go before larger ones that are older. */
-  #findRequests(runs: readonly (readonly number[])[]): ReadonlySet<Msg> {
+  /** Newest group, and messages of older groups up to `maxRequestTokens`, newest first. */
+  #findRequests(groups: readonly (readonly number[])[]): ReadonlySet<Msg> {
     const msgAt = (i: number): Msg => (this.entries[i] as Entry).msg;
-    const requests = new Set<Msg>(runs.at(-1)?.map(msgAt));
-    let room = this.#options.maxRequestTokens - this.#options.tokensOf([...requests]);
-    for (const msg of runs.slice(0, -1).flat().toReversed().map(msgAt)) {
+    const requests = new Set<Msg>(groups.at(-1)?.map(msgAt));
+    let space = this.#options.maxRequestTokens - this.#options.tokensOf([...requests]);
+    for (const msg of groups.slice(0, -1).flat().toReversed().map(msgAt)) {
       const tokens = this.#options.tokensOf([msg]);
-      if (tokens > room) continue;
-      room -= tokens;
+      if (tokens > space) continue;
+      space -= tokens;
       requests.add(msg);
     }
     return requests;

@@ -210,7 +210,7 @@ test('if what must stay is too much, it says so and stays', async () => {
     compressedMessageCount: 0,
     tokensBefore: expect.any(Number) as number,
     problem:
-      'The newest request and what is pinned, protected or waits for a result take more room than there is. Raise maxToken, or pin less.',
+      'The newest request and the pinned, protected and pending messages exceed the token limit. Raise maxToken, or pin fewer messages.',
   });
 });
 

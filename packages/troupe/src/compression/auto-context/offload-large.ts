@@ -1,40 +1,43 @@
 import { newId } from '../../util/ids.ts';
 import { hasCalls } from './context-view.ts';
 import { reloadsIn } from './context-reload.ts';
-import type { Draft, CompressionAttempt } from './compression-attempt.ts';
+import type { ProposedChange, CompressionAttempt } from './compression-attempt.ts';
 import { offloadTag, previewOf, shortened, slotsOf, type Slot } from './stubs.ts';
 import type { Entry } from './working-memory.ts';
 
-const GUARDED = 'large_message_offload_with_protection';
+const PROTECTED = 'large_message_offload_with_protection';
 const RELOADED = 'What was reloaded here was read, and is moved out again.';
 
-/** Leaves only the beginning of large messages of rounds that are over, except among the newest messages. */
-export async function offloadLargeGuarded(attempt: CompressionAttempt): Promise<void> {
+/**
+ * Offloads large messages of previous rounds and leaves a preview, except among the newest `lastKeep`
+ * messages.
+ */
+export async function offloadLargeOld(attempt: CompressionAttempt): Promise<void> {
   const { entries, latestAnswer } = attempt.view();
   const end = entries.length - attempt.limits.lastKeep;
-  await offloadLarge(attempt, GUARDED, latestAnswer < 0 ? end : Math.min(latestAnswer, end));
+  await offloadLarge(attempt, PROTECTED, latestAnswer < 0 ? end : Math.min(latestAnswer, end));
 }
 
-/** The same, also among the newest messages. */
+/** Offloads large messages of previous rounds, including the newest messages. */
 export async function offloadLargeAnywhere(attempt: CompressionAttempt): Promise<void> {
   await offloadLarge(attempt, 'large_message_offload', attempt.view().latestAnswer);
 }
 
 async function offloadLarge(
   attempt: CompressionAttempt,
-  means: typeof GUARDED | 'large_message_offload',
+  strategy: typeof PROTECTED | 'large_message_offload',
   end: number,
 ): Promise<void> {
   const view = attempt.view();
   const free = view.units.filter((unit) => unit.end <= end && view.isFree(unit));
-  const drafts = free
+  const changes = free
     .flatMap((unit) => view.entriesOf(unit))
-    .flatMap((entry) => previewDraft(entry, attempt))
+    .flatMap((entry) => previewChange(entry, attempt))
     .toReversed();
-  await attempt.replace(means, drafts);
+  await attempt.replace(strategy, changes);
 }
 
-function previewDraft({ msg, stub }: Entry, { limits }: CompressionAttempt): Draft[] {
+function previewChange({ msg, stub }: Entry, { limits }: CompressionAttempt): ProposedChange[] {
   if (stub !== undefined || hasCalls(msg)) return [];
   const large = slotsOf(msg).filter(({ text }) => text.length > limits.largePayloadThreshold);
   if (large.length === 0) return [];
@@ -45,21 +48,21 @@ function previewDraft({ msg, stub }: Entry, { limits }: CompressionAttempt): Dra
   return [{ removed: [msg], msg: short, kind: 'preview', uuid, offloaded: [msg] }];
 }
 
-/** Takes out again what was reloaded, once the model has gone on after it. That is kept already, so nothing is kept twice. */
+/** Removes reloaded content again after the model has read it. Existing offloads are reused. */
 export async function offloadReloaded(attempt: CompressionAttempt): Promise<void> {
   const view = attempt.view();
-  const drafts: Draft[] = [];
+  const changes: ProposedChange[] = [];
   for (const unit of view.units) {
     if (unit.kind !== 'exchange' || unit === view.unread || view.isFixed(unit)) continue;
     const entries = view.entriesOf(unit);
     const reloads = reloadsIn(entries, (uuid) => attempt.isOffloaded(uuid));
     if (reloads.size === 0) continue;
-    drafts.push(...entries.flatMap((entry) => reloadedDraft(entry, reloads)));
+    changes.push(...entries.flatMap((entry) => reloadedChange(entry, reloads)));
   }
-  await attempt.replace(GUARDED, drafts);
+  await attempt.replace(PROTECTED, changes);
 }
 
-function reloadedDraft({ msg, stub }: Entry, reloads: ReadonlyMap<string, string>): Draft[] {
+function reloadedChange({ msg, stub }: Entry, reloads: ReadonlyMap<string, string>): ProposedChange[] {
   if (stub !== undefined) return [];
   const blocks = msg.getContentBlocks();
   const texts = new Map<Slot, string>();

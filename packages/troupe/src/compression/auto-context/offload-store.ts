@@ -3,16 +3,16 @@ import { Msg } from '../../message/msg.ts';
 import { isJsonObject, type JsonObject, type JsonValue } from '../../util/json.ts';
 import type { Entry, Stub, StubKind } from './working-memory.ts';
 
-/** What was taken out of a conversation at once. */
+/** Messages offloaded together. */
 export interface OffloadRecord {
   readonly uuid: string;
   readonly msgs: readonly Msg[];
 }
 
-/** What was taken out of a conversation, by the uuid that stands in its place. */
+/** Offloaded messages by uuid. */
 export class OffloadStore {
   #offloads = new Map<string, OffloadRecord>();
-  /** In how many of them a message is, by its id. */
+  /** Number of offloads per message id. */
   #uses = new Map<string, number>();
 
   get items(): readonly OffloadRecord[] {
@@ -23,12 +23,12 @@ export class OffloadStore {
     return this.#offloads.size;
   }
 
-  /** The messages, as they were; none if nothing is kept under this uuid. */
+  /** Original messages of an offload; empty for an unknown uuid. */
   get(uuid: string): readonly Msg[] {
     return this.#offloads.get(uuid)?.msgs ?? [];
   }
 
-  /** Whether a message is in any of them. */
+  /** True if any offload contains the message. */
   holds(id: string): boolean {
     return this.#uses.has(id);
   }
@@ -55,10 +55,10 @@ export class OffloadStore {
   }
 }
 
-/** A message as it is saved: by its id if it is one of the originals, else whole. */
+/** Saved form of a message: the id of an original message, or the whole message. */
 type SavedMsg = string | Msg;
 
-/** An entry, or what was saved of it, before its message was looked up. */
+/** Saved form of an entry. */
 export interface SavedEntry extends Omit<Entry, 'msg'> {
   readonly msg: SavedMsg;
 }
@@ -89,7 +89,7 @@ export function entryToJson({ msg, marks, stub }: Entry, originals: Originals): 
   };
 }
 
-/** @throws Error if it is no entry. */
+/** @throws TypeError if the JSON is not an entry. */
 export function entryFromJson(json: JsonValue): SavedEntry {
   if (typeof json === 'string') return Object.freeze({ msg: json, marks: markList([]) });
   const { msg, marks, stub }: JsonObject = isJsonObject(json) ? json : {};
@@ -104,18 +104,18 @@ export function offloadToJson({ uuid, msgs }: OffloadRecord, originals: Original
   return { uuid, msgs: msgs.map((msg) => msgToJson(msg, originals)) };
 }
 
-/** @throws Error if it is none. */
+/** @throws TypeError if the JSON is not an offload. */
 export function offloadFromJson(json: JsonValue): SavedOffload {
   const { uuid, msgs } = isJsonObject(json) ? json : {};
-  if (typeof uuid !== 'string' || !Array.isArray(msgs)) throw new TypeError('it is not what was taken out');
+  if (typeof uuid !== 'string' || !Array.isArray(msgs)) throw new TypeError('the JSON is not an offload');
   return { uuid, msgs: (msgs as readonly JsonValue[]).map(msgFromJson) };
 }
 
-/** The messages of a list, looked up. @throws Error if one is not there, or there twice. */
+/** Replaces ids by original messages. @throws TypeError for an unknown id. */
 export function lookedUp(msgs: readonly SavedMsg[], originals: Originals): readonly Msg[] {
   return msgs.map((saved) => {
     const msg = typeof saved === 'string' ? originals.get(saved) : saved;
-    if (msg === undefined) throw new TypeError('it refers to a message that is not there');
+    if (msg === undefined) throw new TypeError('the list refers to an unknown message');
     return msg;
   });
 }
@@ -131,7 +131,7 @@ function msgFromJson(json: JsonValue | undefined): SavedMsg {
 function stubFromJson(json: JsonValue): Stub {
   const { uuid, kind } = isJsonObject(json) ? json : {};
   if (typeof uuid !== 'string' || typeof kind !== 'string' || !KINDS.includes(kind)) {
-    throw new TypeError('it stands for something unknown');
+    throw new TypeError('a stub has an unknown kind');
   }
   return { uuid, kind: kind as StubKind };
 }

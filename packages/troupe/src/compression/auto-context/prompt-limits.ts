@@ -1,40 +1,45 @@
 import type { AutoContextLimits } from './auto-context-options.ts';
 
-/** If the model refused a prompt, this share of what can go has to. */
+/** Share of removable tokens to remove after the model refused a prompt. */
 const FORCED_SHARE = 0.5;
-/** More is taken out than has to be, so that the next message does not make it necessary again. */
-const SHARE_TO_LEAVE = 0.75;
+/**
+ * Share of removable tokens left by the last resort, so that the next message does not exceed the limit
+ * again.
+ */
+const SHARE_LEFT = 0.75;
 
-/** How many tokens a prompt may have. Shares are of what can be taken out only: the rest can't be helped. */
+/** Token limits of one prompt. Shares refer to removable tokens only. */
 export interface PromptLimits {
-  /** What must stay: the system prompt, the tools and hints, and what nobody may touch of the conversation. */
-  readonly stays: number;
-  /** Whether there is room for that. */
+  /** Tokens that can't be removed: system prompt, tools, hints and fixed units. */
+  readonly fixed: number;
+  /** True if the fixed tokens are below the limit. */
   readonly isPossible: boolean;
-  /** How many are left once the oldest messages were taken out. */
+  /** Tokens left after the last resort has removed the oldest messages. */
   readonly goal: number;
-  /** Fewer are enough to leave results alone that the model has yet to read: its whole window, if it can't be helped. */
+  /**
+   * Limit below which unread tool results stay unchanged: the whole window if fixed tokens exceed the limit.
+   */
   readonly limitForUnread: number;
 }
 
-/** How many tokens are too many. */
+/** Number of tokens that starts compression. */
 export function tokenLimitOf({ maxToken, tokenRatio }: AutoContextLimits): number {
   return Math.floor(maxToken * tokenRatio);
 }
 
-/** How many are too many after the model has refused a prompt. */
-export function limitAfterRefusal(tokens: number, stays: number, limits: AutoContextLimits): number {
+/** Token limit for a retry after the model refused a prompt. */
+export function limitAfterRefusal(tokens: number, fixed: number, limits: AutoContextLimits): number {
   const limit = tokenLimitOf(limits);
-  const most = stays < limit ? Math.min(tokens, limit) : tokens;
-  return Math.floor(stays + (most - stays) * FORCED_SHARE);
+  const upper = fixed < limit ? Math.min(tokens, limit) : tokens;
+  return Math.floor(fixed + (upper - fixed) * FORCED_SHARE);
 }
 
-export function promptLimitsFor(stays: number, limit: number, maxToken: number): PromptLimits {
-  const isPossible = stays < limit;
+export function promptLimitsFor(fixed: number, limit: number, maxToken: number): PromptLimits {
+  const isPossible = fixed < limit;
   return {
-    stays,
+    fixed,
     isPossible,
-    goal: isPossible ? Math.floor(stays + (limit - stays) * SHARE_TO_LEAVE) : limit,
+    goal: isPossible ? Math.floor(fixed + (limit - fixed) * SHARE_LEFT) : limit,
     limitForUnread: isPossible ? limit : Math.max(limit, maxToken),
   };
 }

@@ -150,7 +150,7 @@ describe('a model that never ends and never waits', () => {
     expect(await memory.compress(task)).toBe(true);
     expect(model.count).toBeLessThan(30_000);
     expect(task.events.find(({ phase }) => phase === 'failed')?.problem).toBe(
-      'The summary is longer than what it is about.',
+      'The summary is longer than the messages it replaces.',
     );
   });
 

@@ -4,107 +4,115 @@ import type { Unit } from '../units.ts';
 import { LAST_RESORT, type AutoContextStrategy } from './auto-context-event.ts';
 import { reloadsIn } from './context-reload.ts';
 import type { ContextView } from './context-view.ts';
-import { offloadLargeAnywhere, offloadLargeGuarded, offloadReloaded } from './offload-large.ts';
-import type { Draft, CompressionAttempt } from './compression-attempt.ts';
+import { offloadLargeAnywhere, offloadLargeOld, offloadReloaded } from './offload-large.ts';
+import type { ProposedChange, CompressionAttempt } from './compression-attempt.ts';
 import { previewOf, shortened, slotsOf, summaryStub, type Slot } from './stubs.ts';
 import { compressCurrentRound, compressToolSequences, summarizeLarge, summarizeRounds } from './summaries.ts';
 import type { Entry } from './working-memory.ts';
 
-interface Step {
-  readonly means: AutoContextStrategy;
-  readonly take: (attempt: CompressionAttempt) => Promise<void>;
-  /** It makes messages smaller, but not fewer; or it takes what is better left alone. */
+interface Pass {
+  readonly strategy: AutoContextStrategy;
+  readonly run: (attempt: CompressionAttempt) => Promise<void>;
+  /**
+   * Runs only for too many tokens, not for too many messages: shrinks messages or touches the newest ones.
+   */
   readonly isForTokensOnly?: boolean;
   readonly needsModel?: boolean;
 }
 
-/** From what loses least to what loses most. */
-const STEPS: readonly Step[] = [
-  { means: 'large_message_offload_with_protection', take: offloadReloaded, isForTokensOnly: true },
-  { means: 'tool_invocation_compress', take: (attempt) => compressToolSequences(attempt), needsModel: true },
-  { means: 'large_message_offload_with_protection', take: offloadLargeGuarded, isForTokensOnly: true },
-  { means: 'large_message_offload', take: offloadLargeAnywhere, isForTokensOnly: true },
+/**
+ * Ordered from the smallest to the largest loss of information. Some strategies run twice with wider scope.
+ */
+const PASSES: readonly Pass[] = [
+  { strategy: 'large_message_offload_with_protection', run: offloadReloaded, isForTokensOnly: true },
   {
-    means: 'previous_round_conversation_summary',
-    take: (attempt) => summarizeRounds(attempt),
+    strategy: 'tool_invocation_compress',
+    run: (attempt) => compressToolSequences(attempt),
+    needsModel: true,
+  },
+  { strategy: 'large_message_offload_with_protection', run: offloadLargeOld, isForTokensOnly: true },
+  { strategy: 'large_message_offload', run: offloadLargeAnywhere, isForTokensOnly: true },
+  {
+    strategy: 'previous_round_conversation_summary',
+    run: (attempt) => summarizeRounds(attempt),
     needsModel: true,
   },
   {
-    means: 'current_round_large_message_summary',
-    take: summarizeLarge,
+    strategy: 'current_round_large_message_summary',
+    run: summarizeLarge,
     isForTokensOnly: true,
     needsModel: true,
   },
-  { means: 'current_round_message_compress', take: compressCurrentRound, needsModel: true },
+  { strategy: 'current_round_message_compress', run: compressCurrentRound, needsModel: true },
   {
-    means: 'tool_invocation_compress',
-    take: (attempt) => compressToolSequences(attempt, 0),
+    strategy: 'tool_invocation_compress',
+    run: (attempt) => compressToolSequences(attempt, 0),
     isForTokensOnly: true,
     needsModel: true,
   },
   {
-    means: 'previous_round_conversation_summary',
-    take: (attempt) => summarizeRounds(attempt, true),
+    strategy: 'previous_round_conversation_summary',
+    run: (attempt) => summarizeRounds(attempt, true),
     isForTokensOnly: true,
     needsModel: true,
   },
 ];
 
-/** About what the note has that takes the place of what is taken out. */
+/** Approximate tokens of the note that replaces removed messages. */
 const NOTE_TOKENS = 100;
 const MAX_TOOL_NAMES = 8;
 
 /**
- * Uses one means after the other, and all of them again, until it is enough or nothing changes any more. No model is asked
- * if what must stay is too much already.
+ * Runs the strategies in order, repeatedly, until the prompt is within its limits or nothing changes; then
+ * the last resort. Skips model calls if the fixed tokens alone exceed the limit.
  */
 export async function runStrategies(attempt: CompressionAttempt): Promise<void> {
   let changes: number;
   do {
     changes = attempt.changes;
-    for (const { means, take, isForTokensOnly = false, needsModel = false } of STEPS) {
+    for (const { strategy, run, isForTokensOnly = false, needsModel = false } of PASSES) {
       await attempt.countNew();
       if (!attempt.hasTooMuch) return;
-      if (attempt.options.strategies?.[means] === false || attempt.hasFailed(means)) continue;
+      if (attempt.options.strategies?.[strategy] === false || attempt.hasFailed(strategy)) continue;
       if (isForTokensOnly && !attempt.hasTooManyTokens) continue;
       if (needsModel && attempt.hasTooManyTokens && !attempt.promptLimits().isPossible) continue;
-      await take(attempt);
+      await run(attempt);
     }
   } while (attempt.changes > changes);
   await lastResort(attempt);
 }
 
 /**
- * Makes the conversation small enough without any model: the oldest units go first, the results that the model has yet to
- * read last, and those only after they were cut. The newest request stays, and so does what is pinned, protected or waits for a result.
+ * Compresses without a model: removes the oldest units first and unread tool results last, after an attempt
+ * to shorten them. The newest request and pinned, protected and pending units stay.
  */
 async function lastResort(attempt: CompressionAttempt): Promise<void> {
   const isOld = (view: ContextView, unit: Unit): boolean => !view.isFixed(unit) && unit !== view.unread;
-  const isForUnread = (): boolean => attempt.tokens >= attempt.promptLimits().limitForUnread;
-  const steps: readonly (readonly [isNeeded: () => boolean, take: () => Promise<void>])[] = [
+  const mustCutUnread = (): boolean => attempt.tokens >= attempt.promptLimits().limitForUnread;
+  const attempts: readonly (readonly [isNeeded: () => boolean, run: () => Promise<void>])[] = [
     [() => true, () => drop(attempt, (view, unit) => isOld(view, unit) && !isNote(view, unit))],
     [() => true, () => drop(attempt, isOld)],
     [
       () => !attempt.promptLimits().isPossible,
-      () => drop(attempt, (view, unit) => view.isPerhapsRequest(unit)),
+      () => drop(attempt, (view, unit) => view.isPossibleRequest(unit)),
     ],
-    [isForUnread, () => cutUnread(attempt, attempt.limits.offloadSinglePreview)],
-    [isForUnread, () => cutUnread(attempt, 0)],
+    [mustCutUnread, () => cutUnread(attempt, attempt.limits.offloadSinglePreview)],
+    [mustCutUnread, () => cutUnread(attempt, 0)],
     [
-      () => isForUnread() && attempt.promptLimits().stays < attempt.promptLimits().limitForUnread,
+      () => mustCutUnread() && attempt.promptLimits().fixed < attempt.promptLimits().limitForUnread,
       () => drop(attempt, (view, unit) => !view.isFixed(unit)),
     ],
-    [() => true, () => drop(attempt, (view, unit) => view.isPerhapsRequest(unit))],
+    [() => true, () => drop(attempt, (view, unit) => view.isPossibleRequest(unit))],
   ];
-  for (const [isNeeded, take] of steps) if (attempt.hasTooManyTokens && isNeeded()) await take();
+  for (const [isNeeded, run] of attempts) if (attempt.hasTooManyTokens && isNeeded()) await run();
   if (!attempt.hasTooManyTokens) return;
   const problem =
-    'The newest request and what is pinned, protected or waits for a result take more room than there is. ' +
-    'Raise maxToken, or pin less.';
+    'The newest request and the pinned, protected and pending messages exceed the token limit. ' +
+    'Raise maxToken, or pin fewer messages.';
   await attempt.fail(LAST_RESORT, 0, problem);
 }
 
-/** Puts one note in the place of the oldest of these units. */
+/** Replaces the oldest matching units by one note. */
 async function drop(
   attempt: CompressionAttempt,
   isWanted: (view: ContextView, unit: Unit) => boolean,
@@ -125,7 +133,7 @@ async function drop(
   await attempt.replace(LAST_RESORT, [{ removed, msg, kind: 'dropped', uuid, offloaded: removed }]);
 }
 
-/** Cuts all texts of the calls and results that the model has yet to read. What is kept already is not kept twice. */
+/** Shortens all texts of the unread exchange. Existing offloads are reused. */
 async function cutUnread(attempt: CompressionAttempt, preview: number): Promise<void> {
   const view = attempt.view();
   if (view.unread === undefined || view.isFixed(view.unread)) return;
@@ -133,11 +141,15 @@ async function cutUnread(attempt: CompressionAttempt, preview: number): Promise<
   const reloads = reloadsIn(entries, (uuid) => attempt.isOffloaded(uuid));
   await attempt.replace(
     LAST_RESORT,
-    entries.map((entry) => cutDraft(entry, reloads, preview)),
+    entries.map((entry) => cutChange(entry, reloads, preview)),
   );
 }
 
-function cutDraft({ msg, stub }: Entry, reloads: ReadonlyMap<string, string>, preview: number): Draft {
+function cutChange(
+  { msg, stub }: Entry,
+  reloads: ReadonlyMap<string, string>,
+  preview: number,
+): ProposedChange {
   const [first, ...others] = msg.getContentBlocks();
   const isAlone = first?.type === 'tool_result' && others.length === 0;
   const kept = stub?.uuid ?? (isAlone ? reloads.get(first.id) : undefined);

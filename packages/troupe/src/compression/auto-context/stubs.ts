@@ -4,53 +4,59 @@ import type { Usage } from '../../message/usage.ts';
 import { newId } from '../../util/ids.ts';
 import { isJsonObject, type JsonObject, type JsonValue } from '../../util/json.ts';
 
-/** A text in a message that can be shorter without breaking the message: its own, a result's, or a call's arguments. */
+/**
+ * A text in a message that may be shortened: text of the message, output of a tool result, or input of a tool
+ * call.
+ */
 export interface Slot {
   readonly kind: 'text' | 'result' | 'input';
-  /** The place of the block; -1 for the message's own text. */
+  /** Index of the block; -1 for the text of the message. */
   readonly at: number;
   readonly text: string;
 }
 
 export interface ShortenOptions {
   readonly uuid: string;
-  /** What comes in the place of each text that changes. For arguments: how many characters stay of each of their texts. */
+  /**
+   * New text by slot. The text of an input slot is ignored: `inputPreview` characters stay of each text in
+   * the input.
+   */
   readonly texts: ReadonlyMap<Slot, string>;
   readonly inputPreview: number;
-  /** Which images and the like stay too: all, none, or only those that are not part of a result that changes. */
+  /** Media to keep: all, none, or only media outside of shortened tool results. */
   readonly media: 'all' | 'beside' | 'none';
   readonly usage?: Usage | undefined;
 }
 
 const TAGS = /<!--\s*CONTEXT_OFFLOAD:?\s*uuid=[^<>]*?-->/g;
 
-/** What stands in a text for what was taken out. */
+/** Tag in a text that names the offload with the original messages. */
 export function offloadTag(uuid: string): string {
   return `<!-- CONTEXT_OFFLOAD: uuid=${uuid} -->`;
 }
 
-/** A text by a model, which has no business with tags. */
+/** Removes tags written by a model. */
 export function withoutTags(text: string): string {
   return text.replace(TAGS, '').trim();
 }
 
-/** The beginning of a text, and where the rest is. */
+/** Beginning of a text, followed by the tag of the offload. */
 export function previewOf(text: string, chars: number, uuid: string): string {
   const head = text.length > chars && chars > 0 ? `${headOf(text, chars)}...` : text.slice(0, chars);
   return head === '' ? offloadTag(uuid) : `${head}\n${offloadTag(uuid)}`;
 }
 
-/** The beginning of a text, never ending in half a character. */
+/** Beginning of a text without a split surrogate pair. */
 export function headOf(text: string, chars: number): string {
   return text.slice(0, splitsCharacter(text, chars) ? chars - 1 : chars);
 }
 
-/** Whether two halves of a character are before and behind this place. */
+/** True if the index splits a surrogate pair. */
 export function splitsCharacter(text: string, place: number): boolean {
   return /^[\ud800-\udbff][\udc00-\udfff]$/.test(text.slice(place - 1, place + 1));
 }
 
-/** A summary, in the place of several messages. */
+/** Message with a summary that replaces several messages. */
 export function summaryStub(text: string, uuid: string, isCurrentRound = false, usage?: Usage): Msg {
   const meta = { offloaduuid: uuid, ...(isCurrentRound && { compressed_current_round: true }) };
   return Msg.assistant(`${text}\n${offloadTag(uuid)}`, {
@@ -58,7 +64,7 @@ export function summaryStub(text: string, uuid: string, isCurrentRound = false, 
   });
 }
 
-/** All that can be shorter in a message. */
+/** All texts of a message that may be shortened. */
 export function slotsOf(msg: Msg): readonly Slot[] {
   const slots: Slot[] = [];
   const text = msg.getTextContent();
@@ -70,13 +76,13 @@ export function slotsOf(msg: Msg): readonly Slot[] {
   return slots;
 }
 
-/** The text of a result. */
+/** Text of a tool result without media. */
 export function outputText({ output }: ToolResultBlock): string {
   if (typeof output === 'string') return output;
   return output.flatMap((block) => (block.type === 'text' ? [block.text] : [])).join('\n');
 }
 
-/** The message with some of its texts changed. Calls and results keep their ids and names. */
+/** Copy of a message with shorter texts. Tool calls and results keep their ids and names. */
 export function shortened(msg: Msg, options: ShortenOptions): Msg {
   const { uuid, texts, usage } = options;
   const bySlot = new Map([...texts].map(([slot, text]) => [slot.at, text]));
@@ -115,7 +121,7 @@ function contentOf(
           : { ...withoutRaw(block), input: cutInput(block.input, inputPreview, uuid) },
       );
     } else if (block.type === 'thinking') {
-      if (isToolMsg) blocks.push(block); // some providers want it back with the calls
+      if (isToolMsg) blocks.push(block); // some providers require thinking together with tool calls
     } else if (media !== 'none' || block.type === 'text') blocks.push(block);
   }
   return blocks;
@@ -137,7 +143,7 @@ function withoutRaw<Block extends { readonly rawInput?: string }>({
   return block;
 }
 
-/** Arguments with their long texts cut. They are still an object with the same keys, if that is enough. */
+/** Cuts long texts in an input. Keeps the keys unless that saves less than a quarter. */
 function cutInput(input: JsonObject, chars: number, uuid: string): JsonObject {
   const cut = cutTexts(input, chars, uuid) as JsonObject;
   const whole = JSON.stringify(input);
@@ -153,5 +159,5 @@ function cutTexts(value: JsonValue, chars: number, uuid: string): JsonValue {
   return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, cutTexts(item, chars, uuid)]));
 }
 
-/** A text that is shorter than a tag and its line is not worth one. */
+/** Length of a tag. Texts up to a preview and a tag are not cut. */
 const TAG_CHARS = 64;

@@ -14,27 +14,29 @@ import {
   sizeRequirement,
   transcriptOf,
   withoutPlanTools,
-  type Answer,
+  type SummaryAnswer,
 } from './summarizer.ts';
 import type { Entry, StubKind } from './working-memory.ts';
 
-const TOOL_RUNS = 'tool_invocation_compress';
+const TOOL_SEQUENCES = 'tool_invocation_compress';
 const ROUNDS = 'previous_round_conversation_summary';
 const LARGE = 'current_round_large_message_summary';
 const CURRENT = 'current_round_message_compress';
-const MAX_RUNS = 5;
+const MAX_SEQUENCES = 5;
 
 interface SummaryPlan {
-  readonly means: CompressionStrategy;
+  readonly strategy: CompressionStrategy;
   readonly prompt: keyof AutoContextPrompts;
   readonly kind: StubKind;
-  /** What the summary takes the place of. */
+  /** Units that the summary replaces. */
   readonly units: readonly Unit[];
-  /** What stays, but is told to the model. */
+  /** Entry that stays but is part of the text to summarize. */
   readonly request?: Entry | undefined;
 }
 
-/** Sums up long runs of tool calls in rounds that are over, except among the newest messages. */
+/**
+ * Summarizes long sequences of tool calls of previous rounds, except among the newest `lastKeep` messages.
+ */
 export async function compressToolSequences(
   attempt: CompressionAttempt,
   lastKeep = attempt.limits.lastKeep,
@@ -42,15 +44,15 @@ export async function compressToolSequences(
   const { minConsecutiveToolMessages, minCompressionTokenThreshold } = attempt.limits;
   const view = attempt.view();
   const end = Math.min(view.latestAnswer, view.entries.length - lastKeep);
-  const runs = toolSequences(view, end).filter(
-    (run) =>
-      view.msgsOf(run).length > minConsecutiveToolMessages &&
-      view.tokensOf(run) >= minCompressionTokenThreshold,
+  const sequences = toolSequences(view, end).filter(
+    (units) =>
+      view.msgsOf(units).length > minConsecutiveToolMessages &&
+      view.tokensOf(units) >= minCompressionTokenThreshold,
   );
-  for (const units of runs.slice(0, MAX_RUNS)) {
-    if (attempt.hasFailed(TOOL_RUNS) || !attempt.hasTooMuch) return;
-    await sumUp(attempt, view, {
-      means: TOOL_RUNS,
+  for (const units of sequences.slice(0, MAX_SEQUENCES)) {
+    if (attempt.hasFailed(TOOL_SEQUENCES) || !attempt.hasTooMuch) return;
+    await summarizeUnits(attempt, view, {
+      strategy: TOOL_SEQUENCES,
       prompt: 'previousRoundToolCompress',
       kind: 'tools',
       units,
@@ -58,20 +60,20 @@ export async function compressToolSequences(
   }
 }
 
-/** The calls with their results that stand next to each other before a place. */
+/** Sequences of adjacent exchanges before an index. */
 function toolSequences(view: ContextView, end: number): Unit[][] {
-  const runs: Unit[][] = [];
-  let run: Unit[] | undefined;
+  const sequences: Unit[][] = [];
+  let sequence: Unit[] | undefined;
   for (const unit of view.units) {
     if (unit.end > end) break;
-    if (unit.kind !== 'exchange' || view.isFixed(unit)) run = undefined;
-    else if (run === undefined) runs.push((run = [unit]));
-    else run.push(unit);
+    if (unit.kind !== 'exchange' || view.isFixed(unit)) sequence = undefined;
+    else if (sequence === undefined) sequences.push((sequence = [unit]));
+    else sequence.push(unit);
   }
-  return runs;
+  return sequences;
 }
 
-/** Puts one summary in the place of all that followed a request, for rounds that are over, from the newest to the oldest. */
+/** Summarizes each previous round except its request, from the newest to the oldest. */
 export async function summarizeRounds(attempt: CompressionAttempt, withNewest = false): Promise<void> {
   const view = attempt.view();
   const end = Math.max(0, view.latestAnswer + (withNewest ? 1 : 0));
@@ -80,8 +82,8 @@ export async function summarizeRounds(attempt: CompressionAttempt, withNewest = 
     const all = view.unitsIn(request, answer + 1);
     const units = all.filter((unit) => unit.start > request && view.isFree(unit));
     if (units.length === 0 || view.tokensOf(all) < attempt.limits.minCompressionTokenThreshold) continue;
-    await sumUp(attempt, view, {
-      means: ROUNDS,
+    await summarizeUnits(attempt, view, {
+      strategy: ROUNDS,
       prompt: 'previousRoundSummary',
       kind: 'round',
       units,
@@ -90,7 +92,7 @@ export async function summarizeRounds(attempt: CompressionAttempt, withNewest = 
   }
 }
 
-/** The rounds before a place that have something between request and answer. */
+/** Rounds before an index with messages between request and answer. */
 function roundsOf(view: ContextView, end: number): { request: number; answer: number }[] {
   const rounds: { request: number; answer: number }[] = [];
   let request = -1;
@@ -104,17 +106,25 @@ function roundsOf(view: ContextView, end: number): { request: number; answer: nu
   return rounds;
 }
 
-/** Sums up the work on the current request. Without need, it leaves alone what is little beside all the rest. */
+/**
+ * Summarizes the work on the current request. Below the token limit only if it is at least half of all
+ * messages.
+ */
 export async function compressCurrentRound(attempt: CompressionAttempt): Promise<void> {
   const view = attempt.view();
-  const units = workToSumUp(view, attempt);
+  const units = unitsToSummarize(view, attempt);
   const isMuch = view.msgsOf(units).length * 2 >= view.entries.length;
   if (!isWorthIt(units) || (!attempt.hasTooManyTokens && !isMuch)) return;
-  await sumUp(attempt, view, { means: CURRENT, prompt: 'currentRoundCompress', kind: 'current', units });
+  await summarizeUnits(attempt, view, {
+    strategy: CURRENT,
+    prompt: 'currentRoundCompress',
+    kind: 'current',
+    units,
+  });
 }
 
-/** A model that does not get to read results makes the same calls again: those are summed up only when there is no other way. */
-function workToSumUp(view: ContextView, attempt: CompressionAttempt): readonly Unit[] {
+/** Leaves unread results out if possible: without them the model repeats the same tool calls. */
+function unitsToSummarize(view: ContextView, attempt: CompressionAttempt): readonly Unit[] {
   const all = view.currentWork;
   const others = all.filter((unit) => unit !== view.unread);
   if (view.unread === undefined || isWorthIt(others) || attempt.canKeepUnread) return others;
@@ -122,32 +132,36 @@ function workToSumUp(view: ContextView, attempt: CompressionAttempt): readonly U
   return isReloaded ? others : all;
 }
 
-/** A lone message is left to others, above all if it is such a summary. */
+/** False for a single plain message, which may be a summary itself. */
 function isWorthIt(units: readonly Unit[]): boolean {
   return units.some(({ kind }) => kind === 'exchange') || units.length > 1;
 }
 
-/** Puts one summary in the place of units. Calls that are only about a plan are taken out, but not told to the model. */
-async function sumUp(attempt: CompressionAttempt, view: ContextView, plan: SummaryPlan): Promise<void> {
-  const { means, kind, units, request } = plan;
+/** Replaces units by one summary. Plan tool calls are removed but not shown to the summarizing model. */
+async function summarizeUnits(
+  attempt: CompressionAttempt,
+  view: ContextView,
+  plan: SummaryPlan,
+): Promise<void> {
+  const { strategy, kind, units, request } = plan;
   const removed = view.msgsOf(units);
-  const told = withoutPlanTools(request === undefined ? removed : [request.msg, ...removed]);
+  const source = withoutPlanTools(request === undefined ? removed : [request.msg, ...removed]);
   const isCurrent = kind === 'current';
   const ratio = attempt.limits.currentRoundCompressionRatio;
   const maxChars = charsIn(removed);
   const answer =
-    told.length === 0
+    source.length === 0
       ? undefined
-      : await attempt.ask(means, removed.length, {
+      : await attempt.ask(strategy, removed.length, {
           prompt: promptFor(plan.prompt, attempt.options.customPrompt),
-          text: transcriptOf(told, attempt.maxTranscriptChars),
+          text: transcriptOf(source, attempt.maxTranscriptChars),
           requirement: isCurrent ? sizeRequirement(maxChars, ratio) : undefined,
           maxChars,
         });
-  if (told.length > 0 && answer === undefined) return;
+  if (source.length > 0 && answer === undefined) return;
   const uuid = newId();
   const msg = summaryStub(answer?.text ?? PLAN_NOTE, uuid, isCurrent, answer?.usage);
-  await attempt.replaceBySummary(means, {
+  await attempt.replaceBySummary(strategy, {
     removed,
     msg,
     kind,
@@ -158,8 +172,8 @@ async function sumUp(attempt: CompressionAttempt, view: ContextView, plan: Summa
 }
 
 /**
- * Shortens large messages of the current round, one by one, from the newest to the oldest; results that the model has not
- * read come last, and only if there is no other way. It makes messages smaller, not fewer.
+ * Summarizes large messages of the current round one by one, newest first; unread results last, and only if
+ * they don't fit. Reduces tokens, not the number of messages.
  */
 export async function summarizeLarge(attempt: CompressionAttempt): Promise<void> {
   const view = attempt.view();
@@ -175,7 +189,7 @@ export async function summarizeLarge(attempt: CompressionAttempt): Promise<void>
   }
 }
 
-/** A model shortens the texts. Arguments are cut instead: a summary of them would be none. What was just reloaded stays. */
+/** Summarizes large texts of a message by a model. Inputs are cut instead. Reloaded results stay. */
 async function shorten(
   attempt: CompressionAttempt,
   { msg }: Entry,
@@ -192,7 +206,7 @@ async function shorten(
   if (large.length === 0) return;
   const uuid = newId();
   const texts = new Map<Slot, string>();
-  let answer: Answer | undefined;
+  let answer: SummaryAnswer | undefined;
   for (const slot of large) {
     if (slot.kind === 'input') {
       texts.set(slot, '');
@@ -220,7 +234,7 @@ async function shorten(
   });
 }
 
-function joined(a: Answer, b: Answer): Answer {
+function joined(a: SummaryAnswer, b: SummaryAnswer): SummaryAnswer {
   const usage: Usage | undefined = addUsage(a.usage, b.usage);
   return { text: b.text, durationMs: a.durationMs + b.durationMs, ...(usage && { usage }) };
 }

@@ -1,25 +1,27 @@
 import type { Msg } from '../../message/msg.ts';
 
 /**
- * What a message in the place of others is: a summary of tool calls, of a round that is over, of the current round or of one
- * message; the beginning of a message; or the mere note that there was something.
+ * Content of a replacement: summary of tool calls, of a previous round, of the current round or of one
+ * message; the preview of a message; or a note about removed messages. Part of the saved state.
  */
 export type StubKind = 'tools' | 'round' | 'current' | 'message' | 'preview' | 'dropped';
 
-/** Says that a message stands for what is kept under a uuid. It is part of the entry, so no text can pass for it. */
+/**
+ * Marks a message as replacement for an offload. Stored in the entry, so that no message text can imitate it.
+ */
 export interface Stub {
   readonly uuid: string;
   readonly kind: StubKind;
 }
 
-/** A message that the model sees. It never changes: other marks make another entry. */
+/** Message that the model sees. Immutable: new marks create a new entry. */
 export interface Entry {
   readonly msg: Msg;
   readonly marks: readonly string[];
   readonly stub?: Stub;
 }
 
-/** A message to put in the place of others. */
+/** Replacement of messages by one message. */
 export interface Change {
   readonly removed: readonly Msg[];
   readonly msg: Msg;
@@ -27,8 +29,8 @@ export interface Change {
   readonly tokens: number;
 }
 
-/** A change that was made, and where. */
-export interface Changed {
+/** An applied change with the ids of the neighbouring messages. */
+export interface AppliedChange {
   readonly change: Change;
   readonly previousMessageId: string | null;
   readonly nextMessageId: string | null;
@@ -36,12 +38,12 @@ export interface Changed {
   readonly tokensAfter: number;
 }
 
-/** By how much the counts may be out of date. */
+/** Relative change of the sample count above which all messages are counted again. */
 const MAX_DRIFT = 0.02;
 
 /**
- * What the model sees, in order, and how many tokens that has. Each message is counted once: whoever asks for the
- * sum pays for what is new, not for all of it. Messages that a change doesn't touch stay the very same objects.
+ * Messages that the model sees, in order, with their token counts. Each message is counted once, so a sum
+ * costs only the new messages. Messages outside a change stay the same objects.
  */
 export class WorkingMemory {
   #entries: Entry[] = [];
@@ -56,7 +58,7 @@ export class WorkingMemory {
     return this.#entries;
   }
 
-  /** Another number whenever the entries are others, or have been counted. */
+  /** Changes with every change of entries or counts. */
   get version(): number {
     return this.#version;
   }
@@ -65,12 +67,12 @@ export class WorkingMemory {
     return this.#entries.length;
   }
 
-  /** Of all messages that were counted. */
+  /** Sum over all counted messages. */
   get tokens(): number {
     return this.#tokens;
   }
 
-  /** The messages that nobody has counted yet. */
+  /** Messages without a count. */
   get uncounted(): readonly Msg[] {
     return [...this.#uncounted];
   }
@@ -83,7 +85,7 @@ export class WorkingMemory {
     return msgs.reduce((sum, msg) => sum + (this.#counts.get(msg) ?? 0), 0);
   }
 
-  /** Notes what messages count that may have gone meanwhile. */
+  /** Stores counts, also for messages removed meanwhile. */
   setCounts(msgs: readonly Msg[], counts: readonly number[]): void {
     for (const [i, msg] of msgs.entries()) {
       this.#counts.set(msg, counts[i] ?? 0);
@@ -93,7 +95,7 @@ export class WorkingMemory {
     }
   }
 
-  /** All is counted anew if a sample has now another number of tokens than before: then the counter has learned. */
+  /** Discards all counts if the count of a sample has changed, because the counter was adjusted. */
   calibrate(sample: number): void {
     if (Math.abs(sample - this.#sample) <= this.#sample * MAX_DRIFT) return;
     this.#sample = sample;
@@ -107,12 +109,12 @@ export class WorkingMemory {
     this.#uncounted.add(entry.msg);
   }
 
-  /** Returns how many there were. */
+  /** Returns the number of deleted entries. */
   delete(isUnwanted: (entry: Entry) => boolean): number {
     this.#version++;
     const kept: Entry[] = [];
     for (const entry of this.#entries) {
-      if (isUnwanted(entry)) this.#leave(entry.msg);
+      if (isUnwanted(entry)) this.#forget(entry.msg);
       else kept.push(entry);
     }
     const count = this.#entries.length - kept.length;
@@ -120,7 +122,7 @@ export class WorkingMemory {
     return count;
   }
 
-  /** Changes entries to others of the same messages. Returns how many were changed. */
+  /** Reindexes entries by entries of the same messages. Returns the number of changed entries. */
   remark(remarked: (entry: Entry) => Entry): number {
     this.#version++;
     let count = 0;
@@ -142,20 +144,20 @@ export class WorkingMemory {
   }
 
   /**
-   * Makes changes, all at once: each puts one message where the last of those stood that it removes. A change is left out
-   * if one of those has gone, or may no longer be taken.
+   * Applies changes at once: each message goes to the index of the last message it reindexes. Skips a change
+   * if one of its messages is gone or `canTake` rejects it.
    */
-  replace(changes: readonly Change[], canTake: (entry: Entry) => boolean): readonly Changed[] {
-    const places = new Map(this.#entries.map(({ msg }, i) => [msg, i]));
+  replace(changes: readonly Change[], canTake: (entry: Entry) => boolean): readonly AppliedChange[] {
+    const indexes = new Map(this.#entries.map(({ msg }, i) => [msg, i]));
     const isThere = (msg: Msg): boolean => {
-      const entry = this.#entries[places.get(msg) ?? -1];
+      const entry = this.#entries[indexes.get(msg) ?? -1];
       return entry !== undefined && canTake(entry);
     };
-    const possible = changes.filter(({ removed }) => removed.every(isThere)); // before anything changes: a rule may throw
+    const possible = changes.filter(({ removed }) => removed.every(isThere)); // computed before any change, because `canTake` may throw
     const next: (Entry | undefined)[] = [...this.#entries];
-    const made: Changed[] = [];
+    const made: AppliedChange[] = [];
     for (const change of possible) {
-      const at = change.removed.map((msg) => places.get(msg) ?? -1);
+      const at = change.removed.map((msg) => indexes.get(msg) ?? -1);
       const taken = at.map((i) => next[i]).filter((entry, n) => entry?.msg === change.removed[n]) as Entry[];
       if (taken.length === at.length) made.push(this.#make(change, taken, at, next));
     }
@@ -169,12 +171,12 @@ export class WorkingMemory {
     taken: readonly Entry[],
     at: readonly number[],
     next: (Entry | undefined)[],
-  ): Changed {
+  ): AppliedChange {
     const [first = 0, last = 0] = [at[0], at.at(-1)];
     const tokensBefore = this.#tokens;
     for (const [i, entry] of taken.entries()) {
       next[at[i] ?? 0] = undefined;
-      this.#leave(entry.msg);
+      this.#forget(entry.msg);
     }
     const { msg, stub, tokens } = change;
     const entry: Entry = Object.freeze({ msg, stub, marks: commonMarks(taken) });
@@ -184,8 +186,8 @@ export class WorkingMemory {
     this.#tokens += tokens;
     return {
       change,
-      previousMessageId: neighbour(next, first, -1),
-      nextMessageId: neighbour(next, last, 1),
+      previousMessageId: neighborId(next, first, -1),
+      nextMessageId: neighborId(next, last, 1),
       tokensBefore,
       tokensAfter: this.#tokens,
     };
@@ -196,20 +198,20 @@ export class WorkingMemory {
     this.#uncounted = new Set(this.#entries.map(({ msg }) => msg));
   }
 
-  #leave(msg: Msg): void {
+  #forget(msg: Msg): void {
     this.#byId.delete(msg.id);
     if (!this.#uncounted.delete(msg)) this.#tokens -= this.#counts.get(msg) ?? 0;
   }
 }
 
-/** The id of the nearest message before or behind a place. */
-function neighbour(entries: readonly (Entry | undefined)[], place: number, step: 1 | -1): string | null {
-  let i = place + step;
+/** Id of the nearest message before or after an index. */
+function neighborId(entries: readonly (Entry | undefined)[], index: number, step: 1 | -1): string | null {
+  let i = index + step;
   while (i >= 0 && i < entries.length && entries[i] === undefined) i += step;
   return entries[i]?.msg.id ?? null;
 }
 
-/** The marks that all of them have. */
+/** Marks shared by all entries. */
 function commonMarks([first, ...others]: readonly Entry[]): readonly string[] {
   return first?.marks.filter((mark) => others.every(({ marks }) => marks.includes(mark))) ?? [];
 }
