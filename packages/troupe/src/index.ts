@@ -26,7 +26,7 @@ export {
 } from './subagent/grants/delegation-context.ts';
 export type { SubAgentOptions } from './subagent/delegation.ts';
 export { makeSubagentTool, type SubAgentToolOptions } from './subagent/make-subagent-tool.ts';
-export type { PermissionBundle, SharedHeap } from './subagent/grants/permission-bundle.ts';
+export type { PermissionBundle, SharedResources } from './subagent/grants/permission-bundle.ts';
 export { registerSubAgent } from './subagent/register-sub-agent.ts';
 export type { SafetyLimits } from './subagent/limits/safety-limits.ts';
 export { SubAgentBase } from './subagent/sub-agent-base.ts';

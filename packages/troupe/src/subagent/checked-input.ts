@@ -6,10 +6,10 @@ import { propertiesOf } from '../toolkit/tool/shown-schema.ts';
 import { copyJsonObject, isJsonObject, type JsonObject } from '../util/json.ts';
 import { toJsonSchema, type AnySchema, type Validation } from '../util/schema.ts';
 
-/** The arguments of a delegation, or what is wrong with them. */
+/** Validated arguments of a delegation (or their problems), and the id of the earlier task. */
 export interface CheckedInput {
   readonly input: Validation<unknown>;
-  /** The id of an earlier task to go on with. */
+  /** Id of the earlier task to continue. */
   readonly continueId: string | undefined;
 }
 
@@ -25,27 +25,31 @@ const NO_ID: Validation<never> = {
   problems: [{ path: 'continue_id', message: 'It must be the text that an answer began with.' }],
 };
 
-/** Models that have nothing to give sometimes give null. */
+/** Accepts null as "no id": some models send null for an argument without a value. */
 function isIdOrNone(id: unknown): boolean {
   return id === undefined || id === null || typeof id === 'string';
 }
 
 /**
- * A schema that shows a model what to give, and takes whatever comes: what is wrong with it is for the tool to say.
- * @throws TroupeError if the sub-agent has an argument of its own by the name of one that is added.
+ * Makes the argument schema of a sub-agent tool. The model sees the sub-agent's schema (plus `continue_id` if
+ * continuable); validation never fails: problems are part of the value, so that the tool reports them in its
+ * result.
+ * @throws TroupeError if a continuable sub-agent has a `continue_id` argument in its own schema.
  */
 export function checkedInput(schema: AnySchema, isContinuable: boolean): CheckingSchema {
-  const told = copyJsonObject(toJsonSchema(schema), 'the schema');
-  if (isContinuable && Object.hasOwn(propertiesOf(told), 'continue_id'))
+  const ownSchema = copyJsonObject(toJsonSchema(schema), 'the schema');
+  if (isContinuable && Object.hasOwn(propertiesOf(ownSchema), 'continue_id'))
     throw new TroupeError(
       'invalid_config',
       "A sub-agent that is continuable has no 'continue_id' of its own.",
     );
   const shown = copyJsonObject(
-    isContinuable ? { ...told, properties: { ...propertiesOf(told), continue_id: CONTINUE_ID } } : told,
+    isContinuable
+      ? { ...ownSchema, properties: { ...propertiesOf(ownSchema), continue_id: CONTINUE_ID } }
+      : ownSchema,
     'the schema',
   );
-  const own = { schema: told === schema ? told : schema, jsonSchema: told };
+  const own = { schema: ownSchema === schema ? ownSchema : schema, jsonSchema: ownSchema };
   const validate = async (value: unknown): Promise<{ readonly value: CheckedInput }> => {
     const { continue_id: id, ...others } = isJsonObject(value) ? value : {};
     const given = isContinuable ? others : value;

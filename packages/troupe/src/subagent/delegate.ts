@@ -14,13 +14,13 @@ import type { DelegateOptions, SubAgent } from './sub-agent.ts';
 import { redactedMessage } from '../util/redaction/redacted-text.ts';
 import { withTimeLimits } from './limits/time-limits.ts';
 
-/** Those who have a task, also before and after they are called. */
-const working = new WeakSet<SubAgent>();
+/** Sub-agents with a task, also while the context is loaded and the memory is cleared. */
+const busyAgents = new WeakSet<SubAgent>();
 
 /**
- * How every sub-agent works on a task: the context goes into its memory, it is called like any other agent, and what it answers,
- * or why it doesn't, becomes one response. It stops with its host, and its steps are those of the host's run,
- * unless it works in the background.
+ * Runs one task of a sub-agent: loads the context into the sub-agent's memory, calls the sub-agent, and turns
+ * the answer or the failure into one response. An interrupt of the host stops the sub-agent, and the
+ * sub-agent's steps are steps of the host's run, unless the task runs in the background.
  */
 export async function delegateTo(
   agent: SubAgent,
@@ -34,17 +34,18 @@ export async function delegateTo(
     given?.task_summary === taskSummary ? given : { ...given, task_summary: taskSummary },
   );
   const about = { subagent: agent.name, supervisor, delegation_context: context };
-  if (agent.isRunning || working.has(agent)) {
+  if (agent.isRunning || busyAgents.has(agent)) {
     const cause = 'works on another task already. Ask again later, or make another one.';
-    return failed(agent, { code: 'unavailable', cause }, about); // the memory is the other task's
+    // clearing would empty the memory of the running task
+    return failed(agent, { code: 'unavailable', cause }, about);
   }
-  working.add(agent);
+  busyAgents.add(agent);
   let running: Promise<Msg> | undefined;
   let isWaiting = false;
   let isDone = false;
   try {
     const answer = await withTimeLimits(budget, timeoutMs, signal, (stop) => {
-      running = runDelegated(agent, () => converse(agent, context, { ...options, signal: stop }));
+      running = runDelegated(agent, () => runTask(agent, context, { ...options, signal: stop }));
       return running;
     });
     isDone = true;
@@ -54,35 +55,37 @@ export async function delegateTo(
       const state = { agent: agent.stateDict(), context, spent: budget.toJSON() };
       throw new ToolSuspension(undefined, { pending, state });
     }
-    return await folded(agent, answer, about);
+    return await toToolResponse(agent, answer, about);
   } catch (error) {
     signal?.throwIfAborted();
     if (isWaiting) throw error;
     return failed(agent, failureFrom(error), about);
   } finally {
-    working.delete(agent);
+    busyAgents.delete(agent);
     if (ephemeralMemory && !isWaiting) {
       const clear = (): Promise<void> => agent.memory.clear().catch(() => {});
-      const cleared = Promise.resolve(running).then(clear, clear); // first it puts its memory in order
+      // the call repairs the memory before it ends, so clearing comes after
+      const cleared = Promise.resolve(running).then(clear, clear);
       if (isDone) await cleared;
     }
   }
 }
 
-/** Lets the sub-agent have its say, as a part of the host's run. */
-async function converse(
+/** Calls the sub-agent, as part of the host's run unless in the background. */
+async function runTask(
   agent: SubAgent,
   context: DelegationContext,
   { task = context.task_summary, signal, decisions, observer, isBackground = false }: DelegateOptions,
 ): Promise<Msg> {
   const { budget, supervisorName: name } = agent.permissions;
-  const host = isBackground ? undefined : currentTurn(); // it may be over by then
+  // the host's call may have ended before a background task does
+  const host = isBackground ? undefined : currentTurn();
   const runStep = countedSteps({ budget, host, turn: () => currentTurnOf(agent.id) });
   const lifetime = isBackground ? 'background' : 'nested';
   const options: CallOptions = { signal, runStep, decisions, lifetime };
-  if (decisions !== undefined) return called(agent, undefined, options, observer);
+  if (decisions !== undefined) return callObserved(agent, undefined, options, observer);
   await agent.loadDelegationContext(context);
-  return called(
+  return callObserved(
     agent,
     Msg.user(task, { name, metadata: { delegation_context: context } }),
     options,
@@ -90,7 +93,7 @@ async function converse(
   );
 }
 
-async function called(
+async function callObserved(
   agent: SubAgent,
   input: Msg | undefined,
   options: CallOptions,
@@ -101,16 +104,16 @@ async function called(
   let step = await events.next();
   for (; !step.done; step = await events.next()) {
     const { value } = step;
-    const told = async (): Promise<void> => observer(value);
-    told().catch((error: unknown) => {
+    const notify = async (): Promise<void> => observer(value);
+    notify().catch((error: unknown) => {
       agent.permissions.logger.log('warn', `An observer of ${agent.name} failed: ${redactedMessage(error)}`);
     });
   }
   return step.value;
 }
 
-/** An answer as a result: what a host can use of it. An answer that is none, or only half of one, is a failure. */
-async function folded(agent: SubAgent, answer: Msg, about: AboutTask): Promise<ToolResponse> {
+/** Turns an answer into a tool response. Failed, incomplete and empty answers become failures. */
+async function toToolResponse(agent: SubAgent, answer: Msg, about: AboutTask): Promise<ToolResponse> {
   const { _end_reason: reason, _is_interrupted: isInterrupted, ...rest } = answer.metadata;
   if (reason === 'max_iters') {
     const cause = `ran out of steps. What it found so far: ${answer.text}`;

@@ -10,14 +10,20 @@ import { tool, type Tool, type ToolContext } from '../toolkit/tool/tool.ts';
 import { isJsonObject, type JsonObject, type JsonValue } from '../util/json.ts';
 import type { SchemaProblem } from '../util/schema.ts';
 import { subAgentHere } from './limits/around.ts';
-import { noteBinding } from './grants/bound-tools.ts';
+import { setBinding } from './grants/sub-agent-binding.ts';
 import { LimitReached } from './limits/budget.ts';
 import { checkedInput, type CheckedInput } from './checked-input.ts';
 import { toDelegationContext, type DelegationContext } from './grants/delegation-context.ts';
-import { KeptTasks, newTask, toEarlierTask, type DoneTask, type EarlierTask } from './kept-tasks.ts';
-import { assertFits, assertOnlyOne, warnOf } from './lending-checks.ts';
-import { contextOf, hostLimits, permissionsFor, tracerOf, type Lending } from './grants/lending.ts';
-import type { PermissionBundle, SharedHeap } from './grants/permission-bundle.ts';
+import { SavedTasks, newTask, toEarlierTask, type FinishedTask, type EarlierTask } from './saved-tasks.ts';
+import { assertSpecFitsHost, assertNameIsFree, warnOfLikelyMistakes } from './grant-checks.ts';
+import {
+  contextOf,
+  hostLimits,
+  permissionsFor,
+  tracerOf,
+  type ResourceGrant,
+} from './grants/granted-resources.ts';
+import type { PermissionBundle, SharedResources } from './grants/permission-bundle.ts';
 import { copyLimits } from './limits/safety-limits.ts';
 import { failedResponse, failureFrom, type AboutTask, type SubAgentFailure } from './sub-agent-error.ts';
 import type { SubAgentHost } from './sub-agent-host.ts';
@@ -26,35 +32,38 @@ import type { DelegateOptions, SubAgent, SubAgentClass } from './sub-agent.ts';
 import { withTimeLimits } from './limits/time-limits.ts';
 import { failSpan, inSpan } from '../tracing/tracer.ts';
 
-export interface SubAgentOptions extends SharedHeap {
-  /** @default `agent_` and the name of the sub-agent */
+export interface SubAgentOptions extends SharedResources {
+  /** Name of the tool. @default `agent_` and the name of the sub-agent */
   readonly toolName?: string | undefined;
-  /** The group of the host's tools that it is in. @default 'basic', which is always active */
+  /** Tool group in the host's toolkit. @default 'basic', which is always active */
   readonly group?: string | undefined;
-  /** Sees all events of the sub-agent and of those below it, which the host's own stream does not. It is not waited for. */
+  /**
+   * Receives all events of the sub-agent and of nested sub-agents; the host's stream has none of them. Nobody
+   * waits for the returned promise.
+   */
   readonly observer?: Emit | undefined;
 }
 
-/** What a delegation that waited goes on with. */
-interface Waiting {
+/** Saved state of a suspended delegation. */
+interface SuspendedDelegation {
   readonly agent: JsonObject;
   readonly context: JsonValue;
   readonly spent: JsonValue;
   readonly earlier: EarlierTask | undefined;
 }
 
-/** What is known about one delegation. */
-interface Task {
-  readonly lending: Lending;
+/** State of one running delegation. */
+interface RunningTask {
+  readonly grant: ResourceGrant;
   readonly context: ToolContext;
-  /** Stops it: with the host, or when its time is up. */
+  /** Aborted when the host's tool call stops or the time limit passes. */
   readonly signal: AbortSignal;
   readonly permissions: PermissionBundle;
-  /** What its result will tell the program, if it fails. */
-  readonly told: { about: AboutTask };
+  /** Metadata of the result; grows while the delegation runs, so that failures carry the known part. */
+  readonly result: { about: AboutTask };
 }
 
-/** What a sub-agent is to work on: a task in words, or where it waited and what was decided about that. */
+/** Work for a sub-agent: a task text, or the decisions for the pending tool calls of a suspended task. */
 interface Assignment {
   readonly context: DelegationContext;
   readonly text?: string;
@@ -62,21 +71,24 @@ interface Assignment {
   readonly earlier: EarlierTask | undefined;
 }
 
-/** What came of a task, before it is kept for later. */
+/** Result of a task, before the task is saved. */
 interface Outcome {
   readonly response: ToolResponse;
-  /** What is to be kept of it, if it can be gone on with. */
-  readonly done?: DoneTask;
+  /** Finished task to save. Only for continuable sub-agents. */
+  readonly done?: FinishedTask;
 }
 
-/** A kind of sub-agent, as it works for its hosts: every call makes a new one. */
+/**
+ * One kind of sub-agent (class and spec) as a tool. Every tool call makes a new instance, so that parallel
+ * tool calls share nothing but granted resources, budgets and saved tasks.
+ */
 export class Delegation {
   readonly #cls: SubAgentClass;
   readonly #spec: CheckedSpec;
   readonly #options: SubAgentOptions;
-  /** One for all tools of the kind, so that it is compiled once. */
+  /** Shared by all tools of this kind, so that the schema is compiled once. */
   readonly #schema: ReturnType<typeof checkedInput>;
-  readonly #kept: KeptTasks;
+  readonly #saved: SavedTasks;
 
   constructor(cls: SubAgentClass, spec: CheckedSpec, options: SubAgentOptions) {
     if (Object.hasOwn(options, 'permission')) {
@@ -88,11 +100,13 @@ export class Delegation {
     this.#options = { ...options, safetyLimits: copyLimits(options.safetyLimits) };
     const { inputSchema = cls.inputSchema, continuable = false } = spec;
     this.#schema = checkedInput(inputSchema, continuable);
-    this.#kept = new KeptTasks(spec.name);
+    this.#saved = new SavedTasks(spec.name);
   }
 
-  /** The tool by which a host has such sub-agents. For a sub-agent that has the tool, it is made anew: that is the host then. */
-  toolFor(host: SubAgentHost, heap: SharedHeap = this.#options): Tool {
+  /**
+   * Makes the tool for a host. When a sub-agent gets the tool, a new tool is made with the sub-agent as host.
+   */
+  toolFor(host: SubAgentHost, shared: SharedResources = this.#options): Tool {
     const { name, description } = this.#spec;
     const { toolName = `agent_${name}`, group } = this.#options;
     const made = tool({
@@ -100,14 +114,15 @@ export class Delegation {
       description,
       ...(group !== undefined && { group }),
       schema: this.#schema,
-      timeoutMs: Infinity, // it has limits of its own
+      timeoutMs: Infinity, // the sub-agent's own limits apply
       execute: (input: CheckedInput, context) => {
-        const worker = subAgentHere() ?? host; // whatever the tool was wrapped in, it works for the one that calls it
-        const lending = this.#lending(worker, worker === host ? heap : {});
-        return this.#execute(lending, input, context);
+        // a wrapped or renamed tool serves the sub-agent that calls the tool
+        const worker = subAgentHere() ?? host;
+        const grant = this.#grant(worker, worker === host ? shared : {});
+        return this.#execute(grant, input, context);
       },
     });
-    return noteBinding(made, {
+    return setBinding(made, {
       subagent: name,
       toolName,
       kind: this,
@@ -115,17 +130,20 @@ export class Delegation {
     });
   }
 
-  /** Makes one to see whether that can be done, and asks it whether it is well. @throws SubAgentUnavailable, TroupeError */
+  /**
+   * Checks the spec against the host, makes one instance and runs its health check.
+   * @throws SubAgentUnavailable, TroupeError
+   */
   async probe(host: SubAgentHost): Promise<void> {
-    const lending = this.#lending(host, this.#options);
-    assertFits(lending, this);
-    const permissions = permissionsFor(lending);
-    warnOf(lending, permissions);
+    const grant = this.#grant(host, this.#options);
+    assertSpecFitsHost(grant, this);
+    const permissions = permissionsFor(grant);
+    warnOfLikelyMistakes(grant, permissions);
     await this.#export(host, permissions, true);
   }
 
-  #lending(host: SubAgentHost, heap: SharedHeap): Lending {
-    return { host, heap, spec: this.#spec, limits: this.#options.safetyLimits ?? {} };
+  #grant(host: SubAgentHost, shared: SharedResources): ResourceGrant {
+    return { host, shared, spec: this.#spec, limits: this.#options.safetyLimits ?? {} };
   }
 
   #export(host: SubAgentHost, permissions: PermissionBundle, runHealthcheck = false): Promise<SubAgent> {
@@ -133,11 +151,11 @@ export class Delegation {
     return this.#cls.exportAgent({ spec: this.#spec, permissions, hostToolkit, hostModel, runHealthcheck });
   }
 
-  #execute(lending: Lending, input: CheckedInput, context: ToolContext): Promise<ToolResponse> {
+  #execute(grant: ResourceGrant, input: CheckedInput, context: ToolContext): Promise<ToolResponse> {
     const { name } = this.#spec;
-    const attributes = { 'subagent.name': name, 'subagent.supervisor': lending.host.name };
-    return inSpan(tracerOf(lending), `subagent ${name}`, attributes, async (span) => {
-      const response = await this.#answer(lending, input, context);
+    const attributes = { 'subagent.name': name, 'subagent.supervisor': grant.host.name };
+    return inSpan(tracerOf(grant), `subagent ${name}`, attributes, async (span) => {
+      const response = await this.#answer(grant, input, context);
       const { error } = response.metadata ?? {};
       if (typeof error === 'string') failSpan(span, error, `${name}: ${error}`);
       return response;
@@ -145,28 +163,33 @@ export class Delegation {
   }
 
   async #answer(
-    lending: Lending,
+    grant: ResourceGrant,
     { input, continueId }: CheckedInput,
     context: ToolContext,
   ): Promise<ToolResponse> {
     const { signal, resume, isBackground = false } = context;
-    const told: Task['told'] = { about: { subagent: this.#spec.name, supervisor: lending.host.name } };
+    const result: RunningTask['result'] = {
+      about: { subagent: this.#spec.name, supervisor: grant.host.name },
+    };
     const over = new AbortController();
     const failed = (failure: SubAgentFailure): ToolResponse =>
-      failedResponse(failure, told.about, getLogger());
+      failedResponse(failure, result.about, getLogger());
     try {
       if (resume === undefined && !input.ok)
         return failed({ code: 'invalid_input', cause: problemsText(input.problems) });
-      const waiting = resume === undefined ? undefined : toWaiting(resume.state);
-      const permissions = permissionsFor(lending, waiting?.spent, over.signal);
-      return await this.#kept.alone(waiting === undefined ? continueId : waiting.earlier?.id, async () => {
-        const { response, done } = await this.#inTime(permissions, signal, (stop) => {
-          const task = { lending, context, signal: stop, permissions, told };
-          if (waiting !== undefined) return this.#goOn(task, waiting);
-          return this.#begin(task, input.ok ? input.value : undefined, continueId);
-        });
-        return done === undefined ? response : await this.#kept.keep(response, done, signal);
-      });
+      const suspended = resume === undefined ? undefined : toSuspended(resume.state);
+      const permissions = permissionsFor(grant, suspended?.spent, over.signal);
+      return await this.#saved.withLock(
+        suspended === undefined ? continueId : suspended.earlier?.id,
+        async () => {
+          const { response, done } = await this.#inTime(permissions, signal, (stop) => {
+            const task = { grant, context, signal: stop, permissions, result };
+            if (suspended !== undefined) return this.#resume(task, suspended);
+            return this.#begin(task, input.ok ? input.value : undefined, continueId);
+          });
+          return done === undefined ? response : await this.#saved.save(response, done, signal);
+        },
+      );
     } catch (error) {
       signal.throwIfAborted();
       if (!ToolSuspension.isInstance(error)) return failed(failureFrom(error));
@@ -177,7 +200,10 @@ export class Delegation {
     }
   }
 
-  /** Everything that is done for a task counts as its time. @throws DeadlineError, LimitReached */
+  /**
+   * Applies the time limits to everything done for a task, loading and saving included.
+   * @throws DeadlineError, LimitReached
+   */
   async #inTime<T>(
     { budget }: PermissionBundle,
     signal: AbortSignal,
@@ -191,56 +217,66 @@ export class Delegation {
     }
   }
 
-  async #begin(task: Task, input: unknown, continueId: string | undefined): Promise<Outcome> {
-    const { lending, permissions } = task;
-    const { maxDepth = 0 } = hostLimits(lending);
+  async #begin(task: RunningTask, input: unknown, continueId: string | undefined): Promise<Outcome> {
+    const { grant, permissions } = task;
+    const { maxDepth = 0 } = hostLimits(grant);
     if (maxDepth < 1) throw new LimitReached('levels of sub-agents');
-    assertOnlyOne(lending, this);
+    assertNameIsFree(grant, this);
     permissions.budget.begin();
     const text = this.#cls.describeTask(input);
     const context = toDelegationContext(
-      await this.#cls.preContextCompress(await contextOf(lending.host, permissions), text),
+      await this.#cls.preContextCompress(await contextOf(grant.host, permissions), text),
     );
-    const agent = await this.#export(lending.host, permissions);
-    const earlier = continueId === undefined ? undefined : await this.#kept.load(continueId, agent);
+    const agent = await this.#export(grant.host, permissions);
+    const earlier = continueId === undefined ? undefined : await this.#saved.load(continueId, agent);
     return this.#delegate(task, agent, { context, text, earlier });
   }
 
-  async #goOn(task: Task, { agent: state, context, earlier }: Waiting): Promise<Outcome> {
-    const agent = await this.#export(task.lending.host, task.permissions);
-    const kept = earlier && (await this.#kept.reload(earlier, agent));
+  async #resume(
+    task: RunningTask,
+    { agent: state, context, earlier }: SuspendedDelegation,
+  ): Promise<Outcome> {
+    const agent = await this.#export(task.grant.host, task.permissions);
+    const saved = earlier && (await this.#saved.reload(earlier, agent));
     agent.loadStateDict(state, { strict: false });
     const { decisions } = task.context.resume ?? {};
-    return this.#delegate(task, agent, { context: toDelegationContext(context), decisions, earlier: kept });
+    return this.#delegate(task, agent, { context: toDelegationContext(context), decisions, earlier: saved });
   }
 
-  /** Lets a sub-agent work. */
+  /**
+   * Runs the task in the sub-agent. Adds the id of the task to a suspension, so that a resumed task is saved
+   * under its id.
+   */
   async #delegate(
-    { signal, told, context: { isBackground = false } }: Task,
+    { signal, result, context: { isBackground = false } }: RunningTask,
     agent: SubAgent,
     { context, text, decisions, earlier }: Assignment,
   ): Promise<Outcome> {
     const { continuable = false } = this.#spec;
     const { observer } = this.#options;
     const options = { task: text, signal, observer, decisions, isBackground, ephemeralMemory: !continuable };
-    const kept = continuable ? (earlier ?? (await newTask(isBackground))) : undefined;
-    told.about = { ...told.about, delegation_context: context };
+    const saved = continuable ? (earlier ?? (await newTask(isBackground))) : undefined;
+    result.about = { ...result.about, delegation_context: context };
     try {
-      const response = toResponse(await agent.delegate(context.task_summary, context, options), told.about);
-      if (kept === undefined || response.status !== 'ok') return { response };
-      return { response, done: { id: kept.id, agent } };
+      const response = toResponse(await agent.delegate(context.task_summary, context, options), result.about);
+      if (saved === undefined || response.status !== 'ok') return { response };
+      return { response, done: { id: saved.id, agent } };
     } catch (error) {
-      if (kept === undefined || !ToolSuspension.isInstance(error) || error.nested === undefined) throw error;
+      if (saved === undefined || !ToolSuspension.isInstance(error) || error.nested === undefined) throw error;
       const { pending, state } = error.nested;
       const others = isJsonObject(state) ? state : {};
-      throw new ToolSuspension(undefined, { pending, state: { ...others, earlier: { ...kept } } });
+      throw new ToolSuspension(undefined, { pending, state: { ...others, earlier: { ...saved } } });
     }
   }
 }
 
-const NOBODY_TO_ASK = "needs somebody to decide, who can't be asked from the background.";
+const NOBODY_TO_ASK = "needs a decision, and a background task can't ask for one.";
 
-/** What `delegate` gave, as a result that a toolkit takes; it is known whose it is, whatever it says. @throws TroupeError */
+/**
+ * Checks the value that `delegate` returned, and adds the metadata of the delegation (which wins over the
+ * sub-agent's).
+ * @throws TroupeError
+ */
 function toResponse(given: unknown, about: JsonObject): ToolResponse {
   if (!ToolResponse.isInstance(given))
     throw new TroupeError('invalid_reply', 'its delegate() gave no ToolResponse.');
@@ -255,15 +291,15 @@ function toResponse(given: unknown, about: JsonObject): ToolResponse {
 }
 
 function problemsText(problems: readonly SchemaProblem[]): string {
-  const told = problems.map(({ path, message }) => (path === '' ? message : `${path}: ${message}`));
-  return `can't read the arguments. Correct these and call it again: ${told.join('; ')}`.slice(0, 2000);
+  const lines = problems.map(({ path, message }) => (path === '' ? message : `${path}: ${message}`));
+  return `can't read the arguments. Correct these and call it again: ${lines.join('; ')}`.slice(0, 2000);
 }
 
-/** @throws TroupeError if it is not what a delegation was suspended with. */
-function toWaiting(state: JsonValue): Waiting {
+/** Reads the saved state of a suspended delegation. @throws TroupeError if the state has another form. */
+function toSuspended(state: JsonValue): SuspendedDelegation {
   if (isJsonObject(state)) {
     const { agent, context = {}, spent = {}, earlier } = state;
     if (isJsonObject(agent)) return { agent, context, spent, earlier: toEarlierTask(earlier) };
   }
-  throw new TroupeError('invalid_state', 'What the sub-agent waited with is not readable.');
+  throw new TroupeError('invalid_state', 'The saved state of the suspended sub-agent is not readable.');
 }

@@ -7,7 +7,7 @@ import { ToolResponse } from '../toolkit/tool/tool-response.ts';
 import { Toolkit } from '../toolkit/toolkit.ts';
 import { authorize } from '../approval/authorize.ts';
 import { currentTurn } from '../agent/current-turn.ts';
-import { boundTo } from './grants/bound-tools.ts';
+import { bindTo } from './grants/sub-agent-binding.ts';
 import { CountedModel } from './limits/counted-model.ts';
 import { forbiddenTo } from './grants/forbidden-tools.ts';
 import type { PermissionBundle } from './grants/permission-bundle.ts';
@@ -19,13 +19,16 @@ import { redactedMessage } from '../util/redaction/redacted-text.ts';
 
 const HEALTHCHECK_LIMIT_MS = 10_000;
 
-/** What is done about the resources that a sub-agent has not. */
+/** Switches off resources whose policy is `off`. */
 const SILENCERS: Readonly<Partial<Record<SubAgentResourceName, (agent: SubAgent) => void>>> = {
   console: (agent) => agent.setConsoleOutputEnabled(false),
   msgQueue: (agent) => agent.setMsgQueueEnabled(false),
 };
 
-/** Makes a sub-agent of a class, which has it as a static method, with just what it may have. @throws SubAgentUnavailable */
+/**
+ * Makes a sub-agent with exactly the granted resources. Used as a static method of sub-agent classes.
+ * @throws SubAgentUnavailable
+ */
 export async function exportAgent<Agent extends SubAgent>(
   this: SubAgentClass<Agent>,
   { spec, permissions, hostToolkit, hostModel, runHealthcheck = false }: ExportAgentOptions,
@@ -46,11 +49,11 @@ export async function exportAgent<Agent extends SubAgent>(
       if (policyOf(resource as SubAgentResourceName, spec.resources) === 'off') silence(agent);
     }
     for (const name of toolkit.names) {
-      const bound = boundTo(toolkit.get(name), agent);
+      const bound = bindTo(toolkit.get(name), agent);
       if (bound !== undefined) toolkit.registerToolFunction(bound, { namesakeStrategy: 'override' });
     }
     hideFromState(agent, [permissions.longTermMemory, permissions.permissionPolicy]);
-    if (runHealthcheck) await assertWell(agent, spec);
+    if (runHealthcheck) await assertHealthy(agent, spec);
     return agent;
   } catch (error) {
     if (SubAgentUnavailable.isInstance(error)) throw error;
@@ -58,8 +61,11 @@ export async function exportAgent<Agent extends SubAgent>(
   }
 }
 
-/** The names of the host's tools that an allow-list means: its tools, and those of its groups. Unknown ones are told. */
-export function allowedTools(
+/**
+ * Names of the host's tools that match an allow-list of tool and group names, and the entries without a
+ * match.
+ */
+export function grantedTools(
   toolkit: Toolkit | undefined,
   allowlist: readonly string[] = [],
 ): { readonly names: readonly string[]; readonly unknown: readonly string[] } {
@@ -73,7 +79,10 @@ export function allowedTools(
   return { names: [...new Set(names)].filter((name) => name !== META_TOOL_NAME), unknown };
 }
 
-/** The host's tools are shared with it; its own are registered, so that agents among them are part of its state. */
+/**
+ * Makes the toolkit of a sub-agent: the granted tools of the host, shared, and the tools of the spec,
+ * registered anew so that agents among them are part of the sub-agent's state.
+ */
 function toolkitFor(
   spec: SubAgentSpec,
   permissions: PermissionBundle,
@@ -83,22 +92,25 @@ function toolkitFor(
   const { safetyLimits, logger } = permissions;
   const own = typeof tools === 'function' ? tools(permissions) : tools;
   if (!Array.isArray(own)) throw new TypeError("its 'tools' gives no list");
-  const lent = allowedTools(hostToolkit, toolsAllowlist).names;
+  const granted = grantedTools(hostToolkit, toolsAllowlist).names;
   const isForbidden = forbiddenTo(permissions, hostToolkit, own);
-  const mayLend = (name: string): boolean => {
+  const mayGrant = (name: string): boolean => {
     const tool = hostToolkit.get(name);
     return tool !== undefined && !isForbidden(tool);
   };
-  const toolkit = hostToolkit.subset(lent.filter(mayLend), {
-    authorize: (request) => judged(request, spec, permissions),
+  const toolkit = hostToolkit.subset(granted.filter(mayGrant), {
+    authorize: (request) => authorizeDirectly(request, spec, permissions),
   });
   const allowed = own.filter((tool) => !isForbidden(tool));
   for (const tool of allowed)
     toolkit.registerToolFunction({ ...tool, group: BASIC_GROUP }, { namesakeStrategy: 'override' });
-  if (allowed.length < own.length || !lent.every(mayLend))
-    logger.log('warn', `The sub-agent '${spec.name}' does without tools that are forbidden.`);
+  if (allowed.length < own.length || !granted.every(mayGrant))
+    logger.log(
+      'warn',
+      `The sub-agent '${spec.name}' has no access to some of its tools: they are forbidden.`,
+    );
   if ((safetyLimits.forbiddenTools ?? []).length > 0) {
-    // Also those that the sub-agent would register by itself.
+    // Refuses forbidden tools also when the sub-agent registers them later.
     toolkit.registerMiddleware((call, next) =>
       isForbidden(toolkit.get(call.name) ?? { name: call.name, execute: () => {} })
         ? new ToolResponse('PermissionDenied: No sub-agent may use this tool.', { status: 'denied' })
@@ -108,8 +120,11 @@ function toolkitFor(
   return toolkit;
 }
 
-/** Decides about the calls that a sub-agent makes by itself, and not by a loop that has somebody to ask. @throws LimitReached */
-function judged(
+/**
+ * Applies budget and permission policy to tool calls that a sub-agent makes outside of a ReAct loop.
+ * @throws LimitReached
+ */
+function authorizeDirectly(
   request: AuthorizeRequest,
   { name }: SubAgentSpec,
   { budget, permissionPolicy, supervisorName }: PermissionBundle,
@@ -119,7 +134,10 @@ function judged(
   return authorize(request, { permissionPolicy }, undefined, turn);
 }
 
-/** What is shared is not the sub-agent's to save, and even less to set back to what it was. */
+/**
+ * Keeps shared objects out of the sub-agent's state: saving the sub-agent must not save the host's memory or
+ * policy, and loading must not reset them.
+ */
 function hideFromState(agent: SubAgent, shared: readonly (object | undefined)[]): void {
   for (const [name, value] of Object.entries(agent) as [string, unknown][]) {
     if (shared.some((one) => one !== undefined && one === value))
@@ -127,14 +145,14 @@ function hideFromState(agent: SubAgent, shared: readonly (object | undefined)[])
   }
 }
 
-async function assertWell(agent: SubAgent, spec: SubAgentSpec): Promise<void> {
+async function assertHealthy(agent: SubAgent, spec: SubAgentSpec): Promise<void> {
   const checks = [() => agent.healthcheck(), ...(spec.healthcheck ? [spec.healthcheck] : [])];
   for (const check of checks) {
     const deadline = { timeoutMs: HEALTHCHECK_LIMIT_MS, signal: undefined };
-    const isWell = await withDeadline(deadline, async () => check()).catch((error: unknown) => {
+    const isHealthy = await withDeadline(deadline, async () => check()).catch((error: unknown) => {
       throw unavailable(spec, 'its health check failed', error);
     });
-    if (isWell !== true) throw new SubAgentUnavailable(spec.name, 'its health check failed.');
+    if (isHealthy !== true) throw new SubAgentUnavailable(spec.name, 'its health check failed.');
   }
 }
 

@@ -6,14 +6,15 @@ import { checkSpec, type SubAgentSpec } from './sub-agent-spec.ts';
 import type { SubAgent, SubAgentClass } from './sub-agent.ts';
 
 export interface SubAgentToolOptions extends SubAgentOptions {
-  /** Whose sub-agents they are. */
+  /** Agent that the sub-agents work for. */
   readonly host: SubAgentHost;
 }
 
 /**
- * Makes a tool of a class of sub-agents: every call of it has a new one work on a task, and gives one result, whatever happens. The
- * tool can be registered with the host's toolkit, or be one of the `tools` of another sub-agent, whose own it is then.
- * @throws SubAgentUnavailable if one can't be made now, or is not well.
+ * Makes a tool from a class of sub-agents. Every tool call makes a new sub-agent for one task and gives one
+ * result, also on failure. Register the tool with the host's toolkit, or list it in the `tools` of another
+ * sub-agent, which is then the host.
+ * @throws SubAgentUnavailable if an instance can't be made, or its health check fails.
  * @throws TroupeError if the spec is wrong.
  */
 export async function makeSubagentTool<Agent extends SubAgent>(

@@ -1,6 +1,6 @@
 import { isJsonObject, type JsonObject } from '../util/json.ts';
 
-/** What a sub-agent is asked, unless its class or its spec says otherwise. */
+/** Default arguments of a sub-agent tool. */
 export const QUERY_SCHEMA: JsonObject = {
   type: 'object',
   properties: {
@@ -13,7 +13,7 @@ export const QUERY_SCHEMA: JsonObject = {
   required: ['query'],
 };
 
-/** The task in words: the query, and what was given along; other arguments as JSON. */
+/** Task text of the default arguments: the query, then all other arguments as JSON. */
 export function describeQuery(input: unknown): string {
   if (!isJsonObject(input) || typeof input['query'] !== 'string') return JSON.stringify(input) ?? '';
   const { query, ...others } = input;

@@ -8,9 +8,10 @@ import type { SubAgent, SubAgentClass } from './sub-agent.ts';
 import { failSpan, inSpan } from '../tracing/tracer.ts';
 
 /**
- * Gives a host a sub-agent, as a tool. Returns the name of the tool; undefined if the sub-agent can't be made or is not well:
- * then there is no tool, which is logged and traced.
- * @throws TroupeError if the spec is wrong, or the name of the tool is taken.
+ * Registers a sub-agent as a tool of the host. Returns the name of the tool, or undefined if the sub-agent is
+ * unavailable (can't be made, or its health check fails): then nothing is registered, and a warning and a
+ * span record the reason.
+ * @throws TroupeError if the spec is wrong, or the tool name is in use.
  */
 export function registerSubAgent<Agent extends SubAgent>(
   host: SubAgentHost,

@@ -13,10 +13,13 @@ import { describeQuery, QUERY_SCHEMA } from './query-input.ts';
 import type { DelegateOptions, SubAgent, SubAgentClass, SubAgentInit } from './sub-agent.ts';
 
 /**
- * The base of agents that are used as tools. A subclass writes `reply`.
+ * Base class of agents that are used as tools. A subclass writes `reply`. Start here to read this folder:
+ * `makeSubagentTool` turns a class and a `SubAgentSpec` into a tool, `Delegation` is that tool, `exportAgent`
+ * makes the instance, `delegateTo` runs the task; `grants/` decides which resources of the host an instance
+ * gets, `limits/` how much it may spend.
  *
- * Every task has a new instance. It shares with its host what is in `permissions`, and nothing else: its toolkit, memory, hooks and
- * run are its own, and it is silent. Its only way out is the one response of `delegate`.
+ * Every task has a new instance. Host and sub-agent share only `permissions`: toolkit, memory, hooks and run
+ * state are the sub-agent's own, and nothing is printed. The only output is the one response of `delegate`.
  */
 export abstract class SubAgentBase extends AgentBase implements SubAgent {
   static readonly inputSchema: AnySchema = QUERY_SCHEMA;

@@ -539,7 +539,7 @@ describe('a task that can be gone on with', () => {
       await host.call('go');
     });
     expect([ran, await outputsOf(host)]).toEqual([['pay'], ['paid']]);
-    expect(lines).toEqual(["A task of the sub-agent kid can't be gone on with: disk full"]);
+    expect(lines).toEqual(["A task of the sub-agent kid can't be continued: disk full"]);
   });
 
   test('is an answer also if keeping it never ends', async () => {
@@ -699,7 +699,7 @@ test('one in the background that needs a decision says that nobody can be asked'
   await done;
   expect(ran).toEqual([]);
   expect(JSON.stringify(background.stateDict())).toContain(
-    "[subagent_unavailable] kid needs somebody to decide, who can't be asked from the background.",
+    "[subagent_unavailable] kid needs a decision, and a background task can't ask for one.",
   );
 });
 

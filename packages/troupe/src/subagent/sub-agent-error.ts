@@ -6,7 +6,7 @@ import type { JsonObject } from '../util/json.ts';
 import { LimitReached } from './limits/budget.ts';
 import { redactedLine } from '../util/redaction/redacted-text.ts';
 
-/** Why a delegation came to nothing: in the metadata of its result, as `error`. */
+/** Why a delegation failed; `error` in the metadata of the result. */
 export type SubAgentErrorCode =
   | 'timeout'
   | 'max_iters'
@@ -16,7 +16,7 @@ export type SubAgentErrorCode =
   | 'unavailable'
   | 'limit';
 
-/** A sub-agent that can't be made, or is not well. The cause is what it threw, if it did. */
+/** Thrown when a sub-agent can't be made, or its health check fails. `cause` has the original error. */
 export class SubAgentUnavailable extends TroupeError {
   override readonly name = 'SubAgentUnavailable';
 
@@ -35,11 +35,11 @@ export class SubAgentUnavailable extends TroupeError {
 
 export interface SubAgentFailure {
   readonly code: SubAgentErrorCode;
-  /** What a model is told, behind the name of the sub-agent. */
+  /** Text for the model, appended to the name of the sub-agent. */
   readonly cause: string;
 }
 
-/** Thrown inside of a delegation by whoever knows what is to be told. */
+/** Error inside of a delegation with a ready failure code and text. */
 export class Refusal extends Error {
   override readonly name = 'Refusal';
 
@@ -48,7 +48,7 @@ export class Refusal extends Error {
   }
 }
 
-/** What was thrown in a delegation, as it is told: without a stack. */
+/** Failure code and text for any error of a delegation, without a stack. */
 export function failureFrom(error: unknown): SubAgentFailure {
   if (error instanceof Refusal) return error.failure;
   if (error instanceof DeadlineError) {
@@ -66,19 +66,19 @@ export function failureFrom(error: unknown): SubAgentFailure {
   return { code: 'exception', cause: `failed: ${problem}` };
 }
 
-/** What every result of a sub-agent tells the program. */
+/** Metadata in every result of a sub-agent. */
 export type AboutTask = JsonObject & { readonly subagent: string; readonly supervisor: string };
 
-/** A failure as a result: the model reads the cause, the program the code, and the log has a warning. */
+/** Turns a failure into a tool response: text for the model, code in the metadata, a warning in the log. */
 export function failedResponse(
   { code, cause }: SubAgentFailure,
   about: AboutTask,
   logger: Logger,
 ): ToolResponse {
   const { subagent, supervisor } = about;
-  const told = redactedLine(cause);
-  logger.log('warn', `The sub-agent ${subagent} of ${supervisor} ${told}`);
-  return new ToolResponse(`[subagent_${code}] ${subagent} ${told}`, {
+  const text = redactedLine(cause);
+  logger.log('warn', `The sub-agent ${subagent} of ${supervisor} ${text}`);
+  return new ToolResponse(`[subagent_${code}] ${subagent} ${text}`, {
     status: 'unavailable',
     metadata: { ...about, unavailable: true, error: code },
   });

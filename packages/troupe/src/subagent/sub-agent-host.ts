@@ -5,16 +5,16 @@ import type { PermissionPolicy } from '../permission/permission-policy.ts';
 import type { Toolkit } from '../toolkit/toolkit.ts';
 import type { PermissionBundle } from './grants/permission-bundle.ts';
 
-/** Who has sub-agents. A `ReActAgent` is one, and so is a sub-agent. */
+/** Agent that has sub-agents: a `ReActAgent`, or another sub-agent. */
 export interface SubAgentHost {
   readonly name: string;
   readonly toolkit: Toolkit;
-  /** Is read for what a sub-agent is told, and never changed. */
+  /** Source of the delegation context; read only. */
   readonly memory?: MemoryBase | undefined;
   readonly model?: ChatModelBase | undefined;
   readonly longTermMemory?: LongTermMemoryBase | undefined;
-  /** Decides about its tool calls, and so about those of its sub-agents. */
+  /** Decides about the tool calls of the host and of its sub-agents. */
   readonly permissionPolicy?: PermissionPolicy | undefined;
-  /** What the host got itself, if it is a sub-agent: it can't lend more than that. */
+  /** Resources that the host was granted, if it is a sub-agent. Nothing more can be passed on. */
   readonly permissions?: PermissionBundle | undefined;
 }

@@ -9,48 +9,58 @@ import type { PermissionBundle } from './grants/permission-bundle.ts';
 import { copyLimits, type SafetyLimits } from './limits/safety-limits.ts';
 import { checkOverrides, type ResourceOverrides } from './grants/sub-agent-resources.ts';
 
-/** What a kind of sub-agent is, and what it may have. Without the optional parts it has no tools, and whatever the table of resources says. */
+/**
+ * Describes one kind of sub-agent. Without the optional fields it has no tools, and the resources of
+ * `SUBAGENT_RESOURCES`.
+ */
 export interface SubAgentSpec {
-  /** Small letters, digits, `_` and `-`, at most 32, a letter first: it is part of tool names, paths and session ids. */
+  /**
+   * At most 32 lower-case letters, digits, `_` and `-`, a letter first. Part of tool names, paths and session
+   * ids.
+   */
   readonly name: string;
-  /** For whoever chooses it: what it is good for. */
+  /** Purpose of the sub-agent, for the model that chooses tools. */
   readonly description: string;
-  /** Tools and groups of tools of the host that it may use. @default none */
+  /** Names of the host's tools and tool groups that the sub-agent may use. @default none */
   readonly toolsAllowlist?: readonly string[] | undefined;
-  /** Tools of its own, which the host need not have. A function makes them for each call, e.g. tools for its files. @default none */
+  /**
+   * Further tools, not taken from the host. A function makes the tools for each task, e.g. tools for the
+   * granted files.
+   * @default none
+   */
   readonly tools?: readonly Tool[] | ((permissions: PermissionBundle) => readonly Tool[]) | undefined;
-  /** @default the host's model */
+  /** Model of the sub-agent. @default the host's model */
   readonly modelOverride?: ChatModelBase | undefined;
-  /** For whoever selects or audits. */
+  /** Labels for selection and audits. */
   readonly tags?: readonly string[] | undefined;
-  /** Is asked once, when it is registered, besides the sub-agent itself. */
+  /** Runs once at registration, together with the health check of the class. */
   readonly healthcheck?: (() => boolean | Promise<boolean>) | undefined;
-  /** The arguments that the host's model gives. @default a `query`, and a `context` if it likes */
+  /** Arguments of the tool. @default a `query` and an optional `context` */
   readonly inputSchema?: AnySchema | undefined;
-  /** How long one task may take; time in which somebody is asked doesn't count. @default 5 minutes */
+  /** Time limit of one task, without the time in which approvals are pending. @default 5 minutes */
   readonly timeoutMs?: number | undefined;
-  /** Limits for each task, besides those of the host. */
+  /** Limits of each task, in addition to the host's limits. */
   readonly safetyLimits?: SafetyLimits | undefined;
-  /** What it may do with other files than its own, as far as the host may. @default nothing */
+  /** Access to files outside of the sub-agent's own folder, at most what the host may do. @default none */
   readonly fileGrants?: readonly FileGrantInput[] | undefined;
-  /** What it does without, though the host has it. @default nothing */
+  /** Resources to switch off. @default the policies of `SUBAGENT_RESOURCES` */
   readonly resources?: ResourceOverrides | undefined;
-  /** Whether the model may go on with an earlier task, by its id. @default false */
+  /** Whether the model may continue an earlier task by its id. @default false */
   readonly continuable?: boolean | undefined;
 }
 
 const NAME = /^[a-z][a-z0-9_-]{0,31}$/;
-/** Names that are devices on some systems, where they can't be folders. */
+/** Device names on some systems, where no folder can have them. */
 const DEVICES = /^(?:con|prn|aux|nul|com\d|lpt\d)$/;
 const DEFAULT_TIMEOUT_MS = 300_000;
 
-/** A spec that was checked, and that nobody changes any more. */
+/** Validated and frozen spec. */
 export interface CheckedSpec extends SubAgentSpec {
   readonly timeoutMs: number;
   readonly safetyLimits: SafetyLimits;
 }
 
-/** @throws TroupeError if anything about it is wrong. */
+/** Validates and freezes a spec. @throws TroupeError if a field is wrong. */
 export function checkSpec(spec: SubAgentSpec): CheckedSpec {
   checkSubAgentName(spec?.name);
   const { name, description, timeoutMs = DEFAULT_TIMEOUT_MS, resources = {} } = spec;
@@ -61,7 +71,7 @@ export function checkSpec(spec: SubAgentSpec): CheckedSpec {
     );
   }
   checkNumber('timeoutMs', timeoutMs, { least: 1 });
-  checkParts(spec);
+  checkOptionalFields(spec);
   checkOverrides(name, resources);
   const { tools, toolsAllowlist = [], fileGrants = [], tags = [] } = spec;
   return Object.freeze({
@@ -76,8 +86,8 @@ export function checkSpec(spec: SubAgentSpec): CheckedSpec {
   });
 }
 
-/** What each part of a spec is, if it is there. */
-const PARTS: readonly [keyof SubAgentSpec, what: string, isFine: (value: unknown) => boolean][] = [
+/** Expected form of each optional field. */
+const OPTIONAL_FIELDS: readonly [keyof SubAgentSpec, what: string, isFine: (value: unknown) => boolean][] = [
   ['toolsAllowlist', 'a list of names', isListOf((one) => typeof one === 'string')],
   ['tools', 'a list of tools, or a function that makes one', (value) => isFunction(value) || isTools(value)],
   ['modelOverride', 'a model', (value) => isObject(value) && 'stream' in value && isFunction(value.stream)],
@@ -90,9 +100,9 @@ const PARTS: readonly [keyof SubAgentSpec, what: string, isFine: (value: unknown
 
 const isTools = isListOf((one) => isObject(one) && 'execute' in one && isFunction(one.execute));
 
-/** @throws TroupeError that names the part which is something else. */
-function checkParts(spec: SubAgentSpec): void {
-  for (const [part, what, isFine] of PARTS) {
+/** @throws TroupeError with the name of the first wrong field. */
+function checkOptionalFields(spec: SubAgentSpec): void {
+  for (const [part, what, isFine] of OPTIONAL_FIELDS) {
     if (spec[part] === undefined || isFine(spec[part])) continue;
     throw new TroupeError('invalid_config', `'${part}' of the sub-agent '${spec.name}' must be ${what}.`);
   }
@@ -115,12 +125,12 @@ function copyGrant(grant: FileGrantInput): FileGrantInput {
   return Object.freeze({ path: grant.path, operations: Object.freeze([...grant.operations]) });
 }
 
-/** @throws TroupeError unless the name is safe as a part of paths, keys and tool names everywhere. */
+/** @throws TroupeError unless the name is safe in paths, session ids and tool names on every system. */
 export function checkSubAgentName(name: unknown): void {
   if (typeof name === 'string' && NAME.test(name) && !DEVICES.test(name)) return;
   const shown = typeof name === 'string' ? JSON.stringify(name.slice(0, 48)) : describe(name);
   throw new TroupeError(
     'invalid_id',
-    `The name of a sub-agent has 1 to 32 small letters, digits, _ or -, begins with a letter, and is not that of a device; not ${shown}.`,
+    `A sub-agent's name needs 1 to 32 lower-case letters, digits, _ or -, starts with a letter and is no device name; got ${shown}.`,
   );
 }

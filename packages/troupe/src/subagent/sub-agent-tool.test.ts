@@ -388,7 +388,7 @@ describe('the tools of a sub-agent', () => {
     const host = hostWith([]);
     await expect(registerSubAgent(host, Echo, { ...SPEC, toolsAllowlist: ['serch'] })).rejects.toMatchObject({
       code: 'invalid_config',
-      message: expect.stringContaining("'serch', which boss has not") as string,
+      message: expect.stringContaining("'serch', but boss has no such tool") as string,
     });
     expect(host.toolkit.names).toEqual([]);
   });
@@ -718,9 +718,7 @@ describe('names', () => {
         { filesystem },
       ).catch((thrown: unknown) => thrown);
       expect(TroupeError.isInstance(error) && error.code).toBe('invalid_id');
-      expect(String((error as Error).message).split('not that of a device; not ')[1]?.length).toBeLessThan(
-        64,
-      );
+      expect(String((error as Error).message).split('no device name; got ')[1]?.length).toBeLessThan(64);
     }
     expect(Echo.made).toEqual([]);
     expect(asked).toBe(0);

@@ -10,55 +10,57 @@ import type { ContextBundle, DelegationContext } from './grants/delegation-conte
 import type { PermissionBundle } from './grants/permission-bundle.ts';
 import type { SubAgentSpec } from './sub-agent-spec.ts';
 
-/** What a sub-agent is made of. */
+/** Constructor argument of a sub-agent. */
 export interface SubAgentInit {
   readonly name: string;
   readonly spec: SubAgentSpec;
   readonly permissions: PermissionBundle;
-  /** Its own, with the tools that it may use. */
+  /** New toolkit with the granted tools and the tools of the spec. */
   readonly toolkit: Toolkit;
-  /** Its own, empty. */
+  /** New and empty. */
   readonly memory: MemoryBase;
-  /** That of the spec, or the host's. */
+  /** `spec.modelOverride`, otherwise the host's model. */
   readonly model: ChatModelBase | undefined;
 }
 
 export interface ExportAgentOptions {
   readonly spec: SubAgentSpec;
   readonly permissions: PermissionBundle;
-  /** Where the tools of the allow-list come from. @default there are none */
+  /** Source of the tools in `spec.toolsAllowlist`. @default none */
   readonly hostToolkit?: Toolkit | undefined;
   readonly hostModel?: ChatModelBase | undefined;
-  /** Whether it is asked if it is well, as when it is registered. @default false */
+  /** Runs the health checks, as at registration. @default false */
   readonly runHealthcheck?: boolean | undefined;
 }
 
 export interface DelegateOptions {
-  /** All that the sub-agent is asked. @default the summary of the task */
+  /** Complete task text, the sub-agent's input. @default the task summary */
   readonly task?: string | undefined;
-  /** Stops the sub-agent. `delegate` then rejects with the reason. */
+  /** Stops the sub-agent. `delegate` then rejects with the signal's reason. */
   readonly signal?: AbortSignal | undefined;
-  /** @default as long as it likes */
+  /** Time limit of the task. @default none */
   readonly timeoutMs?: number | undefined;
-  /** Whether its memory is emptied when it is done. @default true */
+  /** Whether the memory is cleared after the task. @default true */
   readonly ephemeralMemory?: boolean | undefined;
-  /** Sees all events of the sub-agent and of those below it, which nobody else does. It is not waited for. */
+  /** Receives all events of the sub-agent and of nested sub-agents. Nobody waits for the returned promise. */
   readonly observer?: Emit | undefined;
-  /** Whether it goes on when the call of the host stops in which it began. @default false */
+  /** Whether the task continues after the host's call has stopped. @default false */
   readonly isBackground?: boolean | undefined;
-  /** For a sub-agent whose state was loaded: it goes on with what is decided about its pending calls. */
+  /**
+   * Decisions for the pending tool calls of a sub-agent whose state was loaded; the task resumes with them.
+   */
   readonly decisions?: readonly PendingDecision[] | undefined;
 }
 
-/** An agent that works for another one: it is given a task and returns one result. */
+/** Agent that works for another agent: gets a task, returns one result. */
 export interface SubAgent extends AgentBase {
   readonly permissions: PermissionBundle;
   readonly toolkit: Toolkit;
   readonly memory: MemoryBase;
 
   /**
-   * Works on a task. Whatever goes wrong is in the result. Rejects only if it is stopped by the signal, or with a
-   * `ToolSuspension` when calls of it wait for somebody outside.
+   * Works on a task. Failures are part of the result. Rejects only when the signal stops the task, or with a
+   * `ToolSuspension` when the sub-agent has pending tool calls.
    */
   delegate(
     taskSummary: string,
@@ -66,25 +68,25 @@ export interface SubAgent extends AgentBase {
     options?: DelegateOptions,
   ): Promise<ToolResponse>;
 
-  /** Puts the context into its memory. A second time changes nothing. */
+  /** Adds the context to the memory. Repeating the same context changes nothing. */
   loadDelegationContext(context: DelegationContext): Promise<void>;
 
-  /** Whether it can work. Asked once, when it is registered. */
+  /** Whether the sub-agent can work. Runs once, at registration. */
   healthcheck(): boolean | Promise<boolean>;
 }
 
-/** A class of sub-agents. */
+/** Class of sub-agents, as `makeSubagentTool` needs it. */
 export interface SubAgentClass<Agent extends SubAgent = SubAgent> {
   new (init: SubAgentInit): Agent;
-  /** The arguments of the tool, unless a spec says otherwise. */
+  /** Arguments of the tool, unless the spec has its own. */
   readonly inputSchema: AnySchema;
-  /** The task that the arguments mean, in words. */
+  /** Task text for validated arguments. */
   describeTask(input: unknown): string;
-  /** Makes what the host knows small enough for a sub-agent. */
+  /** Reduces the host's context to the delegation context. */
   preContextCompress(
     parentContext: ContextBundle,
     task: string,
   ): DelegationContext | Promise<DelegationContext>;
-  /** Makes a sub-agent. @throws SubAgentUnavailable if that fails, or if it is not well. */
+  /** Makes a sub-agent. @throws SubAgentUnavailable if making it or its health check fails. */
   exportAgent(options: ExportAgentOptions): Promise<Agent>;
 }

@@ -11,7 +11,7 @@ import type { PermissionBundle } from './grants/permission-bundle.ts';
 import { describeQuery } from './query-input.ts';
 import type { DelegateOptions, SubAgent, SubAgentClass, SubAgentInit } from './sub-agent.ts';
 
-/** What a subclass may set up otherwise. What is shared or confined comes from the spec. */
+/** `ReActAgent` options that a subclass may set. The others come from the spec and the granted resources. */
 export type TaskSubAgentOptions = Partial<
   Omit<ReActAgentOptions, 'name' | 'model' | 'toolkit' | 'memory' | 'permissionPolicy'>
 >;
@@ -29,8 +29,8 @@ const SCHEMA: JsonObject = {
 };
 
 /**
- * A sub-agent that thinks and acts until its task is done. It can be used as it is; a subclass gives it another system prompt, or
- * whatever else a `ReActAgent` has. The long-term memory is in its `permissions`: it is used only if a subclass says how.
+ * Sub-agent with the ReAct loop. Usable directly; a subclass passes another system prompt or other
+ * `ReActAgent` options. The long-term memory in `permissions` is used only if a subclass passes it on.
  */
 export class TaskSubAgent extends ReActAgent implements SubAgent {
   static readonly inputSchema: AnySchema = SCHEMA;

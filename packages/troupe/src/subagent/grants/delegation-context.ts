@@ -6,19 +6,21 @@ import { redactKeys } from '../../util/redaction/key-patterns.ts';
 import { copyJson, copyJsonObject, isJsonObject, type JsonObject, type JsonValue } from '../../util/json.ts';
 import { cutText, oneLine } from '../../util/text.ts';
 
-/** What of a host may matter for a task. It is read, never changed, and no sub-agent sees it. */
+/**
+ * Context of the host, from which the delegation context is made. Read only, and never given to a sub-agent.
+ */
 export interface ContextBundle {
   readonly conversation: readonly Msg[];
-  /** The newest messages with results of tools, oldest first. */
+  /** The newest messages with tool results, oldest first. */
   readonly recentToolResults: readonly Msg[];
-  /** What the sub-agent can look up in the long-term memory: where, and a few words. */
+  /** References to the long-term memory that the sub-agent can query. */
   readonly longTermRefs: readonly JsonObject[];
-  /** The files that the sub-agent may use. */
+  /** Files granted to the sub-agent. */
   readonly workspace: FileSystemHandle | undefined;
   readonly safetyFlags: JsonObject;
 }
 
-/** Something that happened before, in a few words. */
+/** Short form of a recent message of the host. */
 export type RecentEvent = {
   readonly id: string;
   readonly role: string;
@@ -27,7 +29,10 @@ export type RecentEvent = {
   readonly timestamp: string;
 };
 
-/** What a sub-agent is told about its task: JSON, always with these keys in this order. A host may add others. */
+/**
+ * Context that a sub-agent gets with its task: JSON, always with these keys in this order. A host may add
+ * further keys.
+ */
 export type DelegationContext = {
   readonly task_summary: string;
   /** At most 4, oldest first. */
@@ -40,10 +45,13 @@ export type DelegationContext = {
 export const MAX_RECENT_EVENTS = 4;
 const MAX_PREVIEW = 200;
 const MAX_SUMMARY = 2000;
-/** It is told to a model, and is in the metadata of the result. */
+/** Limits of the context, which a model reads and the metadata of the result contains. */
 const MAX_CONTEXT = { maxDepth: 32, maxSize: 256 * 1024 };
 
-/** The default way to make a large context small: the task, what the last tools gave, and where there is more. */
+/**
+ * Default compression of the host's context: the task, previews of the newest tool results (otherwise of the
+ * last message), and pointers to more.
+ */
 export function compressContext(parentContext: ContextBundle, task: string): DelegationContext {
   const { conversation, recentToolResults, longTermRefs, workspace, safetyFlags } = parentContext;
   const events = recentToolResults.length > 0 ? recentToolResults : conversation;
@@ -56,7 +64,10 @@ export function compressContext(parentContext: ContextBundle, task: string): Del
   });
 }
 
-/** A delegation context from whatever came of one: keys that are missing or wrong are empty, and lists no longer than they may be. */
+/**
+ * Normalises any value to a delegation context: missing and wrong keys become empty, lists and texts are cut
+ * to their limits.
+ */
 export function toDelegationContext(value: unknown): DelegationContext {
   if (isChecked(value)) return value;
   const given = isJsonObject(value) ? value : {};
@@ -84,19 +95,22 @@ export function toDelegationContext(value: unknown): DelegationContext {
   return context;
 }
 
-/** The contexts that were made here. They are frozen, so they stay what they are. */
+/** Contexts made by `toDelegationContext`; frozen, so a second check is not needed. */
 const checked = new WeakSet<object>();
 
 function isChecked(value: unknown): value is DelegationContext {
   return typeof value === 'object' && value !== null && checked.has(value);
 }
 
-/** The context as a message that a model can read. The same context is always the same message, so a memory keeps it once. */
+/**
+ * The context as a message for the model. Equal contexts have the same message id, so a memory adds the
+ * message once.
+ */
 export function contextMsg(context: DelegationContext, supervisor: string): Msg {
-  const { task_summary: _, ...rest } = context; // the task itself comes as a message of its own
-  const told = Object.entries(rest).filter(([, value]) => !isEmpty(value));
+  const { task_summary: _, ...rest } = context; // the task is a message by itself
+  const filled = Object.entries(rest).filter(([, value]) => !isEmpty(value));
   const text = [`You work on a task of ${supervisor}, which follows. It sees only your answer.`];
-  if (told.length > 0) text.push('What you may need to know:', JSON.stringify(Object.fromEntries(told)));
+  if (filled.length > 0) text.push('What you may need to know:', JSON.stringify(Object.fromEntries(filled)));
   return Msg.user(text.join('\n'), {
     id: `delegation_${fingerprint(canonicalJson(context))}`,
     name: supervisor,
@@ -117,7 +131,8 @@ function toEvent(msg: Msg): RecentEvent {
     .join(' ')
     .trim()
     .slice(0, 5 * MAX_PREVIEW);
-  const preview = cutText(redactKeys(oneLine(text)), MAX_PREVIEW); // another vendor's model may read it
+  // another vendor's model may read the preview
+  const preview = cutText(redactKeys(oneLine(text)), MAX_PREVIEW);
   return { id, role, name, preview, timestamp };
 }
 

@@ -1,16 +1,22 @@
 import type { Tool } from '../../toolkit/tool/tool.ts';
 import type { Toolkit } from '../../toolkit/toolkit.ts';
 import { permissionsAround } from '../limits/around.ts';
-import { bindingOf } from './bound-tools.ts';
+import { bindingOf } from './sub-agent-binding.ts';
 import type { PermissionBundle } from './permission-bundle.ts';
 import type { SafetyLimits } from '../limits/safety-limits.ts';
 
 type IsForbidden = (tool: Tool) => boolean;
 
-/** What those tools do that each sub-agent may not use. Further down, a copy is known by that, whatever its name. */
-const forbiddenDoings = new WeakMap<PermissionBundle, ReadonlySet<Tool['execute']>>();
+/**
+ * Functions of forbidden tools, by sub-agent. Matched by function identity, so a renamed copy stays forbidden
+ * in nested sub-agents.
+ */
+const forbiddenFunctions = new WeakMap<PermissionBundle, ReadonlySet<Tool['execute']>>();
 
-/** Tells which tools a sub-agent may not use, and those below it: by their names, and whatever does the same under another name. */
+/**
+ * Makes a predicate for tools that a sub-agent and its nested sub-agents may not use: forbidden by name, or
+ * with the function of a forbidden tool.
+ */
 export function forbiddenTo(
   permissions: PermissionBundle,
   hostToolkit: Toolkit,
@@ -18,20 +24,23 @@ export function forbiddenTo(
 ): IsForbidden {
   const around = permissionsAround();
   const isNamed = namedBy(permissions.safetyLimits);
-  const does = doingsOf([...toolsOf(hostToolkit), ...own].filter(isNamed));
-  for (const execute of (around && forbiddenDoings.get(around)) ?? []) does.add(execute);
-  forbiddenDoings.set(permissions, does);
-  return (tool) => isNamed(tool) || does.has(tool.execute);
+  const functions = functionsOf([...toolsOf(hostToolkit), ...own].filter(isNamed));
+  for (const execute of (around && forbiddenFunctions.get(around)) ?? []) functions.add(execute);
+  forbiddenFunctions.set(permissions, functions);
+  return (tool) => isNamed(tool) || functions.has(tool.execute);
 }
 
-/** The names of the tools of a host that are forbidden: further down nobody knows its groups. */
+/**
+ * Names of the host's forbidden tools. Groups are resolved to names here, because nested sub-agents don't
+ * know the host's groups.
+ */
 export function forbiddenNames(toolkit: Toolkit, limits: SafetyLimits): readonly string[] {
   const all = toolsOf(toolkit);
-  const does = doingsOf(all.filter(namedBy(limits)));
-  return all.filter(({ execute }) => does.has(execute)).map(({ name }) => name);
+  const functions = functionsOf(all.filter(namedBy(limits)));
+  return all.filter(({ execute }) => functions.has(execute)).map(({ name }) => name);
 }
 
-/** By the name, by the group, or by what it is called by default if it is a sub-agent. */
+/** Matches the name of the tool, its group, or the default tool name if the tool is a sub-agent. */
 function namedBy({ forbiddenTools = [] }: SafetyLimits): IsForbidden {
   return (tool) => {
     const { subagent, toolName } = bindingOf(tool) ?? {};
@@ -40,7 +49,7 @@ function namedBy({ forbiddenTools = [] }: SafetyLimits): IsForbidden {
   };
 }
 
-function doingsOf(tools: readonly Tool[]): Set<Tool['execute']> {
+function functionsOf(tools: readonly Tool[]): Set<Tool['execute']> {
   return new Set(tools.map(({ execute }) => execute));
 }
 

@@ -7,8 +7,8 @@ import type { Budget } from '../limits/budget.ts';
 import type { SafetyLimits } from '../limits/safety-limits.ts';
 import type { Tracer } from '../../tracing/tracer.ts';
 
-/** What a host may lend to its sub-agents. */
-export interface SharedHeap {
+/** Resources that a host may grant to its sub-agents. */
+export interface SharedResources {
   readonly tracer?: Tracer | undefined;
   readonly filesystem?: FileSystemHandle | undefined;
   readonly session?: Session | undefined;
@@ -18,14 +18,14 @@ export interface SharedHeap {
   readonly safetyLimits?: SafetyLimits | undefined;
 }
 
-/** What a sub-agent got from its host, confined to what it may do. It is all that the two share. */
-export interface PermissionBundle extends SharedHeap {
+/** Resources granted to a sub-agent, restricted to its task. Host and sub-agent share nothing else. */
+export interface PermissionBundle extends SharedResources {
   readonly logger: Logger;
   readonly safetyLimits: SafetyLimits;
-  /** The agent for which it works. */
+  /** Name of the agent that the sub-agent works for. */
   readonly supervisorName: string;
-  /** The folder that is its own, if there is a file system. */
+  /** Path of the sub-agent's own folder in the granted file system. */
   readonly home: string;
-  /** What it may spend. */
+  /** Limits and spent amounts of the task. */
   readonly budget: Budget;
 }

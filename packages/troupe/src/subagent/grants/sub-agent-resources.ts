@@ -1,19 +1,19 @@
 import { TroupeError } from '../../errors.ts';
 
-/** `inherited`: the host's own, as far as the sub-agent may use it. `own`: made anew for it. `off`: there is none. */
+/** `inherited`: the host's resource, restricted for the sub-agent. `own`: made anew. `off`: none. */
 export type ResourcePolicy = 'inherited' | 'own' | 'off';
 
 export interface SubAgentResource {
   readonly policy: ResourcePolicy;
-  /** What a spec may make of it instead. */
+  /** Other policies that a spec may choose. */
   readonly mayBe: readonly ResourcePolicy[];
-  /** What that means, for people. */
+  /** Explanation for readers of the docs. */
   readonly meaning: string;
 }
 
 /**
- * What a sub-agent shares with its host, and what it has for itself: like a thread, it has the host's heap and a stack of its own.
- * Whoever makes a sub-agent goes by this table.
+ * Resources of a sub-agent and their policies: which are shared with the host, which are new, which are off.
+ * `exportAgent` and `permissionsFor` follow this table, and the docs show it.
  */
 export const SUBAGENT_RESOURCES = {
   config: {
@@ -96,10 +96,10 @@ export const SUBAGENT_RESOURCES = {
 
 export type SubAgentResourceName = keyof typeof SUBAGENT_RESOURCES;
 
-/** What a spec wants otherwise than the table says. */
+/** Policies in a spec that differ from the table. */
 export type ResourceOverrides = Readonly<Partial<Record<SubAgentResourceName, ResourcePolicy | undefined>>>;
 
-/** @throws TroupeError if a resource is unknown, or can't be had in that way. */
+/** @throws TroupeError if a resource is unknown, or the policy is not allowed for it. */
 export function checkOverrides(name: string, overrides: ResourceOverrides): void {
   for (const [resource, wanted] of Object.entries(overrides)) {
     const known: Readonly<Record<string, SubAgentResource>> = SUBAGENT_RESOURCES;
@@ -114,7 +114,7 @@ export function checkOverrides(name: string, overrides: ResourceOverrides): void
   }
 }
 
-/** How a sub-agent gets a resource. */
+/** Effective policy of a resource. */
 export function policyOf(resource: SubAgentResourceName, overrides: ResourceOverrides = {}): ResourcePolicy {
   return overrides[resource] ?? SUBAGENT_RESOURCES[resource].policy;
 }

@@ -5,56 +5,62 @@ import { permissionsAround } from '../limits/around.ts';
 import { forbiddenNames } from './forbidden-tools.ts';
 import { Budget } from '../limits/budget.ts';
 import { MAX_RECENT_EVENTS, type ContextBundle } from './delegation-context.ts';
-import type { PermissionBundle, SharedHeap } from './permission-bundle.ts';
+import type { PermissionBundle, SharedResources } from './permission-bundle.ts';
 import { safetyFlags, stricter, type SafetyLimits } from '../limits/safety-limits.ts';
 import type { SubAgentHost } from '../sub-agent-host.ts';
 import { policyOf, type SubAgentResourceName } from './sub-agent-resources.ts';
 import type { CheckedSpec } from '../sub-agent-spec.ts';
 import type { Tracer } from '../../tracing/tracer.ts';
 
-/** Who lends what to which kind of sub-agent. */
-export interface Lending {
+/** A host, one kind of sub-agent, and the resources and limits that the host grants. */
+export interface ResourceGrant {
   readonly host: SubAgentHost;
-  /** What is lent besides what the host has itself. */
-  readonly heap: SharedHeap;
+  /** Resources granted in addition to the host's own. */
+  readonly shared: SharedResources;
   readonly spec: CheckedSpec;
   readonly limits: SafetyLimits;
 }
 
 const DEFAULT_LIMITS: SafetyLimits = { maxDepth: 1 };
 
-/** What holds for all that the host delegates: also what the sub-agent may do in whose task it does that. */
-export function hostLimits({ host, limits }: Lending): SafetyLimits {
+/** Limits for everything that the host delegates, including the limits of an enclosing sub-agent's task. */
+export function hostLimits({ host, limits }: ResourceGrant): SafetyLimits {
   const own = host.permissions === undefined ? { ...DEFAULT_LIMITS, ...limits } : limits;
   const outer = permissionsAround() ?? host.permissions;
   return outer === undefined ? own : stricter(outer.safetyLimits, own);
 }
 
-export function tracerOf(lending: Lending): Tracer | undefined {
-  return lent('tracer', lending);
+export function tracerOf(grant: ResourceGrant): Tracer | undefined {
+  return granted('tracer', grant);
 }
 
 /**
- * What a sub-agent gets of its host, for one task: what the table of resources says, and never more than the host has.
- * @param saved what was spent, if it goes on with a task
- * @param until aborted when the task is over: then it has no files and no sessions and may do nothing any more, however long it goes on by itself
+ * Resources of a sub-agent for one task, by the policies of `SUBAGENT_RESOURCES`, never more than the host
+ * has.
+ * @param saved amounts spent so far, when a suspended task resumes
+ * @param until aborted when the task is over; files, sessions and budget are unusable afterwards, even if
+ * code of the sub-agent still runs
  */
-export function permissionsFor(lending: Lending, saved?: JsonValue, until?: AbortSignal): PermissionBundle {
-  const { host, spec, limits } = lending;
+export function permissionsFor(
+  grant: ResourceGrant,
+  saved?: JsonValue,
+  until?: AbortSignal,
+): PermissionBundle {
+  const { host, spec, limits } = grant;
   const { name, safetyLimits, fileGrants = [] } = spec;
   const outer = host.permissions;
   const home = `${outer?.home ?? '/workspace'}/subagents/${name}`;
-  const of = hostLimits(lending);
+  const of = hostLimits(grant);
   const { maxDepth = Infinity } = safetyLimits;
   const around = (permissionsAround() ?? outer)?.budget;
   const budget = outer === undefined ? Budget.ofHost(of, currentTurn(), around) : (around ?? outer.budget);
   return Object.freeze({
     logger: getLogger(),
-    tracer: lent('tracer', lending),
-    filesystem: lent('filesystem', lending)?.narrow([`${home}/`, ...fileGrants], until),
-    session: lent('session', lending)?.scoped(outer === undefined ? `sub@${name}@` : `${name}@`, until),
-    longTermMemory: lent('longTermMemory', lending),
-    permissionPolicy: lent('permissionPolicy', lending),
+    tracer: granted('tracer', grant),
+    filesystem: granted('filesystem', grant)?.narrow([`${home}/`, ...fileGrants], until),
+    session: granted('session', grant)?.scoped(outer === undefined ? `sub@${name}@` : `${name}@`, until),
+    longTermMemory: granted('longTermMemory', grant),
+    permissionPolicy: granted('permissionPolicy', grant),
     safetyLimits: Object.freeze({
       ...stricter(stricter(of, safetyLimits), { forbiddenTools: forbiddenNames(host.toolkit, of) }),
       maxDepth: Math.min(maxDepth, (of.maxDepth ?? Infinity) - 1),
@@ -65,7 +71,7 @@ export function permissionsFor(lending: Lending, saved?: JsonValue, until?: Abor
   });
 }
 
-/** What of the host may matter for a task. */
+/** Collects the host's context for a task. */
 export async function contextOf(
   { memory }: SubAgentHost,
   { longTermMemory, filesystem, safetyLimits }: PermissionBundle,
@@ -82,11 +88,17 @@ export async function contextOf(
   };
 }
 
-type Lendable = SubAgentResourceName & keyof SharedHeap;
+type GrantedName = SubAgentResourceName & keyof SharedResources;
 
-function lent<Name extends Lendable>(name: Name, { host, heap, spec }: Lending): SharedHeap[Name] {
+function granted<Name extends GrantedName>(
+  name: Name,
+  { host, shared, spec }: ResourceGrant,
+): SharedResources[Name] {
   if (policyOf(name, spec.resources) !== 'inherited') return undefined;
   const { longTermMemory, permissionPolicy } = host;
-  const sources: readonly SharedHeap[] = [host.permissions ?? heap, { longTermMemory, permissionPolicy }];
+  const sources: readonly SharedResources[] = [
+    host.permissions ?? shared,
+    { longTermMemory, permissionPolicy },
+  ];
   return sources.map((source) => source[name]).find((value) => value !== undefined);
 }

@@ -1,32 +1,32 @@
 import type { Tool } from '../../toolkit/tool/tool.ts';
 import type { SubAgentHost } from '../sub-agent-host.ts';
 
-/** The sub-agent that a tool stands for, under whatever name the tool is registered. */
+/** Connects a tool to the sub-agent that it runs, whatever name the tool is registered under. */
 export interface SubAgentBinding {
   readonly subagent: string;
-  /** What the tool is called unless somebody gives it another name. */
+  /** Default name of the tool. */
   readonly toolName: string;
-  /** Which kind of sub-agent it is: the same object for all tools of one kind. */
+  /** Identity of the kind of sub-agent: the same object for all its tools. */
   readonly kind: object;
   bind(host: SubAgentHost): Tool;
 }
 
-/** By what the tools execute: a copy of a tool with another name is the same sub-agent. */
+/** By the function of the tool, so that a renamed copy has the same binding. */
 const bindings = new WeakMap<Tool['execute'], SubAgentBinding>();
 
-/** Notes that a tool stands for a sub-agent. */
-export function noteBinding(tool: Tool, binding: SubAgentBinding): Tool {
+/** Records that a tool runs a sub-agent. */
+export function setBinding(tool: Tool, binding: SubAgentBinding): Tool {
   bindings.set(tool.execute, binding);
   return tool;
 }
 
-/** Undefined if the tool is any other. */
+/** The binding of a tool; undefined if the tool runs no sub-agent. */
 export function bindingOf(tool: Tool | undefined): SubAgentBinding | undefined {
   return tool === undefined ? undefined : bindings.get(tool.execute);
 }
 
-/** The tool of a sub-agent, as one that works for this host, with the name and the settings that it has; undefined if it is any other tool. */
-export function boundTo(tool: Tool | undefined, host: SubAgentHost): Tool | undefined {
+/** Copy of a sub-agent tool, with another host; name and settings stay. Undefined for other tools. */
+export function bindTo(tool: Tool | undefined, host: SubAgentHost): Tool | undefined {
   const binding = bindingOf(tool);
   return tool && binding && { ...tool, execute: binding.bind(host).execute };
 }

@@ -11,51 +11,60 @@ import { Refusal } from './sub-agent-error.ts';
 import type { SubAgent } from './sub-agent.ts';
 import { redactedMessage } from '../util/redaction/redacted-text.ts';
 
-/** A task that is done and is to be kept. */
-export interface DoneTask {
+/** Finished task to save. */
+export interface FinishedTask {
   readonly id: string;
   readonly agent: SubAgent;
 }
 
-/** A task that is kept, or will be. */
+/** Task with an id, already saved or saved when finished. */
 export interface EarlierTask {
   readonly id: string;
-  /** Which save of it is gone on with; 0 if there is none yet. */
+  /** Revision of the save to continue; 0 before the first save. */
   readonly revision: number;
 }
 
 const SAVE_LIMIT_MS = 10_000;
-/** How many tasks are kept in memory, for each kind of sub-agent. */
+/** Maximum saved tasks in memory for each kind of sub-agent, when the host has no session. */
 const MAX_OWN_TASKS = 1000;
-const IS_CONTINUED = 'is being gone on with by another call. Wait for that.';
+const TASK_IN_USE = 'is being continued by another tool call. Wait until that ends.';
 const NO_SUCH_TASK = 'has no earlier task of that id. Leave continue_id out to begin a new one.';
 
-/** The tasks of a kind of sub-agent that can be gone on with, by their ids. One call at a time goes on with one. */
-export class KeptTasks {
+/**
+ * Saved tasks of one kind of sub-agent, by id, in the granted session or else in memory. One tool call at a
+ * time continues a task.
+ */
+export class SavedTasks {
   readonly #subagent: string;
-  readonly #inUse = new Set<string>();
-  /** For hosts that have no session. */
+  readonly #locked = new Set<string>();
+  /** Store for sub-agents without a session. */
   readonly #own = new InMemorySession();
-  /** The ids of what is in there, the newest last. */
+  /** Task ids in `#own`, newest last. */
   readonly #ownIds = new Set<string>();
 
   constructor(subagent: string) {
     this.#subagent = subagent;
   }
 
-  /** Goes on with an earlier task, if there is one. @throws Refusal if somebody else does */
-  async alone<T>(id: string | undefined, work: () => Promise<T>): Promise<T> {
+  /**
+   * Runs work with the task locked. Without an id there is nothing to lock.
+   * @throws Refusal if another tool call has the lock
+   */
+  async withLock<T>(id: string | undefined, work: () => Promise<T>): Promise<T> {
     if (id === undefined) return work();
-    if (this.#inUse.has(id)) throw new Refusal({ code: 'unavailable', cause: IS_CONTINUED });
-    this.#inUse.add(id);
+    if (this.#locked.has(id)) throw new Refusal({ code: 'unavailable', cause: TASK_IN_USE });
+    this.#locked.add(id);
     try {
       return await work();
     } finally {
-      this.#inUse.delete(id);
+      this.#locked.delete(id);
     }
   }
 
-  /** Gives a sub-agent what it knew when the task was done. @throws Refusal if there is no such task; TroupeError if it can't be read */
+  /**
+   * Loads the saved state of a task into a sub-agent.
+   * @throws Refusal if the task is unknown; TroupeError if it can't be read
+   */
   async load(id: string, agent: SubAgent): Promise<EarlierTask> {
     const session = this.#sessionOf(agent);
     try {
@@ -67,7 +76,10 @@ export class KeptTasks {
     throw new Refusal({ code: 'invalid_input', cause: NO_SUCH_TASK });
   }
 
-  /** Lets a task that waited be kept in its place. If that was gone on with meanwhile, it becomes another task, so that nothing is lost. */
+  /**
+   * Loads the task that a suspended delegation continued. If the task was saved again meanwhile, or can't be
+   * read, the delegation gets a new task id, so that no save is overwritten.
+   */
   async reload({ id, revision }: EarlierTask, agent: SubAgent): Promise<EarlierTask> {
     const session = this.#sessionOf(agent);
     try {
@@ -82,19 +94,22 @@ export class KeptTasks {
     return newTask(false);
   }
 
-  /** Keeps a task, and tells its id in the response. An answer that can't be kept is an answer all the same: it was worked for. */
-  async keep(response: ToolResponse, task: DoneTask, signal: AbortSignal): Promise<ToolResponse> {
+  /**
+   * Saves a task and puts its id into the response. If saving fails, the response stays without an id and a
+   * warning is logged.
+   */
+  async save(response: ToolResponse, task: FinishedTask, signal: AbortSignal): Promise<ToolResponse> {
     const { id, agent } = task;
     try {
       await withDeadline({ timeoutMs: SAVE_LIMIT_MS, signal }, () =>
         this.#sessionOf(agent).save(id, { agent }),
       );
-      if (agent.permissions.session === undefined) await this.#forgetOldest(id);
+      if (agent.permissions.session === undefined) await this.#dropOldest(id);
       return withContinueId(response, id);
     } catch (error) {
       signal.throwIfAborted();
       const problem = redactedMessage(error);
-      getLogger().log('warn', `A task of the sub-agent ${this.#subagent} can't be gone on with: ${problem}`);
+      getLogger().log('warn', `A task of the sub-agent ${this.#subagent} can't be continued: ${problem}`);
       return response;
     }
   }
@@ -103,8 +118,8 @@ export class KeptTasks {
     return session;
   }
 
-  /** A host may go on for ever; without a session, its tasks do not. */
-  async #forgetOldest(newest: string): Promise<void> {
+  /** Limits the number of tasks in memory: drops the oldest. */
+  async #dropOldest(newest: string): Promise<void> {
     this.#ownIds.delete(newest);
     this.#ownIds.add(newest);
     const [oldest] = this.#ownIds;
@@ -114,14 +129,17 @@ export class KeptTasks {
   }
 }
 
-/** A task with a new id: the same one when the run of the host is replayed, unless it works in the background. */
+/**
+ * Makes a new task id, as a step of the host's run (so that a replay gives the same id) unless in the
+ * background.
+ */
 export async function newTask(isBackground: boolean): Promise<EarlierTask> {
   const turn = isBackground ? undefined : currentTurn();
   const id = turn === undefined ? newId() : await turn.step('continue id', async () => newId());
   return { id, revision: 0 };
 }
 
-/** A task as it was saved with a call that waits; undefined if it is none. */
+/** Reads a task from the saved state of a suspended delegation. */
 export function toEarlierTask(saved: JsonValue | undefined): EarlierTask | undefined {
   const { id, revision } = isJsonObject(saved) ? saved : {};
   return typeof id === 'string' && typeof revision === 'number' ? { id, revision } : undefined;

@@ -1,25 +1,29 @@
 import { TroupeError } from '../errors.ts';
-import { bindingOf, isSubAgentTool } from './grants/bound-tools.ts';
-import { allowedTools } from './export-agent.ts';
+import { bindingOf, isSubAgentTool } from './grants/sub-agent-binding.ts';
+import { grantedTools } from './export-agent.ts';
 import { forbiddenNames } from './grants/forbidden-tools.ts';
-import { hostLimits, type Lending } from './grants/lending.ts';
+import { hostLimits, type ResourceGrant } from './grants/granted-resources.ts';
 import type { PermissionBundle } from './grants/permission-bundle.ts';
 
-/** What is wrong here will always be. @param kind see `SubAgentBinding` @throws TroupeError */
-export function assertFits(lending: Lending, kind: object): void {
-  const { host, spec } = lending;
+/**
+ * Finds configuration errors, which no retry can fix: unknown tools, a name in use, too few levels.
+ * @param kind see `SubAgentBinding`
+ * @throws TroupeError
+ */
+export function assertSpecFitsHost(grant: ResourceGrant, kind: object): void {
+  const { host, spec } = grant;
   const { name, toolsAllowlist, tools = [] } = spec;
-  const { names, unknown } = allowedTools(host.toolkit, toolsAllowlist);
+  const { names, unknown } = grantedTools(host.toolkit, toolsAllowlist);
   if (unknown.length > 0) {
     const shown = unknown.map((one) => `'${one.slice(0, 64)}'`).join(', ');
     throw new TroupeError(
       'invalid_config',
-      `The sub-agent '${name}' is allowed ${shown}, which ${host.name} has not. Register it first, or put it into 'tools'.`,
+      `The sub-agent '${name}' is allowed ${shown}, but ${host.name} has no such tool. Register it first, or put it into 'tools'.`,
     );
   }
-  assertOnlyOne(lending, kind);
+  assertNameIsFree(grant, kind);
   const given = [...names.map((one) => host.toolkit.get(one)), ...(typeof tools === 'function' ? [] : tools)];
-  const { maxDepth = 0 } = hostLimits(lending);
+  const { maxDepth = 0 } = hostLimits(grant);
   if (maxDepth < 2 && given.some(isSubAgentTool)) {
     throw new TroupeError(
       'invalid_config',
@@ -28,8 +32,8 @@ export function assertFits(lending: Lending, kind: object): void {
   }
 }
 
-/** @throws TroupeError if the host has another kind of sub-agent by the same name. */
-export function assertOnlyOne({ host, spec: { name } }: Lending, kind: object): void {
+/** @throws TroupeError if the host has another kind of sub-agent with the same name. */
+export function assertNameIsFree({ host, spec: { name } }: ResourceGrant, kind: object): void {
   const namesake = host.toolkit.names
     .map((one) => bindingOf(host.toolkit.get(one)))
     .find((other) => other?.subagent === name && other.kind !== kind);
@@ -41,9 +45,9 @@ export function assertOnlyOne({ host, spec: { name } }: Lending, kind: object): 
   }
 }
 
-/** Says what is probably not meant. */
-export function warnOf(
-  { host: { name: hostName, toolkit }, spec, limits }: Lending,
+/** Logs warnings for settings that are allowed but probably mistakes. */
+export function warnOfLikelyMistakes(
+  { host: { name: hostName, toolkit }, spec, limits }: ResourceGrant,
   { filesystem, home, logger }: PermissionBundle,
 ): void {
   const { name, tools = [] } = spec;
