@@ -1,0 +1,109 @@
+import { cp, mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, describe, expect, test } from 'vitest';
+import type { Msg, ReActAgent } from '../src/index.ts';
+import { JsonSession } from '../src/stores/json/json-session.ts';
+import type { JsonObject } from '../src/util/json.ts';
+import { goldenAgents } from './golden-agents.ts';
+
+/** Agents as version 0.1.0 saved them, and the messages that they added when they went on there. */
+const GOLDEN = join(import.meta.dirname, 'golden', 'session-v2');
+
+interface GoldenState {
+  readonly state: JsonObject;
+  /** The state of an agent that has just loaded it. */
+  readonly loaded: JsonObject;
+  readonly pendingCalls: readonly JsonObject[];
+  readonly messages: readonly JsonObject[];
+  readonly answer: JsonObject;
+  readonly added: readonly JsonObject[];
+}
+
+const dirs: string[] = [];
+
+afterEach(async () => {
+  for (const dir of dirs.splice(0)) await rm(dir, { recursive: true, force: true });
+});
+
+async function goldenState(name: string): Promise<GoldenState> {
+  return JSON.parse(await readFile(join(GOLDEN, 'states', `${name}.json`), 'utf8')) as GoldenState;
+}
+
+const messagesOf = async (agent: ReActAgent): Promise<JsonObject[]> =>
+  (await agent.memory.getMemory()).map((msg) => msg.toJSON());
+
+/** Without the ids and times that differ in each run. */
+const masked = (json: unknown): unknown =>
+  JSON.parse(
+    JSON.stringify(json)
+      .replaceAll(/\b\w{22}\b/g, '<id>')
+      .replaceAll(/"2026-[^"]*Z"/g, '"<time>"'),
+  );
+
+async function expectLoaded(agent: ReActAgent, golden: GoldenState): Promise<void> {
+  expect(agent.stateDict()).toStrictEqual(golden.loaded);
+  expect(agent.pendingCalls).toStrictEqual(golden.pendingCalls);
+  expect(await messagesOf(agent)).toStrictEqual(golden.messages);
+}
+
+/** Goes on as the version that saved the state did, with the same outcome. */
+async function expectToGoOn(name: string, agent: ReActAgent, golden: GoldenState): Promise<Msg> {
+  const answer = await goldenAgents[name]?.goOn(agent);
+  if (answer === undefined) throw new Error(`no such agent: ${name}`);
+  expect(masked(answer.toJSON())).toStrictEqual(masked(golden.answer));
+  const kept = new Set(golden.messages.map(({ id }) => id));
+  const added = (await messagesOf(agent)).filter(({ id }) => !kept.has(id ?? ''));
+  expect(masked(added)).toStrictEqual(masked(golden.added));
+  expect(agent.pendingCalls).toStrictEqual([]);
+  return answer;
+}
+
+test('the golden states are all there, and none of them is empty', async () => {
+  const names = Object.keys(goldenAgents);
+  expect(names).toHaveLength(14);
+  let pending = 0;
+  for (const name of names) {
+    const golden = await goldenState(name);
+    pending += golden.pendingCalls.length;
+    expect(golden.added.length).toBeGreaterThan(1);
+  }
+  expect(pending).toBe(4);
+});
+
+describe.each(Object.keys(goldenAgents))('the agent %s of version 0.1.0', (name) => {
+  const make = async (): Promise<ReActAgent> => {
+    const agent = await goldenAgents[name]?.make('after');
+    if (agent === undefined) throw new Error(`no such agent: ${name}`);
+    return agent;
+  };
+
+  test('loads from its state, and goes on', async () => {
+    const golden = await goldenState(name);
+    const agent = await make();
+    agent.loadStateDict(golden.state);
+    await expectLoaded(agent, golden);
+    await expectToGoOn(name, agent, golden);
+  });
+
+  test('loads from its session, is saved in the present form, loads again and goes on', async () => {
+    const golden = await goldenState(name);
+    const dir = await mkdtemp(join(tmpdir(), 'troupe-golden-'));
+    dirs.push(dir);
+    await cp(join(GOLDEN, 'json'), dir, { recursive: true });
+    const session = new JsonSession(dir);
+    const key = { user: 'golden', session: name };
+    const first = await make();
+    expect(await session.load(key, { agent: first })).toBe(true);
+    await expectLoaded(first, golden);
+    await session.save(key, { agent: first });
+    await session.save({ ...key, session: 'copy' }, { agent: first }, { overwrite: true });
+    for (const saved of [key, { ...key, session: 'copy' }]) {
+      const again = await make();
+      await session.load(saved, { agent: again });
+      await expectLoaded(again, golden);
+      await expectToGoOn(name, again, golden);
+    }
+    await session.close();
+  });
+});
