@@ -159,7 +159,7 @@ export {
 } from './formatter/truncated-formatter.ts';
 export type { HookOptions } from './hooks/hook-table.ts';
 export { HookedModule, hookTypes } from './hooks/hooked-module.ts';
-export type { HookPoint, PostHook, PreHook, ResultKind } from './hooks/weave.ts';
+export type { HookPoint, PostHook, PreHook, ResultKind } from './hooks/run-hooks.ts';
 export {
   LongTermMemoryBase,
   type LongTermMemoryMode,

@@ -1,7 +1,7 @@
 import { getLogger } from '../config/run-config.ts';
 import { messageOf, TroupeError, type InterruptSource } from '../errors.ts';
 import type { EventError } from '../event/agent-event.ts';
-import { callHook, callHooked, runPostHooks, runPreHooks } from '../hooks/weave.ts';
+import { callHook, callHooked, runPostHooks, runPreHooks } from '../hooks/run-hooks.ts';
 import { Msg } from '../message/msg.ts';
 import { waitBriefly, withGrace } from '../util/async/grace.ts';
 import { startTimer } from '../util/clock.ts';

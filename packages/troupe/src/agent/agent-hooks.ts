@@ -1,4 +1,4 @@
-import type { HookPoint, ResultKind } from '../hooks/weave.ts';
+import type { HookPoint, ResultKind } from '../hooks/run-hooks.ts';
 import { Msg, type MsgInput } from '../message/msg.ts';
 import { currentTurnOf } from './current-turn.ts';
 import { Turn } from './turn.ts';

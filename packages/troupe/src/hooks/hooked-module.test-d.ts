@@ -5,7 +5,7 @@ import { AgentBase } from '../agent/agent-base.ts';
 import type { Turn } from '../agent/turn.ts';
 import { Msg } from '../message/msg.ts';
 import { HookedModule, type hookTypes } from './hooked-module.ts';
-import type { PostHook, PreHook } from './weave.ts';
+import type { PostHook, PreHook } from './run-hooks.ts';
 
 class Echo extends AgentBase {
   readonly seen: string[] = [];

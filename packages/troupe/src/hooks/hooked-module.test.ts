@@ -4,7 +4,7 @@ import type { ContentBlock } from '../message/blocks.ts';
 import { Msg, type MsgInput } from '../message/msg.ts';
 import { HookError, TroupeError } from '../errors.ts';
 import { HookedModule, type hookTypes } from './hooked-module.ts';
-import type { HookPoint, PostHook, PreHook } from './weave.ts';
+import type { HookPoint, PostHook, PreHook } from './run-hooks.ts';
 
 // Modules without any agent: a hook point of their own.
 

@@ -2,7 +2,7 @@ import { TroupeError } from '../errors.ts';
 import { StateModule } from '../state/state-module.ts';
 import { changeClassHooks, classHooks, type AnyClass } from './class-hooks.ts';
 import { HookTable, type AnyHook, type HookOptions, type NamedHook } from './hook-table.ts';
-import { weave, type Hookable, type HookPoint } from './weave.ts';
+import { installHookPrototype, type Hookable, type HookPoint } from './run-hooks.ts';
 
 /** The key of a property that exists only for the compiler: it carries the types of a class's hooks. */
 export const hookTypes: unique symbol = Symbol('hookTypes');
@@ -28,7 +28,7 @@ export abstract class HookedModule extends StateModule implements Hookable {
 
   constructor() {
     super();
-    weave(this, new.target, new.target.hookPoints);
+    installHookPrototype(this, new.target, new.target.hookPoints);
   }
 
   /** Adds a hook to this instance. The returned function removes it. */

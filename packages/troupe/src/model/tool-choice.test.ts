@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { ToolChoice, ToolSchema } from './chat-model-base.ts';
-import { allowedTools, checkToolChoice, isForced } from './tool-choice.ts';
+import { toolsForChoice, checkToolChoice, isForced } from './tool-choice.ts';
 
 const tools: readonly ToolSchema[] = ['a', 'b', 'c'].map((name) => ({
   name,
@@ -43,7 +43,7 @@ describe('a tool choice', () => {
 
   test('leaves the tools that it allows', () => {
     const names = (toolChoice: ToolChoice): string[] =>
-      allowedTools({ messages: [], tools, toolChoice }).map(({ name }) => name);
+      toolsForChoice({ messages: [], tools, toolChoice }).map(({ name }) => name);
     expect(names({ allowed: ['c', 'a'] })).toEqual(['a', 'c']);
     expect(names('auto')).toEqual(['a', 'b', 'c']);
     expect(names({ name: 'a' })).toEqual(['a', 'b', 'c']);

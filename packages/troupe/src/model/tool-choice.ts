@@ -33,7 +33,7 @@ export function isForced(choice: ToolChoice | undefined): boolean {
 }
 
 /** The tools that a choice leaves, for providers that can't be told which of them are allowed. */
-export function allowedTools({ tools = [], toolChoice }: ModelRequest): readonly ToolSchema[] {
+export function toolsForChoice({ tools = [], toolChoice }: ModelRequest): readonly ToolSchema[] {
   if (typeof toolChoice !== 'object' || !isAllowed(toolChoice)) return tools;
   return tools.filter((tool) => toolChoice.allowed.includes(tool.name));
 }

@@ -1,7 +1,7 @@
 import { TroupeError } from '../errors.ts';
 import type { Exchange } from '../message/exchange.ts';
 import type { Msg } from '../message/msg.ts';
-import { AnswerShape } from '../model/structured/answer-shape.ts';
+import { AnswerSchema } from '../model/structured/answer-schema.ts';
 import { ToolResponse } from '../toolkit/tool/tool-response.ts';
 import { tool, type Tool, type ToolCallResult } from '../toolkit/tool/tool.ts';
 import {
@@ -28,7 +28,7 @@ export class AnswerForm {
 
   /** @throws SchemaError if the schema has no JSON Schema. */
   constructor(schema: AnySchema) {
-    const shape = new AnswerShape(schema);
+    const shape = new AnswerSchema(schema);
     this.tool = tool({
       name: FORM_NAME,
       description: 'Gives the final answer. Call it once you have everything that the answer needs.',
@@ -65,7 +65,7 @@ export async function structuredOf<S extends AnySchema>(answer: Msg, schema: S):
     throw new TroupeError('invalid_reply', 'The message is no answer in a shape that was asked for.');
   }
   const own = withoutReserved(metadata);
-  const shape = new AnswerShape(schema);
+  const shape = new AnswerSchema(schema);
   if (metadata['_is_raw'] !== true) return shape.unwrap(own) as SchemaOutput<S>; // the schema has had its say
   const checked = await shape.check(own);
   if (checked.ok) return checked.value;

@@ -1,5 +1,5 @@
 import type { hookTypes } from '../hooks/hooked-module.ts';
-import { callHook, type HookPoint, type ResultKind } from '../hooks/weave.ts';
+import { callHook, type HookPoint, type ResultKind } from '../hooks/run-hooks.ts';
 import type { ToolResultBlock, ToolUseBlock } from '../message/blocks.ts';
 import type { Msg } from '../message/msg.ts';
 import type { ToolChoice } from '../model/chat-model-base.ts';

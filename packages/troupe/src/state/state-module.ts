@@ -73,7 +73,7 @@ export abstract class StateModule {
   /** Saved names of nested modules whose property has another name, by property name. */
   static readonly stateNames: Readonly<Record<string, string>> = {};
   /** Whether modules in it come and go: what a state lacks of them stays as it is, and one that leads back here is left out. */
-  static readonly hasLooseModules: boolean = false;
+  static readonly hasOptionalModules: boolean = false;
   /**
    * Whether several may hold the same one, such as a policy. In a tree it is then saved once, where it is found first, so that
    * there are no two places to disagree; and a state without it leaves it as it is.
@@ -167,7 +167,7 @@ export abstract class StateModule {
     const version = this.#class.stateVersion;
     if (version !== 1) state[VERSION_KEY] = version;
     for (const [name, module] of this.#modules()) {
-      if (this.#class.hasLooseModules && parents.includes(module)) continue;
+      if (this.#class.hasOptionalModules && parents.includes(module)) continue;
       if (shared.has(module)) continue;
       if (module.#class.isShared) shared.add(module);
       const inner = apart && { lists: apart.lists, path: [...apart.path, name] };
@@ -201,12 +201,12 @@ export abstract class StateModule {
     if (!isJsonObject(saved)) throw new StateError(path, `must be an object, not ${describe(saved)}.`);
     this.assertStateCanLoad();
     const state = this.#migrate(saved, path);
-    const { hasLooseModules } = this.#class;
+    const { hasOptionalModules } = this.#class;
     for (const [name, module] of this.#modules()) {
-      if (hasLooseModules && parents.includes(module)) continue;
+      if (hasOptionalModules && parents.includes(module)) continue;
       if (shared.has(module)) continue;
-      const { isShared, hasLooseModules: isLooseItself } = module.#class;
-      const isLoose = hasLooseModules || isLooseItself || isShared;
+      const { isShared, hasOptionalModules: isLooseItself } = module.#class;
+      const isLoose = hasOptionalModules || isLooseItself || isShared;
       const value = this.#read(state, name, strict && !isLoose, path);
       if (value === undefined) continue;
       if (isShared) shared.add(module);

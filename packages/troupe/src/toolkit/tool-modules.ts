@@ -2,7 +2,7 @@ import { StateModule } from '../state/state-module.ts';
 
 /** The modules that tools stand for, such as agents, by the names of the tools: their states are part of the toolkit's. */
 export class ToolModules extends StateModule {
-  static override readonly hasLooseModules = true;
+  static override readonly hasOptionalModules = true;
 
   set(name: string, module: StateModule | undefined): void {
     if (module === undefined) Reflect.deleteProperty(this, name);

@@ -5,7 +5,7 @@ import assert from 'node:assert';
 import { afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { StateError, TroupeError } from '../../src/errors.ts';
 import { HookedModule, type hookTypes } from '../../src/hooks/hooked-module.ts';
-import type { HookPoint, PreHook } from '../../src/hooks/weave.ts';
+import type { HookPoint, PreHook } from '../../src/hooks/run-hooks.ts';
 import { Exchange } from '../../src/message/exchange.ts';
 import { findHistoryFaults } from '../../src/message/history.ts';
 import { MsgDraft } from '../../src/message/msg-draft.ts';

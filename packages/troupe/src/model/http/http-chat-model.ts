@@ -16,14 +16,14 @@ import {
   type ModelCapabilities,
   type ModelRequest,
 } from '../chat-model-base.ts';
-import { costed } from '../costed.ts';
+import { addCost } from '../add-cost.ts';
 import { mergeGeneration } from '../generation.ts';
 import { PromptMaker } from '../prompt-maker.ts';
 import { checkToolChoice } from '../tool-choice.ts';
 import { checkDeadlines, type Deadlines } from './deadlines.ts';
 import { LineFraming, SseFraming, TooLongError, type WireEvent } from './framing.ts';
-import { failedAnswer, lostConnection, malformedAnswer, withoutSecrets } from './http-error.ts';
-import { readAnswer } from './read-answer.ts';
+import { failedResponse, lostConnection, malformedResponse, withoutSecrets } from './http-error.ts';
+import { readResponse } from './read-response.ts';
 
 export interface HttpModelOptions {
   /** The vendor's name of the model. */
@@ -161,12 +161,12 @@ export abstract class HttpChatModel extends ChatModelBase {
         const data = this.#dataOf(event, decoder);
         if (data === undefined) continue;
         for (const delta of decoder.read(data, event.event))
-          yield costed(delta, startedAt, this.#options.pricing);
+          yield addCost(delta, startedAt, this.#options.pricing);
       }
     }
     for (const delta of decoder.end()) {
       signal.throwIfAborted();
-      yield costed(delta, startedAt, this.#options.pricing);
+      yield addCost(delta, startedAt, this.#options.pricing);
     }
   }
 
@@ -186,7 +186,7 @@ export abstract class HttpChatModel extends ChatModelBase {
     const isOver = (): boolean => isDone || decoder.isOver === true;
     const isComplete = (): boolean => decoder.isComplete;
     const answer = { ...call, vendor, fetch, deadlines, secrets, isOver, isComplete };
-    for await (const text of readAnswer(answer, signal)) {
+    for await (const text of readResponse(answer, signal)) {
       if (!hasEvents && sample.length < MAX_SAMPLE) sample += text.slice(0, 16 * MAX_SAMPLE);
       const events = this.#framed(() => framing.feed(text));
       const end = events.findIndex((event) => event.data === DONE);
@@ -204,7 +204,7 @@ export abstract class HttpChatModel extends ChatModelBase {
     try {
       return feed();
     } catch (error) {
-      throw error instanceof TooLongError ? malformedAnswer(this.vendorName, error.message) : error;
+      throw error instanceof TooLongError ? malformedResponse(this.vendorName, error.message) : error;
     }
   }
 
@@ -215,7 +215,7 @@ export abstract class HttpChatModel extends ChatModelBase {
     if (!isJsonObject(data)) {
       if (mayBeCutOff) return undefined;
       const sample = withoutSecrets(text, this.#allSecrets).slice(0, MAX_SAMPLE);
-      throw malformedAnswer(this.vendorName, 'an event that is not JSON', sample);
+      throw malformedResponse(this.vendorName, 'an event that is not JSON', sample);
     }
     const { error, object } = data;
     if ((error === undefined || error === null) && object !== 'error') return data;
@@ -226,7 +226,7 @@ export abstract class HttpChatModel extends ChatModelBase {
   /** The error that an event of the stream tells. */
   protected failure(data: JsonObject): Error {
     const body = withoutSecrets(JSON.stringify(data), this.#allSecrets).slice(0, 16 * MAX_SAMPLE);
-    return failedAnswer({ vendor: this.vendorName, body });
+    return failedResponse({ vendor: this.vendorName, body });
   }
 
   /** An answer without any event: an error after all, or something else. */
@@ -234,7 +234,7 @@ export abstract class HttpChatModel extends ChatModelBase {
     const parsed = readJson(text);
     const first: unknown = Array.isArray(parsed) ? parsed[0] : parsed; // Google sends lists
     if (isJsonObject(first) && first['error'] !== undefined) throw this.failure(first);
-    if (/\S/.test(text)) throw malformedAnswer(this.vendorName, 'it holds no event', text);
+    if (/\S/.test(text)) throw malformedResponse(this.vendorName, 'it holds no event', text);
   }
 }
 

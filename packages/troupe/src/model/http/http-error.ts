@@ -9,7 +9,7 @@ interface Complaint {
   readonly message: string;
 }
 
-export interface FailedAnswer {
+export interface FailedResponse {
   /** Who failed, e.g. 'OpenAI'. */
   readonly vendor: string;
   readonly status?: number | undefined;
@@ -61,7 +61,7 @@ const WHAT: Record<ModelErrorKind, string> = {
 };
 
 /** The error for an answer that says what went wrong, in its status or inside of it. */
-export function failedAnswer(answer: FailedAnswer): ModelError {
+export function failedResponse(answer: FailedResponse): ModelError {
   const { vendor, body, requestId, retryAfterMs } = answer;
   const complaint = readComplaint(body);
   const status = answer.status ?? statusIn(complaint);
@@ -89,7 +89,7 @@ export function failedAnswer(answer: FailedAnswer): ModelError {
   );
 }
 
-export function malformedAnswer(vendor: string, problem: string, body?: string): ModelError {
+export function malformedResponse(vendor: string, problem: string, body?: string): ModelError {
   return new ModelError(`${vendor} answered with something that is no answer: ${problem}.`, {
     kind: 'malformed',
     body,

@@ -5,11 +5,11 @@ import type { Msg } from '../../message/msg.ts';
 import { addUsage, type Usage } from '../../message/usage.ts';
 import { abortableItems } from '../../util/abort.ts';
 import type { AnySchema, SchemaOutput, SchemaProblem } from '../../util/schema.ts';
-import { AnswerShape } from './answer-shape.ts';
+import { AnswerSchema } from './answer-schema.ts';
 import type { ChatModelBase, ModelCallOptions, ModelRequest } from '../chat-model-base.ts';
 import { checkNumber } from '../../util/check-number.ts';
 import { StructuredOutputError } from './structured-output-error.ts';
-import { readAnswer, type ModelAnswer } from './structured-reading.ts';
+import { readStructured, type ModelAnswer } from './read-structured.ts';
 import {
   requestBy,
   strategiesAfter,
@@ -80,11 +80,11 @@ export async function callStructured<S extends AnySchema>(
   const { strategy: wanted, maxRetries = 2, toolName = 'generate_response', signal, onAttempt } = options;
   checkNumber('maxRetries', maxRetries, { least: 0, whole: true });
   checkToolName(toolName);
-  const shape = new AnswerShape(schema);
+  const answerSchema = new AnswerSchema(schema);
   warnOfTools(request);
   const strategies = strategiesFor(model, request, wanted);
   const requestOf = (strategy: StructuredStrategy): ModelRequest =>
-    requestBy(strategy, request, shape.jsonSchema, toolName);
+    requestBy(strategy, request, answerSchema.jsonSchema, toolName);
   const first = await firstAnswer(model, strategies, requestOf, signal);
 
   const { strategy, tried } = first;
@@ -94,7 +94,7 @@ export async function callStructured<S extends AnySchema>(
   for (let attempts = 1; ; attempts++) {
     const { msg, finishReason } = answer;
     usage = addUsage(usage, msg.usage);
-    const reading = await readAnswer(answer, strategy, shape, toolName);
+    const reading = await readStructured(answer, strategy, answerSchema, toolName);
     signal?.throwIfAborted();
     onAttempt?.({ number: attempts, strategy, msg, problems: reading.ok ? [] : reading.problems });
     if (reading.ok) return { value: reading.value, msg, strategy, tried, attempts, usage };

@@ -1,5 +1,5 @@
 import { messageOf, TroupeError } from '../../errors.ts';
-import { failedAnswer, kindOf, malformedAnswer } from '../../model/http/http-error.ts';
+import { failedResponse, kindOf, malformedResponse } from '../../model/http/http-error.ts';
 import { ModelError } from '../../model/model-error.ts';
 import { parseRetryAfter } from '../../model/retry-after.ts';
 import { now } from '../../util/clock.ts';
@@ -23,11 +23,11 @@ export function toModelError(thrown: unknown, vendor: string, hasBegun: boolean)
   if (TroupeError.isInstance(thrown)) return thrown;
   const { name, statusCode, isRetryable, responseBody, responseHeaders } = fieldsOf(thrown);
   if (typeof name === 'string' && UNREADABLE.includes(name)) {
-    return malformedAnswer(vendor, `it could not be read (${name})`, messageOf(thrown));
+    return malformedResponse(vendor, `it could not be read (${name})`, messageOf(thrown));
   }
   if (typeof statusCode === 'number' && statusCode >= 400) {
     const hasBody = typeof responseBody === 'string' && responseBody.trim() !== '';
-    return failedAnswer({
+    return failedResponse({
       vendor,
       status: statusCode,
       body: hasBody ? responseBody : complaintOf(thrown),
@@ -41,7 +41,7 @@ export function toModelError(thrown: unknown, vendor: string, hasBegun: boolean)
   if (name === 'AI_APICallError' && (isRetryable === true || statusCode !== undefined)) {
     return lostAnswer(vendor, hasBegun, messageOf(thrown));
   }
-  if (!(thrown instanceof Error)) return failedAnswer({ vendor, body: complaintOf(thrown) });
+  if (!(thrown instanceof Error)) return failedResponse({ vendor, body: complaintOf(thrown) });
   const complaint = { code: thrown.name, message: thrown.message };
   return new ModelError(`${vendor} could not be asked: ${messageOf(thrown)}`, {
     kind: kindOf(400, complaint),

@@ -1,7 +1,7 @@
 import { TroupeError } from '../../errors.ts';
 import type { MediaBlock } from '../../formatter/prompt.ts';
 import type { ModelDelta } from '../../message/model-delta.ts';
-import { costed } from '../../model/costed.ts';
+import { addCost } from '../../model/add-cost.ts';
 import { mergeGeneration } from '../../model/generation.ts';
 import { PromptMaker } from '../../model/prompt-maker.ts';
 import {
@@ -110,9 +110,9 @@ export class AiSdkModel extends ChatModelBase {
     const decoder = new PartDecoder(this.#addressee.provider, this.#addressee.version);
     const call = { model: this.#model, options, deadlines, isOver: () => decoder.isComplete };
     for await (const part of readParts(call, signal)) {
-      for (const delta of decoder.read(part)) yield costed(delta, startedAt, pricing);
+      for (const delta of decoder.read(part)) yield addCost(delta, startedAt, pricing);
     }
-    for (const delta of decoder.end()) yield costed(delta, startedAt, pricing);
+    for (const delta of decoder.end()) yield addCost(delta, startedAt, pricing);
   }
 
   #generation(request: ModelRequest): GenerationOptions {

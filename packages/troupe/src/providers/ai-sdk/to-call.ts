@@ -2,7 +2,7 @@ import type { AssistantItem, MediaBlock, PromptItem, ToolItem } from '../../form
 import { plainOutput, shownMedia } from '../../formatter/tool-output.ts';
 import type { MediaSource, TextBlock } from '../../message/blocks.ts';
 import type { GenerationOptions, ModelRequest, ToolChoice, ToolSchema } from '../../model/chat-model-base.ts';
-import { allowedTools, isForced } from '../../model/tool-choice.ts';
+import { toolsForChoice, isForced } from '../../model/tool-choice.ts';
 import { isJsonObject, type JsonObject } from '../../util/json.ts';
 import { mediaTypeOfName } from '../../util/media-type.ts';
 import { metadataOf, piecesOf, type TextPiece } from './block-meta.ts';
@@ -182,7 +182,7 @@ export function toCallOptions(
   addressee: Addressee,
 ): Omit<AiSdkCallOptions, 'prompt'> {
   const { generation, structured, toolChoice } = request;
-  const tools = allowedTools(request);
+  const tools = toolsForChoice(request);
   return withoutUndefined({
     maxOutputTokens: generation.maxTokens,
     temperature: generation.temperature,

@@ -8,7 +8,7 @@ import {
   type WireRequest,
 } from '../../model/http/http-chat-model.ts';
 import { jsonBody } from '../../model/http/wire-texts.ts';
-import { allowedTools } from '../../model/tool-choice.ts';
+import { toolsForChoice } from '../../model/tool-choice.ts';
 import type { JsonObject } from '../../util/json.ts';
 import { AnthropicApi, VENDOR, type AnthropicApiOptions } from './anthropic-api.ts';
 import { AnthropicDecoder } from './anthropic-from-wire.ts';
@@ -58,7 +58,7 @@ export class AnthropicChatModel extends HttpChatModel {
   }
 
   protected override toCall(prompt: Prompt, request: WireRequest): WireCall {
-    const offered = allowedTools(request);
+    const offered = toolsForChoice(request);
     const tools = offered.length > 0 ? offered : toolsIn(prompt.items);
     const plan = planThinking(request.generation, this.#model, prompt.items);
     const options = toOptions(request, this.#model, plan, offered.length > 0);

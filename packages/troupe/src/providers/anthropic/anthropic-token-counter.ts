@@ -5,8 +5,8 @@ import { PromptMedia } from '../../formatter/prompt-media.ts';
 import { Msg } from '../../message/msg.ts';
 import { PLAIN_CAPABILITIES, type ToolSchema } from '../../model/chat-model-base.ts';
 import type { HttpModelOptions } from '../../model/http/http-chat-model.ts';
-import { malformedAnswer } from '../../model/http/http-error.ts';
-import { readAnswer } from '../../model/http/read-answer.ts';
+import { malformedResponse } from '../../model/http/http-error.ts';
+import { readResponse } from '../../model/http/read-response.ts';
 import { jsonBody } from '../../model/http/wire-texts.ts';
 import { TokenCounterBase, type CountOptions } from '../../token/token-counter-base.ts';
 import { platformFetch } from '../../util/net/http.ts';
@@ -67,11 +67,11 @@ export class AnthropicTokenCounter extends TokenCounterBase {
       isOver: () => false,
     };
     let text = '';
-    for await (const piece of readAnswer(call, signal)) text += piece;
+    for await (const piece of readResponse(call, signal)) text += piece;
     const answer = readJson(text);
     const tokens = isJsonObject(answer) ? answer['input_tokens'] : undefined;
     if (typeof tokens === 'number') return tokens;
-    throw malformedAnswer(VENDOR, 'it holds no count', text.slice(0, 1024));
+    throw malformedResponse(VENDOR, 'it holds no count', text.slice(0, 1024));
   }
 
   /** Results can't be sent without the calls that they answer, so those are counted with them. */

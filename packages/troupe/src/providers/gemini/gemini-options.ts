@@ -1,6 +1,6 @@
 import type { GenerationOptions, ToolChoice, ToolSchema } from '../../model/chat-model-base.ts';
 import type { WireRequest } from '../../model/http/http-chat-model.ts';
-import { allowedTools, isForced } from '../../model/tool-choice.ts';
+import { toolsForChoice, isForced } from '../../model/tool-choice.ts';
 import { isJsonObject, setOwn, type JsonObject, type JsonValue } from '../../util/json.ts';
 import type { JsonSchema } from '../../util/schema.ts';
 import type { GeminiDialect } from './gemini-dialect.ts';
@@ -87,5 +87,5 @@ function isEmpty(schema: JsonSchema): boolean {
 
 /** The tools that the model is told of. It can be told which of them it must use, but not which ones it may. */
 export function offeredTools(request: WireRequest): readonly ToolSchema[] {
-  return isForced(request.toolChoice) ? (request.tools ?? []) : allowedTools(request);
+  return isForced(request.toolChoice) ? (request.tools ?? []) : toolsForChoice(request);
 }

@@ -3,9 +3,9 @@ import { MediaLoader } from '../../formatter/media-loader.ts';
 import { PromptMedia } from '../../formatter/prompt-media.ts';
 import type { Msg } from '../../message/msg.ts';
 import { PLAIN_CAPABILITIES, type ToolSchema } from '../../model/chat-model-base.ts';
-import { malformedAnswer } from '../../model/http/http-error.ts';
+import { malformedResponse } from '../../model/http/http-error.ts';
 import type { HttpModelOptions } from '../../model/http/http-chat-model.ts';
-import { readAnswer } from '../../model/http/read-answer.ts';
+import { readResponse } from '../../model/http/read-response.ts';
 import { jsonBody } from '../../model/http/wire-texts.ts';
 import { EstimateTokenCounter } from '../../token/estimate-token-counter.ts';
 import { TokenCounterBase, type CountOptions } from '../../token/token-counter-base.ts';
@@ -61,7 +61,7 @@ export class GeminiTokenCounter extends TokenCounterBase {
     const parsed = readJson(answer);
     const total = isJsonObject(parsed) ? parsed['totalTokens'] : undefined;
     if (typeof total === 'number') return total;
-    throw malformedAnswer(VENDOR, 'it holds no count', answer.slice(0, 1024));
+    throw malformedResponse(VENDOR, 'it holds no count', answer.slice(0, 1024));
   }
 
   protected override async countOne(msg: Msg, options: CountOptions): Promise<number> {
@@ -75,7 +75,7 @@ export class GeminiTokenCounter extends TokenCounterBase {
     const url = this.#endpoint.url('countTokens');
     const call = { vendor: VENDOR, url, headers, body, fetch, deadlines, secrets, isOver: () => false };
     let answer = '';
-    for await (const text of readAnswer(call, signal)) answer += text;
+    for await (const text of readResponse(call, signal)) answer += text;
     return answer;
   }
 }

@@ -1,5 +1,5 @@
 import type { GenerationOptions, ModelRequest, ToolSchema } from '../../model/chat-model-base.ts';
-import { allowedTools, isForced } from '../../model/tool-choice.ts';
+import { toolsForChoice, isForced } from '../../model/tool-choice.ts';
 import type { JsonSchema } from '../../util/schema.ts';
 import { ARGUMENTS, NEXT_CALL, SAY, TOOL } from './envelope.ts';
 import { choice, Gbnf, literal } from './gbnf.ts';
@@ -63,7 +63,7 @@ function envelopeGrammar(request: ModelRequest, maxCalls: number): string {
 function callableTools(request: ModelRequest): readonly ToolSchema[] {
   const { toolChoice } = request;
   const isNamed = typeof toolChoice === 'object' && 'name' in toolChoice;
-  return allowedTools(request).filter((tool) => !isNamed || tool.name === toolChoice.name);
+  return toolsForChoice(request).filter((tool) => !isNamed || tool.name === toolChoice.name);
 }
 
 function toolInstructions({ tools = [], structured }: ModelRequest, maxCalls: number): string {

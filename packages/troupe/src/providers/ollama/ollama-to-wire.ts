@@ -3,7 +3,7 @@ import { plainOutput, shownMedia } from '../../formatter/tool-output.ts';
 import type { TextBlock } from '../../message/blocks.ts';
 import type { GenerationOptions, ToolSchema } from '../../model/chat-model-base.ts';
 import type { WireRequest } from '../../model/http/http-chat-model.ts';
-import { allowedTools } from '../../model/tool-choice.ts';
+import { toolsForChoice } from '../../model/tool-choice.ts';
 import type { JsonObject, JsonValue } from '../../util/json.ts';
 
 /** The wire messages of one prompt item. */
@@ -76,7 +76,7 @@ export function toOllamaTool({ name, description, parameters }: ToolSchema): Jso
 export function offeredTools(request: WireRequest): readonly ToolSchema[] {
   const { toolChoice } = request;
   if (toolChoice === 'none') return [];
-  const tools = allowedTools(request);
+  const tools = toolsForChoice(request);
   if (typeof toolChoice !== 'object' || !('name' in toolChoice)) return tools;
   return tools.filter((tool) => tool.name === toolChoice.name);
 }

@@ -1,6 +1,6 @@
 import type { FinishReason, ModelDelta } from '../../message/model-delta.ts';
 import type { Usage } from '../../message/usage.ts';
-import { malformedAnswer } from '../../model/http/http-error.ts';
+import { malformedResponse } from '../../model/http/http-error.ts';
 import type { WireDecoder } from '../../model/http/http-chat-model.ts';
 import { ModelError } from '../../model/model-error.ts';
 import { joinBase64 } from '../../util/base64.ts';
@@ -114,7 +114,7 @@ export class ChatDecoder implements WireDecoder {
 
   /** Sound and its words come by turns. The words are told at once, the sound in one piece at the end. */
   #addSound(data: string): void {
-    if (!BASE64.test(data)) throw malformedAnswer(this.#dialect.vendor.title, 'sound that is not base64');
+    if (!BASE64.test(data)) throw malformedResponse(this.#dialect.vendor.title, 'sound that is not base64');
     if (data !== '') this.#sound.push(data);
   }
 
@@ -139,7 +139,7 @@ export class ChatDecoder implements WireDecoder {
     try {
       data = joinBase64(pieces);
     } catch {
-      throw malformedAnswer(this.#dialect.vendor.title, 'sound that is not base64');
+      throw malformedResponse(this.#dialect.vendor.title, 'sound that is not base64');
     }
     yield { type: 'audio', data, mediaType: this.#audioType };
   }

@@ -6,7 +6,7 @@ import {
   type WireRequest,
 } from '../../model/http/http-chat-model.ts';
 import { jsonBody, ToolTexts, WireTexts } from '../../model/http/wire-texts.ts';
-import { allowedTools } from '../../model/tool-choice.ts';
+import { toolsForChoice } from '../../model/tool-choice.ts';
 import { isJsonObject } from '../../util/json.ts';
 import { ChatDecoder } from './chat-from-wire.ts';
 import { toChatMessages, toChatOptions, toChatTool } from './chat-to-wire.ts';
@@ -56,7 +56,7 @@ export class OpenAIChatModel extends HttpChatModel {
   }
 
   protected override toCall(prompt: Prompt, request: WireRequest): WireCall {
-    const tools = allowedTools(request);
+    const tools = toolsForChoice(request);
     const texts = {
       messages: this.#messages.array(prompt.items),
       ...(tools.length > 0 && { tools: this.#tools.array(tools) }),

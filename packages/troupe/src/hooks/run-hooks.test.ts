@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { HookError } from '../errors.ts';
 import type { AnyHook, NamedHook } from './hook-table.ts';
-import { callHook, runPostHooks, runPreHooks, weave, type HookPoint } from './weave.ts';
+import { callHook, runPostHooks, runPreHooks, installHookPrototype, type HookPoint } from './run-hooks.ts';
 
 const SAY: HookPoint = {
   method: 'say',
@@ -17,7 +17,7 @@ class Speaker {
   readonly said: unknown[][] = [];
 
   constructor() {
-    weave(this, new.target, [SAY]);
+    installHookPrototype(this, new.target, [SAY]);
   }
 
   hooksOf(type: string): readonly NamedHook[] {
@@ -33,7 +33,7 @@ class Speaker {
 const named = (...hooks: ((...args: any[]) => unknown)[]): NamedHook[] =>
   hooks.map((hook, i) => ({ name: `hook${i + 1}`, hook: hook as AnyHook, priority: 100 }));
 
-describe('a woven method', () => {
+describe('a hookPrototype method', () => {
   test('is the method of the class, as long as there are no hooks', async () => {
     const speaker = new Speaker();
     expect(speaker).toBeInstanceOf(Speaker);
@@ -109,7 +109,7 @@ describe('a woven method', () => {
         const normalize = (): never => {
           throw new TypeError('wrong');
         };
-        weave(this, new.target, [{ ...SAY, normalize }]);
+        installHookPrototype(this, new.target, [{ ...SAY, normalize }]);
       }
       hooksOf(): readonly NamedHook[] {
         return [];
@@ -126,7 +126,7 @@ describe('a woven method', () => {
       readonly hooks: Record<string, readonly NamedHook[]> = {};
       constructor() {
         const signalOf = ({ words }: { readonly words?: unknown }): AbortSignal => words as AbortSignal;
-        weave(this, new.target, [{ ...SAY, signalOf }]);
+        installHookPrototype(this, new.target, [{ ...SAY, signalOf }]);
       }
       hooksOf(type: string): readonly NamedHook[] {
         return this.hooks[type] ?? [];

@@ -48,7 +48,7 @@ export type PostHook<Agent, Params, Result> = (
   result: Result,
 ) => Result | undefined | void | Promise<Result | undefined | void>;
 
-const wovenPrototypes = new WeakMap<AnyClass, object>();
+const hookPrototypes = new WeakMap<AnyClass, object>();
 
 /**
  * Surrounds the methods of an instance with hooks, whatever class they come from.
@@ -59,17 +59,17 @@ const wovenPrototypes = new WeakMap<AnyClass, object>();
  * first; `super.reply()` starts above it. So hooks run once, for the outermost
  * method, each call has its own, and a subclass need not know of any of this.
  */
-export function weave(instance: Hookable, cls: AnyClass, points: readonly HookPoint[]): void {
-  let woven = wovenPrototypes.get(cls);
-  if (woven === undefined) {
-    woven = weavePrototype(cls.prototype as object, points);
-    wovenPrototypes.set(cls, woven);
+export function installHookPrototype(instance: Hookable, cls: AnyClass, points: readonly HookPoint[]): void {
+  let hookPrototype = hookPrototypes.get(cls);
+  if (hookPrototype === undefined) {
+    hookPrototype = makeHookPrototype(cls.prototype as object, points);
+    hookPrototypes.set(cls, hookPrototype);
   }
-  Object.setPrototypeOf(instance, woven);
+  Object.setPrototypeOf(instance, hookPrototype);
 }
 
-function weavePrototype(prototype: object, points: readonly HookPoint[]): object {
-  const woven = Object.create(prototype) as object;
+function makeHookPrototype(prototype: object, points: readonly HookPoint[]): object {
+  const hookPrototype = Object.create(prototype) as object;
   for (const point of points) {
     const hooked: Method = function (...given) {
       let args: unknown[];
@@ -81,9 +81,9 @@ function weavePrototype(prototype: object, points: readonly HookPoint[]): object
       return hook(this, point, args, (prototype as Readonly<Record<string, Method>>)[point.method] as Method);
     };
     Object.defineProperty(hooked, 'name', { value: point.method });
-    Object.defineProperty(woven, point.method, { value: hooked, writable: true, configurable: true });
+    Object.defineProperty(hookPrototype, point.method, { value: hooked, writable: true, configurable: true });
   }
-  return woven;
+  return hookPrototype;
 }
 
 /**

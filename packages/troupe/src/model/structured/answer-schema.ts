@@ -16,7 +16,7 @@ const KEY = 'value';
  * A schema as a model is shown it, which is always an object: most providers take nothing else. A schema of anything
  * else becomes that of the property `value`; whoever asks for it gets the bare value.
  */
-export class AnswerShape<S extends AnySchema> {
+export class AnswerSchema<S extends AnySchema> {
   readonly jsonSchema: JsonSchema;
   readonly #schema: S;
   readonly #isWrapped: boolean;

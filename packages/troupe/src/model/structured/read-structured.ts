@@ -5,7 +5,7 @@ import { Msg } from '../../message/msg.ts';
 import type { JsonObject } from '../../util/json.ts';
 import type { AnySchema, SchemaOutput, SchemaProblem, Validation } from '../../util/schema.ts';
 import { parseToolInput } from '../../util/tool-input.ts';
-import type { AnswerShape } from './answer-shape.ts';
+import type { AnswerSchema } from './answer-schema.ts';
 import type { StructuredStrategy } from './structured-strategy.ts';
 
 /** An answer, and why it ended. */
@@ -30,26 +30,26 @@ const REFUSALS: Partial<Record<FinishReason, string>> = {
   content_filter: 'The answer was stopped by a content filter.',
 };
 
-export async function readAnswer<S extends AnySchema>(
+export async function readStructured<S extends AnySchema>(
   answer: ModelAnswer,
   strategy: StructuredStrategy,
-  shape: AnswerShape<S>,
+  answerSchema: AnswerSchema<S>,
   toolName: string,
 ): Promise<Reading<SchemaOutput<S>>> {
   const refusal = REFUSALS[answer.finishReason ?? 'other'];
   if (refusal !== undefined) return { ok: false, problems: [{ path: '', message: refusal }] };
   return strategy === 'tool' || strategy === 'tool_auto'
-    ? readCall(answer, shape, toolName)
-    : readText(answer, shape);
+    ? readCall(answer, answerSchema, toolName)
+    : readText(answer, answerSchema);
 }
 
 /** Reads an answer whose text is the object. */
 async function readText<S extends AnySchema>(
   answer: ModelAnswer,
-  shape: AnswerShape<S>,
+  answerSchema: AnswerSchema<S>,
 ): Promise<Reading<SchemaOutput<S>>> {
   const { msg } = answer;
-  const checked = await checkUnlessCut(answer, objectIn(msg.getTextContent('') ?? ''), shape);
+  const checked = await checkUnlessCut(answer, objectIn(msg.getTextContent('') ?? ''), answerSchema);
   if (checked.ok) return checked;
   const { problems } = checked;
   return { ok: false, problems, corrected: corrected(msg, complaint(problems, AGAIN)) };
@@ -58,7 +58,7 @@ async function readText<S extends AnySchema>(
 /** Reads an answer that gives the object to a tool. Of several calls the first one that fits counts. */
 async function readCall<S extends AnySchema>(
   answer: ModelAnswer,
-  shape: AnswerShape<S>,
+  answerSchema: AnswerSchema<S>,
   toolName: string,
 ): Promise<Reading<SchemaOutput<S>>> {
   const { msg } = answer;
@@ -67,7 +67,7 @@ async function readCall<S extends AnySchema>(
   let first: readonly SchemaProblem[] | undefined;
   for (const call of msg.getContentBlocks('tool_use')) {
     if (call.name !== toolName) continue;
-    const checked = await checkUnlessCut(answer, inputOf(call), shape);
+    const checked = await checkUnlessCut(answer, inputOf(call), answerSchema);
     if (checked.ok) return checked;
     first ??= checked.problems;
     complaints.set(call.id, complaint(checked.problems, again));
@@ -81,9 +81,9 @@ async function readCall<S extends AnySchema>(
 async function checkUnlessCut<S extends AnySchema>(
   { finishReason }: ModelAnswer,
   object: JsonObject | undefined,
-  shape: AnswerShape<S>,
+  answerSchema: AnswerSchema<S>,
 ): Promise<Validation<SchemaOutput<S>>> {
-  if (finishReason !== 'length' && object !== undefined) return shape.check(object);
+  if (finishReason !== 'length' && object !== undefined) return answerSchema.check(object);
   const message = finishReason === 'length' ? CUT_OFF : 'This is not a JSON object.';
   return { ok: false, problems: [{ path: '', message }] };
 }

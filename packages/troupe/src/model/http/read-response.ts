@@ -5,7 +5,7 @@ import type { Fetch } from '../../util/net/http.ts';
 import { ModelError } from '../model-error.ts';
 import { parseRetryAfter } from '../retry-after.ts';
 import { DeadlineWatch, type Deadlines } from './deadlines.ts';
-import { failedAnswer, lostConnection, malformedAnswer, withoutSecrets } from './http-error.ts';
+import { failedResponse, lostConnection, malformedResponse, withoutSecrets } from './http-error.ts';
 
 export interface HttpCall {
   /** Who is asked, for errors. */
@@ -35,7 +35,7 @@ const REQUEST_ID_HEADERS = ['x-request-id', 'request-id', 'x-goog-request-id', '
  * deadline passes, when the signal is aborted, when the reader leaves.
  * @throws ModelError, or the reason of the signal.
  */
-export async function* readAnswer(
+export async function* readResponse(
   call: HttpCall,
   signal: AbortSignal | undefined,
 ): AsyncGenerator<string, void, void> {
@@ -77,8 +77,8 @@ async function checkStatus(call: HttpCall, response: Response, signal: AbortSign
   const isHtml = response.headers.get('content-type')?.includes('text/html') ?? false;
   if (response.ok && !isHtml) return;
   const body = withoutSecrets(await firstBytes(response, signal), call.secrets);
-  if (response.ok) throw malformedAnswer(call.vendor, 'a web page', body);
-  throw failedAnswer({
+  if (response.ok) throw malformedResponse(call.vendor, 'a web page', body);
+  throw failedResponse({
     vendor: call.vendor,
     status: response.status,
     body,

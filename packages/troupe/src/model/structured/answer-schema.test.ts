@@ -2,16 +2,16 @@ import { expect, test } from 'vitest';
 import { z } from 'zod';
 
 import { validateWith, type JsonSchema } from '../../util/schema.ts';
-import { AnswerShape } from './answer-shape.ts';
+import { AnswerSchema } from './answer-schema.ts';
 
 test('an object is shown as it is', () => {
   const schema: JsonSchema = { type: 'object', properties: {} };
-  expect(new AnswerShape(schema).jsonSchema).toBe(schema);
+  expect(new AnswerSchema(schema).jsonSchema).toBe(schema);
 });
 
 test('anything else is shown as the property `value`', () => {
   const schema = { $schema: 'https://json-schema.org/draft/2020-12/schema', type: 'string', minLength: 1 };
-  expect(new AnswerShape(schema).jsonSchema).toEqual({
+  expect(new AnswerSchema(schema).jsonSchema).toEqual({
     $schema: 'https://json-schema.org/draft/2020-12/schema',
     type: 'object',
     properties: { value: { type: 'string', minLength: 1 } },
@@ -28,7 +28,7 @@ test('references still find what they mean', async () => {
     $defs: { name: { type: 'string' }, all: { $ref: '#' }, other: { $ref: 'https://example.com/x#/a' } },
     definitions: { old: { type: 'boolean' } },
   };
-  const { jsonSchema } = new AnswerShape(schema);
+  const { jsonSchema } = new AnswerSchema(schema);
   expect(jsonSchema).toEqual({
     type: 'object',
     properties: {
@@ -59,17 +59,17 @@ test('a schema that refers to itself takes the same when it is wrapped', async (
   }
   const Tree: z.ZodType<Tree> = z.lazy(() => z.record(z.string(), Tree));
   const Trees = z.array(Tree);
-  const { jsonSchema } = new AnswerShape(Trees);
+  const { jsonSchema } = new AnswerSchema(Trees);
   const good = [{ a: { b: {} } }];
   expect(await validateWith(jsonSchema, { value: good })).toEqual({ ok: true, value: { value: good } });
   expect(await validateWith(jsonSchema, { value: [{ a: { b: 1 } }] })).toMatchObject({ ok: false });
 });
 
 test('`value` has to be a property of its own', async () => {
-  const shape = new AnswerShape({});
-  expect(await shape.check({})).toEqual({
+  const answerSchema = new AnswerSchema({});
+  expect(await answerSchema.check({})).toEqual({
     ok: false,
     problems: [{ path: 'value', message: 'This is missing.' }],
   });
-  expect(await shape.check({ value: null, more: 1 })).toEqual({ ok: true, value: null });
+  expect(await answerSchema.check({ value: null, more: 1 })).toEqual({ ok: true, value: null });
 });
