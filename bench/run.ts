@@ -33,7 +33,7 @@ class Echo extends AgentBase {
 
 class Waiter extends AgentBase {
   async reply(_msgs: readonly Msg[], turn: Turn): Promise<Msg> {
-    return turn.step('wait', () => new Promise<never>(() => {}));
+    return turn.step({ kind: 'other', name: 'wait' }, () => new Promise<never>(() => {}));
   }
 }
 

@@ -51,7 +51,8 @@ export { TaskSubAgent, type TaskSubAgentOptions } from './subagent/task-sub-agen
 export type { Tracer, TraceSpan } from './tracing/tracer.ts';
 export type { Observer } from './agent/subscribers.ts';
 export { currentTurn } from './agent/current-turn.ts';
-export { Turn, type StepRunner } from './agent/turn.ts';
+export { Turn } from './agent/turn.ts';
+export { type Step, type StepInit, type StepKind, type StepRunner } from './event/step.ts';
 export { UserAgent, type UserAgentOptions } from './user/user-agent.ts';
 export {
   ProgrammaticUserInput,

@@ -91,7 +91,7 @@ describe('interrupts', () => {
       }
 
       override async reply(_msgs: readonly Msg[], turn: Turn): Promise<Msg> {
-        return turn.step('wait', () => new Promise<never>(() => {}));
+        return turn.step({ kind: 'other', name: 'wait' }, () => new Promise<never>(() => {}));
       }
     }
     const agent = new Curt('curt');

@@ -25,7 +25,7 @@ export function taskWith(model: ScriptedModel, changes: Partial<CompressionTask>
     requestIds: new Set(),
     force: false,
     planHint: undefined,
-    step: (_name, body) => body(),
+    step: (_step, body) => body(),
     emit: (event) => void events.push(event),
     addUsage: (usage) => void (usage && usages.push(usage)),
     events,

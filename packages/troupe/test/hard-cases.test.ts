@@ -31,7 +31,8 @@ class HardAgent extends AgentBase {
 }
 
 const ok: Reply = async (msgs) => Msg.assistant(`ok ${msgs[0]?.text ?? ''}`);
-const hang: Reply = (_msgs, turn) => turn.step('hang', () => new Promise<never>(() => {}));
+const hang: Reply = (_msgs, turn) =>
+  turn.step({ kind: 'other', name: 'hang' }, () => new Promise<never>(() => {}));
 const never = (): Promise<never> => new Promise(() => {});
 const isInterrupted = (msg: Msg): boolean => msg.metadata['_is_interrupted'] === true;
 const eventLoop = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
@@ -63,7 +64,7 @@ describe('an interrupt from a timer reaches a reply that never waits for anythin
     [
       'takes steps on and on',
       async (_msgs, turn) => {
-        for (;;) await turn.step('nothing', async () => {});
+        for (;;) await turn.step({ kind: 'other', name: 'nothing' }, async () => {});
       },
     ],
   ])('but %s', async (_name, reply) => {

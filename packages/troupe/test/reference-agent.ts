@@ -73,7 +73,7 @@ export class ReferenceAgent extends ReActAgentBase {
     );
     const draft = new MsgDraft(this.name, { isCallIdTaken: (id) => taken.has(id) });
     try {
-      return await turn.step('model', async () => {
+      return await turn.step({ kind: 'model', name: 'reasoning' }, async () => {
         const deltas = this.#options.model.stream({ messages: this.history }, { signal: turn.signal });
         for await (const delta of abortableItems(deltas, turn.signal)) {
           draft.add(delta);
@@ -95,7 +95,9 @@ export class ReferenceAgent extends ReActAgentBase {
     const tool = this.#options.tools?.[toolUse.name];
     if (tool === undefined) return result(toolUse, `There is no tool '${toolUse.name}'.`, 'error');
     try {
-      const output = await turn.step(`tool ${toolUse.name}`, () => this.#run(tool, toolUse, turn));
+      const output = await turn.step({ kind: 'tool', name: toolUse.name, key: toolUse.id }, () =>
+        this.#run(tool, toolUse, turn),
+      );
       return result(toolUse, output, 'ok');
     } catch (error) {
       turn.signal.throwIfAborted();

@@ -140,7 +140,7 @@ class Waiter extends AgentBase {
   }
 
   override async reply(msgs: readonly Msg[], turn: Turn): Promise<Msg> {
-    await turn.step('wait', () => this.#gate);
+    await turn.step({ kind: 'other', name: 'wait' }, () => this.#gate);
     return Msg.assistant(msgs.map((msg) => msg.text).join(), { name: this.name });
   }
 }

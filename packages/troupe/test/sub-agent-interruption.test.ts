@@ -87,7 +87,7 @@ async function watch(root: ReActAgent, point: number, ticks: number, act: () => 
     act();
   };
   await root.call('go', {
-    runStep: (_name, body) => {
+    runStep: (_step, body) => {
       if (steps++ === point) void actSoon();
       return body();
     },

@@ -46,7 +46,8 @@ const echo: Reply = async (msgs, _turn, agent) => {
   await agent.print(answer);
   return answer;
 };
-const hang: Reply = (_msgs, turn) => turn.step('hang', () => new Promise<never>(() => {}));
+const hang: Reply = (_msgs, turn) =>
+  turn.step({ kind: 'other', name: 'hang' }, () => new Promise<never>(() => {}));
 const ignoreSignal: Reply = () => new Promise<never>(() => {});
 const isInterrupted = (msg: Msg): boolean => msg.metadata['_is_interrupted'] === true;
 
@@ -589,7 +590,7 @@ describe('agents that call agents', () => {
     const parent = new TestAgent(async (_msgs, turn) => {
       const call = child.call('go', { lifetime: 'detached' });
       call.catch(() => {});
-      return turn.step('wait', () => call);
+      return turn.step({ kind: 'other', name: 'wait' }, () => call);
     });
     const call = parent.call();
     await ticks(3);

@@ -2,6 +2,7 @@ import { forkRunConfig, getLogger } from '../config/run-config.ts';
 import { AgentBusyError, AgentClosedError, messageOf, TroupeError, type InterruptSource } from '../errors.ts';
 import type { AgentEvent } from '../event/agent-event.ts';
 import { replyStream, type RunListener, type StreamOptions } from '../event/reply-stream.ts';
+import type { StepRunner } from '../event/step.ts';
 import { HookedModule, type hookTypes } from '../hooks/hooked-module.ts';
 import { Msg, type MsgInput } from '../message/msg.ts';
 import type { PendingDecision } from '../message/pending-call.ts';
@@ -16,7 +17,7 @@ import { Printer, programConsole, type PrintedMsg } from './printer.ts';
 import { RunLane, type OnBusy } from './call-queue.ts';
 import { Subscribers, type Observer } from './subscribers.ts';
 import { currentTurn, currentTurnOf, isInsideCallOf } from './current-turn.ts';
-import { Turn, type StepRunner } from './turn.ts';
+import { Turn } from './turn.ts';
 
 export interface AgentOptions {
   /** How others call the agent. */

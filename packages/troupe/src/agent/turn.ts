@@ -2,6 +2,7 @@ import { InterruptedError, type InterruptSource } from '../errors.ts';
 import type { EventBody, EventOrigin } from '../event/agent-event.ts';
 import { both, EventOutlet } from '../event/event-outlet.ts';
 import type { RunListener } from '../event/reply-stream.ts';
+import type { Step, StepInit, StepRunner } from '../event/step.ts';
 import type { Msg } from '../message/msg.ts';
 import type { PendingDecision } from '../message/pending-call.ts';
 import { addUsage, type Usage } from '../message/usage.ts';
@@ -9,14 +10,9 @@ import { abortable, whenAborted } from '../util/abort.ts';
 import { newId } from '../util/ids.ts';
 import type { AnySchema } from '../util/schema.ts';
 import { yieldToEventLoop } from '#platform';
-import { currentCallId, runInTurn } from './current-turn.ts';
+import { currentCallId, currentTurn, runInTurn } from './current-turn.ts';
 import { Inbox } from './inbox.ts';
-
-/**
- * Runs one step of a run: a model call, a tool call or a durable write. The default
- * just runs it; a durable engine, a recorder or a fault driver puts itself in between.
- */
-export type StepRunner = <T>(name: string, body: () => Promise<T>) => Promise<T>;
+import { StepKeys } from './step-keys.ts';
 
 export interface TurnOptions {
   readonly agentId: string;
@@ -72,6 +68,8 @@ export class Turn {
   readonly #listener: RunListener | undefined;
   readonly #outlet: EventOutlet;
   readonly #runStep: StepRunner | undefined;
+  /** Shared with the turn that handles an interrupt of this one. */
+  readonly #keys: StepKeys;
   /** Shared by all turns of a run. */
   readonly #run: { events: number; turns: number };
   /** Shared with the turn that handles an interrupt of this one. */
@@ -107,6 +105,9 @@ export class Turn {
     this.#run = sameRun === undefined ? { events: 0, turns: 0 } : sameRun.#run;
     if (continues === undefined) this.#run.turns++;
     this.#spent = continues === undefined ? { usage: undefined } : continues.#spent;
+    if (continues !== undefined) this.#keys = continues.#keys;
+    else
+      this.#keys = parent === undefined ? new StepKeys() : parent.#keys.nested(agentName, this.outerCallId);
     this.#listener = listener;
     const outer = parent === undefined ? undefined : parent.#outlet;
     this.#outlet = new EventOutlet(listener, outer, () => this.#origin());
@@ -251,16 +252,29 @@ export class Turn {
    * Runs a model call, a tool call or a durable write of this turn.
    * Rejects as soon as the turn is stopped, even if the step goes on.
    */
-  async step<T>(name: string, body: () => Promise<T>): Promise<T> {
+  async step<T>(init: StepInit, body: () => Promise<T>): Promise<T> {
+    const { kind, name } = init;
+    const step = this.#runStep && { kind, name, key: this.#keyOf(init) }; // before any wait: parallel steps keep their order
     const pauses = this.pause();
     if (pauses) await pauses;
     this.signal.throwIfAborted();
-    return abortable(this.#runStep ? this.#runStep(name, body) : body(), this.signal);
+    return abortable(this.relayStep(step, body), this.signal);
   }
 
-  /** Runs a write that has to be done also when the turn was stopped, so that nothing is left half. */
-  async write<T>(name: string, body: () => Promise<T>): Promise<T> {
-    return this.#runStep ? this.#runStep(name, body) : body();
+  /** Runs a write to the agent's memory, also when the turn was stopped, so that nothing is left half. */
+  async write<T>({ name, key }: Omit<StepInit, 'kind'>, body: () => Promise<T>): Promise<T> {
+    const kind = 'write';
+    return this.relayStep(this.#runStep && { kind, name, key: this.#keyOf({ kind, name, key }) }, body);
+  }
+
+  /** Runs a step of this turn, or of one inside of it, by whoever runs the steps of this turn. */
+  async relayStep<T>(step: Step | undefined, body: () => Promise<T>): Promise<T> {
+    return this.#runStep && step ? this.#runStep(step, body) : body();
+  }
+
+  #keyOf(init: StepInit): string {
+    const callId = currentTurn() === this ? currentCallId() : undefined;
+    return this.#keys.next(init, callId === this.outerCallId ? undefined : callId);
   }
 
   /** Notes, before something is done that can't be undone, where this turn and those around it stand. */

@@ -1,4 +1,5 @@
 import type { CompressionEvent } from '../event/agent-event.ts';
+import type { StepInit } from '../event/step.ts';
 import type { Msg } from '../message/msg.ts';
 import type { Usage } from '../message/usage.ts';
 import type { ChatModelBase, ToolSchema } from '../model/chat-model-base.ts';
@@ -26,7 +27,7 @@ export interface CompressionTask {
   /** Description of the current plan, added to the prompt for a summary. */
   readonly planHint: string | undefined;
   /** Runs a model call as a step of the run. The result must be JSON. */
-  readonly step: <T>(name: string, body: () => Promise<T>) => Promise<T>;
+  readonly step: <T>(step: StepInit, body: () => Promise<T>) => Promise<T>;
   readonly emit: (event: CompressionEvent) => void | Promise<void>;
   readonly addUsage: (usage: Usage | undefined) => void | Promise<void>;
 }

@@ -172,7 +172,7 @@ export class SummaryAttempt {
     await this.#emit('start', 'summary', msgs);
     let answer: SummaryAnswer;
     try {
-      answer = await step('compression', () => this.#ask(msgs));
+      answer = await step({ kind: 'model', name: 'compression' }, () => this.#ask(msgs));
     } catch (error) {
       signal.throwIfAborted();
       answer = { text: '', durationMs: 0, problem: messageOf(error) };

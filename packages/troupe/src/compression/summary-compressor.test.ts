@@ -91,8 +91,8 @@ class Bench {
       requestIds: new Set(),
       force: false,
       planHint: undefined,
-      step: async (name, body) => {
-        this.steps.push(name);
+      step: async ({ kind, name }, body) => {
+        this.steps.push(`${kind} ${name}`);
         return body();
       },
       emit: (event) => void this.events.push(event),
@@ -180,7 +180,7 @@ describe('how', () => {
     expect(await bench.shown()).toEqual(['T|C|I|N|P', 'c']);
     expect((await bench.memory.getMemory({ mark: COMPRESSED_MARK, prependSummary: false })).length).toBe(2);
     expect(await bench.memory.size()).toBe(3);
-    expect(bench.steps).toEqual(['compression']);
+    expect(bench.steps).toEqual(['model compression']);
     expect(bench.usages).toEqual([USAGE]);
     expect(bench.events).toEqual([
       {
@@ -265,7 +265,7 @@ describe('how', () => {
       const bench = new Bench([turn]);
       await bench.memory.add([long('a'), long('b'), long('c')]);
       const seen: unknown[] = [];
-      const step: CompressionTask['step'] = async (_name, body) => {
+      const step: CompressionTask['step'] = async (_step, body) => {
         const value = await body();
         seen.push(value);
         return value;

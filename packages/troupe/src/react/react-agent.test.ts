@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { TroupeError } from '../errors.ts';
 import type { AgentEvent } from '../event/agent-event.ts';
+import type { Step, StepRunner } from '../event/step.ts';
 import { findHistoryFaults } from '../message/history.ts';
 import { Msg } from '../message/msg.ts';
 import { ModelError } from '../model/model-error.ts';
@@ -405,16 +406,16 @@ describe('an answer in a wanted shape', () => {
     const { agent } = setUp([calls(form(lima))]);
     await agent.call('Where?', {
       structuredModel: schema,
-      runStep: async (_name, body) => {
+      runStep: async (_step, body) => {
         const result = await body();
         steps.push(JSON.parse(JSON.stringify(result ?? null)));
         return result;
       },
     });
     const { agent: other } = setUp([]);
-    const runStep = async <T>(name: string, body: () => Promise<T>): Promise<T> => {
-      const step = steps.shift() as T;
-      return name === 'memory' ? body() : step;
+    const runStep: StepRunner = async ({ kind }, body) => {
+      const step = steps.shift();
+      return kind === 'write' ? body() : (step as never);
     };
     expect((await other.call('Where?', { structuredModel: schema, runStep })).metadata).toMatchObject(lima);
   });
@@ -630,23 +631,30 @@ test('its state holds its memory and its groups of tools, and comes back', async
 });
 
 test('a run can be replayed from its recorded steps, without a model or a tool', async () => {
-  const steps: { name: string; result: unknown }[] = [];
+  const steps: { step: Step; result: unknown }[] = [];
   const script = [{ text: 'Let me see.', ...calls(addCall) }, 'It is 3.'];
   const { agent, memory } = setUp(script);
   const answer = await agent.call('What is 1 + 2?', {
-    runStep: async (name, body) => {
+    runStep: async (step, body) => {
       const result = await body();
-      steps.push({ name, result: JSON.parse(JSON.stringify(result ?? null)) });
+      steps.push({ step, result: JSON.parse(JSON.stringify(result ?? null)) });
       return result;
     },
   });
-  expect(steps.map(({ name }) => name)).toEqual(['memory', 'model', 'tool add', 'memory', 'model', 'memory']);
+  expect(steps.map(({ step: { kind, name } }) => `${kind} ${name}`)).toEqual([
+    'write memory',
+    'model reasoning',
+    'tool add',
+    'write memory',
+    'model reasoning',
+    'write memory',
+  ]);
   const { agent: other, memory: otherMemory, model } = setUp([]);
   const replayed = await other.call('What is 1 + 2?', {
-    runStep: async (name, body) => {
-      const step = steps.shift();
-      expect(step?.name).toBe(name);
-      return name === 'memory' ? body() : (step?.result as never);
+    runStep: async (step, body) => {
+      const recorded = steps.shift();
+      expect(recorded?.step).toEqual(step);
+      return step.kind === 'write' ? body() : (recorded?.result as never);
     },
   });
   expect(model.requests).toEqual([]);

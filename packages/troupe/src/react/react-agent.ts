@@ -424,6 +424,6 @@ export class ReActAgent extends ReActAgentBase {
   async #remember(msgs: readonly Msg[], turn: Turn): Promise<void> {
     if (msgs.length === 0 || turn.isOver) return;
     this.#workOf(turn).note(msgs);
-    await this.#ordered.add(msgs, (write) => turn.write('memory', write));
+    await this.#ordered.add(msgs, (write) => turn.write({ name: 'memory' }, write));
   }
 }

@@ -38,7 +38,9 @@ export async function recordExperience(
 ): Promise<void> {
   if (longTermMemory === undefined || !isStatic(longTermMemoryMode)) return;
   await attempt('record what was said', turn, () =>
-    turn.step('long-term memory', () => longTermMemory.record(said, { signal: turn.signal })),
+    turn.step({ kind: 'knowledge', name: 'record to long-term memory' }, () =>
+      longTermMemory.record(said, { signal: turn.signal }),
+    ),
   );
 }
 
@@ -75,7 +77,9 @@ async function fromLongTermMemory(
 ): Promise<readonly Msg[]> {
   if (longTermMemory === undefined || !isStatic(longTermMemoryMode)) return [];
   const text = await attempt('look into the long-term memory', turn, () =>
-    turn.step('long-term memory', () => longTermMemory.retrieve(msgs, { signal: turn.signal })),
+    turn.step({ kind: 'knowledge', name: 'retrieve from long-term memory' }, () =>
+      longTermMemory.retrieve(msgs, { signal: turn.signal }),
+    ),
   );
   if (typeof text !== 'string' || text === '') return [];
   return [Msg.user(`<long_term_memory>${text}</long_term_memory>`, { name: 'long_term_memory' })];
@@ -96,7 +100,7 @@ async function fromKnowledge(
   if (bases.length === 0 || said === '') return [];
   const query = (enableRewriteQuery && (await rewritten(options, turn, recall))) || said;
   const msg = await attempt('search the knowledge bases', turn, async () => {
-    const found = await turn.step('knowledge', () =>
+    const found = await turn.step({ kind: 'knowledge', name: 'search knowledge bases' }, () =>
       Promise.all(bases.map((base) => base.retrieve(query, { signal: turn.signal }))),
     );
     return knowledgeMsg(found.flat());
@@ -110,17 +114,18 @@ async function rewritten(
   turn: Turn,
   recall: () => Promise<readonly Msg[]>,
 ): Promise<string | undefined> {
-  return attempt('make the question clearer', turn, () =>
-    turn.step('rewrite query', async () => {
+  return attempt('make the question clearer', turn, async () => {
+    const { query, usage } = await turn.step({ kind: 'model', name: 'rewrite query' }, async () => {
       const messages = [...(await recall()), hintMsg(REWRITE)];
       const schema = textSchema('rewritten_query', 'What to search for.');
       const { value, usage } = await callStructured(model, { messages, generation }, schema, {
         signal: turn.signal,
       });
-      await turn.addUsage(usage);
-      return isJsonObject(value) ? textOf(value, 'rewritten_query').trim() : '';
-    }),
-  );
+      return { query: isJsonObject(value) ? textOf(value, 'rewritten_query').trim() : '', usage };
+    });
+    await turn.addUsage(usage); // after the step, so that a replayed run counts it too
+    return query;
+  });
 }
 
 function knowledgeMsg(documents: readonly RetrievedDocument[]): Msg | undefined {

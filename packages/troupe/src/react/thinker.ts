@@ -73,7 +73,7 @@ export class Thinker {
     const draft = new MsgDraft(name, { isCallIdTaken: (id) => callIds.has(id) });
     const messages = [...(await this.#sysPromptNow()), ...history, ...hints];
     try {
-      const thought = await turn.step('model', async () => {
+      const thought = await turn.step({ kind: 'model', name: 'reasoning' }, async () => {
         const deltas = model.stream(
           { ...request, messages, generation, formatter, agentName: name },
           { signal: turn.signal },
@@ -108,7 +108,7 @@ export class Thinker {
         requestIds,
         force,
         planHint: planNotebook?.getCompressionHint(),
-        step: (name, body) => turn.step(name, body),
+        step: (step, body) => turn.step(step, body),
         emit: (event) => turn.emit(event),
         addUsage: (usage) => turn.addUsage(usage),
       }) ?? false

@@ -85,7 +85,9 @@ export class ToolCalls {
       open.waitInside(call.id, suspension.state, suspension.pending);
       return;
     }
-    const id = await turn.step('pending call', async () => newId('pending_'));
+    const id = await turn.step({ kind: 'id', name: 'pending call', key: call.id }, async () =>
+      newId('pending_'),
+    );
     open.wait({ id, agentPath: turn.agentPath, ...suspension, call: { ...suspension.call, id: call.id } });
   }
 
@@ -116,7 +118,7 @@ export class ToolCalls {
       return suspended === undefined ? result : { ...result, suspended };
     };
     try {
-      const result = await turn.step(`tool ${toolUse.name}`, call);
+      const result = await turn.step({ kind: 'tool', name: toolUse.name, key: id }, call);
       if (result.suspended !== undefined) throw new CallSuspended(result.suspended);
       work.results.set(id, result);
       if (hookFailure !== undefined) throw hookFailure.error; // a tool can't help it, so it was not told

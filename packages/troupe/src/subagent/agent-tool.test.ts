@@ -82,8 +82,8 @@ describe('an agent that is a tool in the background', () => {
     outer.toolkit.registerToolFunction(tool({ name: 'wait', execute: () => door.promise.then(() => 'ok') }));
     const steps: string[] = [];
     const answer = await outer.call('go', {
-      runStep: (name, body) => {
-        steps.push(name);
+      runStep: ({ kind, name }, body) => {
+        steps.push(`${kind} ${name}`);
         return body();
       },
     });

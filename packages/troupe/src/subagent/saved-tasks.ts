@@ -135,7 +135,8 @@ export class SavedTasks {
  */
 export async function newTask(isBackground: boolean): Promise<EarlierTask> {
   const turn = isBackground ? undefined : currentTurn();
-  const id = turn === undefined ? newId() : await turn.step('continue id', async () => newId());
+  const id =
+    turn === undefined ? newId() : await turn.step({ kind: 'id', name: 'continue id' }, async () => newId());
   return { id, revision: 0 };
 }
 

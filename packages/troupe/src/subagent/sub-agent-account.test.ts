@@ -301,14 +301,14 @@ test('how an interrupt is answered is on the account of the call that it stopped
   expect(await answerWith({ maxTokens: 161 })).toBe('two');
 });
 
-test.each(['model', 'compression', 'rewrite query', 'anything else'])(
-  'a model that is called in the step %j is counted once',
-  async (step) => {
+test.each(['model', 'tool', 'write', 'other'] as const)(
+  'a model that is called in a step of the kind %j is counted once',
+  async (kind) => {
     const modelOverride = new ScriptedModel(Array(9).fill({ text: 'x', usage }));
     class Stepper extends SubAgentBase {
       override async reply(_: readonly Msg[], turn: Turn): Promise<Msg> {
         for (let n = 0; n < 9; n++)
-          await turn.step(step, async () => this.model?.call({ messages: [Msg.user('x')] }));
+          await turn.step({ kind, name: 'any' }, async () => this.model?.call({ messages: [Msg.user('x')] }));
         return Msg.assistant('never', { name: this.name });
       }
     }

@@ -244,7 +244,7 @@ describe('model calls and delegations', () => {
 describe('time', () => {
   class Slow extends SubAgentBase {
     override async reply(_msgs: readonly Msg[], turn: Parameters<SubAgentBase['reply']>[1]): Promise<Msg> {
-      await turn.step('wait', () => sleep(700, turn.signal));
+      await turn.step({ kind: 'other', name: 'wait' }, () => sleep(700, turn.signal));
       return Msg.assistant('at last');
     }
   }

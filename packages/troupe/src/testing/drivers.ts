@@ -1,5 +1,5 @@
 import type { AgentBase } from '../agent/agent-base.ts';
-import type { StepRunner } from '../agent/turn.ts';
+import type { StepRunner } from '../event/step.ts';
 import type { Msg, MsgInput } from '../message/msg.ts';
 
 /** How one run of a scenario ended. */
@@ -67,7 +67,7 @@ export async function leaveAtEvery(scenario: () => Scenario | Promise<Scenario>)
 export async function failAtEvery(scenario: () => Scenario | Promise<Scenario>): Promise<DriverReport> {
   for (let point = 0; ; point++) {
     let steps = 0;
-    const runStep: StepRunner = async (name, body) => {
+    const runStep: StepRunner = async ({ name }, body) => {
       const place = steps;
       steps += 2;
       if (place === point) throw new InjectedFault(`before ${name}`);

@@ -37,7 +37,7 @@ class Worker extends AgentBase {
 
   async reply(msgs: readonly Msg[], turn: Turn): Promise<Msg> {
     const [msg] = msgs;
-    return msg ?? turn.step('hang', () => new Promise<never>(() => {}));
+    return msg ?? turn.step({ kind: 'other', name: 'hang' }, () => new Promise<never>(() => {}));
   }
 }
 

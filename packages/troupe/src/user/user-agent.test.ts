@@ -2,6 +2,7 @@ import { beforeEach, describe, expect, expectTypeOf, test, vi } from 'vitest';
 
 import { InputEndedError } from '../errors.ts';
 import type { AgentEvent } from '../event/agent-event.ts';
+import type { Step, StepRunner } from '../event/step.ts';
 import { Msg } from '../message/msg.ts';
 import { BoundedQueue } from '../util/async/bounded-queue.ts';
 import type { Terminal } from '../util/platform/platform.ts';
@@ -108,13 +109,13 @@ describe('a user agent', () => {
   });
 
   test('asks in a step, so that a durable run can remember the answer', async () => {
-    const steps: string[] = [];
-    const runStep = <T>(name: string, body: () => Promise<T>): Promise<T> => {
-      steps.push(name);
+    const steps: Step[] = [];
+    const runStep: StepRunner = (step, body) => {
+      steps.push(step);
       return body();
     };
     await quietAgent({ input: answering('a') }).call(undefined, { runStep });
-    expect(steps).toEqual(['user_input']);
+    expect(steps).toEqual([{ kind: 'input', name: 'user input', key: 'input:user input#1' }]);
   });
 
   test('passes the errors of its input method on, and can be called again', async () => {

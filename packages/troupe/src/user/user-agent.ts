@@ -83,7 +83,7 @@ export class UserAgent extends AgentBase {
     this.#isWaiting = true;
     try {
       const request = { agentId: this.id, agentName: this.name, structuredModel, signal };
-      const data: unknown = await turn.step('user_input', () => input.ask(request));
+      const data: unknown = await turn.step({ kind: 'input', name: 'user input' }, () => input.ask(request));
       if (isJsonObject(data)) return data as JsonObject & UserInputData;
       const name = input.constructor.name;
       throw new TroupeError(

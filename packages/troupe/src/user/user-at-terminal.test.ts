@@ -37,7 +37,7 @@ const PROGRAMS = {
         console.log('working on ' + msgs[0].text);
         const alive = setInterval(() => {}, 1000);
         try {
-          return await turn.step('work', () => new Promise(() => {}));
+          return await turn.step({ kind: 'other', name: 'work' }, () => new Promise(() => {}));
         } finally {
           clearInterval(alive);
         }

@@ -55,7 +55,7 @@ export class Speaker extends AgentBase {
     const draft = new MsgDraft(this.name);
     for (;;) {
       while (this.#words.length === 0) {
-        await turn.step('wait', () => this.#wake.promise);
+        await turn.step({ kind: 'other', name: 'wait' }, () => this.#wake.promise);
         this.#wake = Promise.withResolvers();
       }
       const word = this.#words.shift();

@@ -105,7 +105,7 @@ export class A2AAgent extends AgentBase {
       this.observed.splice(0, heard);
     };
     try {
-      const answer = await turn.step('a2a', () => this.#ask(parts, turn, delivered));
+      const answer = await turn.step({ kind: 'agent', name: 'a2a' }, () => this.#ask(parts, turn, delivered));
       delivered(answer.contextId); // also when it was recorded
       return await this.#answer(answer, turn);
     } catch (error) {

@@ -1,6 +1,7 @@
 // A conversation stays whole, whatever the model that sums up, the counter, the listeners or an interrupt do.
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 
+import type { StepInit } from '../../event/step.ts';
 import { findHistoryFaults } from '../../message/history.ts';
 import type { ModelDelta } from '../../message/model-delta.ts';
 import { Msg } from '../../message/msg.ts';
@@ -195,7 +196,7 @@ test('a step that fails is a summary that failed', async () => {
 
 test('a step gives JSON, so that it can be replayed', async () => {
   const answers: unknown[] = [];
-  const step = async <T>(_name: string, body: () => Promise<T>): Promise<T> => {
+  const step = async <T>(_step: StepInit, body: () => Promise<T>): Promise<T> => {
     const answer = JSON.parse(JSON.stringify(await body())) as T;
     answers.push(answer);
     return answer;
@@ -304,7 +305,7 @@ describe('while a summary is made', () => {
     const strategies = { current_round_large_message_summary: false, current_round_message_compress: false };
     const memory = await memoryOf(talk(), { ...EAGER, strategies });
     const late = [Msg.user('late'), ...pair('late')];
-    const step = async <T>(_name: string, body: () => Promise<T>): Promise<T> => {
+    const step = async <T>(_step: StepInit, body: () => Promise<T>): Promise<T> => {
       if (late[0] && !memory.getOriginalMemoryMsgs().includes(late[0])) await memory.add(late);
       return body();
     };
@@ -316,7 +317,7 @@ describe('while a summary is made', () => {
   test('what is added counts', async () => {
     const memory = await memoryOf(talk(), { ...EAGER, maxToken: 4000 });
     const late = [Msg.user('q'), ...pair('late', 'z'.repeat(9000)), Msg.assistant('a'), Msg.user('late')];
-    const step = async <T>(_name: string, body: () => Promise<T>): Promise<T> => {
+    const step = async <T>(_step: StepInit, body: () => Promise<T>): Promise<T> => {
       await memory.add(late);
       return body();
     };
@@ -346,7 +347,7 @@ describe('while a summary is made', () => {
     });
     let expected: readonly Msg[] = [];
     let steps = 0;
-    const step = async <T>(_name: string, body: () => Promise<T>): Promise<T> => {
+    const step = async <T>(_step: StepInit, body: () => Promise<T>): Promise<T> => {
       if (steps++ > 0) throw new Error('enough');
       await change(memory, msgs[2] as Msg);
       expected = await memory.getMemory();
@@ -363,7 +364,7 @@ describe('while a summary is made', () => {
     const models = [summingModel('S.'), summingModel('S.')];
     let running = 0;
     let most = 0;
-    const step = async <T>(_name: string, body: () => Promise<T>): Promise<T> => {
+    const step = async <T>(_step: StepInit, body: () => Promise<T>): Promise<T> => {
       most = Math.max(most, ++running);
       try {
         return await body();

@@ -52,7 +52,9 @@ export async function summarize(
     .map((part) => Msg.user(part ?? ''));
   const bounded = new BoundedModel(model, maxChars + EXTRA_CHARS);
   try {
-    return await task.step('compression', () => ask(messages, bounded, timeoutMs, task.signal, onProgress));
+    return await task.step({ kind: 'model', name: 'compression' }, () =>
+      ask(messages, bounded, timeoutMs, task.signal, onProgress),
+    );
   } catch (error) {
     task.signal.throwIfAborted();
     return { text: '', durationMs: 0, problem: messageOf(error) };

@@ -28,7 +28,7 @@ export class CountedModel extends WrapperModel {
     }
     const turn = currentTurn();
     if (turn === undefined) this.#budget.beginStep(true);
-    else await turn.step('model', async () => null); // all around it count it too
+    else await turn.step({ kind: 'model', name: 'direct model call' }, async () => null); // all around it count it too
     let [spent, latest]: (Usage | undefined)[] = [undefined, undefined];
     try {
       for await (const delta of this.model.stream(request, options)) {

@@ -1,12 +1,11 @@
 import { createAsyncScope } from '#platform';
-import type { StepRunner, Turn } from '../../agent/turn.ts';
+import type { Turn } from '../../agent/turn.ts';
+import type { StepKind, StepRunner } from '../../event/step.ts';
 import { permissionsAround } from './around.ts';
 import type { Budget } from './budget.ts';
 
-/** Steps that must not be left out, or a history would be torn. They cost nothing. */
-const UNLIMITED_STEPS: readonly string[] = ['memory', 'pending call', 'long-term memory', 'knowledge'];
-/** Steps that are model calls. Whoever makes one tells what it has cost. */
-const MODEL_STEPS: readonly string[] = ['model', 'compression', 'rewrite query'];
+/** Steps that cost nothing. They run even when a limit is reached, so that histories stay whole. */
+const UNLIMITED_KINDS: readonly StepKind[] = ['write', 'id', 'knowledge'];
 
 const modelSteps = createAsyncScope<boolean>();
 
@@ -26,11 +25,11 @@ export interface CountedStepsOptions {
 /** Runs the steps of a sub-agent, and of agents that it calls, as far as its budget goes. */
 export function countedSteps({ budget, host, turn }: CountedStepsOptions): StepRunner {
   return async (step, body) => {
-    const isModelCall = MODEL_STEPS.includes(step);
+    const isModelCall = step.kind === 'model';
     budget.countUsageOf(turn());
-    if (!UNLIMITED_STEPS.includes(step)) budget.beginStep(isModelCall, host === undefined);
+    if (!UNLIMITED_KINDS.includes(step.kind)) budget.beginStep(isModelCall, host === undefined);
     const run = () => modelSteps.run(isModelCall, body);
-    return host === undefined ? run() : host.write(step, run); // whoever runs the host's steps runs these too
+    return host === undefined ? run() : host.relayStep(step, run); // whoever runs the host's steps runs these too
   };
 }
 
