@@ -1,13 +1,13 @@
 import { checkNumber } from '../util/check-number.ts';
 
 export interface FileLimits {
-  /** The largest file that is read or written. @default 10 MiB */
+  /** Maximum bytes of a file to read or write. @default 10 MiB */
   readonly maxFileBytes: number;
-  /** How many entries a folder may have to be listed. @default 10 000 */
+  /** Maximum entries of a folder to list. @default 10 000 */
   readonly maxEntries: number;
-  /** How many entries one search may look at. @default 100 000 */
+  /** Maximum entries visited by one search. @default 100 000 */
   readonly maxVisited: number;
-  /** How many bytes one search may read. @default 64 MiB */
+  /** Maximum bytes read by one search. @default 64 MiB */
   readonly maxSearchedBytes: number;
 }
 
@@ -20,7 +20,9 @@ const DEFAULT_LIMITS: FileLimits = {
   maxSearchedBytes: 64 * 1024 * 1024,
 };
 
-/** A limit that is no number would limit nothing, or everything: files would look empty. @throws TroupeError */
+/**
+ * Fills in defaults. Rejects NaN, which would disable a limit or make files look empty. @throws TroupeError
+ */
 export function checkedLimits(given: FileLimitsInput = {}): FileLimits {
   const limits: { -readonly [Name in keyof FileLimits]: FileLimits[Name] } = { ...DEFAULT_LIMITS };
   for (const name of Object.keys(DEFAULT_LIMITS) as (keyof FileLimits)[]) {

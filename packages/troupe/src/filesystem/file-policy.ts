@@ -1,48 +1,49 @@
 import { isWithin, parentOf, parsePath, TOP, type LogicalPath } from './logical-path.ts';
 
-/** `list` is for names, kinds, sizes and times; `read` and `write` for contents. */
+/** `list` covers names, kinds, sizes and times; `read` and `write` cover contents. */
 export type FileOperation = 'list' | 'read' | 'write' | 'delete';
 
 export const FILE_OPERATIONS: readonly FileOperation[] = ['list', 'read', 'write', 'delete'];
 
-/** What may be done with a file or a folder and everything in it. */
+/** Allowed operations for a file, or for a folder with all its content. */
 export interface FileGrant {
   readonly path: string;
-  /** None: nothing, e.g. for a folder inside of one that is granted. */
+  /** Empty to forbid everything, for example for a folder inside a granted folder. */
   readonly operations: readonly FileOperation[];
 }
 
-/** A path alone stands for every operation, as far as the handle that is narrowed has it. */
+/** A path alone grants every operation that the outer policy allows. */
 export type FileGrantInput = string | FileGrant;
 
-/** The most that any handle may do, by the three namespaces. There are no others. */
+/** Maximum permissions in the three namespaces. No other top folders exist. */
 export const ROOTS: readonly Rule[] = [
   rule({ path: '/userinput/', operations: ['list', 'read'] }),
   rule({ path: '/workspace/', operations: FILE_OPERATIONS }),
   rule({ path: '/internal/', operations: ['list', 'read', 'write'] }),
 ];
 
-/** What a handle may do unless grants say otherwise. */
+/** Grants of a handle without explicit grants. */
 export const DEFAULT_GRANTS: readonly FileGrantInput[] = ['/userinput/', '/workspace/'];
 
-/** The program's own files: never reported, not even to whoever may use them. */
+/** Files of the program. Left out of all descriptions, also if granted. */
 const HIDDEN = parsePath('/internal');
 
 interface Rule {
   readonly path: LogicalPath;
-  /** As it was written: with a slash at the end or without. */
+  /** Path as written, with or without trailing slash. */
   readonly shown: string;
   readonly operations: readonly FileOperation[];
 }
 
 /**
- * What may be done where. It is a list of layers, and an operation is allowed if all of them allow it. In a layer the grant with
- * the longest path counts, compared by whole segments. Narrowing adds a layer: so it can never give more.
+ * Decides which file operations are allowed. A policy is a list of layers; an operation must be allowed by
+ * all layers. Within a layer the grant with the longest path applies, compared by whole segments. Narrowing
+ * adds a layer and therefore never allows more.
  */
 export class FilePolicy {
   readonly #layers: readonly (readonly Rule[])[];
 
-  /** @param outer what is narrowed; by default what the three namespaces allow */
+  /** @param outer policy to narrow; by default the limits of the three namespaces */
   constructor(grants: readonly FileGrantInput[] = DEFAULT_GRANTS, outer?: FilePolicy) {
     this.#layers = [...(outer ? outer.#layers : [ROOTS]), grants.map(rule)];
   }
@@ -55,27 +56,30 @@ export class FilePolicy {
     return FILE_OPERATIONS.filter((operation) => this.allows(operation, path));
   }
 
-  /** Where something may be done, and what; a place inside of another only if it differs. Sorted by path. */
+  /**
+   * Granted paths with their operations, sorted by path. Nested paths only if they differ from the outer
+   * path.
+   */
   get visible(): readonly FileGrant[] {
-    return this.#places.filter(({ operations }) => operations.length > 0);
+    return this.#boundaries.filter(({ operations }) => operations.length > 0);
   }
 
-  /** Those, and where nothing may be done inside of them. */
-  get #places(): readonly FileGrant[] {
+  /** Visible grants, and nested paths without any allowed operation. */
+  get #boundaries(): readonly FileGrant[] {
     const shownBy = new Map(this.#layers.flat().map(({ path, shown }) => [path, shown]));
     return [...shownBy]
-      .map(([path, shown]) => ({ place: path, path: shown, operations: this.operationsAt(path) }))
-      .filter(({ place, operations }) => {
-        const around = place === TOP ? [] : this.operationsAt(parentOf(place));
-        return String(around) !== String(operations) && !isWithin(HIDDEN, place);
+      .map(([path, shown]) => ({ location: path, path: shown, operations: this.operationsAt(path) }))
+      .filter(({ location, operations }) => {
+        const around = location === TOP ? [] : this.operationsAt(parentOf(location));
+        return String(around) !== String(operations) && !isWithin(HIDDEN, location);
       })
       .map(({ path, operations }) => ({ path, operations }))
       .sort((a, b) => (a.path < b.path ? -1 : 1));
   }
 
-  /** The same as Markdown, for a model. */
+  /** Grants as Markdown for a model. */
   describe(): string {
-    const lines = this.#places.map(
+    const lines = this.#boundaries.map(
       ({ path, operations }) => `- \`${path}\`: ${operations.join(', ') || 'nothing'}`,
     );
     if (lines.length === 0) return 'You can use no files.';
@@ -95,7 +99,7 @@ function rule(grant: FileGrantInput): Rule {
   return { path, shown: hasSlash ? `${path}/` : path, operations: [...operations] };
 }
 
-/** The rule with the longest path that holds for a path; of two for the same path, the later. */
+/** Grant with the longest path that contains `path`; of equal paths, the last one. */
 function closest(rules: readonly Rule[], path: LogicalPath): Rule | undefined {
   let found: Rule | undefined;
   for (const rule of rules) {

@@ -9,17 +9,17 @@ import { MAX_DEPTH, nameOf, parentOf, parsePath, segmentsOf, type LogicalPath } 
 import { PathPattern, type PathProgress } from './path-pattern.ts';
 
 export interface FileSearchOptions {
-  /** The file or folder in which to look. @default everywhere */
+  /** File or folder to search. @default all allowed folders */
   readonly path?: string | undefined;
-  /** Names of folders that are left out, unless `path` is in them. @default none */
+  /** Names of folders to skip, unless `path` is inside them. @default none */
   readonly skipFolders?: readonly string[] | undefined;
-  /** @default 1000 */
+  /** Maximum number of matches. @default 1000 */
   readonly maxResults?: number | undefined;
   readonly signal?: AbortSignal | undefined;
 }
 
 export interface GrepOptions extends FileSearchOptions {
-  /** A glob of the files to look at. Without a slash it is about names alone. @default all */
+  /** Glob of the files to search. Without a slash it matches file names. @default all */
   readonly include?: string | undefined;
   /** @default false */
   readonly ignoreCase?: boolean | undefined;
@@ -27,59 +27,59 @@ export interface GrepOptions extends FileSearchOptions {
 
 export interface FileMatches<Match> {
   readonly matches: readonly Match[];
-  /** False if a limit was reached, so that there may be more. */
+  /** False if a limit was reached, so that matches may be missing. */
   readonly isComplete: boolean;
 }
 
 export interface LineMatch {
   readonly path: LogicalPath;
-  /** From 1 on. */
+  /** Line number, starting at 1. */
   readonly line: number;
   readonly text: string;
 }
 
-/** The files as whoever searches may see them. All but `isReadable` reject with a `FileSystemError`. */
+/** Port to the files that a search may see. `list` and `read` reject with a `FileSystemError`. */
 export interface SearchedFiles {
   readonly limits: FileLimits;
   list(folder: LogicalPath): Promise<readonly FileEntry[]>;
   isReadable(path: LogicalPath): boolean;
-  /** All of a file, or nothing but its size if that is more. */
+  /** Reads a whole file; returns only the size if the file is larger than `maxBytes`. */
   read(path: LogicalPath, maxBytes: number): Promise<FileContent>;
 }
 
 type Visit = (path: LogicalPath) => Promise<boolean>;
 
 const DEFAULT_RESULTS = 1000;
-/** No more of a line is searched: what follows is data, not text. */
+/** Maximum characters of a line to search. Longer lines are data, not text. */
 const MAX_LINE_CHARS = 100_000;
-/** In a text there are none of these, and in other files there is one early on. */
+/** Number of leading characters in which a NUL marks a file as binary. */
 const CHARS_WITHOUT_NUL = 8192;
-/** Work is counted in characters that are looked at; an entry of a folder, and a line, is worth so many. */
+/** Work is counted in characters. Fixed work of a folder entry and of a line: */
 const WORK_OF_ENTRY = 100;
 const WORK_OF_LINE = 20;
 const WORK_BETWEEN_PAUSES = 100_000;
-/** Seconds. A pattern can be as hard as to take far longer for what a search may read. */
+/** Upper limit of work, about some seconds. Hard patterns could otherwise take much longer. */
 const MAX_WORK = 100_000_000;
 const WORK_PER_BYTE = 4;
 
 /**
- * One search through files. It ends by itself: after so many entries, bytes, results or so much work. And it lets
- * others run in between, so that it can be aborted at any time, however hard the pattern is.
+ * One search through files, limited in entries, bytes, results and work. Yields to the event loop regularly,
+ * so that any search can be aborted, whatever its pattern.
  */
 export class FileSearch {
   readonly #files: SearchedFiles;
   readonly #limits: FileLimits;
   readonly #options: FileSearchOptions;
   readonly #maxResults: number;
-  /** The files that were meant. Where one place to begin is in another, both may mean the same. */
-  readonly #met = new Set<LogicalPath>();
+  /** Files already matched. Start folders may contain each other. */
+  readonly #matched = new Set<LogicalPath>();
   #visited = 0;
   #isComplete = true;
   #bytesLeft: number;
   #workLeft: number;
   #workSincePause = 0;
 
-  /** @throws TroupeError if `maxResults` is no number */
+  /** @throws TroupeError if `maxResults` is not a number */
   constructor(files: SearchedFiles, options: FileSearchOptions) {
     this.#files = files;
     this.#limits = files.limits;
@@ -115,7 +115,8 @@ export class FileSearch {
       for (const line of eachLine(text)) {
         number++;
         const found = this.#isMatch(wanted, line);
-        const isMatch = typeof found === 'boolean' ? found : await found; // a wait for each line would take far longer
+        // Avoids an await per line, which would be much slower.
+        const isMatch = typeof found === 'boolean' ? found : await found;
         if (this.#workLeft < 0) return false;
         if (!isMatch) continue;
         if (matches.length >= this.#maxResults) return false;
@@ -127,8 +128,9 @@ export class FileSearch {
   }
 
   /**
-   * Visits the files that a glob means, in order, until the visitor has enough. One that begins with a slash is for whole paths.
-   * @returns whether all were visited
+   * Visits matching files in order until the visitor returns false. A glob with a leading slash matches whole
+   * paths.
+   * @returns true if all files were visited
    */
   async #visitAll(starts: readonly FileEntry[], glob: string, visit: Visit): Promise<boolean> {
     if (glob.split('/').includes('..')) throw badPattern("has '..' in it. Write the path in full.");
@@ -146,12 +148,12 @@ export class FileSearch {
     const { skipFolders = [] } = this.#options;
     if (this.#visited++ >= this.#limits.maxVisited) return false;
     if (kind === 'file') {
-      const { isMeant } = isStart ? progress.into(nameOf(path)) : progress;
-      if (!isMeant || this.#met.has(path)) return true;
-      this.#met.add(path);
+      const { isMatch } = isStart ? progress.into(nameOf(path)) : progress;
+      if (!isMatch || this.#matched.has(path)) return true;
+      this.#matched.add(path);
       return visit(path);
     }
-    if (kind !== 'directory' || !progress.isOpen) return true;
+    if (kind !== 'directory' || !progress.canContinue) return true;
     for (const child of await this.#list(path)) {
       const name = nameOf(child.path);
       const next = progress.into(name);
@@ -165,19 +167,19 @@ export class FileSearch {
 
   async #list(folder: LogicalPath): Promise<readonly FileEntry[]> {
     this.#options.signal?.throwIfAborted();
-    if (segmentsOf(folder).length >= MAX_DEPTH) this.#isComplete = false; // no path is that long
+    if (segmentsOf(folder).length >= MAX_DEPTH) this.#isComplete = false; // no valid path is longer
     try {
       return await this.#files.list(folder);
     } catch (error) {
       if (!FileSystemError.isInstance(error)) throw error;
-      this.#isComplete = false; // it is too large, or gone meanwhile
+      this.#isComplete = false; // folder too large, or deleted meanwhile
       return [];
     }
   }
 
   /**
-   * The text of a file that is searched; undefined if it is not to be. One that was named is not passed over in silence.
-   * @throws FileSystemError if a file that was named can't be searched
+   * Text of a file to search; undefined to skip the file.
+   * @throws FileSystemError if the file given as `path` can't be searched
    */
   async #textOf(path: LogicalPath): Promise<string | undefined> {
     const isNamed = this.#options.path !== undefined && parsePath(this.#options.path) === path;
@@ -200,7 +202,7 @@ export class FileSearch {
     }
   }
 
-  /** A promise only if it takes a lot, or others are to have their turn. */
+  /** Returns a promise only for long searches, or to yield to the event loop. */
   #isMatch(wanted: LinePattern, line: string): boolean | Promise<boolean> {
     const search = wanted.search(line.slice(0, MAX_LINE_CHARS));
     const step = search.next();
@@ -230,7 +232,7 @@ export class FileSearch {
     return isMatch;
   }
 
-  /** Counts work. Others get a chance now and then. @throws the reason of the signal */
+  /** Counts work and yields regularly. @throws the abort reason of the signal */
   #spend(work: number): void | Promise<void> {
     this.#workLeft -= work;
     this.#workSincePause += work;

@@ -1,6 +1,8 @@
 import type { LogicalPath } from './logical-path.ts';
 
-/** `other` is what is neither a folder nor an ordinary file, such as a link. It is shown, but never used. */
+/**
+ * `other` is neither a folder nor an ordinary file, for example a symbolic link. Listed, but never opened.
+ */
 export type FileKind = 'file' | 'directory' | 'other';
 
 export interface FileEntry {
@@ -9,54 +11,55 @@ export interface FileEntry {
 }
 
 export interface FileInfo extends FileEntry {
-  /** In bytes; of files only. */
+  /** Size in bytes; files only. */
   readonly size?: number;
-  /** When it was changed last, e.g. `2026-01-31T09:30:00.000Z`; of files only. */
+  /** Time of the last change, e.g. `2026-01-31T09:30:00.000Z`; files only. */
   readonly updatedAt?: string;
 }
 
 export interface FileContent {
   readonly bytes: Uint8Array;
-  /** The size of the whole file. */
+  /** Size of the whole file in bytes. */
   readonly size: number;
-  /** Differs from that of every other content that the file has had. */
+  /** Unique per content: no earlier or later content of the file has the same version. */
   readonly version: string;
 }
 
 export interface ReadOptions {
-  /** Where to begin. @default 0 */
+  /** Offset of the first byte. @default 0 */
   readonly offset?: number;
-  /** No more than that is read, or kept in memory. */
+  /** Maximum bytes to read and to hold in memory. */
   readonly maxBytes: number;
-  /** Whether a part is of no use: then nothing need be read of a file in which there is more. @default false */
+  /** True if a part is useless: a longer file returns no bytes, only its size. @default false */
   readonly wholeOnly?: boolean | undefined;
 }
 
 export interface WriteOptions {
-  /** The version that the file must have; null if there must be none. @default it doesn't matter */
+  /** Required current version of the file; null if no file may exist. @default no check */
   readonly expected?: string | null | undefined;
 }
 
 /**
- * Where files are kept. This is all that a backend must do: it knows no permissions, and whoever has it can do
- * everything. An agent gets a `FileSystemHandle` instead.
+ * Port for file storage, without permissions: agents get a `FileSystemHandle` instead, which checks paths and
+ * grants (file-system-handle.ts).
  *
- * Paths are checked before they come here. `/userinput`, `/workspace` and `/internal` are folders that are always there, as far as
- * the backend has them. A write is whole or not at all. Nothing outside is ever reached, whatever lies in
- * the folders. Failures are `FileSystemError`s that name logical paths only.
+ * Promises of every implementation: paths are checked by the caller. The folders `/userinput`, `/workspace`
+ * and `/internal` always exist, as far as the implementation supports them. A write is complete or has no
+ * effect. Files outside of these folders are unreachable, whatever links the folders contain. Failures are
+ * `FileSystemError`s with logical paths only.
  */
 export abstract class FileSystemBase {
-  /** Undefined if there is nothing. */
+  /** Undefined if the path does not exist. */
   abstract stat(path: LogicalPath): Promise<FileInfo | undefined>;
 
-  /** What lies directly in a folder, in any order. @throws FileSystemError `too_large` if that is more. */
+  /** Direct entries of a folder, unordered. @throws FileSystemError `too_large` above `maxEntries`. */
   abstract list(folder: LogicalPath, maxEntries: number): Promise<readonly FileEntry[]>;
 
   abstract read(path: LogicalPath, options: ReadOptions): Promise<FileContent>;
 
-  /** Makes the folders on the way, where they are missing. */
+  /** Writes a file and creates missing parent folders. */
   abstract write(path: LogicalPath, bytes: Uint8Array, options?: WriteOptions): Promise<void>;
 
-  /** Deletes a file, or a folder that is empty. */
+  /** Deletes a file or an empty folder. */
   abstract delete(path: LogicalPath): Promise<void>;
 }

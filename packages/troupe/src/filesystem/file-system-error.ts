@@ -1,7 +1,7 @@
 import { TroupeError } from '../errors.ts';
 import { cutText, oneLine } from '../util/text.ts';
 
-/** What kind of thing went wrong, whichever file system it was. */
+/** Reason of a failed file operation, the same for every file system. */
 export type FileSystemErrorKind =
   | 'access_denied'
   | 'conflict'
@@ -18,16 +18,16 @@ export type FileSystemErrorKind =
 const MAX_SHOWN = 64;
 
 /**
- * A file operation that was refused or failed. The message is meant for the model as well. It speaks of logical
- * paths only, and is the same for everything out of reach, whether that exists or not. There is never a cause:
- * the system's own errors name real paths.
+ * A refused or failed file operation. Messages are also shown to models: they contain logical paths only, and
+ * are identical for existing and missing files without permission. Never has a cause, because errors of the
+ * operating system name real paths.
  */
 export class FileSystemError extends TroupeError {
   override readonly name = 'FileSystemError';
 
   constructor(
     readonly kind: FileSystemErrorKind,
-    /** The logical path that it is about, as far as there is one. */
+    /** Logical path of the failed operation; empty if there is none. */
     readonly path: string,
     message: string,
   ) {
@@ -39,11 +39,11 @@ export class FileSystemError extends TroupeError {
   }
 }
 
-/** Characters that can't be seen, and some of which turn the direction of writing. */
-const UNSEEN = /[\p{Cf}\p{Zl}\p{Zp}]/gu;
+/** Invisible characters, some of which change the writing direction. */
+const INVISIBLE = /[\p{Cf}\p{Zl}\p{Zp}]/gu;
 
 export function invalidPath(text: string, problem: string): FileSystemError {
-  const shown = oneLine(cutText(text, MAX_SHOWN).replace(UNSEEN, ' '));
+  const shown = oneLine(cutText(text, MAX_SHOWN).replace(INVISIBLE, ' '));
   return new FileSystemError('invalid_path', shown, `Invalid path '${shown}': ${problem}`);
 }
 

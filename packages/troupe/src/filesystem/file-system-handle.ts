@@ -15,38 +15,44 @@ import { applyEdits, decodeText, encodeText, someLines, type FileLines, type Tex
 import { parsePath, segmentsOf, TOP, type LogicalPath } from './logical-path.ts';
 
 export interface FileSystemHandleOptions {
-  /** @default everything that the namespaces `/userinput/` and `/workspace/` allow */
+  /** @default all operations that the namespaces `/userinput/` and `/workspace/` allow */
   readonly grants?: readonly FileGrantInput[] | FilePolicy | undefined;
-  /** How large files may be, and how much one search looks at. @default see `FileLimits` */
+  /** Limits of file sizes and searches. @default see `FileLimits` */
   readonly limits?: FileLimitsInput | undefined;
 }
 
-/** How often a change is tried again that somebody else got ahead of. */
-const MAX_TRIES = 5;
-const DONE = { list: 'listed', read: 'read', write: 'written', delete: 'deleted' };
+/** Maximum attempts of an update whose file was changed by others meanwhile. */
+const MAX_ATTEMPTS = 5;
+const PARTICIPLES = { list: 'listed', read: 'read', write: 'written', delete: 'deleted' };
 
 /**
- * A file system as somebody may use it. The policy is part of it: every path is parsed and every operation checked before the
- * files behind it are asked anything. Whoever has a handle can make narrower ones, never wider ones.
+ * File access of an agent, and the first file to read in this folder: `FileSystemBase` (storage) +
+ * `FilePolicy` (permissions) + `FileLimits`. Every path is parsed and every operation checked before the
+ * storage is used. A handle can be narrowed, never widened.
  *
- * What is out of reach and what doesn't exist are told apart by the grants alone, so nobody learns
- * what lies elsewhere. All methods reject with a `FileSystemError`.
+ * The error for a path without permission does not depend on whether the file exists. All methods reject with
+ * a `FileSystemError`.
  */
 export class FileSystemHandle {
   readonly #files: FileSystemBase;
   readonly #policy: FilePolicy;
   readonly #limits: FileLimits;
-  /** Once one of them is aborted, nothing can be done any more. */
+  /** Signals that end the handle. After the first abort every operation is denied. */
   #ends: readonly AbortSignal[] = [];
 
-  /** @throws TroupeError if a limit is no number, FileSystemError if a grant has no path. */
+  /**
+   * @throws TroupeError if a limit is not a number. @throws FileSystemError if a grant has an invalid path.
+   */
   constructor(files: FileSystemBase, { grants, limits }: FileSystemHandleOptions = {}) {
     this.#files = files;
     this.#policy = grants instanceof FilePolicy ? grants : new FilePolicy(grants);
     this.#limits = checkedLimits(limits);
   }
 
-  /** A handle that may do only what both this one and the grants allow. @param until once it is aborted, nothing any more */
+  /**
+   * Returns a handle limited to operations that this handle and the grants both allow.
+   * @param until ends the new handle when aborted
+   */
   narrow(grants: readonly FileGrantInput[], until?: AbortSignal): FileSystemHandle {
     const policy = new FilePolicy(grants, this.#policy);
     const narrowed = new FileSystemHandle(this.#files, { grants: policy, limits: this.#limits });
@@ -54,12 +60,12 @@ export class FileSystemHandle {
     return narrowed;
   }
 
-  /** Where something may be done, and what. Nested grants are among them; `/internal/` never is. */
+  /** Granted paths with their operations, including nested grants, without `/internal/`. */
   get allowedDirectories(): readonly FileGrant[] {
     return this.#policy.visible;
   }
 
-  /** What may be done where, as Markdown for a model. */
+  /** Grants as Markdown for a model. */
   describe(): string {
     return this.#policy.describe();
   }
@@ -72,100 +78,100 @@ export class FileSystemHandle {
     return this.#find(this.#check('list', path));
   }
 
-  /** What lies directly in a folder, sorted by name. @param path by default, and for `/`, the allowed directories */
+  /** Direct entries of a folder, sorted by name. @param path `/` (default) lists the allowed folders */
   async list(path = '/'): Promise<readonly FileEntry[]> {
     if (parsePath(path) === TOP) {
       this.#assertOpen(TOP);
-      const places = await Promise.all(
-        this.#starts().map((start) => this.#files.stat(start).catch(unlessRefused)),
+      const granted = await Promise.all(
+        this.#starts().map((start) => this.#files.stat(start).catch(ignoreFileSystemError)),
       );
-      return places.flatMap((info) => (info === undefined ? [] : [{ path: info.path, kind: info.kind }]));
+      return granted.flatMap((info) => (info === undefined ? [] : [{ path: info.path, kind: info.kind }]));
     }
     return this.#list(this.#check('list', path));
   }
 
-  /** The bytes of a file, or some of them. */
+  /** Bytes of a file or of a part. */
   async readBytes(path: string, options: { offset?: number; length?: number } = {}): Promise<Uint8Array> {
-    const place = this.#check('read', path);
+    const logical = this.#check('read', path);
     const { offset = 0, length } = options;
-    checkCount(place, 'offset', offset, 0);
-    if (length === undefined) return (await this.#read(place, offset)).bytes;
-    checkCount(place, 'length', length, 0);
-    if (length > this.#limits.maxFileBytes) return (await this.#read(place, offset)).bytes;
-    return (await this.#files.read(place, { offset, maxBytes: length })).bytes;
+    checkCount(logical, 'offset', offset, 0);
+    if (length === undefined) return (await this.#read(logical, offset)).bytes;
+    checkCount(logical, 'length', length, 0);
+    if (length > this.#limits.maxFileBytes) return (await this.#read(logical, offset)).bytes;
+    return (await this.#files.read(logical, { offset, maxBytes: length })).bytes;
   }
 
-  /** The text of a file, exactly as it is. */
+  /** Text of a file, unchanged. */
   async readText(path: string): Promise<string> {
-    const place = this.#check('read', path);
-    return decodeText((await this.#read(place)).bytes, place);
+    const logical = this.#check('read', path);
+    return decodeText((await this.#read(logical)).bytes, logical);
   }
 
-  /** Lines of a text file; past its end there are none. @param startLine from 1 on */
+  /** Lines of a text file; empty after the end of the file. @param startLine starts at 1 */
   async readLines(path: string, startLine = 1, lineCount = Infinity): Promise<FileLines> {
-    const place = this.#check('read', path);
-    checkCount(place, 'startLine', startLine, 1);
-    if (lineCount !== Infinity) checkCount(place, 'lineCount', lineCount, 1);
-    return someLines(await this.readText(place), startLine, lineCount);
+    const logical = this.#check('read', path);
+    checkCount(logical, 'startLine', startLine, 1);
+    if (lineCount !== Infinity) checkCount(logical, 'lineCount', lineCount, 1);
+    return someLines(await this.readText(logical), startLine, lineCount);
   }
 
   /**
-   * Makes a file, or replaces all of it.
-   * @param options.overwrite whether there may be one already @default true
-   * @returns its size in bytes
+   * Creates a file or replaces its content.
+   * @param options.overwrite false fails if the file exists @default true
+   * @returns the size in bytes
    */
   async write(
     path: string,
     content: string | Uint8Array,
     options: { overwrite?: boolean } = {},
   ): Promise<number> {
-    const place = this.#check('write', path);
+    const logical = this.#check('write', path);
     const expected = (options.overwrite ?? true) ? undefined : null;
-    return this.#write(place, content, expected);
+    return this.#write(logical, content, expected);
   }
 
   /**
-   * Changes a text file by a function of its text, which is called again if somebody else got ahead.
-   * @returns its size in bytes
+   * Changes a text file by a function of its text. The function runs again if the file was changed meanwhile.
+   * @returns the size in bytes
    */
   async update(path: string, change: (text: string) => string): Promise<number> {
-    const place = this.#check('read', path);
+    const logical = this.#check('read', path);
     this.#check('write', path);
-    return updatesOf(this.#files).run(place, async () => {
+    return updatesOf(this.#files).run(logical, async () => {
       for (let attempt = 1; ; attempt++) {
-        this.#assertOpen(place);
-        const { bytes, version } = await this.#read(place);
-        const changed = change(decodeText(bytes, place));
+        this.#assertOpen(logical);
+        const { bytes, version } = await this.#read(logical);
+        const changed = change(decodeText(bytes, logical));
         try {
-          return await this.#write(place, changed, version);
+          return await this.#write(logical, changed, version);
         } catch (error) {
           const isConflict = FileSystemError.isInstance(error) && error.kind === 'conflict';
-          if (!isConflict || attempt === MAX_TRIES) throw error;
+          if (!isConflict || attempt === MAX_ATTEMPTS) throw error;
         }
       }
     });
   }
 
-  /** Replaces texts in a file, one after the other: all of the edits or none. @returns its size in bytes */
+  /** Replaces texts in a file one after the other: all edits or none. @returns the size in bytes */
   async edit(path: string, edits: readonly TextEdit[]): Promise<number> {
     const { maxFileBytes } = this.#limits;
     return this.update(path, (text) => applyEdits(text, edits, parsePath(path), maxFileBytes));
   }
 
-  /** Deletes a file, or a folder that is empty. */
+  /** Deletes a file or an empty folder. */
   async delete(path: string): Promise<void> {
     await this.#files.delete(this.#check('delete', path));
   }
 
-  /** The files that a glob such as `src/*.ts` means, from `path` on, or from each allowed directory. */
+  /** Files that match a glob such as `src/*.ts`, below `path` or below each allowed folder. */
   async glob(pattern: string, options: FileSearchOptions = {}): Promise<FileMatches<LogicalPath>> {
     const starts = await this.#startsOf(options.path, () => 'list');
     return this.#search(options).glob(pattern, starts);
   }
 
   /**
-   * The lines of text files in which a regular expression has a match. In a folder, files that are no text are left out. So are
-   * those that are too large, and what stands further than 100 000 characters into a line: then it is not complete.
+   * Lines of text files that match a regular expression. Skips binary files in folders. Skips large files and
+   * text after 100 000 characters of a line too, and then sets `isComplete` to false.
    */
   async grep(pattern: string, options: GrepOptions = {}): Promise<FileMatches<LineMatch>> {
     const starts = await this.#startsOf(options.path, (path) =>
@@ -174,7 +180,7 @@ export class FileSystemHandle {
     return this.#search(options).grep(pattern, starts, options);
   }
 
-  /** A search that sees no more than this handle may. */
+  /** Search limited to the permissions of this handle. */
   #search(options: FileSearchOptions): FileSearch {
     const files: SearchedFiles = {
       limits: this.#limits,
@@ -186,14 +192,14 @@ export class FileSystemHandle {
     return new FileSearch(files, options);
   }
 
-  /** What a search begins with. @param needs what must be allowed to be done with a file */
+  /** Start entries of a search. @param needs returns the operation required for a path */
   async #startsOf(
     path: string | undefined,
     needs: (path: LogicalPath) => FileOperation,
   ): Promise<readonly FileEntry[]> {
     if (path === undefined || parsePath(path) === TOP) return this.list();
-    const place = this.#check(needs(parsePath(path)), path);
-    const info = await this.#find(place);
+    const logical = this.#check(needs(parsePath(path)), path);
+    const info = await this.#find(logical);
     if (info.kind === 'directory') this.#check('list', path);
     return [info];
   }
@@ -211,7 +217,7 @@ export class FileSystemHandle {
     return entries.filter(({ path }) => this.#allows('list', path)).sort(byPath);
   }
 
-  /** From an offset on, up to the end. */
+  /** Reads from an offset to the end of the file. */
   async #read(path: LogicalPath, offset = 0): Promise<FileContent> {
     const { maxFileBytes } = this.#limits;
     const content = await this.#files.read(path, { offset, maxBytes: maxFileBytes, wholeOnly: true });
@@ -235,7 +241,7 @@ export class FileSystemHandle {
     return bytes.length;
   }
 
-  /** The allowed directories that can be listed. */
+  /** Allowed folders with permission to list. */
   #starts(): readonly LogicalPath[] {
     return this.allowedDirectories
       .filter(({ operations }) => operations.includes('list'))
@@ -254,7 +260,7 @@ export class FileSystemHandle {
     throw new FileSystemError(
       'access_denied',
       path,
-      'Access denied: the task for which there were files is over.',
+      'Access denied: the task that these files were granted for has ended.',
     );
   }
 
@@ -262,27 +268,29 @@ export class FileSystemHandle {
     const path = parsePath(text);
     this.#assertOpen(path);
     if (this.#allows(operation, path)) return path;
-    const places = this.allowedDirectories.filter(({ operations }) => operations.includes(operation));
-    const where = places.map(({ path: place }) => `'${place}'`).join(', ') || 'nowhere';
+    const granted = this.allowedDirectories.filter(({ operations }) => operations.includes(operation));
+    const where = granted.map(({ path: logical }) => `'${logical}'`).join(', ') || 'nowhere';
     throw new FileSystemError(
       'access_denied',
       path,
-      `Access denied: '${path}' can't be ${DONE[operation]}. That is possible in: ${where}.`,
+      `Access denied: '${path}' can't be ${PARTICIPLES[operation]}. That is possible in: ${where}.`,
     );
   }
 }
 
 const updates = new WeakMap<FileSystemBase, KeyedQueue>();
 
-/** Who has a handle of the same files waits for its turn to change one, so that none gets ahead of another. */
+/**
+ * Queue of updates per file system, shared by all its handles, so that updates of one file never conflict.
+ */
 function updatesOf(files: FileSystemBase): KeyedQueue {
   const known = updates.get(files) ?? new KeyedQueue();
   updates.set(files, known);
   return known;
 }
 
-/** A place that is in the way of nothing else: it is left out. */
-function unlessRefused(error: unknown): undefined {
+/** Leaves out folders that can't be read. */
+function ignoreFileSystemError(error: unknown): undefined {
   if (!FileSystemError.isInstance(error)) throw error;
 }
 

@@ -1,24 +1,24 @@
 import { FileSystemError, invalidArgument, notText, tooLarge } from './file-system-error.ts';
-import { isIn, placesOf, replaceAll } from './occurrences.ts';
+import { includesText, countOccurrences, replaceAll } from './occurrences.ts';
 
-/** Some lines of a text file. */
+/** Part of the lines of a text file. */
 export interface FileLines {
-  /** Without the ends of the lines. */
+  /** Lines without line ends. */
   readonly lines: readonly string[];
-  /** The number of the first of them, from 1 on. */
+  /** Number of the first line, starting at 1. */
   readonly startLine: number;
-  /** How many lines the file has. */
+  /** Number of lines in the file. */
   readonly totalLines: number;
 }
 
 export interface TextEdit {
   readonly oldText: string;
   readonly newText: string;
-  /** Whether every place is meant; otherwise there must be only one. @default false */
+  /** True to replace every occurrence; otherwise there must be exactly one. @default false */
   readonly all?: boolean | undefined;
 }
 
-/** @throws FileSystemError if the bytes are no UTF-8 */
+/** @throws FileSystemError if the bytes are not UTF-8 */
 export function decodeText(bytes: Uint8Array, path: string): string {
   try {
     return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
@@ -27,21 +27,24 @@ export function decodeText(bytes: Uint8Array, path: string): string {
   }
 }
 
-/** @throws FileSystemError if the text would not come back as it is */
+/** @throws FileSystemError if the text has lone surrogates, which UTF-8 can't represent */
 export function encodeText(text: string, path: string): Uint8Array {
   if (!text.isWellFormed()) throw invalidArgument(path, `The text for '${path}' has half a character in it.`);
   return new TextEncoder().encode(text);
 }
 
-/** What some editors put before a text. It belongs to the file, and to none of its lines. */
+/** Mark at the beginning of some files. Part of the file, but of no line. */
 export const BYTE_ORDER_MARK = '\uFEFF';
 
-/** The lines of a text, without their ends. An end of line at the end of the text begins no other line. */
+/** Lines of a text without line ends. A final line end starts no further line. */
 export function linesOf(text: string): readonly string[] {
   return someLines(text, 1, Infinity).lines;
 }
 
-/** Some of them. Of the others nothing is kept: a file can have millions. @param startLine from 1 on */
+/**
+ * Part of the lines. Keeps only these in memory, because files can have millions. @param startLine starts at
+ * 1
+ */
 export function someLines(text: string, startLine: number, lineCount: number): FileLines {
   const lines: string[] = [];
   let totalLines = 0;
@@ -53,7 +56,7 @@ export function someLines(text: string, startLine: number, lineCount: number): F
   return { lines, startLine, totalLines };
 }
 
-/** All of them, one by one. */
+/** Iterates over all lines. */
 export function* eachLine(text: string): Generator<string, void, undefined> {
   for (let start = startOf(text); start < text.length;) {
     const end = endOfLine(text, start);
@@ -77,8 +80,9 @@ function lineAt(text: string, start: number, end: number): string {
 
 /**
  * Applies edits one after the other.
- * @param maxBytes how large the text may get, in between too
- * @throws FileSystemError if one of them fits nowhere, in several places without meaning all of them, or gives too much
+ * @param maxBytes maximum size of the text after each edit
+ * @throws FileSystemError if a text is missing, occurs more than once without `all`, or the result is too
+ * large
  */
 export function applyEdits(
   text: string,
@@ -103,28 +107,29 @@ function applyEdit(
   if (oldText === '') throw invalidArgument(path, `${which} is empty. Give the text that is to be replaced.`);
   let [wanted, replacement] = [oldText, newText];
   if (!`${oldText}${newText}`.includes('\r') && hasOnlyCrLf(text)) {
-    // Models see lines without their ends, and give them back with plain ones.
+    // Models see lines without line ends, and return them with `\n`.
     [wanted, replacement] = [withCrLf(oldText), withCrLf(newText)];
-  } else if (!oldText.includes('\r') && !isIn(oldText, text)) {
-    [wanted, replacement] = [withCrLf(oldText), withCrLf(newText)]; // some of the lines end so
+  } else if (!oldText.includes('\r') && !includesText(oldText, text)) {
+    [wanted, replacement] = [withCrLf(oldText), withCrLf(newText)]; // some lines end with CRLF
   }
-  const { count: places, isOnce } = placesOf(wanted, text);
-  if (places === 0) {
+  const { count, isUnique } = countOccurrences(wanted, text);
+  if (count === 0) {
     const advice = 'Read the file again, and copy the text exactly. Nothing was changed.';
     throw new FileSystemError('no_match', path, `${which} is not in '${path}'. ${advice}`);
   }
-  if (!all && !isOnce) {
+  if (!all && !isUnique) {
     const advice = 'Give more of the text around it, or set all to true. Nothing was changed.';
-    const times = places === 1 ? 'several times' : `${places} times`;
+    const times = count === 1 ? 'several times' : `${count} times`;
     throw new FileSystemError('conflict', path, `${which} is in '${path}' ${times}. ${advice}`);
   }
-  const length = text.length + places * (replacement.length - wanted.length); // each character is a byte or more
+  // Each character has at least one byte.
+  const length = text.length + count * (replacement.length - wanted.length);
   if (length > maxBytes)
     throw tooLarge(path, `would have ${length} bytes or more, and no more than ${maxBytes} can be written.`);
   return replaceAll(text, wanted, replacement);
 }
 
-/** Whether there are lines, and all of them end as on Windows. */
+/** True if the text has line ends and all of them are CRLF. */
 function hasOnlyCrLf(text: string): boolean {
   return text.includes('\r\n') && !/(?<!\r)\n/.test(text);
 }

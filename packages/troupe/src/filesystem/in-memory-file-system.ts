@@ -32,18 +32,18 @@ interface Folder {
 }
 
 export interface InMemoryFileSystemOptions {
-  /** How many bytes the files may have together, so that nobody fills the memory. @default 256 MiB */
+  /** Maximum bytes of all files together. @default 256 MiB */
   readonly maxBytes?: number | undefined;
 }
 
-/** Files that are gone with the program. Bytes are copied in and out, so nobody can change a file from outside. */
+/** File system in memory. Copies bytes on read and write, so that callers can't change stored files. */
 export class InMemoryFileSystem extends FileSystemBase {
   readonly #top = newFolder();
   readonly #maxBytes: number;
   #bytes = 0;
   #writes = 0;
 
-  /** @param files what there is at first: texts or bytes by their paths */
+  /** @param files initial files: texts or bytes by path */
   constructor(
     files: Readonly<Record<string, string | Uint8Array>> = {},
     { maxBytes = 256 * 1024 * 1024 }: InMemoryFileSystemOptions = {},
@@ -83,7 +83,7 @@ export class InMemoryFileSystem extends FileSystemBase {
   }
 
   async delete(path: LogicalPath): Promise<void> {
-    if (segmentsOf(path).length < 2) throw notAFile(path); // a root
+    if (segmentsOf(path).length < 2) throw notAFile(path); // a top folder
     const node = this.#find(path);
     if (node === undefined) throw notFound(path);
     if (node.kind === 'directory' && node.children.size > 0) throw notEmpty(path);
@@ -124,7 +124,7 @@ export class InMemoryFileSystem extends FileSystemBase {
     return node;
   }
 
-  /** Nothing is made unless all of it can be. The roots are there already, and there can be no others. */
+  /** Creates all missing folders or none. Fails outside the three top folders. */
   #makeFolder(path: LogicalPath): Folder {
     if (path === TOP) throw notFound(path);
     if (this.#find(path) !== undefined) return this.#folderAt(path);

@@ -6,59 +6,64 @@ export interface LinePatternOptions {
   readonly ignoreCase?: boolean | undefined;
 }
 
-type Step =
+type Instruction =
   | { readonly op: 'char'; readonly test: (char: string) => boolean }
   | { readonly op: 'fork'; to: number; or: number }
   | { readonly op: 'assert'; readonly what: string }
   | { readonly op: 'match' };
 
 const MAX_PATTERN_CHARS = 1000;
-/** What repetitions such as `{50}` may grow a pattern to. */
-const MAX_STEPS = 2000;
-/** What the engine's own search is used for. At worst that takes the product of both lengths, so a long pattern is none of it. */
+/** Maximum instructions of a compiled pattern, for repetitions such as `{50}`. */
+const MAX_INSTRUCTIONS = 2000;
+/**
+ * Patterns searched with `includes`. Limited in length, because its worst case is the product of both
+ * lengths.
+ */
 const PLAIN = /^[^\\^$.*+?()[\]{}|]{1,100}$/;
 const WORD = /^\w$/;
 
-/** Between the characters of a line: which steps come next, and what was before. Knows where characters led to. */
-interface Place {
+/** State between two characters: the instructions to try next, with cached transitions by character. */
+interface State {
   readonly steps: readonly number[];
-  /** A character of the kind that came before; none at the beginning. */
+  /**
+   * Representative of the kind (word or other) of the previous character; undefined at the start of the line.
+   */
   readonly before: string | undefined;
-  readonly known: Map<string, Place>;
+  readonly transitions: Map<string, State>;
 }
 
 const END = '';
-const FOUND: Place = { steps: [], before: undefined, known: new Map() };
-const MISSED: Place = { steps: [], before: undefined, known: new Map() };
-/** As many steps are remembered, before it is found out anew. */
-const MAX_KNOWN = 100_000;
-/** How much work is done at once. To find out where a character leads takes a look at every step that it may be. */
-const WORK_AT_ONCE = 100_000;
-const WORK_OF_STEP = 10;
+const FOUND: State = { steps: [], before: undefined, transitions: new Map() };
+const NOT_FOUND: State = { steps: [], before: undefined, transitions: new Map() };
+/** Maximum cached transitions before the cache is cleared. */
+const MAX_CACHED = 100_000;
+/** Work after which `search` yields. Computing a transition tests every active instruction. */
+const WORK_PER_YIELD = 100_000;
+const WORK_OF_INSTRUCTION = 10;
 
 /**
- * A regular expression that says whether a line has a match, in a time that grows with the line and no faster,
- * whatever the pattern: all ways to match are followed at the same time, and none is ever gone back on. So there are no
- * back-references and no lookarounds. The rest is that of JavaScript, whose own engine decides on single characters.
+ * Regular expression for lines with linear running time: follows all alternatives at once without
+ * backtracking. Supports JavaScript's syntax without back-references and lookarounds; single characters are
+ * tested by JavaScript's own engine.
  */
 export class LinePattern {
   readonly #plain: string | undefined;
-  readonly #steps: readonly Step[];
-  /** When each step was added last. */
+  readonly #program: readonly Instruction[];
+  /** Generation in which each instruction was added last. */
   readonly #added: number[];
-  readonly #places = new Map<string, Place>();
-  #now = 0;
-  #known = 0;
+  readonly #states = new Map<string, State>();
+  #generation = 0;
+  #cachedCount = 0;
   #work = 0;
 
-  /** @throws FileSystemError if it is none, or asks for too much */
+  /** @throws FileSystemError if the pattern is invalid or too large */
   constructor(pattern: string, { ignoreCase = false }: LinePatternOptions = {}) {
     if (pattern === '') throw badPattern('is empty.');
     if (pattern.length > MAX_PATTERN_CHARS)
       throw badPattern(`is longer than ${MAX_PATTERN_CHARS} characters.`);
     this.#plain = !ignoreCase && PLAIN.test(pattern) ? pattern : undefined;
-    this.#steps = compile(readPattern(pattern, ignoreCase));
-    this.#added = this.#steps.map(() => -1);
+    this.#program = compile(readPattern(pattern, ignoreCase));
+    this.#added = this.#program.map(() => -1);
   }
 
   test(line: string): boolean {
@@ -68,71 +73,71 @@ export class LinePattern {
     return step.value;
   }
 
-  /** The same bit by bit, for whoever must let others in: yields how much work was done, whenever that is a lot. */
+  /** Like `test`, but yields the amount of work at regular intervals. */
   *search(line: string): Generator<number, boolean, undefined> {
     if (this.#plain !== undefined) return line.includes(this.#plain);
-    let place = this.#placeOf([], undefined);
+    let state = this.#stateOf([], undefined);
     this.#work = 0;
     for (const char of line) {
-      place = place.known.get(char) ?? this.#follow(place, char);
-      if (place === FOUND) return true;
-      if (++this.#work < WORK_AT_ONCE) continue;
+      state = state.transitions.get(char) ?? this.#transition(state, char);
+      if (state === FOUND) return true;
+      if (++this.#work < WORK_PER_YIELD) continue;
       yield this.#work;
       this.#work = 0;
     }
-    return (place.known.get(END) ?? this.#follow(place, END)) === FOUND;
+    return (state.transitions.get(END) ?? this.#transition(state, END)) === FOUND;
   }
 
-  /** Where a character leads, which is then known. */
-  #follow(place: Place, char: string): Place {
-    this.#known += place.steps.length + 1;
-    this.#work += (place.steps.length + 1) * WORK_OF_STEP;
-    if (this.#known > MAX_KNOWN) {
-      this.#places.clear();
-      this.#known = 0;
+  /** Computes and caches a transition. */
+  #transition(state: State, char: string): State {
+    this.#cachedCount += state.steps.length + 1;
+    this.#work += (state.steps.length + 1) * WORK_OF_INSTRUCTION;
+    if (this.#cachedCount > MAX_CACHED) {
+      this.#states.clear();
+      this.#cachedCount = 0;
     }
-    const next = this.#next(place, char);
-    place.known.set(char, next);
+    const next = this.#next(state, char);
+    state.transitions.set(char, next);
     return next;
   }
 
-  #next({ steps, before }: Place, char: string): Place {
-    this.#now++;
+  #next({ steps, before }: State, char: string): State {
+    this.#generation++;
     const here: number[] = [];
     const after = char === END ? undefined : char;
-    // A match may begin anywhere, so the first step is always among those that are tried.
+    // A match may begin anywhere, so the first instruction is always tried.
     for (const step of [...steps, 0]) if (this.#add(step, before, after, here)) return FOUND;
-    if (char === END) return MISSED;
+    if (char === END) return NOT_FOUND;
     const taken = here.filter((index) => this.#takes(index, char)).map((index) => index + 1);
-    return this.#placeOf(taken, isWord(char) ? 'a' : ' ');
+    return this.#stateOf(taken, isWord(char) ? 'a' : ' ');
   }
 
-  #placeOf(steps: readonly number[], before: string | undefined): Place {
+  #stateOf(steps: readonly number[], before: string | undefined): State {
     const key = `${before}${steps.join()}`;
-    let place = this.#places.get(key);
-    if (place === undefined) {
-      place = { steps, before, known: new Map() };
-      this.#places.set(key, place);
+    let state = this.#states.get(key);
+    if (state === undefined) {
+      state = { steps, before, transitions: new Map() };
+      this.#states.set(key, state);
     }
-    return place;
+    return state;
   }
 
   #takes(index: number, char: string): boolean {
-    const step = this.#steps[index];
+    const step = this.#program[index];
     return step?.op === 'char' && step.test(char);
   }
 
-  /** Collects the characters that may come next from a step on. @returns whether it is a match already */
+  /** Collects the character instructions reachable from `start`. @returns true on a match */
   #add(start: number, before: string | undefined, after: string | undefined, found: number[]): boolean {
-    const waiting = [start];
-    for (let index = waiting.pop(); index !== undefined; index = waiting.pop()) {
-      if (this.#added[index] === this.#now) continue;
-      this.#added[index] = this.#now;
-      const step = this.#steps[index];
+    const pending = [start];
+    for (let index = pending.pop(); index !== undefined; index = pending.pop()) {
+      if (this.#added[index] === this.#generation) continue;
+      this.#added[index] = this.#generation;
+      const step = this.#program[index];
       if (step?.op === 'match') return true;
       if (step?.op === 'char') found.push(index);
-      if (step?.op === 'fork') waiting.push(step.or, step.to);
-      if (step?.op === 'assert' && holds(step.what, before, after)) waiting.push(index + 1);
+      if (step?.op === 'fork') pending.push(step.or, step.to);
+      if (step?.op === 'assert' && holds(step.what, before, after)) pending.push(index + 1);
     }
     return false;
   }
@@ -149,11 +154,11 @@ function isWord(char: string | undefined): boolean {
   return char !== undefined && WORD.test(char);
 }
 
-function compile(pattern: PatternNode): readonly Step[] {
-  const steps: Step[] = [];
+function compile(pattern: PatternNode): readonly Instruction[] {
+  const steps: Instruction[] = [];
 
-  function push<S extends Step>(step: S): S {
-    if (steps.length >= MAX_STEPS) throw badPattern('repeats too much. Use smaller numbers in {}.');
+  function push<S extends Instruction>(step: S): S {
+    if (steps.length >= MAX_INSTRUCTIONS) throw badPattern('repeats too much. Use smaller numbers in {}.');
     steps.push(step);
     return step;
   }
@@ -191,7 +196,7 @@ function compile(pattern: PatternNode): readonly Step[] {
     for (let count = 0; count < min; count++) {
       const before = steps.length;
       add(of);
-      if (steps.length === before) return; // nothing stays nothing, however often it is repeated
+      if (steps.length === before) return; // repeating an empty pattern adds nothing
     }
     if (max === Infinity) {
       const start = steps.length;

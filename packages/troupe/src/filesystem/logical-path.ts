@@ -3,9 +3,9 @@ import { invalidPath } from './file-system-error.ts';
 declare const brand: unique symbol;
 
 /**
- * A checked path of an agent's file system, such as `/workspace/src/main.ts`. Only `parsePath` and `joinPath` make
- * one: it begins with a slash, doesn't end in one, is normalised (NFC), and each segment is a name that every
- * system can hold as it is. So whether one path is within another is a question of text.
+ * A checked path of an agent's file system, such as `/workspace/src/main.ts`. Created only by `parsePath` and
+ * `joinPath`: starts with a slash, has no trailing slash, is normalized (NFC), and every segment is a valid
+ * name on every operating system. Containment can therefore be decided by text comparison.
  */
 export type LogicalPath = string & { readonly [brand]: true };
 
@@ -13,14 +13,14 @@ export const TOP = '/' as LogicalPath;
 
 const MAX_PATH_CHARS = 1024;
 const MAX_NAME_BYTES = 255;
-/** How many segments a path may have. Each is opened on its own, from the one before it. */
+/** Maximum segments of a path. Segments are opened one by one, each relative to its parent. */
 export const MAX_DEPTH = 100;
-/** Characters that steer terminals, forge lines or turn the direction of writing. */
+/** Characters that control terminals, fake line ends or change the writing direction. */
 const CONTROLS = /[\p{Cc}\p{Zl}\p{Zp}\u202a-\u202e\u2066-\u2069]/u;
 const RESERVED = /[\\*?"<>|:]/;
 const DEVICES = /^(?:con|prn|aux|nul|conin\$|conout\$|(?:com|lpt)[0-9¹²³])(?:\..*)?$/i;
 
-/** @throws FileSystemError if it is no path that every system could hold, or does not name its place in full. */
+/** @throws FileSystemError if the path is relative, or invalid on some operating system. */
 export function parsePath(text: string): LogicalPath {
   if (typeof text !== 'string') throw invalidPath('', 'a path is a text.');
   if (text.length > MAX_PATH_CHARS)
@@ -31,27 +31,27 @@ export function parsePath(text: string): LogicalPath {
   const names = path.slice(1).split('/');
   if (names.length > MAX_DEPTH) throw invalidPath(text, `it is deeper than ${MAX_DEPTH} folders.`);
   for (const name of names) {
-    const problem = whyNoName(name);
+    const problem = nameProblem(name);
     if (problem !== undefined) throw invalidPath(text, problem);
   }
   return path as LogicalPath;
 }
 
-/** The path of what has this name in a folder. @throws FileSystemError if it is not one name. */
+/** Path of an entry in a folder. @throws FileSystemError if `name` is not a single name. */
 export function joinPath(folder: LogicalPath, name: string): LogicalPath {
-  if (name.includes('/')) throw invalidPath(name, "it is to be one name, without '/'.");
+  if (name.includes('/')) throw invalidPath(name, "it must be one name, without '/'.");
   return parsePath(`${folder === TOP ? '' : folder}/${name === '' ? '/' : name}`);
 }
 
-/** The path of what a file system found in a folder; undefined if no path can name it as it is. */
+/** Path of an entry found in storage; undefined if the name can't be a path segment. */
 export function pathOfFound(folder: LogicalPath, name: string): LogicalPath | undefined {
   const path = `${folder}/${name}`;
-  const isName = whyNoName(name) === undefined && !name.includes('/') && name === name.normalize('NFC');
+  const isName = nameProblem(name) === undefined && !name.includes('/') && name === name.normalize('NFC');
   const isPath = path.length <= MAX_PATH_CHARS && path.split('/').length - 1 <= MAX_DEPTH;
   return isName && isPath ? (path as LogicalPath) : undefined;
 }
 
-function whyNoName(name: string): string | undefined {
+function nameProblem(name: string): string | undefined {
   if (name === '') return 'a segment is empty.';
   if (name === '.' || name === '..') return `'${name}' is not allowed. Write the path in full.`;
   if (!name.isWellFormed() || CONTROLS.test(name)) return 'it contains control characters.';
@@ -75,7 +75,7 @@ export function nameOf(path: LogicalPath): string {
   return path.slice(path.lastIndexOf('/') + 1);
 }
 
-/** Whether a path is that of a folder, or of something in it at any depth. */
+/** True if `path` is the folder itself or inside it at any depth. */
 export function isWithin(folder: LogicalPath, path: LogicalPath): boolean {
   return folder === TOP || path === folder || path.startsWith(`${folder}/`);
 }

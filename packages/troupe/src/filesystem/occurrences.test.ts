@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 
-import { placesOf, replaceAll } from './occurrences.ts';
+import { countOccurrences, replaceAll } from './occurrences.ts';
 
 test('long texts are found and replaced as short ones are', () => {
   let several = 0;
@@ -11,12 +11,14 @@ test('long texts are found and replaced as short ones are', () => {
       const text = around.flatMap((part) => [part, wanted]).join('');
       const long = (short: string): string =>
         short.replaceAll('a', 'A'.repeat(101)).replaceAll('b', 'B$&'.repeat(40));
-      const expected = placesOf(wanted, text);
+      const expected = countOccurrences(wanted, text);
       if (expected.count > 1) several++;
       expect(replaceAll(text, wanted, '$&x')).toBe(text.split(wanted).join('$&x'));
       expect(expected.count).toBe(text.split(wanted).length - 1);
       expect(replaceAll(long(text), long(wanted), '$&x')).toBe(long(text).split(long(wanted)).join('$&x'));
-      expect(placesOf(long(wanted), long(text)).count).toBe(long(text).split(long(wanted)).length - 1);
+      expect(countOccurrences(long(wanted), long(text)).count).toBe(
+        long(text).split(long(wanted)).length - 1,
+      );
     }),
     { numRuns: 300 },
   );
@@ -25,14 +27,14 @@ test('long texts are found and replaced as short ones are', () => {
 
 test('overlapping places are several', () => {
   const long = `x${'y'.repeat(200)}x`;
-  expect(placesOf('aa', 'aaa')).toEqual({ count: 1, isOnce: false });
-  expect(placesOf(long, `${long}${long.slice(1)}`)).toEqual({ count: 1, isOnce: false });
-  expect(placesOf(long, `..${long}..`)).toEqual({ count: 1, isOnce: true });
-  expect(placesOf(long, long.slice(1))).toEqual({ count: 0, isOnce: false });
+  expect(countOccurrences('aa', 'aaa')).toEqual({ count: 1, isUnique: false });
+  expect(countOccurrences(long, `${long}${long.slice(1)}`)).toEqual({ count: 1, isUnique: false });
+  expect(countOccurrences(long, `..${long}..`)).toEqual({ count: 1, isUnique: true });
+  expect(countOccurrences(long, long.slice(1))).toEqual({ count: 0, isUnique: false });
 });
 
 test('a long text that is almost everywhere is sought no longer for it', () => {
   // By the engine's own search this would take half a minute.
   const wanted = `${'a'.repeat(100_000)}b${'a'.repeat(100_000)}`;
-  expect(placesOf(wanted, 'a'.repeat(1_500_000)).count).toBe(0);
+  expect(countOccurrences(wanted, 'a'.repeat(1_500_000)).count).toBe(0);
 });

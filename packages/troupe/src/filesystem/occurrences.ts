@@ -1,14 +1,18 @@
 /**
- * Up to so many characters the engine's own search is used. It is fast, but at worst takes the product of both lengths: for long texts, minutes.
+ * Maximum length for the engine's own search, which is fast but takes the product of both lengths in the
+ * worst case.
  */
 const MAX_PLAIN_CHARS = 100;
 
-export function isIn(wanted: string, text: string): boolean {
+export function includesText(wanted: string, text: string): boolean {
   return !occurrencesOf(wanted, text).next().done;
 }
 
-/** In how many places a text can be replaced, and whether there is but one, not even overlapping with another. */
-export function placesOf(wanted: string, text: string): { readonly count: number; readonly isOnce: boolean } {
+/** Number of non-overlapping occurrences, and whether there is exactly one, overlapping ones included. */
+export function countOccurrences(
+  wanted: string,
+  text: string,
+): { readonly count: number; readonly isUnique: boolean } {
   let [count, found, end] = [0, 0, 0];
   for (const at of occurrencesOf(wanted, text)) {
     found++;
@@ -16,10 +20,10 @@ export function placesOf(wanted: string, text: string): { readonly count: number
     count++;
     end = at + wanted.length;
   }
-  return { count, isOnce: found === 1 };
+  return { count, isUnique: found === 1 };
 }
 
-/** Replaces a text literally, wherever it is. */
+/** Replaces a text literally, at all occurrences. */
 export function replaceAll(text: string, wanted: string, replacement: string): string {
   if (wanted.length <= MAX_PLAIN_CHARS) return text.replaceAll(wanted, replacement.replaceAll('$', '$$$$'));
   const pieces: string[] = [];
@@ -33,15 +37,15 @@ export function replaceAll(text: string, wanted: string, replacement: string): s
   return pieces.join('');
 }
 
-/** Where a text begins in another, overlapping places too. */
+/** Start indexes of all occurrences, overlapping ones included. */
 function* occurrencesOf(wanted: string, text: string): Generator<number, void, undefined> {
   if (wanted.length > MAX_PLAIN_CHARS) return yield* occurrencesOfLong(wanted, text);
   for (let at = text.indexOf(wanted); at >= 0; at = text.indexOf(wanted, at + 1)) yield at;
 }
 
-/** The same in a time that grows with both and no faster, after Knuth, Morris and Pratt. */
+/** Linear-time search after Knuth, Morris and Pratt. */
 function* occurrencesOfLong(wanted: string, text: string): Generator<number, void, undefined> {
-  /** Of each beginning of what is wanted, how much of it is also its end. */
+  /** For each prefix of `wanted`: the length of its longest proper prefix that is also its suffix. */
   const fallbacks = new Int32Array(wanted.length + 1);
   let matched = 0;
   for (let at = 1; at < wanted.length; at++) {

@@ -2,22 +2,22 @@ import { badPattern } from './file-system-error.ts';
 
 const MAX_PATTERN_CHARS = 1000;
 const MAX_CHOICES = 100;
-/** What all choices together may have: each of them may be compared with each name. */
+/** Maximum parts of all alternatives together: each may be compared with each name. */
 const MAX_PARTS = 1000;
 const CHOICE = /\{([^{}]*,[^{}]*)\}/;
 const ANY_FOLDERS = '**';
-/** What a comparison takes besides that of the characters, in their number. */
+/** Fixed work of one comparison, in characters. */
 const WORK_OF_COMPARISON = 100;
 
 /**
- * A glob: `*` and `?` stand for characters of a name, `**` for any number of folders, `{a,b}` for either. Everything
- * else, brackets included, stands for itself, and a dot at the beginning of a name is a character as any other.
+ * Glob: `*` and `?` match characters of a name, `**` any number of folders, `{a,b}` alternatives. All other
+ * characters match themselves, including brackets and leading dots.
  */
 export class PathPattern {
-  /** Where a search begins. */
+  /** Progress before the first name. */
   readonly start: PathProgress;
 
-  /** @throws FileSystemError if it is too long, or stands for too many others */
+  /** @throws FileSystemError if the pattern is too long or has too many alternatives */
   constructor(pattern: string) {
     if (pattern === '') throw badPattern('is empty.');
     if (pattern.length > MAX_PATTERN_CHARS)
@@ -27,14 +27,14 @@ export class PathPattern {
     this.start = PathProgress.startOf(choices);
   }
 
-  /** Whether a file is meant. @param names the segments of its path, from the folder on in which it is looked for */
+  /** True if a file matches. @param names segments of its path, relative to the start folder */
   matches(names: readonly string[]): boolean {
-    return this.after(names).isMeant;
+    return this.after(names).isMatch;
   }
 
-  /** Whether anything below a folder can be meant. */
+  /** True if something below a folder can match. */
   reachesInto(names: readonly string[]): boolean {
-    return this.after(names).isOpen;
+    return this.after(names).canContinue;
   }
 
   after(names: readonly string[]): PathProgress {
@@ -42,68 +42,69 @@ export class PathPattern {
   }
 }
 
-/** How far along a pattern one can be after some names: all ways at the same time. */
+/** Progress of a pattern after some names: all alternatives at once. */
 export class PathProgress {
   readonly #choices: readonly (readonly string[])[];
-  /** Of each choice, how many of its parts may lie behind. */
-  readonly #places: readonly ReadonlySet<number>[];
-  /** What it took to go the last name further, in characters that were compared. */
+  /** For each alternative, the numbers of parts that may be matched so far. */
+  readonly #positions: readonly ReadonlySet<number>[];
+  /** Work of the last name, in compared characters. */
   readonly work: number;
 
   private constructor(
     choices: readonly (readonly string[])[],
-    places: readonly ReadonlySet<number>[],
+    positions: readonly ReadonlySet<number>[],
     work = 0,
   ) {
     this.#choices = choices;
-    this.#places = places;
+    this.#positions = positions;
     this.work = work;
   }
 
   static startOf(choices: readonly (readonly string[])[]): PathProgress {
-    const places = choices.map((parts) => withSkipped(parts, new Set([0])));
-    return new PathProgress(choices, places);
+    const positions = choices.map((parts) => withSkipped(parts, new Set([0])));
+    return new PathProgress(choices, positions);
   }
 
-  /** One name further. */
+  /** Progress after one more name. */
   into(name: string): PathProgress {
     const given = [...name];
     let work = 0;
-    const places = this.#choices.map((parts, i) => {
+    const positions = this.#choices.map((parts, i) => {
       const next = new Set<number>();
-      for (const at of this.#places[i] ?? []) {
+      for (const at of this.#positions[i] ?? []) {
         const part = parts[at];
         work += WORK_OF_COMPARISON;
         if (part === ANY_FOLDERS) next.add(at);
         else if (part !== undefined) {
-          const { isLike, steps } = compare(part, given);
-          if (isLike) next.add(at + 1);
+          const { isEqual, steps } = compare(part, given);
+          if (isEqual) next.add(at + 1);
           work += part.length + steps;
         }
       }
       return withSkipped(parts, next);
     });
-    return new PathProgress(this.#choices, places, work);
+    return new PathProgress(this.#choices, positions, work);
   }
 
-  /** Whether a file of these names is meant. */
-  get isMeant(): boolean {
-    return this.#choices.some((parts, i) => this.#places[i]?.has(parts.length));
+  /** True if a file with these names matches. */
+  get isMatch(): boolean {
+    return this.#choices.some((parts, i) => this.#positions[i]?.has(parts.length));
   }
 
-  /** Whether anything below a folder of these names can be meant. */
-  get isOpen(): boolean {
-    return this.#choices.some((parts, i) => [...(this.#places[i] ?? [])].some((at) => at < parts.length));
+  /** True if something below a folder with these names can match. */
+  get canContinue(): boolean {
+    return this.#choices.some((parts, i) => [...(this.#positions[i] ?? [])].some((at) => at < parts.length));
   }
 }
 
-/** The places, and those behind a `**` that stands for no folder. */
-function withSkipped(parts: readonly string[], places: Set<number>): ReadonlySet<number> {
-  for (const at of places) if (parts[at] === ANY_FOLDERS) places.add(at + 1); // it is looked at in its turn
-  return places;
+/** Adds the positions after each `**` that matches no folder. */
+function withSkipped(parts: readonly string[], positions: Set<number>): ReadonlySet<number> {
+  // Iteration includes added positions.
+  for (const at of positions) if (parts[at] === ANY_FOLDERS) positions.add(at + 1);
+  return positions;
 }
 
-/** What stands between the slashes. Of several `**` in a row one says it all. */
+/** Parts between slashes, with repeated `**` merged. */
 function partsOf(text: string): readonly string[] {
   const parts = text.split('/').filter(Boolean);
   return parts.filter((part, i) => part !== ANY_FOLDERS || parts[i - 1] !== ANY_FOLDERS);
@@ -124,11 +125,11 @@ function choicesOf(pattern: string): readonly string[] {
   }
 }
 
-/** Whether a name is as a part says, and how many steps that took. Of several stars only the last one is ever gone back to. */
+/** Compares a name with a part, and counts steps. Backtracks to the last star only. */
 function compare(
   part: string,
   given: readonly string[],
-): { readonly isLike: boolean; readonly steps: number } {
+): { readonly isEqual: boolean; readonly steps: number } {
   const wanted = [...part];
   let [i, j, star, resume, steps] = [0, 0, -1, 0, 0];
   for (; j < given.length; steps++) {
@@ -141,9 +142,9 @@ function compare(
       i = star + 1;
       j = ++resume;
     } else {
-      return { isLike: false, steps };
+      return { isEqual: false, steps };
     }
   }
   while (wanted[i] === '*') i++;
-  return { isLike: i === wanted.length, steps };
+  return { isEqual: i === wanted.length, steps };
 }

@@ -1,6 +1,6 @@
 import { badPattern } from './file-system-error.ts';
 
-/** What a regular expression says. */
+/** Syntax tree of a regular expression. */
 export type PatternNode =
   | { readonly op: 'char'; readonly test: (char: string) => boolean }
   | { readonly op: 'assert'; readonly what: string }
@@ -11,16 +11,19 @@ const MAX_DEPTH = 100;
 const COUNT = /\{(\d+)(?:(,)(\d*))?\}/y;
 const CLASS = /\[(?:\\[^]|[^\]\\])*\]/y;
 const ESCAPE = /\\(?:u\{[0-9a-f]+\}|u[0-9a-f]{4}|x[0-9a-f]{2}|p\{[^}]*\}|[^])/iuy;
-/** Escapes by letters that JavaScript knows. Another one would stand for the letter, which is hardly what was meant. */
+/** Letter escapes known to JavaScript. Others are refused: JavaScript would match the letter itself. */
 const KNOWN_LETTERS = /^[bdDfnpPrsStuvwWx]$/;
 const GROUP = /\((?:\?(?::|<[a-z_]\w*>))?/iy;
 
-/** @throws FileSystemError if the pattern is broken, or has what can't be matched in one go */
+/**
+ * Parses a regular expression.
+ * @throws FileSystemError if the pattern is invalid or needs backtracking
+ */
 export function readPattern(text: string, ignoreCase: boolean): PatternNode {
   let at = 0;
   let depth = 0;
 
-  /** What an expression finds right here; then it is behind us. */
+  /** Matches an expression at the current position and moves past the match. */
   function take(pattern: RegExp): RegExpExecArray | null {
     pattern.lastIndex = at;
     const found = pattern.exec(text);
@@ -51,7 +54,7 @@ export function readPattern(text: string, ignoreCase: boolean): PatternNode {
   function repeated(of: PatternNode): PatternNode {
     const range = readRange();
     if (range === undefined) return of;
-    takeChar('?'); // as little as possible: for whether there is a match it's the same
+    takeChar('?'); // lazy repetition: makes no difference for whether a line matches
     if (of.op === 'assert') throw badPattern('repeats what has no length.');
     if (range.max < range.min) throw badPattern('has a repetition whose numbers are out of order.');
     if (readRange() !== undefined)
@@ -110,7 +113,7 @@ export function readPattern(text: string, ignoreCase: boolean): PatternNode {
     return char(escape);
   }
 
-  /** One character, as JavaScript reads it. */
+  /** Matches one character by JavaScript's own engine. */
   function char(source: string): PatternNode {
     const pattern = oneChar(source, ignoreCase ? 'i' : '');
     return { op: 'char', test: (char) => pattern.test(char) };
@@ -121,19 +124,19 @@ export function readPattern(text: string, ignoreCase: boolean): PatternNode {
   return pattern;
 }
 
-/** Unicode first; escapes that it has no room for, such as `\-`, are taken as the plain syntax takes them. */
+/** Tries Unicode mode first; then legacy mode for escapes such as `\-` that Unicode mode rejects. */
 function oneChar(source: string, flags: string): RegExp {
   for (const [escape, sign = ''] of source.matchAll(/\\([^])/g)) {
     if (/[<>]/.test(sign)) throw badPattern(`has '${escape}'. The edge of a word is \\b.`);
     if (/[a-z]/i.test(sign) && !KNOWN_LETTERS.test(sign))
       throw badPattern(`has '${escape}', which is not supported.`);
   }
-  const hasBraces = /\\[pu]\{/i.test(source); // without Unicode they would stand for themselves
+  const hasBraces = /\\[pu]\{/i.test(source); // `\u{…}` and `\p{…}` have another meaning without Unicode mode
   for (const mode of hasBraces ? ['u'] : ['u', '']) {
     try {
       return new RegExp(`^(?:${source})$`, `${mode}${flags}`);
     } catch {
-      // The next mode, or none.
+      // Try the next mode.
     }
   }
   throw badPattern(`has '${source}', which is broken.`);

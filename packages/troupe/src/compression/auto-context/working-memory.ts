@@ -153,7 +153,8 @@ export class WorkingMemory {
       const entry = this.#entries[indexes.get(msg) ?? -1];
       return entry !== undefined && canTake(entry);
     };
-    const possible = changes.filter(({ removed }) => removed.every(isThere)); // computed before any change, because `canTake` may throw
+    // Computed before any change, because `canTake` may throw.
+    const possible = changes.filter(({ removed }) => removed.every(isThere));
     const next: (Entry | undefined)[] = [...this.#entries];
     const made: AppliedChange[] = [];
     for (const change of possible) {
