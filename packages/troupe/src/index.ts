@@ -322,7 +322,7 @@ export { CharTokenCounter } from './token/char-token-counter.ts';
 export { EstimateTokenCounter, type EstimateOptions } from './token/estimate-token-counter.ts';
 export { TokenCounterBase, type CountOptions } from './token/token-counter-base.ts';
 export type { BackgroundTask, BackgroundTaskState } from './toolkit/background-task.ts';
-export { BackgroundTools, type BackgroundToolsOptions } from './toolkit/background.ts';
+export { BackgroundTools, type BackgroundToolsOptions } from './toolkit/background-tools.ts';
 export { externalTool, type ExternalToolOptions } from './toolkit/tool/external-tool.ts';
 export type { AuthorizeRequest, CallToolOptions, Offload, ToolVerdict } from './toolkit/call/tool-call.ts';
 export type { ToolGroupOptions } from './toolkit/tool-groups.ts';

@@ -12,7 +12,7 @@ import {
   type Scenario,
 } from '../src/testing/drivers.ts';
 import { ScriptedModel, type ScriptedTurn } from '../src/testing/scripted-model.ts';
-import { BackgroundTools } from '../src/toolkit/background.ts';
+import { BackgroundTools } from '../src/toolkit/background-tools.ts';
 import { tool } from '../src/toolkit/tool/tool.ts';
 import { Toolkit } from '../src/toolkit/toolkit.ts';
 import { parseJson, type JsonObject } from '../src/util/json.ts';

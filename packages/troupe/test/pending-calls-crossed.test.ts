@@ -14,7 +14,7 @@ import { ChatRoom } from '../src/pipeline/chat-room.ts';
 import { PlanNotebook } from '../src/plan/plan-notebook.ts';
 import { PermissionRules } from '../src/permission/permission-rules.ts';
 import { ScriptedModel, type ScriptedTurn } from '../src/testing/scripted-model.ts';
-import { BackgroundTools } from '../src/toolkit/background.ts';
+import { BackgroundTools } from '../src/toolkit/background-tools.ts';
 import { tool, type Tool } from '../src/toolkit/tool/tool.ts';
 import { Toolkit } from '../src/toolkit/toolkit.ts';
 import { parseJson, type JsonObject } from '../src/util/json.ts';

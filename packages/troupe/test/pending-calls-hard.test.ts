@@ -18,7 +18,7 @@ import { sequentialPipeline } from '../src/pipeline/sequential-pipeline.ts';
 import { PlanNotebook } from '../src/plan/plan-notebook.ts';
 import { interruptAtEvery } from '../src/testing/drivers.ts';
 import { ScriptedModel, type ScriptedTurn } from '../src/testing/scripted-model.ts';
-import { BackgroundTools } from '../src/toolkit/background.ts';
+import { BackgroundTools } from '../src/toolkit/background-tools.ts';
 import { externalTool } from '../src/toolkit/tool/external-tool.ts';
 import { ToolSuspension } from '../src/toolkit/tool/tool-suspension.ts';
 import { tool, type Tool } from '../src/toolkit/tool/tool.ts';

@@ -7,7 +7,7 @@ import type { ChatModelBase, GenerationOptions } from '../model/chat-model-base.
 import type { PermissionPolicy } from '../permission/permission-policy.ts';
 import type { PlanNotebook } from '../plan/plan-notebook.ts';
 import type { KnowledgeBase } from '../rag/knowledge-base.ts';
-import type { BackgroundTools } from '../toolkit/background.ts';
+import type { BackgroundTools } from '../toolkit/background-tools.ts';
 import type { Toolkit } from '../toolkit/toolkit.ts';
 import type { AgentOptions } from '../agent/agent-base.ts';
 

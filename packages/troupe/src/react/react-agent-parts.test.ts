@@ -12,7 +12,7 @@ import { PlanNotebook } from '../plan/plan-notebook.ts';
 import { LongTermMemoryBase } from '../longterm/long-term-memory-base.ts';
 import { FakeClock } from '../testing/fake-clock.ts';
 import { ScriptedModel, type ScriptedTurn } from '../testing/scripted-model.ts';
-import { BackgroundTools } from '../toolkit/background.ts';
+import { BackgroundTools } from '../toolkit/background-tools.ts';
 import { tool, type Tool } from '../toolkit/tool/tool.ts';
 import { Toolkit } from '../toolkit/toolkit.ts';
 import type { ReActAgentOptions } from './react-agent-options.ts';

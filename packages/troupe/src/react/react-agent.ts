@@ -12,7 +12,7 @@ import type { ChatModelBase, ModelRequest, ToolChoice } from '../model/chat-mode
 import { canForceTools, mergeGeneration } from '../model/generation.ts';
 import type { PermissionPolicy } from '../permission/permission-policy.ts';
 import type { PlanNotebook } from '../plan/plan-notebook.ts';
-import type { BackgroundTools } from '../toolkit/background.ts';
+import type { BackgroundTools } from '../toolkit/background-tools.ts';
 import { Toolkit } from '../toolkit/toolkit.ts';
 import { waitBriefly, untilStopped } from '../util/async/grace.ts';
 import type { JsonValue } from '../util/json.ts';

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 
 import { Msg } from '../message/msg.ts';
 import { ScriptedModel, type ScriptedTurn } from '../testing/scripted-model.ts';
-import { BackgroundTools } from '../toolkit/background.ts';
+import { BackgroundTools } from '../toolkit/background-tools.ts';
 import { tool } from '../toolkit/tool/tool.ts';
 import { Toolkit } from '../toolkit/toolkit.ts';
 import { agentTool } from './agent-tool.ts';

@@ -6,7 +6,7 @@ import { Msg } from '../message/msg.ts';
 import type { PermissionPolicy } from '../permission/permission-policy.ts';
 import { FakeClock } from '../testing/fake-clock.ts';
 import { ScriptedModel, type ScriptedTurn } from '../testing/scripted-model.ts';
-import { BackgroundTools } from '../toolkit/background.ts';
+import { BackgroundTools } from '../toolkit/background-tools.ts';
 import { tool } from '../toolkit/tool/tool.ts';
 import { sleep } from '../util/clock.ts';
 import { parseJson, type JsonObject } from '../util/json.ts';

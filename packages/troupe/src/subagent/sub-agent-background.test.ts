@@ -6,7 +6,7 @@ import { findHistoryFaults } from '../message/history.ts';
 import type { PermissionPolicy } from '../permission/permission-policy.ts';
 import { ScriptedModel, type ScriptedTurn } from '../testing/scripted-model.ts';
 import type { BackgroundTask } from '../toolkit/background-task.ts';
-import { BackgroundTools } from '../toolkit/background.ts';
+import { BackgroundTools } from '../toolkit/background-tools.ts';
 import { tool } from '../toolkit/tool/tool.ts';
 import { Toolkit } from '../toolkit/toolkit.ts';
 import { validateWith } from '../util/schema.ts';

@@ -13,7 +13,7 @@ import { InMemorySession } from '../session/in-memory-session.ts';
 import type { Session } from '../session/session.ts';
 import { FakeClock } from '../testing/fake-clock.ts';
 import { ScriptedModel, type ScriptedToolCall, type ScriptedTurn } from '../testing/scripted-model.ts';
-import { BackgroundTools } from '../toolkit/background.ts';
+import { BackgroundTools } from '../toolkit/background-tools.ts';
 import type { ToolResponse } from '../toolkit/tool/tool-response.ts';
 import { tool, type Tool, type ToolContext } from '../toolkit/tool/tool.ts';
 import type { Toolkit } from '../toolkit/toolkit.ts';

@@ -4,20 +4,20 @@ import { oneLine } from '../util/text.ts';
 import { ToolResponse } from './tool/tool-response.ts';
 import type { ToolCallResult } from './tool/tool.ts';
 
-/** `lost` is one that was running when the program ended: nobody knows what became of it. */
+/** `lost`: running when the program ended, outcome unknown. */
 export type BackgroundTaskState = 'running' | 'done' | 'failed' | 'cancelled' | 'lost';
 
-/** A call that goes on while the agent does other things. */
+/** Tool call that continues while the agent does other things. */
 export interface BackgroundTask {
   readonly id: string;
   readonly tool: string;
   readonly state: BackgroundTaskState;
 }
 
-/** A task with what has come of it: its latest snapshot while it runs, then its result. */
+/** Task with its latest snapshot while running, then its result. */
 export interface TaskRecord extends BackgroundTask {
   readonly result: ToolCallResult | undefined;
-  /** Whether the agent knows that it is over. */
+  /** Whether the agent was notified of the end of the task. */
   readonly isTold: boolean;
 }
 
@@ -54,7 +54,7 @@ export function noticeText({ id, tool, state }: BackgroundTask): string {
   return `${task} ${ending[state]}. Call view_task with its id to see the result.`;
 }
 
-/** What `view_task` answers. */
+/** Answer of `view_task`. */
 export function viewOf({ id, tool, state, result }: TaskRecord): ToolResponse {
   const task = `The task '${id}' of the tool '${tool}'`;
   if (state === 'running') {
@@ -77,7 +77,7 @@ function withOutput(text: string, result: ToolCallResult | undefined, status: 'o
   return new ToolResponse(content, { status, metadata });
 }
 
-/** What a model is told that asked for a task which isn't there. */
+/** Answer for a task id that is unknown, or whose result was dropped. */
 export function invalidId(id: string, known: Iterable<string>): ToolResponse {
   const ids = [...known].map((one) => `'${one}'`).join(', ');
   const list = ids === '' ? 'There are no tasks.' : `The tasks are ${ids}.`;
@@ -96,7 +96,7 @@ export function recordToJson({ id, tool, state, result, isTold }: TaskRecord): J
   };
 }
 
-/** A saved task. One that was running is lost. @throws TypeError if it is none. */
+/** Reads a saved task. A running task becomes `lost`. @throws TypeError if the JSON is no task. */
 export function recordFromJson(json: JsonValue): TaskRecord {
   if (!isJsonObject(json)) throw new TypeError('a task must be an object');
   const { id, tool, state, result, isTold } = json;

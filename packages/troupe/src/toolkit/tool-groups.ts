@@ -2,11 +2,11 @@ import { TroupeError } from '../errors.ts';
 import { BASIC_GROUP, checkName } from './tool/registered-tool.ts';
 
 export interface ToolGroupOptions {
-  /** What its tools are good for: a model chooses by it. */
+  /** Purpose of the tools, for the model that chooses groups. */
   readonly description: string;
-  /** @default false */
+  /** Whether the group starts active. @default false */
   readonly active?: boolean;
-  /** What a model has to know to use its tools. It is told when the group is activated. */
+  /** Instructions for the tools, shown to the model when the group is activated. */
   readonly notes?: string;
 }
 
@@ -16,15 +16,18 @@ export interface ToolGroup {
   readonly notes: string | undefined;
 }
 
-/** The groups of a toolkit, and which of them are active. */
+/**
+ * Tool groups of a toolkit, and which of them are active. The group `basic` always exists and is always
+ * active.
+ */
 export class ToolGroups {
   readonly #groups = new Map<string, ToolGroup>();
   readonly #active = new Set<string>();
 
-  /** All groups except for the basic one, in the order in which they were made. A new list when one comes or goes. */
+  /** All groups except `basic`, in the order of creation. A new list whenever a group is added or removed. */
   all: readonly ToolGroup[] = [];
 
-  /** The active groups except for the basic one, in the order in which they were made. */
+  /** Active groups except `basic`, in the order of creation. */
   get active(): readonly ToolGroup[] {
     return this.all.filter(({ name }) => this.#active.has(name));
   }
@@ -37,26 +40,26 @@ export class ToolGroups {
     return name === BASIC_GROUP || this.#active.has(name);
   }
 
-  /** @throws TroupeError if there is such a group. */
+  /** @throws TroupeError if the group exists. */
   create(name: string, { description, active = false, notes }: ToolGroupOptions): void {
     checkName('A tool group', name);
     if (this.has(name)) throw new TroupeError('invalid_config', `There is a tool group '${name}' already.`);
     this.#groups.set(name, { name, description, notes });
     if (active) this.#active.add(name);
-    this.#listAnew();
+    this.#updateList();
   }
 
-  /** @throws TroupeError if one of them doesn't exist, or is the basic one; then nothing is changed. */
+  /** @throws TroupeError if a group is unknown or `basic`; then nothing changes. */
   remove(names: readonly string[]): void {
     this.assertKnown(names);
     for (const name of names) {
       this.#groups.delete(name);
       this.#active.delete(name);
     }
-    this.#listAnew();
+    this.#updateList();
   }
 
-  /** @throws TroupeError if one of them doesn't exist, or is the basic one; then nothing is changed. */
+  /** @throws TroupeError if a group is unknown or `basic`; then nothing changes. */
   setActive(names: readonly string[], isActive: boolean): void {
     this.assertKnown(names);
     for (const name of names) {
@@ -65,7 +68,7 @@ export class ToolGroups {
     }
   }
 
-  /** Makes these groups active, and no others. Those that don't exist are left out. */
+  /** Activates these groups and deactivates all others. Unknown names are ignored. */
   activateOnly(names: readonly string[]): void {
     this.#active.clear();
     for (const name of names) if (this.#groups.has(name)) this.#active.add(name);
@@ -74,22 +77,22 @@ export class ToolGroups {
   clear(): void {
     this.#groups.clear();
     this.#active.clear();
-    this.#listAnew();
+    this.#updateList();
   }
 
-  /** @throws TroupeError */
+  /** @throws TroupeError for the first unknown group. */
   assertKnown(names: readonly string[]): void {
     for (const name of names) {
       if (this.#groups.has(name)) continue;
       const problem =
         name === BASIC_GROUP
           ? `The group '${BASIC_GROUP}' is always there and always active.`
-          : `There is no tool group '${name}'. Make it by createToolGroup first.`;
+          : `There is no tool group '${name}'. Create it with createToolGroup first.`;
       throw new TroupeError('invalid_config', problem);
     }
   }
 
-  #listAnew(): void {
+  #updateList(): void {
     this.all = [...this.#groups.values()];
   }
 }

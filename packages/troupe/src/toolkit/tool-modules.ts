@@ -1,6 +1,6 @@
 import { StateModule } from '../state/state-module.ts';
 
-/** The modules that tools stand for, such as agents, by the names of the tools: their states are part of the toolkit's. */
+/** State modules behind tools, such as agents, by tool name. Their states are part of the toolkit's state. */
 export class ToolModules extends StateModule {
   static override readonly hasOptionalModules = true;
 

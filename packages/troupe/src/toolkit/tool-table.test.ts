@@ -22,7 +22,7 @@ describe('a name that is taken', () => {
   test('is an error by default, and by any strategy that is none', () => {
     const table = tableOf(named('a'));
     const problem =
-      "There is a tool 'a' already. Give it another name, or say by namesakeStrategy ('skip', 'override', 'rename') what to do.";
+      "There is a tool 'a' already. Give it another name, or set namesakeStrategy to 'skip', 'override' or 'rename'.";
     expect(() => table.add(named('a'), 'raise')).toThrow(new TroupeError('invalid_config', problem));
     expect(() => table.add(named('a'), 'what' as 'raise')).toThrow(problem);
   });
@@ -34,7 +34,7 @@ describe('a name that is taken', () => {
       expect(table.add(named('a', { description: 'new' }), 'skip')).toBe('a');
     });
     expect(table.get('a')?.tool.description).toBeUndefined();
-    expect(lines).toEqual(["warn There is a tool 'a' already; the new one is left out."]);
+    expect(lines).toEqual(["warn There is a tool 'a' already; the new one is ignored."]);
   });
 
   test('can be overridden, in its place', () => {
@@ -95,7 +95,7 @@ describe('what is offered', () => {
 
 test('a tool of an unknown group is refused', () => {
   expect(() => tableOf(named('a', { group: 'g' }))).toThrow(
-    new TroupeError('invalid_config', "There is no tool group 'g'. Make it by createToolGroup first."),
+    new TroupeError('invalid_config', "There is no tool group 'g'. Create it with createToolGroup first."),
   );
 });
 
@@ -141,7 +141,7 @@ describe('a table over another', () => {
     over.extend('a', { type: 'object', properties: { x: {} } });
     expect(over.offered()[0]?.parameters).toEqual({ type: 'object', properties: { x: {} } });
     expect(base.offered()[0]?.parameters).toEqual({ type: 'object', properties: {} });
-    expect(over.get('a')?.places).toBe(base.get('a')?.places);
+    expect(over.get('a')?.concurrency).toBe(base.get('a')?.concurrency);
   });
 });
 

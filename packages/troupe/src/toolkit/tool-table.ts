@@ -8,14 +8,14 @@ import type { ToolGroups } from './tool-groups.ts';
 import type { Tool } from './tool/tool.ts';
 
 /**
- * What happens to a tool whose name is taken: it is an error, the tool that is there stays, it goes,
- * or the new one gets a number (`search_2`).
+ * Handling of a tool whose name is in use: throw an error, keep the existing tool, replace the existing tool,
+ * or number the new tool (`search_2`).
  */
 export type NamesakeStrategy = 'raise' | 'skip' | 'override' | 'rename';
 
 /**
- * The tools of a toolkit, in the order in which they came. A table may lie over another one: it shows the tools
- * of both, and changes only its own.
+ * Tools of a toolkit, in the order of registration. A table with a base table shows the tools of both, and
+ * changes only its own.
  */
 export class ToolTable {
   readonly modules = new ToolModules();
@@ -33,10 +33,10 @@ export class ToolTable {
     return this.#tools.get(name) ?? this.#base?.get(name);
   }
 
-  /** The tools that a model may use now: the same list for as long as nothing has changed. */
+  /** Schemas of the active tools. The same list until something changes. */
   offered(): readonly ToolSchema[] {
     const active = [...this.#all()].filter(({ group }) => this.groups.isActive(group));
-    const schemas = active.map((tool) => tool.shown()); // each is the same object for as long as it looks the same
+    const schemas = active.map((tool) => tool.shown()); // unchanged tools give the same object
     const isSame =
       schemas.length === this.#offered.length && schemas.every((one, i) => one === this.#offered[i]);
     if (!isSame) this.#offered = Object.freeze(schemas);
@@ -49,7 +49,7 @@ export class ToolTable {
     if (!this.groups.has(registered.group)) this.groups.assertKnown([registered.group]);
     if (this.#tools.has(tool.name)) {
       if (strategy === 'skip') {
-        getLogger().log('warn', `There is a tool '${tool.name}' already; the new one is left out.`);
+        getLogger().log('warn', `There is a tool '${tool.name}' already; the new one is ignored.`);
         return tool.name;
       }
       if (strategy === 'rename')
@@ -62,14 +62,17 @@ export class ToolTable {
     return name;
   }
 
-  /** Adds a tool of another table, to the basic group. Its places are the same; the module that it stands for stays with the other. */
+  /**
+   * Adds a tool of another table to the group `basic`. Both share the concurrency limit; the state module
+   * stays with the other table.
+   */
   share(tool: RegisteredTool | undefined): void {
     if (tool === undefined) return;
     const { group: _group, module: _module, ...rest } = tool.tool;
-    this.#tools.set(rest.name, new RegisteredTool(rest, tool.places));
+    this.#tools.set(rest.name, new RegisteredTool(rest, tool.concurrency));
   }
 
-  /** Of all tools, in the order in which they came. */
+  /** Names of all tools, in the order of registration. */
   names(): readonly string[] {
     return Array.from(this.#all(), ({ tool }) => tool.name);
   }
@@ -91,7 +94,7 @@ export class ToolTable {
   extend(name: string, schema: AnySchema | undefined): void {
     const found = this.get(name);
     if (found === undefined) throw new TroupeError('invalid_config', `There is no tool '${name}'.`);
-    const own = this.#tools.get(name) ?? new RegisteredTool(found.tool, found.places);
+    const own = this.#tools.get(name) ?? new RegisteredTool(found.tool, found.concurrency);
     own.extend(schema);
     this.#tools.set(name, own);
   }
@@ -112,7 +115,6 @@ export class ToolTable {
 }
 
 function nameTaken(name: string): TroupeError {
-  const advice =
-    "Give it another name, or say by namesakeStrategy ('skip', 'override', 'rename') what to do.";
+  const advice = "Give it another name, or set namesakeStrategy to 'skip', 'override' or 'rename'.";
   return new TroupeError('invalid_config', `There is a tool '${name}' already. ${advice}`);
 }

@@ -237,7 +237,7 @@ describe('groups', () => {
         toolkit.loadStateDict({ activeGroups: ['gone', 'files', 'basic'] }),
       );
       expect(toolkit.activeGroups).toEqual(['files']);
-      expect(lines).toEqual(['A saved tool group is not there any more.']);
+      expect(lines).toEqual(['A saved tool group does not exist any more; it stays inactive.']);
     });
 
     test.each<[JsonValue]>([['files'], [{ files: true }], [[1]], [null]])(

@@ -7,7 +7,7 @@ import type { JsonValue } from '../util/json.ts';
 import type { AnySchema } from '../util/schema.ts';
 import { cutOutput } from './call/cut-output.ts';
 import { META_TOOL_NAME, metaToolOf } from './tool/meta-tool.ts';
-import { Places } from './tool/places.ts';
+import { ConcurrencyLimit } from './tool/concurrency-limit.ts';
 import { inactive, notFound } from './call/refusals.ts';
 import type { RegisteredTool } from './tool/registered-tool.ts';
 import { ToolCall, type CallToolOptions, type Offload } from './call/tool-call.ts';
@@ -19,62 +19,60 @@ import { ToolTable, type NamesakeStrategy } from './tool-table.ts';
 import type { PlainToolOptions, Tool, ToolCallResult, ToolOptions, ToolSettings } from './tool/tool.ts';
 
 export interface ToolkitOptions {
-  /** The tools to begin with; what `tool()` makes knows the types of its arguments. @default none */
+  /** Initial tools. `tool()` infers the types of their arguments. @default none */
   readonly tools?: readonly Tool[];
-  /** How long one attempt of a tool may take; `Infinity` for as long as it likes. @default 5 minutes */
+  /** Time limit of one attempt of a tool; `Infinity` for none. @default 5 minutes */
   readonly timeoutMs?: number;
-  /** How much text of a result a model gets. @default 100 000 */
+  /** Maximum characters of text in a result; the rest goes to `offload`. @default 100 000 */
   readonly maxOutputChars?: number;
-  /** Keeps what is beyond that. @default it is lost */
+  /** Stores text beyond `maxOutputChars`. @default the text is lost */
   readonly offload?: Offload;
-  /** How many tools may run at the same time; other calls wait for their turn. @default any number */
+  /** Maximum tool calls that run at the same time; others wait in order. @default no limit */
   readonly maxConcurrent?: number;
 }
 
-/** What a tool is registered with, in the place of what it says itself. */
+/** Settings that replace those of the tool. */
 export interface RegisterToolOptions extends ToolSettings {
-  /** In the place of the tool's own. */
   readonly name?: string;
-  /** In the place of the tool's own. */
   readonly description?: string;
-  /** What to do if the name is taken. @default 'raise' */
+  /** Handling of a name that is in use. @default 'raise' */
   readonly namesakeStrategy?: NamesakeStrategy;
 }
 
-/** What the toolkits that lie over each other have in common. */
-interface Shared {
+/** State shared by a toolkit and the toolkits made with `withTools`. */
+interface SharedSettings {
   readonly timeoutMs: number;
   readonly maxOutputChars: number;
   readonly offload: Offload | undefined;
-  readonly places: Places | undefined;
+  readonly concurrency: ConcurrencyLimit | undefined;
   middlewares: readonly ToolMiddleware[];
   readonly metaTool: Tool;
-  /** For calls that say nothing about it. */
+  /** Used for tool calls without an `authorize` of their own. */
   readonly authorize?: CallToolOptions['authorize'];
   abandonedCalls: number;
 }
 
 /**
- * The tools of an agent: which there are, which a model is offered, and how they are called.
+ * Tools of an agent: registration, the schemas for the model, and the execution of tool calls.
  *
- * A call gives exactly one result, whatever happens. What a model is offered is the same objects, in the order in
- * which the tools came, for as long as nothing has changed: providers cache by it. The state is which groups are active,
- * and the states of agents that are tools.
+ * Every tool call gives exactly one result, also on failure. The schemas stay the same objects in the order
+ * of registration until something changes, because providers cache by them. The state consists of the active
+ * groups and the states of tools that are agents.
  */
 export class Toolkit extends StateModule {
-  /** What tools stand for, such as agents. */
+  /** State modules behind tools, such as agents. */
   protected modules: ToolModules;
   #tools: ToolTable;
-  #shared: Shared;
+  #shared: SharedSettings;
 
-  /** @throws TroupeError if a number makes no sense, or one of the tools can't be registered. */
+  /** @throws TroupeError if a number is invalid, or a tool can't be registered. */
   constructor(options: ToolkitOptions = {}) {
     super();
     const { tools = [], timeoutMs = 300_000, maxOutputChars = 100_000, offload, maxConcurrent } = options;
     checkNumber('timeoutMs', timeoutMs, { least: 1 });
     checkNumber('maxOutputChars', maxOutputChars, { least: 1 });
     if (maxConcurrent !== undefined) checkNumber('maxConcurrent', maxConcurrent, { least: 1 });
-    const places = maxConcurrent === undefined ? undefined : new Places(maxConcurrent);
+    const concurrency = maxConcurrent === undefined ? undefined : new ConcurrencyLimit(maxConcurrent);
     const groups = new ToolGroups();
     this.#tools = new ToolTable(groups);
     this.modules = this.#tools.modules;
@@ -82,7 +80,7 @@ export class Toolkit extends StateModule {
       timeoutMs,
       maxOutputChars,
       offload,
-      places,
+      concurrency,
       middlewares: [],
       metaTool: metaToolOf(groups),
       abandonedCalls: 0,
@@ -95,8 +93,8 @@ export class Toolkit extends StateModule {
   }
 
   /**
-   * Adds a tool. Returns the name that it got.
-   * @throws TroupeError if its name is taken, its group unknown, or its schema not that of an object.
+   * Registers a tool. Returns its final name.
+   * @throws TroupeError if the name is in use, the group is unknown, or the schema is not for an object.
    */
   registerToolFunction<S extends AnySchema>(tool: ToolOptions<S>, options?: RegisterToolOptions): string;
   registerToolFunction(tool: PlainToolOptions, options?: RegisterToolOptions): string;
@@ -106,7 +104,7 @@ export class Toolkit extends StateModule {
     return this.#tools.add({ ...tool, ...changes }, namesakeStrategy);
   }
 
-  /** Returns whether there was such a tool. */
+  /** Returns whether the tool existed. */
   removeToolFunction(name: string): boolean {
     return this.#tools.remove(name);
   }
@@ -115,31 +113,34 @@ export class Toolkit extends StateModule {
     return this.#tools.get(name) !== undefined;
   }
 
-  /** A tool as it is registered, active or not. */
+  /** The registered tool, active or not. */
   get(name: string): Tool | undefined {
     return this.#tools.get(name)?.tool;
   }
 
-  /** The names of all tools, active or not. */
+  /** Names of all tools, active or not. */
   get names(): readonly string[] {
     return this.#tools.names();
   }
 
-  /** The tools that a model may use now. */
+  /** Schemas of the active tools. */
   getJsonSchemas(): readonly ToolSchema[] {
     return this.#tools.offered();
   }
 
   /**
-   * Adds the properties of a schema to the arguments of a tool, in the place of those that were added before; the tool
-   * gets them with its own.
-   * @throws TroupeError if there is no such tool, or if the schemas clash.
+   * Adds the properties of a schema to the arguments of a tool, replacing an earlier extension. The tool gets
+   * them together with its own arguments.
+   * @throws TroupeError if the tool is unknown, or the schemas conflict.
    */
   setExtendedModel(name: string, schema: AnySchema | undefined): void {
     this.#tools.extend(name, schema);
   }
 
-  /** Makes a group. Its tools are offered, and can be called, only while it is active. @throws TroupeError */
+  /**
+   * Creates a group. Its tools are offered, and can be called, only while the group is active.
+   * @throws TroupeError
+   */
   createToolGroup(name: string, options: ToolGroupOptions): void {
     this.#tools.groups.create(name, options);
   }
@@ -148,51 +149,61 @@ export class Toolkit extends StateModule {
     return this.#tools.groups.has(name);
   }
 
-  /** Activates groups, or deactivates them. @throws TroupeError if one is unknown, or the basic one; then nothing is changed. */
+  /**
+   * Activates or deactivates groups.
+   * @throws TroupeError if a group is unknown or `basic`; then nothing changes.
+   */
   updateToolGroups(names: readonly string[], active: boolean): void {
     this.#tools.groups.setActive(names, active);
   }
 
-  /** Removes groups and their tools. @throws TroupeError if one is unknown, or the basic one; then nothing is changed. */
+  /**
+   * Removes groups and their tools.
+   * @throws TroupeError if a group is unknown or `basic`; then nothing changes.
+   */
   removeToolGroups(names: readonly string[]): void {
     this.#tools.groups.remove(names);
     this.#tools.removeGroups(names);
   }
 
-  /** The names of the active groups, without the basic one. */
+  /** Names of the active groups, without `basic`. */
   get activeGroups(): readonly string[] {
     return this.#tools.groups.active.map(({ name }) => name);
   }
 
-  /** @throws TroupeError if one is unknown; then nothing is changed. */
+  /** @throws TroupeError if a group is unknown; then nothing changes. */
   set activeGroups(names: readonly string[]) {
     this.#tools.groups.assertKnown(names);
     this.#tools.groups.activateOnly(names);
   }
 
-  /** `reset_equipped_tools`, by which a model chooses its groups. It has to be registered like any other tool. */
+  /** `reset_equipped_tools`, the tool with which a model chooses its groups. Not registered by default. */
   get metaTool(): Tool {
     return this.#shared.metaTool;
   }
 
-  /** Puts a middleware around every call from now on, inside of those that are there. The returned function removes it. */
+  /**
+   * Adds a middleware around every later tool call, inside of the existing ones. The returned function
+   * removes the middleware.
+   */
   registerMiddleware(middleware: ToolMiddleware): () => void {
-    const entry: ToolMiddleware = (call, next, context) => middleware(call, next, context); // one may be registered twice
+    // a wrapper, because the same function may be registered twice
+    const entry: ToolMiddleware = (call, next, context) => middleware(call, next, context);
     this.#shared.middlewares = [...this.#shared.middlewares, entry];
     return () => {
       this.#shared.middlewares = this.#shared.middlewares.filter((one) => one !== entry);
     };
   }
 
-  /** Removes all tools and groups. Middleware stays: it may be what keeps tools in check. */
+  /** Removes all tools and groups. Middleware stays, because it may enforce restrictions. */
   clear(): void {
     this.#tools.clear();
     this.#tools.groups.clear();
   }
 
   /**
-   * This toolkit with further tools, for one call of an agent, say. Tools that are registered there stay there, and hide
-   * those of the same name here; all else is shared.
+   * Makes a toolkit with additional tools, e.g. for one agent call. Tools registered there hide tools of the
+   * same name here and are not visible here; everything else is shared.
    */
   withTools(...tools: readonly Tool[]): Toolkit {
     const toolkit = new Toolkit();
@@ -204,9 +215,11 @@ export class Toolkit extends StateModule {
   }
 
   /**
-   * A toolkit of its own with some of these tools, which are always active there. They are called through the middleware
-   * that is here now, and share their limits with those here; nothing that is done to one toolkit shows in the other.
-   * @param options.authorize is asked about calls there that have no `authorize` of their own @default as here
+   * Makes an independent toolkit with some of these tools, all in the group `basic`. Their tool calls pass
+   * through the middleware registered here so far and share the concurrency limits; later changes of one
+   * toolkit don't affect the other.
+   * @param options.authorize decides about tool calls without an `authorize` of their own
+   * @default as here
    */
   subset(names: readonly string[], options: Pick<CallToolOptions, 'authorize'> = {}): Toolkit {
     const toolkit = new Toolkit();
@@ -218,26 +231,29 @@ export class Toolkit extends StateModule {
   }
 
   /**
-   * Calls a tool. Gives exactly one result and never rejects: what goes wrong is in the result, and an aborted signal
-   * makes it one with the status `interrupted`, at once.
+   * Runs a tool call. Gives exactly one result and never rejects: failures are results, and an aborted signal
+   * gives a result with the status `interrupted` at once.
    */
   callToolFunction(call: ToolUseBlock, options: CallToolOptions = {}): Promise<ToolCallResult> {
-    const { timeoutMs, maxOutputChars, offload, places, middlewares } = this.#shared;
+    const { timeoutMs, maxOutputChars, offload, concurrency, middlewares } = this.#shared;
     const find = (name: string): RegisteredTool | ToolOutput => this.#find(name);
     const onAbandoned = (): void => void this.#shared.abandonedCalls++;
-    const desk = { find, timeoutMs, maxOutputChars, offload, places, middlewares, onAbandoned };
+    const desk = { find, timeoutMs, maxOutputChars, offload, concurrency, middlewares, onAbandoned };
     const { authorize = this.#shared.authorize } = options;
     return new ToolCall(desk, call, { ...options, authorize }).answer();
   }
 
-  /** A result that comes from elsewhere, with no more text than one of its tool may have. */
+  /** Cuts a result that was made elsewhere to the maximum length of its tool. */
   fitResult(result: ToolCallResult): ToolCallResult {
     const { maxOutputChars = this.#shared.maxOutputChars } = this.get(result.name) ?? {};
     const cut = cutOutput(result.output, maxOutputChars);
     return cut === undefined ? result : { ...result, output: cut.shown };
   }
 
-  /** How many tools did not stop when their call was interrupted or timed out. Nothing that they did later had an effect. */
+  /**
+   * Number of tools that did not stop after an interrupt or timeout. Their later effects on the result are
+   * ignored.
+   */
   get abandonedCalls(): number {
     return this.#shared.abandonedCalls;
   }
@@ -256,7 +272,8 @@ export class Toolkit extends StateModule {
     const names: readonly unknown[] = Array.isArray(json) ? json : [undefined];
     if (!names.every((name) => typeof name === 'string')) throw new TypeError('it is no list of names');
     const known = names.filter((name) => this.#tools.groups.all.some((group) => group.name === name));
-    if (known.length < names.length) getLogger().log('warn', 'A saved tool group is not there any more.');
+    if (known.length < names.length)
+      getLogger().log('warn', 'A saved tool group does not exist any more; it stays inactive.');
     return known;
   }
 }

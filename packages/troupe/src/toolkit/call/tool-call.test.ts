@@ -1,20 +1,20 @@
 import { expect, test } from 'vitest';
 
-import { Places } from '../tool/places.ts';
+import { ConcurrencyLimit } from '../tool/concurrency-limit.ts';
 import { RegisteredTool } from '../tool/registered-tool.ts';
 import { ToolCall, type ToolDesk } from './tool-call.ts';
 
 /** How calls go is tested in toolkit.test.ts; this is about what can't be seen from there. */
 test('an interrupted call leaves the queue at once', async () => {
-  const places = new Places(1);
-  const leave = await places.take(new AbortController().signal);
+  const limit = new ConcurrencyLimit(1);
+  const release = await limit.acquire(new AbortController().signal);
   const registered = new RegisteredTool({ name: 't', execute: () => 'ran' });
   const desk: ToolDesk = {
     find: () => registered,
     middlewares: [],
     timeoutMs: Infinity,
     maxOutputChars: 100,
-    places,
+    concurrency: limit,
     offload: undefined,
     onAbandoned: () => {},
   };
@@ -22,10 +22,10 @@ test('an interrupted call leaves the queue at once', async () => {
   const { signal } = controller;
   const answer = new ToolCall(desk, { type: 'tool_use', id: 'c', name: 't', input: {} }, { signal }).answer();
   await new Promise((resolve) => setImmediate(resolve));
-  expect(places.waiting).toBe(1);
+  expect(limit.waiting).toBe(1);
   controller.abort();
   expect((await answer).status).toBe('interrupted');
-  expect(places.waiting).toBe(0);
-  leave();
-  await places.take(new AbortController().signal);
+  expect(limit.waiting).toBe(0);
+  release();
+  await limit.acquire(new AbortController().signal);
 });

@@ -8,7 +8,7 @@ import { oneLine } from '../../util/text.ts';
 import { cutOutput } from './cut-output.ts';
 import { withDeadline, type DeadlineOptions } from '../../util/async/deadline.ts';
 import { failureOf } from './failure-text.ts';
-import { takeAll, type Places } from '../tool/places.ts';
+import { acquireAll, type ConcurrencyLimit } from '../tool/concurrency-limit.ts';
 import { denied, invalid, unreadable } from './refusals.ts';
 import { RegisteredTool } from '../tool/registered-tool.ts';
 import { runTool } from './run-tool.ts';
@@ -67,7 +67,7 @@ export interface ToolDesk {
   readonly middlewares: readonly ToolMiddleware[];
   readonly timeoutMs: number;
   readonly maxOutputChars: number;
-  readonly places: Places | undefined;
+  readonly concurrency: ConcurrencyLimit | undefined;
   readonly offload: Offload | undefined;
   readonly onAbandoned: () => void;
 }
@@ -147,13 +147,13 @@ export class ToolCall {
 
   #execute(tool: RegisteredTool, call: ToolUseBlock, input: unknown): Promise<ToolOutput> {
     const { context, agentName, resume } = this.#options;
-    const limits = [tool.places, this.#desk.places].filter((places) => places !== undefined);
+    const limits = [tool.concurrency, this.#desk.concurrency].filter((limit) => limit !== undefined);
     return runTool({
       tool: tool.tool,
       input,
       context: { call, context, agentName, resume },
       deadline: { ...this.#deadline(tool), onAbandoned: this.#desk.onAbandoned },
-      takePlace: limits.length === 0 ? undefined : (signal) => takeAll(limits, signal),
+      takePlace: limits.length === 0 ? undefined : (signal) => acquireAll(limits, signal),
       newSnapshots: () => this.#newSnapshots(tool, call),
     });
   }

@@ -1,16 +1,16 @@
 import { isJsonObject, parseJson, setOwn, type JsonObject, type JsonValue } from '../../util/json.ts';
 import type { JsonSchema } from '../../util/schema.ts';
 
-/** A number as JSON writes it. */
+/** Number in JSON notation. */
 const NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
-/** A schema may come from a server that nobody vouches for: it is looked at only so far. */
+/** Limits of the search: a schema may come from an untrusted server. */
 const MAX_VARIANTS = 64;
 const MAX_HOPS = 16;
 
 /**
- * Arguments with what a model put in strings taken out of them: a number, a boolean, null, an object or an array, but
- * only where the schema takes no string and the text can't mean anything else. A null for an argument that may be
- * missing, and may not be null, is left out. Returns the same object if there is nothing to do.
+ * Converts strings that a model sent instead of numbers, booleans, null, objects or arrays, but only where
+ * the schema allows no string and the text has one meaning. Removes null for optional arguments that may not
+ * be null. Returns the same object if nothing changes.
  */
 export function coerceInput(schema: JsonSchema, input: JsonObject): JsonObject {
   return fit(input, schema, schema) as JsonObject;
@@ -22,7 +22,7 @@ function fit(value: JsonValue, schema: JsonValue | undefined, root: JsonSchema):
   if (typeof fitted !== 'object' || fitted === null) return fitted;
   const kind = isJsonObject(fitted) ? 'object' : 'array';
   const [variant, ...others] = variants.filter((one) => typesOf([one])?.has(kind) ?? true);
-  if (variant === undefined || others.length > 0) return fitted; // which one it is can't be told
+  if (variant === undefined || others.length > 0) return fitted; // the matching alternative is ambiguous
   return isJsonObject(fitted) ? fitObject(fitted, variant, root) : fitArray(fitted, variant, root);
 }
 
@@ -49,7 +49,7 @@ function fitArray(array: readonly JsonValue[], schema: JsonObject, root: JsonSch
   return fitted.some((item, i) => item !== array[i]) ? fitted : array;
 }
 
-/** @param types what is wanted; undefined if that is not known */
+/** @param types types that the schema allows; undefined if unknown */
 function fromText(text: string, types: ReadonlySet<string> | undefined): JsonValue {
   if (types === undefined || types.has('string')) return text;
   const written = text.trim();
@@ -69,7 +69,7 @@ function treeOf(text: string): JsonValue | undefined {
   try {
     return parseJson(text);
   } catch {
-    return undefined; // it only begins like one
+    return undefined; // the text only starts like JSON
   }
 }
 
@@ -77,7 +77,7 @@ function takesNull(schema: JsonValue | undefined, root: JsonSchema): boolean {
   return typesOf(variantsOf(schema, root))?.has('null') ?? true;
 }
 
-/** What a value may be by any of the schemas; undefined if one of them doesn't say. */
+/** Types that the schemas allow; undefined if a schema does not name its types. */
 function typesOf(schemas: readonly JsonObject[]): ReadonlySet<string> | undefined {
   const types = new Set<string>();
   for (const { type, const: only, enum: several } of schemas) {
@@ -95,12 +95,12 @@ function typeOf(value: JsonValue): string {
   return Array.isArray(value) ? 'array' : typeof value;
 }
 
-/** The schemas that this one stands for: itself, what it refers to, or each of its alternatives. */
+/** Alternatives of a schema: itself, the target of its `$ref`, or the members of `anyOf` and `oneOf`. */
 function variantsOf(schema: JsonValue | undefined, root: JsonSchema): readonly JsonObject[] {
   const found: JsonObject[] = [];
   const add = (one: JsonValue | undefined, hops: number): void => {
     if (found.length >= MAX_VARIANTS) return;
-    if (!isJsonObject(one) || hops > MAX_HOPS) return void found.push({}); // anything goes
+    if (!isJsonObject(one) || hops > MAX_HOPS) return void found.push({}); // any value is allowed
     const { type, $ref, anyOf, oneOf, allOf } = one;
     const alternatives = anyOf ?? oneOf ?? (Array.isArray(allOf) && allOf.length === 1 ? allOf : undefined);
     if (typeof $ref === 'string') add(lookUp($ref, root), hops + 1);
@@ -112,7 +112,7 @@ function variantsOf(schema: JsonValue | undefined, root: JsonSchema): readonly J
   return found;
 }
 
-/** What a reference within the schema means; undefined if that is nothing, or elsewhere. */
+/** Resolves a reference within the schema; undefined for unknown and external references. */
 function lookUp(reference: string, root: JsonSchema): JsonValue | undefined {
   if (reference !== '#' && !reference.startsWith('#/')) return undefined;
   let found: JsonValue | undefined = root;

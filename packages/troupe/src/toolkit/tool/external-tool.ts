@@ -3,15 +3,18 @@ import { ToolSuspension } from './tool-suspension.ts';
 import { tool, type Tool, type ToolSettings } from './tool.ts';
 
 export interface ExternalToolOptions extends ToolSettings {
-  /** What the model calls it by. */
+  /** Name that the model uses. */
   readonly name: string;
-  /** What the model chooses it by. */
+  /** Purpose of the tool, for the model. */
   readonly description?: string;
-  /** Its arguments. */
+  /** Schema of the arguments. */
   readonly schema: AnySchema;
 }
 
-/** A tool that is run elsewhere, by a person or another program: each call waits until its result is supplied. */
+/**
+ * Makes a tool that runs elsewhere, by a person or another program. Every tool call is pending until its
+ * result is supplied.
+ */
 export function externalTool(options: ExternalToolOptions): Tool {
   return tool({
     ...options,

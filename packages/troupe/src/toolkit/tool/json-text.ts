@@ -1,21 +1,21 @@
 import { copyJson, MAX_JSON_DEPTH, NotJsonError } from '../../util/json.ts';
 
-/** How many values there may be. It takes about a second to look at them. */
+/** Maximum number of values; checking them takes about a second. */
 const MAX_VALUES = 8_000_000;
 
 /**
- * The JSON text of something that may be anything. As `JSON.stringify`, but nothing of it is called (no getter, no
- * `toJSON`), and what JSON can't hold is refused.
- * @throws NotJsonError that names the place.
+ * JSON text of any value. Like `JSON.stringify`, but calls no code of the value (getters, `toJSON`), and
+ * refuses values that are not JSON.
+ * @throws NotJsonError with the path of the problem.
  */
 export function jsonText(value: unknown, path: string): string {
   const check = new PlainCheck();
   if (check.passes(value, 0)) return JSON.stringify(value);
   if (check.isExhausted) throw new NotJsonError(path, 'is beyond the size limit');
-  return JSON.stringify(copyJson(value, path)); // slower, but knows what is wrong, and where
+  return JSON.stringify(copyJson(value, path)); // slower, and finds the problem and its path
 }
 
-/** Whether a value is plain JSON data, so that writing it is safe. Ten times as fast as a copy. */
+/** Checks that a value is plain JSON data and can be written safely. Ten times as fast as a copy. */
 class PlainCheck {
   isExhausted = false;
   #count = 0;
@@ -29,7 +29,7 @@ class PlainCheck {
         : typeof value === 'string' || typeof value === 'boolean';
     }
     if (value === null) return true;
-    if (depth === MAX_JSON_DEPTH || 'toJSON' in value) return false; // it may be hidden, and would be called
+    if (depth === MAX_JSON_DEPTH || 'toJSON' in value) return false; // an inherited `toJSON` would be called
     return Array.isArray(value) ? this.#list(value, depth + 1) : this.#object(value, depth + 1);
   }
 

@@ -9,8 +9,8 @@ const DESCRIPTION =
   'Chooses the tool groups that you can use from now on. Name every group that you need: the others are deactivated.';
 
 /**
- * The tool by which a model chooses its tool groups. Its arguments are checked by the schema before it
- * runs, so a call that names an unknown group, or gives no boolean, changes nothing.
+ * Makes the tool with which a model chooses its tool groups. The schema is checked before execution, so a
+ * tool call with an unknown group or a non-boolean changes nothing.
  */
 export function metaToolOf(groups: ToolGroups): Tool<JsonObject> {
   let latest: { readonly of: readonly ToolGroup[]; readonly schema: JsonSchema } | undefined;

@@ -9,26 +9,26 @@ import {
 import { coerceInput } from './coerce-input.ts';
 import { propertiesOf } from './shown-schema.ts';
 
-/** A schema that checks some of the arguments, or all of them. */
+/** Schema for some or all of the arguments. */
 export interface ArgumentSchema {
   readonly schema: AnySchema;
-  /** The same, as the model is told it. */
+  /** JSON schema shown to the model. */
   readonly jsonSchema: JsonSchema;
 }
 
 export interface ArgumentRules {
-  /** @default the tool has no arguments, whatever is sent */
+  /** Schema of the tool. Without it the tool has no arguments, and all sent arguments are dropped. */
   readonly own: ArgumentSchema | undefined;
-  /** A further schema, for the arguments that it names. */
+  /** Additional schema for the arguments named in it. */
   readonly extension: ArgumentSchema | undefined;
   readonly preset: JsonObject | undefined;
   readonly coerce: boolean;
 }
 
-/** What a tool without arguments gets. */
+/** Arguments of a tool without a schema. */
 const NONE: Validation<object> = { ok: true, value: Object.freeze({}) };
 
-/** The arguments of a call once they are checked, or what is wrong with them. */
+/** Validates and converts the arguments of a tool call. Returns the value, or the problems. */
 export async function readArguments(rules: ArgumentRules, input: unknown): Promise<Validation<unknown>> {
   let given: JsonObject;
   try {
@@ -60,12 +60,12 @@ async function checkOwn(
   if (preset === undefined) return check(own, input, coerce);
   const checked = await check(own, { ...input, ...preset }, coerce);
   if (checked.ok) return checked;
-  // A preset may be a secret, and what is wrong with it is no business of the model.
+  // A preset may be a secret, so its problems are not shown to the model.
   const problems = checked.problems.map((problem) => (isAbout(problem, preset) ? PRESET_PROBLEM : problem));
   return { ok: false, problems };
 }
 
-/** What is fine as it is stays as it is; only what doesn't fit is looked at more kindly. */
+/** Validates the input as sent; only if that fails, coerces it and validates again. */
 async function check(
   { schema, jsonSchema }: ArgumentSchema,
   input: JsonObject,

@@ -3,30 +3,33 @@ import type { ToolSchema } from '../../model/chat-model-base.ts';
 import { checkNumber } from '../../util/check-number.ts';
 import { copyJsonObject, type JsonObject } from '../../util/json.ts';
 import { toJsonSchema, type AnySchema, type JsonSchema, type Validation } from '../../util/schema.ts';
-import { Places } from './places.ts';
+import { ConcurrencyLimit } from './concurrency-limit.ts';
 import { readArguments, type ArgumentSchema } from './read-arguments.ts';
 import { parametersOf, propertiesOf, withExtension, withoutProperties } from './shown-schema.ts';
 import type { LiveSchema, Tool } from './tool.ts';
 
-/** What every provider takes as the name of a tool, and as that of a property. */
+/** Names of tools and properties that every provider accepts. */
 const NAME = /^[A-Za-z0-9_-]{1,64}$/;
 
-/** The group that every tool is in that is in no other. It is always active. */
+/** Default group of a tool. Always active. */
 export const BASIC_GROUP = 'basic';
 
-/** A tool in a toolkit: checked, with the schema that models are shown, and the places to run in. */
+/** Validated tool in a toolkit, with the schema for the model and its concurrency limit. */
 export class RegisteredTool {
   readonly tool: Tool;
   readonly group: string;
-  /** @default every call runs at once */
-  readonly places: Places | undefined;
+  /** Without a limit every tool call starts at once. */
+  readonly concurrency: ConcurrencyLimit | undefined;
   readonly #own: ArgumentSchema | LiveSchema | undefined;
   readonly #preset: JsonObject | undefined;
   #extension: ArgumentSchema | undefined;
   #shown: { readonly of: JsonSchema | undefined; readonly schema: ToolSchema } | undefined;
 
-  /** @param places those of another one, to share its limit @throws TroupeError if anything about the tool is wrong. */
-  constructor(tool: Tool, places?: Places) {
+  /**
+   * @param concurrency limit of another registration of the tool, to share it
+   * @throws TroupeError if the tool is wrong.
+   */
+  constructor(tool: Tool, concurrency?: ConcurrencyLimit) {
     checkName('A tool', tool.name);
     if (typeof tool.execute !== 'function') refuse(tool.name, 'has no function `execute`');
     const { timeoutMs, maxConcurrent, maxOutputChars, retry, preset } = tool;
@@ -37,14 +40,15 @@ export class RegisteredTool {
     if (retry?.baseDelayMs !== undefined) checkNumber('retry.baseDelayMs', retry.baseDelayMs, { least: 0 });
     this.tool = Object.freeze({ ...tool });
     this.group = tool.group ?? BASIC_GROUP;
-    this.places = places ?? (maxConcurrent === undefined ? undefined : new Places(maxConcurrent));
+    this.concurrency =
+      concurrency ?? (maxConcurrent === undefined ? undefined : new ConcurrencyLimit(maxConcurrent));
     const { schema } = tool;
     this.#own = schema === undefined || isLive(schema) ? schema : argumentSchema(tool.name, schema);
     this.#preset = preset === undefined ? undefined : this.#checkedPreset(preset);
-    this.shown(); // a schema that can't be shown fails here, and not in the middle of a conversation
+    this.shown(); // fails at registration if the schema can't be shown, and not during a conversation
   }
 
-  /** The tool as models see it: the same object for as long as it looks the same. */
+  /** Schema for the model. The same object until it changes. */
   shown(): ToolSchema {
     const of = this.#current()?.jsonSchema;
     if (this.#shown === undefined || this.#shown.of !== of) {
@@ -53,7 +57,7 @@ export class RegisteredTool {
     return this.#shown.schema;
   }
 
-  /** Adds the properties of a schema to the arguments, in the place of those that were added before. @throws TroupeError */
+  /** Adds the properties of a schema to the arguments, replacing an earlier extension. @throws TroupeError */
   extend(schema: AnySchema | undefined): void {
     const extension = schema === undefined ? undefined : argumentSchema(this.tool.name, schema);
     const of = this.#current()?.jsonSchema;
@@ -76,7 +80,8 @@ export class RegisteredTool {
   #toSchema(own: JsonSchema | undefined, extension: JsonSchema | undefined): ToolSchema {
     const { name, description } = this.tool;
     let parameters = parametersOf(name, own);
-    if (extension !== undefined) parameters = withExtension(name, parameters, extension); // clashes with presets too
+    // an extension also conflicts with presets
+    if (extension !== undefined) parameters = withExtension(name, parameters, extension);
     if (this.#preset !== undefined) parameters = withoutProperties(parameters, Object.keys(this.#preset));
     const schema = { name, ...(description !== undefined && { description }), parameters };
     return copyJsonObject(schema, `the tool '${name}'`) as ToolSchema & JsonObject;
@@ -96,20 +101,20 @@ export class RegisteredTool {
   }
 }
 
-/** @throws TroupeError unless every provider takes the name. */
+/** @throws TroupeError unless every provider accepts the name. */
 export function checkName(what: string, name: string): void {
   if (typeof name === 'string' && NAME.test(name)) return;
   const rule = 'must have a name of 1 to 64 letters, digits, _ and -';
   throw new TroupeError('invalid_config', `${what} ${rule}, not '${String(name).slice(0, 100)}'.`);
 }
 
-/** The schema, and the copy of it that nobody can change: what is compiled from that stays true. */
+/** Converts a schema to JSON Schema, and copies it so that later changes of the original have no effect. */
 function argumentSchema(toolName: string, schema: AnySchema): ArgumentSchema {
   try {
-    const told = toJsonSchema(schema);
-    const jsonSchema = copyJsonObject(told, 'the schema');
+    const converted = toJsonSchema(schema);
+    const jsonSchema = copyJsonObject(converted, 'the schema');
     parametersOf(toolName, jsonSchema);
-    return { schema: told === schema ? jsonSchema : schema, jsonSchema };
+    return { schema: converted === schema ? jsonSchema : schema, jsonSchema };
   } catch (error) {
     if (TroupeError.isInstance(error)) throw error;
     return refuse(toolName, `has a schema that can't be used: ${messageOf(error).replace(/\.$/, '')}`, error);

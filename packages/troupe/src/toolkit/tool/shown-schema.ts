@@ -4,16 +4,16 @@ import type { JsonSchema } from '../../util/schema.ts';
 
 const NO_ARGUMENTS: JsonSchema = Object.freeze({ type: 'object', properties: Object.freeze({}) });
 
-/** What may lead to a schema of something else than an object. */
+/** Keywords that allow a root of another type than object. */
 const OTHER_ROOTS = ['anyOf', 'oneOf', 'allOf', 'not', '$ref', 'enum', 'const'];
 
 /**
- * The schema of a tool's arguments as every provider takes it: of type object.
- * @throws TroupeError if it is of anything else.
+ * Schema of a tool's arguments in the form that every provider accepts: of type object.
+ * @throws TroupeError for a schema of another type.
  */
 export function parametersOf(toolName: string, schema: JsonSchema | undefined): JsonSchema {
   if (schema === undefined) return NO_ARGUMENTS;
-  const { $schema: _, ...rest } = schema; // says nothing to a model
+  const { $schema: _, ...rest } = schema; // models don't need it
   const { type } = rest;
   if (type === 'object' || (type === undefined && !OTHER_ROOTS.some((key) => key in rest))) {
     return { ...rest, type: 'object', properties: propertiesOf(rest) };
@@ -22,7 +22,7 @@ export function parametersOf(toolName: string, schema: JsonSchema | undefined): 
   throw new TroupeError('invalid_config', `${problem}: give a schema whose type is 'object'.`);
 }
 
-/** The schema without some of its properties. */
+/** Removes properties from a schema. */
 export function withoutProperties(schema: JsonSchema, names: readonly string[]): JsonSchema {
   const { required, ...rest } = schema;
   const left = stringsOf(required).filter((name) => !names.includes(name));
@@ -35,8 +35,8 @@ export function withoutProperties(schema: JsonSchema, names: readonly string[]):
 }
 
 /**
- * The schema with the properties, the required names and the definitions of another one.
- * @throws TroupeError if both have a property, or a definition that isn't the same, of one name.
+ * Merges the properties, required names and definitions of an extension into a schema.
+ * @throws TroupeError if both have the same property, or different definitions of the same name.
  */
 export function withExtension(toolName: string, schema: JsonSchema, extension: JsonSchema): JsonSchema {
   const refuse = (problem: string): never => {
@@ -63,7 +63,6 @@ export function withExtension(toolName: string, schema: JsonSchema, extension: J
   return merged;
 }
 
-/** The properties that a schema names. */
 export function propertiesOf(schema: JsonSchema): JsonObject {
   return objectAt(schema, 'properties');
 }
@@ -77,7 +76,7 @@ function stringsOf(value: JsonValue | undefined): readonly string[] {
   return Array.isArray(value) ? value.filter((item) => typeof item === 'string') : [];
 }
 
-/** Whether anything refers to the schema itself, which is another one once it is merged. */
+/** Whether a schema refers to its own root, which merging would change. */
 function refersToRoot(schema: JsonValue | undefined): boolean {
   return /"\$ref":"#(?!\/(?:\$defs|definitions)\/)/.test(JSON.stringify(schema ?? null));
 }

@@ -3,16 +3,16 @@ import { copyJsonObject, isJsonObject, NotJsonError, type JsonObject } from '../
 import { jsonText } from './json-text.ts';
 import { ToolResponse } from './tool-response.ts';
 
-/** What came of a call, before it is known of which. */
+/** Output of a tool call, without the id and name of the tool call. */
 export interface ToolOutput {
   readonly output: string | readonly ToolOutputBlock[];
   readonly status: ToolStatus;
   readonly metadata?: JsonObject;
 }
 
-/** Longer lists are data that happens to look like blocks. */
+/** Maximum blocks in a result; a longer list is treated as data. */
 const MAX_BLOCKS = 1000;
-/** How much base64 a result may hold. No provider takes more. */
+/** Maximum base64 characters in a result. No provider accepts more. */
 const MAX_MEDIA_CHARS = 32 * 1024 * 1024;
 const MAX_METADATA = { maxDepth: 64, maxSize: 1024 * 1024 };
 const OUTPUT_TYPES: readonly unknown[] = [
@@ -26,9 +26,8 @@ const OUTPUT_TYPES: readonly unknown[] = [
 const ADVICE = 'A tool returns text, blocks, a ToolResponse, or JSON.';
 
 /**
- * What a tool returned, made fit for a message. Apart from the keys of plain data nothing of it is looked at, and
- * nothing is called.
- * @throws TypeError that says what can't be used.
+ * Converts the return value of a tool. Reads only the keys of plain data and calls no code of the value.
+ * @throws TypeError that names the unusable part.
  */
 export function toToolOutput(value: unknown): ToolOutput {
   if (!ToolResponse.isInstance(value)) return { output: textOrBlocks(value), status: 'ok' };
@@ -39,8 +38,9 @@ export function toToolOutput(value: unknown): ToolOutput {
 }
 
 /**
- * What a middleware or `postProcess` returned: a result, or anything that a tool may return.
- * @throws TypeError that says what can't be used.
+ * Converts the return value of a middleware or `postProcess`: a tool result, or any value that a tool may
+ * return.
+ * @throws TypeError that names the unusable part.
  */
 export function fromResult(value: unknown): ToolOutput {
   if (!isJsonObject(value) || ownValue(value, 'type') !== 'tool_result') return toToolOutput(value);
@@ -60,7 +60,7 @@ function textOrBlocks(value: unknown): ToolOutput['output'] {
     try {
       return toBlocks(value);
     } catch {
-      // It is other data, which may have a `type` too, such as a list of files.
+      // Other data with a `type`, such as a list of files.
     }
   }
   return toText(value);
@@ -70,7 +70,7 @@ function toText(value: unknown): string {
   return usable(() => jsonText(value, 'The result'));
 }
 
-/** @throws if there is anything in it that is no block, or none that a result can have. */
+/** @throws if an item is no block, or a block that results can't have. */
 function toBlocks(list: readonly unknown[]): ToolOutput['output'] {
   if (list.length > MAX_BLOCKS) return toText(list);
   return withoutHugeMedia(
@@ -83,12 +83,12 @@ function toBlocks(list: readonly unknown[]): ToolOutput['output'] {
 }
 
 function withoutHugeMedia(blocks: readonly ToolOutputBlock[]): readonly ToolOutputBlock[] {
-  let room = MAX_MEDIA_CHARS;
+  let remaining = MAX_MEDIA_CHARS;
   return blocks.map((block) => {
     if (block.type === 'text' || block.source.type !== 'base64') return block;
     const { length } = block.source.data;
-    if (length <= room) {
-      room -= length;
+    if (length <= remaining) {
+      remaining -= length;
       return block;
     }
     const text = `<system-info>The ${block.type} of ${length} base64 characters is too large to be shown.</system-info>`;
@@ -105,7 +105,7 @@ function usable<T>(convert: () => T): T {
   }
 }
 
-/** A property without calling a getter. */
+/** Reads a property without calling a getter. */
 function ownValue(object: object, key: string): unknown {
   return Object.getOwnPropertyDescriptor(object, key)?.value;
 }

@@ -2,17 +2,17 @@ import type { ToolOutputBlock, ToolStatus } from '../../message/blocks.ts';
 import type { JsonObject } from '../../util/json.ts';
 
 export interface ToolResponseOptions {
-  /** For the program: stays with the result, and no model sees it. */
+  /** Data for the program. Stays with the result; models don't see it. */
   readonly metadata?: JsonObject | undefined;
-  /** @default 'ok' */
+  /** Outcome of the tool call. @default 'ok' */
   readonly status?: ToolStatus;
 }
 
 const brand = Symbol.for('troupe.tool_response');
 
 /**
- * What a tool returns when text alone doesn't say it: blocks, how the call ended, data for the program.
- * It is a class, so that no JSON which a tool got from elsewhere can pass for one.
+ * Return value of a tool with blocks, a status or metadata. A class, so that JSON from elsewhere can't
+ * imitate a response.
  */
 export class ToolResponse {
   readonly [brand] = true;
@@ -29,7 +29,7 @@ export class ToolResponse {
     this.status = status;
   }
 
-  /** Also true for one of another copy of the package. */
+  /** Also true for instances of another copy of the package. */
   static isInstance(value: unknown): value is ToolResponse {
     return typeof value === 'object' && value !== null && brand in value;
   }

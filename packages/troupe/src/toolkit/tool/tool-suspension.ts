@@ -2,29 +2,29 @@ import { TroupeError } from '../../errors.ts';
 import type { PendingCall, PendingDecision } from '../../message/pending-call.ts';
 import type { JsonValue } from '../../util/json.ts';
 
-/** Why a call has no result yet. It is JSON. */
+/** Why a tool call has no result yet. JSON. */
 export type Suspension =
   | Omit<PendingCall, 'id' | 'agentPath'>
-  /** The tool itself waits: an agent in it has calls that are pending. */
+  /** The tool is an agent, or runs agents, with pending tool calls. */
   | { readonly kind: 'nested'; readonly state: JsonValue; readonly pending: readonly PendingCall[] };
 
-/** What a tool that was suspended goes on with. */
+/** Passed to a suspended tool when it runs again. */
 export interface ToolResume {
-  /** What it was suspended with. */
+  /** State given to the suspension. */
   readonly state: JsonValue;
   readonly decisions: readonly PendingDecision[];
 }
 
 export interface ToolSuspensionOptions {
-  /** What the tool needs to go on. */
+  /** State that the tool needs to resume. */
   readonly state: JsonValue;
-  /** What has to be decided before. */
+  /** Pending tool calls to decide first. */
   readonly pending: readonly PendingCall[];
 }
 
 /**
- * A tool throws it when its result has to come from outside. The agent's reply then ends, and goes on when the result is
- * supplied; with `pending` calls of its own, the tool is run again once those are decided, and finds them in `resume`.
+ * Thrown by a tool whose result comes from outside. The agent's reply ends, and resumes when the result is
+ * supplied. With `pending` tool calls, the tool runs again after their decisions and finds them in `resume`.
  */
 export class ToolSuspension extends TroupeError {
   override readonly name = 'ToolSuspension';
@@ -33,7 +33,7 @@ export class ToolSuspension extends TroupeError {
     readonly reason?: string,
     readonly nested?: ToolSuspensionOptions,
   ) {
-    super('tool_suspended', reason ?? 'The call waits for its result from outside.');
+    super('tool_suspended', reason ?? 'The tool call waits for its result from outside.');
   }
 
   static override isInstance(value: unknown): value is ToolSuspension {

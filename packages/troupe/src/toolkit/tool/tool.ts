@@ -6,107 +6,112 @@ import type { JsonObject } from '../../util/json.ts';
 import type { AnySchema, JsonSchema } from '../../util/schema.ts';
 import type { ToolResume } from './tool-suspension.ts';
 
-/** What `execute` is given: what the schema made of the arguments. */
+/** Type of the first argument of `execute`: the output of the schema. */
 export type ToolInput<S extends AnySchema> = S extends StandardSchemaV1
   ? StandardSchemaV1.InferOutput<S>
   : JsonObject;
 
-/** What a tool is told besides its arguments. */
+/** Second argument of `execute`. */
 export interface ToolContext {
-  /** Aborted when the call is interrupted or takes too long. Nothing that the tool does after that has an effect. */
+  /** Aborted on an interrupt or timeout. Later effects of the tool on its result are ignored. */
   readonly signal: AbortSignal;
-  /** Shows how far the tool has got. Each snapshot is whole: it takes the place of the one before. */
+  /** Reports progress. Each snapshot is complete and replaces the one before. */
   readonly emit: (snapshot: unknown) => void;
   readonly call: ToolUseBlock;
-  /** What whoever called gave along, e.g. who the user is. */
+  /** Application data from `CallToolOptions.context`, e.g. the user. */
   readonly context: unknown;
-  /** The agent that made the call, if one did. */
+  /** Name of the agent that made the tool call, if an agent did. */
   readonly agentName: string | undefined;
-  /** What was decided, when a tool that threw a `ToolSuspension` is run again. */
+  /** Decisions, when a tool that threw a `ToolSuspension` runs again. */
   readonly resume?: ToolResume | undefined;
-  /** The call was answered already, and goes on by itself: nobody can be asked, and it does not stop with the agent. */
+  /**
+   * The tool call was already answered and continues in the background: approvals are impossible, and an
+   * interrupt of the agent does not stop it.
+   */
   readonly isBackground?: boolean | undefined;
 }
 
-/** When a tool that threw, or took too long, is run again. */
+/** Retries of a tool that failed or timed out. */
 export interface ToolRetry {
-  /** How often it runs at most, the first time included. */
+  /** Maximum runs, including the first. */
   readonly maxAttempts: number;
-  /** @default every failure is tried again, except when a tool with a `sideEffect` took too long: it may still be at it */
+  /**
+   * @default retries every failure, except timeouts of a tool with a `sideEffect`, which may still be running
+   */
   readonly shouldRetry?: (error: unknown, attempt: number) => boolean;
-  /** The upper limit of the first wait. It doubles from wait to wait. @default 500 */
+  /** Upper limit of the first delay in milliseconds; doubles with each retry. @default 500 */
   readonly baseDelayMs?: number;
 }
 
-/** What comes of a call. */
 export type ToolCallResult = ToolResultBlock;
 
-/** How a tool is run, and what others may know about it. */
+/** Execution settings and properties of a tool. */
 export interface ToolSettings {
-  /** @default 'basic', which is always active */
+  /** Tool group. @default 'basic', which is always active */
   readonly group?: string;
-  /** Arguments that the model doesn't see. They win over whatever it sends. */
+  /** Arguments that the model doesn't see. They replace arguments that the model sends. */
   readonly preset?: JsonObject;
   /**
-   * Changes what the tool gave, snapshots included, before anybody sees it: returns a result or anything
-   * that a tool may return; nothing, to leave it as it is.
+   * Changes results and snapshots before anyone sees them. Returns a result, any value that a tool may
+   * return, or nothing to keep the result.
    */
   readonly postProcess?: (call: ToolUseBlock, result: ToolCallResult) => unknown;
-  /** How long one attempt may take; `Infinity` for as long as it likes. @default the toolkit's */
+  /** Time limit of one attempt; `Infinity` for none. @default the toolkit's */
   readonly timeoutMs?: number;
-  /** @default none */
+  /** Retries after failures. @default none */
   readonly retry?: ToolRetry;
   /**
-   * How many calls of it may run at the same time; others wait for their turn. A call that was interrupted, or took too
-   * long, counts until the tool has really stopped, but for a minute at most. @default any number
+   * Maximum tool calls of this tool that run at the same time; others wait in order. After an interrupt or
+   * timeout a tool call counts until the tool has really stopped, but for a minute at most.
+   * @default no limit
    */
   readonly maxConcurrent?: number;
-  /** How much text of a result the model gets. @default the toolkit's */
+  /** Maximum characters of text in a result. @default the toolkit's */
   readonly maxOutputChars?: number;
-  /** Whether numbers, booleans and JSON that a model put in strings are taken out of them. @default true */
+  /** Whether numbers, booleans and JSON sent as strings are converted. @default true */
   readonly coerce?: boolean;
-  /** It changes something outside, so running it twice is not the same as once. */
+  /** Changes something outside, so that running the tool twice differs from once. */
   readonly sideEffect?: boolean;
-  /** It changes nothing outside of the agent. */
+  /** Changes nothing outside of the agent. */
   readonly readOnly?: boolean;
-  /** Its result is the agent's answer. */
+  /** The result is the agent's answer. */
   readonly returnDirect?: boolean;
 }
 
-/** A schema that depends on the moment. It must give the same object for as long as nothing has changed. */
+/** Schema that changes over time. Must return the same object until it changes. */
 export interface LiveSchema {
   current(): JsonSchema;
 }
 
 /**
- * A function that a model can call.
+ * Function that a model can call.
  *
- * `execute` may return, or resolve to, a string, a list of blocks, a `ToolResponse`, any JSON (which the model sees
- * as text), or nothing. It may be a generator, sync or async: each value that it yields is a snapshot, as those
- * of `emit`, and the last one is the result, unless it returns one. What it throws is told to the model.
+ * `execute` may return, or resolve to, a string, a list of blocks, a `ToolResponse`, any JSON (shown to the
+ * model as text), or nothing. A sync or async generator yields snapshots like `emit`; the last snapshot is
+ * the result unless the generator returns one. Thrown errors are shown to the model.
  */
 export interface Tool<Input = never> extends ToolSettings {
-  /** What the model calls it: letters, digits, `_` and `-`, at most 64. */
+  /** Name for the model: letters, digits, `_` and `-`, at most 64. */
   readonly name: string;
   readonly description?: string;
-  /** What the arguments are: an object. @default there are none */
+  /** Schema of the arguments, an object. @default no arguments */
   readonly schema?: AnySchema | LiveSchema | undefined;
   readonly execute: (input: Input, context: ToolContext) => unknown;
-  /** What the tool stands for, such as an agent: its state is saved with the toolkit's. */
+  /** State module behind the tool, such as an agent; saved with the toolkit's state. */
   readonly module?: StateModule | undefined;
 }
 
-/** A tool whose arguments are checked by a schema, which also tells their types. */
+/** Tool with a schema, which validates the arguments and infers their types. */
 export interface ToolOptions<S extends AnySchema> extends Tool<ToolInput<S>> {
   readonly schema: S;
 }
 
-/** A tool without arguments. */
+/** Tool without arguments. */
 export interface PlainToolOptions extends Tool<Readonly<Record<string, never>>> {
   readonly schema?: undefined;
 }
 
-/** Makes a tool, whose `execute` gets arguments of the types that the schema tells. */
+/** Makes a tool. The schema infers the type of the arguments of `execute`. */
 export function tool<S extends AnySchema>(options: ToolOptions<S>): Tool<ToolInput<S>>;
 export function tool(options: PlainToolOptions): Tool<Readonly<Record<string, never>>>;
 export function tool(options: Tool): Tool {

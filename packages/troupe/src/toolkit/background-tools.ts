@@ -22,23 +22,23 @@ import { ToolResponse } from './tool/tool-response.ts';
 import { tool as makeTool, type Tool, type ToolContext } from './tool/tool.ts';
 import { Toolkit, type ToolkitOptions } from './toolkit.ts';
 
-/** How tasks are run is told as for a toolkit. @default `timeoutMs` is an hour */
+/** Tasks run with the options of a toolkit. @default `timeoutMs` is an hour */
 export interface BackgroundToolsOptions extends Omit<ToolkitOptions, 'tools'> {
-  /** How many tasks there may be at the same time, those included that wait for their turn. @default 32 */
+  /** Maximum tasks at the same time, including those waiting for `maxConcurrent`. @default 32 */
   readonly maxRunning?: number;
-  /** How many results are kept that nobody has viewed. The oldest are dropped first. @default 100 */
+  /** Maximum results kept until viewed. The oldest are dropped first. @default 100 */
   readonly maxKept?: number;
 }
 
-/** What only a task of this process has. */
-interface Run {
+/** Part of a running task that can't be saved. */
+interface RunningTask {
   readonly stop: AbortController;
-  /** Resolves when the task is over; never rejects. */
+  /** Resolves at the end of the task; never rejects. */
   readonly ended: Promise<TaskRecord>;
 }
 
-/** What a tool is to be called with. */
-interface Start {
+/** Original tool call of a task. */
+interface TaskInput {
   readonly input: unknown;
   readonly call: ToolUseBlock;
 }
@@ -49,25 +49,25 @@ const DEFAULT_WAIT_SECONDS = 10;
 const MAX_WAIT_SECONDS = 3600;
 
 /**
- * Lets tools run in the background: a call of one is answered at once with the id of a task, which goes on beyond the reply and
- * an interrupt of it. Three tools show a task, wait for it, and cancel it.
+ * Runs tools in the background: a tool call is answered at once with the id of a task, and the task continues
+ * after the reply, also after an interrupt. Three tools show a task, wait for a task, and cancel a task.
  *
- * A task runs, and then is done, failed or cancelled, exactly once, with a result that is listed and saved until it is viewed. Tasks belong
- * to the state; one that was running when it was saved is lost when it is loaded.
+ * A task runs, and then ends exactly once as done, failed or cancelled, with a result that is listed and
+ * saved until viewed. Tasks are part of the state; a task that was running when saved is `lost` when loaded.
  */
 export class BackgroundTools extends StateModule {
-  /** `view_task`, `wait_task` and `cancel_task`, to be registered with the toolkit of the agent. */
+  /** `view_task`, `wait_task` and `cancel_task`. Register them with the agent's toolkit. */
   readonly tools: readonly Tool<JsonObject>[];
   readonly #maxRunning: number;
   readonly #maxKept: number;
-  /** Runs the tasks, with all that a toolkit promises. */
+  /** Runs the tasks, with the guarantees of a toolkit. */
   readonly #toolkit: Toolkit;
-  readonly #starts = new Map<string, Start>();
-  readonly #runs = new Map<string, Run>();
+  readonly #inputs = new Map<string, TaskInput>();
+  readonly #runs = new Map<string, RunningTask>();
   readonly #listeners = new Set<(task: BackgroundTask) => Promise<unknown>>();
-  /** Those that are over are in the order in which they ended. */
+  /** Ended tasks come in the order in which they ended. */
   #records = new Map<string, TaskRecord>();
-  /** Those whose results were viewed: somebody may have been interrupted before they were read. */
+  /** Viewed tasks, kept because the agent may have been interrupted before reading the result. */
   readonly #viewed = new Map<string, TaskRecord>();
   #isClosed = false;
 
@@ -90,9 +90,9 @@ export class BackgroundTools extends StateModule {
   }
 
   /**
-   * The same tool, whose calls run in the background. Its arguments are checked before it starts; its time limit, retries and
-   * `postProcess` are those of the task.
-   * @throws TroupeError if anything about the tool is wrong.
+   * Makes a tool whose tool calls run in the background. The arguments are checked before the start; time
+   * limit, retries and `postProcess` apply to the task.
+   * @throws TroupeError if the tool is wrong.
    */
   inBackground<Input>(tool: Tool<Input>): Tool<Input> {
     const { schema: _s, preset: _p, group: _g, coerce: _c, ...ofTask } = tool;
@@ -101,10 +101,11 @@ export class BackgroundTools extends StateModule {
       {
         ...ofTask,
         execute: (_: unknown, context: ToolContext) => {
-          const { input, call } = this.#startOf(context.call);
-          return tool.execute(input as Input, { ...context, call, isBackground: true }); // checked by the schema before the task began
+          const { input, call } = this.#inputOf(context.call);
+          // the schema validated the input before the task began
+          return tool.execute(input as Input, { ...context, call, isBackground: true });
         },
-        ...(postProcess && { postProcess: (call, result) => postProcess(this.#startOf(call).call, result) }),
+        ...(postProcess && { postProcess: (call, result) => postProcess(this.#inputOf(call).call, result) }),
       },
       { namesakeStrategy: 'rename' },
     );
@@ -115,19 +116,21 @@ export class BackgroundTools extends StateModule {
     });
   }
 
-  /** All tasks that are running, or have a result that was not viewed. */
+  /** Running tasks, and tasks with a result that was not viewed. */
   get tasks(): readonly BackgroundTask[] {
     return [...this.#records.values()].map(({ id, tool, state }) => ({ id, tool, state }));
   }
 
-  /** A sentence for each task that is over and of which the agent was not told yet. Each is given once. */
+  /** One sentence for each ended task that the agent was not notified of. Each is returned once. */
   takeNotices(): readonly string[] {
-    const untold = [...this.#records.values()].filter(({ state, isTold }) => state !== 'running' && !isTold);
-    for (const record of untold) this.#records.set(record.id, { ...record, isTold: true });
-    return untold.map(noticeText);
+    const unreported = [...this.#records.values()].filter(
+      ({ state, isTold }) => state !== 'running' && !isTold,
+    );
+    for (const record of unreported) this.#records.set(record.id, { ...record, isTold: true });
+    return unreported.map(noticeText);
   }
 
-  /** Says that the agent could not be told after all what was taken: it is given once more. */
+  /** Marks notices as undelivered, so that `takeNotices` returns them again. */
   giveNoticesBack(notices: readonly string[]): void {
     for (const record of this.#records.values()) {
       if (notices.includes(noticeText(record))) this.#records.set(record.id, { ...record, isTold: false });
@@ -135,16 +138,17 @@ export class BackgroundTools extends StateModule {
   }
 
   /**
-   * Calls back whenever a task is over, e.g. to wake an agent that has nothing to do; nobody waits for it, and what it throws is
-   * logged. The returned function calls that off.
+   * Registers a listener for ended tasks, e.g. to wake an idle agent. Nobody waits for the listener, and its
+   * errors are logged. The returned function removes the listener.
    */
   onDone(listener: (task: BackgroundTask) => unknown): () => void {
-    const entry = async (task: BackgroundTask): Promise<unknown> => listener(task); // one may listen twice
+    // a wrapper, because the same function may be registered twice
+    const entry = async (task: BackgroundTask): Promise<unknown> => listener(task);
     this.#listeners.add(entry);
     return () => void this.#listeners.delete(entry);
   }
 
-  /** Cancels a task. Returns whether it was running. Its result can still be viewed. */
+  /** Cancels a task. Returns whether the task was running. The result can still be viewed. */
   async cancel(id: string): Promise<boolean> {
     const run = this.#runs.get(id);
     if (run === undefined) return false;
@@ -152,7 +156,7 @@ export class BackgroundTools extends StateModule {
     return (await run.ended).state === 'cancelled';
   }
 
-  /** Cancels all tasks. No more are started. */
+  /** Cancels all tasks. No more tasks start afterwards. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#isClosed = true;
     await Promise.all([...this.#runs.keys()].map((id) => this.cancel(id)));
@@ -182,7 +186,7 @@ export class BackgroundTools extends StateModule {
     input: unknown,
     { call, context, agentName }: ToolContext,
   ): ToolResponse {
-    if (this.#isClosed) throw new Error('Nothing is started in the background any more.');
+    if (this.#isClosed) throw new Error('The background tools are disposed: no more tasks start.');
     if (this.#runs.size >= this.#maxRunning) {
       const advice = 'Wait for one of them, or cancel one.';
       throw new Error(`There are ${this.#maxRunning} tasks in the background already. ${advice}`);
@@ -196,7 +200,7 @@ export class BackgroundTools extends StateModule {
     };
     const stop = new AbortController();
     this.#records.set(record.id, record);
-    this.#starts.set(record.id, { input, call });
+    this.#inputs.set(record.id, { input, call });
     const options = { signal: stop.signal, context, agentName };
     this.#runs.set(record.id, { stop, ended: this.#run(record, inner, options) });
     return new ToolResponse(startedText(record), { metadata: { taskId: record.id } });
@@ -209,12 +213,12 @@ export class BackgroundTools extends StateModule {
       { ...options, onChunk: (snapshot) => void this.#records.set(id, { ...running, result: snapshot }) },
     );
     const record = { ...running, state: stateOf(result), result };
-    this.#starts.delete(id);
+    this.#inputs.delete(id);
     this.#runs.delete(id);
-    this.#records.delete(id); // it goes to the end
+    this.#records.delete(id); // ended tasks are ordered by their end
     this.#records.set(id, record);
     this.#dropOldest();
-    this.#tellListeners({ id, tool, state: record.state });
+    this.#notifyListeners({ id, tool, state: record.state });
     return record;
   }
 
@@ -224,16 +228,16 @@ export class BackgroundTools extends StateModule {
     for (const id of [...this.#viewed.keys()].slice(0, -this.#maxKept)) this.#viewed.delete(id);
   }
 
-  #tellListeners(task: BackgroundTask): void {
+  #notifyListeners(task: BackgroundTask): void {
     const failed = (error: unknown): void =>
       getLogger().log('warn', `A listener of a background task failed: ${messageOf(error)}`);
     for (const listener of this.#listeners) listener(task).catch(failed);
   }
 
-  #startOf({ id }: ToolUseBlock): Start {
-    const start = this.#starts.get(id);
-    if (start === undefined) throw new Error('The task is over.');
-    return start;
+  #inputOf({ id }: ToolUseBlock): TaskInput {
+    const input = this.#inputs.get(id);
+    if (input === undefined) throw new Error('The task is over.');
+    return input;
   }
 
   #view(id: string): ToolResponse {
@@ -254,7 +258,7 @@ export class BackgroundTools extends StateModule {
     if (ended === undefined) return this.#view(id);
     try {
       const record = await withDeadline({ timeoutMs: seconds * 1000, signal }, () => ended);
-      return this.#viewOver(record); // for each of those that waited for it
+      return this.#viewOver(record); // each waiting tool call gets the result
     } catch (error) {
       if (!(error instanceof DeadlineError)) throw error;
       return this.#view(id);
@@ -299,7 +303,7 @@ export class BackgroundTools extends StateModule {
         name: 'wait_task',
         description: 'Waits for the result of a task in the background.',
         schema: { ...schema, properties: { task_id: id, timeout } },
-        timeoutMs: Infinity, // it has a limit of its own
+        timeoutMs: Infinity, // `wait_task` limits its own time
         readOnly: true,
         execute: (input, { signal }) => {
           const { timeout: seconds = DEFAULT_WAIT_SECONDS } = input as { timeout?: number };
@@ -316,7 +320,7 @@ export class BackgroundTools extends StateModule {
   }
 }
 
-/** The schema has checked that it is there. */
+/** The schema guarantees a string. */
 function idIn(input: JsonObject): string {
   return input['task_id'] as string;
 }

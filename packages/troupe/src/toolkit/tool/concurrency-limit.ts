@@ -2,17 +2,17 @@ import { RequestGate, type Visit } from '../../model/wrappers/request-gate.ts';
 import { whenAborted } from '../../util/abort.ts';
 import { now, startTimer } from '../../util/clock.ts';
 
-/** A tool that doesn't stop when it is told to keeps its place for so long, if somebody waits for it. */
+/** Maximum time that a tool which ignores its signal counts as running while other tool calls wait. */
 const MAX_OVERTIME_MS = 60_000;
 
 /**
- * So many tools may run at the same time; others wait, in the order in which they came. A tool that was told to stop and
- * doesn't still runs, so it keeps its place. But not for ever, or nobody else would run any more: after a minute
- * its place goes to whoever waits.
+ * Limits how many tool calls run at once; others wait in order of arrival. A tool that ignores its aborted
+ * signal still runs and still counts, but for at most a minute while others wait, so that hanging tools can't
+ * block all others for ever.
  */
-export class Places {
+export class ConcurrencyLimit {
   readonly #gate: RequestGate;
-  /** Those that were told to stop, in that order, and until when they keep their places. */
+  /** Aborted tool calls in order of their abort, with the time until which they count. */
   readonly #overtime = new Map<Visit, number>();
   #stopTimer: () => void = () => {};
 
@@ -20,13 +20,16 @@ export class Places {
     this.#gate = new RequestGate({ maxConcurrent: count });
   }
 
-  /** How many wait. */
+  /** Number of waiting tool calls. */
   get waiting(): number {
     return this.#gate.waiting;
   }
 
-  /** Waits for a place. The returned function gives it back. Rejects as soon as the signal is aborted. */
-  async take(signal: AbortSignal): Promise<() => void> {
+  /**
+   * Waits until another tool call may run. The returned function must be called at its end. Rejects as soon
+   * as the signal is aborted.
+   */
+  async acquire(signal: AbortSignal): Promise<() => void> {
     const visit = await this.#enter(signal);
     const stopListening = whenAborted(signal, () => {
       this.#overtime.set(visit, now() + MAX_OVERTIME_MS);
@@ -49,7 +52,7 @@ export class Places {
     }
   }
 
-  /** Takes back the places whose time is up, now and later, for as long as somebody waits. */
+  /** Releases aborted tool calls whose time is up, now and by a timer, while others wait. */
   #endOvertime(): void {
     this.#stopTimer();
     for (const [visit, until] of this.#overtime) {
@@ -64,18 +67,21 @@ export class Places {
   }
 }
 
-/** Waits for a place in each, one after the other. */
-export async function takeAll(places: readonly Places[], signal: AbortSignal): Promise<() => void> {
-  const taken: (() => void)[] = [];
-  const giveBack = (): void => {
-    for (const leave of taken) leave();
+/** Acquires all limits in order; on failure releases those acquired so far. */
+export async function acquireAll(
+  limits: readonly ConcurrencyLimit[],
+  signal: AbortSignal,
+): Promise<() => void> {
+  const acquired: (() => void)[] = [];
+  const releaseAll = (): void => {
+    for (const release of acquired) release();
   };
   try {
-    for (const one of places) taken.push(await one.take(signal));
+    for (const limit of limits) acquired.push(await limit.acquire(signal));
     signal.throwIfAborted();
-    return giveBack;
+    return releaseAll;
   } catch (error) {
-    giveBack();
+    releaseAll();
     throw error;
   }
 }

@@ -5,7 +5,7 @@ import { withRunConfig } from '../config/run-config.ts';
 import { FakeClock } from '../testing/fake-clock.ts';
 import { useIdSource } from '../util/ids.ts';
 import type { JsonObject } from '../util/json.ts';
-import { BackgroundTools, type BackgroundToolsOptions } from './background.ts';
+import { BackgroundTools, type BackgroundToolsOptions } from './background-tools.ts';
 import type { CallToolOptions } from './call/tool-call.ts';
 import { ToolResponse } from './tool/tool-response.ts';
 import { tool, type Tool, type ToolCallResult, type ToolContext } from './tool/tool.ts';
@@ -447,7 +447,7 @@ test('disposing cancels all, and nothing is started any more', async () => {
   await background[Symbol.asyncDispose]();
   expect(slow.started.map(({ signal }) => signal.aborted)).toEqual([true, true]);
   expect(background.tasks.map(({ state }) => state)).toEqual(['cancelled', 'cancelled']);
-  expect((await call('slow')).output).toBe('Error: Nothing is started in the background any more.');
+  expect((await call('slow')).output).toBe('Error: The background tools are disposed: no more tasks start.');
   expect(clock.pendingTimers).toBe(0);
 });
 
