@@ -11,6 +11,7 @@ export default defineConfig({
     include: ['packages/**/*.test.ts', 'tools/**/*.test.ts', 'examples/**/*.test.ts'],
     exclude: ['**/node_modules/**', '**/dist/**', '**/.dist-*/**'],
     // Processes, and by default one fewer than there are cores: some tests measure time and memory.
+    globalSetup: ['tools/left-out.ts'],
     pool: 'forks',
     testTimeout: 30_000, // a busy machine is no failure
     // Heap tests call gc(). The condition is for what Node itself imports, past Vite.

@@ -61,7 +61,8 @@ await build({
     },
     rolldownOptions: {
       external: (id) => !/^[./]/.test(id) && !id.startsWith(ROOT), // packages, built-ins, and #platform
-      output: { chunkFileNames: 'chunks/[name]-[hash].js' },
+      // Stack traces need the lines of the sources, not a second copy of their text.
+      output: { chunkFileNames: 'chunks/[name]-[hash].js', sourcemapExcludeSources: true },
     },
   },
 });

@@ -32,6 +32,7 @@ const NODE_PACKAGES = {
 const COMMANDS = {
   start: ['examples/chat/main.ts'],
   test: ['node_modules/vitest/vitest.mjs', 'run'],
+  'test:long': ['tools/test-long.mjs'],
   check: ['tools/check.ts'],
   build: [],
   format: ['node_modules/oxfmt/bin/oxfmt'],
@@ -318,7 +319,7 @@ function environmentFor(binary) {
  * @param {unknown} error
  */
 function letGoOn(name, error) {
-  if (!(error instanceof LaunchError) || (name !== 'test' && name !== 'check')) throw error;
+  if (!(error instanceof LaunchError) || !['test', 'test:long', 'check'].includes(name)) throw error;
   say(`${error.message}\n`);
 }
 

@@ -21,6 +21,7 @@ import { tool, type Tool } from '../src/toolkit/tool/tool.ts';
 import { Toolkit } from '../src/toolkit/toolkit.ts';
 import { validateWith } from '../src/util/schema.ts';
 import { rejectionsOf } from './five-wires.ts';
+import { strideOf } from './fair-sample.ts';
 
 const call = (index: number, name: string, id?: string, json = '{"x":1}'): ModelDelta[] => [
   { type: 'tool_use_start', index, name, ...(id !== undefined && { id }) },
@@ -182,6 +183,8 @@ beforeEach(() => {
 });
 afterEach(() => clock?.[Symbol.dispose]());
 
+const EVERY = { stride: strideOf('ticks of a ReAct loop at which it is stopped', 5) };
+
 describe.each(KINDS)('%s, %s', (kind, _, parallel) => {
   test('interrupted at every point, it answers', async () => {
     const { points } = await interruptAtEvery(
@@ -189,6 +192,7 @@ describe.each(KINDS)('%s, %s', (kind, _, parallel) => {
         expect(error).toBe(undefined);
         expect(msg?.metadata['_end_reason']).toMatch(/finished|structured|interrupted/);
       }),
+      EVERY,
     );
     expect(points).toBeGreaterThan(100);
   });
@@ -198,6 +202,7 @@ describe.each(KINDS)('%s, %s', (kind, _, parallel) => {
       scenario(kind, parallel, ({ msg, error }) => {
         if (msg === undefined) expect(error).toBeInstanceOf(InjectedFault);
       }),
+      EVERY,
     );
   });
 

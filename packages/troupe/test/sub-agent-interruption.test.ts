@@ -12,6 +12,7 @@ import { tool } from '../src/toolkit/tool/tool.ts';
 import type { JsonObject } from '../src/util/json.ts';
 import { validateWith } from '../src/util/schema.ts';
 import { registerSubAgent } from '../src/subagent/register-sub-agent.ts';
+import { sampleOf } from './fair-sample.ts';
 
 beforeAll(async () => void (await validateWith({ type: 'object' }, {})));
 
@@ -126,8 +127,8 @@ const timers = (): number => process.getActiveResourcesInfo().filter((kind) => k
 
 describe('trees of sub-agents that are interrupted', () => {
   test.each([
-    { width: 50, times: 1000, stubborn: false, early: 3 }, // most of the points are at the beginning, where most of the work is still to do
-    { width: 1, times: 400, stubborn: false, early: 1 },
+    { width: 50, times: sampleOf('interrupts of trees 50 wide', 1000, 60), stubborn: false, early: 3 }, // most of the points are at the beginning, where most of the work is still to do
+    { width: 1, times: sampleOf('interrupts of trees 1 wide', 400, 100), stubborn: false, early: 1 },
     { width: 4, times: 50, stubborn: true, early: 1 },
   ])(
     '$width side by side, three deep, $times times',

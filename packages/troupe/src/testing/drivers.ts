@@ -26,6 +26,11 @@ export interface DriverReport {
   readonly points: number;
 }
 
+export interface DriverOptions {
+  /** Distance between the points that are disturbed, for a sample of a long scenario. @default 1: every point */
+  readonly stride?: number;
+}
+
 /** The fault that `failAtEvery` throws. */
 export class InjectedFault extends Error {
   override readonly name = 'InjectedFault';
@@ -38,18 +43,31 @@ const MAX_TICKS = 20_000;
  * Interrupts a scenario at every point at which it can wait: run after run, one tick
  * of the microtask queue later each time, until a run ends before its interrupt.
  */
-export function interruptAtEvery(scenario: () => Scenario | Promise<Scenario>): Promise<DriverReport> {
-  return disturbAtEveryTick(scenario, (agent) => void agent.interrupt('stop'));
+export function interruptAtEvery(
+  scenario: () => Scenario | Promise<Scenario>,
+  options: DriverOptions = {},
+): Promise<DriverReport> {
+  return disturbAtEveryTick(scenario, (agent) => void agent.interrupt('stop'), options);
 }
 
 /** The same with the caller's own signal. */
-export function abortAtEvery(scenario: () => Scenario | Promise<Scenario>): Promise<DriverReport> {
-  return disturbAtEveryTick(scenario, (_agent, caller) => caller.abort(new InjectedFault('the caller left')));
+export function abortAtEvery(
+  scenario: () => Scenario | Promise<Scenario>,
+  options: DriverOptions = {},
+): Promise<DriverReport> {
+  return disturbAtEveryTick(
+    scenario,
+    (_agent, caller) => caller.abort(new InjectedFault('the caller left')),
+    options,
+  );
 }
 
 /** Leaves the stream of a scenario after every event. */
-export async function leaveAtEvery(scenario: () => Scenario | Promise<Scenario>): Promise<DriverReport> {
-  for (let point = 0; ; point++) {
+export async function leaveAtEvery(
+  scenario: () => Scenario | Promise<Scenario>,
+  { stride = 1 }: DriverOptions = {},
+): Promise<DriverReport> {
+  for (let point = 0; ; point += stride) {
     const { agent, input, check } = await scenario();
     let events = 0;
     for await (const _event of agent.stream(input)) {
@@ -64,8 +82,11 @@ export async function leaveAtEvery(scenario: () => Scenario | Promise<Scenario>)
  * Throws a fault in every step of a scenario, once before the step does its work and
  * once after. Steps are what goes through `turn.step`.
  */
-export async function failAtEvery(scenario: () => Scenario | Promise<Scenario>): Promise<DriverReport> {
-  for (let point = 0; ; point++) {
+export async function failAtEvery(
+  scenario: () => Scenario | Promise<Scenario>,
+  { stride = 1 }: DriverOptions = {},
+): Promise<DriverReport> {
+  for (let point = 0; ; point += stride) {
     let steps = 0;
     const runStep: StepRunner = async ({ name }, body) => {
       const place = steps;
@@ -84,9 +105,10 @@ export async function failAtEvery(scenario: () => Scenario | Promise<Scenario>):
 async function disturbAtEveryTick(
   scenario: () => Scenario | Promise<Scenario>,
   disturb: (agent: AgentBase, caller: AbortController) => void,
+  { stride = 1 }: DriverOptions,
 ): Promise<DriverReport> {
   await assertEndsByItself(await scenario());
-  for (let point = 0; ; point++) {
+  for (let point = 0; ; point += stride) {
     const { agent, input, check } = await scenario();
     const caller = new AbortController();
     const outcome = settled(agent.call(input, { signal: caller.signal }));

@@ -13,6 +13,7 @@ export {
   InjectedFault,
   interruptAtEvery,
   leaveAtEvery,
+  type DriverOptions,
   type DriverReport,
   type Outcome,
   type Scenario,

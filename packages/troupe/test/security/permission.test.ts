@@ -13,6 +13,7 @@ import { ScriptedModel, type ScriptedTurn } from '../../src/testing/scripted-mod
 import { tool } from '../../src/toolkit/tool/tool.ts';
 import { Toolkit } from '../../src/toolkit/toolkit.ts';
 import { validateWith } from '../../src/util/schema.ts';
+import { sampleOf } from '../fair-sample.ts';
 
 const SHELL = 'execute_shell_command';
 const COMMAND = z.object({ command: z.string() });
@@ -147,16 +148,17 @@ describe('a model that hides what it must not do', () => {
     };
   }
 
-  test('runs none of it, in ten thousand conversations, whatever the mode and whoever answers', async () => {
+  test('runs none of it, in any conversation, whatever the mode and whoever answers', async () => {
+    const conversations = sampleOf('conversations with a model that hides commands', 10_000, 1_000);
     const sum = { ran: 0, denied: 0, refused: 0, decided: 0 };
-    for (let seed = 0; seed < 10_000; seed++) {
+    for (let seed = 0; seed < conversations; seed++) {
       const { forbidden, ...counts } = await converse(seed);
       if (forbidden.length > 0) expect([seed, forbidden]).toEqual([seed, []]);
       for (const [name, count] of Object.entries(counts)) sum[name as keyof typeof sum] += count;
     }
-    expect(sum.ran).toBeGreaterThan(10_000);
-    expect(sum.denied).toBeGreaterThan(10_000);
-    expect(sum.decided).toBeGreaterThan(5_000);
+    expect(sum.ran).toBeGreaterThan(conversations);
+    expect(sum.denied).toBeGreaterThan(conversations);
+    expect(sum.decided).toBeGreaterThan(conversations / 2);
     expect(sum.refused).toBe(sum.decided); // each time one was forged as well
   }, 180_000);
 

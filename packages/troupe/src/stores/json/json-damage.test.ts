@@ -18,6 +18,7 @@ import { Session } from '../../session/session.ts';
 import { fingerprint } from '../../util/hash.ts';
 import { JsonSession } from './json-session.ts';
 import { JsonStore } from './json-store.ts';
+import { strideOf } from '../../../test/fair-sample.ts';
 
 describe('damaged files', () => {
   /** A session whose head and log are both some kB long. */
@@ -57,7 +58,7 @@ describe('damaged files', () => {
     await expectRefused(dir, file, 'one byte less');
   });
 
-  test.each(['head', 'log'])('a %s with any byte of its first 4 kB flipped is refused', async (which) => {
+  test.each(['head', 'log'])('a %s with a byte of its first 4 kB flipped is refused', async (which) => {
     const { dir, folder } = await bigSession();
     const file = which === 'head' ? join(folder, '2.json') : await logIn(folder);
     const whole = await readFile(file);
@@ -82,7 +83,8 @@ describe('damaged files', () => {
     expect(await session.load('s', { memory: new InMemoryMemory() })).toBe(true);
     const flips = Math.min(4096, whole.length);
     expect(flips).toBeGreaterThan(3000);
-    for (let at = 0; at < flips; at++) {
+    const stride = strideOf(`flipped bytes of a saved ${which}`, 9); // no multiple of 8, so that every bit has its turn
+    for (let at = 0; at < flips; at += stride) {
       bytes = Buffer.from(whole);
       bytes[at] = (bytes[at] ?? 0) ^ (1 << (at % 8));
       const memory = new InMemoryMemory();

@@ -1,0 +1,30 @@
+import { appendFileSync } from 'node:fs';
+
+/** Whether the long drivers run in full, as `npm run test:long` has them run. */
+export const RUNS_IN_FULL = process.env['TROUPE_TEST_LONG'] === '1';
+
+/** The file that collects one line for each driver that ran a sample. `npm test` prints it at its end. */
+export const LEFT_OUT_FILE = 'TROUPE_TEST_LEFT_OUT';
+
+/**
+ * Number of cases that a long driver runs: all of them in `npm run test:long`, a sample in `npm test`, which says at its end
+ * what was left out.
+ * @param cases what is counted, such as 'kills of a process that saves'
+ */
+export function sampleOf(cases: string, full: number, sample: number): number {
+  if (RUNS_IN_FULL || sample >= full) return full;
+  leaveOut(`${sample} of ${full} ${cases}`);
+  return sample;
+}
+
+/** Distance between the points that a driver disturbs: 1 in `npm run test:long`, so that no point is left out. */
+export function strideOf(points: string, stride: number): number {
+  if (RUNS_IN_FULL) return 1;
+  leaveOut(`1 in ${stride} ${points}`);
+  return stride;
+}
+
+function leaveOut(line: string): void {
+  const file = process.env[LEFT_OUT_FILE];
+  if (file !== undefined) appendFileSync(file, `${line}\n`);
+}

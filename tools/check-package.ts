@@ -1,0 +1,196 @@
+// Checks the package as it would be published: packs it, then looks at its size, at its documents, at its entries
+// (publint, attw), and compiles a program against it with every TypeScript that is supported.
+
+import { spawn, spawnSync } from 'node:child_process';
+import {
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  readdirSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { join, posix } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { checkPackage, createPackageFromTarballData } from '@arethetypeswrong/core';
+import { publint } from 'publint';
+import { formatMessage } from 'publint/utils';
+import { readMarkdown } from './check-docs.ts';
+import { report, ROOT } from './lib/files.ts';
+
+const PACKAGE = join(ROOT, 'packages/troupe');
+const WORK = join(ROOT, '.cache/package');
+const MAX_UNPACKED_BYTES = 5_000_000;
+
+/** Compilers by the folder of their package. The newest one is the repository's own. */
+const COMPILERS = ['typescript-5.9', 'typescript-6', 'typescript'];
+const RESOLUTIONS = { nodenext: 'nodenext', bundler: 'esnext' };
+
+/** The condition by which this repository finds its sources. Nobody else sets it, so its files need not be published. */
+const SOURCE = 'troupe:source';
+
+/** What attw reports about every package that is ES modules only. */
+const ESM_ONLY = ['CJSResolvesToESM', 'NoResolution'];
+
+interface Packed {
+  readonly filename: string;
+  readonly unpackedSize: number;
+  readonly files: readonly { readonly path: string }[];
+}
+
+function run(command: string, args: readonly string[], cwd: string): string {
+  const { status, stdout, stderr, error } = spawnSync(command, args, { cwd, encoding: 'utf8' });
+  if (status !== 0) throw new Error([error?.message, stdout, stderr].filter(Boolean).join('\n'));
+  return stdout;
+}
+
+/** Packs the package with its documents, and unpacks it into the folder of a program that has it installed. */
+function packAndInstall(): Packed {
+  rmSync(WORK, { recursive: true, force: true });
+  const modules = join(WORK, 'node_modules');
+  mkdirSync(join(modules, 'troupe'), { recursive: true });
+  const stage = join(ROOT, 'tools/stage-package.mjs');
+  run(process.execPath, [stage, PACKAGE], ROOT);
+  try {
+    const npm = ['pack', '--json', '--ignore-scripts', '--pack-destination', WORK];
+    const [packed] = Object.values(JSON.parse(run('npm', npm, PACKAGE)) as Record<string, Packed>);
+    if (packed === undefined) throw new Error('npm pack made nothing.');
+    const tarball = join(WORK, packed.filename);
+    run('tar', ['-xzf', tarball, '-C', join(modules, 'troupe'), '--strip-components=1'], WORK);
+    for (const name of readdirSync(join(ROOT, 'node_modules'))) {
+      if (name !== 'troupe' && !name.startsWith('.'))
+        symlinkSync(join(ROOT, 'node_modules', name), join(modules, name));
+    }
+    return packed;
+  } finally {
+    run(process.execPath, [stage, PACKAGE, '--clean'], ROOT);
+  }
+}
+
+/** Links of the packed documents that lead nowhere inside the package. */
+export function brokenLinks(files: ReadonlyMap<string, string>): string[] {
+  const isThere = (path: string): boolean =>
+    files.has(path) || [...files.keys()].some((file) => file.startsWith(`${path.replace(/\/$/, '')}/`));
+  return [...files].flatMap(([file, text]) =>
+    !/\.(?:md|txt)$/.test(file)
+      ? []
+      : readMarkdown(text)
+          .links.filter(({ target }) => !/^(?:[a-z]+:|#)/i.test(target))
+          .filter(({ target }) => !isThere(posix.join(posix.dirname(file), target.replace(/#.*$/, ''))))
+          .map(({ line, target }) => `${file}:${line}: ${target} is not in the package`),
+  );
+}
+
+async function entryProblems(tarball: string): Promise<string[]> {
+  const data = readFileSync(tarball);
+  const manifest = JSON.parse(readFileSync(join(PACKAGE, 'package.json'), 'utf8')) as Record<string, unknown>;
+  const { messages } = await publint({
+    pkgDir: join(WORK, 'node_modules/troupe'),
+    strict: true,
+    pack: false, // the folder holds what was packed, and nothing else
+  });
+  const lint = messages
+    .filter(({ path }) => !path.includes(SOURCE))
+    .map((message) => `publint: ${formatMessage(message, manifest, { color: false }) ?? message.code}`);
+  const checked = await checkPackage(createPackageFromTarballData(new Uint8Array(data)));
+  const types =
+    checked.types === false
+      ? ['attw: the package has no types']
+      : checked.problems
+          .filter(({ kind }) => !ESM_ONLY.includes(kind))
+          .map((problem) => `attw: ${JSON.stringify(problem)}`);
+  return [...lint, ...types];
+}
+
+/** A program that uses the main names, and imports every entry. */
+function programFor(entries: readonly string[]): string {
+  const imports = entries.map((entry, i) => `import * as entry${i} from '${entry}';`);
+  return `${imports.join('\n')}
+import { ReActAgent, tool, type Msg } from 'troupe';
+import { OfflineModel } from 'troupe/offline';
+import { z } from 'zod';
+
+export const entries = [${entries.map((_, i) => `entry${i}`).join(', ')}];
+const City = z.object({ city: z.string() });
+const weather = tool({ name: 'weather', schema: City, execute: ({ city }) => city.toUpperCase() });
+const agent = new ReActAgent({ name: 'a', model: new OfflineModel(), tools: [weather], console: false });
+const answer = await agent.call('Hello', { structuredModel: City });
+export const city: string | undefined = answer.structured?.city;
+for await (const event of agent.stream('Hello')) if (event.type === 'run_end') console.log(event.status);
+export const last: Msg = answer;
+`;
+}
+
+/** Compiles the program with every compiler and resolution. Declaration files are checked once by each compiler. */
+async function compileProblems(entries: readonly string[]): Promise<string[]> {
+  writeFileSync(join(WORK, 'package.json'), '{ "type": "module" }\n');
+  writeFileSync(join(WORK, 'program.ts'), programFor(entries));
+  for (const [moduleResolution, module] of Object.entries(RESOLUTIONS)) {
+    const compilerOptions = {
+      strict: true,
+      noEmit: true,
+      target: 'es2022',
+      lib: ['es2024', 'esnext.disposable', 'dom'],
+      types: ['node'],
+      module,
+      moduleResolution,
+      skipLibCheck: moduleResolution !== 'nodenext',
+    };
+    const config = { compilerOptions, files: ['program.ts'] };
+    writeFileSync(join(WORK, `tsconfig.${moduleResolution}.json`), JSON.stringify(config));
+  }
+  const runs = COMPILERS.flatMap((compiler) =>
+    Object.keys(RESOLUTIONS).map((way) => [compiler, way] as const),
+  );
+  const problems = await Promise.all(runs.map(([compiler, way]) => compile(compiler, way)));
+  return problems.flat();
+}
+
+/** Errors in the program and in the package, but not in the declarations of other packages. */
+async function compile(compiler: string, resolution: string): Promise<string[]> {
+  const tsc = join(ROOT, 'node_modules', compiler, 'bin/tsc');
+  const child = spawn(process.execPath, [tsc, '-p', `tsconfig.${resolution}.json`], { cwd: WORK });
+  let output = '';
+  for (const stream of [child.stdout, child.stderr])
+    stream.setEncoding('utf8').on('data', (text: string) => (output += text));
+  const code = await new Promise((resolve, reject) => child.on('error', reject).on('close', resolve));
+  if (code === 0) return [];
+  const lines = output.split('\n');
+  const own = lines.filter((line) => /^(?:program\.ts|node_modules\/troupe\/|error )/.test(line));
+  return own.map((line) => `${compiler}, ${resolution}: ${line}`);
+}
+
+if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) {
+  if (!existsSync(join(PACKAGE, 'dist/index.js'))) throw new Error('There is no dist: npm run build');
+  const packed = packAndInstall();
+  const { unpackedSize, files } = packed;
+  const installed = join(WORK, 'node_modules/troupe');
+  const texts = new Map(
+    files.map(({ path }) => [
+      path,
+      /\.(?:md|txt)$/.test(path) ? readFileSync(join(installed, path), 'utf8') : '',
+    ]),
+  );
+  const manifest = JSON.parse(readFileSync(join(PACKAGE, 'package.json'), 'utf8')) as {
+    exports: Record<string, unknown>;
+  };
+  const entries = Object.entries(manifest.exports)
+    .filter(([, target]) => typeof target === 'object')
+    .map(([subpath]) => posix.join('troupe', subpath));
+  const problems = [
+    ...(unpackedSize > MAX_UNPACKED_BYTES
+      ? [`The package unpacks to ${unpackedSize} bytes. At most ${MAX_UNPACKED_BYTES} are allowed.`]
+      : []),
+    ...['README.md', 'CHANGELOG.md', 'docs/README.md'].flatMap((file) =>
+      texts.has(file) ? [] : [`${file} is not in the package`],
+    ),
+    ...brokenLinks(texts),
+    ...(await entryProblems(join(WORK, packed.filename))),
+    ...(await compileProblems(entries)),
+  ];
+  report(
+    problems,
+    `${(unpackedSize / 1e6).toFixed(1)} MB in ${files.length} files, ${entries.length} entries`,
+  );
+}

@@ -1,0 +1,22 @@
+// Copies the documents that belong into the published package beside its package.json, before `npm pack` reads them,
+// and removes the copies afterwards: `node tools/stage-package.mjs <package folder> [--clean]`.
+// @ts-check
+
+import { cpSync, existsSync, rmSync } from 'node:fs';
+import { basename, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const ROOT = fileURLToPath(new URL('..', import.meta.url));
+const DOCUMENTS = ['docs', 'examples', 'CHANGELOG.md', 'llms.txt'];
+const [dir = '', flag] = process.argv.slice(2);
+
+for (const name of DOCUMENTS) {
+  const copy = join(dir, name);
+  rmSync(copy, { recursive: true, force: true });
+  const source = join(ROOT, name);
+  if (flag === '--clean' || !existsSync(source)) continue;
+  cpSync(source, copy, {
+    recursive: true,
+    filter: (file) => basename(file) !== 'node_modules' && !/\.test\.ts$/.test(file),
+  });
+}
