@@ -41,5 +41,5 @@ async function chat(): Promise<void> {
 }
 
 // Ctrl-C reaches the agent while it answers, and otherwise withdraws the question, which ends the chat.
-const stopListening = interruptOnCtrlC(() => [agent], { leave: () => void user.interrupt() });
+const stopListening = interruptOnCtrlC(() => [agent], { exit: () => void user.interrupt() });
 await chat().finally(stopListening);

@@ -230,13 +230,9 @@ test('a run with 64 parallel calls fires the acting hooks 64 times', async () =>
   }
   const agent = new ReferenceAgent({ model: new Wide('wide'), tools: TOOLS, parallel: true });
   const seen: string[] = [];
-  agent.registerInstanceHook(
-    'preActing',
-    'count',
-    (_agent, { toolUse }) => void seen.push(`pre ${toolUse.id}`),
-  );
-  agent.registerInstanceHook('postActing', 'count', (_agent, { toolUse }, result) => {
-    seen.push(`post ${toolUse.id}`);
+  agent.registerInstanceHook('preActing', 'count', (_agent, { call }) => void seen.push(`pre ${call.id}`));
+  agent.registerInstanceHook('postActing', 'count', (_agent, { call }, result) => {
+    seen.push(`post ${call.id}`);
     return { ...result, output: `${String(result.output)}!` };
   });
   await agent.call('go');

@@ -218,8 +218,8 @@ test.each(['allow', 'deny'] as const)(
 test('what a tool did is kept when one hook renames its call and another fails', async () => {
   const ran: string[] = [];
   const agent = agentWith([says(run('c1', 'make'))], ran, { permissionPolicy: undefined });
-  agent.registerInstanceHook('preActing', 'rename', (_, { toolUse }) => ({
-    toolUse: { ...toolUse, id: 'other' },
+  agent.registerInstanceHook('preActing', 'rename', (_, { call }) => ({
+    call: { ...call, id: 'other' },
   }));
   agent.registerInstanceHook('postActing', 'broken', () => {
     throw new Error('boom');
@@ -232,8 +232,8 @@ test('what a tool did is kept when one hook renames its call and another fails',
 test('arguments that somebody has changed stay so when a hook has made others of them, and they are asked about again', async () => {
   const ran: string[] = [];
   const rooted = (agent: ReActAgent): ReActAgent => {
-    agent.registerInstanceHook('preActing', 'root', (_, { toolUse }) => ({
-      toolUse: { ...toolUse, input: { command: `time ${String(toolUse.input['command'])}` } },
+    agent.registerInstanceHook('preActing', 'root', (_, { call }) => ({
+      call: { ...call, input: { command: `time ${String(call.input['command'])}` } },
     }));
     return agent;
   };

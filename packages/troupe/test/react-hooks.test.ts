@@ -21,8 +21,8 @@ class Variant extends ReferenceAgent {
     return super.reasoning(toolChoice, turn);
   }
 
-  protected override async acting(toolUse: ToolUseBlock, turn: Turn): Promise<ToolResultBlock> {
-    return super.acting(toolUse, turn);
+  protected override async acting(call: ToolUseBlock, turn: Turn): Promise<ToolResultBlock> {
+    return super.acting(call, turn);
   }
 }
 
@@ -83,8 +83,8 @@ test('hooks change what the steps get and give', async () => {
     'Done.',
   ]);
   const agent = new Variant({ model, tools });
-  agent.registerInstanceHook('preActing', 'double', (_agent, { toolUse }) => ({
-    toolUse: { ...toolUse, input: { a: 2, b: 4 } },
+  agent.registerInstanceHook('preActing', 'double', (_agent, { call }) => ({
+    call: { ...call, input: { a: 2, b: 4 } },
   }));
   agent.registerInstanceHook('postReasoning', 'shout', (_agent, _args, thought) =>
     thought.hasContentBlocks('tool_use') ? undefined : thought.with({ content: thought.text.toUpperCase() }),

@@ -91,17 +91,17 @@ export class ReferenceAgent extends ReActAgentBase {
     }
   }
 
-  protected override async acting(toolUse: ToolUseBlock, turn: Turn): Promise<ToolResultBlock> {
-    const tool = this.#options.tools?.[toolUse.name];
-    if (tool === undefined) return result(toolUse, `There is no tool '${toolUse.name}'.`, 'error');
+  protected override async acting(call: ToolUseBlock, turn: Turn): Promise<ToolResultBlock> {
+    const tool = this.#options.tools?.[call.name];
+    if (tool === undefined) return result(call, `There is no tool '${call.name}'.`, 'error');
     try {
-      const output = await turn.step({ kind: 'tool', name: toolUse.name, key: toolUse.id }, () =>
-        this.#run(tool, toolUse, turn),
+      const output = await turn.step({ kind: 'tool', name: call.name, key: call.id }, () =>
+        this.#run(tool, call, turn),
       );
-      return result(toolUse, output, 'ok');
+      return result(call, output, 'ok');
     } catch (error) {
       turn.signal.throwIfAborted();
-      return result(toolUse, String(error), 'error');
+      return result(call, String(error), 'error');
     }
   }
 
@@ -126,14 +126,14 @@ export class ReferenceAgent extends ReActAgentBase {
     for (const outcome of settled) if (outcome.status === 'rejected') throw outcome.reason;
   }
 
-  async #run(tool: Tool, toolUse: ToolUseBlock, turn: Turn): Promise<string> {
-    const output = tool(toolUse.input, turn);
+  async #run(tool: Tool, call: ToolUseBlock, turn: Turn): Promise<string> {
+    const output = tool(call.input, turn);
     if (output instanceof Promise) return output;
     let text = '';
     let chunks = 0;
     for await (const chunk of abortableItems(output, turn.signal)) {
       text += chunk;
-      const soFar = result(toolUse, text, 'ok');
+      const soFar = result(call, text, 'ok');
       await turn.emit({ type: 'tool_chunk', result: soFar });
       await this.notifyActingChunk(soFar);
       if (++chunks === MAX_CHUNKS) break;

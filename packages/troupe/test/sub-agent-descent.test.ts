@@ -129,7 +129,7 @@ describe('one that calls itself without an end', () => {
   /** How many were made, and what came of it. */
   async function descend(
     toolsOf: (itself: readonly Tool[]) => readonly Tool[],
-    limits: { maxDepth?: number; maxCalls?: number; maxIterations?: number },
+    limits: { maxDepth?: number; maxDelegations?: number; maxModelCalls?: number },
   ): Promise<{ made: number; levels: number; root: ReActAgent; outputs: readonly unknown[] }> {
     let [made, levels] = [0, 0];
     class Again extends TaskSubAgent {
@@ -172,9 +172,9 @@ describe('one that calls itself without an end', () => {
   });
 
   test.each([
-    [{ maxCalls: 7 }, 7, /back/],
+    [{ maxDelegations: 7 }, 7, /back/],
     [
-      { maxIterations: 7 },
+      { maxModelCalls: 7 },
       8,
       /\[subagent_limit\] again was stopped: The limit of 7 model calls is used up\./,
     ],

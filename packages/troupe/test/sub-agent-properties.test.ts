@@ -44,8 +44,8 @@ interface Family {
 const maybe = <T>(value: fc.Arbitrary<T>): fc.Arbitrary<T | undefined> =>
   fc.oneof({ weight: 3, arbitrary: fc.constant(undefined) }, value);
 const limits = fc.record({
-  maxIterations: maybe(fc.nat(12)),
-  maxCalls: maybe(fc.nat(6)),
+  maxModelCalls: maybe(fc.nat(12)),
+  maxDelegations: maybe(fc.nat(6)),
   maxTokens: maybe(fc.nat(150)),
   forbiddenTools: maybe(fc.subarray([...TOOLS, 'agent_w_0_0'])),
 });
@@ -241,10 +241,12 @@ function checkMember(
 
   const isBelow = (other: string): boolean => other.startsWith(`${name}_`);
   const tasks = chronicle.tasks.filter((one) => one === name).length;
-  const { maxIterations = Infinity, maxCalls = Infinity } = own;
+  const { maxModelCalls = Infinity, maxDelegations = Infinity } = own;
   const modelCalls = chronicle.modelCalls.filter((one) => one === name || isBelow(one)).length;
-  expect(modelCalls).toBeLessThanOrEqual(tasks === 0 ? 0 : tasks * maxIterations);
-  expect(chronicle.tasks.filter(isBelow).length).toBeLessThanOrEqual(tasks === 0 ? 0 : tasks * maxCalls);
+  expect(modelCalls).toBeLessThanOrEqual(tasks === 0 ? 0 : tasks * maxModelCalls);
+  expect(chronicle.tasks.filter(isBelow).length).toBeLessThanOrEqual(
+    tasks === 0 ? 0 : tasks * maxDelegations,
+  );
   if (around.some(({ forbiddenTools }) => forbiddenTools?.includes(`agent_${name}`))) expect(tasks).toBe(0);
   for (const [n, child] of children.entries()) checkMember(child, `${name}_${n}`, all, mine, chronicle);
 }
@@ -271,12 +273,17 @@ test('families keep to what they may do, and a host gets one result for each tas
     fc.asyncProperty(families, async (family) => {
       const chronicle = new Chronicle();
       const { worlds, asked } = await live(family, chronicle);
-      const { maxIterations = Infinity, maxCalls = Infinity, maxTokens = Infinity, maxDepth } = family.limits;
+      const {
+        maxModelCalls = Infinity,
+        maxDelegations = Infinity,
+        maxTokens = Infinity,
+        maxDepth,
+      } = family.limits;
 
       for (const [n, child] of family.children.entries())
         checkMember(child, `${ROOT}_${n}`, [family.limits], TOOLS, chronicle);
-      expect(chronicle.modelCalls.length).toBeLessThanOrEqual(maxIterations);
-      expect(chronicle.tasks.length).toBeLessThanOrEqual(maxCalls);
+      expect(chronicle.modelCalls.length).toBeLessThanOrEqual(maxModelCalls);
+      expect(chronicle.tasks.length).toBeLessThanOrEqual(maxDelegations);
       if (!family.isParallel && chronicle.modelCalls.length > 0)
         expect(chronicle.callsBeforeLast * MODEL_CALL_TOKENS).toBeLessThan(maxTokens);
       for (const name of chronicle.tasks)

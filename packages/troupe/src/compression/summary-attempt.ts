@@ -23,7 +23,7 @@ export interface SummarySettings {
   readonly triggerThreshold: number;
   readonly keepRecent: number;
   readonly timeoutMs: number;
-  readonly maxTries: number;
+  readonly maxAttempts: number;
   readonly compressionPrompt: string;
   readonly model: ChatModelBase | undefined;
   readonly formatter: FormatterBase | undefined;
@@ -191,7 +191,7 @@ export class SummaryAttempt {
   /** Resolves within the time limit, also if the model fails. Throws only on abort. */
   async #ask(msgs: readonly Msg[]): Promise<SummaryAnswer> {
     const { signal, planHint = '' } = this.#task;
-    const { timeoutMs, maxTries, compressionPrompt, formatter, model = this.#task.model } = this.#settings;
+    const { timeoutMs, maxAttempts, compressionPrompt, formatter, model = this.#task.model } = this.#settings;
     const startedAt = now();
     const prompt = [compressionPrompt, planHint].filter((text) => text !== '').join('\n\n');
     const history = this.#shown.slice(0, this.#placeAfter(msgs));
@@ -214,7 +214,7 @@ export class SummaryAttempt {
       const { value } = await withDeadline({ timeoutMs, signal }, (stopped) =>
         callStructured(bounded, { messages, formatter }, this.#form.schema, {
           signal: stopped,
-          maxRetries: maxTries - 1,
+          maxRetries: maxAttempts - 1,
           onAttempt,
         }),
       );

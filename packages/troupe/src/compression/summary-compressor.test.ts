@@ -482,7 +482,7 @@ describe('what is kept', () => {
           const when = () => true;
           const bench = new Bench([fails ? { when, text: 'nonsense' } : { when, ...answer() }], {
             keepRecent,
-            maxTries: 1,
+            maxAttempts: 1,
           });
           await bench.memory.add(msgs);
           const faults = findHistoryFaults(msgs).length;
@@ -536,7 +536,7 @@ describe('what goes wrong', () => {
 
   test('after so many tries the oldest messages are left out', async () => {
     const { task_overview: _left, ...incomplete } = FIELDS;
-    const bench = new Bench([answer(incomplete), answer(incomplete)], { ...options, maxTries: 2 });
+    const bench = new Bench([answer(incomplete), answer(incomplete)], { ...options, maxAttempts: 2 });
     await truncates(bench, /^No structured output after 2 answers/);
     bench.model.assertUsedUp();
     expect(bench.usages).toEqual([{ inputTokens: 10, outputTokens: 14 }]);
@@ -699,14 +699,14 @@ describe('what goes wrong', () => {
       }
     }
     const model = new Endless('endless');
-    const bench = new Bench([], { ...options, model, maxTries: 1 });
+    const bench = new Bench([], { ...options, model, maxAttempts: 1 });
     await truncates(bench, /^The summary is longer than the messages it replaces/);
     expect(model.count).toBeLessThan(2000);
   });
 
   test('a summary that is a little too long is one; what is far too long is cut', async () => {
     const fields = { ...FIELDS, current_state: 's'.repeat(310), next_steps: 'n'.repeat(2000) };
-    const bench = new Bench([answer(fields)], { triggerThreshold: 2500, maxTries: 1 });
+    const bench = new Bench([answer(fields)], { triggerThreshold: 2500, maxAttempts: 1 });
     await bench.memory.add(Array.from({ length: 30 }, (_, i) => long(`${i}`)));
     expect(await bench.compress({ requestIds: new Set(['29']) })).toBe(true);
     expect((await bench.shown())[0]).toBe(`T|${'s'.repeat(310)}|I|${'n'.repeat(400)}…|P`);
@@ -763,7 +763,7 @@ describe('what goes wrong', () => {
     [{ keepRecent: 0 }, 'keepRecent'],
     [{ keepRecent: 1.5 }, 'keepRecent'],
     [{ timeoutMs: 0 }, 'timeoutMs'],
-    [{ maxTries: 0 }, 'maxTries'],
+    [{ maxAttempts: 0 }, 'maxAttempts'],
   ])('options that make no sense are refused: %j', (wrong, name) => {
     expect(() => new Bench([], wrong)).toThrow(`${name} must be a`);
   });

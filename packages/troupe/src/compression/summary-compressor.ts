@@ -42,7 +42,7 @@ export interface SummaryCompressorOptions {
   /** Time limit of one summary in milliseconds. @default 60 000 */
   readonly timeoutMs?: number | undefined;
   /** Maximum model calls until a summary fits the schema. @default 3 */
-  readonly maxTries?: number | undefined;
+  readonly maxAttempts?: number | undefined;
 }
 
 /**
@@ -67,19 +67,19 @@ export class SummaryCompressor implements ContextCompressor {
 
   /** @throws TroupeError if an option is out of range. */
   constructor(memory: MemoryBase, options: SummaryCompressorOptions) {
-    const { triggerThreshold, keepRecent = 3, timeoutMs = 60_000, maxTries = 3 } = options;
+    const { triggerThreshold, keepRecent = 3, timeoutMs = 60_000, maxAttempts = 3 } = options;
     const { compressionPrompt = COMPRESSION_PROMPT, model, formatter } = options;
     checkNumber('triggerThreshold', triggerThreshold, { least: 1 });
     checkNumber('keepRecent', keepRecent, { least: 1, whole: true });
     checkNumber('timeoutMs', timeoutMs, { least: 1 });
-    checkNumber('maxTries', maxTries, { least: 1, whole: true });
+    checkNumber('maxAttempts', maxAttempts, { least: 1, whole: true });
     this.#memory = memory;
     this.#form = new SummaryFormat(options.summarySchema, options.summaryTemplate);
     this.#settings = {
       triggerThreshold,
       keepRecent,
       timeoutMs,
-      maxTries,
+      maxAttempts,
       compressionPrompt,
       model,
       formatter,

@@ -14,7 +14,7 @@ export interface FileSearchOptions {
   /** Names of folders to skip, unless `path` is inside them. @default none */
   readonly skipFolders?: readonly string[] | undefined;
   /** Maximum number of matches. @default 1000 */
-  readonly maxResults?: number | undefined;
+  readonly maxMatches?: number | undefined;
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -70,7 +70,7 @@ export class FileSearch {
   readonly #files: SearchedFiles;
   readonly #limits: FileLimits;
   readonly #options: FileSearchOptions;
-  readonly #maxResults: number;
+  readonly #maxMatches: number;
   /** Files already matched. Start folders may contain each other. */
   readonly #matched = new Set<LogicalPath>();
   #visited = 0;
@@ -79,13 +79,13 @@ export class FileSearch {
   #workLeft: number;
   #workSincePause = 0;
 
-  /** @throws TroupeError if `maxResults` is not a number */
+  /** @throws TroupeError if `maxMatches` is not a number */
   constructor(files: SearchedFiles, options: FileSearchOptions) {
     this.#files = files;
     this.#limits = files.limits;
     this.#options = options;
-    this.#maxResults = options.maxResults ?? DEFAULT_RESULTS;
-    checkNumber('maxResults', this.#maxResults, { least: 0 });
+    this.#maxMatches = options.maxMatches ?? DEFAULT_RESULTS;
+    checkNumber('maxMatches', this.#maxMatches, { least: 0 });
     this.#bytesLeft = this.#limits.maxSearchedBytes;
     this.#workLeft = MAX_WORK + WORK_PER_BYTE * this.#bytesLeft;
   }
@@ -93,7 +93,7 @@ export class FileSearch {
   async glob(pattern: string, starts: readonly FileEntry[]): Promise<FileMatches<LogicalPath>> {
     const matches: LogicalPath[] = [];
     const isAll = await this.#visitAll(starts, pattern, async (path) => {
-      if (matches.length >= this.#maxResults) return false;
+      if (matches.length >= this.#maxMatches) return false;
       matches.push(path);
       return true;
     });
@@ -119,7 +119,7 @@ export class FileSearch {
         const isMatch = typeof found === 'boolean' ? found : await found;
         if (this.#workLeft < 0) return false;
         if (!isMatch) continue;
-        if (matches.length >= this.#maxResults) return false;
+        if (matches.length >= this.#maxMatches) return false;
         matches.push({ path, line: number, text: line });
       }
       return true;

@@ -422,7 +422,7 @@ describe('searching', () => {
       skipFolders: ['node_modules'],
     });
     expect(inside.matches).toEqual(['/workspace/node_modules/x/index.ts']);
-    expect(await handle.glob('**', { maxResults: 2 })).toEqual({
+    expect(await handle.glob('**', { maxMatches: 2 })).toEqual({
       matches: ['/userinput/brief.txt', '/workspace/a.txt'],
       isComplete: false,
     });
@@ -476,7 +476,7 @@ describe('searching', () => {
     ]);
     expect((await handle.grep('.', { include: '*.txt' })).matches.length).toBe(4);
     expect((await handle.grep('.', { include: 'src/*' })).matches.length).toBe(2);
-    expect(await handle.grep('.', { maxResults: 1 })).toEqual({
+    expect(await handle.grep('.', { maxMatches: 1 })).toEqual({
       matches: [{ path: '/userinput/brief.txt', line: 1, text: 'Build a house.' }],
       isComplete: false,
     });
@@ -533,10 +533,10 @@ describe('searching', () => {
     expect(await handle.readText('/workspace/a')).toBe('\uFEFFone\r\ntwo\r\n');
   });
 
-  test.each([NaN, -1])('%j is no number of results', async (maxResults) => {
+  test.each([NaN, -1])('%j is no number of results', async (maxMatches) => {
     const { handle } = make();
-    await expect(handle.glob('**', { maxResults })).rejects.toThrow(
-      'maxResults must be a number of 0 or more.',
+    await expect(handle.glob('**', { maxMatches })).rejects.toThrow(
+      'maxMatches must be a number of 0 or more.',
     );
   });
 

@@ -115,7 +115,7 @@ describe('what the type is', () => {
       if (announced !== undefined) response.setHeader('content-type', announced);
       response.end(bytes);
     });
-    const loader = new MediaLoader({ download: true, allowHosts: ['127.0.0.1'] });
+    const loader = new MediaLoader({ download: true, allowedHosts: ['127.0.0.1'] });
     try {
       return (await loader.load(block(web.origin))).mediaType;
     } catch (error) {
@@ -198,7 +198,7 @@ describe('a download', () => {
       else if (request.url === '/around') response.writeHead(302, { location: '/around' }).end();
       else response.writeHead(404).end();
     });
-    const options = { download: true, maxBytes: 100, maxRedirects: 3, allowHosts: ['127.0.0.1'] };
+    const options = { download: true, maxBytes: 100, maxRedirects: 3, allowedHosts: ['127.0.0.1'] };
     const causes: (DownloadErrorCode | undefined)[] = [];
     for (const path of ['/large', '/around', '/missing']) {
       const error = (await new MediaLoader(options)
@@ -218,7 +218,7 @@ describe('a download', () => {
       requests += 1;
       response.end(PNG);
     });
-    const loader = new MediaLoader({ download: true, allowHosts: ['127.0.0.1'] });
+    const loader = new MediaLoader({ download: true, allowedHosts: ['127.0.0.1'] });
     const block = at(web.origin);
     const [first, ...others] = await Promise.all(Array.from({ length: 10 }, () => loader.load(block)));
     expect(first).toEqual({ mediaType: 'image/png', data: base64(PNG) });
@@ -235,7 +235,7 @@ describe('a download', () => {
       if (requests === 1) response.writeHead(503).end();
       else response.end(PNG);
     });
-    const loader = new MediaLoader({ download: true, allowHosts: ['127.0.0.1'] });
+    const loader = new MediaLoader({ download: true, allowedHosts: ['127.0.0.1'] });
     const block = at(web.origin);
     await expect(loader.load(block)).rejects.toThrow('status 503');
     expect(await loader.load(block)).toEqual({ mediaType: 'image/png', data: base64(PNG) });
@@ -254,7 +254,7 @@ describe('a download', () => {
       new Promise((resolve) => {
         asked = resolve;
       });
-    const loader = new MediaLoader({ download: true, allowHosts: ['127.0.0.1'] });
+    const loader = new MediaLoader({ download: true, allowedHosts: ['127.0.0.1'] });
     const block = at(web.origin);
     const [one, two] = [new AbortController(), new AbortController()];
 

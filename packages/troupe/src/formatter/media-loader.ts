@@ -8,7 +8,7 @@ import type { MediaBlock } from './prompt.ts';
 
 export interface MediaLoaderOptions extends Pick<
   SafeFetchOptions,
-  'timeoutMs' | 'maxRedirects' | 'allowHosts' | 'lookup'
+  'timeoutMs' | 'maxRedirects' | 'allowedHosts' | 'lookup'
 > {
   /** Whether http and https URLs are downloaded. No by default: then a provider that can may do so. */
   readonly download?: boolean | undefined;

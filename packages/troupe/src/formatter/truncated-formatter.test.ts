@@ -58,7 +58,11 @@ const results = (ids: readonly string[], tokens: number): Msg =>
 
 function setUp(options: Partial<TruncatedFormatterOptions> & { maxTokens: number }) {
   const [inner, counter] = [new InnerFormatter(), new SizeCounter()];
-  return { inner, counter, formatter: new TruncatedFormatter({ formatter: inner, counter, ...options }) };
+  return {
+    inner,
+    counter,
+    formatter: new TruncatedFormatter({ formatter: inner, tokenCounter: counter, ...options }),
+  };
 }
 
 const instructions = Msg.system('Be kind.', size(10));
@@ -247,7 +251,11 @@ describe('what must stay but is too long', () => {
   test('is reported behind what the inner formatter repaired', async () => {
     const inner = new InnerFormatter();
     Object.assign(inner, { repairs: ['an empty message'] });
-    const formatter = new TruncatedFormatter({ formatter: inner, counter: new SizeCounter(), maxTokens: 5 });
+    const formatter = new TruncatedFormatter({
+      formatter: inner,
+      tokenCounter: new SizeCounter(),
+      maxTokens: 5,
+    });
     expect((await formatter.format([long])).repairs).toEqual([
       'an empty message',
       expect.stringContaining('100'),
@@ -310,7 +318,7 @@ describe('from turn to turn', () => {
 test('a counter that learns is told what was sent', async () => {
   const counter = new CalibratedTokenCounter(new EstimateTokenCounter());
   const inner = new InnerFormatter();
-  const formatter = new TruncatedFormatter({ formatter: inner, counter, maxTokens: 300 });
+  const formatter = new TruncatedFormatter({ formatter: inner, tokenCounter: counter, maxTokens: 300 });
   const list = Array.from({ length: 40 }, (_, i) =>
     Msg.user(`This is message number ${i}, as dull as all the others.`),
   );

@@ -8,7 +8,7 @@ import type { Prompt } from './prompt.ts';
 export interface TruncatedFormatterOptions {
   /** Makes the prompt of what is kept. */
   readonly formatter: FormatterBase;
-  readonly counter: TokenCounterBase;
+  readonly tokenCounter: TokenCounterBase;
   /** What a prompt may have, tools and instructions included. Leave room for the answer. */
   readonly maxTokens: number;
   /** What is left of a prompt that is cut. @default three quarters of `maxTokens` */
@@ -50,14 +50,14 @@ export class TruncatedFormatter extends FormatterBase {
   #hasWarned = false;
 
   /** @throws TroupeError if the limits make no sense. */
-  constructor({ formatter, counter, maxTokens, keepTokens, onTruncate }: TruncatedFormatterOptions) {
+  constructor({ formatter, tokenCounter, maxTokens, keepTokens, onTruncate }: TruncatedFormatterOptions) {
     super();
     if (!(maxTokens > 0)) throw new TroupeError('invalid_config', 'maxTokens must be more than 0.');
     if (keepTokens !== undefined && !(keepTokens > 0 && keepTokens <= maxTokens)) {
       throw new TroupeError('invalid_config', 'keepTokens must be more than 0, and at most maxTokens.');
     }
     this.#formatter = formatter;
-    this.#counter = counter;
+    this.#counter = tokenCounter;
     this.#maxTokens = maxTokens;
     this.#keepTokens = keepTokens ?? maxTokens * 0.75;
     this.#onTruncate = onTruncate;

@@ -44,7 +44,7 @@ async function letPromisesSettle(): Promise<void> {
 
 const zero = Msg.user('', { metadata: { result: 0 } });
 
-test.each([{ concurrent: true }, { concurrent: false }, { concurrency: 2 }])(
+test.each([{ concurrent: true }, { concurrent: false }, { maxConcurrent: 2 }])(
   'every agent starts from the same input: %o',
   async (options) => {
     const agents = [calculator((n) => n + 1), calculator((n) => n + 2), calculator((n) => n * 3)];
@@ -75,9 +75,9 @@ test('a text is one message for all, in a list of their own', async () => {
 
 test.each([
   { options: {}, most: 5 },
-  { options: { concurrency: 2 }, most: 2 },
+  { options: { maxConcurrent: 2 }, most: 2 },
   { options: { concurrent: false }, most: 1 },
-  { options: { concurrent: false, concurrency: 3 }, most: 1 },
+  { options: { concurrent: false, maxConcurrent: 3 }, most: 1 },
 ])('at most $most of five answer at the same time: $options', async ({ options, most }) => {
   let running = 0;
   const seen: number[] = [];
@@ -101,10 +101,10 @@ test.each([
   expect(Math.max(...seen)).toBe(most);
 });
 
-test.each([0, -1, 1.5, Number.NaN])('a concurrency of %d is refused', async (concurrency) => {
-  const problem = 'concurrency must be a whole number of 1 or more.';
-  await expect(fanoutPipeline([stuck('a')], zero, { concurrency })).rejects.toThrow(problem);
-  expect(() => new FanoutPipeline([stuck('a')], { concurrency })).toThrow(problem);
+test.each([0, -1, 1.5, Number.NaN])('a maxConcurrent of %d is refused', async (maxConcurrent) => {
+  const problem = 'maxConcurrent must be a whole number of 1 or more.';
+  await expect(fanoutPipeline([stuck('a')], zero, { maxConcurrent })).rejects.toThrow(problem);
+  expect(() => new FanoutPipeline([stuck('a')], { maxConcurrent })).toThrow(problem);
 });
 
 test('when one fails the others are aborted, and its error is thrown once they have ended', async () => {
@@ -127,7 +127,7 @@ test('when two fail at once the first error is thrown', async () => {
   await expect(fanoutPipeline([broken(), late], zero)).rejects.toThrow(/^I broke$/);
 });
 
-test.each([{ concurrent: false }, { concurrency: 1 }])(
+test.each([{ concurrent: false }, { maxConcurrent: 1 }])(
   'agents whose turn has not come when one fails are left alone: %o',
   async (options) => {
     const next = stuck('next');
@@ -152,7 +152,7 @@ test('an answer that comes after the failure starts no agent that waits for its 
   late.registerInstanceHook('postCall', 'dawdle', () => new Promise((resolve) => (finish = resolve)));
   const next = stuck('next');
   const busy = next.call('something else');
-  const fanout = fanoutPipeline([failing, late, next], zero, { concurrency: 2, onBusy: 'interrupt' });
+  const fanout = fanoutPipeline([failing, late, next], zero, { maxConcurrent: 2, onBusy: 'interrupt' });
   const failure = fanout.catch((error: unknown) => error);
   await letPromisesSettle();
   fail();

@@ -7,7 +7,7 @@ export interface FanoutOptions {
   /** Whether the agents answer at the same time, or in turn. @default true */
   readonly concurrent?: boolean;
   /** How many may answer at the same time. @default all */
-  readonly concurrency?: number;
+  readonly maxConcurrent?: number;
 }
 
 /**
@@ -17,9 +17,9 @@ export interface FanoutOptions {
 export async function fanoutPipeline(
   agents: readonly AgentBase[],
   input?: MsgInput,
-  { concurrent = true, concurrency = Infinity, ...options }: FanoutOptions & CallOptions = {},
+  { concurrent = true, maxConcurrent = Infinity, ...options }: FanoutOptions & CallOptions = {},
 ): Promise<Msg[]> {
-  checkConcurrency(concurrency);
+  checkConcurrency(maxConcurrent);
   const msgs = Msg.list(input);
   const answers: Msg[] = [];
   const failures: unknown[] = [];
@@ -39,7 +39,7 @@ export async function fanoutPipeline(
     }
   }
 
-  const width = Math.min(concurrent ? concurrency : 1, agents.length);
+  const width = Math.min(concurrent ? maxConcurrent : 1, agents.length);
   await Promise.all(Array.from({ length: width }, callRest));
   unlink();
   if (failures.length > 0) throw failures[0];
@@ -52,7 +52,7 @@ export class FanoutPipeline {
   readonly #options: FanoutOptions;
 
   constructor(agents: readonly AgentBase[], options: FanoutOptions = {}) {
-    checkConcurrency(options.concurrency);
+    checkConcurrency(options.maxConcurrent);
     this.agents = [...agents];
     this.#options = options;
   }
@@ -62,7 +62,7 @@ export class FanoutPipeline {
   }
 }
 
-function checkConcurrency(concurrency = Infinity): void {
-  if (concurrency === Infinity || (Number.isInteger(concurrency) && concurrency >= 1)) return;
-  throw new TroupeError('invalid_config', 'concurrency must be a whole number of 1 or more.');
+function checkConcurrency(maxConcurrent = Infinity): void {
+  if (maxConcurrent === Infinity || (Number.isInteger(maxConcurrent) && maxConcurrent >= 1)) return;
+  throw new TroupeError('invalid_config', 'maxConcurrent must be a whole number of 1 or more.');
 }

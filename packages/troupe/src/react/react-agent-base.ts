@@ -14,7 +14,7 @@ interface ReasoningArgs {
 }
 
 interface ActingArgs {
-  readonly toolUse: ToolUseBlock;
+  readonly call: ToolUseBlock;
   readonly turn: Turn;
 }
 
@@ -56,7 +56,7 @@ const REACT_HOOK_POINTS: readonly HookPoint[] = [
     method: 'acting',
     pre: 'preActing',
     post: 'postActing',
-    params: ['toolUse', 'turn'],
+    params: ['call', 'turn'],
     result: A_TOOL_RESULT,
     signalOf: signalOfTurn,
   },
@@ -89,7 +89,7 @@ export abstract class ReActAgentBase extends AgentBase {
   protected abstract reasoning(toolChoice: ToolChoice, turn: Turn): Promise<Msg>;
 
   /** Runs one tool call. A tool that fails is a result too. */
-  protected abstract acting(toolUse: ToolUseBlock, turn: Turn): Promise<ToolResultBlock>;
+  protected abstract acting(call: ToolUseBlock, turn: Turn): Promise<ToolResultBlock>;
 
   /** Answers with what is known when there may be no further step. */
   protected abstract summarizing(turn: Turn): Promise<Msg>;

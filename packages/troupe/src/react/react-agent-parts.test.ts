@@ -294,7 +294,7 @@ test('hooks fire once for every one of 64 calls side by side', async () => {
     parallelToolCalls: true,
   });
   const seen: Record<'pre' | 'post', string[]> = { pre: [], post: [] };
-  agent.registerInstanceHook('preActing', 'pre', (_agent, { toolUse }) => void seen.pre.push(toolUse.id));
+  agent.registerInstanceHook('preActing', 'pre', (_agent, { call }) => void seen.pre.push(call.id));
   agent.registerInstanceHook('postActing', 'post', (_agent, _args, { id, output }) => {
     seen.post.push(`${id} ${String(output)}`);
   });

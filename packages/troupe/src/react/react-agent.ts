@@ -233,8 +233,8 @@ export class ReActAgent extends ReActAgentBase {
   }
 
   /** Runs one tool call. Whatever the tool does, this is a result. */
-  protected override acting(toolUse: ToolUseBlock, turn: Turn): Promise<ToolResultBlock> {
-    return this.#calls.run(toolUse, this.#workOf(turn), turn);
+  protected override acting(call: ToolUseBlock, turn: Turn): Promise<ToolResultBlock> {
+    return this.#calls.run(call, this.#workOf(turn), turn);
   }
 
   /** Has the model answer with what it knows. It is offered no tools, so nothing is left open. */

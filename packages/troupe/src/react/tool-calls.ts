@@ -92,13 +92,13 @@ export class ToolCalls {
   }
 
   /** Runs one call, past its hooks. @throws CallSuspended if somebody has to be asked first */
-  async run(toolUse: ToolUseBlock, work: CallWork, turn: Turn): Promise<ToolResultBlock> {
+  async run(call: ToolUseBlock, work: CallWork, turn: Turn): Promise<ToolResultBlock> {
     const { open } = work;
-    const id = currentCallId() ?? toolUse.id; // hooks and middleware may have changed it
+    const id = currentCallId() ?? call.id; // hooks and middleware may have changed it
     let running: Promise<ToolResultBlock> | undefined;
     let suspended: Suspension | undefined;
     let hookFailure: { readonly error: unknown } | undefined;
-    const call = async (): Promise<ToolResultBlock & { readonly suspended?: Suspension }> => {
+    const body = async (): Promise<ToolResultBlock & { readonly suspended?: Suspension }> => {
       const options: CallToolOptions = {
         signal: turn.signal,
         agentName: turn.agentPath.at(-1),
@@ -113,12 +113,12 @@ export class ToolCalls {
           await this.#agent.notifyChunk(result).catch((error: unknown) => (hookFailure ??= { error }));
         },
       };
-      running = work.toolkit.callToolFunction(toolUse, options);
+      running = work.toolkit.callToolFunction(call, options);
       const result = await running;
       return suspended === undefined ? result : { ...result, suspended };
     };
     try {
-      const result = await turn.step({ kind: 'tool', name: toolUse.name, key: id }, call);
+      const result = await turn.step({ kind: 'tool', name: call.name, key: id }, body);
       if (result.suspended !== undefined) throw new CallSuspended(result.suspended);
       work.results.set(id, result);
       if (hookFailure !== undefined) throw hookFailure.error; // a tool can't help it, so it was not told

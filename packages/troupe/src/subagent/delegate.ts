@@ -75,7 +75,7 @@ export async function delegateTo(
 async function runTask(
   agent: SubAgent,
   context: DelegationContext,
-  { task = context.task_summary, signal, decisions, observer, isBackground = false }: DelegateOptions,
+  { task = context.task_summary, signal, decisions, onEvent, isBackground = false }: DelegateOptions,
 ): Promise<Msg> {
   const { budget, supervisorName: name } = agent.permissions;
   // the host's call may have ended before a background task does
@@ -83,13 +83,13 @@ async function runTask(
   const runStep = countedSteps({ budget, host, turn: () => currentTurnOf(agent.id) });
   const lifetime = isBackground ? 'background' : 'nested';
   const options: CallOptions = { signal, runStep, decisions, lifetime };
-  if (decisions !== undefined) return callObserved(agent, undefined, options, observer);
+  if (decisions !== undefined) return callObserved(agent, undefined, options, onEvent);
   await agent.loadDelegationContext(context);
   return callObserved(
     agent,
     Msg.user(task, { name, metadata: { delegation_context: context } }),
     options,
-    observer,
+    onEvent,
   );
 }
 
@@ -97,16 +97,19 @@ async function callObserved(
   agent: SubAgent,
   input: Msg | undefined,
   options: CallOptions,
-  observer: Emit | undefined,
+  onEvent: Emit | undefined,
 ): Promise<Msg> {
-  if (observer === undefined) return agent.call(input, options);
+  if (onEvent === undefined) return agent.call(input, options);
   const events = agent.stream(input, { ...options, nested: true });
   let step = await events.next();
   for (; !step.done; step = await events.next()) {
     const { value } = step;
-    const notify = async (): Promise<void> => observer(value);
+    const notify = async (): Promise<void> => onEvent(value);
     notify().catch((error: unknown) => {
-      agent.permissions.logger.log('warn', `An observer of ${agent.name} failed: ${redactedMessage(error)}`);
+      agent.permissions.logger.log(
+        'warn',
+        `An event listener of ${agent.name} failed: ${redactedMessage(error)}`,
+      );
     });
   }
   return step.value;

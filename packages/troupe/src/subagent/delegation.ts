@@ -41,7 +41,7 @@ export interface SubAgentOptions extends SharedResources {
    * Receives all events of the sub-agent and of nested sub-agents; the host's stream has none of them. Nobody
    * waits for the returned promise.
    */
-  readonly observer?: Emit | undefined;
+  readonly onEvent?: Emit | undefined;
 }
 
 /** Saved state of a suspended delegation. */
@@ -253,8 +253,8 @@ export class Delegation {
     { context, text, decisions, earlier }: Assignment,
   ): Promise<Outcome> {
     const { continuable = false } = this.#spec;
-    const { observer } = this.#options;
-    const options = { task: text, signal, observer, decisions, isBackground, ephemeralMemory: !continuable };
+    const { onEvent } = this.#options;
+    const options = { task: text, signal, onEvent, decisions, isBackground, ephemeralMemory: !continuable };
     const saved = continuable ? (earlier ?? (await newTask(isBackground))) : undefined;
     result.about = { ...result.about, delegation_context: context };
     try {

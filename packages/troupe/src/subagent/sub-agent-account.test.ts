@@ -83,8 +83,8 @@ describe.each(['the same program', 'another program'])('a host that goes on in %
   const done = { text: 'done', usage };
 
   test.each([
-    [{ maxCalls: 1 }, '1 delegations'],
-    [{ maxIterations: 1 }, '1 model calls'],
+    [{ maxDelegations: 1 }, '1 delegations'],
+    [{ maxModelCalls: 1 }, '1 model calls'],
     [{ maxTokens: 120 }, '120 tokens'], // 40 for each model call
     [{ maxCost: 6 }, 'a cost of 6'],
   ])('may delegate as much as before: %j', async (limits, what) => {
@@ -120,7 +120,7 @@ describe.each(['the same program', 'another program'])('a host that goes on in %
   });
 
   test('is asked a second time, and still remembers', async () => {
-    const limits = { maxCalls: 1 };
+    const limits = { maxDelegations: 1 };
     const first = await hostOf([call('agent_kid'), call('sign'), call('sign')], [done], limits);
     await first.call('go');
     const allow = (host: ReActAgent) =>
@@ -161,7 +161,7 @@ test.each(['the same program', 'another program'])(
 );
 
 test.each([
-  [{ maxIterations: 3 }, '3 model calls', 2],
+  [{ maxModelCalls: 3 }, '3 model calls', 2],
   [{ maxTokens: 161 }, '161 tokens', 1],
 ])(
   'a host that goes on and a sub-agent that never stopped share one account: %j',
@@ -206,7 +206,7 @@ describe('two levels down', () => {
   }
 
   test.each([
-    [{ maxIterations: 3 }, '3 model calls', 2],
+    [{ maxModelCalls: 3 }, '3 model calls', 2],
     [{ maxTokens: 160 }, '160 tokens', 2],
   ])('models that are called without a step are counted, too: %j', async (limits, what, n) => {
     const script = [call('agent_kid'), 'end'];
@@ -229,8 +229,8 @@ describe('two levels down', () => {
   });
 
   test.each([
-    [{ maxIterations: 4 }, 'a sub-agent', 2],
-    [{ maxIterations: 4 }, 'an agent', 2],
+    [{ maxModelCalls: 4 }, 'a sub-agent', 2],
+    [{ maxModelCalls: 4 }, 'an agent', 2],
     [{ maxTokens: 200 }, 'a sub-agent', 2],
     [{ maxTokens: 200 }, 'an agent', 2],
   ])('what is done in the background counts for all around it: %j, %s', async (limits, who, n) => {
@@ -296,7 +296,7 @@ test('how an interrupt is answered is on the account of the call that it stopped
     await host.interrupt();
     return (await answer).text;
   };
-  expect(await answerWith({ maxCalls: 1 })).toBe(limited('1 delegations'));
+  expect(await answerWith({ maxDelegations: 1 })).toBe(limited('1 delegations'));
   expect(await answerWith({ maxTokens: 160 })).toBe(limited('160 tokens')); // 120 before, 40 then
   expect(await answerWith({ maxTokens: 161 })).toBe('two');
 });
@@ -313,7 +313,7 @@ test.each(['model', 'tool', 'write', 'other'] as const)(
       }
     }
     const host = await hostOf([call('agent_stepper'), 'end'], [], {});
-    const safetyLimits = { maxIterations: 3 };
+    const safetyLimits = { maxModelCalls: 3 };
     await registerSubAgent(host, Stepper, { name: 'stepper', description: 's', modelOverride, safetyLimits });
     await host.call('go');
     expect(await outputsOf(host)).toEqual([limited('3 model calls').replace('kid', 'stepper')]);
@@ -325,7 +325,7 @@ test('a host that was asked something new has a new account', async () => {
   const host = await hostOf(
     [call('agent_kid'), call('sign'), call('agent_kid'), 'end'],
     ['first', 'second'],
-    { maxCalls: 1 },
+    { maxDelegations: 1 },
   );
   await host.call('go');
   await host.call('something else', { onPending: 'close' });
@@ -336,8 +336,8 @@ test('a host that was asked something new has a new account', async () => {
 });
 
 test('a step that is refused costs nobody anything', async () => {
-  const host = await hostOf([call('agent_idle'), call('agent_kid'), 'end'], ['done'], { maxIterations: 1 });
-  const spec = { name: 'idle', description: 'idles', safetyLimits: { maxIterations: 0 } };
+  const host = await hostOf([call('agent_idle'), call('agent_kid'), 'end'], ['done'], { maxModelCalls: 1 });
+  const spec = { name: 'idle', description: 'idles', safetyLimits: { maxModelCalls: 0 } };
   await registerSubAgent(host, TaskSubAgent, spec);
   await host.call('go');
   expect(await outputsOf(host)).toEqual([

@@ -235,7 +235,7 @@ describe('three deep', () => {
 
   test('what was spent before counts afterwards', async () => {
     const world = new World();
-    const limited = { safetyLimits: { maxIterations: 1 } };
+    const limited = { safetyLimits: { maxModelCalls: 1 } };
     const root = await world.pair(limited);
     await root.call('go');
     const again = restarted(root, await world.pair(limited));

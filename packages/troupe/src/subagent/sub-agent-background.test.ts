@@ -77,8 +77,8 @@ async function sceneOf(
     modelOverride: new ScriptedModel(work),
     continuable,
   };
-  const observer = (event: AgentEvent): void => void events.push(event);
-  const made = await makeSubagentTool(Kid, spec, { host, safetyLimits, observer });
+  const onEvent = (event: AgentEvent): void => void events.push(event);
+  const made = await makeSubagentTool(Kid, spec, { host, safetyLimits, onEvent });
   host.toolkit.registerToolFunction(background.inBackground(made));
   const over = new Promise<BackgroundTask>((resolve) => background.onDone(resolve));
   workers.splice(0);

@@ -180,8 +180,8 @@ describe('a sub-agent tool under another name', () => {
   );
 
   test.each([
-    [{ maxCalls: 2 }, ['lead', 'helper']],
-    [{ maxCalls: 1 }, ['lead']],
+    [{ maxDelegations: 2 }, ['lead', 'helper']],
+    [{ maxDelegations: 1 }, ['lead']],
     [{ forbiddenTools: ['agent_helper'] }, ['lead']],
   ])('is bound by %j', async (limits, expected) => {
     const made: string[] = [];
@@ -215,7 +215,7 @@ describe('a sub-agent tool under another name', () => {
 
 test('an agent in between changes nothing about depth, delegations and forbidden tools', async () => {
   const [made, ran]: [string[], string[]] = [[], []];
-  const run = async (maxDepth: number, maxCalls: number): Promise<readonly string[]> => {
+  const run = async (maxDepth: number, maxDelegations: number): Promise<readonly string[]> => {
     const between = hostOf([turn(ask('agent_deep', 'd1')), 'between done']);
     const deep = {
       name: 'deep',
@@ -231,7 +231,7 @@ test('an agent in between changes nothing about depth, delegations and forbidden
       tools: [agentTool(between, { name: 'between', description: 'b' })],
       modelOverride: scripted([turn(ask('between', 'q')), 'kid done']),
     };
-    const safetyLimits = { maxDepth, maxCalls, forbiddenTools: ['paint'] };
+    const safetyLimits = { maxDepth, maxDelegations, forbiddenTools: ['paint'] };
     await registerSubAgent(host, workers(made), kid, { safetyLimits });
     made.splice(0);
     await host.call('go');
@@ -246,7 +246,7 @@ test('an agent in between changes nothing about depth, delegations and forbidden
 test('an agent in between has limits of its own, too', async () => {
   const modelOverride = scripted(['deep done']);
   const between = hostOf([turn(ask('agent_deep', 'd1')), 'between done']);
-  const safetyLimits = { maxIterations: 0 };
+  const safetyLimits = { maxModelCalls: 0 };
   await registerSubAgent(
     between,
     TaskSubAgent,
@@ -272,7 +272,7 @@ describe('what a host may spend goes on after somebody was asked', () => {
   });
 
   test.each([
-    [{ maxIterations: 2 }, 2, '2 model calls'],
+    [{ maxModelCalls: 2 }, 2, '2 model calls'],
     [{ maxTokens: 1500 }, 1, '1500 tokens'],
   ])('%j', async (safetyLimits, times, what) => {
     const ran: string[] = [];
@@ -292,7 +292,7 @@ describe('what a host may spend goes on after somebody was asked', () => {
     const host = hostOf([turn(ask('agent_kid', 'r0')), turn(ask('agent_kid', 'r1')), 'end'], policy);
     const modelOverride = scripted([removing(0), 'first', removing(1), 'second']);
     const spec = { name: 'kid', description: 'k', tools: [noting('remove', ran)], modelOverride };
-    await registerSubAgent(host, TaskSubAgent, spec, { safetyLimits: { maxCalls: 1 } });
+    await registerSubAgent(host, TaskSubAgent, spec, { safetyLimits: { maxDelegations: 1 } });
     await host.call('go');
     await allowAll(host);
     expect([ran, await outputsOf(host)]).toEqual([
@@ -351,7 +351,7 @@ describe('a sub-agent that makes its calls by itself', () => {
   });
 
   test.each([
-    [{ maxIterations: 2 }, 2, '2 model calls'],
+    [{ maxModelCalls: 2 }, 2, '2 model calls'],
     [{ maxTokens: 100 }, 1, '100 tokens'],
   ])('is bound by %j', async (safetyLimits, calls, what) => {
     class Kid extends SubAgentBase {
@@ -391,7 +391,7 @@ describe('a sub-agent that makes its calls by itself', () => {
     const modelOverride = scripted([{ text: 'done', usage }]);
     const host = hostOf([turn(ask('agent_kid', 'r1')), turn(ask('agent_kid', 'r2')), 'end']);
     const spec = { name: 'kid', description: 'k', modelOverride };
-    await registerSubAgent(host, TaskSubAgent, spec, { safetyLimits: { maxTokens: 1001, maxIterations: 1 } });
+    await registerSubAgent(host, TaskSubAgent, spec, { safetyLimits: { maxTokens: 1001, maxModelCalls: 1 } });
     await host.call('go');
     expect((await outputsOf(host))[0]).toBe('done');
   });

@@ -77,8 +77,8 @@ describe('a mistake is told at once', () => {
   test.each<[string, unknown]>([
     ['a limit that there is not', { maxToken: 5 }],
     ['a number that is a text', { maxTokens: '5' }],
-    ['a number that is nothing', { maxCalls: null }],
-    ['a number of another kind', { maxCalls: 5n }],
+    ['a number that is nothing', { maxDelegations: null }],
+    ['a number of another kind', { maxDelegations: 5n }],
     ['no limits at all', null],
   ])('%s', async (_what, safetyLimits) => {
     for (const options of [{ safetyLimits }, {}]) {
@@ -283,7 +283,7 @@ test('a sub-agent that goes on when its time is up calls no tool, no model and n
 });
 
 test('a sub-agent can not change its account', () => {
-  const budget = Budget.ofHost({ maxCalls: 0 }, undefined).inner({ maxTokens: 0 });
+  const budget = Budget.ofHost({ maxDelegations: 0 }, undefined).inner({ maxTokens: 0 });
   expect(Reflect.set(budget, 'check', () => {})).toBe(false);
   expect(() => budget.check()).toThrow('0 tokens');
 });

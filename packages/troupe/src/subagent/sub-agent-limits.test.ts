@@ -204,7 +204,7 @@ describe('model calls and delegations', () => {
         mid: [{ toolCalls: [ask('agent_leaf', 'h1')] }, { toolCalls: [ask('agent_leaf', 'h2')] }, 'never'],
         leaf: ['help', 'never'],
       },
-      { maxIterations: 3, maxDepth: 2 },
+      { maxModelCalls: 3, maxDepth: 2 },
     );
     expect(await outcomes(boss)).toEqual([limit('mid', '3 model calls')]);
     expect(leaf.requests.length).toBe(1);
@@ -217,7 +217,7 @@ describe('model calls and delegations', () => {
         mid: [{ toolCalls: [ask('agent_leaf', 'h')] }, 'helped'],
         leaf: ['help'],
       },
-      { maxCalls: 2, maxDepth: 2 },
+      { maxDelegations: 2, maxDepth: 2 },
     );
     expect(await outcomes(boss)).toEqual([['ok', 'helped'], limit('mid', '2 delegations')]);
   });
@@ -234,7 +234,7 @@ describe('model calls and delegations', () => {
         leaf: ['help', 'never'],
       },
       { maxDepth: 2 },
-      { mid: { safetyLimits: { maxCalls: 1 } } },
+      { mid: { safetyLimits: { maxDelegations: 1 } } },
     );
     expect(await outcomes(boss)).toEqual([['ok', 'helped once']]);
     expect(leaf.requests.length).toBe(1);
@@ -400,7 +400,7 @@ describe('limits themselves', () => {
       usage: { inputTokens: 3, outputTokens: 4, cost: 5 },
     });
     expect(() => outer.inner({ maxTokens: 7 }, saved).check()).toThrow('The limit of 7 tokens is used up.');
-    expect(() => outer.inner({ maxIterations: 2 }, saved).beginStep(true)).toThrow('2 model calls');
+    expect(() => outer.inner({ maxModelCalls: 2 }, saved).beginStep(true)).toThrow('2 model calls');
     expect(() => outer.inner({ maxWallMs: 500 }, saved).check()).toThrow('0.5 s');
     const forged = { calls: -5, iterations: 'x', ms: -1e9, usage: { inputTokens: -7 } };
     expect(outer.inner({}, forged).toJSON()).toEqual({

@@ -735,11 +735,11 @@ describe('names', () => {
 });
 
 describe('watching', () => {
-  test('an observer sees all events with their paths; a broken one does no harm', async () => {
+  test('an event listener sees all events with their paths; a broken one does no harm', async () => {
     const seen: AgentEvent[] = [];
     const host = hostWith([{ toolCalls: [ask('agent_echo', { query: 'hello' })] }, 'done']);
     await registerSubAgent(host, Echo, SPEC, {
-      observer: (event) => {
+      onEvent: (event) => {
         seen.push(event);
         throw new Error('the studio is gone');
       },
@@ -875,7 +875,7 @@ describe('sub-agents of sub-agents', () => {
       host,
       TaskSubAgent,
       { name: 'mid', description: 'm', tools: [inner], modelOverride },
-      { ...options, filesystem, observer: ({ agentPath }) => void seen.add(agentPath.join('/')) },
+      { ...options, filesystem, onEvent: ({ agentPath }) => void seen.add(agentPath.join('/')) },
     );
     await host.call('go');
     const { permissions } = Echo.made.at(-1) ?? {};

@@ -43,7 +43,7 @@ export interface DelegateOptions {
   /** Whether the memory is cleared after the task. @default true */
   readonly ephemeralMemory?: boolean | undefined;
   /** Receives all events of the sub-agent and of nested sub-agents. Nobody waits for the returned promise. */
-  readonly observer?: Emit | undefined;
+  readonly onEvent?: Emit | undefined;
   /** Whether the task continues after the host's call has stopped. @default false */
   readonly isBackground?: boolean | undefined;
   /**

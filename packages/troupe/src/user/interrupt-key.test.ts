@@ -84,7 +84,7 @@ describe('Ctrl-C', () => {
   test('leaves while a user is being asked, and leaves the question open', async () => {
     const { user, asked, answer } = slowUser();
     const left: string[] = [];
-    interruptOnCtrlC(() => [user], { leave: () => left.push('left') });
+    interruptOnCtrlC(() => [user], { exit: () => left.push('left') });
     const call = user.call();
     await asked;
     pressCtrlC();

@@ -3,27 +3,27 @@ import type { AgentBase } from '../agent/agent-base.ts';
 import { UserAgent } from './user-agent.ts';
 
 export interface InterruptOnCtrlCOptions {
-  /** What Ctrl-C does when no agent is at work. @default ends the program with exit code 130 */
-  readonly leave?: () => void;
+  /** Called for Ctrl-C while no agent is running. @default ends the program with exit code 130 */
+  readonly exit?: () => void;
 }
 
 /** The exit code of a program that was ended by Ctrl-C. */
 const INTERRUPTED = 130;
 
 /**
- * Has Ctrl-C interrupt the agents that are at work, and leave the program only when none is. A user
- * who is being asked is not at work: Ctrl-C at the prompt leaves. The returned function ends this.
- * @param agents looked up anew for every Ctrl-C
+ * Makes Ctrl-C interrupt the running agents, and end the program only when none is running. A `UserAgent` waiting for input does not
+ * count as running: Ctrl-C at its prompt ends the program. The returned function stops listening.
+ * @param agents called for every Ctrl-C
  */
 export function interruptOnCtrlC(
   agents: () => Iterable<AgentBase>,
   options: InterruptOnCtrlCOptions = {},
 ): () => void {
-  const leave = options.leave ?? (() => exitProgram(INTERRUPTED));
+  const exit = options.exit ?? (() => exitProgram(INTERRUPTED));
   return onInterruptKey(() => {
     const working = [...agents()].filter(isWorking);
     for (const agent of working) void agent.interrupt();
-    if (working.length === 0) leave();
+    if (working.length === 0) exit();
   });
 }
 

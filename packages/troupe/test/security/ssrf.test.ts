@@ -184,7 +184,7 @@ describe('51: URLs that lead inside', () => {
       const failure = await failureOf(safeFetch('http://example.com/', { lookup: async () => [address] }));
       expect(failure, address).toBeInstanceOf(UnsafeUrlError);
       expect(failure.message).toBe(
-        'http://example.com/ is not downloaded: its host is private. If you trust it, name it in allowHosts.',
+        'http://example.com/ is not downloaded: its host is private. If you trust it, name it in allowedHosts.',
       );
     }
     expect(internet.attempts).toEqual([]);
@@ -356,7 +356,7 @@ describe('52: redirects and DNS answers', () => {
   test('a host that is allowed is one host, not a way around', async () => {
     await using web = await publicServer((path) => (path === '/1' ? 'http://127.0.0.1/' : undefined));
     web.internet.serve('10.0.0.7:80', (web.server.address() as AddressInfo).port);
-    const allowed = { lookup, allowHosts: ['Inside.example'] };
+    const allowed = { lookup, allowedHosts: ['Inside.example'] };
     expect((await safeFetch('http://inside.example/', allowed)).bytes.length).toBe(4);
     expect(await failureOf(safeFetch('http://inside.example/1', allowed))).toBeInstanceOf(UnsafeUrlError);
     expect(await failureOf(safeFetch('http://sub.inside.example/', allowed))).toBeInstanceOf(UnsafeUrlError);
@@ -366,7 +366,7 @@ describe('52: redirects and DNS answers', () => {
 
 describe('53: what a server can do to a download', () => {
   const MB = 1024 * 1024;
-  const LOCAL = { allowHosts: ['127.0.0.1'] };
+  const LOCAL = { allowedHosts: ['127.0.0.1'] };
   /** Ends with this code, and leaves no connection open at either end. */
   async function expectRefused(
     answer: (request: IncomingMessage, response: ServerResponse) => void,

@@ -71,8 +71,8 @@ export class Budget {
   begin(): void {
     const around = this.#chain().slice(1);
     for (const budget of around) {
-      const { maxCalls = Infinity } = budget.#limits;
-      if (budget.#account.calls >= maxCalls) throw new LimitReached(`${maxCalls} delegations`);
+      const { maxDelegations = Infinity } = budget.#limits;
+      if (budget.#account.calls >= maxDelegations) throw new LimitReached(`${maxDelegations} delegations`);
       budget.check();
     }
     for (const budget of around) budget.#account.calls++;
@@ -86,9 +86,9 @@ export class Budget {
     const counting = this.#chain().filter((one, i) => isBackground || i === 0 || (i === 1 && one.#isHost));
     for (const budget of counting) {
       budget.check();
-      const { maxIterations = Infinity } = budget.#limits;
-      if (isModelCall && budget.#account.iterations >= maxIterations)
-        throw new LimitReached(`${maxIterations} model calls`);
+      const { maxModelCalls = Infinity } = budget.#limits;
+      if (isModelCall && budget.#account.iterations >= maxModelCalls)
+        throw new LimitReached(`${maxModelCalls} model calls`);
     }
     if (isModelCall) for (const budget of counting) budget.#account.iterations++;
   }

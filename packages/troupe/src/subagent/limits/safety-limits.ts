@@ -11,9 +11,9 @@ export interface SafetyLimits {
   /** Milliseconds, from the first delegation on. */
   readonly maxWallMs?: number | undefined;
   /** Model calls. */
-  readonly maxIterations?: number | undefined;
+  readonly maxModelCalls?: number | undefined;
   /** Delegations. */
-  readonly maxCalls?: number | undefined;
+  readonly maxDelegations?: number | undefined;
   /** How many levels of sub-agents there may be: with 1, a sub-agent has none of its own. @default 1 */
   readonly maxDepth?: number | undefined;
   /** Tools that no sub-agent gets, wherever they come from. */
@@ -27,8 +27,8 @@ const NUMBERS: Readonly<Record<NumberLimit, string>> = {
   maxTokens: 'max_tokens',
   maxCost: 'max_cost',
   maxWallMs: 'max_wall_ms',
-  maxIterations: 'max_iterations',
-  maxCalls: 'max_calls',
+  maxModelCalls: 'max_iterations',
+  maxDelegations: 'max_calls',
   maxDepth: 'max_depth',
 };
 const NUMBER_NAMES = Object.keys(NUMBERS) as readonly NumberLimit[];

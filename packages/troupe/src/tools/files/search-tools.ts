@@ -28,7 +28,7 @@ export function globTool({ handle, skipFolders, maxMatches }: FileToolSettings):
     ),
     readOnly: true,
     async execute({ pattern, path }, { signal }) {
-      const found = await handle.glob(pattern, { path, skipFolders, maxResults: maxMatches, signal });
+      const found = await handle.glob(pattern, { path, skipFolders, maxMatches, signal });
       return listOf(found, found.matches, 'No files found.');
     },
   };
@@ -51,7 +51,7 @@ export function grepTool({ handle, skipFolders, maxMatches }: FileToolSettings):
     ),
     readOnly: true,
     async execute({ pattern, path, include, ignore_case: ignoreCase }, { signal }) {
-      const options = { path, include, ignoreCase, skipFolders, maxResults: maxMatches, signal };
+      const options = { path, include, ignoreCase, skipFolders, maxMatches, signal };
       const found = await handle.grep(pattern, options);
       const lines = found.matches.map(({ path, line, text }) => `${path}:${line}: ${cut(text)}`);
       return listOf(found, lines, 'No lines found.');

@@ -61,7 +61,7 @@ function fetchPage(
   more: JsonObject = {},
 ): Promise<ToolCallResult> {
   const toolkit = new Toolkit();
-  const name = toolkit.registerToolFunction(fetchPageTool({ allowHosts: ['127.0.0.1'], ...options }));
+  const name = toolkit.registerToolFunction(fetchPageTool({ allowedHosts: ['127.0.0.1'], ...options }));
   const input = { url: path.startsWith('/') ? origin + path : path, ...more };
   return toolkit.callToolFunction({ type: 'tool_use', id: 'call_1', name, input });
 }
@@ -100,20 +100,20 @@ test('a page can not write what looks like a note of ours', async () => {
 test('a long page comes in parts', async () => {
   const part = (text: string, note: string): string =>
     `URL: ${origin}/long\n\n${text}\n<system-info>${note}</system-info>`;
-  expect((await fetchPage('/long', { maxChars: 15 })).output).toBe(
+  expect((await fetchPage('/long', { maxOutputChars: 15 })).output).toBe(
     part(
       '012345678901234',
       'These are the characters from 0 to 15 of 100. Call again with start = 15 for the next part.',
     ),
   );
-  expect((await fetchPage('/long', { maxChars: 15 }, { start: 90 })).output).toBe(
+  expect((await fetchPage('/long', { maxOutputChars: 15 }, { start: 90 })).output).toBe(
     part('0123456789', 'These are the characters from 90 to 100 of 100.'),
   );
 });
 
 test('no character is cut in two, and a part behind the end says so', async () => {
   const part = async (start: number): Promise<string> =>
-    String((await fetchPage('/emoji', { maxChars: 3 }, { start })).output).replace(/^.*\n\n/, '');
+    String((await fetchPage('/emoji', { maxOutputChars: 3 }, { start })).output).replace(/^.*\n\n/, '');
   expect(await part(0)).toMatch(/^ab😀\n.* from 0 to 4 of 8. Call again with start = 4 /);
   expect(await part(4)).toMatch(/^😀c\n.* from 4 to 7 of 8. Call again with start = 7 /);
   expect(await part(3)).toMatch(/^\ufffd😀\n.* from 3 to 6 of 8. Call again with start = 6 /);
@@ -128,7 +128,7 @@ test('what may not be fetched, or is not there, is an error that says why', asyn
     await fetchPage('/gone'),
     await fetchPage('/long', { maxBytes: 50 }),
     await fetchPage('/inside'),
-    await fetchPage('/page', { allowHosts: [] }),
+    await fetchPage('/page', { allowedHosts: [] }),
     await fetchPage('file:///etc/passwd'),
     await fetchPage('/page', { accept: ['application/json'] }),
   ];
@@ -147,6 +147,6 @@ test('what may not be fetched, or is not there, is an error that says why', asyn
 
 test('options that make no sense are refused at once', () => {
   expect(() => fetchPageTool({ maxBytes: 0 })).toThrow('maxBytes');
-  expect(() => fetchPageTool({ maxChars: 0.5 })).toThrow('maxChars');
-  expect(() => fetchPageTool({ timeoutSeconds: 0 })).toThrow('timeoutSeconds');
+  expect(() => fetchPageTool({ maxOutputChars: 0.5 })).toThrow('maxOutputChars');
+  expect(() => fetchPageTool({ timeoutMs: 0 })).toThrow('timeoutMs');
 });

@@ -9,14 +9,14 @@ import { BROKEN, tagsNamed } from './own-tags.ts';
 
 export interface FetchPageToolOptions extends Pick<
   SafeFetchOptions,
-  'allowHosts' | 'headers' | 'lookup' | 'maxRedirects'
+  'allowedHosts' | 'headers' | 'lookup' | 'maxRedirects'
 > {
   /** The most bytes that are downloaded. @default 5 MB */
   readonly maxBytes?: number;
   /** How much of the text the model gets in one call. @default 40 000 */
-  readonly maxChars?: number;
-  /** @default 30 */
-  readonly timeoutSeconds?: number;
+  readonly maxOutputChars?: number;
+  /** @default 30 000 */
+  readonly timeoutMs?: number;
   /** The media types that are taken, such as `text/*`. @default text, HTML, JSON and XML */
   readonly accept?: readonly string[];
 }
@@ -52,25 +52,25 @@ const DESCRIPTION =
  * @throws TroupeError if an option is wrong.
  */
 export function fetchPageTool(options: FetchPageToolOptions = {}): Tool<JsonObject> {
-  const { maxBytes = 5_000_000, maxChars = 40_000, timeoutSeconds = 30, accept = READABLE } = options;
+  const { maxBytes = 5_000_000, maxOutputChars = 40_000, timeoutMs = 30_000, accept = READABLE } = options;
   checkNumber('maxBytes', maxBytes, { least: 1 });
-  checkNumber('maxChars', maxChars, { least: 1, whole: true });
-  checkNumber('timeoutSeconds', timeoutSeconds, { least: 0.001, most: 3600 });
-  const { allowHosts, headers, lookup, maxRedirects } = options;
+  checkNumber('maxOutputChars', maxOutputChars, { least: 1, whole: true });
+  checkNumber('timeoutMs', timeoutMs, { least: 1, most: 3_600_000 });
+  const { allowedHosts, headers, lookup, maxRedirects } = options;
   const limits = {
-    allowHosts,
+    allowedHosts,
     headers,
     lookup,
     maxRedirects,
     maxBytes,
     accept,
-    timeoutMs: timeoutSeconds * 1000,
+    timeoutMs,
   };
   return tool({
     name: 'fetch_page',
     description: DESCRIPTION,
     readOnly: true,
-    timeoutMs: timeoutSeconds * 1000 + 10_000,
+    timeoutMs: timeoutMs + 10_000,
     schema: {
       type: 'object',
       properties: {
@@ -95,15 +95,16 @@ export function fetchPageTool(options: FetchPageToolOptions = {}): Tool<JsonObje
       const text = page.text.replace(TAGS, BROKEN);
       const head = title === '' ? `URL: ${url}` : `URL: ${url}\nTitle: ${title}`;
       const metadata = { url, mediaType, chars: text.length };
-      return new ToolResponse(`${head}\n\n${partOf(text, start, maxChars)}`, { metadata });
+      return new ToolResponse(`${head}\n\n${partOf(text, start, maxOutputChars)}`, { metadata });
     },
   });
 }
 
-function partOf(text: string, start: number, maxChars: number): string {
-  if (start === 0 && text.length <= maxChars) return text;
-  const isPairCut = text.codePointAt(start + maxChars - 1) !== text.charCodeAt(start + maxChars - 1);
-  const end = start + maxChars + (isPairCut ? 1 : 0);
+function partOf(text: string, start: number, maxOutputChars: number): string {
+  if (start === 0 && text.length <= maxOutputChars) return text;
+  const isPairCut =
+    text.codePointAt(start + maxOutputChars - 1) !== text.charCodeAt(start + maxOutputChars - 1);
+  const end = start + maxOutputChars + (isPairCut ? 1 : 0);
   const rest = end < text.length ? ` Call again with start = ${end} for the next part.` : '';
   const shown =
     start < text.length

@@ -15,8 +15,8 @@ import { BROKEN, tagsNamed } from './own-tags.ts';
 import { findQuickJs } from './quickjs-package.ts';
 
 export interface JavaScriptToolOptions {
-  /** How long a piece of code may run. @default 10 */
-  readonly timeoutSeconds?: number;
+  /** How long a piece of code may run. @default 10 000 */
+  readonly timeoutMs?: number;
   /** How much memory the code and its interpreter may use, of which that takes 5 MiB: 16 MiB or more. @default 64 MiB */
   readonly memoryBytes?: number;
   /** How much is kept of each output, and of the result: the beginning and the end. @default 40 000 */
@@ -41,12 +41,8 @@ const DESCRIPTION =
  * @throws TroupeError if an option is wrong.
  */
 export function javascriptTool(options: JavaScriptToolOptions = {}): Tool<JsonObject> {
-  const { timeoutSeconds = 10, memoryBytes = 64 * MIB, maxOutputChars = 40_000 } = options;
-  const timeoutMs = timeoutSeconds * 1000;
-  checkNumber('timeoutSeconds', timeoutSeconds, {
-    least: 0.001,
-    most: (MAX_TIMER_MS - 2 * START_MS) / 1000,
-  });
+  const { timeoutMs = 10_000, memoryBytes = 64 * MIB, maxOutputChars = 40_000 } = options;
+  checkNumber('timeoutMs', timeoutMs, { least: 1, most: MAX_TIMER_MS - 2 * START_MS });
   checkNumber('memoryBytes', memoryBytes, { least: LEAST_MEMORY, most: 2 ** 31 - 1, whole: true });
   checkNumber('maxOutputChars', maxOutputChars, { least: 2, whole: true });
   return tool({
@@ -64,7 +60,7 @@ export function javascriptTool(options: JavaScriptToolOptions = {}): Tool<JsonOb
       const quickjs = findQuickJs(import.meta.url);
       const limits = { timeoutMs, memoryBytes, maxOutputChars };
       const job = { quickjs, code: code as string, ...limits, tags: TAGS, broken: BROKEN };
-      return toResponse(await runJob(job, signal), timeoutSeconds);
+      return toResponse(await runJob(job, signal), timeoutMs);
     },
   });
 }
@@ -114,10 +110,10 @@ function listenTo(worker: Worker): {
   return { started: started.promise, outcome: outcome.promise };
 }
 
-function toResponse(outcome: JavaScriptOutcome, timeoutSeconds: number): ToolResponse {
+function toResponse(outcome: JavaScriptOutcome, timeoutMs: number): ToolResponse {
   const { returncode = -1, stdout, stderr, result } = outcome;
   const timedOut = outcome.returncode === undefined;
-  const late = `TimeoutError: The code took longer than its time limit of ${timeoutSeconds} seconds and was ended.`;
+  const late = `TimeoutError: The code took longer than its time limit of ${timeoutMs / 1000} seconds and was ended.`;
   const text =
     `<returncode>${returncode}</returncode><stdout>${stdout}</stdout>` +
     `<stderr>${timedOut ? stderr + late : stderr}</stderr>` +

@@ -28,10 +28,10 @@ export interface ProcessToolOptions {
   readonly limits?: ProcessLimits;
   /** Another user than that of this process, which has to be root then. */
   readonly runAs?: SystemUser;
-  /** The time limit of a call that names none. @default 300, or the maximum if that is less */
-  readonly timeoutSeconds?: number;
-  /** The most that a call may ask for. @default 300, or the time limit if that is more */
-  readonly maxTimeoutSeconds?: number;
+  /** Time limit of a tool call without a `timeout` of its own. @default 300 000, or `maxTimeoutMs` if less */
+  readonly timeoutMs?: number;
+  /** Largest `timeout` that a tool call may ask for. @default 300 000, or `timeoutMs` if more */
+  readonly maxTimeoutMs?: number;
   /** How much is kept of each of both outputs: the beginning and the end. @default 40 000 */
   readonly maxOutputBytes?: number;
   /** Where bubblewrap is. @default 'bwrap', looked for in PATH */
@@ -49,7 +49,7 @@ export interface ProcessCall {
 }
 
 const DEFAULT_PATH = '/usr/local/bin:/usr/bin:/bin';
-const DEFAULT_TIMEOUT = 300;
+const DEFAULT_TIMEOUT_MS = 300_000;
 const ROOT_HAS_NO_LIMIT =
   "The system does not hold root's programs to limits.processes, in a sandbox neither. Set runAs to another user, or limit the container.";
 const NOT_ISOLATED =
@@ -67,11 +67,10 @@ export class ProcessRunner {
   /** @throws TroupeError if an option is wrong. */
   constructor(options: ProcessToolOptions) {
     const { maxOutputBytes, limits, isolation = 'auto' } = options;
-    const { maxTimeoutSeconds = Math.max(DEFAULT_TIMEOUT, options.timeoutSeconds ?? 0) } = options;
-    const { timeoutSeconds = Math.min(DEFAULT_TIMEOUT, maxTimeoutSeconds) } = options;
-    const most = MAX_TIMER_MS / 1000 - 60;
-    checkNumber('maxTimeoutSeconds', maxTimeoutSeconds, { least: 0.001, most });
-    checkNumber('timeoutSeconds', timeoutSeconds, { least: 0.001, most: maxTimeoutSeconds });
+    const { maxTimeoutMs = Math.max(DEFAULT_TIMEOUT_MS, options.timeoutMs ?? 0) } = options;
+    const { timeoutMs = Math.min(DEFAULT_TIMEOUT_MS, maxTimeoutMs) } = options;
+    checkNumber('maxTimeoutMs', maxTimeoutMs, { least: 1, most: MAX_TIMER_MS - 60_000 });
+    checkNumber('timeoutMs', timeoutMs, { least: 1, most: maxTimeoutMs });
     if (maxOutputBytes !== undefined)
       checkNumber('maxOutputBytes', maxOutputBytes, { least: 2, whole: true });
     if (limits !== undefined) checkLimits(limits);
@@ -83,8 +82,8 @@ export class ProcessRunner {
       getLogger().log('warn', ROOT_HAS_NO_LIMIT);
     }
     this.#options = options;
-    this.timeoutSeconds = timeoutSeconds;
-    this.maxTimeoutSeconds = maxTimeoutSeconds;
+    this.timeoutSeconds = timeoutMs / 1000;
+    this.maxTimeoutSeconds = maxTimeoutMs / 1000;
   }
 
   /** Runs a program. What it writes is shown while it runs. @throws if it can't be started, or may not. */

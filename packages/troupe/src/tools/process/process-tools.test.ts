@@ -127,7 +127,7 @@ describe.each(MODES)('%s', (_, isolation, note) => {
     const token = newToken();
     const { onChunk, shown } = untilShown('ready');
     const command = `sleep ${token} & (sleep ${token} & setsid sleep ${token} &) ; echo ready; printf oops >&2; sleep ${token}`;
-    const result = shell(command, { isolation, timeoutSeconds: 7 }, { onChunk });
+    const result = shell(command, { isolation, timeoutMs: 7000 }, { onChunk });
     await shown;
     await vi.waitUntil(() => running(`sleep\0${token}`).length === 4, { timeout: 10_000 });
     await clock.advance(7000);
@@ -295,7 +295,7 @@ describe.each(MODES)('%s', (_, isolation, note) => {
     expect((await shell('no-such-program', { isolation })).output).toMatch(/<returncode>127<.*not found/s);
     const tool = pythonTool({ cwd: folder, isolation, python: '/no/such/python' });
     expect((await run(tool, { code: '' })).output).toMatch(/<returncode>12[67]<.*\/no\/such\/python/s);
-    const shellCall = shellTool({ cwd: folder, isolation, maxTimeoutSeconds: 10 });
+    const shellCall = shellTool({ cwd: folder, isolation, maxTimeoutMs: 10_000 });
     expect((await run(shellCall, { command: 'true', timeout: 11 })).output).toMatch(
       /^Arguments Validation Error:.*timeout/s,
     );
@@ -488,10 +488,8 @@ test('a working directory that is not there is a clear answer', async () => {
 });
 
 test('options that make no sense are refused at once', () => {
-  expect(() => shellTool({ timeoutSeconds: 0 })).toThrow(
-    'timeoutSeconds must be a number from 0.001 to 300.',
-  );
-  expect(() => shellTool({ timeoutSeconds: 20, maxTimeoutSeconds: 10 })).toThrow('timeoutSeconds');
+  expect(() => shellTool({ timeoutMs: 0 })).toThrow('timeoutMs must be a number from 1 to 300000.');
+  expect(() => shellTool({ timeoutMs: 20_000, maxTimeoutMs: 10_000 })).toThrow('timeoutMs');
   expect(() => shellTool({ maxOutputBytes: 1.5 })).toThrow(
     'maxOutputBytes must be a whole number of 2 or more.',
   );
@@ -519,8 +517,8 @@ test.runIf(process.getuid !== undefined)(
 
 test('the model is told what it can ask for', () => {
   const toolkit = new Toolkit();
-  toolkit.registerToolFunction(shellTool({ timeoutSeconds: 600 }));
-  toolkit.registerToolFunction(pythonTool({ maxTimeoutSeconds: 60 }));
+  toolkit.registerToolFunction(shellTool({ timeoutMs: 600_000 }));
+  toolkit.registerToolFunction(pythonTool({ maxTimeoutMs: 60_000 }));
   const timeout = { type: 'number', exclusiveMinimum: 0, description: 'How many seconds it may take.' };
   expect(toolkit.getJsonSchemas().map(({ name, parameters }) => ({ name, parameters }))).toEqual([
     {

@@ -16,7 +16,7 @@ import { DownloadError, UnsafeUrlError, type SafeFetchOptions } from './safe-fet
 const system = vi.hoisted(() => ({ lookup: vi.fn<() => Promise<{ address: string; family: number }[]>>() }));
 vi.mock('node:dns/promises', async (original) => ({ ...(await original<typeof Dns>()), ...system }));
 
-const LOCAL = { allowHosts: ['127.0.0.1'] };
+const LOCAL = { allowedHosts: ['127.0.0.1'] };
 const text = (bytes: Uint8Array): string => new TextDecoder().decode(bytes);
 
 afterEach(async () => {
@@ -225,7 +225,7 @@ describe('the system finds addresses', () => {
     const before = getDefaultAutoSelectFamily();
     setDefaultAutoSelectFamily(false);
     try {
-      const options = { allowHosts: ['me.example'], lookup: async () => ['127.0.0.1'] };
+      const options = { allowedHosts: ['me.example'], lookup: async () => ['127.0.0.1'] };
       const { bytes } = await safeFetch(`http://me.example.:${web.port}/`, options);
       expect(text(bytes)).toBe('one');
     } finally {

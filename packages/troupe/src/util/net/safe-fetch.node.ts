@@ -60,7 +60,7 @@ function checkLimits({ maxBytes = 0, timeoutMs = 0, maxRedirects = 0 }: SafeFetc
 
 async function follow(start: string, options: SafeFetchOptions, signal: AbortSignal): Promise<Download> {
   const maxRedirects = Math.min(options.maxRedirects ?? MAX_REDIRECTS, MAX_REDIRECTS);
-  let url = checkUrl(start, options.allowHosts);
+  let url = checkUrl(start, options.allowedHosts);
   let headers = options.headers;
   for (let redirects = 0; ; redirects++) {
     const outcome = await visit(url, headers, options, signal);
@@ -68,7 +68,7 @@ async function follow(start: string, options: SafeFetchOptions, signal: AbortSig
     if (redirects >= maxRedirects) {
       throw new DownloadError('too_many_redirects', start, `was redirected more than ${maxRedirects} times.`);
     }
-    const next = checkUrl(outcome, options.allowHosts);
+    const next = checkUrl(outcome, options.allowedHosts);
     if (url.protocol === 'https:' && next.protocol === 'http:') {
       throw new UnsafeUrlError(next, 'a redirect from https to http would send its data unencrypted.');
     }
@@ -110,7 +110,7 @@ async function visit(
 /** Allowed addresses of the URL's host, at least one. */
 async function findAddresses(
   url: URL,
-  { allowHosts, lookup = lookupAll }: SafeFetchOptions,
+  { allowedHosts, lookup = lookupAll }: SafeFetchOptions,
   signal: AbortSignal,
 ): Promise<readonly string[]> {
   const host = hostOf(url);
@@ -121,7 +121,7 @@ async function findAddresses(
   } catch (error) {
     throw networkFailed(url, error);
   }
-  const usable = isAllowed(host, allowHosts)
+  const usable = isAllowed(host, allowedHosts)
     ? addresses
     : addresses.filter((address) => isPublicAddress(address));
   if (usable.length === 0) throw privateHost(url);

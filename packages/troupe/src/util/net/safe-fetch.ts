@@ -30,7 +30,7 @@ export interface SafeFetchOptions {
   /** Request headers, sent only to the origin of the URL and not to other origins after a redirect. */
   readonly headers?: Readonly<Record<string, string>> | undefined;
   /** Hosts that may be private, by name or address: `intranet.example`, `127.0.0.1`. */
-  readonly allowHosts?: readonly string[] | undefined;
+  readonly allowedHosts?: readonly string[] | undefined;
   /**
    * Resolves a host to its addresses.
    * @default the resolver of the system

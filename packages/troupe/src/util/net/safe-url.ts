@@ -9,7 +9,7 @@ const LOCAL_NAMES = ['localhost', 'localdomain', 'local', 'internal', 'home.arpa
  * Parses a URL and checks its scheme and host. Addresses of host names are checked later.
  * @throws UnsafeUrlError
  */
-export function checkUrl(text: string, allowHosts: readonly string[] = []): URL {
+export function checkUrl(text: string, allowedHosts: readonly string[] = []): URL {
   const url = URL.parse(text);
   if (url === null) throw new UnsafeUrlError(text, 'it is not a URL.');
   if (url.protocol !== 'http:' && url.protocol !== 'https:') {
@@ -19,7 +19,7 @@ export function checkUrl(text: string, allowHosts: readonly string[] = []): URL 
     throw new UnsafeUrlError(url, 'it holds a user name or password. Give credentials as headers.');
   }
   const host = hostOf(url);
-  if (isAllowed(host, allowHosts)) return url;
+  if (isAllowed(host, allowedHosts)) return url;
   if (host.split('.').includes('')) throw new UnsafeUrlError(url, 'its host has an empty part.');
   const isLocal = isIpAddress(host)
     ? !isPublicAddress(host)
@@ -29,7 +29,7 @@ export function checkUrl(text: string, allowHosts: readonly string[] = []): URL 
 }
 
 export function privateHost(url: URL): UnsafeUrlError {
-  return new UnsafeUrlError(url, 'its host is private. If you trust it, name it in allowHosts.');
+  return new UnsafeUrlError(url, 'its host is private. If you trust it, name it in allowedHosts.');
 }
 
 /** Host for a resolver: without brackets, port and trailing dot. */
@@ -37,7 +37,7 @@ export function hostOf(url: URL): string {
   return url.hostname.replace(/^\[|\]$|\.$/g, '');
 }
 
-/** Tells whether `allowHosts` contains the host. */
-export function isAllowed(host: string, allowHosts: readonly string[] = []): boolean {
-  return allowHosts.some((name) => name.toLowerCase().replace(/^\[|\]$/g, '') === host);
+/** Tells whether `allowedHosts` contains the host. */
+export function isAllowed(host: string, allowedHosts: readonly string[] = []): boolean {
+  return allowedHosts.some((name) => name.toLowerCase().replace(/^\[|\]$/g, '') === host);
 }
