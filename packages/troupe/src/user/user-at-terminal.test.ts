@@ -61,7 +61,7 @@ beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'troupe-terminal-'));
   const source = (name: string): string => JSON.stringify(fileURLToPath(new URL(name, import.meta.url)));
   const imports = `
-    import { AgentBase } from ${source('agent-base.ts')};
+    import { AgentBase } from ${source('../agent/agent-base.ts')};
     import { interruptOnCtrlC } from ${source('interrupt-key.ts')};
     import { UserAgent } from ${source('user-agent.ts')};`;
   const input: Record<string, string> = {};
