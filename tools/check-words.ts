@@ -1,0 +1,87 @@
+// Holds the words of doc comments: each names its subject, uses few pronouns, and none of the words that CONTRIBUTING.md
+// replaces by its glossary. A crude count is enough: what it finds is a place to look, and to rewrite.
+
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { filesBelow, report, ROOT } from './lib/files.ts';
+import { lineAt } from './lib/source-text.ts';
+
+const SRC = 'packages/troupe/src';
+
+/** Words that stand for a subject which is somewhere else. */
+const PRONOUNS = new Set('that those it what whatever whoever who they them such one ones there'.split(' '));
+const NO_SUBJECT =
+  /^(?:what|that|those|it|they|who|whoever|whom|so (?:many|much|deep|long|often)|one that|the one|how)\b/i;
+/** Metaphors, and words for which the glossary has another one. */
+const REPLACED =
+  /\b(?:lanes?|desks?|shel(?:f|ves)|lend(?:s|ing)?|lent|keepers?|purses?|ledgers?|thoughts?|thinkers?)\b/i;
+
+/** Largest share of pronouns in one comment, and in the median comment. */
+const MAX_SHARE = 0.15;
+const MAX_MEDIAN = 0.04;
+/** Shorter comments are judged by their beginning alone. */
+const MIN_WORDS = 6;
+
+export interface DocComment {
+  readonly line: number;
+  /** The prose of the comment: without code, tags and examples. */
+  readonly text: string;
+}
+
+/** The doc comments of a source. */
+export function readDocComments(source: string): DocComment[] {
+  return [...source.matchAll(/\/\*\*([\s\S]*?)\*\//g)].map(({ 1: body = '', index }) => ({
+    line: lineAt(source, index),
+    text: body
+      .replace(/^\s*\*/gm, '')
+      .replace(/@example[\s\S]*/, '')
+      .replace(/`[^`]*`/g, 'X')
+      .replace(/\s+/g, ' ')
+      .trim(),
+  }));
+}
+
+/** The share of pronouns among the words of a comment. */
+export function pronounShare(text: string): number {
+  const words = text.toLowerCase().match(/[a-z']+/g) ?? [];
+  return words.length === 0 ? 0 : words.filter((word) => PRONOUNS.has(word)).length / words.length;
+}
+
+/** What is wrong with a comment; undefined if nothing is. */
+export function problemOf(text: string): string | undefined {
+  const start = NO_SUBJECT.exec(text)?.[0];
+  if (start !== undefined) return `begins with "${start}": begin with the thing or the verb`;
+  const replaced = REPLACED.exec(text)?.[0];
+  if (replaced !== undefined) return `says "${replaced}": see the glossary in CONTRIBUTING.md`;
+  const isLong = (text.match(/[a-z']+/gi) ?? []).length >= MIN_WORDS;
+  const share = pronounShare(text);
+  return isLong && share > MAX_SHARE
+    ? `has ${Math.round(share * 100)} % pronouns: name the subject`
+    : undefined;
+}
+
+export function medianOf(numbers: readonly number[]): number {
+  const sorted = numbers.toSorted((a, b) => a - b);
+  return sorted[Math.floor(sorted.length / 2)] ?? 0;
+}
+
+if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) {
+  const problems: string[] = [];
+  const shares: number[] = [];
+  for (const file of filesBelow(SRC, '.ts').filter((name) => !/\.test(-d)?\.ts$/.test(name))) {
+    for (const { line, text } of readDocComments(readFileSync(join(ROOT, SRC, file), 'utf8'))) {
+      const problem = problemOf(text);
+      if (problem !== undefined)
+        problems.push(`${SRC}/${file}:${line}: the comment ${problem}: ${text.slice(0, 80)}`);
+      if (text !== '') shares.push(pronounShare(text));
+    }
+  }
+  const median = medianOf(shares);
+  const percent = (share: number): string => `${(share * 100).toFixed(1)} %`;
+  if (median > MAX_MEDIAN)
+    problems.push(
+      `The median comment has ${percent(median)} pronouns. At most ${percent(MAX_MEDIAN)} are allowed.`,
+    );
+  report(problems, `${shares.length} comments, ${percent(median)} pronouns at the median`);
+}
