@@ -5,7 +5,7 @@ import { canonicalJson } from '../util/canonical-json.ts';
 import { copyJsonObject, isJsonObject, type JsonValue } from '../util/json.ts';
 import type { PermissionRequest } from './permission-policy.ts';
 import type { PermissionBehavior } from './permission-table.ts';
-import { exactWords, isPlainlySet, matchExact, matchPrefix, textOf } from './shell/match-command.ts';
+import { exactWords, isPlainlySet, matchExact, matchPrefix, commandText } from './shell/match-command.ts';
 import type { FoundCommand } from './shell/find-commands.ts';
 
 /**
@@ -172,7 +172,8 @@ function commandTest(
   return (command) => {
     const { words } = command;
     if (words.length === 0) return unfit;
-    if (fits(textOf(command)) && (!isAllowing || words.every(({ isLiteral }) => isLiteral))) return 'yes';
+    if (fits(commandText(command)) && (!isAllowing || words.every(({ isLiteral }) => isLiteral)))
+      return 'yes';
     return words.some(({ hasHole }) => hasHole) ? unfit : 'no';
   };
 }

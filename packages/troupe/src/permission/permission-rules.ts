@@ -24,7 +24,7 @@ import {
 import { isInside, riskOf } from './shell/risky-paths.ts';
 import { findCommands } from './shell/find-commands.ts';
 import { judgeCommand } from './shell/judge-command.ts';
-import { textOf } from './shell/match-command.ts';
+import { commandText } from './shell/match-command.ts';
 import { suggestRules } from './suggest-rules.ts';
 
 /** What an argument is: a command for a shell, a path that is changed, or one that is read. */
@@ -157,7 +157,7 @@ export class PermissionRules extends StateModule implements PermissionPolicy {
     const strictest = strongest(parts.filter(({ behavior }) => behavior === 'deny')) ?? strongest(asked);
     if (strictest === undefined) return { behavior: 'allow' };
     const { behavior, label, command, danger, row, rule } = strictest;
-    const name = shortened(command === undefined ? label : textOf(command));
+    const name = shortened(command === undefined ? label : commandText(command));
     const reason = `${name}: ${danger !== undefined && rule !== 'deny' ? danger : row}`;
     if (behavior === 'deny') return { behavior, reason };
     const canBeAllowed = asked.every((part) => part.danger === undefined && part.rule === 'none');

@@ -26,7 +26,7 @@ import {
 import { PlanError, refuseIf } from './plan-error.ts';
 import { compressionHint, hintsByState, type PlanHints, type PlanToHint } from './plan-hints.ts';
 import type { PlanStorageBase } from './plan-storage-base.ts';
-import { planTools, type Caller } from './plan-tools.ts';
+import { planTools, type EditContext } from './plan-tools.ts';
 import { Plan } from './plan.ts';
 import { isPlanId, type WorkWords } from './work-item.ts';
 
@@ -290,7 +290,7 @@ export class PlanNotebook extends StateModule {
   }
 
   /** An edit of the plan as the model knows it: what is at an index now may be something else than it was. */
-  #editByModel(edit: AnyEdit, { agentName = '', signal }: Caller): Promise<Edited> {
+  #editByModel(edit: AnyEdit, { agentName = '', signal }: EditContext): Promise<Edited> {
     const isTold = (): boolean => this.#told.has(agentName);
     return this.#edit(
       (current) => {

@@ -20,14 +20,14 @@ import type { Plan } from './plan.ts';
 import type { WorkWords } from './work-item.ts';
 
 /** Who edits, and for how long somebody wants to know of it. */
-export type Caller = Pick<ToolContext, 'signal' | 'agentName'>;
+export type EditContext = Pick<ToolContext, 'signal' | 'agentName'>;
 
 /** What the tools need of a notebook. */
 export interface PlanDesk {
   readonly maxSubtasks: number;
   current(): Plan | undefined;
-  edit(edit: PlanEdit, caller: Caller): Promise<Edited>;
-  recover(id: string, caller: Caller): Promise<Edited>;
+  edit(edit: PlanEdit, caller: EditContext): Promise<Edited>;
+  recover(id: string, caller: EditContext): Promise<Edited>;
   getHistoricalPlans(): Promise<readonly Plan[]>;
 }
 

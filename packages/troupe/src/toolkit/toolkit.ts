@@ -8,7 +8,7 @@ import type { AnySchema } from '../util/schema.ts';
 import { cutOutput } from './call/cut-output.ts';
 import { META_TOOL_NAME, metaToolOf } from './tool/meta-tool.ts';
 import { ConcurrencyLimit } from './tool/concurrency-limit.ts';
-import { inactive, notFound } from './call/refusals.ts';
+import { inactive, toolNotFound } from './call/refusals.ts';
 import type { RegisteredTool } from './tool/registered-tool.ts';
 import { ToolCall, type CallToolOptions, type Offload } from './call/tool-call.ts';
 import { ToolGroups, type ToolGroupOptions } from './tool-groups.ts';
@@ -261,7 +261,7 @@ export class Toolkit extends StateModule {
   #find(name: string): RegisteredTool | ToolOutput {
     const tool = this.#tools.get(name);
     if (tool === undefined)
-      return notFound(
+      return toolNotFound(
         name,
         this.getJsonSchemas().map((schema) => schema.name),
       );

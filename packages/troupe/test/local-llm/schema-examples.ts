@@ -1,6 +1,6 @@
 /** Schemas, and texts that their grammars do and do not admit. */
 import type { JsonSchema } from '../../src/util/schema.ts';
-import { jsonText } from '../../src/providers/llama-cpp/envelope.ts';
+import { spacedJson } from '../../src/providers/llama-cpp/envelope.ts';
 
 interface Example {
   readonly schema: JsonSchema;
@@ -104,7 +104,7 @@ export const schemaExamples: Readonly<Record<string, Example>> = {
   },
   'a constant': {
     schema: { const: { a: ['"', '\\', '\n'] } },
-    yes: [jsonText({ a: ['"', '\\', '\n'] })],
+    yes: [spacedJson({ a: ['"', '\\', '\n'] })],
     no: ['{}', '{"a": []}'],
   },
   'the constant null': { schema: { const: null }, yes: ['null'], no: ['1'] },

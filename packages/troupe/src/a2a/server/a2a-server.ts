@@ -3,7 +3,7 @@ import { checkNumber } from '../../util/check-number.ts';
 import { TroupeError } from '../../errors.ts';
 import { MAX_BYTES } from '../../util/net/safe-fetch.ts';
 import { WebListener } from '../../util/net/web-listener.node.ts';
-import type { A2AService, ServiceOptions } from './a2a-service.ts';
+import type { A2AService, A2AServiceOptions } from './a2a-service.ts';
 import type { Session } from '../../session/session.ts';
 import type { CardSigning } from '../protocol/card-signature.ts';
 import type { A2AAgentSource } from './context-shelf.ts';
@@ -49,7 +49,7 @@ const LOCAL_HOSTS = ['localhost', '127.0.0.1', '[::1]'];
  */
 export class A2AServer implements AsyncDisposable {
   readonly #source: A2AAgentSource;
-  readonly #options: ServiceOptions;
+  readonly #options: A2AServiceOptions;
   readonly #listeners = new Set<WebListener>();
   #service: Promise<A2AService> | undefined;
   #isClosed = false;

@@ -13,7 +13,7 @@ import { signCard } from '../protocol/card-signature.ts';
 import { toServerCard, type A2ACard } from './server-card.ts';
 import { LEFT, TaskDesk } from './task-desk.ts';
 
-export type ServiceOptions = Required<
+export type A2AServiceOptions = Required<
   Pick<A2AServerOptions, 'allowedHosts' | 'maxBodyBytes' | 'maxContexts'>
 > &
   A2AServerOptions & { readonly card: A2ACard & { readonly name: string } };
@@ -24,12 +24,12 @@ const INTERNAL_ERROR = -32603;
 
 /** Answers HTTP requests of A2A clients: the card for all, JSON-RPC for those who may. */
 export class A2AService {
-  readonly #options: ServiceOptions;
+  readonly #options: A2AServiceOptions;
   readonly #shelf: ContextShelf;
   readonly #desk: TaskDesk;
   readonly #rpc: JsonRpcTransportHandler;
 
-  constructor(source: A2AAgentSource, options: ServiceOptions) {
+  constructor(source: A2AAgentSource, options: A2AServiceOptions) {
     this.#options = options;
     this.#shelf = new ContextShelf(source, options);
     this.#desk = new TaskDesk(this.#shelf, toServerCard(options.card, ''));

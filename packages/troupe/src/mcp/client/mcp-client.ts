@@ -10,7 +10,7 @@ import { SharedWork } from '../../util/async/shared-work.ts';
 import { importPackage } from '../protocol/import-package.ts';
 import { checkClientOptions, type McpClientOptions } from './mcp-client-options.ts';
 import type { McpCallOptions, McpConnection } from './mcp-connection.ts';
-import { toBlock, toMsg, toToolResponse } from './mcp-content.ts';
+import { toOutputBlock, toMsg, toToolResponse } from './mcp-content.ts';
 import type { McpPrompt, McpResource, McpResourceTemplate } from './mcp-transport.ts';
 import { mcpTool } from './mcp-tool.ts';
 import { ToolLedger, type McpToolDefinition } from './tool-ledger.ts';
@@ -115,7 +115,7 @@ export class McpClient {
   async readResource(uri: string, options: McpRequestOptions = {}): Promise<readonly ToolOutputBlock[]> {
     const ask = { ...options, timeoutMs: this.#timeoutOf(options) };
     const { contents } = await this.#use(options.signal, (connection) => connection.readResource(uri, ask));
-    return contents.map((resource) => toBlock({ type: 'resource', resource }));
+    return contents.map((resource) => toOutputBlock({ type: 'resource', resource }));
   }
 
   /** The prompts that the server offers. Empty if it has none. @throws TroupeError if it can't be asked. */

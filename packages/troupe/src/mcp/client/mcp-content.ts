@@ -23,7 +23,7 @@ const MAX_METADATA = { maxDepth: 60, maxSize: 500_000 };
  */
 export function toToolResponse(result: CallToolResult): ToolResponse {
   const { content, structuredContent, isError, _meta } = result;
-  const blocks = content.map(toBlock);
+  const blocks = content.map(toOutputBlock);
   if (structuredContent !== undefined && !blocks.some(({ type }) => type === 'text')) {
     blocks.push({ type: 'text', text: jsonText(structuredContent, 'structuredContent') });
   }
@@ -36,7 +36,7 @@ export function toToolResponse(result: CallToolResult): ToolResponse {
 }
 
 /** A piece of what a server said, as a block of ours. */
-export function toBlock(content: ContentBlock): ToolOutputBlock {
+export function toOutputBlock(content: ContentBlock): ToolOutputBlock {
   switch (content.type) {
     case 'text':
       return text(content.text);
@@ -54,7 +54,7 @@ export function toBlock(content: ContentBlock): ToolOutputBlock {
 
 /** A message of a prompt. What the assistant says in it is said by the server. */
 export function toMsg({ role, content }: PromptMessage, server: string): Msg {
-  return new Msg({ name: role === 'user' ? 'user' : server, role, content: [toBlock(content)] });
+  return new Msg({ name: role === 'user' ? 'user' : server, role, content: [toOutputBlock(content)] });
 }
 
 function resource(contents: EmbeddedResource['resource']): ToolOutputBlock {

@@ -10,7 +10,7 @@ export function toMcpResult({ output, status }: ToolCallResult): CallToolResult 
 }
 
 /** The text of a result, for a progress message. */
-export function textOf({ output }: ToolCallResult): string {
+export function resultText({ output }: ToolCallResult): string {
   if (typeof output === 'string') return output;
   return output.flatMap((block) => (block.type === 'text' ? [block.text] : [])).join('\n');
 }

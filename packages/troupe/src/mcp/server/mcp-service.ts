@@ -20,17 +20,17 @@ import type { Toolkit } from '../../toolkit/toolkit.ts';
 import { newId } from '../../util/ids.ts';
 import { copyJsonObject } from '../../util/json.ts';
 import { guardStdout } from './guard-stdout.ts';
-import { textOf, toMcpResult } from './mcp-result.ts';
+import { resultText, toMcpResult } from './mcp-result.ts';
 import type { McpServerOptions } from './mcp-server.ts';
 
-export type ServiceOptions = McpServerOptions & { readonly name: string; readonly version: string };
+export type McpServiceOptions = McpServerOptions & { readonly name: string; readonly version: string };
 
 /** How many clients of the older protocol may have a session. The one that was silent for the longest time makes room. */
 const MAX_SESSIONS = 1000;
 const MAX_PROGRESS_CHARS = 2000;
 
 /** A protocol server for one client, or for one of its requests. */
-function newServer(toolkit: Toolkit, options: ServiceOptions, onToolsChanged: () => unknown): McpServer {
+function newServer(toolkit: Toolkit, options: McpServiceOptions, onToolsChanged: () => unknown): McpServer {
   const { name, version, instructions } = options;
   const mcp = new McpServer(
     { name, version },
@@ -74,7 +74,7 @@ function progressSender({ _meta, notify }: ServerContext['mcpReq']): CallToolOpt
     const params = {
       progressToken,
       progress: ++progress,
-      message: textOf(result).slice(-MAX_PROGRESS_CHARS),
+      message: resultText(result).slice(-MAX_PROGRESS_CHARS),
     };
     return notify({ method: 'notifications/progress', params });
   };
@@ -89,7 +89,7 @@ export class StdioService {
   readonly #ended = Promise.withResolvers<void>();
   readonly #handle: StdioServerHandle;
 
-  constructor(toolkit: Toolkit, options: ServiceOptions) {
+  constructor(toolkit: Toolkit, options: McpServiceOptions) {
     const { stdout, release } = guardStdout();
     const transport = new StdioServerTransport(process.stdin, stdout);
     const over = (): void => {
@@ -124,12 +124,12 @@ export class StdioService {
  */
 export class HttpService {
   readonly #toolkit: Toolkit;
-  readonly #options: ServiceOptions;
+  readonly #options: McpServiceOptions;
   readonly #hosts: string[];
   readonly #modern: McpHttpHandler;
   readonly #sessions = new Map<string, WebStandardStreamableHTTPServerTransport>();
 
-  constructor(toolkit: Toolkit, options: ServiceOptions) {
+  constructor(toolkit: Toolkit, options: McpServiceOptions) {
     this.#toolkit = toolkit;
     this.#options = options;
     this.#hosts = [...(options.allowedHosts ?? localhostAllowedHostnames())];

@@ -22,7 +22,7 @@ import { PromptMaker } from '../prompt-maker.ts';
 import { checkToolChoice } from '../tool-choice.ts';
 import { checkDeadlines, type Deadlines } from './deadlines.ts';
 import { LineFraming, SseFraming, TooLongError, type WireEvent } from './framing.ts';
-import { failedResponse, lostConnection, malformedResponse, withoutSecrets } from './http-error.ts';
+import { responseError, lostConnection, malformedResponse, withoutSecrets } from './http-error.ts';
 import { readResponse } from './read-response.ts';
 
 export interface HttpModelOptions {
@@ -226,7 +226,7 @@ export abstract class HttpChatModel extends ChatModelBase {
   /** The error that an event of the stream tells. */
   protected failure(data: JsonObject): Error {
     const body = withoutSecrets(JSON.stringify(data), this.#allSecrets).slice(0, 16 * MAX_SAMPLE);
-    return failedResponse({ vendor: this.vendorName, body });
+    return responseError({ vendor: this.vendorName, body });
   }
 
   /** An answer without any event: an error after all, or something else. */

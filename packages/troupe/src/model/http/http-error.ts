@@ -61,7 +61,7 @@ const WHAT: Record<ModelErrorKind, string> = {
 };
 
 /** The error for an answer that says what went wrong, in its status or inside of it. */
-export function failedResponse(answer: FailedResponse): ModelError {
+export function responseError(answer: FailedResponse): ModelError {
   const { vendor, body, requestId, retryAfterMs } = answer;
   const complaint = readComplaint(body);
   const status = answer.status ?? statusIn(complaint);

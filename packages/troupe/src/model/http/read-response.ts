@@ -5,7 +5,7 @@ import type { Fetch } from '../../util/net/http.ts';
 import { ModelError } from '../model-error.ts';
 import { parseRetryAfter } from '../retry-after.ts';
 import { DeadlineWatch, type Deadlines } from './deadlines.ts';
-import { failedResponse, lostConnection, malformedResponse, withoutSecrets } from './http-error.ts';
+import { responseError, lostConnection, malformedResponse, withoutSecrets } from './http-error.ts';
 
 export interface HttpCall {
   /** Who is asked, for errors. */
@@ -78,7 +78,7 @@ async function checkStatus(call: HttpCall, response: Response, signal: AbortSign
   if (response.ok && !isHtml) return;
   const body = withoutSecrets(await firstBytes(response, signal), call.secrets);
   if (response.ok) throw malformedResponse(call.vendor, 'a web page', body);
-  throw failedResponse({
+  throw responseError({
     vendor: call.vendor,
     status: response.status,
     body,

@@ -7,7 +7,7 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
 import { findCommands } from './find-commands.ts';
-import { textOf } from './match-command.ts';
+import { commandText } from './match-command.ts';
 
 const RUNS = 150;
 
@@ -47,7 +47,7 @@ test.each([
   ['export -n A=1 B', ['export -n A=1 B', '']],
 ])('%j runs %j', (text, lines) => {
   const { commands, problem } = findCommands(text);
-  const shown = commands.map((command) => (command.isWrapper ? '*' : '') + textOf(command));
+  const shown = commands.map((command) => (command.isWrapper ? '*' : '') + commandText(command));
   expect([shown, problem]).toEqual([lines, undefined]);
 });
 

@@ -6,7 +6,7 @@ import { readShell } from './read-shell.ts';
 import { HOLE, type ShellWord } from './shell-word.ts';
 
 /** A command on one line, without its quotes. */
-export function textOf({ words, writes }: FoundCommand): string {
+export function commandText({ words, writes }: FoundCommand): string {
   const texts = [...words.map(({ text }) => text), ...writes.map(({ text }) => `> ${text}`)];
   return texts.join(' ').replaceAll(HOLE, '…');
 }

@@ -1,5 +1,5 @@
 import { messageOf, TroupeError } from '../../errors.ts';
-import { failedResponse, kindOf, malformedResponse } from '../../model/http/http-error.ts';
+import { responseError, kindOf, malformedResponse } from '../../model/http/http-error.ts';
 import { ModelError } from '../../model/model-error.ts';
 import { parseRetryAfter } from '../../model/retry-after.ts';
 import { now } from '../../util/clock.ts';
@@ -27,7 +27,7 @@ export function toModelError(thrown: unknown, vendor: string, hasBegun: boolean)
   }
   if (typeof statusCode === 'number' && statusCode >= 400) {
     const hasBody = typeof responseBody === 'string' && responseBody.trim() !== '';
-    return failedResponse({
+    return responseError({
       vendor,
       status: statusCode,
       body: hasBody ? responseBody : complaintOf(thrown),
@@ -41,7 +41,7 @@ export function toModelError(thrown: unknown, vendor: string, hasBegun: boolean)
   if (name === 'AI_APICallError' && (isRetryable === true || statusCode !== undefined)) {
     return lostAnswer(vendor, hasBegun, messageOf(thrown));
   }
-  if (!(thrown instanceof Error)) return failedResponse({ vendor, body: complaintOf(thrown) });
+  if (!(thrown instanceof Error)) return responseError({ vendor, body: complaintOf(thrown) });
   const complaint = { code: thrown.name, message: thrown.message };
   return new ModelError(`${vendor} could not be asked: ${messageOf(thrown)}`, {
     kind: kindOf(400, complaint),

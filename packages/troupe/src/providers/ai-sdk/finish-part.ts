@@ -5,7 +5,7 @@ import { isJsonObject, type JsonObject } from '../../util/json.ts';
 import { oneLine } from '../../util/text.ts';
 import { lostAnswer } from './ai-sdk-error.ts';
 import type { SpecVersion } from './language-model.ts';
-import { numberOf, stringOf } from './part-values.ts';
+import { numberOf, stringOf } from '../../model/http/wire-values.ts';
 
 /**
  * Why the answer has ended: one word in v2, since then also the provider's own one (`raw`).

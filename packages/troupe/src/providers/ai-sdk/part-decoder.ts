@@ -8,7 +8,8 @@ import { lostAnswer, toModelError } from './ai-sdk-error.ts';
 import { toBlockMeta } from './block-meta.ts';
 import { reasonOf, usageOf } from './finish-part.ts';
 import type { SpecVersion } from './language-model.ts';
-import { metadataIn, stringOf } from './part-values.ts';
+import { stringOf } from '../../model/http/wire-values.ts';
+import { metadataIn } from './part-values.ts';
 import { TextRun } from './text-run.ts';
 
 interface OpenCall {

@@ -1,15 +1,5 @@
 import { copyJsonObject, isJsonObject, type JsonObject } from '../../util/json.ts';
 
-/** What stands in a stream part is whatever a provider's package put there. */
-
-export function stringOf(value: unknown): string {
-  return typeof value === 'string' ? value : '';
-}
-
-export function numberOf(value: unknown): number | undefined {
-  return typeof value === 'number' && Number.isFinite(value) ? value : undefined;
-}
-
 /** A provider's metadata, if there is any that can be kept: what is no JSON could not be saved. */
 export function metadataIn(part: JsonObject): JsonObject | undefined {
   const metadata = part['providerMetadata'];

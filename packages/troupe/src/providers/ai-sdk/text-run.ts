@@ -1,6 +1,7 @@
 import type { JsonObject } from '../../util/json.ts';
 import type { Piece } from './block-meta.ts';
-import { metadataIn, stringOf } from './part-values.ts';
+import { stringOf } from '../../model/http/wire-values.ts';
+import { metadataIn } from './part-values.ts';
 
 interface OpenPiece {
   readonly id: string;

@@ -4,7 +4,7 @@ import { readEnv } from '#platform';
 import { claudeModel } from './claude-models.ts';
 import { BINDING_BETA } from './thinking-plan.ts';
 
-export const VENDOR = 'Anthropic';
+export const ANTHROPIC = 'Anthropic';
 const BASE_URL = 'https://api.anthropic.com';
 const VERSION = '2023-06-01';
 const KEY_VARIABLE = 'ANTHROPIC_API_KEY';
@@ -31,11 +31,11 @@ export class AnthropicApi {
     if (key === undefined) {
       throw new TroupeError(
         'invalid_config',
-        `${VENDOR} needs a key: set ${KEY_VARIABLE}, or give the option apiKey.`,
+        `${ANTHROPIC} needs a key: set ${KEY_VARIABLE}, or give the option apiKey.`,
       );
     }
-    this.apiKey = checkKey(VENDOR, key);
-    this.#root = checkBaseUrl(VENDOR, baseUrl).replace(/\/v1$/, '');
+    this.apiKey = checkKey(ANTHROPIC, key);
+    this.#root = checkBaseUrl(ANTHROPIC, baseUrl).replace(/\/v1$/, '');
     const { 'anthropic-beta': given = '', ...rest } = mergeHeaders(
       { 'content-type': 'application/json', 'x-api-key': key, 'anthropic-version': VERSION },
       headers,

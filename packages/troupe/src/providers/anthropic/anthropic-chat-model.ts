@@ -10,7 +10,7 @@ import {
 import { jsonBody } from '../../model/http/wire-texts.ts';
 import { toolsForChoice } from '../../model/tool-choice.ts';
 import type { JsonObject } from '../../util/json.ts';
-import { AnthropicApi, VENDOR, type AnthropicApiOptions } from './anthropic-api.ts';
+import { AnthropicApi, ANTHROPIC, type AnthropicApiOptions } from './anthropic-api.ts';
 import { AnthropicDecoder } from './anthropic-from-wire.ts';
 import { toOptions } from './anthropic-options.ts';
 import { fetchesUrl, toolsIn } from './anthropic-to-wire.ts';
@@ -42,7 +42,7 @@ export class AnthropicChatModel extends HttpChatModel {
   constructor(options: AnthropicChatModelOptions) {
     const model = claudeModel(options.modelName);
     const { forcedTools, structured, files } = model;
-    super(VENDOR, options, { vision: true, files, forcedTools, structured });
+    super(ANTHROPIC, options, { vision: true, files, forcedTools, structured });
     this.#model = { ...model, forcedTools: this.capabilities.forcedTools };
     this.#api = new AnthropicApi(options);
     this.#cacheControl = toCacheControl(options.caching);

@@ -4,7 +4,7 @@ import type { WireRequest } from '../../model/http/http-chat-model.ts';
 import { ModelError } from '../../model/model-error.ts';
 import { isForced } from '../../model/tool-choice.ts';
 import type { JsonObject, JsonValue } from '../../util/json.ts';
-import { VENDOR } from './anthropic-api.ts';
+import { ANTHROPIC } from './anthropic-api.ts';
 import type { ClaudeModel } from './claude-models.ts';
 import { toStrictSchema } from './strict-schema.ts';
 import type { ThinkingPlan } from './thinking-plan.ts';
@@ -57,7 +57,7 @@ function outputConfig(
 ): JsonObject | undefined {
   const schema = structured && toStrictSchema(structured.schema);
   if (structured !== undefined && schema === undefined) {
-    throw new ModelError(`${VENDOR} can't be held to this schema: it is too open, or refers to itself.`, {
+    throw new ModelError(`${ANTHROPIC} can't be held to this schema: it is too open, or refers to itself.`, {
       kind: 'bad_request',
     });
   }

@@ -11,7 +11,7 @@ import { jsonBody } from '../../model/http/wire-texts.ts';
 import { TokenCounterBase, type CountOptions } from '../../token/token-counter-base.ts';
 import { platformFetch } from '../../util/net/http.ts';
 import { isJsonObject, readJson } from '../../util/json.ts';
-import { AnthropicApi, VENDOR, type AnthropicApiOptions } from './anthropic-api.ts';
+import { AnthropicApi, ANTHROPIC, type AnthropicApiOptions } from './anthropic-api.ts';
 import { fetchesUrl, toolsIn } from './anthropic-to-wire.ts';
 import { claudeModel } from './claude-models.ts';
 import { PromptTexts } from './prompt-texts.ts';
@@ -60,7 +60,7 @@ export class AnthropicTokenCounter extends TokenCounterBase {
       url: this.#api.url('messages/count_tokens'),
       headers: this.#api.headers,
       body: jsonBody({ model: modelName, thinking: field }, this.#texts.write(prompt, sent, keepsEarlier)),
-      vendor: VENDOR,
+      vendor: ANTHROPIC,
       fetch,
       deadlines,
       secrets: [this.#api.apiKey],
@@ -71,7 +71,7 @@ export class AnthropicTokenCounter extends TokenCounterBase {
     const answer = readJson(text);
     const tokens = isJsonObject(answer) ? answer['input_tokens'] : undefined;
     if (typeof tokens === 'number') return tokens;
-    throw malformedResponse(VENDOR, 'it holds no count', text.slice(0, 1024));
+    throw malformedResponse(ANTHROPIC, 'it holds no count', text.slice(0, 1024));
   }
 
   /** Results can't be sent without the calls that they answer, so those are counted with them. */

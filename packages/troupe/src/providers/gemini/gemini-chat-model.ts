@@ -8,9 +8,9 @@ import {
 } from '../../model/http/http-chat-model.ts';
 import { jsonBody } from '../../model/http/wire-texts.ts';
 import type { JsonValue } from '../../util/json.ts';
-import { geminiEndpoint, VENDOR, type GeminiEndpoint } from './gemini-endpoint.ts';
+import { geminiEndpoint, GEMINI, type GeminiEndpoint } from './gemini-endpoint.ts';
 import { GeminiDecoder } from './gemini-from-wire.ts';
-import { offeredTools, toGeminiOptions } from './gemini-options.ts';
+import { geminiTools, toGeminiOptions } from './gemini-options.ts';
 import { isFetched } from './gemini-to-wire.ts';
 import { GeminiWriter } from './gemini-writer.ts';
 
@@ -30,7 +30,7 @@ export class GeminiChatModel extends HttpChatModel {
   readonly #writer: GeminiWriter;
 
   constructor(options: GeminiChatModelOptions) {
-    super(VENDOR, options, { vision: true, audio: true, video: true, files: true, structured: 'native' });
+    super(GEMINI, options, { vision: true, audio: true, video: true, files: true, structured: 'native' });
     this.#endpoint = geminiEndpoint(options);
     this.#writer = new GeminiWriter(this.#endpoint.dialect);
   }
@@ -49,7 +49,7 @@ export class GeminiChatModel extends HttpChatModel {
     const { tools: googleTools } = generation.extra ?? {};
     const texts = this.#writer.texts(
       prompt,
-      offeredTools(request),
+      geminiTools(request),
       Array.isArray(googleTools) ? (googleTools as readonly JsonValue[]) : [],
     );
     return {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { dialectOf } from './gemini-dialect.ts';
+import { geminiDialectOf } from './gemini-dialect.ts';
 
 const HOME = 'https://generativelanguage.googleapis.com';
 const VERTEX = 'https://europe-west4-aiplatform.googleapis.com/v1/projects/p/locations/l/publishers/google';
@@ -25,10 +25,10 @@ test.each([
   ['gemini-pro', { ...OLD, thinking: undefined }],
   ['gemma-3-27b-it', { ...OLD, takesSystem: false, thinking: undefined }],
 ])('%s is known by its name', (modelName, dialect) => {
-  expect(dialectOf(modelName, HOME)).toEqual(dialect);
+  expect(geminiDialectOf(modelName, HOME)).toEqual(dialect);
 });
 
 test('behind Vertex AI there are no ids, but penalties', () => {
-  expect(dialectOf('gemini-3-pro-preview', VERTEX)).toEqual({ ...NEW, hasIds: false, ...level('low') });
-  expect(dialectOf('gemini-2.5-flash', VERTEX)).toEqual({ ...OLD, ...budget(0) });
+  expect(geminiDialectOf('gemini-3-pro-preview', VERTEX)).toEqual({ ...NEW, hasIds: false, ...level('low') });
+  expect(geminiDialectOf('gemini-2.5-flash', VERTEX)).toEqual({ ...OLD, ...budget(0) });
 });

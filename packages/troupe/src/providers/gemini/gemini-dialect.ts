@@ -20,7 +20,7 @@ const THINKS_NOT = /gemini-(?:1[.-]|2\.0|pro(?:-vision)?$)|gemma/;
 const THINKS_MINIMALLY = /gemini-3(?:\.[0-6])?-flash|flash-lite/;
 
 /** @param baseUrl Vertex AI knows no ids, but the penalties that Gemini's own API refuses */
-export function dialectOf(modelName: string, baseUrl: string): GeminiDialect {
+export function geminiDialectOf(modelName: string, baseUrl: string): GeminiDialect {
   const isNew = NEW.test(modelName);
   const isVertex = /\baiplatform\.googleapis\.com\b/.test(baseUrl);
   return {

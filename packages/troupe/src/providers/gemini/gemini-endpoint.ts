@@ -2,7 +2,7 @@ import { TroupeError } from '../../errors.ts';
 import { checkBaseUrl, checkKey, mergeHeaders } from '../../model/http/headers.ts';
 import type { HttpModelOptions } from '../../model/http/http-chat-model.ts';
 import { readEnv } from '#platform';
-import { dialectOf, type GeminiDialect } from './gemini-dialect.ts';
+import { geminiDialectOf, type GeminiDialect } from './gemini-dialect.ts';
 
 /** Where a model of Gemini is asked, with which key, and how. */
 export interface GeminiEndpoint {
@@ -14,7 +14,7 @@ export interface GeminiEndpoint {
   url(method: string): string;
 }
 
-export const VENDOR = 'Gemini';
+export const GEMINI = 'Gemini';
 const HOME = 'https://generativelanguage.googleapis.com';
 const VERSION = 'v1beta';
 const KEY_HEADER = 'x-goog-api-key';
@@ -35,12 +35,12 @@ export function geminiEndpoint(
   const signsIn = 'authorization' in given || KEY_HEADER in given;
   const key = options.apiKey ?? (signsIn ? undefined : keyOfEnvironment());
   const model = modelName.includes('/') ? modelName : `models/${modelName}`;
-  const root = checkBaseUrl(VENDOR, baseUrl);
+  const root = checkBaseUrl(GEMINI, baseUrl);
   const versioned = /\/v\d\w*(?:\/|$)/.test(new URL(root).pathname) ? root : `${root}/${VERSION}`;
   return {
     model,
-    dialect: dialectOf(modelName, baseUrl),
-    headers: key === undefined ? given : { [KEY_HEADER]: checkKey(VENDOR, key), ...given },
+    dialect: geminiDialectOf(modelName, baseUrl),
+    headers: key === undefined ? given : { [KEY_HEADER]: checkKey(GEMINI, key), ...given },
     secrets: key === undefined ? [] : [key],
     url: (method) => `${versioned}/${model}:${method}`,
   };
@@ -49,7 +49,7 @@ export function geminiEndpoint(
 function keyOfEnvironment(): string {
   const key = readEnv('GEMINI_API_KEY') || readEnv('GOOGLE_API_KEY');
   if (key) return key;
-  throw invalid(`${VENDOR} needs a key: set GEMINI_API_KEY or GOOGLE_API_KEY, or give the option apiKey.`);
+  throw invalid(`${GEMINI} needs a key: set GEMINI_API_KEY or GOOGLE_API_KEY, or give the option apiKey.`);
 }
 
 function invalid(message: string): TroupeError {

@@ -5,6 +5,7 @@ import type { WireDecoder } from '../../model/http/http-chat-model.ts';
 import { ModelError } from '../../model/model-error.ts';
 import { fromBase64 } from '../../util/base64.ts';
 import { isJsonObject, type JsonObject } from '../../util/json.ts';
+import { stringOf } from '../../model/http/wire-values.ts';
 
 const LENGTH = /^(?:MAX_TOKENS|CONTINUATION)$/;
 const FILTERED = /^(?:BLOCKLIST|SPII|MODEL_ARMOR|(?:IMAGE_)?(?:SAFETY|RECITATION|PROHIBITED_CONTENT))$/;
@@ -159,10 +160,6 @@ function toUsage(usage: JsonObject): Usage {
 
 function listOf(value: unknown): readonly JsonObject[] {
   return Array.isArray(value) ? value.filter((item) => isJsonObject(item)) : [];
-}
-
-function stringOf(value: unknown): string {
-  return typeof value === 'string' ? value : '';
 }
 
 function numberOf(value: unknown): number {

@@ -86,6 +86,6 @@ function isEmpty(schema: JsonSchema): boolean {
 }
 
 /** The tools that the model is told of. It can be told which of them it must use, but not which ones it may. */
-export function offeredTools(request: WireRequest): readonly ToolSchema[] {
+export function geminiTools(request: WireRequest): readonly ToolSchema[] {
   return isForced(request.toolChoice) ? (request.tools ?? []) : toolsForChoice(request);
 }

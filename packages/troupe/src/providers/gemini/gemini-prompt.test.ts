@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
 import type { AssistantItem, PromptItem } from '../../formatter/prompt.ts';
-import { dialectOf } from './gemini-dialect.ts';
+import { geminiDialectOf } from './gemini-dialect.ts';
 import { arrange } from './gemini-prompt.ts';
 
-const DIALECT = dialectOf('gemini-2.5-flash', '');
+const DIALECT = geminiDialectOf('gemini-2.5-flash', '');
 const says = (text: string): AssistantItem => ({
   role: 'assistant',
   name: 'a',

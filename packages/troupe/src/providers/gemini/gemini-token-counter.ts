@@ -11,7 +11,7 @@ import { EstimateTokenCounter } from '../../token/estimate-token-counter.ts';
 import { TokenCounterBase, type CountOptions } from '../../token/token-counter-base.ts';
 import { platformFetch } from '../../util/net/http.ts';
 import { isJsonObject, readJson } from '../../util/json.ts';
-import { geminiEndpoint, VENDOR, type GeminiEndpoint } from './gemini-endpoint.ts';
+import { geminiEndpoint, GEMINI, type GeminiEndpoint } from './gemini-endpoint.ts';
 import { isFetched } from './gemini-to-wire.ts';
 import { GeminiWriter } from './gemini-writer.ts';
 
@@ -61,7 +61,7 @@ export class GeminiTokenCounter extends TokenCounterBase {
     const parsed = readJson(answer);
     const total = isJsonObject(parsed) ? parsed['totalTokens'] : undefined;
     if (typeof total === 'number') return total;
-    throw malformedResponse(VENDOR, 'it holds no count', answer.slice(0, 1024));
+    throw malformedResponse(GEMINI, 'it holds no count', answer.slice(0, 1024));
   }
 
   protected override async countOne(msg: Msg, options: CountOptions): Promise<number> {
@@ -73,7 +73,7 @@ export class GeminiTokenCounter extends TokenCounterBase {
     const { fetch = platformFetch, deadlines = {} } = this.#options;
     const { headers, secrets } = this.#endpoint;
     const url = this.#endpoint.url('countTokens');
-    const call = { vendor: VENDOR, url, headers, body, fetch, deadlines, secrets, isOver: () => false };
+    const call = { vendor: GEMINI, url, headers, body, fetch, deadlines, secrets, isOver: () => false };
     let answer = '';
     for await (const text of readResponse(call, signal)) answer += text;
     return answer;

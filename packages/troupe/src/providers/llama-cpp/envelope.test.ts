@@ -1,13 +1,13 @@
 import { expect, test } from 'vitest';
 
-import { callText, jsonText, sayText } from './envelope.ts';
+import { callText, spacedJson, sayText } from './envelope.ts';
 
 test('JSON has one space behind each comma and colon, and nowhere else', () => {
   const value = { a: [1, 'x, "y": z', null, []], b: { c: true, d: {} }, '"e"': -0.5 };
-  expect(jsonText(value)).toBe(
+  expect(spacedJson(value)).toBe(
     String.raw`{"a": [1, "x, \"y\": z", null, []], "b": {"c": true, "d": {}}, "\"e\"": -0.5}`,
   );
-  expect(JSON.parse(jsonText(value))).toEqual(value);
+  expect(JSON.parse(spacedJson(value))).toEqual(value);
 });
 
 test('what is said and what is called are JSON objects', () => {

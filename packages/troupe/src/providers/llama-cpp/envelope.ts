@@ -16,15 +16,15 @@ export function sayText(text: string): string {
 }
 
 export function callText(name: string, input: JsonObject): string {
-  return `${TOOL}${JSON.stringify(name)}${ARGUMENTS}${jsonText(input)}}`;
+  return `${TOOL}${JSON.stringify(name)}${ARGUMENTS}${spacedJson(input)}}`;
 }
 
 /** The JSON of a value in that layout. */
-export function jsonText(value: JsonValue): string {
+export function spacedJson(value: JsonValue): string {
   if (Array.isArray(value)) {
-    return `[${(value as readonly JsonValue[]).map(jsonText).join(', ')}]`;
+    return `[${(value as readonly JsonValue[]).map(spacedJson).join(', ')}]`;
   }
   if (!isJsonObject(value)) return JSON.stringify(value);
-  const members = Object.entries(value).map(([key, one]) => `${JSON.stringify(key)}: ${jsonText(one)}`);
+  const members = Object.entries(value).map(([key, one]) => `${JSON.stringify(key)}: ${spacedJson(one)}`);
   return `{${members.join(', ')}}`;
 }

@@ -1,9 +1,9 @@
 import { isJsonObject, type JsonObject, type JsonValue } from '../../util/json.ts';
 import type { JsonSchema } from '../../util/schema.ts';
-import { jsonText } from './envelope.ts';
+import { spacedJson } from './envelope.ts';
 import { atRef, mergedSchemas, resolvedSchema, typesOf } from './json-schema.ts';
 
-/** JSON in the layout of `jsonText`, less what could not be read back: half characters, endless digits. */
+/** JSON in the layout of `spacedJson`, less what could not be read back: half characters, endless digits. */
 const JSON_RULES = String.raw`value ::= object | array | string | number | boolean | null
 object ::= "{" (string ": " value (", " string ": " value)*)? "}"
 array ::= "[" (value (", " value)*)? "]"
@@ -87,8 +87,8 @@ export class Gbnf {
     if (!isJsonObject(schema) || outer.depth > MAX_DEPTH || this.#parts++ > MAX_PARTS) return 'value';
     const place = { ...outer, depth: outer.depth + 1 };
     if (typeof schema['$ref'] === 'string') return this.#ref(schema['$ref'], place);
-    if (schema['const'] !== undefined) return literal(jsonText(schema['const']));
-    if (isList(schema['enum'])) return choice(schema['enum'].map((value) => literal(jsonText(value))));
+    if (schema['const'] !== undefined) return literal(spacedJson(schema['const']));
+    if (isList(schema['enum'])) return choice(schema['enum'].map((value) => literal(spacedJson(value))));
     const { allOf, ...own } = schema;
     if (isList(allOf)) {
       const parts = allOf.map((part) => resolvedSchema(part, place.root));

@@ -14,7 +14,7 @@ import type {
   LlamaGrammar,
   LlamaLibrary,
   ResponseChunk,
-  Thought,
+  ThoughtSegment,
   Token,
 } from './llama-library.ts';
 import { Pool } from './pool.ts';
@@ -57,7 +57,7 @@ const BATCH = 64;
 /** Room in the context for what a chat template may add to an answer. */
 const RESERVE = 16;
 const MAX_GRAMMARS = 64;
-const NO_THOUGHT: Thought = { type: 'segment', segmentType: 'thought', text: '', ended: true };
+const NO_THOUGHT: ThoughtSegment = { type: 'segment', segmentType: 'thought', text: '', ended: true };
 
 /**
  * Loaded weights, and as many chats over them as calls may run at the same time. A chat keeps

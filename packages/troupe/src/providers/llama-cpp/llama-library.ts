@@ -87,9 +87,9 @@ export interface ResponseChunk {
 export type ChatTurn =
   | { readonly type: 'system'; readonly text: string }
   | { readonly type: 'user'; readonly text: string }
-  | { readonly type: 'model'; readonly response: readonly (string | Thought)[] };
+  | { readonly type: 'model'; readonly response: readonly (string | ThoughtSegment)[] };
 
-export interface Thought {
+export interface ThoughtSegment {
   readonly type: 'segment';
   readonly segmentType: 'thought';
   readonly text: string;

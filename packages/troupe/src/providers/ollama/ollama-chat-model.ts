@@ -13,7 +13,7 @@ import { isForced } from '../../model/tool-choice.ts';
 import { readEnv } from '#platform';
 import { ollamaAddress } from './ollama-address.ts';
 import { OllamaDecoder } from './ollama-from-wire.ts';
-import { offeredTools, toOllamaMessages, toOllamaOptions, toOllamaTool } from './ollama-to-wire.ts';
+import { ollamaTools, toOllamaMessages, toOllamaOptions, toOllamaTool } from './ollama-to-wire.ts';
 
 export interface OllamaChatModelOptions extends HttpModelOptions {
   /** How long the model stays loaded after an answer. @default what the server is set to */
@@ -64,7 +64,7 @@ export class OllamaChatModel extends HttpChatModel {
     if (isForced(request.toolChoice)) {
       getLogger().log('warn', "Ollama can't be made to call a tool: the model decides whether it does.");
     }
-    const tools = offeredTools(request);
+    const tools = ollamaTools(request);
     const texts = {
       messages: this.#messages.array(prompt.items),
       ...(tools.length > 0 && { tools: this.#tools.array(tools) }),

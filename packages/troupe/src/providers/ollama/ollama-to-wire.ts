@@ -73,7 +73,7 @@ export function toOllamaTool({ name, description, parameters }: ToolSchema): Jso
 }
 
 /** The tools to offer. Ollama can't be told what to choose, only what there is. */
-export function offeredTools(request: WireRequest): readonly ToolSchema[] {
+export function ollamaTools(request: WireRequest): readonly ToolSchema[] {
   const { toolChoice } = request;
   if (toolChoice === 'none') return [];
   const tools = toolsForChoice(request);

@@ -1,6 +1,6 @@
 import type { ModelDelta } from '../../message/model-delta.ts';
 import { isJsonObject, readJson, type JsonObject } from '../../util/json.ts';
-import { numberOf, objectOf, stringOf } from './wire-values.ts';
+import { numberOf, objectOf, stringOf } from '../../model/http/wire-values.ts';
 
 /** A call that is being made. */
 interface Call {

@@ -8,7 +8,7 @@ import { isJsonObject, type JsonObject, type JsonValue } from '../../util/json.t
 import { ChatCalls } from './chat-calls.ts';
 import type { ChatDialect } from './dialect.ts';
 import type { ChatVendor } from './vendors.ts';
-import { numberOf, objectOf, objectsOf, stringOf } from './wire-values.ts';
+import { numberOf, objectOf, objectsOf, stringOf } from '../../model/http/wire-values.ts';
 
 const REASONS: Readonly<Record<string, FinishReason>> = {
   stop: 'stop',

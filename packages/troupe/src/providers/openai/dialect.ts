@@ -11,7 +11,7 @@ export interface ChatDialect {
   readonly needsThinking: boolean;
 }
 
-export function dialectOf(name: ChatVendorName, modelName: string): ChatDialect {
+export function chatDialectOf(name: ChatVendorName, modelName: string): ChatDialect {
   const vendor: ChatVendor = CHAT_VENDORS[name];
   return {
     name,

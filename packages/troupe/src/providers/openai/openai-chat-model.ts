@@ -10,7 +10,7 @@ import { toolsForChoice } from '../../model/tool-choice.ts';
 import { isJsonObject } from '../../util/json.ts';
 import { ChatDecoder } from './chat-from-wire.ts';
 import { toChatMessages, toChatOptions, toChatTool } from './chat-to-wire.ts';
-import { dialectOf, type ChatDialect } from './dialect.ts';
+import { chatDialectOf, type ChatDialect } from './dialect.ts';
 import { endpointOf, vendorOf, type Endpoint, type OpenAIEndpointOptions } from './endpoint.ts';
 import { OptionFitter } from './option-fitter.ts';
 import type { ChatVendorName } from './vendors.ts';
@@ -30,7 +30,7 @@ export class OpenAIChatModel extends HttpChatModel {
   readonly #tools = new ToolTexts(toChatTool);
 
   constructor(options: OpenAIChatModelOptions) {
-    const dialect = dialectOf(vendorOf(options), options.modelName);
+    const dialect = chatDialectOf(vendorOf(options), options.modelName);
     const { vendor } = dialect;
     super(vendor.title, options, {
       vision: vendor.vision.test(options.modelName),

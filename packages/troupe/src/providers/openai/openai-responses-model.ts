@@ -6,7 +6,7 @@ import {
   type WireRequest,
 } from '../../model/http/http-chat-model.ts';
 import { jsonBody, ToolTexts, WireTexts } from '../../model/http/wire-texts.ts';
-import { dialectOf } from './dialect.ts';
+import { chatDialectOf } from './dialect.ts';
 import { endpointOf, vendorOf, type Endpoint, type OpenAIEndpointOptions } from './endpoint.ts';
 import type { ModelRule } from './model-rules.ts';
 import { OptionFitter } from './option-fitter.ts';
@@ -47,7 +47,7 @@ export class OpenAIResponsesModel extends HttpChatModel {
   readonly #tools = new ToolTexts(toResponsesTool);
 
   constructor(options: OpenAIResponsesModelOptions) {
-    const { name, vendor, rule } = dialectOf(vendorOf(options), options.modelName);
+    const { name, vendor, rule } = chatDialectOf(vendorOf(options), options.modelName);
     super(vendor.title, options, { vision: true, files: true, structured: 'native' });
     this.#endpoint = endpointOf(options, vendor, '/responses');
     this.#settings = {

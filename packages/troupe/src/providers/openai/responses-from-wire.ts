@@ -2,7 +2,7 @@ import type { FinishReason, ModelDelta } from '../../message/model-delta.ts';
 import type { Usage } from '../../message/usage.ts';
 import type { WireDecoder } from '../../model/http/http-chat-model.ts';
 import { isJsonObject, type JsonObject } from '../../util/json.ts';
-import { numberOf, objectOf, objectsOf, stringOf } from './wire-values.ts';
+import { numberOf, objectOf, objectsOf, stringOf } from '../../model/http/wire-values.ts';
 
 /** An item of the output that is being told. */
 interface OutputItem {

@@ -4,7 +4,7 @@ import type { TextBlock, ThinkingBlock, ToolResultBlock } from '../../message/bl
 import type { ToolChoice, ToolSchema } from '../../model/chat-model-base.ts';
 import type { WireRequest } from '../../model/http/http-chat-model.ts';
 import type { JsonObject, JsonValue } from '../../util/json.ts';
-import { objectOf } from './wire-values.ts';
+import { objectOf } from '../../model/http/wire-values.ts';
 
 /** What the id of a call may look like. */
 const CALL_ID = /^.{1,64}$/;

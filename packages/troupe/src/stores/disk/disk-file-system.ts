@@ -33,7 +33,7 @@ import {
 import { KeyedQueue } from '../../util/async/keyed-queue.ts';
 import { codeOf, readOnly, toFileSystemError, unusable } from './disk-errors.ts';
 import { isDraft, removeDraftsAlone, replaceFile } from './drafts.ts';
-import { makeFolder, openFolder, type Folder, type Reach } from './folder.ts';
+import { makeFolderIn, openFolder, type Folder, type Reach } from './folder.ts';
 import { isOwnName } from './is-own-name.ts';
 
 export type DiskRoot = 'userinput' | 'workspace' | 'internal';
@@ -236,7 +236,7 @@ export class DiskFileSystem extends FileSystemBase {
       let at = joinPath(TOP, root);
       for (const name of names) {
         at = joinPath(at, name);
-        if (isMade) await makeFolder(folder, name);
+        if (isMade) await makeFolderIn(folder, name);
         const found = await find(folder, name);
         if (found?.kind === 'other') throw unusable(at);
         if (found?.kind === 'file' && (isMade || at === target)) throw notADirectory(at);

@@ -129,7 +129,7 @@ export function openFolder(path: string, reach: Reach): Promise<Folder> {
 }
 
 /** Makes a folder in another one, for nobody but the owner, unless it is there. */
-export async function makeFolder(folder: Folder, name: string): Promise<void> {
+export async function makeFolderIn(folder: Folder, name: string): Promise<void> {
   await folder.verify();
   try {
     await mkdir(folder.at(name), { mode: PRIVATE });

@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'vitest';
 
-import { inactive, invalid, notFound, unreadable } from './refusals.ts';
+import { inactive, invalid, toolNotFound, unreadable } from './refusals.ts';
 import { RegisteredTool } from '../tool/registered-tool.ts';
 
 describe('a tool that is not there', () => {
   const textOf = (name: string, known: readonly string[]): unknown => {
-    const { output, status } = notFound(name, known);
+    const { output, status } = toolNotFound(name, known);
     expect(status).toBe('unavailable');
     return output;
   };

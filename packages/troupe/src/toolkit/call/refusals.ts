@@ -11,7 +11,7 @@ const MAX_PROBLEM_CHARS = 300;
 const MAX_PROBLEMS = 20;
 
 /** What a model is told that called a tool which isn't there. @param known the tools that are */
-export function notFound(name: string, known: readonly string[]): ToolOutput {
+export function toolNotFound(name: string, known: readonly string[]): ToolOutput {
   const similar = known.filter((one) => isSimilar(one, name));
   const named = similar.length > 0 ? similar : known;
   const rest = named.length - MAX_NAMES;
