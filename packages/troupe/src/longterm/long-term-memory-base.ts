@@ -5,14 +5,17 @@ export interface LongTermOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** What an agent knows beyond a conversation. Engines come with packages of their own. */
+/**
+ * Port for long-term memory: knowledge of an agent beyond one conversation. Implementations are separate
+ * packages.
+ */
 export abstract class LongTermMemoryBase extends StateModule {
-  /** What is known that has to do with the messages, as text; empty if nothing is. */
+  /** Text relevant to the messages; empty if there is none. */
   abstract retrieve(msgs: readonly Msg[], options?: LongTermOptions): Promise<string>;
 
-  /** Learns from messages. */
+  /** Extracts and stores knowledge from messages. */
   abstract record(msgs: readonly Msg[], options?: LongTermOptions): Promise<void>;
 }
 
-/** Who looks into the long-term memory: the program before and after each reply, the model by tools, or both. */
+/** Who uses the long-term memory: the agent around each reply, the model by tools, or both. */
 export type LongTermMemoryMode = 'static_control' | 'agent_control' | 'both';

@@ -1,19 +1,19 @@
 import type { ImageBlock, TextBlock } from '../message/blocks.ts';
 
-/** A piece of a document that fits a question. */
+/** A document part that matches a query. */
 export interface RetrievedDocument {
   readonly content: TextBlock | ImageBlock;
-  /** How well it fits: more is better. */
+  /** Relevance; higher is better. */
   readonly score: number;
 }
 
 export interface RetrieveOptions {
-  /** How many at most. @default 5 */
+  /** Maximum number of documents. @default 5 */
   readonly limit?: number;
   readonly signal?: AbortSignal | undefined;
 }
 
-/** Documents that can be searched by meaning. Engines come with packages of their own. */
+/** Port for retrieval of documents by meaning. Implementations are separate packages. */
 export abstract class KnowledgeBase {
   abstract retrieve(query: string, options?: RetrieveOptions): Promise<readonly RetrievedDocument[]>;
 }

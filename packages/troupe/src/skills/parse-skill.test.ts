@@ -74,32 +74,32 @@ describe('refuses', () => {
       file(`name: a\n${described}\nx: ${'y'.repeat(16_384)}`),
       'has front matter of more than 16384 characters',
     ],
-    ['broken YAML', file('name: [a'), /^has front matter that is no plain YAML \([A-Z_]+\)$/],
+    ['broken YAML', file('name: [a'), /^has front matter that is not plain YAML \([A-Z_]+\)$/],
     [
       'the same key twice',
       file(`name: a\nname: c\n${described}`),
-      'has front matter that is no plain YAML (DUPLICATE_KEY)',
+      'has front matter that is not plain YAML (DUPLICATE_KEY)',
     ],
     [
       'a tag',
       file(`name: !!js/function "function () {}"\n${described}`),
-      'has front matter that is no plain YAML (TAG_RESOLVE_FAILED)',
+      'has front matter that is not plain YAML (TAG_RESOLVE_FAILED)',
     ],
     [
       'a tag of its own',
       file(`name: a\n${described}\nx: !run id`),
-      'has front matter that is no plain YAML (TAG_RESOLVE_FAILED)',
+      'has front matter that is not plain YAML (TAG_RESOLVE_FAILED)',
     ],
-    ['a reference', file(`name: &n a\ndescription: *n`), 'has front matter that is no plain YAML'],
+    ['a reference', file(`name: &n a\ndescription: *n`), 'has front matter that is not plain YAML'],
     [
       'a bomb',
       file(`name: a\n${described}\na: &a [x,x]\nb: &b [*a,*a]\nc: [*b,*b]`),
-      'has front matter that is no plain YAML',
+      'has front matter that is not plain YAML',
     ],
     [
       'a deep one',
       file(`name: a\n${described}\nx: ${'['.repeat(8000)}`),
-      /^has front matter that is no plain YAML/,
+      /^has front matter that is not plain YAML/,
     ],
   ])('%s', async (_, text, problem) => {
     const error = (await parseSkill(text).catch((thrown: unknown) => thrown)) as Error;

@@ -4,12 +4,12 @@ import { TroupeError } from '../errors.ts';
 import { isJsonObject } from '../util/json.ts';
 import { oneLine } from '../util/text.ts';
 
-/** What a `SKILL.md` says. */
+/** Content of a `SKILL.md`. */
 export interface SkillText {
   readonly name: string;
-  /** What the skill is good for, by which a model chooses: one line, which shows all that it says. */
+  /** Purpose of the skill in one line, without invisible characters. */
   readonly description: string;
-  /** All that follows the front matter. */
+  /** Text after the front matter. */
   readonly instructions: string;
 }
 
@@ -17,12 +17,12 @@ const FRONT_MATTER = /^\uFEFF?---[ \t]*\r?\n([\s\S]*?)\r?\n---[ \t]*(?:\r?\n|$)/
 const NAME = /^[A-Za-z0-9_-]{1,64}$/;
 const MAX_FRONT_MATTER_CHARS = 16_384;
 const MAX_DESCRIPTION_CHARS = 1024;
-/** What begins another line, turns the direction of writing, or says something that nobody sees. */
-const UNSEEN = /[\p{Zl}\p{Zp}\u202a-\u202e\u2066-\u2069\u{e0000}-\u{e007f}]+/gu;
+/** Characters that start a line, change the writing direction or are invisible. */
+const INVISIBLE = /[\p{Zl}\p{Zp}\u202a-\u202e\u2066-\u2069\u{e0000}-\u{e007f}]+/gu;
 
 /**
- * Reads a `SKILL.md`. The YAML of its front matter is taken as plain texts, lists and maps: tags and references, by which
- * YAML can mean other things, are refused.
+ * Parses a `SKILL.md`. The YAML front matter may contain plain texts, lists and maps only; tags and aliases
+ * are refused.
  * @throws TroupeError
  */
 export async function parseSkill(text: string): Promise<SkillText> {
@@ -37,7 +37,7 @@ export async function parseSkill(text: string): Promise<SkillText> {
   if (typeof description !== 'string') refuse('needs a description in its front matter');
   if (description.length > MAX_DESCRIPTION_CHARS)
     refuse(`has a description of more than ${MAX_DESCRIPTION_CHARS} characters`);
-  const line = oneLine(description.replace(UNSEEN, ' ')).toWellFormed().trim();
+  const line = oneLine(description.replace(INVISIBLE, ' ')).toWellFormed().trim();
   if (line === '') refuse('needs a description in its front matter');
   return { name, description: line, instructions: text.slice(whole.length).trim() };
 }
@@ -45,7 +45,7 @@ export async function parseSkill(text: string): Promise<SkillText> {
 async function parseYaml(text: string): Promise<unknown> {
   const { parseDocument } = await loadYaml();
   try {
-    // Of this schema every scalar is a text, so that a name such as 007 or `yes` stays what was written.
+    // With this schema every scalar is a text, so that names such as 007 or `yes` stay unchanged.
     const options = { version: '1.2', schema: 'failsafe', merge: false, stringKeys: true } as const;
     const document = parseDocument(text, { ...options, prettyErrors: false, logLevel: 'silent' });
     const [problem] = [...document.errors, ...document.warnings];
@@ -53,7 +53,7 @@ async function parseYaml(text: string): Promise<unknown> {
     return document.toJS({ maxAliasCount: 0 });
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? ` (${String(error.code)})` : '';
-    return refuse(`has front matter that is no plain YAML${code}`, error);
+    return refuse(`has front matter that is not plain YAML${code}`, error);
   }
 }
 

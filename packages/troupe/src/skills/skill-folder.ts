@@ -10,8 +10,8 @@ const MAX_ENTRIES = 1000;
 const MAX_DEPTH = 8;
 
 /**
- * The files of a skill. Nothing outside of the folder is read or listed, wherever links in it may lead, and nothing
- * in it is ever run. Files and folders whose name begins with a dot are as if they were not there.
+ * Files of a skill. Reads and lists nothing outside of the folder, not even through links, and executes
+ * nothing. Ignores files and folders with a leading dot.
  */
 export class SkillFolder {
   /** The real path. */
@@ -23,7 +23,7 @@ export class SkillFolder {
     this.#maxBytes = maxBytes;
   }
 
-  /** @throws TroupeError if there is no such folder. */
+  /** @throws TroupeError if the folder can't be opened. */
   static async open(dir: string, maxBytes: number): Promise<SkillFolder> {
     try {
       const real = await realpath(dir);
@@ -41,12 +41,12 @@ export class SkillFolder {
     }
   }
 
-  /** @returns undefined if there is no such file, or none that may be read: too large, no text, hidden, outside */
+  /** @returns undefined for missing, too large, binary, hidden or outside files */
   async readText(path: string, signal?: AbortSignal): Promise<string | undefined> {
     if (isHidden(path)) return undefined;
     try {
       const real = await realpath(join(this.dir, path));
-      if (isHidden(relative(this.dir, real))) return undefined; // a link, to what is hidden or to `..`
+      if (isHidden(relative(this.dir, real))) return undefined; // link to a hidden file or out of the folder
       const options = { allowedDirs: [this.dir], maxBytes: this.#maxBytes, signal };
       const bytes = await readLocalFile(real, options);
       return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
@@ -56,7 +56,7 @@ export class SkillFolder {
     }
   }
 
-  /** The paths of the files in it, in order; links are left out. Of very many, only some. */
+  /** Sorted paths of the files, without links; limited to 1000 entries. */
   async list(): Promise<readonly string[]> {
     const found: string[] = [];
     let seen = 0;
@@ -68,14 +68,14 @@ export class SkillFolder {
           if (++seen > MAX_ENTRIES) break;
           if (!isHidden(entry.name)) entries.push(entry);
         }
-        if ((await realpath(dir)) !== dir) return; // it has become a link in between
+        if ((await realpath(dir)) !== dir) return; // replaced by a link meanwhile
         for (const entry of entries) {
           const path = join(dir, entry.name);
           if (entry.isDirectory()) await walk(path, depth + 1);
           else if (entry.isFile()) found.push(relative(this.dir, path).split(sep).join('/'));
         }
       } catch {
-        // What may not be looked at is not listed.
+        // Skips folders that can't be read.
       }
     };
     await walk(this.dir, 0);
@@ -83,7 +83,7 @@ export class SkillFolder {
   }
 }
 
-/** Whether a part of a path begins with a dot, as `..` does. */
+/** True if a segment starts with a dot, including `..`. */
 function isHidden(path: string): boolean {
   return path.split(/[/\\]/).some((part) => part.startsWith('.') && part !== '.');
 }

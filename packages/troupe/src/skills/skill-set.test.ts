@@ -162,7 +162,7 @@ describe('very many skills', () => {
         );
       }
     });
-    expect(logged).toEqual([['warn', 'The prompt has no room for 1 of 4 skills. See maxPromptChars.']]);
+    expect(logged).toEqual([['warn', "1 of 4 skills don't fit into the prompt. Raise maxPromptChars."]]);
     expect(await read('d')).toBe('How to d.');
     expect(() => new SkillSet({ toolkit, maxPromptChars: NaN })).toThrow('maxPromptChars must be');
   });

@@ -11,36 +11,38 @@ import { oneLine } from '../util/text.ts';
 import { parseSkill, type SkillText } from './parse-skill.ts';
 import { SkillFolder } from './skill-folder.ts';
 
-/** A skill as a model is told about it. */
+/** A skill as shown to the model. */
 export interface Skill {
   readonly name: string;
   readonly description: string;
-  /** The real path of its folder. A model needs it only if it has other tools that read files. */
+  /** Real path of the folder, useful to models with file tools. */
   readonly dir: string;
 }
 
 export interface SkillSetOptions {
-  /** Gets the tool `read_skill`, and the tools that skills bring. */
+  /** Toolkit that gets the tool `read_skill` and the tools of skills. */
   readonly toolkit: Toolkit;
-  /** What the prompt says before the skills. */
+  /** Text before the list of skills in the prompt. */
   readonly instruction?: string | undefined;
-  /** What the prompt says about each skill. */
+  /** Text of each skill in the prompt. */
   readonly template?: ((skill: Skill) => string) | undefined;
-  /** How large a file may be that is read. @default 256 KiB */
+  /** Maximum bytes of a file to read. @default 256 KiB */
   readonly maxFileBytes?: number | undefined;
-  /** How much the prompt says about skills. Those that it has no room for are only counted. @default 50 000 */
+  /** Maximum characters of all skill texts. Further skills are only counted. @default 50 000 */
   readonly maxPromptChars?: number | undefined;
 }
 
 export interface AddSkillOptions {
-  /** Tools that come with the skill. They are a group of its name, which is activated when the model reads the skill. */
+  /**
+   * Tools of the skill, registered as a tool group with its name. Activated when the model reads the skill.
+   */
   readonly tools?: readonly Tool[] | undefined;
 }
 
 interface Entry {
   readonly folder: SkillFolder;
   readonly toolNames: readonly string[];
-  /** Why the skill can't be used now, as it was logged. */
+  /** Last logged reason why the skill is unusable. */
   problem: string | undefined;
 }
 
@@ -52,17 +54,18 @@ interface ReadInput {
 const READ_SKILL = 'read_skill';
 const MAIN_FILE = 'SKILL.md';
 const MAX_LISTED = 100;
-/** How many files are open at the same time. */
-const READ_AT_ONCE = 8;
-/** What would make a heading, a quote, a list or the begin of a block of code of a line. */
+/** Maximum files open at once. */
+const MAX_OPEN_FILES = 8;
+/** Markdown at the start of a line: heading, quote, list or code block. */
 const MARKUP = /^(?=[#>~`=|<*+_-]|\d+[.)])/;
 const INSTRUCTION = `# Skills\nA skill is a folder with instructions and files for a certain kind of task. Before you do such a task, read the skill by calling '${READ_SKILL}', and do as it says.`;
 
 /**
- * Skills that a model can use: folders with a `SKILL.md`. The model is told what each is good for, and reads the rest when it
- * needs it. Files are read anew each time, so that a change shows at once.
+ * Skills of a model: folders with a `SKILL.md`. The prompt lists names and descriptions; the model reads the
+ * rest with the tool `read_skill`. Files are read again each time, so that changes apply at once.
  *
- * Nothing in a folder is run, imported or followed out of it. Tools that belong to a skill are given by the program.
+ * Nothing in a folder is executed or imported, and no link leads out of it. Tools of a skill come from the
+ * program.
  */
 export class SkillSet {
   readonly #toolkit: Toolkit;
@@ -73,8 +76,8 @@ export class SkillSet {
   readonly #entries = new Map<string, Entry>();
   readonly #readTool: Tool<ReadInput>;
   #schema: JsonSchema = schemaOf([]);
-  /** How many skills the prompt had no room for, as it was logged. */
-  #left = 0;
+  /** Last logged number of skills omitted from the prompt. */
+  #omitted = 0;
 
   constructor(options: SkillSetOptions) {
     const { toolkit, instruction = INSTRUCTION, template = paragraphOf } = options;
@@ -95,25 +98,28 @@ export class SkillSet {
     };
   }
 
-  /** The names of the skills, in the order in which they came. */
+  /** Names of the skills in the order of registration. */
   get names(): readonly string[] {
     return [...this.#entries.keys()];
   }
 
   /**
-   * Adds the skill of a folder. Returns its name.
-   * @throws TroupeError if there is no valid `SKILL.md`, or a name is taken; then nothing is changed.
+   * Adds the skill in a folder and returns its name.
+   * @throws TroupeError if `SKILL.md` is missing or invalid, or a name is taken; nothing changes then.
    */
   async add(dir: string, { tools = [] }: AddSkillOptions = {}): Promise<string> {
     const folder = await SkillFolder.open(dir, this.#maxFileBytes);
-    const { name, description } = await this.#look(folder, `The skill folder '${folder.dir.slice(-200)}'`);
+    const { name, description } = await this.#readMain(
+      folder,
+      `The skill folder '${folder.dir.slice(-200)}'`,
+    );
     if (this.#entries.has(name))
       throw new TroupeError('invalid_skill', `There is a skill '${name}' already.`);
     if (!this.#hasReadTool) this.#toolkit.registerToolFunction(this.#readTool);
     try {
       this.#registerTools(name, description, tools);
     } catch (error) {
-      this.#forgetReadTool();
+      this.#removeReadTool();
       throw error;
     }
     this.#entries.set(name, { folder, toolNames: tools.map((one) => one.name), problem: undefined });
@@ -121,7 +127,7 @@ export class SkillSet {
     return name;
   }
 
-  /** Removes a skill and its tools. Returns whether there was such a skill. */
+  /** Removes a skill and its tools. Returns false for an unknown name. */
   remove(name: string): boolean {
     const entry = this.#entries.get(name);
     if (entry === undefined) return false;
@@ -129,47 +135,47 @@ export class SkillSet {
     this.#schema = schemaOf(this.names);
     if (entry.toolNames.length > 0 && this.#toolkit.hasToolGroup(name))
       this.#toolkit.removeToolGroups([name]);
-    this.#forgetReadTool();
+    this.#removeReadTool();
     return true;
   }
 
   /**
-   * What a model should be told about its skills, as they are now; undefined if there are none. One whose file is broken
-   * is left out until it is right again, and logged.
+   * Prompt section about all skills; undefined without skills. A skill with a broken file is logged and left
+   * out until the file is valid again.
    */
   async getPrompt(): Promise<string | undefined> {
     const entries = [...this.#entries];
     const skills: Skill[] = [];
-    for (let first = 0; first < entries.length; first += READ_AT_ONCE) {
-      const some = entries.slice(first, first + READ_AT_ONCE);
-      const seen = await Promise.all(some.map(([name, entry]) => this.#seen(name, entry)));
-      skills.push(...seen.filter((skill) => skill !== undefined));
+    for (let first = 0; first < entries.length; first += MAX_OPEN_FILES) {
+      const some = entries.slice(first, first + MAX_OPEN_FILES);
+      const found = await Promise.all(some.map(([name, entry]) => this.#skillOf(name, entry)));
+      skills.push(...found.filter((skill) => skill !== undefined));
     }
-    return skills.length === 0 ? undefined : [this.#instruction, ...this.#told(skills)].join('\n\n');
+    return skills.length === 0 ? undefined : [this.#instruction, ...this.#paragraphs(skills)].join('\n\n');
   }
 
-  /** A paragraph about each skill, as far as there is room. */
-  #told(skills: readonly Skill[]): readonly string[] {
+  /** One paragraph per skill, up to `maxPromptChars`. */
+  #paragraphs(skills: readonly Skill[]): readonly string[] {
     const paragraphs: string[] = [];
-    let room = this.#maxPromptChars;
+    let space = this.#maxPromptChars;
     for (const skill of skills) {
       const paragraph = this.#template(skill);
-      room -= paragraph.length;
-      if (room < 0) break;
+      space -= paragraph.length;
+      if (space < 0) break;
       paragraphs.push(paragraph);
     }
     const left = skills.length - paragraphs.length;
-    if (left > 0 && left !== this.#left)
+    if (left > 0 && left !== this.#omitted)
       getLogger().log(
         'warn',
-        `The prompt has no room for ${left} of ${skills.length} skills. See maxPromptChars.`,
+        `${left} of ${skills.length} skills don't fit into the prompt. Raise maxPromptChars.`,
       );
-    this.#left = left;
+    this.#omitted = left;
     if (left === 0) return paragraphs;
     return [...paragraphs, `There are ${left} more skills. '${READ_SKILL}' reads them by their names.`];
   }
 
-  /** A system prompt with what there is to say about the skills at its end. */
+  /** Appends the prompt section to a system prompt. */
   async appendTo(sysPrompt: string): Promise<string> {
     const prompt = await this.getPrompt();
     return prompt === undefined ? sysPrompt : `${sysPrompt}\n\n${prompt}`;
@@ -182,7 +188,7 @@ export class SkillSet {
     if (normalize(path) !== MAIN_FILE) {
       return (await folder.readText(path, signal)) ?? this.#noFile(name, path, await folder.list());
     }
-    const { instructions } = await this.#lookAs(name, folder, signal);
+    const { instructions } = await this.#readMainOf(name, folder, signal);
     const files = (await folder.list()).filter((file) => file !== MAIN_FILE);
     signal.throwIfAborted();
     const hasTools = toolNames.length > 0 && this.#toolkit.hasToolGroup(name);
@@ -203,8 +209,8 @@ export class SkillSet {
     throw new TroupeError('invalid_skill', `${problem} There are: ${listed(files)}.`);
   }
 
-  /** @param what how an error calls it: a model need not know where the folder is. @throws TroupeError */
-  async #look(folder: SkillFolder, what: string, signal?: AbortSignal): Promise<SkillText> {
+  /** @param what subject of the error text, which must not show the folder to a model. @throws TroupeError */
+  async #readMain(folder: SkillFolder, what: string, signal?: AbortSignal): Promise<SkillText> {
     const text = await folder.readText(MAIN_FILE, signal);
     if (text !== undefined) return parseSkill(text);
     throw new TroupeError(
@@ -213,9 +219,9 @@ export class SkillSet {
     );
   }
 
-  /** @throws TroupeError also if it is another skill meanwhile */
-  async #lookAs(name: string, folder: SkillFolder, signal?: AbortSignal): Promise<SkillText> {
-    const skill = await this.#look(folder, `The skill '${name}'`, signal);
+  /** @throws TroupeError also if the file now has another skill name */
+  async #readMainOf(name: string, folder: SkillFolder, signal?: AbortSignal): Promise<SkillText> {
+    const skill = await this.#readMain(folder, `The skill '${name}'`, signal);
     if (skill.name === name) return skill;
     throw new TroupeError(
       'invalid_skill',
@@ -223,10 +229,10 @@ export class SkillSet {
     );
   }
 
-  async #seen(name: string, entry: Entry): Promise<Skill | undefined> {
+  async #skillOf(name: string, entry: Entry): Promise<Skill | undefined> {
     const { folder } = entry;
     try {
-      const skill = await this.#lookAs(name, folder);
+      const skill = await this.#readMainOf(name, folder);
       entry.problem = undefined;
       return { name, description: skill.description, dir: folder.dir };
     } catch (error) {
@@ -237,7 +243,7 @@ export class SkillSet {
     }
   }
 
-  /** All or none. @throws TroupeError */
+  /** Registers all tools or none. @throws TroupeError */
   #registerTools(name: string, description: string, tools: readonly Tool[]): void {
     if (tools.length === 0) return;
     this.#toolkit.createToolGroup(name, { description });
@@ -249,8 +255,8 @@ export class SkillSet {
     }
   }
 
-  /** Without skills there is nothing to read. */
-  #forgetReadTool(): void {
+  /** Removes `read_skill` after the last skill. */
+  #removeReadTool(): void {
     if (this.#entries.size === 0 && this.#hasReadTool) this.#toolkit.removeToolFunction(READ_SKILL);
   }
 

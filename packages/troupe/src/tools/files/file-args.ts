@@ -2,7 +2,7 @@ import type { FileSystemHandle } from '../../filesystem/file-system-handle.ts';
 import type { JsonObject, JsonValue } from '../../util/json.ts';
 import type { JsonSchema } from '../../util/schema.ts';
 
-/** What the file tools are made with. The handle is bound to them: it is no argument, so no model can name another. */
+/** Settings of all file tools. The handle is not a tool argument, so a model can't choose another one. */
 export interface FileToolSettings {
   readonly handle: FileSystemHandle;
   readonly skipFolders: readonly string[];
@@ -10,7 +10,7 @@ export interface FileToolSettings {
   readonly maxOutputChars: number;
 }
 
-/** The schema of a tool's arguments; those without a default that are not named optional are required. */
+/** Schema of tool arguments. Required: arguments without default that are not listed as optional. */
 export function argsOf(
   properties: { readonly [name: string]: JsonObject },
   ...optional: readonly string[]
@@ -38,8 +38,8 @@ export function range(description: string): JsonObject {
   return { type: 'array', description, items, minItems: 2, maxItems: 2 };
 }
 
-/** The full path of something that is in one of the allowed directories. */
+/** Schema of a path argument; its description lists the allowed folders. */
 export function pathIn({ allowedDirectories }: FileSystemHandle, what: string): JsonObject {
-  const places = allowedDirectories.map(({ path }) => path).join(', ');
-  return text(`The full path of ${what}, in: ${places}`);
+  const folders = allowedDirectories.map(({ path }) => path).join(', ');
+  return text(`The full path of ${what}, in: ${folders}`);
 }

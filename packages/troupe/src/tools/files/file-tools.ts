@@ -18,10 +18,10 @@ import { deleteFile, editFile, insertTextFile, writeFile, writeTextFile } from '
 
 interface FileToolKind {
   readonly make: (settings: FileToolSettings) => Tool;
-  /** What a handle must allow somewhere for the tool to be of use. */
+  /** Operations that the handle must allow somewhere; otherwise the tool is left out. */
   readonly needs: readonly FileOperation[];
-  /** Does the same as another one; only there when asked for by name. */
-  readonly isDouble?: boolean;
+  /** Duplicate of another tool, added only when named. */
+  readonly isDuplicate?: boolean;
 }
 
 const KINDS = {
@@ -37,27 +37,32 @@ const KINDS = {
   insert_text_file: { make: insertTextFile, needs: ['read', 'write'] },
   glob: { make: globTool, needs: ['list'] },
   grep: { make: grepTool, needs: ['list', 'read'] },
-  view_text_file: { make: viewTextFile, needs: ['read'], isDouble: true },
-  write_text_file: { make: writeTextFile, needs: ['write'], isDouble: true },
+  view_text_file: { make: viewTextFile, needs: ['read'], isDuplicate: true },
+  write_text_file: { make: writeTextFile, needs: ['write'], isDuplicate: true },
 } as const satisfies Record<string, FileToolKind>;
 
 export type FileToolName = keyof typeof KINDS;
 
 export interface FileToolsOptions {
-  /** Which tools. @default all that the handle allows, except `view_text_file` and `write_text_file`, which others cover */
+  /**
+   * Tools to create.
+   * @default all that the handle allows, without the duplicates `view_text_file` and `write_text_file`
+   */
   readonly names?: readonly FileToolName[] | undefined;
-  /** Names of folders that `glob` and `grep` leave out, unless they are told to begin there. @default .git, node_modules */
+  /**
+   * Folder names skipped by `glob` and `grep`, unless the search starts inside. @default .git, node_modules
+   */
   readonly skipFolders?: readonly string[] | undefined;
-  /** How many files or lines `glob` and `grep` show. @default 200 */
+  /** Maximum files or lines shown by `glob` and `grep`. @default 200 */
   readonly maxMatches?: number | undefined;
-  /** How much text of a result the model gets. @default 50 000 */
+  /** Maximum characters of a tool result. @default 50 000 */
   readonly maxOutputChars?: number | undefined;
 }
 
 /**
- * Tools by which a model uses files, and no others than the handle allows: it is bound to them and no argument of theirs.
- * They belong to no toolkit until they are registered.
- * @throws TroupeError if a name is none of theirs
+ * Creates tools for file access, limited to the permissions of the handle. The tools must still be registered
+ * in a toolkit.
+ * @throws TroupeError for an unknown tool name
  */
 export function fileTools(handle: FileSystemHandle, options: FileToolsOptions = {}): readonly Tool[] {
   const {
@@ -69,14 +74,14 @@ export function fileTools(handle: FileSystemHandle, options: FileToolsOptions = 
   checkNumber('maxMatches', maxMatches, { least: 0 });
   const kinds = new Map<string, FileToolKind>(Object.entries(KINDS));
   const allowed = handle.allowedDirectories.flatMap(({ operations }) => operations);
-  const isOfUse = ({ isDouble = false, needs }: FileToolKind): boolean =>
-    !isDouble && needs.every((operation) => allowed.includes(operation));
-  const chosen = names ?? [...kinds].filter(([, kind]) => isOfUse(kind)).map(([name]) => name);
+  const isUsable = ({ isDuplicate = false, needs }: FileToolKind): boolean =>
+    !isDuplicate && needs.every((operation) => allowed.includes(operation));
+  const chosen = names ?? [...kinds].filter(([, kind]) => isUsable(kind)).map(([name]) => name);
   return chosen.map((name) => {
     const kind = kinds.get(name);
     if (kind === undefined) {
       const known = [...kinds.keys()].join(', ');
-      throw new TroupeError('invalid_config', `There is no file tool '${name}'. There are: ${known}.`);
+      throw new TroupeError('invalid_config', `There is no file tool '${name}'. File tools: ${known}.`);
     }
     return Object.freeze({
       ...kind.make({ handle, skipFolders, maxMatches, maxOutputChars }),

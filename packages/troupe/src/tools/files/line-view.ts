@@ -1,36 +1,39 @@
 import { BYTE_ORDER_MARK, linesOf } from '../../filesystem/file-text.ts';
 
-/** What a model asked for that does not fit the file. */
+/** A line range that does not fit the file. */
 export class LineRangeError extends Error {
   override readonly name = 'LineRangeError';
 }
 
-/** From the first line to the last, both included and counted from 1 on; negative numbers count from the end. */
+/** First and last line, both included, starting at 1; negative numbers count from the end. */
 export type LineRange = readonly [start: number, end: number];
 
 const LINES_AROUND = 5;
 
-/** Lines with their numbers, as in `12: text`. */
+/** Lines with line numbers, such as `12: text`. */
 export function numbered(lines: readonly string[], startLine: number): string {
   const width = String(startLine + lines.length - 1).length;
   return lines.map((line, i) => `${String(startLine + i).padStart(width)}: ${line}`).join('\n');
 }
 
-/** Lines of a file in a block, with their numbers, and what they are. */
+/** Numbered lines in a code block, under a header with path and range. */
 export function view(path: string, lines: readonly string[], startLine: number, totalLines: number): string {
   if (lines.length === 0) return `${path} has ${totalLines} lines, and none of them is shown.`;
   const shown = `lines ${startLine}-${startLine + lines.length - 1} of ${totalLines}`;
   return `${path}, ${shown}:\n\`\`\`\n${numbered(lines, startLine)}\n\`\`\``;
 }
 
-/** What has changed, with five lines before and after. */
+/** The changed lines with five lines before and after. */
 export function viewAround(path: string, text: string, start: number, end: number): string {
   const lines = linesOf(text);
   const first = Math.max(1, start - LINES_AROUND);
   return view(path, lines.slice(first - 1, end + LINES_AROUND), first, lines.length);
 }
 
-/** A range in a file of so many lines, counted from the beginning; its end may lie past theirs. @throws LineRangeError if it begins past the end, or before the beginning */
+/**
+ * Converts negative line numbers. The end may exceed the file.
+ * @throws LineRangeError if the range is invalid or starts after the end of the file
+ */
 export function resolveRange([from, to]: LineRange, path: string, totalLines: number): LineRange {
   const fromEnd = (line: number): number => (line < 0 ? totalLines + 1 + line : line);
   const [start, end] = [fromEnd(from), fromEnd(to)];
@@ -41,7 +44,7 @@ export function resolveRange([from, to]: LineRange, path: string, totalLines: nu
   return [start, end];
 }
 
-/** The text with a range of its lines replaced; with an end before the start, nothing is, and the content comes before it. */
+/** Replaces a range of lines. With `end` before `start`, inserts the content before `start`. */
 export function replaceLines(text: string, start: number, end: number, content: string): string {
   const mark = text.startsWith(BYTE_ORDER_MARK) ? BYTE_ORDER_MARK : '';
   const old = text.slice(mark.length);
@@ -53,7 +56,7 @@ export function replaceLines(text: string, start: number, end: number, content: 
   return `${mark}${before}${gap}${added}${close}${after}`;
 }
 
-/** Where a line begins; past the last one, where the text ends. */
+/** Index at which a line starts; the length of the text after the last line. */
 function startOfLine(text: string, line: number): number {
   let start = 0;
   for (let before = 1; before < line && start < text.length; before++) {

@@ -9,10 +9,10 @@ import { argsOf, count, flag, pathIn, range, type FileToolSettings } from './fil
 import { LineRangeError, numbered, resolveRange, view, type LineRange } from './line-view.ts';
 
 const MAX_FILES = 20;
-/** What may come around the lines of a file: its path and two notes. */
+/** Reserved characters for the path and two notes around the lines of a file. */
 const CHARS_FOR_NOTES = 1500;
 const CHARS_FOR_NUMBER = 10;
-const NO_ROOM = 'Error: not read, as the files before it are long enough for one answer. Read it by itself.';
+const NOT_READ = 'Error: not read, as the files before it are long enough for one answer. Read it by itself.';
 
 interface ReadArgs {
   readonly path: string;
@@ -41,26 +41,26 @@ export function readTextFile({ handle, maxOutputChars }: FileToolSettings): Tool
       const { lines, totalLines } = await handle.readLines(path, start, read_lines);
       if (!with_header && start > totalLines && start > 1)
         return `<system-info>${path} has ${totalLines} lines, so none from ${start} on.</system-info>`;
-      const tell = (shown: readonly string[]): string => {
+      const render = (shown: readonly string[]): string => {
         const text = with_line_numbers ? numbered(shown, start) : shown.join('\n');
         if (!with_header) return text;
         const which = shown.length === 0 ? 'no lines' : `lines ${start}-${start + shown.length - 1}`;
         return `[${path}: ${which} of ${totalLines}${with_line_numbers ? ', as "number: text"' : ''}]\n${text}`;
       };
-      const all = tell(lines);
+      const all = render(lines);
       const some = lines.slice(0, fitting(lines, maxOutputChars));
       if (all.length <= maxOutputChars || some.length === 0) return all;
       const next = start + some.length;
       const note = `This is as much as fits, up to line ${next - 1} of ${totalLines}. Go on with start_line = ${next}.`;
-      return `${tell(some)}\n<system-info>${note}</system-info>`;
+      return `${render(some)}\n<system-info>${note}</system-info>`;
     },
   };
 }
 
-/** How many of the lines fit into an answer, with their numbers, a header and a note. */
+/** Number of lines that fit into a result with line numbers, header and note. */
 function fitting(lines: readonly string[], maxChars: number): number {
-  let room = maxChars - CHARS_FOR_NOTES;
-  const end = lines.findIndex((line) => (room -= line.length + CHARS_FOR_NUMBER) < 0);
+  let space = maxChars - CHARS_FOR_NOTES;
+  const end = lines.findIndex((line) => (space -= line.length + CHARS_FOR_NUMBER) < 0);
   return end < 0 ? lines.length : end;
 }
 
@@ -77,11 +77,11 @@ export function readMultipleFiles({
     readOnly: true,
     async execute({ paths }) {
       const sections: string[] = [];
-      let room = maxOutputChars;
+      let space = maxOutputChars;
       for (const path of paths) {
-        const text = room > 0 ? await textOrError(handle, path) : NO_ROOM;
+        const text = space > 0 ? await textOrError(handle, path) : NOT_READ;
         sections.push(`## ${path}\n${text}`);
-        room -= text.length;
+        space -= text.length;
       }
       return sections.join('\n\n');
     },

@@ -87,7 +87,7 @@ export function insertTextFile({
           const valid = linesOf(old).length + 1;
           if (line < 1 || line > valid)
             throw new LineRangeError(`line_number is ${line}, but must be from 1 to ${valid} in ${path}.`);
-          return replaceLines(old, line, line - 1, content || '\n'); // nothing on a line is a line, too
+          return replaceLines(old, line, line - 1, content || '\n'); // an empty content inserts an empty line
         });
         const last = line + Math.max(1, linesOf(content).length) - 1;
         return `Inserted into ${path} at line ${line}.\n${viewAround(path, changed, line, last)}`;
@@ -118,7 +118,7 @@ export function writeTextFile({
     ),
     sideEffect: true,
     async execute({ path, content, ranges }) {
-      if (await isMade(handle, path, content)) {
+      if (await createFile(handle, path, content)) {
         const note = ranges === undefined ? '' : ' It is new, so the ranges were ignored.';
         return `Created ${path}.${note}`;
       }
@@ -138,8 +138,8 @@ export function writeTextFile({
   };
 }
 
-/** Writes a file only if there is none. */
-async function isMade(handle: FileSystemHandle, path: string, content: string): Promise<boolean> {
+/** Writes a file unless one exists. Resolves to false if one exists. */
+async function createFile(handle: FileSystemHandle, path: string, content: string): Promise<boolean> {
   try {
     await handle.write(path, content, { overwrite: false });
     return true;
@@ -149,7 +149,7 @@ async function isMade(handle: FileSystemHandle, path: string, content: string): 
   }
 }
 
-/** Changes a file, and gives its new text. */
+/** Changes a file and returns its new text. */
 async function changeLines(
   handle: FileSystemHandle,
   path: string,

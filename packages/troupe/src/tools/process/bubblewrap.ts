@@ -4,16 +4,16 @@ import { delimiter, isAbsolute, join } from 'node:path';
 import { startTimer } from '../../util/clock.ts';
 import type { SystemUser } from './run-process.ts';
 
-/** What a program in a sandbox sees besides the system's own programs and libraries. */
+/** Files and network visible in a sandbox, in addition to system programs and libraries. */
 export interface SandboxView {
-  /** The one folder in which it can write, besides an empty /tmp and /dev, which are in memory. */
+  /** The only writable folder, besides /tmp and /dev, which are empty and in memory. */
   readonly cwd: string;
   readonly readPaths: readonly string[];
   readonly allowNetwork: boolean;
 }
 
 const SYSTEM = ['/usr', '/bin', '/sbin', '/lib', '/lib32', '/lib64', '/libx32'];
-/** What programs need to start and to find their libraries, the time zone and certificates. No passwords, no keys. */
+/** Files that programs need for libraries, time zone and certificates. Contains no passwords or keys. */
 const SETTINGS = [
   'alternatives',
   'ld.so.cache',
@@ -30,13 +30,13 @@ const SETTINGS = [
   'pki/ca-trust/extracted',
 ].map((name) => `/etc/${name}`);
 const NETWORK_SETTINGS = ['/etc/resolv.conf', '/etc/hosts'];
-/** The number of nobody. */
+/** User id of `nobody`. */
 const NOBODY = '65534';
 const PROBE_MS = 10_000;
 
 /**
- * The arguments with which bwrap runs a program that sees the system read-only, has its own processes, users and network,
- * and dies with this one. They end where the program and its arguments have to follow.
+ * Arguments of bwrap: read-only system, own process, user and network namespaces, and an end with this
+ * process. The program and its arguments have to follow.
  */
 export function sandboxArgs({ cwd, readPaths, allowNetwork }: SandboxView): readonly string[] {
   const system = [...SYSTEM, ...SETTINGS, ...(allowNetwork ? NETWORK_SETTINGS : [])];
@@ -53,9 +53,10 @@ export function sandboxArgs({ cwd, readPaths, allowNetwork }: SandboxView): read
 const probes = new Map<string, Promise<string | undefined>>();
 
 /**
- * Where bwrap is, if it is installed and can make a sandbox here: in many containers it can't. It is tried once.
- * @param command its name or path
- * @param runAs who is to make the sandbox
+ * Path of bwrap if it is installed and can create a sandbox, which fails in many containers. Probed once per
+ * command and user.
+ * @param command name or path of bwrap
+ * @param runAs user that creates the sandbox
  */
 export function findBubblewrap(command: string, runAs?: SystemUser): Promise<string | undefined> {
   const path = process.env['PATH'] ?? '';
@@ -67,8 +68,8 @@ export function findBubblewrap(command: string, runAs?: SystemUser): Promise<str
 
 async function findUsable(command: string, path: string, runAs?: SystemUser): Promise<string | undefined> {
   const folders = path.split(delimiter).filter(isAbsolute);
-  const places = isAbsolute(command) ? [command] : folders.map((folder) => join(folder, command));
-  for (const place of places) if (await canIsolate(place, runAs)) return place;
+  const candidates = isAbsolute(command) ? [command] : folders.map((folder) => join(folder, command));
+  for (const candidate of candidates) if (await canIsolate(candidate, runAs)) return candidate;
   return undefined;
 }
 
@@ -79,7 +80,7 @@ async function canIsolate(bwrap: string, runAs?: SystemUser): Promise<boolean> {
   const cancel = startTimer(PROBE_MS, () => child.kill('SIGKILL'));
   try {
     return await new Promise((resolve) => {
-      child.once('error', () => resolve(false)); // it is not there
+      child.once('error', () => resolve(false)); // not installed
       child.once('exit', (code) => resolve(code === 0));
     });
   } finally {

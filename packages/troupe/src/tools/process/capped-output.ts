@@ -1,16 +1,16 @@
-import { BROKEN, tagsNamed } from './own-tags.ts';
+import { ESCAPED, tagPattern } from './escape-tags.ts';
 
-const TAGS = tagsNamed('returncode', 'stdout', 'stderr', 'system-info');
+const TAGS = tagPattern('returncode', 'stdout', 'stderr', 'system-info');
 const CONTINUATION_MASK = 0xc0;
 const CONTINUATION = 0x80;
 
 /**
- * The beginning and the end of what a program writes, and how much there was. It never holds more than `maxBytes`, and
- * a byte costs the same whatever came before.
+ * Keeps the beginning and the end of a program's output, at most `maxBytes`, and counts the rest. The cost
+ * per byte is constant.
  */
 export class CappedOutput {
   readonly #head: Uint8Array;
-  /** A ring: the byte number n behind the head is at n modulo its length. */
+  /** Ring buffer: byte n after the head is at index n modulo the length. */
   readonly #tail: Uint8Array;
   #total = 0;
 
@@ -21,7 +21,7 @@ export class CappedOutput {
     this.#tail = new Uint8Array(maxBytes - headSize);
   }
 
-  /** How many bytes came. */
+  /** Number of bytes received. */
   get totalBytes(): number {
     return this.#total;
   }
@@ -38,7 +38,10 @@ export class CappedOutput {
     this.#tail.set(last.subarray(untilEnd.length), 0);
   }
 
-  /** What is kept as text, with a note in the place of what is not. No character is cut in two, and no tag of ours is in it. */
+  /**
+   * Kept output as text, with a note for the omitted part. Splits no character and escapes the tags of
+   * results.
+   */
   toString(): string {
     const head = this.#head.subarray(0, Math.min(this.#total, this.#head.length));
     const behindHead = this.#total - head.length;
@@ -53,13 +56,13 @@ export class CappedOutput {
   }
 }
 
-/** The text of the bytes, without a character that is not whole yet. */
+/** Decodes bytes, without an incomplete character at the end. */
 function textOf(bytes: Uint8Array): string {
   const text = new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes, { stream: true });
-  return text.replace(TAGS, BROKEN);
+  return text.replace(TAGS, ESCAPED);
 }
 
-/** The bytes from where the first character begins. */
+/** Bytes from the start of the first complete character. */
 function fromCharacter(bytes: Uint8Array): Uint8Array {
   let start = 0;
   while (start < 3 && ((bytes[start] ?? 0) & CONTINUATION_MASK) === CONTINUATION) start++;

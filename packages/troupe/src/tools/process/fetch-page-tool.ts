@@ -5,19 +5,19 @@ import type { JsonObject } from '../../util/json.ts';
 import type { SafeFetchOptions } from '../../util/net/safe-fetch.ts';
 import { safeFetch } from '#safe-fetch';
 import { htmlToText } from './html-to-text.ts';
-import { BROKEN, tagsNamed } from './own-tags.ts';
+import { ESCAPED, tagPattern } from './escape-tags.ts';
 
 export interface FetchPageToolOptions extends Pick<
   SafeFetchOptions,
   'allowedHosts' | 'headers' | 'lookup' | 'maxRedirects'
 > {
-  /** The most bytes that are downloaded. @default 5 MB */
+  /** Maximum bytes to download. @default 5 MB */
   readonly maxBytes?: number;
-  /** How much of the text the model gets in one call. @default 40 000 */
+  /** Maximum characters of text per tool call. @default 40 000 */
   readonly maxOutputChars?: number;
   /** @default 30 000 */
   readonly timeoutMs?: number;
-  /** The media types that are taken, such as `text/*`. @default text, HTML, JSON and XML */
+  /** Accepted media types, such as `text/*`. @default text, HTML, JSON and XML */
   readonly accept?: readonly string[];
 }
 
@@ -33,23 +33,23 @@ const READABLE = [
   'application/yaml',
 ];
 const HTML = ['text/html', 'application/xhtml+xml'];
-/** Where a page names its encoding, if it does. */
+/** Number of leading bytes in which a page may declare its encoding. */
 const HEAD_BYTES = 1024;
 const CHARSET = /<meta[^>]{0,200}charset\s{0,10}=\s{0,10}["']?([\w-]{2,40})/i;
-/** What a text may begin with, each byte as a character, and its encoding. */
+/** Byte order marks, one character per byte, with their encodings. */
 const MARKS: readonly (readonly [mark: string, encoding: string])[] = [
   ['\xff\xfe', 'utf-16le'],
   ['\xfe\xff', 'utf-16be'],
   ['\xef\xbb\xbf', 'utf-8'],
 ];
-const TAGS = tagsNamed('system-info');
+const TAGS = tagPattern('system-info');
 const DESCRIPTION =
   'Downloads a web page and returns its text. Links are shown as [text](address). A long page comes in parts: ask for the next one by `start`.';
 
 /**
- * Makes the tool `fetch_page`. Nothing is sent to private addresses, also not by redirects. What a page says is
- * not to be trusted: it is data, and may try to give the model orders.
- * @throws TroupeError if an option is wrong.
+ * Creates the tool `fetch_page`. Sends no requests to private addresses, not even after redirects. The text
+ * of a page is untrusted data that may contain instructions for the model.
+ * @throws TroupeError if an option is invalid.
  */
 export function fetchPageTool(options: FetchPageToolOptions = {}): Tool<JsonObject> {
   const { maxBytes = 5_000_000, maxOutputChars = 40_000, timeoutMs = 30_000, accept = READABLE } = options;
@@ -91,8 +91,8 @@ export function fetchPageTool(options: FetchPageToolOptions = {}): Tool<JsonObje
       const isHtml = HTML.includes(mediaType);
       const raw = decode(bytes, charset, isHtml);
       const page = isHtml ? htmlToText(raw, url) : { title: '', text: raw };
-      const title = page.title.replace(TAGS, BROKEN);
-      const text = page.text.replace(TAGS, BROKEN);
+      const title = page.title.replace(TAGS, ESCAPED);
+      const text = page.text.replace(TAGS, ESCAPED);
       const head = title === '' ? `URL: ${url}` : `URL: ${url}\nTitle: ${title}`;
       const metadata = { url, mediaType, chars: text.length };
       return new ToolResponse(`${head}\n\n${partOf(text, start, maxOutputChars)}`, { metadata });
@@ -113,16 +113,16 @@ function partOf(text: string, start: number, maxOutputChars: number): string {
   return `${text.slice(start, end).toWellFormed()}\n<system-info>These are ${shown}.${rest}</system-info>`;
 }
 
-/** The text of the bytes: as their mark, the server or the page says, else as UTF-8. */
+/** Decodes a page by its byte order mark, the server's charset or its own declaration; otherwise as UTF-8. */
 function decode(bytes: Uint8Array, charset: string | undefined, isHtml: boolean): string {
   const head = new TextDecoder('latin1').decode(bytes.subarray(0, HEAD_BYTES));
   const [, marked] = MARKS.find(([mark]) => head.startsWith(mark)) ?? [];
   const named = isHtml ? CHARSET.exec(head)?.[1] : undefined;
-  // A page whose tags can be read byte by byte is not in UTF-16, whatever it says.
+  // A page whose declaration is readable byte by byte can't be in UTF-16.
   const fromPage = /^utf-?16/i.test(named ?? '') ? 'utf-8' : named;
   try {
     return new TextDecoder(marked ?? charset ?? fromPage ?? 'utf-8').decode(bytes);
   } catch {
-    return new TextDecoder().decode(bytes); // nobody knows an encoding of that name
+    return new TextDecoder().decode(bytes); // unknown encoding
   }
 }

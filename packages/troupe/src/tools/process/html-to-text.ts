@@ -7,14 +7,14 @@ export interface PageText {
 
 const wordSet = (words: string): ReadonlySet<string> => new Set(words.split(' '));
 
-/** What is in them is not for reading. */
+/** Elements whose content is not text. */
 const SKIPPED = wordSet('script style noscript template svg math iframe object canvas select textarea title');
-/** They begin a line and end one. */
+/** Elements that start and end a line. */
 const BLOCKS = wordSet(
   'address article aside blockquote body br caption dd details dialog div dl dt fieldset figcaption figure footer form h1 h2 h3 h4 h5 h6 ' +
     'head header hr html legend li main menu nav ol p pre section summary table tbody tfoot thead tr ul',
 );
-/** They stand apart. */
+/** Elements with empty lines around them. */
 const PARAGRAPHS = wordSet('blockquote h1 h2 h3 h4 h5 h6 ol p pre table ul');
 const TAG = /^<(\/?)([a-z][^\s/>]*)/i;
 const SPACES = /[ \t\n\r\f\u00a0]+/g;
@@ -24,18 +24,18 @@ const MAX_LINK_CHARS = 500;
 const MAX_TITLE_CHARS = 300;
 
 /**
- * What a person reads of a page, in time that grows with its length only, however broken it is. Headings, list items and
- * links are marked as in Markdown.
- * @param base what its links are relative to
+ * Readable text of a page, in linear time even for broken HTML. Marks headings, list items and links as in
+ * Markdown.
+ * @param base base address of relative links
  */
 export function htmlToText(html: string, base: string): PageText {
   return new PageReader(html, base).read();
 }
 
-/** Goes through a page once. Each step takes as long as the piece of the page that it reads. */
+/** Reads a page once. Each step takes time proportional to the part it reads. */
 class PageReader {
   readonly #html: string;
-  /** The page in small letters, each in its place. */
+  /** The page in lower case, with unchanged indexes. */
   readonly #lower: string;
   readonly #base: string;
   readonly #page = new PageWriter();
@@ -56,7 +56,7 @@ class PageReader {
     return { title: this.#title, text: this.#page.end() };
   }
 
-  /** Reads what begins with `<`, which may be no markup at all. */
+  /** Reads markup, or a plain `<`. */
   #readMarkup(): void {
     const start = this.#at;
     const [, slash, name] = TAG.exec(this.#html.slice(start, start + MAX_NAME_CHARS)) ?? [];
@@ -85,14 +85,14 @@ class PageReader {
     if (name === 'a') this.#page.openLink(this.#target(attribute(tag, 'href')));
   }
 
-  /** Where a link leads, if that is another page. */
+  /** Absolute address of a link to another page; undefined for others. */
   #target(href = '#'): string | undefined {
     const url = href.startsWith('#') ? null : URL.parse(href, this.#base);
     const isWeb = url?.protocol === 'https:' || url?.protocol === 'http:';
     return isWeb && url.href.length <= MAX_LINK_CHARS ? url.href : undefined;
   }
 
-  /** Where the tag that begins here is over. A `>` in a quoted value doesn't end it. */
+  /** Index after the tag that starts here. Ignores `>` in quoted values. */
   #endOfTag(): number {
     let quote = '';
     let isValue = false;
@@ -106,7 +106,7 @@ class PageReader {
     return this.#html.length;
   }
 
-  /** Reads up to a text: up to its end if it is the end of markup. Without it, all the rest. */
+  /** Reads up to `mark`, including marks that end with `>`. Reads the rest if there is no mark. */
   #readTo(mark: string): string {
     const start = this.#at;
     const found = this.#lower.indexOf(mark, start);
@@ -116,14 +116,14 @@ class PageReader {
   }
 }
 
-/** Puts text in lines. It never looks at a line again: that would copy it each time. */
+/** Writes text in lines. Never reads a finished line again, to stay linear. */
 class PageWriter {
   readonly #lines: string[] = [];
   #line: string[] = [];
   #hasWords = false;
   #endsInSpace = true;
   #preDepth = 0;
-  /** A link that was opened, and whether it has words. */
+  /** The open link, and whether it has text. */
   #link: { readonly url: string; hasWords: boolean } | undefined;
 
   open(name: string): void {
@@ -196,7 +196,7 @@ class PageWriter {
     this.#link = undefined;
   }
 
-  /** @param isKept whether it counts without words too */
+  /** @param isKept true to keep a line without words */
   #endLine(isKept = false): void {
     this.#closeLink();
     if (this.#hasWords || isKept) this.#lines.push(this.#line.join('').trimEnd());
@@ -206,7 +206,7 @@ class PageWriter {
   }
 }
 
-/** The value of an attribute. */
+/** Decoded value of an attribute. */
 function attribute(tag: string, name: string): string | undefined {
   const pattern = new RegExp(`[\\s"'/]${name}\\s*=\\s*(?:"([^"]*)"|'([^']*)'|([^\\s"'>]+))`, 'i');
   const [, quoted, single, bare] = pattern.exec(tag) ?? [];

@@ -11,34 +11,35 @@ import {
   type JavaScriptJob,
   type JavaScriptOutcome,
 } from './javascript-worker.ts';
-import { BROKEN, tagsNamed } from './own-tags.ts';
+import { ESCAPED, tagPattern } from './escape-tags.ts';
 import { findQuickJs } from './quickjs-package.ts';
 
 export interface JavaScriptToolOptions {
-  /** How long a piece of code may run. @default 10 000 */
+  /** Time limit of the code in milliseconds. @default 10 000 */
   readonly timeoutMs?: number;
-  /** How much memory the code and its interpreter may use, of which that takes 5 MiB: 16 MiB or more. @default 64 MiB */
+  /** Memory limit of code and interpreter, which takes 5 MiB itself; at least 16 MiB. @default 64 MiB */
   readonly memoryBytes?: number;
-  /** How much is kept of each output, and of the result: the beginning and the end. @default 40 000 */
+  /** Characters kept of each output and of the result: beginning and end. @default 40 000 */
   readonly maxOutputChars?: number;
 }
 
 const MIB = 1024 ** 2;
-/** With less the interpreter doesn't start. */
+/** Minimum memory of the interpreter. */
 const LEAST_MEMORY = 16 * MIB;
-/** What starting a worker may take before the toolkit answers in the tool's place. */
+/** Extra time to start a worker, before the timeout of the toolkit applies. */
 const START_MS = 20_000;
-/** What stopping the code from inside may take before the worker is ended from outside. */
+/** Time to stop the code inside the interpreter, before the worker is terminated. */
 const STOP_MS = 2000;
-const TAGS = tagsNamed('returncode', 'stdout', 'stderr', 'result', 'system-info');
+const TAGS = tagPattern('returncode', 'stdout', 'stderr', 'result', 'system-info');
 const DESCRIPTION =
   'Runs JavaScript code in a sandbox and returns what it wrote to the console and the value of its last expression. ' +
   'It has the language itself, but no files, no network, no timers, no modules and no await outside of async functions.';
 
 /**
- * Makes the tool `execute_javascript_code`. The code runs in QuickJS, in a worker of its own: it can reach nothing, and neither
- * blocks this process nor outlives the call. It needs the package `quickjs-emscripten`, which is loaded on the first call.
- * @throws TroupeError if an option is wrong.
+ * Creates the tool `execute_javascript_code`. The code runs in QuickJS in its own worker: without access to
+ * files, network or the program, without blocking the program, and never longer than the tool call. Needs the
+ * package `quickjs-emscripten`, loaded on first use.
+ * @throws TroupeError if an option is invalid.
  */
 export function javascriptTool(options: JavaScriptToolOptions = {}): Tool<JsonObject> {
   const { timeoutMs = 10_000, memoryBytes = 64 * MIB, maxOutputChars = 40_000 } = options;
@@ -59,7 +60,7 @@ export function javascriptTool(options: JavaScriptToolOptions = {}): Tool<JsonOb
     async execute({ code }, { signal }) {
       const quickjs = findQuickJs(import.meta.url);
       const limits = { timeoutMs, memoryBytes, maxOutputChars };
-      const job = { quickjs, code: code as string, ...limits, tags: TAGS, broken: BROKEN };
+      const job = { quickjs, code: code as string, ...limits, tags: TAGS, escaped: ESCAPED };
       return toResponse(await runJob(job, signal), timeoutMs);
     },
   });
@@ -100,13 +101,13 @@ function listenTo(worker: Worker): {
     else outcome.resolve(message);
   });
   const fail = (cause?: unknown): void => {
-    const error = new Error('The sandbox broke down.', { cause });
+    const error = new Error('The JavaScript sandbox ended unexpectedly.', { cause });
     started.reject(error);
     outcome.reject(error);
   };
   worker.once('error', fail);
   worker.once('exit', () => fail());
-  for (const { promise } of [started, outcome]) promise.catch(() => {}); // whoever was interrupted doesn't want to know
+  for (const { promise } of [started, outcome]) promise.catch(() => {}); // ignored after an interrupt
   return { started: started.promise, outcome: outcome.promise };
 }
 

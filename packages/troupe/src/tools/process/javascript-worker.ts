@@ -1,62 +1,62 @@
-/** What a worker is told. */
+/** Input of a worker. */
 export interface JavaScriptJob {
-  /** Where the package `quickjs-emscripten` is. */
+  /** Path of the package `quickjs-emscripten`. */
   readonly quickjs: string;
   readonly code: string;
   readonly timeoutMs: number;
   readonly memoryBytes: number;
   readonly maxOutputChars: number;
-  /** Where an output has a tag of ours, and what takes the place of its beginning. */
+  /** Pattern of reserved tags in the output, and the replacement for their first character. */
   readonly tags: RegExp;
-  readonly broken: string;
+  readonly escaped: string;
 }
 
-/** What a worker says first: that the interpreter is there, and the code begins. */
+/** First message of a worker: the interpreter is ready and the code starts. */
 export const STARTED = 'started';
 
-/** What came of it. */
+/** Result of running the code. */
 export interface JavaScriptOutcome {
-  /** 1 if the code threw; undefined if it took too long. */
+  /** 1 if the code threw; undefined after a timeout. */
   readonly returncode: 0 | 1 | undefined;
   readonly stdout: string;
   readonly stderr: string;
-  /** The value of the last expression, unless that is undefined. */
+  /** Value of the last expression as text; undefined for undefined. */
   readonly result: string | undefined;
 }
 
 /**
- * The program of the worker: an interpreter that lives for one piece of code. It is a text, because a worker starts from a file or
- * a text, and which files there are depends on how this library is bundled. Nothing of Node is reachable from inside of QuickJS:
- * the only door is `write`. The memory of QuickJS, its own and that of the code, can't grow beyond `memoryBytes`.
+ * Source of the worker: an interpreter for one piece of code. A string, because workers start from a file or
+ * a string, and bundlers change files. Code inside QuickJS can reach nothing of Node except `write`. The
+ * memory of QuickJS with its code is limited to `memoryBytes`.
  */
 export const JAVASCRIPT_WORKER = String.raw`
 'use strict';
 const { parentPort, workerData } = require('node:worker_threads');
-const { quickjs, code, timeoutMs, memoryBytes, maxOutputChars, tags, broken } = workerData;
+const { quickjs, code, timeoutMs, memoryBytes, maxOutputChars, tags, escaped } = workerData;
 const PAGE = 2 ** 16;
-const FIRST_PAGES = 256; // with fewer it doesn't start
+const FIRST_PAGES = 256; // minimum of the interpreter
 
-// Runs inside of QuickJS. A promise is handed on as the list of its outcome.
+// Runs inside QuickJS: defines console, and returns a function that converts values to text.
 const PRELUDE = ${'`'}(write) => {
   const { stringify } = JSON;
   const { apply } = Reflect;
   const { includes, replaceAll } = String.prototype;
-  // A text ends at its first NUL on the way out.
+  // Strings that leave QuickJS end at their first NUL.
   const whole = (text) => (apply(includes, text, ['\\0']) ? apply(replaceAll, text, ['\\0', '\\ufffd']) : text);
-  const told = (error) => error.name + ': ' + error.message + (error.stack ? '\\n' + error.stack : '').trimEnd();
-  // What JSON has no word for, by one that a reader understands.
-  const inWords = () => {
-    const around = [];
+  const errorText = (error) => error.name + ': ' + error.message + (error.stack ? '\\n' + error.stack : '').trimEnd();
+  // Readable replacements for values that JSON can't represent.
+  const replacer = () => {
+    const parents = [];
     return function (_, value) {
-      while (around.length > 0 && around[around.length - 1] !== this) around.pop();
+      while (parents.length > 0 && parents[parents.length - 1] !== this) parents.pop();
       if (typeof value === 'bigint') return value + 'n';
       if (typeof value === 'number' && value - value !== 0) return '' + value;
       if (typeof value !== 'object' || value === null) return value;
-      if (around.includes(value)) return '[Circular]';
+      if (parents.includes(value)) return '[Circular]';
       if (value instanceof Error) return value.name + ': ' + value.message;
       if (value instanceof RegExp) return String(value);
       const shown = value instanceof Map ? { Map: [...value] } : value instanceof Set ? { Set: [...value] } : value;
-      around.push(value, shown);
+      parents.push(value, shown);
       return shown;
     };
   };
@@ -64,9 +64,9 @@ const PRELUDE = ${'`'}(write) => {
     if (typeof value === 'string') return value;
     if (typeof value === 'number') return '' + value;
     if (typeof value === 'function' || typeof value === 'symbol' || typeof value === 'bigint') return String(value);
-    if (value instanceof Error) return told(value);
+    if (value instanceof Error) return errorText(value);
     if (value instanceof RegExp) return String(value);
-    try { return stringify(value, inWords()) ?? String(value); } catch { return String(value); }
+    try { return stringify(value, replacer()) ?? String(value); } catch { return String(value); }
   };
   const show = (value) => whole(textOf(value));
   const to = (stream) => (...values) => write(stream, values.map(show).join(' ') + '\\n');
@@ -81,22 +81,22 @@ class Kept {
   half = Math.ceil(maxOutputChars / 2);
   push(text) {
     this.total += text.length;
-    const room = this.half - this.head.length;
-    this.head += text.slice(0, room);
-    this.tail += text.slice(room);
+    const space = this.half - this.head.length;
+    this.head += text.slice(0, space);
+    this.tail += text.slice(space);
     if (this.tail.length > 4 * this.half) this.tail = this.tail.slice(-this.half);
   }
   toString() {
     const left = this.total - 2 * this.half;
-    if (left <= 0) return (this.head + this.tail).replace(tags, broken);
+    if (left <= 0) return (this.head + this.tail).replace(tags, escaped);
     const note = '<system-info>' + left + ' of ' + this.total + ' characters are left out here.</system-info>';
-    return this.head.replace(tags, broken) + '\n' + note + '\n' + this.tail.slice(-this.half).replace(tags, broken);
+    return this.head.replace(tags, escaped) + '\n' + note + '\n' + this.tail.slice(-this.half).replace(tags, escaped);
   }
 }
 
 async function main() {
   const { newQuickJSWASMModuleFromVariant, newVariant, RELEASE_SYNC } = require(quickjs);
-  // The limit of QuickJS itself counts each piece of memory, but not their sum.
+  // QuickJS's own limit applies to single allocations, not to their sum.
   const wasmMemory = new WebAssembly.Memory({ initial: FIRST_PAGES, maximum: Math.floor(memoryBytes / PAGE) });
   const vm = (await newQuickJSWASMModuleFromVariant(newVariant(RELEASE_SYNC, { wasmMemory }))).newContext();
   const { runtime } = vm;
@@ -106,19 +106,19 @@ async function main() {
   runtime.setMaxStackSize(256 * 1024);
   runtime.setInterruptHandler(isLate);
   const outputs = [new Kept(), new Kept()];
-  // A text that there is no memory for comes as an empty one.
+  // A text too large for the memory arrives empty.
   const read = (text) => {
     const copy = vm.getString(text);
     return copy === '' && vm.getNumber(vm.getProp(text, 'length')) > 0 ? undefined : copy;
   };
   const write = vm.newFunction('write', (stream, text) => {
-    if (isLate()) throw new Error('interrupted'); // QuickJS looks at the time only now and then
+    if (isLate()) throw new Error('interrupted'); // QuickJS checks the time at intervals only
     const copy = read(text);
     if (copy === undefined) throw new Error('out of memory');
     outputs[vm.getNumber(stream)].push(copy);
   });
   const show = vm.unwrapResult(vm.callFunction(vm.unwrapResult(vm.evalCode('(' + PRELUDE + ')')), vm.undefined, write));
-  const spare = vm.newArrayBuffer(new ArrayBuffer(PAGE)); // to say something when the code has left no memory
+  const spare = vm.newArrayBuffer(new ArrayBuffer(PAGE)); // released to show an error when memory is exhausted
   const textOf = (value) => {
     if (spare.alive) spare.dispose();
     const shown = vm.callFunction(show, vm.undefined, value);
@@ -130,7 +130,7 @@ async function main() {
   };
   const fail = (error) => {
     if (isLate()) return answer(undefined);
-    const isNull = vm.eq(error, vm.null); // so it is when an error can't be made any more
+    const isNull = vm.eq(error, vm.null); // also if there is no memory for an error object
     outputs[1].push(isNull ? 'The code threw null, or has used up its memory.' : (textOf(error) ?? 'The code threw undefined.'));
     answer(1);
   };

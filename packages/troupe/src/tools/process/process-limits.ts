@@ -1,17 +1,17 @@
 import { checkNumber } from '../../util/check-number.ts';
 
-/** What each process may use. `Infinity` is no limit. */
+/** Resource limits of each process. `Infinity` disables a limit. */
 export interface ProcessLimits {
   /** Bytes of address space. @default 4 GiB */
   readonly memoryBytes?: number;
   /**
-   * How many processes there may be at the same time: those of the sandbox, and without one all of the same user. The
-   * system doesn't hold root's programs to it, in a sandbox neither. @default 256 in a sandbox, else no limit
+   * Number of processes at once: in the sandbox, or of the same user without a sandbox. Not enforced for
+   * root, not even in a sandbox. @default 256 in a sandbox, otherwise no limit
    */
   readonly processes?: number;
-  /** The size of a file that is written. @default 1 GiB */
+  /** Maximum bytes of a written file. @default 1 GiB */
   readonly fileBytes?: number;
-  /** @default the time limit of the call is all there is */
+  /** CPU time in seconds. @default only the time limit of the tool call */
   readonly cpuSeconds?: number;
   /** @default 1024 */
   readonly openFiles?: number;
@@ -19,15 +19,15 @@ export interface ProcessLimits {
 
 const GIB = 1024 ** 3;
 
-/** @throws TroupeError that names the limit which is no number. */
+/** @throws TroupeError that names the invalid limit. */
 export function checkLimits(limits: ProcessLimits): void {
   for (const [name, value] of Object.entries(limits))
     checkNumber(`limits.${name}`, value as number, { least: 1 });
 }
 
 /**
- * The arguments that run a program within limits: the shell's own `ulimit`, then the program in its place. A limit that the
- * system doesn't know, or holds lower already, is left as it is.
+ * Arguments that run a program under the shell's `ulimit`. Unsupported limits, and limits above the current
+ * ones, are ignored.
  */
 export function limitedArgv(
   limits: ProcessLimits,
@@ -38,7 +38,7 @@ export function limitedArgv(
   const { cpuSeconds = Infinity, openFiles = 1024 } = limits;
   const script = [
     ...limit(['-v'], memoryBytes / 1024),
-    ...limit(['-u', '-p'], processes), // bash and dash disagree
+    ...limit(['-u', '-p'], processes), // bash and dash use different flags
     ...limit(['-f'], fileBytes / 512),
     ...limit(['-t'], cpuSeconds),
     ...limit(['-n'], openFiles),

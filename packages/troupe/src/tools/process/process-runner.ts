@@ -11,60 +11,63 @@ import { checkLimits, limitedArgv, type ProcessLimits } from './process-limits.t
 import { runProcess, type ProcessOutcome, type ProcessOutput, type SystemUser } from './run-process.ts';
 
 export interface ProcessToolOptions {
-  /** Where programs run; in a sandbox, also the only folder of yours that they see, and can write. @default that of this process */
+  /**
+   * Working directory; in a sandbox also the only visible and writable folder outside the system.
+   * @default the working directory of this process
+   */
   readonly cwd?: string;
-  /** Added to the few variables that are handed on: PATH, HOME, language, time zone. */
+  /** Added to the inherited variables: PATH, HOME, language and time zone. */
   readonly env?: Readonly<Record<string, string>>;
   /**
-   * Whether programs run in a sandbox, which bubblewrap makes: `auto` uses it where it works and says so in the result
-   * where it doesn't, `require` runs nothing without it, `none` doesn't use it. @default 'auto'
+   * Sandbox by bubblewrap: `auto` uses it if available and adds a note to results otherwise, `require`
+   * refuses to run without it, `none` never uses it. @default 'auto'
    */
   readonly isolation?: 'auto' | 'require' | 'none';
-  /** Whether programs in the sandbox have a network. @default false */
+  /** Network access inside the sandbox. @default false */
   readonly allowNetwork?: boolean;
-  /** Further files and folders that programs in the sandbox may read. */
+  /** Additional files and folders readable inside the sandbox. */
   readonly readPaths?: readonly string[];
-  /** For each process. */
+  /** Limits of each process. */
   readonly limits?: ProcessLimits;
-  /** Another user than that of this process, which has to be root then. */
+  /** System user that runs the programs. Requires this process to run as root. */
   readonly runAs?: SystemUser;
   /** Time limit of a tool call without a `timeout` of its own. @default 300 000, or `maxTimeoutMs` if less */
   readonly timeoutMs?: number;
   /** Largest `timeout` that a tool call may ask for. @default 300 000, or `timeoutMs` if more */
   readonly maxTimeoutMs?: number;
-  /** How much is kept of each of both outputs: the beginning and the end. @default 40 000 */
+  /** Bytes kept of stdout and of stderr: beginning and end. @default 40 000 */
   readonly maxOutputBytes?: number;
-  /** Where bubblewrap is. @default 'bwrap', looked for in PATH */
+  /** Name or path of bubblewrap. @default 'bwrap', searched in PATH */
   readonly bwrap?: string;
 }
 
-export interface ProcessCall {
+export interface ProcessCommand {
   readonly argv: readonly string[];
-  /** For the environment of this program. */
+  /** Additional environment of this program. */
   readonly env?: Readonly<Record<string, string>>;
   readonly readPaths?: readonly string[];
   readonly timeoutSeconds: number;
-  /** What is run, for the sentence that tells that it took too long. */
+  /** Noun for error texts, such as `command` or `code`. */
   readonly what: string;
 }
 
 const DEFAULT_PATH = '/usr/local/bin:/usr/bin:/bin';
 const DEFAULT_TIMEOUT_MS = 300_000;
 const ROOT_HAS_NO_LIMIT =
-  "The system does not hold root's programs to limits.processes, in a sandbox neither. Set runAs to another user, or limit the container.";
+  'limits.processes has no effect for root, not even in a sandbox. Set runAs to another user, or limit the container.';
 const NOT_ISOLATED =
   '<system-info>This ran without isolation: it could read and change whatever the user of this program can.</system-info>';
 
 /**
- * Runs programs for a tool: in a sandbox where there is one, within limits, with next to nothing of this process's environment,
- * and with nothing left running when it is over, unless it hides on purpose where there is no sandbox.
+ * Runs programs for the shell and Python tools: in a sandbox if available, with resource limits, with a
+ * minimal environment. Ends all started processes, except processes that hide on purpose outside a sandbox.
  */
 export class ProcessRunner {
   readonly #options: ProcessToolOptions;
   readonly timeoutSeconds: number;
   readonly maxTimeoutSeconds: number;
 
-  /** @throws TroupeError if an option is wrong. */
+  /** @throws TroupeError if an option is invalid. */
   constructor(options: ProcessToolOptions) {
     const { maxOutputBytes, limits, isolation = 'auto' } = options;
     const { maxTimeoutMs = Math.max(DEFAULT_TIMEOUT_MS, options.timeoutMs ?? 0) } = options;
@@ -86,37 +89,40 @@ export class ProcessRunner {
     this.maxTimeoutSeconds = maxTimeoutMs / 1000;
   }
 
-  /** Runs a program. What it writes is shown while it runs. @throws if it can't be started, or may not. */
-  async run(call: ProcessCall, { signal, emit }: ToolContext): Promise<ToolResponse> {
+  /**
+   * Runs a program and emits its output meanwhile. @throws if the program can't be started or must not run.
+   */
+  async run(command: ProcessCommand, { signal, emit }: ToolContext): Promise<ToolResponse> {
     const { limits = {}, runAs, maxOutputBytes = 40_000 } = this.#options;
     const cwd = await this.#folder();
     const bwrap = await this.#bwrap();
     const isSandboxed = bwrap !== undefined;
-    const program = limitedArgv(limits, isSandboxed, call.argv);
-    const argv = isSandboxed ? [bwrap, ...this.#sandboxArgs(cwd, call), ...program] : program;
-    if (call.argv.some((text) => text.includes('\0'))) throw new Error(`The ${call.what} has a NUL in it.`);
+    const program = limitedArgv(limits, isSandboxed, command.argv);
+    const argv = isSandboxed ? [bwrap, ...this.#sandboxArgs(cwd, command), ...program] : program;
+    if (command.argv.some((text) => text.includes('\0')))
+      throw new Error(`The ${command.what} has a NUL in it.`);
     const outcome = await runProcess({
       argv,
       cwd,
-      env: this.#environment(isSandboxed, call),
+      env: this.#environment(isSandboxed, command),
       runAs,
-      endsAsOne: isSandboxed,
-      timeoutMs: call.timeoutSeconds * 1000,
+      endsTogether: isSandboxed,
+      timeoutMs: command.timeoutSeconds * 1000,
       maxOutputBytes,
       signal,
       onOutput: (output) => emit(shown(output, '')),
     }).catch((error: unknown) => {
       if (!(error instanceof Error && 'code' in error && error.code === 'E2BIG')) throw error;
       const advice = 'Put long texts into a file, or do it in several calls.';
-      throw new Error(`The ${call.what} is too long for the system (E2BIG). ${advice}`, { cause: error });
+      throw new Error(`The ${command.what} is too long for the system (E2BIG). ${advice}`, { cause: error });
     });
-    return toResponse(outcome, call, isSandboxed);
+    return toResponse(outcome, command, isSandboxed);
   }
 
   async #folder(): Promise<string> {
     const { cwd = process.cwd() } = this.#options;
-    const folder = await realpath(cwd).catch(() => refuse(`The working directory ${cwd} is not there.`));
-    if (!(await stat(folder)).isDirectory()) refuse(`The working directory ${cwd} is no directory.`);
+    const folder = await realpath(cwd).catch(() => refuse(`The working directory ${cwd} does not exist.`));
+    if (!(await stat(folder)).isDirectory()) refuse(`The working directory ${cwd} is not a directory.`);
     return folder;
   }
 
@@ -126,34 +132,34 @@ export class ProcessRunner {
     const bwrap = await findBubblewrap(command, runAs);
     if (bwrap === undefined && isolation === 'require') {
       refuse(
-        'Nothing is run here without isolation, and bubblewrap (bwrap) is not installed or can not make a sandbox.',
+        "isolation is 'require', but bubblewrap (bwrap) is not installed or can't create a sandbox here.",
       );
     }
     return bwrap;
   }
 
-  #sandboxArgs(cwd: string, call: ProcessCall): readonly string[] {
+  #sandboxArgs(cwd: string, command: ProcessCommand): readonly string[] {
     if (cwd === '/') refuse('A sandbox needs a working directory of its own, not /. Set the option cwd.');
     const { readPaths = [], allowNetwork = false } = this.#options;
-    return sandboxArgs({ cwd, readPaths: [...readPaths, ...(call.readPaths ?? [])], allowNetwork });
+    return sandboxArgs({ cwd, readPaths: [...readPaths, ...(command.readPaths ?? [])], allowNetwork });
   }
 
-  #environment(isSandboxed: boolean, call: ProcessCall): Record<string, string> {
-    const atHome = isSandboxed ? { HOME: '/tmp', TMPDIR: '/tmp' } : {};
+  #environment(isSandboxed: boolean, command: ProcessCommand): Record<string, string> {
+    const sandboxHome = isSandboxed ? { HOME: '/tmp', TMPDIR: '/tmp' } : {};
     return {
       PATH: DEFAULT_PATH,
       ...childEnvironment(),
-      ...atHome,
-      ...call.env,
+      ...sandboxHome,
+      ...command.env,
       ...this.#options.env,
     };
   }
 }
 
-function toResponse(outcome: ProcessOutcome, call: ProcessCall, isSandboxed: boolean): ToolResponse {
+function toResponse(outcome: ProcessOutcome, command: ProcessCommand, isSandboxed: boolean): ToolResponse {
   const { returncode, stdout, stderr } = outcome;
   const timedOut = returncode === undefined;
-  const late = `TimeoutError: The ${call.what} took longer than its time limit of ${call.timeoutSeconds} seconds and was ended.`;
+  const late = `TimeoutError: The ${command.what} took longer than its time limit of ${command.timeoutSeconds} seconds and was ended.`;
   const text = `<returncode>${returncode ?? -1}</returncode>${shown(outcome, timedOut ? late : '')}`;
   return new ToolResponse(isSandboxed ? text : `${text}\n${NOT_ISOLATED}`, {
     status: timedOut ? 'error' : 'ok',
@@ -167,7 +173,7 @@ function toResponse(outcome: ProcessOutcome, call: ProcessCall, isSandboxed: boo
   });
 }
 
-/** @param note a last line of the errors */
+/** @param note appended to stderr */
 function shown({ stdout, stderr }: ProcessOutput, note: string): string {
   const errors = stderr.toString();
   const separator = errors === '' || note === '' || errors.endsWith('\n') ? '' : '\n';

@@ -1,15 +1,15 @@
 import { readdir, readFile } from 'node:fs/promises';
 
-/** How a process that was started here, and all that it started, are found again. */
-export interface ProcessFamily {
-  /** The first one. It leads a group and a session of its own. */
+/** Identifies a started process and all its descendants. */
+export interface ProcessTree {
+  /** Process id of the first process, which leads its own process group and session. */
   readonly leader: number;
-  /** A whole entry of the environment, with the NUL at its end, that nobody else has. */
+  /** Unique environment entry, including the NUL at its end. */
   readonly mark: string;
-  /** When it began, in the kernel's ticks; 0 if that is not known. */
+  /** Start time in kernel ticks; 0 if unknown. */
   readonly since: Promise<number>;
-  /** Whether all of them end when the first one does, as in a sandbox. */
-  readonly endsAsOne: boolean;
+  /** True if all processes end with the first one, as in a sandbox. */
+  readonly endsTogether: boolean;
 }
 
 interface ProcessStat {
@@ -21,29 +21,29 @@ interface ProcessStat {
   readonly isDead: boolean;
 }
 
-/** One that goes on after so many rounds makes new ones faster than they can be ended. */
+/** Maximum rounds. Processes left afterwards start new ones faster than they can be ended. */
 const MAX_ROUNDS = 50;
 
-/** What is known of a process that was just started, and carries the mark in its environment. */
-export function familyOf(leader: number, mark: string, endsAsOne: boolean): ProcessFamily {
-  return { leader, mark, since: readStat(leader).then((stat) => stat?.since ?? 0), endsAsOne };
+/** Describes a process just started with the mark in its environment. */
+export function processTreeOf(leader: number, mark: string, endsTogether: boolean): ProcessTree {
+  return { leader, mark, since: readStat(leader).then((stat) => stat?.since ?? 0), endsTogether };
 }
 
 /**
- * Ends a process and everything that it started. Its group stops at once. Those that left the group are found by their session, their
- * parent, or the mark in their environment, where the system has a /proc; one that has got rid of all three is not. Returns when none
- * that can be found is left.
+ * Ends a process and all its descendants. Stops the process group first. Processes outside the group are
+ * found by session, parent or the mark in their environment, if the system has /proc; a process that changed
+ * all three is not found. Resolves when no process can be found any more.
  */
-export async function endProcesses(family: ProcessFamily): Promise<void> {
-  send(-family.leader, family.endsAsOne ? 'SIGKILL' : 'SIGSTOP');
+export async function endProcesses(tree: ProcessTree): Promise<void> {
+  send(-tree.leader, tree.endsTogether ? 'SIGKILL' : 'SIGSTOP');
   for (let round = 0; round < MAX_ROUNDS; round++) {
-    const members = await findMembers(family); // before any is ended: then they would lose their parents
-    for (const pid of [-family.leader, ...members]) send(pid, 'SIGKILL');
+    const members = await findMembers(tree); // collected before any kill, because orphans lose their parent
+    for (const pid of [-tree.leader, ...members]) send(pid, 'SIGKILL');
     if (members.length === 0) return;
   }
 }
 
-async function findMembers({ leader, mark, since }: ProcessFamily): Promise<readonly number[]> {
+async function findMembers({ leader, mark, since }: ProcessTree): Promise<readonly number[]> {
   const [all, start] = [await readAllStats(), await since];
   const stats = all.filter((stat) => stat.since >= start && !stat.isDead);
   const members = new Set<number>();
@@ -68,11 +68,11 @@ async function readAllStats(): Promise<readonly ProcessStat[]> {
   return stats.filter((stat) => stat !== undefined);
 }
 
-/** Undefined for a process that is gone, and where there is no /proc. */
+/** Undefined for a process that has ended, or without /proc. */
 async function readStat(pid: number): Promise<ProcessStat | undefined> {
   const text = await readFile(`/proc/${pid}/stat`, 'latin1').catch(() => '');
   if (text === '') return undefined;
-  // Behind the name, which may hold anything: state, parent, group, session, …, and the start as the 20th.
+  // Fields after the name, which may contain anything: state, parent, group, session, …, start time as 20th.
   const fields = text.slice(text.lastIndexOf(')') + 2).split(' ');
   const [parent = 0, group = 0, session = 0] = fields.slice(1, 4).map(Number);
   return { pid, parent, group, session, since: Number(fields[19]), isDead: /[ZX]/.test(fields[0] ?? '') };
@@ -85,11 +85,11 @@ async function carries(pid: number, mark: string): Promise<boolean> {
   );
 }
 
-/** @param pid that of a process, or minus that of a group */
+/** @param pid process id, or negative group id */
 function send(pid: number, signal: NodeJS.Signals): void {
   try {
     process.kill(pid, signal);
   } catch {
-    // It is gone already.
+    // The process has already ended.
   }
 }

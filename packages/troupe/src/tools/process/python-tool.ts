@@ -8,7 +8,10 @@ import { ProcessRunner, type ProcessToolOptions } from './process-runner.ts';
 import { processSettings, timeoutSchema } from './process-settings.ts';
 
 export interface PythonToolOptions extends ProcessToolOptions {
-  /** Its name or path. One that is not part of the system has to be in `readPaths` to be seen in a sandbox. @default 'python3' */
+  /**
+   * Name or path of the interpreter. An interpreter outside the system folders must be in `readPaths` to be
+   * visible in a sandbox. @default 'python3'
+   */
   readonly python?: string;
 }
 
@@ -17,8 +20,9 @@ const DESCRIPTION =
 const UTF8 = { PYTHONUTF8: '1', PYTHONIOENCODING: 'utf-8', PYTHONDONTWRITEBYTECODE: '1' };
 
 /**
- * Makes the tool `execute_python_code`. It runs whatever the model writes: mind where, and with which isolation.
- * @throws TroupeError if an option is wrong.
+ * Creates the tool `execute_python_code`, which runs any code of the model. Choose the isolation and the
+ * working directory with care.
+ * @throws TroupeError if an option is invalid.
  */
 export function pythonTool(options: PythonToolOptions = {}): Tool<JsonObject> {
   const { python = 'python3', runAs } = options;
@@ -43,8 +47,8 @@ export function pythonTool(options: PythonToolOptions = {}): Tool<JsonObject> {
           for (const path of [folder, file]) await chown(path, runAs.uid, runAs.gid);
         }
         const argv = [python, '-u', file];
-        const call = { argv, env: UTF8, readPaths: [file], timeoutSeconds: timeout, what: 'code' };
-        return await runner.run(call, context);
+        const command = { argv, env: UTF8, readPaths: [file], timeoutSeconds: timeout, what: 'code' };
+        return await runner.run(command, context);
       } finally {
         await rm(folder, { recursive: true, force: true });
       }

@@ -8,28 +8,28 @@ import { startTimer } from '../../util/clock.ts';
 import { newId } from '../../util/ids.ts';
 import { CappedOutput } from './capped-output.ts';
 import { endWithProgram } from '../../util/platform/process-group.node.ts';
-import { endProcesses, familyOf } from './process-tree.ts';
+import { endProcesses, processTreeOf } from './process-tree.ts';
 
-/** A user of the system. */
+/** User and group id of a system user. */
 export interface SystemUser {
   readonly uid: number;
   readonly gid: number;
 }
 
 export interface ProcessRequest {
-  /** The program and its arguments. No shell reads them. */
+  /** Program and arguments, not interpreted by a shell. */
   readonly argv: readonly string[];
   readonly cwd: string;
-  /** All of the environment. */
+  /** The complete environment. */
   readonly env: Readonly<Record<string, string>>;
   readonly runAs?: SystemUser | undefined;
-  /** Whether whatever the program starts ends with it, without being looked for. */
-  readonly endsAsOne: boolean;
+  /** True if all started processes end with the program, so that no search is needed. */
+  readonly endsTogether: boolean;
   readonly timeoutMs: number;
-  /** How much is kept of each of both outputs. */
+  /** Bytes kept of stdout and of stderr. */
   readonly maxOutputBytes: number;
   readonly signal: AbortSignal;
-  /** Told now and then that there is more output. */
+  /** Called at intervals while there is new output. */
   readonly onOutput: (output: ProcessOutput) => void;
 }
 
@@ -39,26 +39,26 @@ export interface ProcessOutput {
 }
 
 export interface ProcessOutcome extends ProcessOutput {
-  /** Minus the number of the signal that ended it; undefined if it took too long. */
+  /** Exit code, or the negative number of the ending signal; undefined after a timeout. */
   readonly returncode: number | undefined;
 }
 
 const MARK = 'TROUPE_PROCESS';
-/** How often new output is shown. A snapshot costs no more than what is kept, so all of them cost what the time does. */
+/** Minimum time between two `onOutput` calls. */
 const SHOW_EVERY_MS = 200;
-/** How long output is awaited that others write once the program has ended. */
+/** Time to wait for output of background processes after the program has ended. */
 const DRAIN_MS = 100;
-/** How long the system may take to close the pipes of processes that were ended. */
+/** Time to wait for the pipes of ended processes to close. */
 const CLOSE_MS = 1000;
 
 /**
- * Runs a program to its end, or until it takes too long. Its output is read as it comes. Whatever the outcome, nothing that it
- * started is left when this settles: also not what went on in the background, and holds its outputs open. Except, without a
- * sandbox, what hides on purpose: see `endProcesses`.
- * @throws the reason of the signal once that is aborted, or an error if the program can't be started.
+ * Runs a program until it ends or exceeds the time limit, reading its output meanwhile. When the promise
+ * settles, no started process is left, not even in the background; except, without a sandbox, processes that
+ * hide on purpose (see `endProcesses`).
+ * @throws the abort reason of the signal, or an error if the program can't be started.
  */
 export async function runProcess(request: ProcessRequest): Promise<ProcessOutcome> {
-  const { argv, cwd, env, runAs, endsAsOne, timeoutMs, maxOutputBytes, signal, onOutput } = request;
+  const { argv, cwd, env, runAs, endsTogether, timeoutMs, maxOutputBytes, signal, onOutput } = request;
   signal.throwIfAborted();
   const [file = '', ...args] = argv;
   const mark = newId();
@@ -67,11 +67,12 @@ export async function runProcess(request: ProcessRequest): Promise<ProcessOutcom
     env: { ...env, [MARK]: mark },
     ...runAs,
     stdio: ['ignore', 'pipe', 'pipe'],
-    detached: true, // it leads a group and a session of its own, which can be ended as a whole
+    detached: true, // leads its own process group and session, which can be ended together
   });
   const output = { stdout: new CappedOutput(maxOutputBytes), stderr: new CappedOutput(maxOutputBytes) };
   const stopShowing = readOutput(child, output, () => onOutput(output));
-  const family = child.pid === undefined ? undefined : familyOf(child.pid, `${MARK}=${mark}\0`, endsAsOne);
+  const tree =
+    child.pid === undefined ? undefined : processTreeOf(child.pid, `${MARK}=${mark}\0`, endsTogether);
   const stayOnExit = endWithProgram(child);
   const closed = new Promise<void>((resolve) => void child.once('close', () => resolve()));
   const exited = exitOf(child);
@@ -83,8 +84,8 @@ export async function runProcess(request: ProcessRequest): Promise<ProcessOutcom
     if (!(error instanceof DeadlineError)) throw error;
   } finally {
     stopShowing();
-    if (family !== undefined) {
-      await endProcesses(family);
+    if (tree !== undefined) {
+      await endProcesses(tree);
       await orAfter(CLOSE_MS, closed);
     }
     stayOnExit();
@@ -101,21 +102,24 @@ function exitOf(child: Child): Promise<number> {
     child.on('error', reject);
     child.once('exit', (code, signal) => resolve(code ?? -constants.signals[signal ?? 'SIGKILL']));
   });
-  exited.catch(() => {}); // whoever was interrupted doesn't want to know
+  exited.catch(() => {}); // ignored after an interrupt
   return exited;
 }
 
-/** Keeps what comes, and tells of it: at once, then now and then. The returned function ends the telling, not the reading. */
+/**
+ * Stores output and calls `show`: at once, then at intervals. The returned function stops the calls, not the
+ * reading.
+ */
 function readOutput(child: Child, output: ProcessOutput, show: () => void): () => void {
   let cancel: (() => void) | undefined;
   let hasMore = false;
   let isOver = false;
-  const tell = (): void => {
+  const showNow = (): void => {
     hasMore = false;
     show();
     cancel = startTimer(SHOW_EVERY_MS, () => {
       cancel = undefined;
-      if (hasMore) tell();
+      if (hasMore) showNow();
     });
   };
   const read = (stream: Readable, kept: CappedOutput): void => {
@@ -123,7 +127,7 @@ function readOutput(child: Child, output: ProcessOutput, show: () => void): () =
     stream.on('data', (chunk: Uint8Array) => {
       kept.push(chunk);
       hasMore = true;
-      if (!isOver && cancel === undefined) tell();
+      if (!isOver && cancel === undefined) showNow();
     });
   };
   read(child.stdout, output.stdout);
@@ -134,7 +138,7 @@ function readOutput(child: Child, output: ProcessOutput, show: () => void): () =
   };
 }
 
-/** Waits for something, but no longer than so many milliseconds. */
+/** Resolves after the event or after `ms` milliseconds. */
 async function orAfter(ms: number, event: Promise<void>): Promise<void> {
   let cancel = (): void => {};
   const later = new Promise<void>((resolve) => {

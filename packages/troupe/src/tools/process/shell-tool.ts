@@ -12,8 +12,9 @@ const DESCRIPTION =
   'Runs a shell command and returns its return code, standard output and standard error. Nothing that it starts goes on running afterwards.';
 
 /**
- * Makes the tool `execute_shell_command`. It runs whatever the model asks for: mind where, and with which isolation.
- * @throws TroupeError if an option is wrong.
+ * Creates the tool `execute_shell_command`, which runs any command of the model. Choose the isolation and the
+ * working directory with care.
+ * @throws TroupeError if an option is invalid.
  */
 export function shellTool(options: ShellToolOptions = {}): Tool<JsonObject> {
   const { shell = '/bin/sh' } = options;
