@@ -4,7 +4,7 @@
 
 import assert from 'node:assert/strict';
 
-import { findHistoryFaults, ReActAgent, tool, Toolkit, ToolResponse } from 'troupe';
+import { findHistoryFaults, isSuspended, ReActAgent, tool, Toolkit, ToolResponse } from 'troupe';
 import { ScriptedModel } from 'troupe/testing';
 import { z } from 'zod';
 
@@ -42,7 +42,8 @@ toolkit.registerMiddleware(async (call, next) => {
     call.name === 'send_mail' && !isInside
       ? new ToolResponse('Mail leaves the company only with a human.', { status: 'denied' })
       : await next();
-  console.log(`  ${call.name} ${JSON.stringify(call.input)}: ${result.status}`);
+  const status = isSuspended(result) ? 'suspended' : result.status;
+  console.log(`  ${call.name} ${JSON.stringify(call.input)}: ${status}`);
   return result;
 });
 

@@ -326,6 +326,11 @@ export { BackgroundTools, type BackgroundToolsOptions } from './toolkit/backgrou
 export { externalTool, type ExternalToolOptions } from './toolkit/tool/external-tool.ts';
 export type { AuthorizeRequest, CallToolOptions, Offload, ToolVerdict } from './toolkit/call/tool-call.ts';
 export type { ToolGroupOptions } from './toolkit/tool-groups.ts';
+export {
+  isSuspended,
+  type SuspendedToolCall,
+  type ToolCallOutcome,
+} from './toolkit/call/tool-call-outcome.ts';
 export type { NextToolCall, ToolCallContext, ToolMiddleware } from './toolkit/call/tool-middleware.ts';
 export { ToolResponse, type ToolResponseOptions } from './toolkit/tool/tool-response.ts';
 export {

@@ -20,6 +20,7 @@ import { interruptAtEvery } from '../src/testing/drivers.ts';
 import { ScriptedModel, type ScriptedTurn } from '../src/testing/scripted-model.ts';
 import { BackgroundTools } from '../src/toolkit/background-tools.ts';
 import { externalTool } from '../src/toolkit/tool/external-tool.ts';
+import { isSuspended } from '../src/toolkit/call/tool-call-outcome.ts';
 import { ToolSuspension } from '../src/toolkit/tool/tool-suspension.ts';
 import { tool, type Tool } from '../src/toolkit/tool/tool.ts';
 import { Toolkit } from '../src/toolkit/toolkit.ts';
@@ -134,7 +135,7 @@ describe('what is judged is what runs', () => {
     class Hasty extends ReActAgent {
       override async reply(_msgs: readonly Msg[], turn: Turn): Promise<Msg> {
         const result = await this.acting({ type: 'tool_use', ...call('remove', 'x') }, turn);
-        return Msg.assistant(String(result.output), { name: this.name });
+        return Msg.assistant(isSuspended(result) ? 'pending' : String(result.output), { name: this.name });
       }
     }
     const { model, toolkit } = agentWith([], [logged('remove', ran)]);

@@ -145,6 +145,28 @@ describe('a hookPrototype method', () => {
   });
 });
 
+test('post hooks do not see what the method returns before it has a result', async () => {
+  const unfinished = { kind: 'suspended' };
+  const seen: unknown[] = [];
+  class Asker {
+    constructor() {
+      installHookPrototype(this, Asker, [{ ...SAY, isUnfinished: (returned) => returned === unfinished }]);
+    }
+
+    hooksOf(type: string): readonly NamedHook[] {
+      return type === 'postSay' ? named((_agent, _args, result) => void seen.push(result)) : [];
+    }
+
+    async say(words: string): Promise<unknown> {
+      return words === 'later' ? unfinished : words;
+    }
+  }
+  const asker = new Asker();
+  expect(await asker.say('later')).toBe(unfinished);
+  expect(await asker.say('now')).toBe('now');
+  expect(seen).toEqual(['now']);
+});
+
 describe('pre hooks', () => {
   const run = (...hooks: ((...args: any[]) => unknown)[]): Promise<unknown> =>
     runPreHooks({}, 'preSay', named(...hooks), { words: 'a', loud: false });

@@ -23,6 +23,8 @@ export interface HookPoint {
   readonly normalize?: (args: readonly unknown[]) => unknown[];
   /** What a post hook may return. @default anything */
   readonly result?: ResultKind;
+  /** Whether the method returned no result yet, such as for a suspended tool call: post hooks are skipped. @default never */
+  readonly isUnfinished?: (returned: unknown) => boolean;
   /** The signal that stops the method, by its named arguments: nobody waits for hooks once it is aborted. */
   readonly signalOf?: (args: Args, instance: object) => AbortSignal | undefined;
 }
@@ -117,6 +119,7 @@ async function runHooked(
   const args = await runPreHooks(agent, point.pre, pre, named, signal);
   const changed = [...Object.values(args), ...positional.slice(point.params.length)];
   const result = await own.apply(agent, point.normalize?.(changed) ?? changed);
+  if (point.isUnfinished?.(result)) return result;
   return runPostHooks(agent, point.post, post, args, result, { kind: point.result, signal });
 }
 

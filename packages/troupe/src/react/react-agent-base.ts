@@ -3,6 +3,7 @@ import { callHook, type HookPoint, type ResultKind } from '../hooks/run-hooks.ts
 import type { ToolResultBlock, ToolUseBlock } from '../message/blocks.ts';
 import type { Msg } from '../message/msg.ts';
 import type { ToolChoice } from '../model/chat-model-base.ts';
+import { isSuspended, type SuspendedToolCall } from '../toolkit/call/tool-call-outcome.ts';
 import { isJsonObject } from '../util/json.ts';
 import { AgentBase } from '../agent/agent-base.ts';
 import { A_MSG, signalOfTurn, type AgentHooks, type MaybeAsync } from '../agent/agent-hooks.ts';
@@ -30,7 +31,7 @@ export interface ReActHooks<Agent> extends AgentHooks<Agent> {
   reasoningChunk(agent: Agent, args: { readonly msg: Msg }): MaybeAsync<void>;
   /** Once for each tool call, also when calls run side by side. */
   preActing(agent: Agent, args: ActingArgs): MaybeAsync<Partial<ActingArgs>>;
-  /** Sees, and may replace, the tool's real result. */
+  /** Sees, and may replace, the tool's real result. Not called for a suspended tool call, which has no result yet. */
   postActing(agent: Agent, args: ActingArgs, result: ToolResultBlock): MaybeAsync<ToolResultBlock>;
   /** Each time a tool has shown some of its result; awaited before the next piece. */
   actingChunk(agent: Agent, args: { readonly result: ToolResultBlock }): MaybeAsync<void>;
@@ -58,6 +59,7 @@ const REACT_HOOK_POINTS: readonly HookPoint[] = [
     post: 'postActing',
     params: ['call', 'turn'],
     result: A_TOOL_RESULT,
+    isUnfinished: isSuspended,
     signalOf: signalOfTurn,
   },
   {
@@ -88,8 +90,8 @@ export abstract class ReActAgentBase extends AgentBase {
   /** Asks the model once, and returns its thought: text, tool calls, or both. */
   protected abstract reasoning(toolChoice: ToolChoice, turn: Turn): Promise<Msg>;
 
-  /** Runs one tool call. A tool that fails is a result too. */
-  protected abstract acting(call: ToolUseBlock, turn: Turn): Promise<ToolResultBlock>;
+  /** Runs one tool call. A tool that fails is a result too; a suspended tool call has no result yet. */
+  protected abstract acting(call: ToolUseBlock, turn: Turn): Promise<ToolResultBlock | SuspendedToolCall>;
 
   /** Answers with what is known when there may be no further step. */
   protected abstract summarizing(turn: Turn): Promise<Msg>;

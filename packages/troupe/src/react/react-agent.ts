@@ -13,6 +13,7 @@ import { canForceTools, mergeGeneration } from '../model/generation.ts';
 import type { PermissionPolicy } from '../permission/permission-policy.ts';
 import type { PlanNotebook } from '../plan/plan-notebook.ts';
 import type { BackgroundTools } from '../toolkit/background-tools.ts';
+import type { SuspendedToolCall } from '../toolkit/call/tool-call-outcome.ts';
 import { Toolkit } from '../toolkit/toolkit.ts';
 import { waitBriefly, untilStopped } from '../util/async/grace.ts';
 import type { JsonValue } from '../util/json.ts';
@@ -232,9 +233,13 @@ export class ReActAgent extends ReActAgentBase {
     }
   }
 
-  /** Runs one tool call. Whatever the tool does, this is a result. */
-  protected override acting(call: ToolUseBlock, turn: Turn): Promise<ToolResultBlock> {
-    return this.#calls.run(call, this.#workOf(turn), turn);
+  /** Runs one tool call as a step: a result, whatever the tool does, or a suspension. */
+  protected override async acting(
+    call: ToolUseBlock,
+    turn: Turn,
+  ): Promise<ToolResultBlock | SuspendedToolCall> {
+    const outcome = await this.#calls.run(call, this.#workOf(turn), turn);
+    return outcome.kind === 'result' ? outcome.result : outcome;
   }
 
   /** Has the model answer with what it knows. It is offered no tools, so nothing is left open. */

@@ -24,7 +24,6 @@ export class ReplyWork implements CallWork {
   readonly hints: string[] = [];
   /** Tools about which nobody is asked any more. */
   readonly grantedTools = new Set<string>();
-  readonly running = new Set<string>();
   readonly results = new Map<string, ToolResultBlock>();
   /** What was thought, until it is known what becomes of it. */
   thought: Msg | undefined;

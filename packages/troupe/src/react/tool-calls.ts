@@ -1,6 +1,11 @@
 import type { ToolResultBlock, ToolUseBlock } from '../message/blocks.ts';
 import type { Msg } from '../message/msg.ts';
 import type { CallToolOptions } from '../toolkit/call/tool-call.ts';
+import {
+  isSuspended,
+  type SuspendedToolCall,
+  type ToolCallOutcome,
+} from '../toolkit/call/tool-call-outcome.ts';
 import type { Suspension } from '../toolkit/tool/tool-suspension.ts';
 import type { Toolkit } from '../toolkit/toolkit.ts';
 import { newId } from '../util/ids.ts';
@@ -16,8 +21,6 @@ export interface CallWork {
   readonly toolkit: Toolkit;
   /** The calls that are being made. */
   open: OpenExchange | undefined;
-  /** The ids of those that run right now. */
-  readonly running: Set<string>;
   /** What tools gave, until their hooks are through. */
   readonly results: Map<string, ToolResultBlock>;
 }
@@ -25,7 +28,7 @@ export interface CallWork {
 /** What an agent does for its calls. */
 export interface Caller {
   /** Makes one call, with the hooks around it. */
-  act(call: ToolUseBlock, turn: Turn): Promise<ToolResultBlock>;
+  act(call: ToolUseBlock, turn: Turn): Promise<ToolResultBlock | SuspendedToolCall>;
   print(msg: Msg, last?: boolean): Promise<void>;
   notifyChunk(result: ToolResultBlock): Promise<void>;
 }
@@ -63,24 +66,23 @@ export class ToolCalls {
   /** Answers one call, as its hooks leave the result, or lets it wait. If a hook fails, what the tool did is kept. */
   async #actOn(call: ToolUseBlock, open: OpenExchange, work: CallWork, turn: Turn): Promise<void> {
     const { id, name } = call;
-    work.running.add(id);
     try {
-      const result = { ...(await runInCall(id, () => this.#agent.act(open.runnable(call), turn))), id, name };
+      const acted = await runInCall(id, () => this.#agent.act(open.runnable(call), turn));
+      if (isSuspended(acted)) return await this.#suspend(call, acted.suspension, open, turn);
+      const result = { ...acted, id, name };
       const speaksForItself = work.toolkit.get(name)?.returnDirect === true;
       open.answer(speaksForItself ? result : open.noted(result));
     } catch (error) {
-      if (error instanceof CallSuspended) return await this.#wait(call, error.suspension, open, turn);
       const result = work.results.get(id);
       if (result !== undefined) open.answer({ ...result, id, name });
       throw error;
     } finally {
-      work.running.delete(id);
       work.results.delete(id);
     }
   }
 
-  /** Lets a call wait for somebody outside. */
-  async #wait(call: ToolUseBlock, suspension: Suspension, open: OpenExchange, turn: Turn): Promise<void> {
+  /** Makes a suspended tool call a pending one. */
+  async #suspend(call: ToolUseBlock, suspension: Suspension, open: OpenExchange, turn: Turn): Promise<void> {
     if (suspension.kind === 'nested') {
       open.waitInside(call.id, suspension.state, suspension.pending);
       return;
@@ -91,49 +93,39 @@ export class ToolCalls {
     open.wait({ id, agentPath: turn.agentPath, ...suspension, call: { ...suspension.call, id: call.id } });
   }
 
-  /** Runs one call, past its hooks. @throws CallSuspended if somebody has to be asked first */
-  async run(call: ToolUseBlock, work: CallWork, turn: Turn): Promise<ToolResultBlock> {
+  /** Runs one tool call as a step, without its hooks. */
+  async run(call: ToolUseBlock, work: CallWork, turn: Turn): Promise<ToolCallOutcome> {
     const { open } = work;
     const id = currentCallId() ?? call.id; // hooks and middleware may have changed it
-    let running: Promise<ToolResultBlock> | undefined;
-    let suspended: Suspension | undefined;
+    let running: Promise<ToolCallOutcome> | undefined;
     let hookFailure: { readonly error: unknown } | undefined;
-    const body = async (): Promise<ToolResultBlock & { readonly suspended?: Suspension }> => {
-      const options: CallToolOptions = {
-        signal: turn.signal,
-        agentName: turn.agentPath.at(-1),
-        context: this.#options.toolContext,
-        authorize: ({ call: judged, ...rest }) =>
-          authorize({ ...rest, call: { ...judged, id } }, this.#options, open, turn),
-        onSuspended: (suspension) => (suspended = suspension),
-        resume: open?.resumeOf(id),
-        onChunk: async (result) => {
-          await turn.emit({ type: 'tool_chunk', result });
-          if (open !== undefined) await this.#agent.print(open.exchange.resultMsg(result), false);
-          await this.#agent.notifyChunk(result).catch((error: unknown) => (hookFailure ??= { error }));
-        },
-      };
-      running = work.toolkit.callToolFunction(call, options);
-      const result = await running;
-      return suspended === undefined ? result : { ...result, suspended };
+    const options: CallToolOptions = {
+      signal: turn.signal,
+      agentName: turn.agentPath.at(-1),
+      context: this.#options.toolContext,
+      authorize: ({ call: judged, ...rest }) =>
+        authorize({ ...rest, call: { ...judged, id } }, this.#options, open, turn),
+      resume: open?.resumeOf(id),
+      onChunk: async (result) => {
+        await turn.emit({ type: 'tool_chunk', result });
+        if (open !== undefined) await this.#agent.print(open.exchange.resultMsg(result), false);
+        await this.#agent.notifyChunk(result).catch((error: unknown) => (hookFailure ??= { error }));
+      },
     };
     try {
-      const result = await turn.step({ kind: 'tool', name: call.name, key: id }, body);
-      if (result.suspended !== undefined) throw new CallSuspended(result.suspended);
-      work.results.set(id, result);
-      if (hookFailure !== undefined) throw hookFailure.error; // a tool can't help it, so it was not told
-      return result;
+      const outcome = await turn.step({ kind: 'tool', name: call.name, key: id }, () => {
+        running = work.toolkit.runToolCall(call, options);
+        return running;
+      });
+      if (outcome.kind === 'suspended') return outcome;
+      work.results.set(id, outcome.result);
+      if (hookFailure !== undefined) throw hookFailure.error; // the tool is not at fault, so the hook's error was kept from it
+      return outcome;
     } catch (error) {
-      if (!turn.signal.aborted || running === undefined || suspended !== undefined) throw error;
-      return running; // a call that is stopped has its result at once, with what the tool showed so far
+      const stopped = turn.signal.aborted ? await running : undefined;
+      if (stopped?.kind !== 'result') throw error;
+      return stopped; // an interrupted tool call has its result at once, with the snapshot shown last
     }
-  }
-}
-
-/** Thrown out of a call, past its hooks, when somebody has to be asked first. */
-class CallSuspended extends Error {
-  constructor(readonly suspension: Suspension) {
-    super('The call waits for somebody outside.');
   }
 }
 

@@ -13,6 +13,7 @@ import { findHistoryFaults } from '../message/history.ts';
 import { Msg } from '../message/msg.ts';
 import { FakeClock } from '../testing/fake-clock.ts';
 import { ScriptedModel, type ScriptedToolCall, type ScriptedTurn } from '../testing/scripted-model.ts';
+import { isSuspended } from '../toolkit/call/tool-call-outcome.ts';
 import { tool } from '../toolkit/tool/tool.ts';
 import { Toolkit } from '../toolkit/toolkit.ts';
 import type { JsonObject } from '../util/json.ts';
@@ -358,7 +359,10 @@ describe('the tools of a sub-agent', () => {
 
   test('are called through the middleware of the host', async () => {
     const toolkit = new Toolkit({ tools: [search] });
-    toolkit.registerMiddleware(async (_call, next) => `${String((await next()).output)}, as allowed`);
+    toolkit.registerMiddleware(async (_call, next) => {
+      const result = await next();
+      return isSuspended(result) ? result : `${String(result.output)}, as allowed`;
+    });
     const host = hostWith([], { toolkit });
     await registerSubAgent(host, Echo, { ...SPEC, toolsAllowlist: ['search_web'] });
     const call = { type: 'tool_use', id: 'c', name: 'search_web', input: {} } as const;

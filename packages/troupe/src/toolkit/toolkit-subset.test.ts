@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 
 import { StateModule } from '../state/state-module.ts';
 import { tool } from './tool/tool.ts';
+import { isSuspended } from './call/tool-call-outcome.ts';
 import { Toolkit } from './toolkit.ts';
 
 const call = (name: string) => ({ type: 'tool_use', id: name, name, input: {} }) as const;
@@ -38,7 +39,10 @@ describe('a subset of a toolkit', () => {
 
   test('goes through the middleware of now, and nothing that is done to one shows in the other', async () => {
     const toolkit = new Toolkit({ tools: [tool({ name: 'a', execute: () => 'a' })] });
-    toolkit.registerMiddleware(async (_call, next) => `1 ${String((await next()).status)}`);
+    toolkit.registerMiddleware(async (_call, next) => {
+      const result = await next();
+      return isSuspended(result) ? result : `1 ${String(result.status)}`;
+    });
     const subset = toolkit.subset(['a']);
     toolkit.registerMiddleware(() => 'later');
     subset.registerMiddleware(() => 'inner');

@@ -10,6 +10,7 @@ import type { JsonSchema } from '../util/schema.ts';
 import type { CallToolOptions } from './call/tool-call.ts';
 import { ToolResponse } from './tool/tool-response.ts';
 import { tool, type Tool, type ToolCallResult } from './tool/tool.ts';
+import { isSuspended } from './call/tool-call-outcome.ts';
 import { Toolkit } from './toolkit.ts';
 
 const INTERRUPTED = '<system-info>The tool call has been interrupted by the user.</system-info>';
@@ -291,10 +292,10 @@ describe('a toolkit with further tools', () => {
     toolkit.createToolGroup('files', { description: 'Files.' });
     toolkit.registerToolFunction(toolkit.metaTool);
     toolkit.registerToolFunction({ name: 'read', group: 'files', execute: () => 'read' });
-    toolkit.registerMiddleware(async (call, next) => ({
-      ...(await next(call)),
-      metadata: { guarded: true },
-    }));
+    toolkit.registerMiddleware(async (call, next) => {
+      const result = await next(call);
+      return isSuspended(result) ? result : { ...result, metadata: { guarded: true } };
+    });
     const before = toolkit.getJsonSchemas();
 
     const finish = tool({ name: 'finish', execute: () => '1234567' });

@@ -8,9 +8,10 @@ import type { AnySchema } from '../util/schema.ts';
 import { cutOutput } from './call/cut-output.ts';
 import { META_TOOL_NAME, metaToolOf } from './tool/meta-tool.ts';
 import { ConcurrencyLimit } from './tool/concurrency-limit.ts';
-import { inactive, toolNotFound } from './call/refusals.ts';
+import { awaiting, inactive, toolNotFound } from './call/refusals.ts';
 import type { RegisteredTool } from './tool/registered-tool.ts';
-import { ToolCall, type CallToolOptions, type Offload } from './call/tool-call.ts';
+import { ToolCall, toToolResult, type CallToolOptions, type Offload } from './call/tool-call.ts';
+import type { ToolCallOutcome } from './call/tool-call-outcome.ts';
 import { ToolGroups, type ToolGroupOptions } from './tool-groups.ts';
 import type { ToolMiddleware } from './call/tool-middleware.ts';
 import type { ToolOutput } from './tool/tool-output.ts';
@@ -231,16 +232,25 @@ export class Toolkit extends StateModule {
   }
 
   /**
-   * Runs a tool call. Gives exactly one result and never rejects: failures are results, and an aborted signal
-   * gives a result with the status `interrupted` at once.
+   * Runs a tool call: exactly one tool result, or a suspension if a person or another program has to decide first. Never
+   * rejects: failures are results, and an aborted signal gives a result with the status `interrupted` at once.
    */
-  callToolFunction(call: ToolUseBlock, options: CallToolOptions = {}): Promise<ToolCallResult> {
+  runToolCall(call: ToolUseBlock, options: CallToolOptions = {}): Promise<ToolCallOutcome> {
     const { timeoutMs, maxOutputChars, offload, concurrency, middlewares } = this.#shared;
     const find = (name: string): RegisteredTool | ToolOutput => this.#find(name);
     const onAbandoned = (): void => void this.#shared.abandonedCalls++;
     const desk = { find, timeoutMs, maxOutputChars, offload, concurrency, middlewares, onAbandoned };
     const { authorize = this.#shared.authorize } = options;
-    return new ToolCall(desk, call, { ...options, authorize }).answer();
+    return new ToolCall(desk, call, { ...options, authorize }).run();
+  }
+
+  /**
+   * Runs a tool call for a program without an agent: always exactly one tool result. A suspended tool call has the status
+   * `unavailable`, with the reason as output, and is not kept anywhere; `runToolCall` gives the suspension itself.
+   */
+  async callToolFunction(call: ToolUseBlock, options: CallToolOptions = {}): Promise<ToolCallResult> {
+    const outcome = await this.runToolCall(call, options);
+    return outcome.kind === 'result' ? outcome.result : toToolResult(call, awaiting(outcome.suspension));
   }
 
   /** Cuts a result that was made elsewhere to the maximum length of its tool. */

@@ -4,6 +4,7 @@ import { errorOutput } from './failure-text.ts';
 import { META_TOOL_NAME } from '../tool/meta-tool.ts';
 import type { RegisteredTool } from '../tool/registered-tool.ts';
 import type { ToolOutput } from '../tool/tool-output.ts';
+import type { Suspension } from '../tool/tool-suspension.ts';
 
 const MAX_NAMES = 20;
 const MAX_RAW_CHARS = 300;
@@ -56,6 +57,12 @@ export function denied(reason: string | undefined): ToolOutput {
     output: `PermissionDenied: The call was not allowed, and did not run${because}`,
     status: 'denied',
   };
+}
+
+/** Output for a suspended tool call where no agent keeps the suspension. */
+export function awaiting(suspension: Suspension): ToolOutput {
+  const { reason } = suspension.kind === 'nested' ? {} : suspension;
+  return unavailable(reason ?? '[Awaiting external execution]');
 }
 
 function unavailable(output: string): ToolOutput {

@@ -28,18 +28,17 @@ export interface ToolRun {
 }
 
 /**
- * Runs a tool, again and again if it is to be retried.
- * @returns what it gave
- * @throws what it threw, a `DeadlineError`, or the reason of the caller's signal.
+ * Runs a tool, with retries where the tool asks for them. A `ToolSuspension` is caught here, the one place, and returned.
+ * @throws the error of the last attempt, a `DeadlineError`, or the reason of the caller's signal.
  */
-export async function runTool(run: ToolRun): Promise<ToolOutput> {
+export async function runTool(run: ToolRun): Promise<ToolOutput | ToolSuspension> {
   const { maxAttempts = 1, shouldRetry, baseDelayMs = DEFAULT_RETRY_DELAY_MS } = run.tool.retry ?? {};
   for (let attempt = 1; ; attempt++) {
     try {
       return await runOnce(run);
     } catch (error) {
       run.deadline.signal?.throwIfAborted();
-      if (ToolSuspension.isInstance(error)) throw error;
+      if (ToolSuspension.isInstance(error)) return error;
       const mayStillRun = run.tool.sideEffect === true && error instanceof DeadlineError;
       if (attempt >= maxAttempts || !(shouldRetry?.(error, attempt) ?? !mayStillRun)) throw error;
       const limit = Math.min(MAX_RETRY_DELAY_MS, baseDelayMs * 2 ** (attempt - 1));

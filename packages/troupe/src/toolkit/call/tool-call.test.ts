@@ -20,11 +20,11 @@ test('an interrupted call leaves the queue at once', async () => {
   };
   const controller = new AbortController();
   const { signal } = controller;
-  const answer = new ToolCall(desk, { type: 'tool_use', id: 'c', name: 't', input: {} }, { signal }).answer();
+  const answer = new ToolCall(desk, { type: 'tool_use', id: 'c', name: 't', input: {} }, { signal }).run();
   await new Promise((resolve) => setImmediate(resolve));
   expect(limit.waiting).toBe(1);
   controller.abort();
-  expect((await answer).status).toBe('interrupted');
+  expect(await answer).toMatchObject({ kind: 'result', result: { status: 'interrupted' } });
   expect(limit.waiting).toBe(0);
   release();
   await limit.acquire(new AbortController().signal);

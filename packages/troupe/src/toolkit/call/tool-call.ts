@@ -16,6 +16,7 @@ import { Snapshots } from './snapshots.ts';
 import { throughMiddlewares, type ToolMiddleware } from './tool-middleware.ts';
 import { fromResult, type ToolOutput } from '../tool/tool-output.ts';
 import { ToolSuspension, type Suspension, type ToolResume } from '../tool/tool-suspension.ts';
+import { resulting, suspended, type ToolCallOutcome } from './tool-call-outcome.ts';
 import type { Tool, ToolCallResult } from '../tool/tool.ts';
 
 export interface CallToolOptions {
@@ -31,9 +32,7 @@ export interface CallToolOptions {
   readonly agentName?: string | undefined;
   /** Is asked just before the tool runs, with the arguments that it will get. @default every call may run */
   readonly authorize?: ((request: AuthorizeRequest) => Promise<ToolVerdict>) | undefined;
-  /** Told when the call has no result yet. What it resolves to only says so then. */
-  readonly onSuspended?: ((suspension: Suspension) => void) | undefined;
-  /** For a tool that was suspended and goes on. */
+  /** State and decisions for a tool that was suspended and is resumed. */
   readonly resume?: ToolResume | undefined;
 }
 
@@ -76,8 +75,8 @@ const INTERRUPTED = '<system-info>The tool call has been interrupted by the user
 const MAX_REFERENCE_CHARS = 300;
 
 /**
- * One call of a tool, from start to end, which is exactly one result. Whoever is left behind by an
- * interrupt (a middleware, a schema, a tool) can neither show anything nor run a tool afterwards.
+ * Runs one tool call, from lookup to outcome: exactly one result, or a suspension. After an interrupt, a middleware,
+ * schema or tool that is still running can neither show a snapshot nor run a tool.
  */
 export class ToolCall {
   readonly #desk: ToolDesk;
@@ -93,24 +92,24 @@ export class ToolCall {
   }
 
   /** Never rejects. */
-  async answer(): Promise<ToolCallResult> {
+  async run(): Promise<ToolCallOutcome> {
     const { signal } = this.#options;
     try {
       signal?.throwIfAborted();
       return await (signal === undefined ? this.#pass() : abortable(this.#pass(), signal));
     } catch (thrown) {
-      return signal?.aborted ? this.#interrupted() : this.#result(failureOf(thrown));
+      return signal?.aborted ? resulting(this.#interrupted()) : this.#resulting(failureOf(thrown));
     } finally {
       this.#isAnswered = true;
     }
   }
 
-  async #pass(): Promise<ToolCallResult> {
+  async #pass(): Promise<ToolCallOutcome> {
     const { middlewares } = this.#desk;
-    const run = (call: ToolUseBlock): Promise<ToolCallResult> => this.#run(call);
+    const run = (call: ToolUseBlock): Promise<ToolCallOutcome> => this.#run(call);
     if (middlewares.length === 0) return run(this.#call);
-    const found = this.#find(this.#call); // nobody is asked about a call that can't be made
-    if (!(found instanceof RegisteredTool)) return this.#result(found);
+    const found = this.#find(this.#call); // no middleware sees a tool call that can't be run
+    if (!(found instanceof RegisteredTool)) return this.#resulting(found);
     const { signal = new AbortController().signal, context, agentName } = this.#options;
     const toResult = (value: unknown): ToolCallResult => this.#result(fromResult(value));
     return throughMiddlewares(middlewares, this.#call, { signal, context, agentName }, run, toResult);
@@ -121,31 +120,32 @@ export class ToolCall {
     return found instanceof RegisteredTool && rawInput !== undefined ? unreadable(rawInput) : found;
   }
 
-  async #run(call: ToolUseBlock): Promise<ToolCallResult> {
+  async #run(call: ToolUseBlock): Promise<ToolCallOutcome> {
     const { signal } = this.#options;
     signal?.throwIfAborted();
-    if (this.#isAnswered) throw new Error('The call has been answered already.');
+    if (this.#isAnswered) throw new Error('The tool call already has its outcome.');
     const tool = this.#find(call);
-    if (!(tool instanceof RegisteredTool)) return this.#result(tool);
-    let output: ToolOutput;
+    if (!(tool instanceof RegisteredTool)) return this.#resulting(tool);
+    let output: ToolOutput | ToolSuspension;
     try {
       const checked = await withDeadline(this.#deadline(tool), () => tool.readArguments(call.input));
-      if (!checked.ok) return this.#result(invalid(checked.problems));
+      if (!checked.ok) return this.#resulting(invalid(checked.problems));
       const judged = { ...call, input: shownInput(checked.value, call, tool.tool) };
       const verdict = await this.#options.authorize?.({ call: judged, sent: call, tool: tool.tool });
-      if (verdict?.behavior === 'deny') return this.#result(denied(verdict.reason));
-      if (verdict?.behavior === 'ask') return this.#suspended(suspend('approval', judged, verdict));
+      if (verdict?.behavior === 'deny') return this.#resulting(denied(verdict.reason));
+      if (verdict?.behavior === 'ask') return suspended(suspension('approval', judged, verdict));
       output = await this.#execute(tool, call, checked.value);
     } catch (thrown) {
       signal?.throwIfAborted();
-      const suspension = ToolSuspension.isInstance(thrown) ? suspensionOf(thrown, call) : undefined;
-      if (suspension !== undefined) return this.#suspended(suspension);
       output = failureOf(thrown);
     }
-    return this.#finish(tool, call, output);
+    if (!ToolSuspension.isInstance(output)) return resulting(await this.#finish(tool, call, output));
+    const reason = suspensionOf(output, call);
+    if (reason !== undefined) return suspended(reason);
+    return resulting(await this.#finish(tool, call, failureOf(output)));
   }
 
-  #execute(tool: RegisteredTool, call: ToolUseBlock, input: unknown): Promise<ToolOutput> {
+  #execute(tool: RegisteredTool, call: ToolUseBlock, input: unknown): Promise<ToolOutput | ToolSuspension> {
     const { context, agentName, resume } = this.#options;
     const limits = [tool.concurrency, this.#desk.concurrency].filter((limit) => limit !== undefined);
     return runTool({
@@ -220,13 +220,6 @@ export class ToolCall {
     return tool.maxOutputChars ?? this.#desk.maxOutputChars;
   }
 
-  /** There is no result yet. Who calls without an agent is told so by this one. */
-  #suspended(suspension: Suspension): ToolCallResult {
-    this.#options.onSuspended?.(suspension);
-    const reason = suspension.kind === 'nested' ? undefined : suspension.reason;
-    return this.#result({ output: reason ?? '[Awaiting external execution]', status: 'unavailable' });
-  }
-
   /** What was shown last stays. */
   #interrupted(): ToolCallResult {
     const { output, ...rest } = this.#lastShown ?? { output: [] };
@@ -238,19 +231,28 @@ export class ToolCall {
     return this.#result({ ...rest, output: [...output, note], status: 'interrupted' });
   }
 
-  /** An answer to the call that was made, whatever became of it on the way. */
-  #result({ output, status, metadata }: ToolOutput): ToolCallResult {
-    const { id, name } = this.#call;
-    const result = { type: 'tool_result', id, name, output, status, metadata };
-    try {
-      return toBlock(result, 'result') as ToolCallResult;
-    } catch (error) {
-      return { type: 'tool_result', id, name, ...failureOf(error) };
-    }
+  #resulting(output: ToolOutput): ToolCallOutcome {
+    return resulting(this.#result(output));
+  }
+
+  #result(output: ToolOutput): ToolCallResult {
+    return toToolResult(this.#call, output);
   }
 }
 
-function suspend(
+/** A tool result for the tool call as the model made it. Output that is not valid makes an error result. */
+export function toToolResult(
+  { id, name }: ToolUseBlock,
+  { output, status, metadata }: ToolOutput,
+): ToolCallResult {
+  try {
+    return toBlock({ type: 'tool_result', id, name, output, status, metadata }, 'result') as ToolCallResult;
+  } catch (error) {
+    return { type: 'tool_result', id, name, ...failureOf(error) };
+  }
+}
+
+function suspension(
   kind: 'approval' | 'external',
   call: ToolUseBlock,
   { reason, suggestions = [], isAskedEachTime = false }: Omit<ToolVerdict, 'behavior'>,
@@ -264,15 +266,18 @@ function suspend(
   };
 }
 
-/** Undefined if a tool was suspended for nothing that anybody could decide, or with what can't be saved: then it failed. */
+/**
+ * Returns undefined for a suspension without pending tool calls to decide: the tool failed.
+ * @throws NotJsonError if the state can't be saved.
+ */
 function suspensionOf({ reason, nested }: ToolSuspension, call: ToolUseBlock): Suspension | undefined {
-  if (nested === undefined) return suspend('external', call, { reason });
+  if (nested === undefined) return suspension('external', call, { reason });
   const { pending } = nested;
   if (!Array.isArray(pending) || pending.length === 0 || !pending.every(isPendingCall)) return undefined;
   return { kind: 'nested', pending, state: copyJson(nested.state, 'the state of a suspended tool') };
 }
 
-/** The arguments as the schema has left them, as JSON and without what the model must not see. */
+/** The arguments after validation, as JSON and without presets, which the model must not see. */
 function shownInput(checked: unknown, { input }: ToolUseBlock, { preset = {} }: Tool): JsonObject {
   try {
     const own = Object.entries(copyJsonObject(checked, 'input')).filter(

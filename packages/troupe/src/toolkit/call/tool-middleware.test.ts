@@ -3,7 +3,9 @@ import { describe, expect, test } from 'vitest';
 import type { ToolUseBlock } from '../../message/blocks.ts';
 import type { ToolMiddleware } from './tool-middleware.ts';
 import { ToolResponse } from '../tool/tool-response.ts';
+import { ToolSuspension } from '../tool/tool-suspension.ts';
 import type { ToolCallResult } from '../tool/tool.ts';
+import { isSuspended } from './tool-call-outcome.ts';
 import { Toolkit, type ToolkitOptions } from '../toolkit.ts';
 
 const call: ToolUseBlock = { type: 'tool_use', id: 'c1', name: 'echo', input: { text: 'ori' } };
@@ -37,6 +39,7 @@ function result(output: string, status: ToolCallResult['status'] = 'ok'): ToolCa
 function adding(mark: string): ToolMiddleware {
   return async (call, next) => {
     const inner = await next({ ...call, input: { text: `${String(call.input['text'])}[pre${mark}]` } });
+    if (isSuspended(inner)) return inner;
     return { ...inner, output: `${String(inner.output)}[post${mark}]` };
   };
 }
@@ -106,6 +109,7 @@ test('each next runs the tool', async () => {
   const { toolkit, ran } = setUp([
     async (call, next) => {
       const [first, second] = await Promise.all([next(), next({ ...call, input: { text: 'other' } })]);
+      if (isSuspended(first) || isSuspended(second)) throw new Error('The tool call must not be suspended.');
       return `${String(first.output)}+${String(second.output)}`;
     },
   ]);
@@ -147,7 +151,7 @@ describe('one that fails', () => {
     [
       'returns nothing',
       (() => undefined) as never,
-      'Error: A tool middleware returned undefined. It must return what next() gave, or a result.',
+      'Error: A tool middleware returned undefined. It must return the result of next(), or a result of its own.',
     ],
     [
       'returns a function',
@@ -264,6 +268,68 @@ test('a next after the answer runs nothing', async () => {
     },
   ]);
   expect(await toolkit.callToolFunction(call)).toEqual(result('early'));
-  await expect(later()).rejects.toThrow('The call has been answered already.');
+  await expect(later()).rejects.toThrow('The tool call already has its outcome.');
   expect(ran).toEqual([]);
+});
+
+describe('a suspended tool call', () => {
+  const suspendedCall = { kind: 'suspended', suspension: { kind: 'external', call, reason: 'ask Ann' } };
+
+  function setUpSuspended(...middlewares: readonly ToolMiddleware[]): Toolkit {
+    const toolkit = new Toolkit();
+    toolkit.registerToolFunction({
+      name: 'echo',
+      schema: echoSchema,
+      execute() {
+        throw new ToolSuspension('ask Ann');
+      },
+    });
+    for (const middleware of middlewares) toolkit.registerMiddleware(middleware);
+    return toolkit;
+  }
+
+  test.each<[string, ToolMiddleware]>([
+    ['passes it on', (_, next) => next()],
+    ['returns a result of its own', async (_, next) => ((await next()) ? 'done' : 'not run')],
+    [
+      'throws',
+      async (_, next) => {
+        await next();
+        throw new Error('unexpected');
+      },
+    ],
+    ['returns nothing', (async (_: unknown, next: () => Promise<unknown>) => void (await next())) as never],
+  ])('stays suspended under middleware that %s', async (_name, middleware) => {
+    expect(await setUpSuspended(middleware).runToolCall(call)).toEqual(suspendedCall);
+    const outer = adding('1');
+    expect(await setUpSuspended(outer, middleware, outer).runToolCall(call)).toMatchObject({
+      kind: 'suspended',
+      suspension: { call: { input: { text: 'ori[pre1][pre1]' } } },
+    });
+  });
+
+  test('is seen by middleware as a suspension, not as a failure', async () => {
+    const seen: unknown[] = [];
+    const toolkit = setUpSuspended(async (_, next) => {
+      const given = await next();
+      seen.push(isSuspended(given), given);
+      return given;
+    });
+    await toolkit.runToolCall(call);
+    expect(seen).toEqual([true, suspendedCall]);
+  });
+
+  test('is a result for a program without an agent', async () => {
+    expect(await setUpSuspended(adding('1')).callToolFunction(call)).toEqual(
+      result('ask Ann', 'unavailable'),
+    );
+  });
+
+  test('that middleware does not wait for gives way to its result', async () => {
+    const toolkit = setUpSuspended((_, next) => {
+      void next();
+      return 'early';
+    });
+    expect(await toolkit.runToolCall(call)).toEqual({ kind: 'result', result: result('early') });
+  });
 });
