@@ -12,11 +12,12 @@ export type {
   McpTransport,
   StdioServer,
 } from './client/mcp-transport.ts';
-export type { McpToolDefinition } from './client/tool-ledger.ts';
+export type { McpToolDefinition } from './client/accepted-tools.ts';
 export {
   registerMcpClient,
   removeMcpClient,
   type RegisterMcpClientOptions,
 } from './client/register-mcp-client.ts';
-export { McpServer, type McpListenOptions, type McpServerOptions } from './server/mcp-server.ts';
+export { McpServer, type McpListenOptions } from './server/mcp-server.ts';
+export type { McpServerOptions } from './server/mcp-server-options.ts';
 export type { AgentSource } from './server/agent-as-tool.ts';

@@ -242,7 +242,7 @@ test('what is no tool is left out, and does not take the others with it', async 
     ['bare', 'object'],
     ['add', 'object'],
   ]);
-  expect(logged).toEqual(['hostile lists 5 that are no tools. They are left out.']);
+  expect(logged).toEqual(['hostile lists 5 invalid tools. They are ignored.']);
   expect(await client.callTool('bare')).toMatchObject({ content: 'three' });
 });
 
@@ -258,7 +258,7 @@ test('100 000 tools are refused', async () => {
 test('a list of tools without an end is refused', async () => {
   await expect(clientOf('pages').listTools()).rejects.toMatchObject({
     code: 'mcp_failed',
-    message: 'The list of the tools of hostile has more than 100 pages, and no end was in sight.',
+    message: 'The list of the tools of hostile has more than 100 pages.',
   });
 });
 
@@ -279,7 +279,7 @@ test('a tool that is described otherwise can not be called until it is accepted'
   expect(await add()).toMatchObject({
     status: 'unavailable',
     output:
-      "The tool 'add' of hostile is not what it was when it was accepted. It can not be called before somebody has accepted it again.",
+      "The tool 'add' of hostile has changed since it was accepted. It can't be called until somebody accepts it again.",
   });
   expect(toolkit.getJsonSchemas()).toBe(shown); // a model still sees what was accepted
   expect([client.accept('add'), client.accept('add')]).toEqual([true, false]);

@@ -218,7 +218,7 @@ test('an agent that needs a permission says that nobody can give it here, and go
     ['go', 'go on', 'and?'].map((message) => client.callTool('Friday', { message })),
   );
   const refusal = {
-    content: "Friday can not go on: its call of 'remove' needs a permission, and nobody can give it here.",
+    content: "Friday can't continue: its tool call 'remove' needs an approval, and nobody can give it here.",
     status: 'error',
   };
   expect(answers).toMatchObject([refusal, refusal, { content: 'Nothing was removed.', status: 'ok' }]);

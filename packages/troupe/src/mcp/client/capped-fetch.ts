@@ -17,13 +17,14 @@ const LOGIN_FIELDS = [
 
 export interface CappedFetchOptions {
   readonly headers?: McpHeaders | undefined;
-  /** Gets to know what was sent. */
+  /** Records secrets that were sent, for redaction in errors. */
   readonly secrets?: SecretWords | undefined;
 }
 
 /**
- * Fetches for one server, with further headers that only it gets. A body breaks off as soon as one message of it is larger than it may
- * be. A login leads to other servers, by addresses that this one has told: a public server can't send us to private ones.
+ * Makes a `fetch` for one server. The configured headers go only to that server. A body fails as soon as one
+ * message exceeds `maxMessageBytes`. OAuth logins visit addresses that the server names; a public server
+ * can't direct requests to private addresses.
  */
 export function cappedFetch(
   server: URL,
@@ -49,7 +50,8 @@ export function cappedFetch(
       await response.body?.cancel();
       url = new URL(response.headers.get('location') ?? '', url);
       const isElsewhere = url.origin !== server.origin;
-      response = await send(url, isElsewhere ? { ...init, headers: {} } : init); // by the same rules
+      // the same checks apply to redirects
+      response = await send(url, isElsewhere ? { ...init, headers: {} } : init);
     }
     if (response.body === null) return response;
     const isStream = response.headers.get('content-type')?.startsWith('text/event-stream') === true;
@@ -59,7 +61,7 @@ export function cappedFetch(
   };
 }
 
-/** What of a form belongs to a login, as it is and as it is written there. */
+/** Values of login fields in a form, plain and URL-encoded. */
 function secretsIn(body: RequestInit['body']): readonly string[] {
   if (!(body instanceof URLSearchParams)) return [];
   return LOGIN_FIELDS.flatMap((field) => {
@@ -68,7 +70,7 @@ function secretsIn(body: RequestInit['body']): readonly string[] {
   });
 }
 
-/** Only what asks for a login is: the client follows nothing else. */
+/** Only GET requests of a login are redirected; the protocol client follows no other redirect. */
 function isFollowed(
   { status, headers }: Response,
   { redirect = 'follow', method = 'GET' }: RequestInit,
@@ -87,7 +89,10 @@ function isPublic(server: URL): boolean {
   }
 }
 
-/** Counts bytes: in all, or in a stream of events, which may go on for ever, since the last empty line. */
+/**
+ * Limits the bytes of the whole body; of an event stream, which may be endless, the bytes since the last
+ * empty line.
+ */
 function messageLimit(maxBytes: number, isStream: boolean): TransformStream<Uint8Array, Uint8Array> {
   let size = 0;
   let isLineEmpty = true;

@@ -2,19 +2,22 @@ import type { Buffer } from 'node:buffer';
 
 const NEW_LINE = 10;
 
-/** Cuts bytes into lines of text. Each byte is looked at once, however long its line. */
+/** Splits bytes into lines of text. Reads each byte once, also in long lines. */
 export class LineSplitter {
   readonly #maxBytes: number;
   readonly #decoder = new TextDecoder();
   #parts: Buffer[] = [];
   #size = 0;
 
-  /** @param maxBytes how long a line may be */
+  /** @param maxBytes maximum length of a line */
   constructor(maxBytes: number) {
     this.#maxBytes = maxBytes;
   }
 
-  /** The lines that end in a piece. @throws RangeError if one is too long; its bytes are let go. */
+  /**
+   * Returns the lines that end in a piece.
+   * @throws RangeError if a line is too long; its bytes are dropped.
+   */
   push(piece: Buffer): string[] {
     const lines: string[] = [];
     let start = 0;

@@ -3,30 +3,33 @@ import { TroupeError } from '../../errors.ts';
 import { checkTransport, type McpTransport } from './mcp-transport.ts';
 
 export interface McpClientOptions {
-  /** What the server is called here: in errors, and in the names of tools that would clash with others. */
+  /** Name of the server in errors, and prefix of tool names that are in use. */
   readonly name: string;
-  /** A program that is started, or an address. */
+  /** Program to start, or address of the server. */
   readonly transport: McpTransport;
-  /** Whether one connection is kept for all calls. Otherwise each call has its own. @default true */
+  /** Keeps one connection for all requests. Otherwise every request opens its own. @default true */
   readonly stateful?: boolean;
-  /** How long the handshake may take, and the list of tools. @default 30 seconds */
+  /** Time limit of the handshake and of listing tools. @default 30 seconds */
   readonly connectTimeoutMs?: number;
-  /** How long a call may take; `Infinity` for as long as it likes. @default 2 minutes */
+  /** Time limit of a tool call or other request; `Infinity` for none. @default 2 minutes */
   readonly timeoutMs?: number;
-  /** A server with more of them is refused. @default 1000 */
+  /** Maximum tools; a server with more is refused. @default 1000 */
   readonly maxTools?: number;
-  /** A server that sends a larger message is left. @default 16 MiB */
+  /** Maximum size of a message; a larger one ends the connection. @default 16 MiB */
   readonly maxMessageBytes?: number;
-  /** Whether a tool that has changed waits to be accepted, or is simply taken. @default 'flag' */
+  /**
+   * `flag`: a changed tool can't be called until accepted. `accept`: changes are accepted.
+   * @default 'flag'
+   */
   readonly onToolChange?: 'flag' | 'accept';
   /**
-   * The `fingerprints` of an earlier client: only those tools are accepted.
-   * @default the tools as they are when they are first listed
+   * `fingerprints` of an earlier client; only tools that match them are accepted.
+   * @default the tools as first listed
    */
   readonly fingerprints?: Readonly<Record<string, string>>;
 }
 
-/** @throws TroupeError that names what is wrong. */
+/** @throws TroupeError that names the wrong option. */
 export function checkClientOptions(options: McpClientOptions): void {
   const { name, transport, timeoutMs, connectTimeoutMs, maxTools, maxMessageBytes } = options;
   if (typeof name !== 'string' || name === '')

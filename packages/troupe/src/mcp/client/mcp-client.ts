@@ -13,22 +13,23 @@ import type { McpCallOptions, McpConnection } from './mcp-connection.ts';
 import { toOutputBlock, toMsg, toToolResponse } from './mcp-content.ts';
 import type { McpPrompt, McpResource, McpResourceTemplate } from './mcp-transport.ts';
 import { mcpTool } from './mcp-tool.ts';
-import { ToolLedger, type McpToolDefinition } from './tool-ledger.ts';
+import { AcceptedTools, type McpToolDefinition } from './accepted-tools.ts';
 
 type McpRequestOptions = Omit<McpCallOptions, 'onProgress'>;
 type SignalOption = Pick<McpCallOptions, 'signal'>;
 
 /**
- * The tools of an MCP server, and what else it has. Nothing is started or asked before the first use.
+ * Client of an MCP server: tools, resources and prompts. Connects on first use.
  *
- * A stateful client connects by `connect` or by its first use, and again by itself when the server has died between two calls. A call that
- * runs when it dies fails and is not repeated: it may have had an effect. Clients can be closed in any order, twice, and while calls run.
+ * A stateful client connects with `connect` or on first use, and reconnects when the server has ended between
+ * two requests. A request that runs when the server ends fails and is not repeated, because it may have had
+ * an effect. `close` may be called in any order, twice, and while requests run.
  */
 export class McpClient {
   readonly name: string;
   readonly isStateful: boolean;
   readonly #options: McpClientOptions;
-  readonly #ledger: ToolLedger;
+  readonly #accepted: AcceptedTools;
   readonly #listeners = new Set<() => void>();
   readonly #connections = new Set<McpConnection>();
   readonly #openings = new Set<Promise<unknown>>();
@@ -38,7 +39,7 @@ export class McpClient {
   #refreshing: Promise<void> | undefined;
   #isStale = false;
   /** Aborted by `close`. */
-  #life = new AbortController();
+  #closing = new AbortController();
 
   /** @throws TroupeError if an option is wrong. */
   constructor(options: McpClientOptions) {
@@ -46,39 +47,40 @@ export class McpClient {
     this.name = options.name;
     this.isStateful = options.stateful ?? true;
     this.#options = options;
-    this.#ledger = new ToolLedger(options.onToolChange === 'accept', options.fingerprints);
+    this.#accepted = new AcceptedTools(options.onToolChange === 'accept', options.fingerprints);
   }
 
-  /** Whether there is a connection that can be used. */
+  /** Whether a usable connection is open. */
   get isConnected(): boolean {
-    return this.#current?.isGood === true;
+    return this.#current?.isUsable === true;
   }
 
   /**
-   * Connects, also after `close`, and lists the tools. If there is a connection it is kept.
-   * @throws TroupeError if that fails.
+   * Connects, also after `close`, and lists the tools. Keeps an open connection.
+   * @throws TroupeError if connecting fails.
    */
   async connect(options: SignalOption = {}): Promise<void> {
-    if (this.#life.signal.aborted) this.#life = new AbortController();
-    if (this.isStateful) await this.#live(options.signal);
+    if (this.#closing.signal.aborted) this.#closing = new AbortController();
+    if (this.isStateful) await this.#connection(options.signal);
     else await this.listTools(options);
   }
 
   /**
-   * The tools that the server has. A stateful client is told when they change; a stateless one asks each time.
-   * @throws TroupeError if the server can't be asked.
+   * Lists the tools of the server. A stateful client lists once and follows change notifications; a stateless
+   * client lists every time.
+   * @throws TroupeError if the server can't be reached.
    */
   async listTools({ signal }: SignalOption = {}): Promise<readonly McpToolDefinition[]> {
     if (this.isStateful) {
-      await this.#live(signal);
+      await this.#connection(signal);
       const refreshing = this.#refreshing ?? Promise.resolve();
       await (signal === undefined ? refreshing : abortable(refreshing, signal));
     } else await this.#use(signal, (connection) => this.#list(connection, signal));
-    return this.#ledger.tools;
+    return this.#accepted.tools;
   }
 
   /**
-   * Calls a tool. What the server answers is in the response, its failures too.
+   * Runs a tool call at the server. Answers of the server are in the response, failures included.
    * @throws TroupeError if there is no answer; the reason of an aborted signal.
    */
   async callTool(name: string, input: JsonObject = {}, options: McpCallOptions = {}): Promise<ToolResponse> {
@@ -86,14 +88,17 @@ export class McpClient {
     const timeoutMs = this.#timeoutOf(options);
     if (!this.isStateful && !this.#isListed) await this.listTools({ signal });
     return this.#use(signal, async (connection) => {
-      if (this.#ledger.isChanged(name)) return unavailable(`The tool '${name}' of ${this.name} ${CHANGED}`);
-      const tool = this.#ledger.get(name);
+      if (this.#accepted.isChanged(name)) return unavailable(`The tool '${name}' of ${this.name} ${CHANGED}`);
+      const tool = this.#accepted.get(name);
       if (tool === undefined) return unavailable(`${this.name} has no tool '${name.slice(0, 100)}'.`);
       return toToolResponse(await connection.callTool(tool, input, { ...options, timeoutMs }));
     });
   }
 
-  /** One of its tools, for use without the others. @throws TroupeError if there is none of that name. */
+  /**
+   * Returns one tool of the server, for use without the others.
+   * @throws TroupeError if the server has no such tool.
+   */
   async getTool(name: string): Promise<Tool> {
     const tools = await this.listTools();
     const found = tools.find((tool) => tool.name === name);
@@ -101,29 +106,35 @@ export class McpClient {
     throw new TroupeError('invalid_config', `${this.name} has no tool '${name}'.`);
   }
 
-  /** What can be read at the server. Empty if it has no resources. @throws TroupeError if it can't be asked. */
+  /** Lists resources; empty if the server has none. @throws TroupeError if the server can't be reached. */
   listResources({ signal }: SignalOption = {}): Promise<readonly McpResource[]> {
     return this.#use(signal, (connection) => connection.listResources(signal));
   }
 
-  /** Patterns of addresses that can be read. @throws TroupeError if it can't be asked. */
+  /** Lists address patterns of resources. @throws TroupeError if the server can't be reached. */
   listResourceTemplates({ signal }: SignalOption = {}): Promise<readonly McpResourceTemplate[]> {
     return this.#use(signal, (connection) => connection.listResourceTemplates(signal));
   }
 
-  /** Reads a resource: text, pictures, files, as blocks for a message. @throws TroupeError if there is no answer. */
+  /**
+   * Reads a resource (text, image, file) as blocks for a message.
+   * @throws TroupeError if there is no answer.
+   */
   async readResource(uri: string, options: McpRequestOptions = {}): Promise<readonly ToolOutputBlock[]> {
     const ask = { ...options, timeoutMs: this.#timeoutOf(options) };
     const { contents } = await this.#use(options.signal, (connection) => connection.readResource(uri, ask));
     return contents.map((resource) => toOutputBlock({ type: 'resource', resource }));
   }
 
-  /** The prompts that the server offers. Empty if it has none. @throws TroupeError if it can't be asked. */
+  /** Lists prompts; empty if the server has none. @throws TroupeError if the server can't be reached. */
   listPrompts({ signal }: SignalOption = {}): Promise<readonly McpPrompt[]> {
     return this.#use(signal, (connection) => connection.listPrompts(signal));
   }
 
-  /** A prompt with its arguments filled in, as messages. @throws TroupeError if there is no answer. */
+  /**
+   * Returns a prompt with its arguments filled in, as messages.
+   * @throws TroupeError if there is no answer.
+   */
   async getPrompt(
     name: string,
     args: Readonly<Record<string, string>> = {},
@@ -135,9 +146,9 @@ export class McpClient {
   }
 
   /**
-   * Ends a login by OAuth, with what its page came back with; then `connect` works.
-   * @param callback the `searchParams` of the address that the user was sent back to
-   * @throws TroupeError if the server's `authProvider` can't make a token of it
+   * Finishes an OAuth login with the parameters of the callback; `connect` works afterwards.
+   * @param callback `searchParams` of the address to which the user was redirected
+   * @throws TroupeError if the `authProvider` can't get a token
    */
   async finishAuth(callback: URLSearchParams): Promise<void> {
     const { finishAuth } = await importPackage(
@@ -147,38 +158,41 @@ export class McpClient {
     await finishAuth(this.name, this.#options.transport, callback);
   }
 
-  /** The tools as they were listed last and accepted. */
+  /** Accepted tools, as last listed. */
   get tools(): readonly McpToolDefinition[] {
-    return this.#ledger.tools;
+    return this.#accepted.tools;
   }
 
-  /** The tools that are not what they were when they were accepted, as they are now. They can't be called. */
+  /** Current definitions of tools that changed after being accepted. They can't be called. */
   get changedTools(): readonly McpToolDefinition[] {
-    return this.#ledger.changed;
+    return this.#accepted.changed;
   }
 
-  /** Accepts a tool as it is now. Returns whether it was a changed one. */
+  /** Accepts a changed tool. Returns whether the tool was changed. */
   accept(name: string): boolean {
-    const wasChanged = this.#ledger.accept(name);
-    if (wasChanged) this.#tell();
+    const wasChanged = this.#accepted.accept(name);
+    if (wasChanged) this.#notifyListeners();
     return wasChanged;
   }
 
-  /** What was accepted, to be kept for the next time. */
+  /** Fingerprints of the accepted tools, for the options of a later client. */
   get fingerprints(): Readonly<Record<string, string>> {
-    return this.#ledger.fingerprints;
+    return this.#accepted.fingerprints;
   }
 
-  /** Is told when tools have come, gone, changed or been accepted. The returned function calls that off. */
+  /**
+   * Registers a listener for added, removed, changed and accepted tools. The returned function removes the
+   * listener.
+   */
   onToolsChanged(listener: () => void): () => void {
-    const entry = (): void => listener(); // one may be added twice
+    const entry = (): void => listener(); // a wrapper, because the same function may be added twice
     this.#listeners.add(entry);
     return () => void this.#listeners.delete(entry);
   }
 
-  /** Ends all connections, and what was started for them; calls that run fail. `connect` opens it again. */
+  /** Closes all connections and their processes; running requests fail. `connect` opens the client again. */
   async close(): Promise<void> {
-    this.#life.abort(
+    this.#closing.abort(
       new TroupeError('mcp_failed', `${this.name} was closed. Call connect() to use it again.`),
     );
     this.#shared = undefined;
@@ -206,30 +220,31 @@ export class McpClient {
         void this.#end(connection);
       }
     }
-    const connection = await this.#live(signal);
+    const connection = await this.#connection(signal);
     try {
       return await this.#untilClosed(work(connection));
     } catch (error) {
       if (!connection.hasLostSession(error)) throw error;
-      if (this.#current === connection) this.#shared = undefined; // what was not even looked at can be asked again
-      return this.#untilClosed(work(await this.#live(signal)));
+      // the server did not process the request, so repeating it is safe
+      if (this.#current === connection) this.#shared = undefined;
+      return this.#untilClosed(work(await this.#connection(signal)));
     }
   }
 
-  /** What fails because of `close` says so. */
+  /** Replaces an error caused by `close` with the reason of `close`. */
   async #untilClosed<T>(work: Promise<T>): Promise<T> {
-    const life = this.#life.signal;
+    const closing = this.#closing.signal;
     try {
       return await work;
     } catch (error) {
-      life.throwIfAborted();
+      closing.throwIfAborted();
       throw error;
     }
   }
 
-  /** The connection, which is made anew if it has ended. */
-  async #live(signal: AbortSignal | undefined): Promise<McpConnection> {
-    if (this.#shared === undefined || this.#shared.hasFailed || this.#current?.isGood === false) {
+  /** The shared connection, opened again if it has ended. */
+  async #connection(signal: AbortSignal | undefined): Promise<McpConnection> {
+    if (this.#shared === undefined || this.#shared.hasFailed || this.#current?.isUsable === false) {
       if (this.#current !== undefined) void this.#end(this.#current);
       this.#current = undefined;
       this.#shared = new SharedWork((stop) => this.#openAndList(stop));
@@ -250,12 +265,14 @@ export class McpClient {
     }
   }
 
-  /** A new connection. Once the signal is aborted nobody waits for it, but `close` does until nothing of it is left. */
+  /**
+   * Opens a connection. After an abort nobody waits for the connection, but `close` waits until it is gone.
+   */
   async #open(signal: AbortSignal | undefined): Promise<McpConnection> {
-    const life = this.#life.signal;
-    life.throwIfAborted();
+    const closing = this.#closing.signal;
+    closing.throwIfAborted();
     const stop = new AbortController();
-    const links = [signal, life].map((one) => whenAborted(one, (reason) => stop.abort(reason)));
+    const links = [signal, closing].map((one) => whenAborted(one, (reason) => stop.abort(reason)));
     const opening = this.#newConnection(stop.signal).then((connection) => {
       this.#connections.add(connection);
       return connection;
@@ -267,7 +284,7 @@ export class McpClient {
       return await abortable(opening, stop.signal);
     } catch (error) {
       if (!stop.signal.aborted) throw error;
-      void opening.then((connection) => this.#end(connection)).catch(() => {}); // it was there a moment too late
+      void opening.then((connection) => this.#end(connection)).catch(() => {}); // opened after the abort
       throw stop.signal.reason;
     } finally {
       for (const unlink of links) unlink();
@@ -293,22 +310,22 @@ export class McpClient {
     throw signal.reason;
   }
 
-  /** Lets go of a connection, which ends with the last of its requests. */
+  /** Closes a connection after its last running request. */
   async #end(connection: McpConnection): Promise<void> {
-    await connection.retire();
+    await connection.closeWhenIdle();
     this.#connections.delete(connection);
   }
 
   async #list(connection: McpConnection, signal: AbortSignal | undefined): Promise<void> {
-    this.#ledger.update(await connection.listTools(signal));
+    this.#accepted.update(await connection.listTools(signal));
     this.#isListed = true;
-    for (const { name } of this.#ledger.changed) {
+    for (const { name } of this.#accepted.changed) {
       getLogger().log('warn', `The tool '${name.slice(0, 100)}' of ${this.name} ${CHANGED}`);
     }
-    this.#tell();
+    this.#notifyListeners();
   }
 
-  /** Lists the tools again, once for however many changes came meanwhile. */
+  /** Lists the tools again, once for all changes that arrive meanwhile. */
   #refresh(): void {
     this.#isStale = true;
     this.#refreshing ??= this.#refreshAll().finally(() => {
@@ -320,20 +337,19 @@ export class McpClient {
     try {
       while (this.#isStale && this.#current !== undefined) {
         this.#isStale = false;
-        await this.#list(this.#current, this.#life.signal);
+        await this.#list(this.#current, this.#closing.signal);
       }
     } catch (error) {
       getLogger().log('warn', `The tools of ${this.name} could not be listed again: ${messageOf(error)}`);
     }
   }
 
-  #tell(): void {
+  #notifyListeners(): void {
     for (const listener of this.#listeners) listener();
   }
 }
 
-const CHANGED =
-  'is not what it was when it was accepted. It can not be called before somebody has accepted it again.';
+const CHANGED = "has changed since it was accepted. It can't be called until somebody accepts it again.";
 
 function unavailable(problem: string): ToolResponse {
   return new ToolResponse(problem, { status: 'unavailable' });

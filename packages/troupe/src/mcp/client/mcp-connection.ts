@@ -19,16 +19,16 @@ import { DeadlineError, withDeadline } from '../../util/async/deadline.ts';
 import { whenAborted } from '../../util/abort.ts';
 import type { JsonObject } from '../../util/json.ts';
 import { SecretWords } from '../../util/redaction/secret-words.ts';
-import { CautiousCheck } from './cautious-check.ts';
+import { UntrustedSchemaCheck } from './untrusted-schema-check.ts';
 import { IMPLEMENTATION } from '../protocol/mcp-implementation.ts';
 import type { McpPrompt, McpResource, McpResourceTemplate, McpTransport } from './mcp-transport.ts';
 import { openTransport } from './open-transport.ts';
 import { StdioTransport } from './stdio-transport.ts';
-import type { McpToolDefinition } from './tool-ledger.ts';
+import type { McpToolDefinition } from './accepted-tools.ts';
 import { toolList } from './tool-list.ts';
 
 export interface ConnectionSetup {
-  /** The name of the client, for errors. */
+  /** Name of the client, for errors. */
   readonly name: string;
   readonly server: McpTransport;
   readonly connectTimeoutMs: number;
@@ -39,38 +39,44 @@ export interface ConnectionSetup {
 
 export interface McpCallOptions {
   readonly signal?: AbortSignal | undefined;
-  /** How long the answer may take; `Infinity` for as long as it likes. @default that of the client */
+  /** Time limit of the answer; `Infinity` for none. @default the client's */
   readonly timeoutMs?: number | undefined;
-  /** Gets what the server tells about how far it has got. */
+  /** Receives progress reports of the server. */
   readonly onProgress?: ((text: string) => void) | undefined;
 }
 
-/** More pages than that have no end. */
+/** Maximum pages of a list; more are taken for an endless list. */
 const MAX_PAGES = 100;
-/** How many resources or prompts a server may have. */
+/** Maximum resources or prompts of a server. */
 const MAX_LISTED = 10_000;
-const GOODBYE_MS = 1000;
-const GONE: readonly SdkErrorCode[] = [SdkErrorCode.ConnectionClosed, SdkErrorCode.NotConnected];
-const NOT_THERE: readonly number[] = [404, 405];
+const TERMINATE_MS = 1000;
+const CLOSED_CODES: readonly SdkErrorCode[] = [SdkErrorCode.ConnectionClosed, SdkErrorCode.NotConnected];
+const NOT_FOUND_STATUSES: readonly number[] = [404, 405];
 const CHECK_URL = 'Check its url, and whether it runs.';
 const NOT_INSTALLED = '(There is no such program in PATH, or no such cwd.)';
 const PERHAPS_SSE = "(If the address is right, it may be an older server: try the type 'sse'.)";
-/** Ours are the only deadlines that count. */
+/** Disables the timeouts of the SDK; `withDeadline` limits the time. */
 const NO_TIMEOUT = { timeout: MAX_TIMER_MS };
 
-/** One connection to a server, from the handshake to its end. Every request is answered or fails, with an error that says why. */
+/**
+ * One connection to a server, from handshake to end. Every request gets an answer, or fails with an error
+ * that explains why.
+ */
 export class McpConnection {
   readonly #setup: ConnectionSetup;
   readonly #client: Client;
   readonly #transport: Transport;
   readonly #secrets = new SecretWords();
   #isOver = false;
-  #isDeaf = false;
-  #isRetired = false;
+  #hasLostNotifications = false;
+  #isClosingWhenIdle = false;
   #running = 0;
   readonly #idle = Promise.withResolvers<void>();
 
-  /** @throws TroupeError if the server can't be reached or doesn't answer in time; then nothing of it is left. */
+  /**
+   * @throws TroupeError if the server can't be reached or doesn't answer in time; then nothing is left
+   * running.
+   */
   static async open(setup: ConnectionSetup, signal: AbortSignal): Promise<McpConnection> {
     const isStdio = setup.server.type === 'stdio';
     const connection = new McpConnection(setup, setup.server.type === 'http' ? 'auto' : 'legacy');
@@ -80,7 +86,8 @@ export class McpConnection {
     } catch (error) {
       if (!isStdio || !(error instanceof ProtocolError)) throw connection.#failure('the handshake', error);
     }
-    // It knows nothing of the handshake that most servers want. Some of them end at anything else, so it came first.
+    // The server does not know the older handshake. The older one is tried first because some older servers
+    // exit when they receive any other request.
     const modern = new McpConnection(setup, 'auto');
     await modern.#connect(signal).catch((error: unknown) => {
       throw modern.#failure('the handshake', error);
@@ -93,7 +100,8 @@ export class McpConnection {
     this.#transport = openTransport(setup.server, setup.maxMessageBytes, this.#secrets);
     this.#client = new Client(IMPLEMENTATION, {
       capabilities: {},
-      jsonSchemaValidator: { getValidator: cautiousValidator }, // the default one makes code of schemas
+      // the default validator generates code from schemas
+      jsonSchemaValidator: { getValidator: untrustedValidator },
       versionNegotiation: { mode },
       listChanged: { tools: { autoRefresh: false, onChanged: () => setup.onToolsChanged() } },
     });
@@ -102,12 +110,12 @@ export class McpConnection {
     };
   }
 
-  /** Whether it can be used: it has not ended, and hears when tools change. */
-  get isGood(): boolean {
-    return !this.#isOver && !this.#isDeaf && !this.#isRetired;
+  /** Whether the connection is open and receives notifications of tool changes. */
+  get isUsable(): boolean {
+    return !this.#isOver && !this.#hasLostNotifications && !this.#isClosingWhenIdle;
   }
 
-  /** Whether the server has forgotten us, and did not even look at the request. */
+  /** Whether the server has dropped the session, and so did not process the request. */
   hasLostSession(error: unknown): boolean {
     const { cause } = error instanceof TroupeError ? error : { cause: error };
     if (!(cause instanceof SdkHttpError) || this.#transport.sessionId === undefined) return false;
@@ -166,7 +174,7 @@ export class McpConnection {
     );
   }
 
-  /** All pages of a list. A server that says it has no such thing is not asked. */
+  /** Reads all pages of a list. Returns an empty list if the server lacks the capability. */
   async #list<T>(
     capability: 'tools' | 'resources' | 'prompts',
     what: string,
@@ -189,9 +197,7 @@ export class McpConnection {
         if (cursor === undefined) return all;
         params = { cursor };
       }
-      throw failed(
-        `The list of the ${what} of ${name} has more than ${MAX_PAGES} pages, and no end was in sight.`,
-      );
+      throw failed(`The list of the ${what} of ${name} has more than ${MAX_PAGES} pages.`);
     });
   }
 
@@ -213,37 +219,38 @@ export class McpConnection {
     );
   }
 
-  /** As `close`, but the requests that run may end first. */
-  async retire(): Promise<void> {
-    this.#isRetired = true;
+  /** Waits for running requests, then closes. */
+  async closeWhenIdle(): Promise<void> {
+    this.#isClosingWhenIdle = true;
     if (this.#running > 0) await this.#idle.promise;
     await this.close();
   }
 
-  /** Resolves when nothing of it is left: for a process, when it is gone. Never rejects. */
+  /** Resolves when the connection is closed and a child process has ended. Never rejects. */
   async close(): Promise<void> {
     const transport = this.#transport;
     if (transport instanceof StreamableHTTPClientTransport && !this.#isOver) {
-      const goodbye = { timeoutMs: GOODBYE_MS, signal: undefined };
-      await withDeadline(goodbye, () => transport.terminateSession()).catch(() => {}); // it may be gone already
+      const limit = { timeoutMs: TERMINATE_MS, signal: undefined };
+      // the server may have ended already
+      await withDeadline(limit, () => transport.terminateSession()).catch(() => {});
     }
     this.#isOver = true;
     await this.#client.close().catch(() => {});
-    await transport.close().catch(() => {}); // the client forgets it when it ends by itself
+    await transport.close().catch(() => {}); // the SDK client drops its transport when the server ends
   }
 
   async #connect(signal: AbortSignal): Promise<void> {
     const { connectTimeoutMs: timeoutMs } = this.#setup;
     try {
       await withDeadline({ timeoutMs, signal }, (signal) =>
-        this.#client.connect(this.#transport, { ...NO_TIMEOUT, signal: anonymous(signal) }),
+        this.#client.connect(this.#transport, { ...NO_TIMEOUT, signal: withoutReason(signal) }),
       );
     } catch (error) {
       await this.close();
       throw error;
     }
     void this.#client.autoOpenedSubscription?.closed.then((why) => {
-      if (why !== 'local') this.#isDeaf = true;
+      if (why !== 'local') this.#hasLostNotifications = true;
     });
   }
 
@@ -255,13 +262,13 @@ export class McpConnection {
   ): Promise<T> {
     this.#running += 1;
     try {
-      return await withDeadline({ timeoutMs, signal }, (signal) => ask(anonymous(signal)));
+      return await withDeadline({ timeoutMs, signal }, (signal) => ask(withoutReason(signal)));
     } catch (error) {
       signal?.throwIfAborted();
       throw this.#failure(what, error);
     } finally {
       this.#running -= 1;
-      if (this.#isRetired && this.#running === 0) this.#idle.resolve();
+      if (this.#isClosingWhenIdle && this.#running === 0) this.#idle.resolve();
     }
   }
 
@@ -272,7 +279,7 @@ export class McpConnection {
       return failed(`${name} gave no answer to ${what} within ${error.timeoutMs / 1000} s.`, error);
     }
     const { problem } = this.#transport instanceof StdioTransport ? this.#transport : { problem: undefined };
-    if (problem !== undefined || (error instanceof SdkError && GONE.includes(error.code))) {
+    if (problem !== undefined || (error instanceof SdkError && CLOSED_CODES.includes(error.code))) {
       return failed(`${name} ended during ${what}. ${problem ?? 'The connection was closed.'}`, error);
     }
     const cause = this.#secrets.causeOf(error);
@@ -284,7 +291,10 @@ export class McpConnection {
   }
 }
 
-/** Why there was no connection, if it was that: `fetch` only says that it failed. A code, as the words behind it name addresses. */
+/**
+ * Reason of a network failure, since `fetch` only reports that it failed. An error code, because longer texts
+ * contain addresses.
+ */
 function networkFailure(error: unknown): string | undefined {
   let thrown = error;
   for (let depth = 0; depth < 5 && thrown instanceof Error && thrown.message !== 'fetch failed'; depth++)
@@ -297,13 +307,13 @@ function networkFailure(error: unknown): string | undefined {
 function adviceOn(error: unknown, type: McpTransport['type']): string {
   if (type === 'stdio')
     return error instanceof Error && 'code' in error && error.code === 'ENOENT' ? ` ${NOT_INSTALLED}` : '';
-  const isUnknown = error instanceof SdkHttpError && NOT_THERE.includes(error.status ?? 0);
+  const isUnknown = error instanceof SdkHttpError && NOT_FOUND_STATUSES.includes(error.status ?? 0);
   return isUnknown && type === 'http' ? ` ${PERHAPS_SSE}` : '';
 }
 
-/** Checks structured content by the schema that its server gave. */
-function cautiousValidator<T>(schema: object): JsonSchemaValidator<T> {
-  const check = new CautiousCheck(schema as JsonObject);
+/** Validator for structured content by the schema of the server. */
+function untrustedValidator<T>(schema: object): JsonSchemaValidator<T> {
+  const check = new UntrustedSchemaCheck(schema as JsonObject);
   return (data) => {
     const [problem] = check.problemsOf(data);
     if (problem === undefined) return { valid: true, data: data as T, errorMessage: undefined };
@@ -312,8 +322,8 @@ function cautiousValidator<T>(schema: object): JsonSchemaValidator<T> {
   };
 }
 
-/** The signal without its reason, which is nobody's business at the other end. */
-function anonymous(signal: AbortSignal): AbortSignal {
+/** Copy of a signal without its reason, which would be sent to the server. */
+function withoutReason(signal: AbortSignal): AbortSignal {
   const stop = new AbortController();
   whenAborted(signal, () => stop.abort('cancelled'));
   return stop.signal;

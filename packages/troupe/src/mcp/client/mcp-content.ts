@@ -18,8 +18,8 @@ const MEDIA_TYPE = /^[\w.+-]{1,100}\/[\w.+-]{1,100}(?: ?;[ \w.+="-]{0,100})?$/;
 const MAX_METADATA = { maxDepth: 60, maxSize: 500_000 };
 
 /**
- * What a server answered, as a tool of ours would. Links stay text: whatever they point to, nothing is fetched
- * because a server has said so.
+ * Converts a server's answer to a tool response. Links stay text: nothing is fetched because a server names
+ * an address.
  */
 export function toToolResponse(result: CallToolResult): ToolResponse {
   const { content, structuredContent, isError, _meta } = result;
@@ -35,7 +35,7 @@ export function toToolResponse(result: CallToolResult): ToolResponse {
   });
 }
 
-/** A piece of what a server said, as a block of ours. */
+/** Converts content of a server to a block. */
 export function toOutputBlock(content: ContentBlock): ToolOutputBlock {
   switch (content.type) {
     case 'text':
@@ -52,7 +52,7 @@ export function toOutputBlock(content: ContentBlock): ToolOutputBlock {
   }
 }
 
-/** A message of a prompt. What the assistant says in it is said by the server. */
+/** Converts a message of a prompt. Assistant messages get the name of the server. */
 export function toMsg({ role, content }: PromptMessage, server: string): Msg {
   return new Msg({ name: role === 'user' ? 'user' : server, role, content: [toOutputBlock(content)] });
 }
@@ -62,7 +62,7 @@ function resource(contents: EmbeddedResource['resource']): ToolOutputBlock {
   return medium(contents.mimeType ?? 'application/octet-stream', contents.blob, fileNameIn(contents.uri));
 }
 
-/** Bytes are what their media type says, whatever the server calls them. */
+/** Makes a media block. The media type decides the kind of block, whatever kind the server names. */
 function medium(given: string, data: string, filename?: string): ToolOutputBlock {
   const mediaType = MEDIA_TYPE.test(given) ? given : 'application/octet-stream';
   const source = { type: 'base64', mediaType, data } as const;
@@ -75,14 +75,14 @@ function text(content: string): ToolOutputBlock {
   return { type: 'text', text: content };
 }
 
-/** For the program. What is too much to carry along is left out. */
+/** Metadata for the program. Values beyond the size limit are dropped with a warning. */
 function metadataOf(parts: Readonly<Record<string, unknown>>): JsonObject | undefined {
   const metadata: { [key: string]: JsonValue } = {};
   for (const [key, value] of Object.entries(parts)) {
     try {
       if (value !== undefined) metadata[key] = copyJson(value, key, MAX_METADATA);
     } catch (error) {
-      getLogger().log('warn', `The ${key} of a result is left out: ${messageOf(error)}`);
+      getLogger().log('warn', `The ${key} of a result is dropped: ${messageOf(error)}`);
     }
   }
   return Object.keys(metadata).length > 0 ? metadata : undefined;

@@ -5,20 +5,28 @@ import { tool, type Tool } from '../../toolkit/tool/tool.ts';
 import type { JsonObject } from '../../util/json.ts';
 import type { JsonSchema } from '../../util/schema.ts';
 import { toolName } from '../protocol/tool-name.ts';
-import type { CautiousCheck } from './cautious-check.ts';
-import type { McpClient } from './mcp-client.ts';
-import type { McpToolDefinition } from './tool-ledger.ts';
+import type { UntrustedSchemaCheck } from './untrusted-schema-check.ts';
+import type { McpCallOptions } from './mcp-connection.ts';
+import type { McpToolDefinition } from './accepted-tools.ts';
+
+/** The part of `McpClient` that a tool needs. */
+export interface McpToolCaller {
+  callTool(name: string, input: JsonObject, options: McpCallOptions): Promise<unknown>;
+}
 
 export interface McpToolOptions {
-  /** How long a call may take. @default that of the client */
+  /** Time limit of a tool call. @default the client's */
   readonly timeoutMs?: number | undefined;
-  /** Whether the server's word is taken for what its tools do to the world. @default false */
+  /** Whether the server's hints decide if a tool has side effects. @default false */
   readonly trustHints?: boolean | undefined;
 }
 
-/** A tool of a server as a tool of ours. Unless its server is trusted, it is taken for one that changes something. */
+/**
+ * Converts a tool of a server to a `Tool`. Unless the server is trusted, the tool counts as having side
+ * effects.
+ */
 export function mcpTool(
-  client: McpClient,
+  client: McpToolCaller,
   definition: McpToolDefinition,
   options: McpToolOptions = {},
 ): Tool {
@@ -29,8 +37,8 @@ export function mcpTool(
   return tool({
     name: toolName(name),
     ...(description !== undefined && { description }),
-    schema: strangersSchema(inputSchema as JsonSchema),
-    timeoutMs: Infinity, // the client has a limit of its own
+    schema: untrustedSchema(inputSchema as JsonSchema),
+    timeoutMs: Infinity, // the client limits the time
     readOnly: readOnlyHint,
     sideEffect: !readOnlyHint && (destructiveHint || !idempotentHint),
     execute: (input: JsonObject, { signal, emit }) =>
@@ -38,19 +46,19 @@ export function mcpTool(
   });
 }
 
-/** Shown as it is, and checked with caution. */
-function strangersSchema(
+/** Shows the schema unchanged, and validates by `UntrustedSchemaCheck`. */
+function untrustedSchema(
   schema: JsonSchema,
 ): StandardSchemaV1<JsonObject> & StandardJSONSchemaV1<JsonObject> {
   const show = (): JsonSchema => schema;
-  let check: CautiousCheck | undefined;
+  let check: UntrustedSchemaCheck | undefined;
   return {
     '~standard': {
       version: 1,
       vendor: 'mcp',
       jsonSchema: { input: show, output: show },
       validate: async (value) => {
-        check ??= new (await import('./cautious-check.ts')).CautiousCheck(schema);
+        check ??= new (await import('./untrusted-schema-check.ts')).UntrustedSchemaCheck(schema);
         const issues = check.problemsOf(value);
         return issues.length > 0 ? { issues } : { value: value as JsonObject };
       },
@@ -58,7 +66,7 @@ function strangersSchema(
   };
 }
 
-/** The names that a tool may get, from the nicest on: its own, `server__tool`, and one that nobody else has. */
+/** Possible names of a tool, best first: its own, `server__tool`, and a unique one. */
 export function namesOf(server: string, tool: string): readonly [string, string, string] {
   const own = toolName(tool);
   const prefix = toolName(server).slice(0, Math.max(62 - own.length, 16));

@@ -8,45 +8,48 @@ import type {
 
 import { TroupeError } from '../../errors.ts';
 
-/** What can be read at a server, as it describes it. */
+/** Resource in the description of its server. */
 export type McpResource = Resource;
-/** A pattern of addresses that can be read. */
+/** Address pattern of resources. */
 export type McpResourceTemplate = ResourceTemplateType;
-/** A prompt that a server offers. */
+/** Prompt that a server offers. */
 export type McpPrompt = Prompt;
-/** Gives tokens, `{ token: async () => … }`, or logs in by OAuth, as the official client understands it. */
+/** Provides tokens, `{ token: async () => … }`, or an OAuth login, in the types of the official client. */
 export type McpAuthProvider = AuthProvider | OAuthClientProvider;
 
-/** A server that is started as a child process. */
+/** Server started as a child process. */
 export interface StdioServer {
   readonly type: 'stdio';
-  /** A program, looked for in PATH. There is no shell in between. */
+  /** Program, found in PATH. No shell is involved. */
   readonly command: string;
   readonly args?: readonly string[];
-  /** What it gets besides PATH, HOME, LANG and the like. Nothing else of our own environment is passed on. */
+  /**
+   * Environment variables in addition to PATH, HOME, LANG and the like. No other variable of this program is
+   * passed on.
+   */
   readonly env?: Readonly<Record<string, string>>;
-  /** @default that of this program */
+  /** Working directory. @default that of this program */
   readonly cwd?: string;
 }
 
-/** Given once, or asked for before each request, e.g. for a token that expires. */
+/** Constant headers, or a function called before each request, e.g. for a token that expires. */
 export type McpHeaders =
   | Readonly<Record<string, string>>
   | (() => Readonly<Record<string, string>> | Promise<Readonly<Record<string, string>>>);
 
-/** A server at an address: `http` is the streamable HTTP of today, `sse` what came before. */
+/** Server at an address: `http` for streamable HTTP, `sse` for the older protocol. */
 export interface HttpServer {
   readonly type: 'http' | 'sse';
   readonly url: string;
-  /** Sent to the server itself, and to nobody else. */
+  /** Sent only to the server, not to redirect targets or login servers. */
   readonly headers?: McpHeaders;
   readonly authProvider?: McpAuthProvider;
 }
 
-/** Where a server is, and how it is spoken to. */
+/** Address and protocol of a server. */
 export type McpTransport = StdioServer | HttpServer;
 
-/** @throws TroupeError unless it can be used. Nothing is started or asked. */
+/** Validates a transport without starting or contacting anything. @throws TroupeError */
 export function checkTransport(transport: McpTransport): void {
   if (transport.type === 'stdio') {
     const { command, args = [], env = {} } = transport;

@@ -12,7 +12,7 @@ import { StdioTransport } from './stdio-transport.ts';
 
 const MAX_TOKEN_BYTES = 1_000_000;
 
-/** A way to a server that is not yet gone. It is used once. */
+/** Makes a transport for one connection. Nothing is started yet. */
 export function openTransport(
   server: McpTransport,
   maxMessageBytes: number,
@@ -20,17 +20,20 @@ export function openTransport(
 ): Transport {
   if (server.type === 'stdio') return new StdioTransport(server, maxMessageBytes);
   const transport = openHttp(server, maxMessageBytes, secrets);
-  return server.type === 'http' ? answeringAll(transport) : endingWithStream(transport);
+  return server.type === 'http' ? failUnansweredRequests(transport) : closeWithStream(transport);
 }
 
-/** Makes tokens of what a login came back with. @throws TroupeError if that fails, or nobody logs in to this server. */
+/**
+ * Exchanges the parameters of an OAuth callback for tokens.
+ * @throws TroupeError if the exchange fails, or the server has no `authProvider`.
+ */
 export async function finishAuth(
   name: string,
   server: McpTransport,
   callback: URLSearchParams,
 ): Promise<void> {
   if (server.type === 'stdio' || server.authProvider === undefined) {
-    throw new TroupeError('invalid_config', 'Only a server with an authProvider is logged in to.');
+    throw new TroupeError('invalid_config', 'A login needs a server with an authProvider.');
   }
   const secrets = new SecretWords();
   try {
@@ -57,8 +60,8 @@ function openHttp(
   return new SSEClientTransport(url, options);
 }
 
-/** A request whose stream ends without an answer is answered with an error, instead of never. */
-function answeringAll(transport: Transport): Transport {
+/** Answers a request with an error when its stream ends without an answer. */
+function failUnansweredRequests(transport: Transport): Transport {
   const send = transport.send.bind(transport);
   transport.send = (message, options) =>
     send(message, {
@@ -73,14 +76,17 @@ function answeringAll(transport: Transport): Transport {
   return transport;
 }
 
-/** When the stream of answers breaks, the connection is over: those to the requests so far never come. */
-function endingWithStream(transport: Transport): Transport {
+/**
+ * Closes the connection when the event stream breaks, because answers to earlier requests can't arrive any
+ * more.
+ */
+function closeWithStream(transport: Transport): Transport {
   const start = transport.start.bind(transport);
   transport.start = async () => {
     await start();
-    const tell = transport.onerror;
+    const report = transport.onerror;
     transport.onerror = (error) => {
-      tell?.(error);
+      report?.(error);
       if (error.name === 'SseError' || 'event' in error) void transport.close();
     };
   };

@@ -7,18 +7,21 @@ import type { Toolkit } from '../../toolkit/toolkit.ts';
 import type { JsonObject } from '../../util/json.ts';
 import type { McpClient } from './mcp-client.ts';
 import { mcpTool, namesOf } from './mcp-tool.ts';
-import type { McpToolDefinition } from './tool-ledger.ts';
+import type { McpToolDefinition } from './accepted-tools.ts';
 
 export interface RegisterMcpClientOptions extends Pick<ToolSettings, 'group' | 'postProcess' | 'timeoutMs'> {
-  /** Only these tools, by the names that they have at the server. @default all */
+  /** Names of the tools to register, as the server names them. @default all */
   readonly enable?: readonly string[];
-  /** All but these. */
+  /** Names of tools to omit. */
   readonly disable?: readonly string[];
-  /** For a tool, by its name at the server: arguments that the model doesn't see. */
+  /** By the server's tool name: arguments that the model doesn't see. */
   readonly preset?: Readonly<Record<string, JsonObject>>;
-  /** Whether the server's word is taken for which of its tools change nothing. @default false: all of them may */
+  /**
+   * Whether the server's hints decide which tools change nothing.
+   * @default false: every tool may change something
+   */
   readonly trustHints?: boolean;
-  /** What to do if a name is taken: by default the tool becomes `server__tool`. */
+  /** Handling of a name that is in use. @default 'namespace': the tool becomes `server__tool` */
   readonly namesakeStrategy?: NamesakeStrategy | 'namespace';
 }
 
@@ -28,13 +31,14 @@ interface Entry {
   readonly tool: Tool;
 }
 
-/** The clients whose tools are in a toolkit. */
+/** Registered clients of each toolkit. */
 const registrations = new WeakMap<Toolkit, Map<McpClient, Registration>>();
 
 /**
- * Adds the tools of a client to a toolkit, and connects it if need be. They follow the server: tools that come are added, tools that go
- * are removed. Returns the names that they got.
- * @throws TroupeError if the server can't be asked, or a name or an option is wrong; then nothing is added.
+ * Registers the tools of a client with a toolkit, and connects the client if needed. The toolkit follows the
+ * server: new tools are added, removed tools are removed. Returns the registered names.
+ * @throws TroupeError if the server can't be reached, or a name or an option is wrong; then nothing is
+ * registered.
  */
 export async function registerMcpClient(
   toolkit: Toolkit,
@@ -56,22 +60,22 @@ export async function registerMcpClient(
   return registration.names;
 }
 
-/** Removes the tools of a client from a toolkit. It stays connected. Returns the names that they had. */
+/** Removes the tools of a client from a toolkit. The client stays connected. Returns the removed names. */
 export function removeMcpClient(toolkit: Toolkit, client: McpClient): readonly string[] {
   const registration = registrations.get(toolkit)?.get(client);
   registrations.get(toolkit)?.delete(client);
   return registration?.end() ?? [];
 }
 
-/** The tools of one client in one toolkit. What is removed from the toolkit by hand stays removed. */
+/** Tools of one client in one toolkit. A tool that the application removed from the toolkit stays removed. */
 class Registration {
   readonly #toolkit: Toolkit;
   readonly #client: McpClient;
   readonly #options: RegisterMcpClientOptions;
   readonly #entries = new Map<string, Entry>();
-  readonly #unlink: () => void;
+  readonly #stopListening: () => void;
 
-  /** @throws TroupeError; then the toolkit is as it was. */
+  /** @throws TroupeError; then the toolkit is unchanged. */
   constructor(
     toolkit: Toolkit,
     client: McpClient,
@@ -87,7 +91,7 @@ class Registration {
       this.#removeAll();
       throw error;
     }
-    this.#unlink = client.onToolsChanged(() => this.#follow());
+    this.#stopListening = client.onToolsChanged(() => this.#update());
   }
 
   get names(): readonly string[] {
@@ -95,7 +99,7 @@ class Registration {
   }
 
   end(): readonly string[] {
-    this.#unlink();
+    this.#stopListening();
     return this.#removeAll();
   }
 
@@ -108,25 +112,25 @@ class Registration {
     const { preset = {}, group, postProcess, timeoutMs, trustHints } = this.#options;
     const tool = mcpTool(this.#client, definition, { timeoutMs, trustHints });
     try {
-      new RegisteredTool(tool); // one that no model can be shown is the server's mistake, not ours
+      new RegisteredTool(tool); // skips tools that no model can be shown, which are mistakes of the server
     } catch (error) {
-      this.#leaveOut(error);
+      this.#warnSkipped(error);
       return;
     }
     const own = Object.hasOwn(preset, definition.name) ? preset[definition.name] : undefined;
-    const place = this.#placeOf(definition.name);
-    if (place === undefined) return;
+    const registration = this.#nameFor(definition.name);
+    if (registration === undefined) return;
     const name = this.#toolkit.registerToolFunction(tool, {
       ...(group !== undefined && { group }),
       ...(postProcess !== undefined && { postProcess }),
       ...(own !== undefined && { preset: own }),
-      ...place,
+      ...registration,
     });
     this.#entries.set(definition.name, { name, definition, tool });
   }
 
-  /** Under which name a tool is registered; undefined if it is to be left out. */
-  #placeOf(tool: string): { readonly name: string; readonly namesakeStrategy: NamesakeStrategy } | undefined {
+  /** Name and strategy for registering a tool; undefined to skip the tool. */
+  #nameFor(tool: string): { readonly name: string; readonly namesakeStrategy: NamesakeStrategy } | undefined {
     const { namesakeStrategy = 'namespace' } = this.#options;
     const old = this.#entries.get(tool);
     if (old !== undefined) return { name: old.name, namesakeStrategy: 'override' };
@@ -139,12 +143,12 @@ class Registration {
     return { name: names[0], namesakeStrategy };
   }
 
-  #leaveOut(error: unknown): void {
-    getLogger().log('warn', `A tool of ${this.#client.name} is left out: ${messageOf(error)}`);
+  #warnSkipped(error: unknown): void {
+    getLogger().log('warn', `A tool of ${this.#client.name} is skipped: ${messageOf(error)}`);
   }
 
-  /** Makes the toolkit's tools what the server's are. */
-  #follow(): void {
+  /** Updates the toolkit to the server's current tools. */
+  #update(): void {
     const wanted = this.#wanted(this.#client.tools);
     const names = new Set(wanted.map(({ name }) => name));
     for (const [name, entry] of this.#entries) {
@@ -154,11 +158,11 @@ class Registration {
     }
     for (const definition of wanted) {
       const entry = this.#entries.get(definition.name);
-      if (entry?.definition === definition || (entry !== undefined && !this.#isThere(entry))) continue;
+      if (entry?.definition === definition || (entry !== undefined && !this.#isRegistered(entry))) continue;
       try {
         this.#add(definition);
       } catch (error) {
-        this.#leaveOut(error);
+        this.#warnSkipped(error);
       }
     }
   }
@@ -170,11 +174,11 @@ class Registration {
   }
 
   #remove(entry: Entry): boolean {
-    return this.#isThere(entry) && this.#toolkit.removeToolFunction(entry.name);
+    return this.#isRegistered(entry) && this.#toolkit.removeToolFunction(entry.name);
   }
 
-  /** Whether it is ours that has the name. */
-  #isThere({ name, tool }: Entry): boolean {
+  /** Whether the registered tool of that name is still ours. */
+  #isRegistered({ name, tool }: Entry): boolean {
     return this.#toolkit.get(name)?.execute === tool.execute;
   }
 }

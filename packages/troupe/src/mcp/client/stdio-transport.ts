@@ -16,15 +16,17 @@ import { endWithProgram, signalGroup } from '../../util/platform/process-group.n
 import { LineSplitter } from './line-splitter.ts';
 import type { StdioServer } from './mcp-transport.ts';
 
-/** How long after its input was closed a server is asked to end, made to end, and no longer waited for. */
-const END_MS = { ask: 500, force: 2000, leave: 4000 };
-/** How long what a server wrote last may take to arrive after it has ended. */
-const LAST_WORDS_MS = 250;
+/**
+ * Delays after closing the server's input: until SIGTERM, until SIGKILL, and until nobody waits any longer.
+ */
+const END_MS = { terminate: 500, kill: 2000, giveUp: 4000 };
+/** Maximum wait for remaining output after the process has ended. */
+const FINAL_OUTPUT_MS = 250;
 const MAX_LOG_CHARS = 2000;
 
 /**
- * A server that is a child process: started by its arguments, never by a shell, with a safe environment, as the
- * leader of a process group. When it ends or is closed, the whole group goes, helpers that it has started included.
+ * Server as a child process: started without a shell, with a restricted environment, as leader of a process
+ * group. When the server ends or is closed, the whole group is killed, including helper processes.
  */
 export class StdioTransport implements Transport {
   onclose?: (() => void) | undefined;
@@ -35,11 +37,11 @@ export class StdioTransport implements Transport {
   #lines: string[] = [];
   readonly #over = Promise.withResolvers<void>();
   #child: ChildProcessWithoutNullStreams | undefined;
-  #keep = (): void => {};
+  #stopTracking = (): void => {};
   #isOver = false;
   #isClosing = false;
   #hasExited = false;
-  /** Why it ended, if it is known. */
+  /** Reason for the end of the process, if known. */
   problem: string | undefined;
 
   constructor(server: StdioServer, maxMessageBytes: number) {
@@ -53,23 +55,23 @@ export class StdioTransport implements Transport {
       cwd,
       env: childEnvironment(env),
       stdio: 'pipe',
-      detached: process.platform !== 'win32', // it leads a group of its own
+      detached: process.platform !== 'win32', // a process group of its own
       shell: false,
       windowsHide: true,
     });
     this.#child = child;
-    this.#keep = endWithProgram(child);
+    this.#stopTracking = endWithProgram(child);
     child.stdout.on('data', (chunk: Buffer) => this.#read(chunk));
     child.stderr.setEncoding('utf8').on('data', (text: string) => this.#log(text));
     child.stdout.once('end', () => this.#onClosed('output'));
     child.stdin.on('error', () => this.#onClosed('input'));
-    for (const stream of [child.stdout, child.stderr]) stream.on('error', () => {}); // it ends soon
+    for (const stream of [child.stdout, child.stderr]) stream.on('error', () => {}); // 'exit' follows
     child.once('exit', (code, signal) => this.#onExit(code, signal));
     try {
       await once(child, 'spawn');
     } catch (error) {
       this.#finish();
-      if (cwd === undefined || !isNotThere(error)) throw error;
+      if (cwd === undefined || !isNotFound(error)) throw error;
       throw new Error(`there is no program ${command}, or no folder ${cwd}`, { cause: error });
     }
     child.on('error', (error) => this.onerror?.(error));
@@ -80,23 +82,23 @@ export class StdioTransport implements Transport {
     if (stdin === undefined || this.#isOver || this.#isClosing) throw new Error('The server has ended.');
     await new Promise<void>((resolve, reject) => {
       const closed = new Error('it no longer reads its standard input');
-      // It has most likely ended, which is known in a moment, and by which exit code.
+      // The process has most likely ended; its exit code is known in a moment.
       const fail = (): void => void this.#over.promise.then(() => reject(closed));
       stdin.write(serializeMessage(message), (error) => (error ? fail() : resolve()));
     });
   }
 
-  /** Resolves when the process is gone. */
+  /** Resolves when the process has ended. */
   async close(): Promise<void> {
     const child = this.#child;
     if (child === undefined) return;
     if (!this.#isClosing && !this.#isOver) {
       this.#isClosing = true;
-      child.stdin.end(); // what tells a server to end
+      child.stdin.end(); // asks the server to end
       const timers = [
-        startTimer(END_MS.ask, () => signalGroup(child, 'SIGTERM')),
-        startTimer(END_MS.force, () => signalGroup(child, 'SIGKILL')),
-        startTimer(END_MS.leave, () => this.#finish()),
+        startTimer(END_MS.terminate, () => signalGroup(child, 'SIGTERM')),
+        startTimer(END_MS.kill, () => signalGroup(child, 'SIGKILL')),
+        startTimer(END_MS.giveUp, () => this.#finish()),
       ];
       void this.#over.promise.then(() => timers.forEach((cancel) => cancel()));
     }
@@ -104,7 +106,7 @@ export class StdioTransport implements Transport {
   }
 
   #read(chunk: Buffer): void {
-    if (this.#isClosing) return; // nobody waits for it any more
+    if (this.#isClosing) return; // nobody waits for answers any more
     try {
       this.#lines.push(...this.#splitter.push(chunk));
     } catch {
@@ -117,9 +119,10 @@ export class StdioTransport implements Transport {
 
   #deliver(): void {
     for (const [i, line] of this.#lines.entries()) {
-      const isNotification = this.#tell(line);
+      const isNotification = this.#handle(line);
       if (!isNotification) continue;
-      // The client looks at a notification a moment later, and no more at the progress of what is answered by then.
+      // The SDK client handles a notification asynchronously, and ignores progress of an answered request; so
+      // the next message waits.
       this.#lines = this.#lines.slice(i + 1);
       queueMicrotask(() => queueMicrotask(() => this.#deliver()));
       return;
@@ -127,8 +130,8 @@ export class StdioTransport implements Transport {
     this.#lines = [];
   }
 
-  /** Returns whether it was a notification. */
-  #tell(line: string): boolean {
+  /** Handles one message. Returns whether it was a notification. */
+  #handle(line: string): boolean {
     try {
       const message = deserializeMessage(line);
       this.onmessage?.(message);
@@ -141,9 +144,9 @@ export class StdioTransport implements Transport {
     }
   }
 
-  /** A server that ends closes its pipes first. One that goes on without them can't be talked to. */
+  /** Ends a server that closed a pipe but does not exit: it can't be used any more. */
   #onClosed(pipe: string): void {
-    const cancel = startTimer(LAST_WORDS_MS, () => {
+    const cancel = startTimer(FINAL_OUTPUT_MS, () => {
       if (this.#isClosing || this.#hasExited) return;
       this.problem = `It closed its standard ${pipe}.`;
       this.#abandon();
@@ -151,7 +154,7 @@ export class StdioTransport implements Transport {
     void this.#over.promise.then(cancel);
   }
 
-  /** Ends a server that can't be talked to, without asking. */
+  /** Kills a server that can't be used. */
   #abandon(): void {
     this.#isClosing = true;
     this.#child?.stdout.destroy();
@@ -163,9 +166,9 @@ export class StdioTransport implements Transport {
     if (child === undefined) return;
     this.#hasExited = true;
     const how = signal === null ? `It ended with the exit code ${code}.` : `It was ended by ${signal}.`;
-    if (!this.#isClosing) this.problem ??= how; // else it was asked to
-    signalGroup(child, 'SIGKILL'); // the helpers: they also hold its pipes open
-    const cancel = startTimer(LAST_WORDS_MS, () => this.#finish());
+    if (!this.#isClosing) this.problem ??= how; // otherwise the end was requested
+    signalGroup(child, 'SIGKILL'); // helper processes would keep the pipes open
+    const cancel = startTimer(FINAL_OUTPUT_MS, () => this.#finish());
     child.once('close', () => this.#finish());
     void this.#over.promise.then(cancel);
   }
@@ -173,7 +176,7 @@ export class StdioTransport implements Transport {
   #finish(): void {
     if (this.#isOver) return;
     this.#isOver = true;
-    this.#keep();
+    this.#stopTracking();
     const child = this.#child;
     for (const stream of [child?.stdin, child?.stdout, child?.stderr]) stream?.destroy();
     this.#lines = [];
@@ -186,13 +189,13 @@ export class StdioTransport implements Transport {
   }
 }
 
-function isNotThere(error: unknown): boolean {
+function isNotFound(error: unknown): boolean {
   return error instanceof Error && 'code' in error && error.code === 'ENOENT';
 }
 
 const UNREADABLE = { code: -32603, message: 'what it answered is no message of the protocol' };
 
-/** Which request something wants to answer that is no message; undefined if it doesn't. */
+/** Id of the request that an invalid message answers, if any. */
 function answeredId(line: string): number | undefined {
   try {
     const message: unknown = parseJson(line);
@@ -200,6 +203,6 @@ function answeredId(line: string): number | undefined {
       ? message['id']
       : undefined;
   } catch {
-    return undefined; // it is no JSON either
+    return undefined; // not JSON either
   }
 }

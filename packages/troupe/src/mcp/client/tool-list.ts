@@ -3,7 +3,7 @@ import type { StandardSchemaV1 } from '@standard-schema/spec';
 
 import { getLogger } from '../../config/run-config.ts';
 import { isJsonObject } from '../../util/json.ts';
-import type { McpToolDefinition } from './tool-ledger.ts';
+import type { McpToolDefinition } from './accepted-tools.ts';
 
 interface ToolList {
   readonly tools: McpToolDefinition[];
@@ -11,16 +11,16 @@ interface ToolList {
 }
 
 /**
- * A page of tools as a server lists them. What is no tool is left out with a warning, so that it doesn't take the others with it; a tool
- * whose schema forgets to say that its arguments are an object is one.
+ * Schema of a page of tools. Invalid items are dropped with a warning, so that the others stay usable; a
+ * missing `type: 'object'` in the arguments schema is added.
  */
 export function toolList(server: string): StandardSchemaV1<unknown, ToolList> {
   const validate = (value: unknown): StandardSchemaV1.Result<ToolList> => {
     const { tools, nextCursor } = isJsonObject(value) ? value : {};
-    if (!Array.isArray(tools)) return { issues: [{ message: 'it is no list of tools' }] };
+    if (!Array.isArray(tools)) return { issues: [{ message: 'not a list of tools' }] };
     const good = tools.map(readTool).filter((tool) => tool !== undefined);
     const left = tools.length - good.length;
-    if (left > 0) getLogger().log('warn', `${server} lists ${left} that are no tools. They are left out.`);
+    if (left > 0) getLogger().log('warn', `${server} lists ${left} invalid tools. They are ignored.`);
     return { value: { tools: good, nextCursor: typeof nextCursor === 'string' ? nextCursor : undefined } };
   };
   return { '~standard': { version: 1, vendor: 'troupe', validate } };

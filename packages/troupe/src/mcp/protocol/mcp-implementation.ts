@@ -1,2 +1,2 @@
-/** How we introduce ourselves to the other side. */
+/** Name and version sent in the handshake. */
 export const IMPLEMENTATION = { name: 'troupe', version: '0.1.0' };

@@ -5,7 +5,7 @@ import { ScriptedModel } from '../../testing/scripted-model.ts';
 import { externalTool } from '../../toolkit/tool/external-tool.ts';
 import { tool, type ToolCallResult } from '../../toolkit/tool/tool.ts';
 import { Toolkit } from '../../toolkit/toolkit.ts';
-import { served } from './agent-as-tool.ts';
+import { agentToolkit } from './agent-as-tool.ts';
 
 function agentWith(toolkit: Toolkit, script: ConstructorParameters<typeof ScriptedModel>[0]): ReActAgent {
   const agent = new ReActAgent({ name: 'Friday', sysPrompt: '', model: new ScriptedModel(script), toolkit });
@@ -31,7 +31,7 @@ test('one who no longer waits for the agent does not hold up the others, and is 
     'first',
     'third',
   ]);
-  const friday = served(agent, undefined);
+  const friday = agentToolkit(agent, undefined);
   const first = ask(friday, 'one');
   await started.promise;
   const stop = new AbortController();
@@ -50,10 +50,10 @@ test('a call that somebody else has to make is an error, too, and the agent goes
   const toolkit = new Toolkit();
   toolkit.registerToolFunction(externalTool({ name: 'print', schema: { type: 'object' } }));
   const agent = agentWith(toolkit, [{ toolCalls: [{ name: 'print', id: 'c1', input: {} }] }, 'Never mind.']);
-  const friday = served(agent, undefined);
+  const friday = agentToolkit(agent, undefined);
   expect(await ask(friday, 'go')).toMatchObject({
     output:
-      "Friday can not go on: its call of 'print' needs a result from outside, and nobody can give it here.",
+      "Friday can't continue: its tool call 'print' needs a result from outside, and nobody can give it here.",
     status: 'error',
   });
   expect(await ask(friday, 'and now?')).toMatchObject({ output: 'Never mind.', status: 'ok' });

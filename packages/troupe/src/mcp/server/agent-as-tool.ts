@@ -10,7 +10,7 @@ import type { JsonObject } from '../../util/json.ts';
 import { KeyedQueue } from '../../util/async/keyed-queue.ts';
 import { toolName } from '../protocol/tool-name.ts';
 
-/** An agent, or what makes one. */
+/** Agent, or a function that makes one for each tool call. */
 export type AgentSource = AgentBase | (() => AgentBase);
 
 const SCHEMA: JsonObject = {
@@ -20,10 +20,11 @@ const SCHEMA: JsonObject = {
 };
 
 /**
- * A toolkit whose one tool is an agent. Its text is shown while it is written; its answer is the result. Nobody can be asked for a
- * permission here: calls of the agent that wait for somebody are closed before the next client has its turn, and the result is an error.
+ * Makes a toolkit with an agent as its only tool. The agent's text is reported as progress, and its answer is
+ * the result. MCP has no approvals: pending tool calls of the agent are closed before the next tool call, and
+ * the result is an error.
  */
-export function served(source: AgentSource, description: string | undefined): Toolkit {
+export function agentToolkit(source: AgentSource, description: string | undefined): Toolkit {
   const { name } = typeof source === 'function' ? source() : source;
   const queue = new KeyedQueue();
   const toolkit = new Toolkit();
@@ -32,7 +33,7 @@ export function served(source: AgentSource, description: string | undefined): To
       name: toolName(name),
       description: description ?? `Talks to the agent ${name}.`,
       schema: SCHEMA,
-      timeoutMs: Infinity, // it has limits of its own
+      timeoutMs: Infinity, // the agent limits its own time
       execute: ({ message }, context) => {
         const agent = typeof source === 'function' ? source() : source;
         return queue.run(agent.id, () => ask(agent, typeof message === 'string' ? message : '', context));
@@ -48,7 +49,8 @@ async function ask(agent: AgentBase, message: string, { signal, emit }: ToolCont
   for (;;) {
     const { done, value } = await events.next();
     if (done) return answerOf(agent, value);
-    if (value.type !== 'text_delta' || value.agentPath.length > 1) continue; // what its own agents say is its affair
+    // text of nested agents is not part of the answer
+    if (value.type !== 'text_delta' || value.agentPath.length > 1) continue;
     text = value.msgId === msgId ? text + value.text : value.text;
     msgId = value.msgId;
     emit(text);
@@ -68,8 +70,8 @@ async function answerOf(agent: AgentBase, msg: Msg): Promise<ToolResponse> {
 
 function refusalOf({ name }: AgentBase, pending: readonly PendingCall[]): string {
   const needs = pending.map(({ kind, call }) => {
-    const what = kind === 'approval' ? 'a permission' : 'a result from outside';
-    return `its call of '${call.name}' needs ${what}`;
+    const what = kind === 'approval' ? 'an approval' : 'a result from outside';
+    return `its tool call '${call.name}' needs ${what}`;
   });
-  return `${name} can not go on: ${needs.join(', ')}, and nobody can give it here.`;
+  return `${name} can't continue: ${needs.join(', ')}, and nobody can give it here.`;
 }

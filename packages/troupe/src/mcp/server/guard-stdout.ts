@@ -3,11 +3,11 @@ import { Writable } from 'node:stream';
 export interface GuardedStdout {
   /** The real standard output. */
   readonly stdout: Writable;
-  /** Lets everybody write to it again. */
+  /** Restores standard output for all writers. */
   readonly release: () => void;
 }
 
-/** Keeps standard output for one writer. What others print goes to standard error, where it does no harm. */
+/** Reserves standard output for one writer. Output of other code goes to standard error. */
 export function guardStdout(): GuardedStdout {
   const { stdout, stderr } = process;
   const write = stdout.write.bind(stdout);

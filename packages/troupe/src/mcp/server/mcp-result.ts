@@ -3,13 +3,13 @@ import type { CallToolResult, ContentBlock } from '@modelcontextprotocol/server'
 import type { ToolOutputBlock } from '../../message/blocks.ts';
 import type { ToolCallResult } from '../../toolkit/tool/tool.ts';
 
-/** A result of ours as an MCP client gets it. Everything but `ok` is an error there. */
+/** Converts a tool result for MCP clients. Every status but `ok` becomes an error. */
 export function toMcpResult({ output, status }: ToolCallResult): CallToolResult {
   const blocks = typeof output === 'string' ? [{ type: 'text', text: output } as const] : output;
   return { content: blocks.map(toContent), ...(status !== 'ok' && { isError: true }) };
 }
 
-/** The text of a result, for a progress message. */
+/** Text of a result, for a progress message. */
 export function resultText({ output }: ToolCallResult): string {
   if (typeof output === 'string') return output;
   return output.flatMap((block) => (block.type === 'text' ? [block.text] : [])).join('\n');

@@ -1,27 +1,16 @@
 import { checkNumber } from '../../util/check-number.ts';
 import { Toolkit } from '../../toolkit/toolkit.ts';
 import { WebListener } from '../../util/net/web-listener.node.ts';
-import { served, type AgentSource } from './agent-as-tool.ts';
+import { agentToolkit, type AgentSource } from './agent-as-tool.ts';
 import { importPackage } from '../protocol/import-package.ts';
 import { IMPLEMENTATION } from '../protocol/mcp-implementation.ts';
+import type { McpServerOptions } from './mcp-server-options.ts';
 import type { HttpService, StdioService } from './mcp-service.ts';
 
-export interface McpServerOptions {
-  /** @default 'troupe' */
-  readonly name?: string;
-  readonly version?: string;
-  /** What a model has to know to use the tools. */
-  readonly instructions?: string;
-  /** For an agent: what it can be asked. */
-  readonly description?: string;
-  /** By which host names the server may be reached over HTTP, and from which web pages. @default those of this machine */
-  readonly allowedHosts?: readonly string[];
-}
-
 export interface McpListenOptions {
-  /** @default any that is free */
+  /** Port. @default any free port */
   readonly port?: number;
-  /** @default '127.0.0.1', which only this machine can reach */
+  /** Address to listen on. @default '127.0.0.1', reachable only from this machine */
   readonly host?: string;
 }
 
@@ -30,9 +19,10 @@ const PATH = '/mcp';
 const loadService = () => importPackage('@modelcontextprotocol/server', () => import('./mcp-service.ts'));
 
 /**
- * Tools, or an agent as a tool, for MCP clients: over standard input and output, over HTTP, or both. What a tool shows while it runs is told as
- * progress, a cancelled request aborts its call, and a failure is a result that says so. All clients share the tools; an agent that is given as
- * a function is made anew for each call, any other is one for all, with one memory.
+ * MCP server for a toolkit or an agent, over standard input and output, over HTTP, or both. Snapshots of a
+ * tool are sent as progress, a cancelled request aborts its tool call, and a failure is an error result. All
+ * clients share the tools. An agent given as a function is made anew for each tool call; any other agent is
+ * shared, with one memory.
  */
 export class McpServer {
   readonly #toolkit: Toolkit;
@@ -41,15 +31,15 @@ export class McpServer {
   #http: Promise<HttpService> | undefined;
   #stdio: StdioService | undefined;
 
-  /** @throws TroupeError if an agent's name can't be that of a tool. */
+  /** @throws TroupeError if an agent's name can't be a tool name. */
   constructor(source: Toolkit | AgentSource, options: McpServerOptions = {}) {
-    this.#toolkit = source instanceof Toolkit ? source : served(source, options.description);
+    this.#toolkit = source instanceof Toolkit ? source : agentToolkit(source, options.description);
     this.#options = { ...IMPLEMENTATION, ...options };
   }
 
   /**
-   * Speaks over this program's standard input and output, and resolves when the client is gone. Meanwhile whatever else the
-   * program prints goes to standard error: standard output is for the protocol alone.
+   * Serves one client over standard input and output; resolves when the client has disconnected. Meanwhile
+   * all other output of the program goes to standard error, because standard output carries the protocol.
    */
   async serveStdio(): Promise<void> {
     const { StdioService } = await loadService();
@@ -57,7 +47,7 @@ export class McpServer {
     await this.#stdio.ended;
   }
 
-  /** Answers one HTTP request, at any path: for a web server that is there already. Never rejects. */
+  /** Answers one HTTP request at any path, for use in an existing web server. Never rejects. */
   readonly fetch = async (request: Request): Promise<Response> => {
     this.#http ??= loadService().then(({ HttpService }) => new HttpService(this.#toolkit, this.#options));
     return (await this.#http).answer(request);
@@ -75,7 +65,7 @@ export class McpServer {
     return `${await listener.listen(port, host)}${PATH}`;
   }
 
-  /** Ends all connections; calls that run are aborted. */
+  /** Closes all connections; running tool calls are aborted. */
   async close(): Promise<void> {
     const http = await this.#http;
     this.#http = undefined;

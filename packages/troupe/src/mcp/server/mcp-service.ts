@@ -21,22 +21,22 @@ import { newId } from '../../util/ids.ts';
 import { copyJsonObject } from '../../util/json.ts';
 import { guardStdout } from './guard-stdout.ts';
 import { resultText, toMcpResult } from './mcp-result.ts';
-import type { McpServerOptions } from './mcp-server.ts';
+import type { McpServerOptions } from './mcp-server-options.ts';
 
 export type McpServiceOptions = McpServerOptions & { readonly name: string; readonly version: string };
 
-/** How many clients of the older protocol may have a session. The one that was silent for the longest time makes room. */
+/** Maximum sessions of clients with the older protocol. A new session ends the least recently used one. */
 const MAX_SESSIONS = 1000;
 const MAX_PROGRESS_CHARS = 2000;
 
-/** A protocol server for one client, or for one of its requests. */
+/** Makes a protocol server for one client, or for one request. */
 function newServer(toolkit: Toolkit, options: McpServiceOptions, onToolsChanged: () => unknown): McpServer {
   const { name, version, instructions } = options;
   const mcp = new McpServer(
     { name, version },
     { capabilities: { tools: { listChanged: true } }, ...(instructions !== undefined && { instructions }) },
   );
-  const { server } = mcp; // the tools are the toolkit's, at any time
+  const { server } = mcp; // handlers read the toolkit at every request, so that changes apply
   server.setRequestHandler('tools/list', () => ({
     tools: toolkit.getJsonSchemas().map((schema) => toDefinition(toolkit, schema)),
   }));
@@ -65,7 +65,10 @@ function toDefinition(toolkit: Toolkit, { name, description, parameters }: ToolS
   };
 }
 
-/** Tells a client that asked for it how far a call has got. Each message is the end of what the tool has shown. */
+/**
+ * Sends snapshots as progress messages to a client that asked for progress. A message has the end of the
+ * text.
+ */
 function progressSender({ _meta, notify }: ServerContext['mcpReq']): CallToolOptions['onChunk'] {
   const progressToken = _meta?.progressToken;
   if (progressToken === undefined) return undefined;
@@ -84,7 +87,7 @@ function report(error: unknown): void {
   getLogger().log('warn', `An MCP client could not be served: ${messageOf(error)}`);
 }
 
-/** Serves the one client at the other end of standard input and output. */
+/** Serves one client over standard input and output. */
 export class StdioService {
   readonly #ended = Promise.withResolvers<void>();
   readonly #handle: StdioServerHandle;
@@ -106,7 +109,7 @@ export class StdioService {
     );
   }
 
-  /** Resolves when the client is gone. */
+  /** Resolves when the client has disconnected. */
   get ended(): Promise<void> {
     return this.#ended.promise;
   }
@@ -119,8 +122,8 @@ export class StdioService {
 }
 
 /**
- * Serves clients over HTTP. Those of today send requests that stand for themselves; those of yesterday have sessions,
- * whose ids can't be guessed.
+ * Serves clients over HTTP. Requests of the current protocol are independent; clients of the older protocol
+ * have sessions with unguessable ids.
  */
 export class HttpService {
   readonly #toolkit: Toolkit;
@@ -144,7 +147,7 @@ export class HttpService {
 
   async answer(request: Request): Promise<Response> {
     try {
-      // A web page anywhere can send requests to this machine, under any name that it gives it.
+      // Any web page can send requests to this machine, with any host name that resolves to it.
       const refusal =
         hostHeaderValidationResponse(request, this.#hosts) ?? originValidationResponse(request, this.#hosts);
       if (refusal !== undefined) return refusal;
@@ -167,15 +170,15 @@ export class HttpService {
     const id = request.headers.get('mcp-session-id');
     const session = id === null ? await this.#newSession() : this.#sessions.get(id);
     if (session === undefined) return refuse(404, 'Session not found');
-    if (id !== null) this.#keep(id, session);
+    if (id !== null) this.#touch(id, session);
     return session.handleRequest(request);
   }
 
-  /** A session, which begins when its client introduces itself. */
+  /** Makes a session, which starts with the client's handshake. */
   async #newSession(): Promise<WebStandardStreamableHTTPServerTransport> {
     const session = new WebStandardStreamableHTTPServerTransport({
       sessionIdGenerator: () => newId(),
-      onsessioninitialized: (id) => this.#keep(id, session),
+      onsessioninitialized: (id) => this.#touch(id, session),
       onsessionclosed: (id) => void this.#sessions.delete(id),
     });
     const server = newServer(this.#toolkit, this.#options, () => server.sendToolListChanged());
@@ -183,8 +186,8 @@ export class HttpService {
     return session;
   }
 
-  /** Puts a session at the end of the line. */
-  #keep(id: string, session: WebStandardStreamableHTTPServerTransport): void {
+  /** Marks a session as most recently used, and ends the least recently used one beyond the maximum. */
+  #touch(id: string, session: WebStandardStreamableHTTPServerTransport): void {
     this.#sessions.delete(id);
     const [oldest] = this.#sessions;
     if (oldest !== undefined && this.#sessions.size >= MAX_SESSIONS) {

@@ -3,7 +3,7 @@ import { Validator, type Schema } from '@cfworker/json-schema';
 import { copyJson, isJsonObject } from '../../util/json.ts';
 import { failuresOf, type JsonSchema, type SchemaFailure } from '../../util/schema.ts';
 
-/** What a check keeps of a schema as it is. */
+/** Keywords that are copied unchanged. */
 const PLAIN = wordSet(
   '$id $anchor type enum const required minimum maximum exclusiveMinimum exclusiveMaximum multipleOf minLength maxLength ' +
     'minItems maxItems minProperties maxProperties',
@@ -11,15 +11,15 @@ const PLAIN = wordSet(
 const ONE_SCHEMA = wordSet('items additionalProperties propertyNames');
 const LISTS = wordSet('allOf anyOf prefixItems');
 const MAPS = wordSet('properties $defs definitions dependentSchemas');
-/** A schema beyond that is not used: to prepare it takes memory by the length of all ways into it. */
+/** Limits of a schema. Preparing a larger schema takes memory by the length of all paths in it. */
 const LIMITS = { maxDepth: 40, maxSize: 100_000 };
 const MAX_NAME_CHARS = 100;
-/** How many steps a check may take, and how many characters and entries they may look at. */
+/** Maximum steps of a check, and maximum characters and entries that the steps may read. */
 const MAX_STEPS = 10_000;
 const MAX_LOOKS = 10 ** 8;
-/** Longer lists in a schema are left out. */
+/** Longer lists in a schema are dropped. */
 const MAX_WIDTH = 500;
-/** Each name of them that is missing is a problem of its own. */
+/** Every missing name is a problem in the result, so the list is shorter. */
 const MAX_REQUIRED = 50;
 
 function wordSet(words: string): ReadonlySet<string> {
@@ -27,65 +27,66 @@ function wordSet(words: string): ReadonlySet<string> {
 }
 
 /**
- * Checks values by a schema that a stranger wrote, in a time that the stranger can't make long. What such a schema could do that with is
- * left out (patterns, formats, unique items), and what means the opposite or an exact number of what it holds (`not`, `if`, `contains`). So
- * it never refuses what the whole schema takes. What can't be checked passes: it is for the server to judge.
+ * Validates values by an untrusted schema in bounded time. Keywords with unbounded cost are dropped
+ * (patterns, formats, unique items), and so are keywords that negate or count (`not`, `if`, `contains`), so
+ * that a value which the whole schema accepts is never refused. Values that can't be checked pass: the server
+ * validates them anyway.
  */
-export class CautiousCheck {
+export class UntrustedSchemaCheck {
   readonly #validator: Validator | undefined;
   #steps = MAX_STEPS;
 
   constructor(schema: JsonSchema) {
     try {
       this.#validator = new Validator(
-        this.#loosened(copyJson(schema, 'it', LIMITS)) as Schema,
+        this.#relax(copyJson(schema, 'it', LIMITS)) as Schema,
         '2020-12',
         false,
       );
     } catch {
-      this.#validator = undefined; // too large, or no schema at all
+      this.#validator = undefined; // too large, or not a schema
     }
   }
 
-  /** What is wrong with a value; nothing if it is fine. */
+  /** Problems of a value; empty if none are found. */
   problemsOf(value: unknown): readonly SchemaFailure[] {
     try {
       this.#steps = Math.min(MAX_STEPS, Math.ceil(MAX_LOOKS / widthOf(value)));
       const { valid = true, errors = [] } = this.#validator?.validate(value) ?? {};
       return valid ? [] : failuresOf(errors);
     } catch {
-      return []; // it refers to what is not there, goes round in circles, or would take for ever
+      return []; // unknown or circular reference, or too many steps
     }
   }
 
-  #loosened(node: unknown): unknown {
-    if (Array.isArray(node)) return node.map((one) => this.#loosened(one));
+  #relax(node: unknown): unknown {
+    if (Array.isArray(node)) return node.map((one) => this.#relax(one));
     if (!isJsonObject(node)) return node;
     const { $ref, oneOf } = node;
     const entries = Object.entries(node).flatMap(([key, value]): [string, unknown][] => {
       if (isWide(value, key === 'required' ? MAX_REQUIRED : MAX_WIDTH)) return [];
       if (PLAIN.has(key)) return [[key, value]];
-      if (ONE_SCHEMA.has(key) || LISTS.has(key)) return [[key, this.#loosened(value)]];
-      return MAPS.has(key) && isJsonObject(value) ? [[key, this.#loosenedMap(value)]] : [];
+      if (ONE_SCHEMA.has(key) || LISTS.has(key)) return [[key, this.#relax(value)]];
+      return MAPS.has(key) && isJsonObject(value) ? [[key, this.#relaxMap(value)]] : [];
     });
-    const loose = Object.fromEntries(entries);
+    const relaxed = Object.fromEntries(entries);
     const { patternProperties, properties, prefixItems } = node;
-    // What is left for these is not known any more.
-    if (patternProperties !== undefined || isWide(properties)) delete loose['additionalProperties'];
-    if (isWide(prefixItems)) delete loose['items'];
+    // These keywords apply to the items not covered by a dropped list, which are unknown now.
+    if (patternProperties !== undefined || isWide(properties)) delete relaxed['additionalProperties'];
+    if (isWide(prefixItems)) delete relaxed['items'];
     if (oneOf !== undefined && !isWide(oneOf)) {
-      const { allOf } = loose;
-      loose['allOf'] = [...(Array.isArray(allOf) ? allOf : []), { anyOf: this.#loosened(oneOf) }];
+      const { allOf } = relaxed;
+      relaxed['allOf'] = [...(Array.isArray(allOf) ? allOf : []), { anyOf: this.#relax(oneOf) }];
     }
-    // It is looked at in every step, and only once.
-    return Object.defineProperty(loose, '$ref', { get: () => this.#step($ref), enumerable: true });
+    // The validator reads `$ref` once in every step, so the getter counts steps.
+    return Object.defineProperty(relaxed, '$ref', { get: () => this.#step($ref), enumerable: true });
   }
 
-  #loosenedMap(map: object): unknown {
+  #relaxMap(map: object): unknown {
     return Object.fromEntries(
       Object.entries(map).map(([name, value]) => {
         if (name.length > MAX_NAME_CHARS) throw new RangeError('A name is too long.');
-        return [name, this.#loosened(value)];
+        return [name, this.#relax(value)];
       }),
     );
   }
@@ -100,7 +101,7 @@ function isWide(value: unknown, most = MAX_WIDTH): boolean {
   return typeof value === 'object' && value !== null && Object.keys(value).length > most;
 }
 
-/** The length of its longest text or list: the most that one step looks at. */
+/** Length of the longest text or list: an upper limit of the work in one step. */
 function widthOf(value: unknown): number {
   if (typeof value === 'string') return value.length + 1;
   if (typeof value !== 'object' || value === null) return 1;

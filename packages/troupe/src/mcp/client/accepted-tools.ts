@@ -4,34 +4,35 @@ import type { Tool } from '@modelcontextprotocol/client';
 
 import { isJsonObject } from '../../util/json.ts';
 
-/** A tool as its server describes it. */
+/** Tool in the description of its server. */
 export type McpToolDefinition = Tool;
 
 /**
- * What the tools of a server are, and were when they were accepted. A tool that is described otherwise than it was is
- * kept as it was, and counts as changed until it is accepted again; also if it was gone in between.
+ * Tools of a server as listed and as accepted. A tool whose definition differs from the accepted one keeps
+ * the accepted definition and counts as changed until accepted again, also if the tool was missing in
+ * between.
  */
-export class ToolLedger {
+export class AcceptedTools {
   readonly #acceptsAll: boolean;
-  /** Whether only what is named in the fingerprints is accepted. */
+  /** Whether only tools with a known fingerprint are accepted. */
   readonly #isStrict: boolean;
   readonly #fingerprints: Map<string, string>;
   #tools = new Map<string, McpToolDefinition>();
   #changed = new Map<string, McpToolDefinition>();
 
-  /** @param fingerprints of the tools that were accepted at another time; all others are changed then */
+  /** @param fingerprints accepted tools of an earlier client; all other tools count as changed */
   constructor(acceptsAll: boolean, fingerprints: Readonly<Record<string, string>> | undefined) {
     this.#acceptsAll = acceptsAll;
     this.#isStrict = fingerprints !== undefined;
     this.#fingerprints = new Map(Object.entries(fingerprints ?? {}));
   }
 
-  /** The tools that can be called, or could until they changed, as they were accepted. */
+  /** Accepted definitions of the listed tools, including changed tools. */
   get tools(): readonly McpToolDefinition[] {
     return [...this.#tools.values()];
   }
 
-  /** The tools that wait to be accepted, as they are now. */
+  /** Current definitions of the changed tools. */
   get changed(): readonly McpToolDefinition[] {
     return [...this.#changed.values()];
   }
@@ -48,7 +49,7 @@ export class ToolLedger {
     return this.#changed.has(name);
   }
 
-  /** Takes the list of a server in the place of the one before. A definition that is the same stays the same object. */
+  /** Replaces the list of tools. An unchanged definition stays the same object. */
   update(list: readonly McpToolDefinition[]): void {
     const before = this.#tools;
     this.#tools = new Map();
@@ -68,7 +69,7 @@ export class ToolLedger {
     }
   }
 
-  /** Returns whether there was such a change. */
+  /** Accepts a changed tool. Returns whether the tool was changed. */
   accept(name: string): boolean {
     const tool = this.#changed.get(name);
     if (tool === undefined) return false;
@@ -79,7 +80,7 @@ export class ToolLedger {
   }
 }
 
-/** Of all that a model is told, and of what is believed of the tool. Nobody can make two that are the same. */
+/** Collision-resistant hash of everything that a model sees, and of the hints. */
 function fingerprintOf({
   title,
   description,
@@ -91,7 +92,7 @@ function fingerprintOf({
   return createHash('sha256').update(JSON.stringify(seen, inOrder)).digest('hex');
 }
 
-/** The keys of an object mean the same in any order. */
+/** Sorts keys, because their order has no meaning. */
 function inOrder(_key: string, value: unknown): unknown {
   if (!isJsonObject(value)) return value;
   return Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)));

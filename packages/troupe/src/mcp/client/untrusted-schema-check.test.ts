@@ -3,10 +3,10 @@ import { expect, test } from 'vitest';
 
 import type { JsonObject } from '../../util/json.ts';
 import { validateWith, type JsonSchema } from '../../util/schema.ts';
-import { CautiousCheck } from './cautious-check.ts';
+import { UntrustedSchemaCheck } from './untrusted-schema-check.ts';
 
 const problems = (schema: JsonSchema, value: unknown): readonly string[] =>
-  new CautiousCheck(schema).problemsOf(value).map(({ path }) => path.join('.'));
+  new UntrustedSchemaCheck(schema).problemsOf(value).map(({ path }) => path.join('.'));
 
 test('types, names and numbers are checked', () => {
   const schema = {

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 
-import { ToolLedger, type McpToolDefinition } from './tool-ledger.ts';
+import { AcceptedTools, type McpToolDefinition } from './accepted-tools.ts';
 
 function definition(
   name: string,
@@ -14,7 +14,7 @@ function definition(
 const names = (tools: readonly McpToolDefinition[]): string[] => tools.map(({ name }) => name);
 
 test('what is listed first is accepted, and what comes later too', () => {
-  const ledger = new ToolLedger(false, undefined);
+  const ledger = new AcceptedTools(false, undefined);
   ledger.update([definition('a', 'A')]);
   ledger.update([definition('a', 'A'), definition('b', 'B')]);
   expect([names(ledger.tools), ledger.changed]).toEqual([['a', 'b'], []]);
@@ -27,7 +27,7 @@ test.each<[string, Partial<McpToolDefinition>]>([
   ['schema of the result', { outputSchema: { type: 'object' } }],
   ['hints', { annotations: { readOnlyHint: true } }],
 ])('another %s is a change', (_what, extra) => {
-  const ledger = new ToolLedger(false, undefined);
+  const ledger = new AcceptedTools(false, undefined);
   const first = definition('a', 'A');
   const second = definition('a', 'A', extra);
   ledger.update([first]);
@@ -38,7 +38,7 @@ test.each<[string, Partial<McpToolDefinition>]>([
 });
 
 test('a tool that goes and comes back otherwise has changed', () => {
-  const ledger = new ToolLedger(false, undefined);
+  const ledger = new AcceptedTools(false, undefined);
   ledger.update([definition('a', 'A')]);
   ledger.update([]);
   expect([ledger.tools, ledger.changed]).toEqual([[], []]);
@@ -47,13 +47,13 @@ test('a tool that goes and comes back otherwise has changed', () => {
 });
 
 test('a name that is listed twice, with two meanings, has changed', () => {
-  const ledger = new ToolLedger(false, undefined);
+  const ledger = new AcceptedTools(false, undefined);
   ledger.update([definition('a', 'A'), definition('a', 'Other')]);
   expect(ledger.isChanged('a')).toBe(true);
 });
 
 test('a definition that is the same stays the same object', () => {
-  const ledger = new ToolLedger(false, undefined);
+  const ledger = new AcceptedTools(false, undefined);
   const first = definition('a', 'A');
   ledger.update([first]);
   ledger.update([definition('a', 'A')]);
@@ -64,7 +64,7 @@ test('the order of keys, icons and what is only for programs are no change', () 
   fc.assert(
     fc.property(fc.dictionary(fc.string(), fc.jsonValue()), (properties) => {
       const reversed = Object.fromEntries(Object.entries(properties).reverse());
-      const ledger = new ToolLedger(false, undefined);
+      const ledger = new AcceptedTools(false, undefined);
       ledger.update([definition('a', 'A', { inputSchema: { type: 'object', x: properties } })]);
       ledger.update([
         definition('a', 'A', { inputSchema: { x: reversed, type: 'object' }, _meta: { b: 1 } }),
@@ -77,7 +77,7 @@ test('the order of keys, icons and what is only for programs are no change', () 
 test('any other description is a change', () => {
   fc.assert(
     fc.property(fc.uniqueArray(fc.string(), { minLength: 2, maxLength: 2 }), ([one = '', other = '']) => {
-      const ledger = new ToolLedger(false, undefined);
+      const ledger = new AcceptedTools(false, undefined);
       ledger.update([definition('a', one)]);
       ledger.update([definition('a', other)]);
       expect([ledger.isChanged('a'), ledger.accept('a'), ledger.isChanged('a')]).toEqual([true, true, false]);
@@ -86,7 +86,7 @@ test('any other description is a change', () => {
 });
 
 test('names that objects have of their own are names like any other', () => {
-  const ledger = new ToolLedger(false, {});
+  const ledger = new AcceptedTools(false, {});
   ledger.update([definition('constructor', 'A'), definition('__proto__', 'B')]);
   expect(names(ledger.changed)).toEqual(['constructor', '__proto__']);
   expect(ledger.accept('__proto__')).toBe(true);
