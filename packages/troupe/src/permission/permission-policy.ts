@@ -2,20 +2,20 @@ import type { ToolVerdict } from '../toolkit/call/tool-call.ts';
 import type { Tool } from '../toolkit/tool/tool.ts';
 import type { ToolUseBlock } from '../message/blocks.ts';
 
-/** A call that an agent is about to make. */
+/** A tool call about to run, for a decision. */
 export interface PermissionRequest {
-  /** With the arguments that the tool will get, but for presets. */
+  /** Tool call with its arguments, without presets. */
   readonly call: ToolUseBlock;
   readonly tool: Tool;
-  /** The agents from the outermost to the one that makes the call. */
+  /** Agent names from the outermost agent to the one that makes the tool call. */
   readonly agentPath: readonly string[];
-  /** What the agent gives to its tools, e.g. who the user is. */
+  /** Context that the agent passes to its tools, e.g. the current user. */
   readonly context: unknown;
 }
 
 /**
- * Decides about tool calls. One that throws, takes forever until the call is stopped, or says something else than a
- * verdict, denies.
+ * Decides whether tool calls may run. A policy that throws, never answers or returns an invalid verdict
+ * denies.
  */
 export interface PermissionPolicy {
   decide(request: PermissionRequest): ToolVerdict | Promise<ToolVerdict>;

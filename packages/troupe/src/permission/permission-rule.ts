@@ -9,8 +9,8 @@ import { exactWords, isPlainlySet, matchExact, matchPrefix, commandText } from '
 import type { FoundCommand } from './shell/find-commands.ts';
 
 /**
- * What an argument has to be: exactly a value; a path that fits a glob, by segments; a text in which a regular expression finds
- * something; or a shell command that begins with these words.
+ * Condition for an argument: an exact value; a path that matches a glob by segments; a text that matches a
+ * regular expression; or a shell command that begins with these words.
  */
 export type ArgumentMatch =
   | string
@@ -21,31 +21,34 @@ export type ArgumentMatch =
   | { readonly regex: string }
   | { readonly prefix: string };
 
-/** A rule that is JSON: it can be saved, and suggested to a person. */
+/** A rule in JSON, which can be saved and suggested to a person. */
 export interface SavedPermissionRule {
-  /** The name of a tool, or a glob such as `mcp_*`. */
+  /** Name of a tool, or a glob such as `mcp_*`. */
   readonly tool: string;
   readonly behavior: PermissionBehavior;
-  /** By argument. All of them have to be so. @default whatever the arguments are */
+  /** Conditions by argument name, all required. @default no conditions */
   readonly when?: { readonly [argument: string]: ArgumentMatch } | undefined;
 }
 
-/** What holds for some calls. Of several rules that hold, the strictest counts. */
+/** Behavior for matching tool calls. Of several matching rules the strictest applies. */
 export type PermissionRule =
   | SavedPermissionRule
   | (Omit<SavedPermissionRule, 'when'> & { readonly when: (request: PermissionRequest) => boolean });
 
-/** Whether a rule holds. `maybe`: it can't be known. A rule that allows must hold; for others it is enough that it may. */
+/**
+ * Result of matching a rule. `maybe`: undecidable, which is enough for rules that ask or deny, but not for
+ * rules that allow.
+ */
 export type Match = 'yes' | 'maybe' | 'no';
 
-/** What a rule is asked about: a call, or one command in one of its arguments. */
+/** Subject of a rule: a tool call, or one shell command in one of its arguments. */
 export interface RuleSubject {
   readonly request: PermissionRequest;
-  /** The argument that the command is in. */
+  /** Argument that contains the command. */
   readonly argument?: string | undefined;
-  /** Undefined where the argument can't be read. */
+  /** Undefined if the argument can't be parsed. */
   readonly command?: FoundCommand | undefined;
-  /** Where relative paths begin, if that is known. */
+  /** Folder of relative paths, if known. */
   readonly base: string | undefined;
 }
 
@@ -56,7 +59,7 @@ export interface CompiledRule {
 
 const BEHAVIORS: readonly unknown[] = ['allow', 'ask', 'deny'];
 
-/** @throws TroupeError if it is no rule. */
+/** @throws TroupeError if the rule is invalid. */
 export function compileRule(rule: PermissionRule): CompiledRule {
   const { tool, behavior, when } = rule;
   if (typeof tool !== 'string' || tool === '') throw invalid('needs the name of a tool, or a glob');
@@ -65,7 +68,7 @@ export function compileRule(rule: PermissionRule): CompiledRule {
   const isAllowing = behavior === 'allow';
   const matchArguments =
     typeof when === 'function'
-      ? ({ request }: RuleSubject): Match => (said(when(request)) ? 'yes' : 'no')
+      ? ({ request }: RuleSubject): Match => (checkedResult(when(request)) ? 'yes' : 'no')
       : matcherOf(when === undefined ? {} : when, isAllowing);
   return {
     rule,
@@ -73,13 +76,13 @@ export function compileRule(rule: PermissionRule): CompiledRule {
   };
 }
 
-/** What else a function gives, such as a promise, must not pass for a no: that would let the call through. */
-function said(holds: unknown): boolean {
+/** Refuses other results of a `when` function, such as a promise, which would otherwise count as false. */
+function checkedResult(holds: unknown): boolean {
   if (typeof holds === 'boolean') return holds;
-  throw invalid('has a `when` that says neither true nor false');
+  throw invalid('has a `when` that does not return true or false');
 }
 
-/** A rule that came as JSON. @throws TroupeError if it is none. */
+/** Parses a rule from JSON. @throws TroupeError if the rule is invalid. */
 export function readRule(json: unknown): SavedPermissionRule {
   const { tool, behavior, when } = attempt(() => copyJsonObject(json, 'a permission rule'));
   const rule = { tool, behavior, ...(when !== undefined && { when }) } as SavedPermissionRule & JsonValue;
@@ -110,10 +113,10 @@ function checkMatch(match: unknown): void {
   const [[kind, text] = [], ...others] = Object.entries(match);
   if (others.length > 0 || (kind !== 'glob' && kind !== 'regex' && kind !== 'prefix'))
     throw invalid('is refused: an argument is matched by a value, or by one of `glob`, `regex` and `prefix`');
-  if (typeof text !== 'string' || text.trim() === '') throw invalid(`has a ${kind} that is no text`);
+  if (typeof text !== 'string' || text.trim() === '') throw invalid(`has a ${kind} that is not a text`);
 }
 
-/** All have to hold. */
+/** Weakest result, because all conditions are required. */
 function weakest(matches: readonly Match[]): Match {
   return matches.includes('no') ? 'no' : matches.includes('maybe') ? 'maybe' : 'yes';
 }
@@ -127,9 +130,9 @@ function valueMatcher(
     return (value) => (canonicalJson(value) === wanted ? 'yes' : 'no');
   }
   const unfit = isAllowing ? 'no' : 'maybe';
-  if ('prefix' in match) return () => unfit; // that is for commands
+  if ('prefix' in match) return () => unfit; // for commands only
   const fits = 'glob' in match ? pathMatcher(match.glob, isAllowing) : textMatcher(match.regex);
-  // Some file systems take the same name in capitals.
+  // Some file systems ignore upper and lower case.
   const mayFit = 'glob' in match && !isAllowing ? pathMatcher(match.glob.toLowerCase(), false) : () => false;
   const ofText = (text: string, base: string | undefined): Match => {
     if (fits(text, base)) return 'yes';
@@ -152,7 +155,7 @@ function commandMatcher(match: ArgumentMatch, isAllowing: boolean): (subject: Ru
   };
 }
 
-/** Undefined if no command can be so: it is no number, and no path. */
+/** Undefined if the condition can't apply to commands, such as a number or a glob. */
 function commandTest(
   match: ArgumentMatch,
   isAllowing: boolean,
@@ -174,7 +177,7 @@ function commandTest(
     if (words.length === 0) return unfit;
     if (fits(commandText(command)) && (!isAllowing || words.every(({ isLiteral }) => isLiteral)))
       return 'yes';
-    return words.some(({ hasHole }) => hasHole) ? unfit : 'no';
+    return words.some(({ hasUnknown }) => hasUnknown) ? unfit : 'no';
   };
 }
 
@@ -183,7 +186,9 @@ function textMatcher(regex: string): (text: string) => boolean {
   return (text) => pattern.test(text);
 }
 
-/** Whether a path fits a glob. A rule that allows looks at no path with `..`; others look at where it leads. */
+/**
+ * Matches a path with a glob. Rules that allow match no path with `..`; other rules resolve the path first.
+ */
 function pathMatcher(glob: string, isAllowing: boolean): (path: string, base: string | undefined) => boolean {
   const pattern = attempt(() => new PathPattern(glob));
   const isAnywhere = glob.startsWith('**');

@@ -27,23 +27,26 @@ import { judgeCommand } from './shell/judge-command.ts';
 import { commandText } from './shell/match-command.ts';
 import { suggestRules } from './suggest-rules.ts';
 
-/** What an argument is: a command for a shell, a path that is changed, or one that is read. */
+/** Meaning of an argument: a shell command, a path to change, or a path to read. */
 export type ArgumentMeaning = 'command' | 'edit' | 'read';
 
 export interface PermissionRulesOptions {
   /** @default 'default' */
   readonly mode?: PermissionMode | undefined;
-  /** They hold for as long as the program runs. They are not saved, and nothing that is loaded removes them. */
+  /** Rules for the lifetime of the program. Not saved, and not removed by loading a state. */
   readonly rules?: readonly PermissionRule[] | undefined;
-  /** Absolute paths of the folders in which `accept_edits` lets files be changed. Relative paths begin in the first. @default none */
+  /**
+   * Absolute folders in which `accept_edits` allows changes. The first is the base of relative paths.
+   * @default none
+   */
   readonly workingDirectories?: readonly string[] | undefined;
-  /** What arguments of tools mean, in addition to those of the tools that come with the library. */
+  /** Meanings of tool arguments, in addition to the built-in tools. */
   readonly toolArguments?:
     | { readonly [tool: string]: { readonly [argument: string]: ArgumentMeaning } }
     | undefined;
 }
 
-/** More commands than these in one text are not judged: somebody has to look at it. */
+/** Maximum commands in one text. Longer texts count as dangerous. */
 const MAX_COMMANDS = 50;
 const MAX_LABEL = 80;
 const PATH_READ = { path: 'read' } as const;
@@ -64,9 +67,9 @@ const TOOL_ARGUMENTS: NonNullable<PermissionRulesOptions['toolArguments']> = {
   write_text_file: PATH_EDITED,
 };
 
-/** A call, or one command of it. */
+/** A tool call, or one shell command of it. */
 interface Part extends Pick<RuleSubject, 'argument' | 'command'> {
-  /** What it is called in a reason, unless it is a command. */
+  /** Label in the reason of a verdict; commands are shown as text instead. */
   readonly label: string;
   readonly kind: PermissionFacts['kind'];
   readonly danger: string | undefined;
@@ -79,14 +82,15 @@ interface JudgedPart extends Part {
 }
 
 /**
- * Decides about tool calls by a mode, rules, and what is known about tools and commands; `PERMISSION_TABLE` says how. A shell command is
- * taken apart, and its strictest part decides. What is dangerous is asked about, whatever the rules and the mode allow. Nothing is
- * looked up or run for a decision: the same call always gets the same.
+ * Permission policy by mode, rules and knowledge about tools and shell commands; `PERMISSION_TABLE` defines
+ * the decision. A shell command is split into its parts, and the strictest part decides. Dangerous tool calls
+ * always need an approval, whatever rules and mode allow. Decisions access no files and run nothing, so the
+ * same tool call always gets the same verdict.
  *
- * The mode, and the rules that were added while the program ran, are its state, and so part of that of the agent for which it decides.
+ * Mode and added rules are saved with the agent.
  */
 export class PermissionRules extends StateModule implements PermissionPolicy {
-  /** One may decide for several agents. */
+  /** One policy may serve several agents. */
   static override readonly isShared = true;
 
   readonly workingDirectories: readonly string[];
@@ -95,7 +99,7 @@ export class PermissionRules extends StateModule implements PermissionPolicy {
   #added: readonly CompiledRule[] = [];
   #mode: PermissionMode = 'default';
 
-  /** @throws TroupeError if an option is wrong. */
+  /** @throws TroupeError if an option is invalid. */
   constructor(options: PermissionRulesOptions = {}) {
     super();
     const { mode = 'default', rules = [], workingDirectories = [], toolArguments = {} } = options;
@@ -115,17 +119,17 @@ export class PermissionRules extends StateModule implements PermissionPolicy {
     return this.#mode;
   }
 
-  /** Can be changed at any time; the next decision follows it. */
+  /** Applies from the next decision on. */
   set mode(mode: PermissionMode) {
     this.#mode = readMode(mode);
   }
 
-  /** All that hold now. */
+  /** All current rules. */
   get rules(): readonly PermissionRule[] {
     return [...this.#fixed, ...this.#added].map(({ rule }) => rule);
   }
 
-  /** Those that were added while the program ran. They are saved. */
+  /** Rules added at run time. Part of the saved state. */
   get addedRules(): readonly SavedPermissionRule[] {
     return this.#added.map(({ rule }) => rule as SavedPermissionRule);
   }
@@ -134,14 +138,17 @@ export class PermissionRules extends StateModule implements PermissionPolicy {
     this.#added = rules.map((rule) => compileRule(readRule(rule)));
   }
 
-  /** Adds a rule, such as one that was suggested with a pending call. @throws TroupeError if it is none, or has a function. */
+  /**
+   * Adds a rule, for example a suggestion of a pending tool call.
+   * @throws TroupeError if the rule is invalid or has a function.
+   */
   addRule(rule: SavedPermissionRule | JsonObject): void {
     const added = readRule(rule);
     this.removeRule(added);
     this.#added = [...this.#added, compileRule(added)];
   }
 
-  /** Removes a rule that was added. @returns whether it was there */
+  /** Removes an added rule. @returns false if there was no such rule */
   removeRule(rule: SavedPermissionRule | JsonObject): boolean {
     const key = canonicalJson(readRule(rule) as SavedPermissionRule & JsonValue);
     const before = this.#added.length;
@@ -210,27 +217,27 @@ export class PermissionRules extends StateModule implements PermissionPolicy {
 
   #commandsOf(argument: string, text: JsonValue | undefined): readonly Part[] {
     if (typeof text !== 'string') {
-      const danger = text === undefined ? undefined : 'its command is no text';
+      const danger = text === undefined ? undefined : 'its command is not a text';
       return [{ label: argument, kind: 'other', danger, argument }];
     }
     const { commands, problem } = findCommands(text);
-    const isMoving = commands.some(({ words }) => /^(?:cd|pushd|popd)$/.test(words[0]?.text ?? ''));
-    const place = { workingDirectories: this.workingDirectories, isMoving };
-    const isTooMuch = commands.length > MAX_COMMANDS;
-    const danger = problem ?? (isTooMuch ? `it has more than ${MAX_COMMANDS} commands` : undefined);
+    const changesDirectory = commands.some(({ words }) => /^(?:cd|pushd|popd)$/.test(words[0]?.text ?? ''));
+    const location = { workingDirectories: this.workingDirectories, changesDirectory };
+    const hasTooMany = commands.length > MAX_COMMANDS;
+    const danger = problem ?? (hasTooMany ? `it has more than ${MAX_COMMANDS} commands` : undefined);
     const parts: Part[] = commands.map((command) => ({
       label: argument,
       argument,
       command,
-      // Rules hold for every part. What it does is not asked when it is dangerous anyway.
-      ...(isTooMuch ? { kind: 'other' as const, danger } : judgeCommand(command, place)),
+      // Rules apply to every part; the kind is not needed if there are too many commands.
+      ...(hasTooMany ? { kind: 'other' as const, danger } : judgeCommand(command, location)),
     }));
     if (danger !== undefined) parts.push({ label: text, argument, kind: 'other', danger });
     return parts;
   }
 }
 
-/** The one that has the most to say for its reason. */
+/** Part with the most important reason. */
 function strongest(parts: readonly JudgedPart[]): JudgedPart | undefined {
   return (
     parts.find(({ rule }) => rule === 'deny') ?? parts.find(({ danger }) => danger !== undefined) ?? parts[0]
@@ -242,7 +249,7 @@ function shortened(text: string): string {
   return line.length > MAX_LABEL ? `${line.slice(0, MAX_LABEL)}…` : line;
 }
 
-/** The paths in an argument; undefined for what is none. */
+/** Paths in an argument; undefined for other values. */
 function textsOf(value: JsonValue | undefined): readonly (string | undefined)[] {
   if (value === undefined) return [];
   const values = (Array.isArray(value) ? value : [value]) as readonly JsonValue[];
@@ -261,10 +268,10 @@ function workingDirectory(path: string): string {
 function readMode(mode: unknown): PermissionMode {
   const known = PERMISSION_MODES.find((one) => one === mode);
   if (known !== undefined) return known;
-  throw new TroupeError('invalid_config', `A permission mode is one of ${PERMISSION_MODES.join(', ')}.`);
+  throw new TroupeError('invalid_config', `A permission mode must be one of ${PERMISSION_MODES.join(', ')}.`);
 }
 
 function readRules(json: JsonValue): readonly SavedPermissionRule[] {
-  if (!Array.isArray(json)) throw new TypeError('it is no list');
+  if (!Array.isArray(json)) throw new TypeError('the value is not a list');
   return (json as readonly JsonValue[]).map(readRule);
 }

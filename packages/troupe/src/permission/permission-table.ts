@@ -1,11 +1,11 @@
-/** What a policy says about a call. */
+/** Verdict of a permission policy about a tool call. */
 export type PermissionBehavior = 'allow' | 'ask' | 'deny';
 
 /**
- * How much may be done without asking.
- * `default`: reading. `accept_edits`: also changing files in the working directories. `explore`: reading, and nothing else.
- * `bypass`: everything that is not denied, asked about by a rule, or dangerous. `dont_ask`: nobody is there, so what would be
- * asked is denied.
+ * Actions allowed without approval.
+ * `default`: reading. `accept_edits`: also changing files in the working directories. `explore`: only
+ * reading. `bypass`: everything except denials and approvals by rules, and dangerous actions. `dont_ask`:
+ * nobody can approve, so that approvals become denials.
  */
 export type PermissionMode = 'default' | 'accept_edits' | 'explore' | 'bypass' | 'dont_ask';
 
@@ -17,25 +17,25 @@ export const PERMISSION_MODES: readonly PermissionMode[] = [
   'dont_ask',
 ];
 
-/** What is known about a call, or about one command of it. */
+/** Known facts about a tool call or one of its commands. */
 export interface PermissionFacts {
-  /** What the strictest rule that holds for it says. */
+  /** Behavior of the strictest matching rule. */
   readonly rule: PermissionBehavior | 'none';
-  /** `edit`: it changes files, all of them in the working directories. */
+  /** `edit`: changes files, all of them in the working directories. */
   readonly kind: 'read' | 'edit' | 'other';
   readonly isDangerous: boolean;
 }
 
 export interface PermissionRow {
-  /** In words, for the docs. */
+  /** Name for reasons and docs. */
   readonly name: string;
-  /** The facts for which the row holds; what it doesn't mention may be anything. */
+  /** Required facts; facts left out may have any value. */
   readonly facts: Partial<PermissionFacts>;
-  /** In each mode; `-` leaves it to the next row. In the order of `PERMISSION_MODES`. */
+  /** Verdict by mode in the order of `PERMISSION_MODES`; `-` continues with the next row. */
   readonly says: readonly (PermissionBehavior | '-')[];
 }
 
-/** The whole of the decision. The first row that holds, and says something in the mode, decides. */
+/** The complete decision table. The first matching row with a verdict for the mode decides. */
 export const PERMISSION_TABLE: readonly PermissionRow[] = [
   { name: 'a rule denies it', facts: { rule: 'deny' }, says: ['deny', 'deny', 'deny', 'deny', 'deny'] },
   { name: 'a rule asks about it', facts: { rule: 'ask' }, says: ['ask', 'ask', 'ask', 'ask', 'deny'] },
@@ -55,7 +55,7 @@ export const PERMISSION_TABLE: readonly PermissionRow[] = [
   { name: 'it is not known to be harmless', facts: {}, says: ['ask', 'ask', 'deny', 'allow', 'deny'] },
 ];
 
-/** What the table says, and by which row. */
+/** Verdict of the table with the name of its row. */
 export function lookUp(
   mode: PermissionMode,
   facts: PermissionFacts,

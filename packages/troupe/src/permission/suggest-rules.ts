@@ -5,14 +5,14 @@ import { exactText, isPlainlySet } from './shell/match-command.ts';
 
 const MAX_SUGGESTIONS = 5;
 const MAX_CHARS = 200;
-/** Commands whose first word says what they do. */
+/** Commands whose first word is a subcommand. */
 const SUBCOMMANDED =
   /^(?:bun|bundle|cargo|deno|docker|dotnet|gh|git|go|gradle|helm|kubectl|make|mvn|npm|pip|pip3|pnpm|poetry|terraform|uv|yarn)$/;
 const WORD = /^[a-z][\w:-]*$/;
 
 /**
- * Rules after which such a call would run: for a command, its name and what it is to do, or all of it where that can't be told; for
- * any other tool, the tool. None if they would not be enough.
+ * Rules that would allow a tool call: for a command its name and subcommand, or the whole command; for other
+ * tools the tool name. Empty if such rules would not be enough.
  */
 export function suggestRules(
   { name }: ToolUseBlock,

@@ -2,7 +2,7 @@ import { PlanError } from './plan-error.ts';
 import { PlanStorageBase, type AddPlanOptions } from './plan-storage-base.ts';
 import { Plan } from './plan.ts';
 
-/** Keeps plans in the order in which they came, for as long as the program runs, unless its state is saved. */
+/** Plan storage in memory, in order of insertion. Part of the saved state of its notebook. */
 export class InMemoryPlanStorage extends PlanStorageBase {
   #plans = new Map<string, Plan>();
 
@@ -33,7 +33,7 @@ export class InMemoryPlanStorage extends PlanStorageBase {
     return this.#plans.get(id);
   }
 
-  /** For the state. */
+  /** Saved state. */
   protected get plans(): readonly Plan[] {
     return [...this.#plans.values()];
   }

@@ -53,7 +53,7 @@ describe('a storage that does not answer', () => {
     await clock.advance(5000);
     expect(await stuck).toMatchObject({
       code: 'store_failed',
-      message: 'The storage of plans gave no answer within 5 s. The plan is as it was.',
+      message: 'The storage of plans did not answer within 5 s. The plan is unchanged.',
     });
     expect(await next).toEqual(plan.with({ name: 'b' }));
   });
@@ -93,12 +93,12 @@ describe('a storage that does not answer', () => {
 });
 
 describe('a storage that gives something else than plans', () => {
-  const NO_PLAN = 'gave something that is no Plan';
+  const NO_PLAN = 'returned a value that is not a Plan';
   test.each<[string, unknown, string | undefined, string]>([
-    ['nothing', undefined, undefined, 'gave no list of plans'],
-    ['null', null, undefined, 'gave no list of plans'],
-    ['a text', 'x', NO_PLAN, 'gave no list of plans'],
-    ['an object', {}, NO_PLAN, 'gave no list of plans'],
+    ['nothing', undefined, undefined, 'did not return a list of plans'],
+    ['null', null, undefined, 'did not return a list of plans'],
+    ['a text', 'x', NO_PLAN, 'did not return a list of plans'],
+    ['an object', {}, NO_PLAN, 'did not return a list of plans'],
     ['a list of null', [null], NO_PLAN, NO_PLAN],
     ['a list of plain objects', [{ id: 'abc' }], NO_PLAN, NO_PLAN],
   ])('%s', async (_, garbage, one, many) => {
@@ -119,7 +119,7 @@ describe('a storage that gives something else than plans', () => {
     const other = new Plan({ ...words('other'), subtasks: [new SubTask(words('x'))] });
     storage.getPlan = async () => other;
     const notebook = new PlanNotebook({ storage });
-    await expect(notebook.recoverHistoricalPlan('abc')).rejects.toThrow('gave another plan');
+    await expect(notebook.recoverHistoricalPlan('abc')).rejects.toThrow('returned a plan with another id');
     expect((await notebook.recoverHistoricalPlan(other.id)).id).toBe(other.id);
   });
 });

@@ -6,30 +6,30 @@ import { NO_SUBTASKS, Plan } from './plan.ts';
 import { SubTask } from './sub-task.ts';
 import { textProblems, wordProblems, type WorkWords } from './work-item.ts';
 
-/** Everything that can be done to a plan. An edit either fits, or throws a `PlanError` that names all that is wrong with it. */
+/** An edit of the current plan: returns the new plans, or throws a `PlanError` with all problems. */
 export type PlanEdit = (current: Plan | undefined) => Edited;
 
 export interface Edited {
-  /** The plan that is current from now on. */
+  /** The current plan after the edit. */
   readonly current: Plan | undefined;
-  /** The plan that no longer is. */
+  /** The previous plan, if it is no longer current. */
   readonly archived?: Plan | undefined;
 }
 
-/** A plan that does not exist yet. */
+/** Content of a new plan. */
 export interface NewPlan extends WorkWords {
   readonly subtasks: readonly WorkWords[];
 }
 
 export type ReviseAction = 'add' | 'revise' | 'delete';
-/** What the state of a subtask can be set to; it becomes `done` only with an outcome. */
+/** States that can be set directly; `done` requires an outcome. */
 export type SettableState = 'todo' | 'in_progress' | 'abandoned';
 export type FinalState = 'done' | 'abandoned';
 
 const SETTABLE: readonly unknown[] = ['todo', 'in_progress', 'abandoned'] satisfies SettableState[];
 const FINAL: readonly unknown[] = ['done', 'abandoned'] satisfies FinalState[];
 
-/** An error names no more subtasks than that. */
+/** Maximum subtasks named in an error. */
 const MAX_SHOWN = 10;
 
 export function createPlan(words: NewPlan, maxSubtasks: number): PlanEdit {
@@ -37,7 +37,7 @@ export function createPlan(words: NewPlan, maxSubtasks: number): PlanEdit {
     refuseIf([...wordProblems(words, 'The plan'), ...subtasksProblems(words?.subtasks, maxSubtasks)]);
     const subtasks = words.subtasks.map((one) => new SubTask(wordsOf(one)));
     const plan = new Plan({ ...wordsOf(words), subtasks });
-    return { current: plan, archived: current && setAside(current, plan) };
+    return { current: plan, archived: current && abandon(current, plan) };
   };
 }
 
@@ -50,7 +50,7 @@ export function updatePlanInfo(changes: Partial<WorkWords>): PlanEdit {
   };
 }
 
-/** @param words all of them for a new subtask; for one that is revised, what is to be different */
+/** @param words all fields for a new subtask; for a revised one, the changed fields */
 export function reviseCurrentPlan(
   index: number,
   action: ReviseAction,
@@ -79,7 +79,7 @@ export function reviseCurrentPlan(
   };
 }
 
-/** A subtask whose state is set has no outcome any more. */
+/** Setting a state removes the outcome of the subtask. */
 export function updateSubtaskState(index: number, state: SettableState): PlanEdit {
   return (current) => {
     const plan = existing(current);
@@ -98,7 +98,7 @@ export function updateSubtaskState(index: number, state: SettableState): PlanEdi
   };
 }
 
-/** The next subtask that is still to do is in progress then, unless another one is. */
+/** Starts the next subtask in state `todo`, unless another one is in progress. */
 export function finishSubtask(index: number, outcome: string): PlanEdit {
   return (current) => {
     const plan = existing(current);
@@ -124,9 +124,9 @@ export function finishPlan(state: FinalState, outcome: string): PlanEdit {
   };
 }
 
-/** The old plan can be worked on again. Its ids and outcomes are as they were. */
+/** Reopens an archived plan with its ids and outcomes. */
 export function recoverPlan(old: Plan): PlanEdit {
-  return (current) => ({ current: old.reopened(), archived: current && setAside(current, old) });
+  return (current) => ({ current: old.reopened(), archived: current && abandon(current, old) });
 }
 
 /** @throws PlanError if there is no plan. */
@@ -136,8 +136,8 @@ export function existing(current: Plan | undefined): Plan {
   return current;
 }
 
-/** An outcome that the plan had before it was recovered is not overwritten. */
-function setAside(plan: Plan, other: Plan): Plan {
+/** Keeps an outcome from before the plan was recovered. */
+function abandon(plan: Plan, other: Plan): Plan {
   const outcome = plan.outcome ?? `Set aside for the plan ${quoted(other)}.`;
   return plan.with({ state: 'abandoned', outcome, finishedAt: timestamp() });
 }
@@ -173,7 +173,7 @@ function indexProblems(index: unknown, count: number): readonly string[] {
   return [`Invalid subtask index ${typeof index === 'number' ? index : describe(index)}. ${rangeOf(count)}`];
 }
 
-/** What an index must be among so many. */
+/** Sentence about the valid indexes. */
 export function rangeOf(count: number): string {
   return `Must be between 0 and ${count - 1}.`;
 }
@@ -195,7 +195,7 @@ function label(subtasks: readonly SubTask[], index: number): string {
   return `${index} ${quoted(subtasks[index])}`;
 }
 
-/** The name, on one line and not too long. */
+/** Name on one line, cut to 64 characters. */
 export function quoted({ name }: Pick<WorkWords, 'name'> = { name: '' }): string {
   return `'${cutText(oneLine(name), 64)}'`;
 }

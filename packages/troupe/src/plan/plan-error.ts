@@ -1,6 +1,6 @@
 import { TroupeError } from '../errors.ts';
 
-/** An edit that does not fit the plan. Nothing was changed. All that is wrong with it is named, one sentence each. */
+/** An invalid edit of a plan, with one sentence per problem. The plan is unchanged. */
 export class PlanError extends TroupeError {
   override readonly name = 'PlanError';
 

@@ -2,34 +2,34 @@ import { TroupeError } from '../errors.ts';
 import { isJsonObject } from '../util/json.ts';
 import type { Plan } from './plan.ts';
 
-/** What a hint says besides where the plan stands. */
+/** Options of the notebook that hints mention. */
 export interface PlanRules {
   readonly maxSubtasks: number;
   readonly needUserConfirm: boolean;
 }
 
-/** Makes what a model is told before it thinks; undefined for nothing. */
+/** Creates the hint for the model before each model call; undefined for none. */
 export type PlanToHint = (
   plan: Plan | undefined,
   rules: PlanRules,
 ) => string | undefined | Promise<string | undefined>;
 
-/** What a model is told about its plan; undefined for nothing. */
+/** Creates a hint about the current plan; undefined for none. */
 export type PlanHint = (plan: Plan, rules: PlanRules) => string | undefined;
 
-/** What a model is told before it thinks, by where the plan stands. */
+/** Hints by progress of the plan. */
 export interface PlanHints {
   readonly noPlan: (rules: PlanRules) => string | undefined;
-  /** No subtask was begun. */
+  /** No subtask was started. */
   readonly notStarted: PlanHint;
   readonly inProgress: PlanHint;
-  /** Some are finished, none is in progress. */
+  /** Some subtasks are finished, none is in progress. */
   readonly betweenSubtasks: PlanHint;
-  /** All are done or abandoned. */
+  /** All subtasks are done or abandoned. */
   readonly allFinished: PlanHint;
 }
 
-/** A hint shows no more subtasks than that. */
+/** Maximum subtasks shown in a hint. */
 const MAX_SHOWN = 100;
 const REVISE = "- If the plan does not fit any more: change it by 'revise_current_plan'.";
 const ABANDON =
@@ -76,7 +76,7 @@ export const DEFAULT_PLAN_HINTS: PlanHints = {
     ]),
 };
 
-/** The hint for where the plan stands. */
+/** Selects the hint for the progress of the plan. */
 function hintFor(plan: Plan | undefined, hints: PlanHints, rules: PlanRules): string | undefined {
   if (plan === undefined) return hints.noPlan(rules);
   const { subtasks } = plan;
@@ -87,7 +87,7 @@ function hintFor(plan: Plan | undefined, hints: PlanHints, rules: PlanRules): st
     : hints.betweenSubtasks(plan, rules);
 }
 
-/** Hints by where the plan stands, some of them other than the usual ones. @throws TroupeError if one is no function. */
+/** Default hints with some replaced. @throws TroupeError if a replacement is not a function. */
 export function hintsByState(changes: Partial<PlanHints>): PlanToHint {
   const given = Object.entries(isJsonObject(changes) ? changes : { changes }).filter(
     ([, hint]) => hint !== undefined,
@@ -98,7 +98,7 @@ export function hintsByState(changes: Partial<PlanHints>): PlanToHint {
   return (plan, rules) => hintFor(plan, hints, rules);
 }
 
-/** What whoever makes a conversation shorter has to know of the plan, so that what matters for it is kept. */
+/** Summary of the plan for compression, so that important messages for the plan are kept. */
 export function compressionHint({ description, expectedOutcome, subtasks }: Plan): string {
   const names = subtasks.filter(({ state }) => state === 'in_progress').map(({ name }) => name);
   const done = subtasks.filter(({ state }) => state === 'done').length;

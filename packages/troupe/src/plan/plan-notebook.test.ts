@@ -324,8 +324,8 @@ describe('hints', () => {
       expect(await withRunConfig({ logging }, () => notebook.getCurrentHint())).toBeUndefined();
     }
     expect(logged).toEqual([
-      ['warn', 'planToHint failed: it gave a number, and no text'],
-      ['warn', 'planToHint failed: it gave an object, and no text'],
+      ['warn', 'planToHint failed: the hint must be a text, not a number'],
+      ['warn', 'planToHint failed: the hint must be a text, not an object'],
     ]);
   });
 

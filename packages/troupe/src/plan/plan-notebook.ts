@@ -30,24 +30,24 @@ import { planTools, type EditContext } from './plan-tools.ts';
 import { Plan } from './plan.ts';
 import { isPlanId, type WorkWords } from './work-item.ts';
 
-/** Is told the plan after every change; undefined when there is none any more. */
+/** Called with the plan after every change; undefined if there is no current plan. */
 export type PlanChangeHook = (notebook: PlanNotebook, plan: Plan | undefined) => unknown;
 
 export interface PlanNotebookOptions {
-  /** How many subtasks a plan may have. @default any number */
+  /** Maximum subtasks of a plan. @default unlimited */
   readonly maxSubtasks?: number | undefined;
-  /** Whether the model is told to show a plan to the user before it begins with it. @default false */
+  /** Instructs the model to show a plan to the user before starting it. @default false */
   readonly needUserConfirm?: boolean | undefined;
-  /** What the model is told, as a function, or for some of the five places at which a plan can stand. */
+  /** Replaces the hints for the model: one function, or some of the five hints. */
   readonly planToHint?: PlanToHint | Partial<PlanHints> | undefined;
-  /** Where plans go that are not current any more. @default in memory, saved with the notebook */
+  /** Storage of archived plans. @default in memory, saved with the notebook */
   readonly storage?: PlanStorageBase | undefined;
-  /** How long an edit waits for the storage before it is given up. @default 30 seconds */
+  /** Maximum time that an edit waits for the storage, in milliseconds. @default 30 seconds */
   readonly storageTimeoutMs?: number | undefined;
 }
 
 export interface RegisterPlanToolsOptions {
-  /** Puts them in the group `plan_related`, which the model has to activate first. @default false */
+  /** Registers the tools in the group `plan_related`, which the model has to activate. @default false */
   readonly asGroup?: boolean | undefined;
 }
 
@@ -57,15 +57,17 @@ const STORAGE_TIMEOUT_MS = 30_000;
 const CHANGED_MEANWHILE =
   'Somebody else has changed the plan since you saw it, and nothing was done. Look at it again, and call again if that still fits.';
 
-/** The plan as an agent knows it; `latest` in a state that is loaded, `older` for one that was changed since. */
-type Told = Plan | undefined | 'latest' | 'older';
+/** Plan that an agent has seen; in a loaded state `latest` for the current plan and `older` for another. */
+type SeenPlan = Plan | undefined | 'latest' | 'older';
 type AnyEdit = (current: Plan | undefined) => Edited | Promise<Edited>;
 
 /**
- * The plan of an agent, which the model edits by tools and the program by methods, under the same rules.
+ * Plan of an agent, and the first file to read in this folder. Edited by the model with tools (plan-tools.ts)
+ * and by the program with methods, under the same rules (plan-edits.ts).
  *
- * Edits happen one after the other, each of them whole or not at all. A plan that stops being the current one is
- * archived first, so none is lost. The state is the current plan and, unless it keeps them elsewhere, those of the storage.
+ * Edits run one after the other, each complete or without effect. The previous plan is archived before a new
+ * one becomes current. The saved state contains the current plan, and the archived plans of the default
+ * storage.
  */
 export class PlanNotebook extends StateModule {
   static override readonly stateVersion = 2;
@@ -75,16 +77,16 @@ export class PlanNotebook extends StateModule {
 
   readonly maxSubtasks: number;
   readonly storage: PlanStorageBase;
-  /** For the model, to be registered in a toolkit. */
+  /** Tools for the model, to be registered in a toolkit. */
   readonly tools: readonly Tool[];
   readonly #needUserConfirm: boolean;
   readonly #storageTimeoutMs: number;
   readonly #planToHint: PlanToHint;
   readonly #hooks = new Map<string, PlanChangeHook>();
   #current: Plan | undefined;
-  /** The plan as each agent was last told of it, by the agent's name. */
-  #told = new Map<string, Told>();
-  /** All edits so far. */
+  /** Plan that each agent has seen last, by agent name. */
+  #seenPlans = new Map<string, SeenPlan>();
+  /** Settles after all edits so far. */
   #edited: Promise<unknown> = Promise.resolve();
   #waiting = 0;
 
@@ -102,7 +104,7 @@ export class PlanNotebook extends StateModule {
     this.tools = planTools({
       maxSubtasks,
       edit: (edit, caller) => this.#editByModel(edit, caller),
-      recover: (id, caller) => this.#editByModel(this.#recovering(id), caller),
+      recover: (id, caller) => this.#editByModel(this.#recoverEdit(id), caller),
       getHistoricalPlans: () => this.getHistoricalPlans(),
       current: () => this.#current,
     });
@@ -111,61 +113,64 @@ export class PlanNotebook extends StateModule {
       fromJson: (json) => (json === null ? undefined : openPlanFrom(json)),
     });
     this.registerState('told', {
-      toJson: (told: ReadonlyMap<string, Told>) =>
+      toJson: (told: ReadonlyMap<string, SeenPlan>) =>
         Object.fromEntries(Array.from(told, ([name, plan]) => [name, plan === this.#current])),
-      fromJson: toldFrom,
+      fromJson: seenPlansFrom,
     });
   }
 
-  /** The plan that is being worked on. */
+  /** The plan in progress. */
   get currentPlan(): Plan | undefined {
     return this.#current;
   }
 
-  /** For the state. */
+  /** Saved state. */
   protected set currentPlan(plan: Plan | undefined) {
     this.#current = plan;
   }
 
-  /** For the state: an agent whose edit waits for leave is held to the plan that it has seen, also by another program. */
-  protected get told(): ReadonlyMap<string, Told> {
-    return new Map(this.#told);
+  /**
+   * Saved state: an edit with a pending approval is checked against the plan seen by the agent, also after a
+   * restart.
+   */
+  protected get told(): ReadonlyMap<string, SeenPlan> {
+    return new Map(this.#seenPlans);
   }
 
-  protected set told(told: ReadonlyMap<string, Told>) {
-    this.#told = new Map(
+  protected set told(told: ReadonlyMap<string, SeenPlan>) {
+    this.#seenPlans = new Map(
       Array.from(told, ([name, plan]) => [name, plan === 'latest' ? this.#current : plan]),
     );
   }
 
-  /** Makes a plan the current one; the one before it is archived as abandoned. @throws PlanError */
+  /** Creates a plan and makes it current; archives the previous one as abandoned. @throws PlanError */
   async createPlan(plan: NewPlan): Promise<Plan> {
     return currentOf(await this.#edit(createPlan(plan, this.maxSubtasks)));
   }
 
-  /** Changes the words of the current plan. @throws PlanError */
+  /** Changes name, description or expected outcome of the current plan. @throws PlanError */
   async updatePlanInfo(changes: Partial<WorkWords>): Promise<Plan> {
     return currentOf(await this.#edit(updatePlanInfo(changes)));
   }
 
-  /** Adds a subtask before the one at the index, or as the last one. @throws PlanError */
+  /** Inserts a subtask before the index, or appends it. @throws PlanError */
   async addSubtask(index: number, subtask: WorkWords): Promise<Plan> {
     return this.#revise(index, 'add', subtask);
   }
 
-  /** Puts a subtask in other words. Its id, state and outcome stay. @throws PlanError */
+  /** Changes the description of a subtask. Its id, state and outcome stay. @throws PlanError */
   async reviseSubtask(index: number, changes: Partial<WorkWords>): Promise<Plan> {
     return this.#revise(index, 'revise', changes);
   }
 
-  /** Removes a subtask, but not the only one. @throws PlanError */
+  /** Removes a subtask; the last remaining one can't be removed. @throws PlanError */
   async deleteSubtask(index: number): Promise<Plan> {
     return this.#revise(index, 'delete', undefined);
   }
 
   /**
-   * Sets the state of a subtask; an outcome that it had is gone. One can be started only when all before it are done or
-   * abandoned and no other is in progress.
+   * Sets the state of a subtask and removes its outcome. Starting requires that all previous subtasks are
+   * done or abandoned and no other is in progress.
    * @throws PlanError
    */
   async updateSubtaskState(index: number, state: SettableState): Promise<Plan> {
@@ -173,50 +178,50 @@ export class PlanNotebook extends StateModule {
   }
 
   /**
-   * Marks a subtask as done, when all before it are done or abandoned. The next one that is to do is started, unless one
-   * is in progress.
+   * Marks a subtask as done; all previous subtasks must be done or abandoned. Starts the next subtask, unless
+   * one is in progress.
    * @throws PlanError
    */
   async finishSubtask(index: number, outcome: string): Promise<Plan> {
     return currentOf(await this.#edit(finishSubtask(index, outcome)));
   }
 
-  /** Ends the current plan and archives it. Returns it as it is archived. @throws PlanError */
+  /** Finishes the current plan, archives it and returns the archived plan. @throws PlanError */
   async finishPlan(state: FinalState, outcome: string): Promise<Plan> {
     const { archived } = await this.#edit(finishPlan(state, outcome));
     return existing(archived);
   }
 
-  /** The plans that were archived, oldest first, without the one that was recovered and is current. */
+  /** Archived plans, oldest first, without the current plan if it was recovered. */
   async getHistoricalPlans(): Promise<readonly Plan[]> {
     const plans = await archivedPlans(this.storage);
     return plans.filter(({ id }) => id !== this.#current?.id);
   }
 
   /**
-   * Makes an archived plan the current one, also one that was done: it is open again, with its ids, the states and outcomes of its
-   * subtasks, and the outcome that it had. The one that was current is archived as abandoned.
+   * Reopens an archived plan, also a finished one, and makes it current. Ids, states of subtasks and outcomes
+   * stay. Archives the previous current plan as abandoned.
    * @throws PlanError
    */
   async recoverHistoricalPlan(id: string): Promise<Plan> {
-    return currentOf(await this.#edit(this.#recovering(id)));
+    return currentOf(await this.#edit(this.#recoverEdit(id)));
   }
 
   /**
-   * What the model should be told before it thinks; undefined for nothing. One that fails is logged, and says nothing.
-   * @param agentName whose model it is: from then on its edits are refused if somebody else has changed the plan since
+   * Hint for the next model call; undefined for none. Logs a failing `planToHint` and returns undefined.
+   * @param agentName agent that sees the plan; its later edits are refused if the plan has changed since
    */
   async getCurrentHint(agentName?: string): Promise<Msg | undefined> {
     const { maxSubtasks } = this;
     const plan = this.#current;
-    if (agentName !== undefined) this.#told.set(agentName, plan);
+    if (agentName !== undefined) this.#seenPlans.set(agentName, plan);
     try {
       const hint: unknown = await this.#planToHint(plan, {
         maxSubtasks,
         needUserConfirm: this.#needUserConfirm,
       });
       if (hint === undefined || hint === null || hint === '') return undefined;
-      if (typeof hint !== 'string') throw new TypeError(`it gave ${describe(hint)}, and no text`);
+      if (typeof hint !== 'string') throw new TypeError(`the hint must be a text, not ${describe(hint)}`);
       return Msg.user(`<system-hint>${hint}</system-hint>`);
     } catch (error) {
       getLogger().log('warn', `planToHint failed: ${messageOf(error)}`);
@@ -224,12 +229,12 @@ export class PlanNotebook extends StateModule {
     }
   }
 
-  /** What whoever makes the conversation shorter should know of the plan; undefined if there is none. */
+  /** Summary of the plan for compression; undefined without a plan. */
   getCompressionHint(): string | undefined {
     return this.#current && compressionHint(this.#current);
   }
 
-  /** Adds the tools to a toolkit: all of them or, if a name is taken, none. @throws TroupeError */
+  /** Registers all tools in a toolkit, or none if a name is taken. @throws TroupeError */
   registerPlanTools(toolkit: Toolkit, { asGroup = false }: RegisterPlanToolsOptions = {}): void {
     const taken = this.tools.find(({ name }) => toolkit.has(name));
     if (taken !== undefined)
@@ -244,7 +249,7 @@ export class PlanNotebook extends StateModule {
     for (const tool of this.tools) toolkit.registerToolFunction(tool, asGroup ? { group: PLAN_GROUP } : {});
   }
 
-  /** Whether a model is offered tools of this notebook there. Where it is not, it should get no hints either. */
+  /** True if the toolkit offers tools of this notebook to the model. Otherwise hints are useless. */
   isActiveIn(toolkit: Toolkit): boolean {
     return toolkit.getJsonSchemas().some(({ name }) => {
       const execute = toolkit.get(name)?.execute;
@@ -252,14 +257,17 @@ export class PlanNotebook extends StateModule {
     });
   }
 
-  /** Has a function told every change from now on; one of the same name is replaced. It is waited for. What it throws is logged. */
+  /**
+   * Calls a function after every change and waits for it; replaces a hook with the same name. Errors are
+   * logged.
+   */
   registerPlanChangeHook(name: string, hook: PlanChangeHook): void {
     if (typeof name !== 'string' || typeof hook !== 'function')
       throw new TroupeError('invalid_hook', 'A plan change hook needs a name, then a function.');
     this.#hooks.set(name, hook);
   }
 
-  /** @throws TroupeError if there is no such hook. */
+  /** @throws TroupeError if there is no hook with this name. */
   removePlanChangeHook(name: string): void {
     if (!this.#hooks.delete(name))
       throw new TroupeError('hook_not_found', `There is no plan change hook '${name}'.`);
@@ -274,7 +282,7 @@ export class PlanNotebook extends StateModule {
     return currentOf(await this.#edit(reviseCurrentPlan(index, action, words, this.maxSubtasks)));
   }
 
-  #recovering(id: string): AnyEdit {
+  #recoverEdit(id: string): AnyEdit {
     return async (current) => {
       if (current !== undefined && id === current.id)
         throw new PlanError(['This plan is the current one already.']);
@@ -289,20 +297,23 @@ export class PlanNotebook extends StateModule {
     };
   }
 
-  /** An edit of the plan as the model knows it: what is at an index now may be something else than it was. */
+  /**
+   * Edit by a model, refused if the plan differs from the plan the model has seen: indexes may have shifted.
+   */
   #editByModel(edit: AnyEdit, { agentName = '', signal }: EditContext): Promise<Edited> {
-    const isTold = (): boolean => this.#told.has(agentName);
+    const hasSeenPlan = (): boolean => this.#seenPlans.has(agentName);
     return this.#edit(
       (current) => {
-        if (isTold() && this.#told.get(agentName) !== current) throw new PlanError([CHANGED_MEANWHILE]);
+        if (hasSeenPlan() && this.#seenPlans.get(agentName) !== current)
+          throw new PlanError([CHANGED_MEANWHILE]);
         return edit(current);
       },
       signal,
-      ({ current }) => isTold() && this.#told.set(agentName, current),
+      ({ current }) => hasSeenPlan() && this.#seenPlans.set(agentName, current),
     );
   }
 
-  /** One edit at a time. Hooks are told when it is over, so that they can edit as well. */
+  /** Runs one edit at a time. Hooks run afterwards, so that they can edit too. */
   async #edit(edit: AnyEdit, signal?: AbortSignal, onEdited?: (edited: Edited) => unknown): Promise<Edited> {
     this.#waiting++;
     const done = this.#edited.then(async () => {
@@ -313,29 +324,29 @@ export class PlanNotebook extends StateModule {
           if (made.archived !== undefined) await this.storage.addPlan(made.archived);
           return made;
         });
-        this.#current = edited.current; // not if nobody has waited for it
+        this.#current = edited.current; // skipped after a timeout or abort
         onEdited?.(edited);
         return edited;
       } finally {
         this.#waiting--;
       }
     });
-    this.#edited = done.catch(() => {}); // whoever asked for it knows
+    this.#edited = done.catch(() => {}); // the caller gets the error
     const edited = await done;
-    await this.#tellHooks(edited.current);
+    await this.#runHooks(edited.current);
     return edited;
   }
 
-  /** All at once, so that every hook is told all changes in their order, whatever the others do. */
-  async #tellHooks(plan: Plan | undefined): Promise<void> {
-    const tell = async ([name, hook]: readonly [string, PlanChangeHook]): Promise<void> => {
+  /** Runs all hooks concurrently, so that a slow hook does not delay the others. */
+  async #runHooks(plan: Plan | undefined): Promise<void> {
+    const run = async ([name, hook]: readonly [string, PlanChangeHook]): Promise<void> => {
       try {
         await hook(this, plan);
       } catch (error) {
         getLogger().log('warn', `The plan change hook '${name}' failed: ${messageOf(error)}`);
       }
     };
-    await Promise.all([...this.#hooks].map(tell));
+    await Promise.all([...this.#hooks].map(run));
   }
 }
 
@@ -345,8 +356,8 @@ function openPlanFrom(json: JsonValue): Plan {
   return plan;
 }
 
-function toldFrom(json: JsonValue): ReadonlyMap<string, Told> {
-  if (!isJsonObject(json)) throw new TypeError('it does not say who knows the plan');
+function seenPlansFrom(json: JsonValue): ReadonlyMap<string, SeenPlan> {
+  if (!isJsonObject(json)) throw new TypeError('the value must be an object');
   return new Map(
     Object.entries(json).map(([name, isLatest]) => [name, isLatest === true ? 'latest' : 'older']),
   );

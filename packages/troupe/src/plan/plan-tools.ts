@@ -19,19 +19,19 @@ import {
 import type { Plan } from './plan.ts';
 import type { WorkWords } from './work-item.ts';
 
-/** Who edits, and for how long somebody wants to know of it. */
+/** Origin of an edit: the editing agent, and the signal that aborts the wait for the storage. */
 export type EditContext = Pick<ToolContext, 'signal' | 'agentName'>;
 
-/** What the tools need of a notebook. */
-export interface PlanDesk {
+/** Operations of a notebook that the tools use. */
+export interface PlanEditor {
   readonly maxSubtasks: number;
   current(): Plan | undefined;
-  edit(edit: PlanEdit, caller: EditContext): Promise<Edited>;
-  recover(id: string, caller: EditContext): Promise<Edited>;
+  edit(edit: PlanEdit, context: EditContext): Promise<Edited>;
+  recover(id: string, context: EditContext): Promise<Edited>;
   getHistoricalPlans(): Promise<readonly Plan[]>;
 }
 
-/** Words as a model writes them. */
+/** Description of a plan or subtask as written by the model. */
 interface WordsInput {
   readonly name: string;
   readonly description: string;
@@ -63,23 +63,23 @@ interface FinishInput {
   readonly outcome: string;
 }
 
-/** The tools by which a model makes its plan and works through it. An edit that does not fit is an error result. */
-export function planTools(desk: PlanDesk): readonly Tool[] {
+/** Tools with which a model creates and edits its plan. An invalid edit returns an error result. */
+export function planTools(editor: PlanEditor): readonly Tool[] {
   const viewSubtasks: Tool<{ readonly subtask_idx: readonly number[] }> = {
     name: 'view_subtasks',
     description: 'Shows subtasks of the current plan with all details.',
     schema: objectOf({
       subtask_idx: { type: 'array', items: INDEX, description: 'Which subtasks, from 0.' },
     }),
-    execute: ({ subtask_idx: indices }) => viewOf(existing(desk.current()), indices),
+    execute: ({ subtask_idx: indices }) => viewOf(existing(editor.current()), indices),
   };
   const updateState: Tool<StateInput> = {
     name: 'update_subtask_state',
     description:
       "Sets the state of a subtask. To start one, all before it must be done or abandoned, and no other may be in progress. To finish one, call 'finish_subtask' instead.",
     schema: objectOf({ subtask_idx: INDEX, state: { enum: ['todo', 'in_progress', 'abandoned'] } }),
-    async execute({ subtask_idx: index, state }, caller) {
-      const { current } = await desk.edit(updateSubtaskState(index, state), caller);
+    async execute({ subtask_idx: index, state }, context) {
+      const { current } = await editor.edit(updateSubtaskState(index, state), context);
       return `Subtask ${nameAt(current, index)} is marked as '${state}'. The plan is '${current?.state}' now.`;
     },
   };
@@ -91,8 +91,8 @@ export function planTools(desk: PlanDesk): readonly Tool[] {
       subtask_idx: INDEX,
       outcome: text('What came of it: facts, results, places of files.'),
     }),
-    async execute({ subtask_idx: index, outcome }, caller) {
-      const { current } = await desk.edit(finishSubtask(index, outcome), caller);
+    async execute({ subtask_idx: index, outcome }, context) {
+      const { current } = await editor.edit(finishSubtask(index, outcome), context);
       const active = current?.subtasks.findIndex(({ state }) => state === 'in_progress') ?? -1;
       const next =
         active < 0 ? 'No subtask is in progress now.' : `In progress now: ${nameAt(current, active)}.`;
@@ -104,9 +104,9 @@ export function planTools(desk: PlanDesk): readonly Tool[] {
     description:
       'Makes a plan of subtasks, which are worked on one after the other. It becomes the current plan; the one before it is archived.',
     schema: objectOf({ ...WORDS, subtasks: { type: 'array', items: objectOf(WORDS), minItems: 1 } }),
-    async execute(input, caller) {
+    async execute(input, context) {
       const plan = { ...wordsOf(input), subtasks: input.subtasks.map(wordsOf) };
-      const { archived } = await desk.edit(createPlan(plan, desk.maxSubtasks), caller);
+      const { archived } = await editor.edit(createPlan(plan, editor.maxSubtasks), context);
       const made = `The plan ${quoted(plan)} is created.`;
       return archived === undefined
         ? made
@@ -124,11 +124,14 @@ export function planTools(desk: PlanDesk): readonly Tool[] {
       },
       ['subtask_idx', 'action'],
     ),
-    async execute({ subtask_idx: index, action, subtask }, caller) {
+    async execute({ subtask_idx: index, action, subtask }, context) {
       const words = subtask && wordsOf(subtask);
-      const { current } = await desk.edit(reviseCurrentPlan(index, action, words, desk.maxSubtasks), caller);
+      const { current } = await editor.edit(
+        reviseCurrentPlan(index, action, words, editor.maxSubtasks),
+        context,
+      );
       const what = action === 'delete' ? `Subtask ${index}` : `Subtask ${nameAt(current, index)}`;
-      return `${what} is ${DONE[action]}. The plan has ${current?.subtasks.length} subtasks now.`;
+      return `${what} is ${PARTICIPLES[action]}. The plan has ${current?.subtasks.length} subtasks now.`;
     },
   };
   const finish: Tool<FinishInput> = {
@@ -138,23 +141,23 @@ export function planTools(desk: PlanDesk): readonly Tool[] {
       state: { enum: ['done', 'abandoned'] },
       outcome: text('What came of the plan, or why it is abandoned.'),
     }),
-    async execute({ state, outcome }, caller) {
-      const { archived } = await desk.edit(finishPlan(state, outcome), caller);
+    async execute({ state, outcome }, context) {
+      const { archived } = await editor.edit(finishPlan(state, outcome), context);
       return `The plan ${quoted(archived)} is ${state} and archived. Tell the user what came of it.`;
     },
   };
   const viewHistory: Tool = {
     name: 'view_historical_plans',
     description: 'Lists the archived plans with their ids.',
-    execute: async () => historyOf(await desk.getHistoricalPlans()),
+    execute: async () => historyOf(await editor.getHistoricalPlans()),
   };
   const recover: Tool<{ readonly plan_id: string }> = {
     name: 'recover_historical_plan',
     description:
       "Makes an archived plan the current one again, to be worked on. The one that was current is archived. 'view_historical_plans' tells the ids.",
     schema: objectOf({ plan_id: text('The id of the plan.') }),
-    async execute({ plan_id: id }, caller) {
-      const { current, archived } = await desk.recover(id, caller);
+    async execute({ plan_id: id }, context) {
+      const { current, archived } = await editor.recover(id, context);
       const back = `The plan ${quoted(current)} is the current plan again, and '${current?.state}'.`;
       return archived === undefined
         ? back
@@ -165,9 +168,9 @@ export function planTools(desk: PlanDesk): readonly Tool[] {
     name: 'update_plan_info',
     description: 'Changes the name, the description or the expected outcome of the current plan.',
     schema: objectOf(WORDS, []),
-    async execute({ name, description, expected_outcome: expectedOutcome }, caller) {
+    async execute({ name, description, expected_outcome: expectedOutcome }, context) {
       const words = { name, description, expectedOutcome } as Partial<WorkWords>;
-      const { current } = await desk.edit(updatePlanInfo(words), caller);
+      const { current } = await editor.edit(updatePlanInfo(words), context);
       return `The plan ${quoted(current)} is updated.`;
     },
   };
@@ -182,11 +185,16 @@ export function planTools(desk: PlanDesk): readonly Tool[] {
     recover,
     updateInfo,
   ];
-  return Object.freeze(tools.map((one: Tool) => Object.freeze({ ...one, readOnly: true }))); // nothing but the agent's own notebook
+  // Edits only the agent's own notebook.
+  return Object.freeze(tools.map((one: Tool) => Object.freeze({ ...one, readOnly: true })));
 }
 
-const DONE: Readonly<Record<ReviseAction, string>> = { add: 'added', revise: 'revised', delete: 'deleted' };
-/** The list of archived plans shows the latest ones, and no more than that. */
+const PARTICIPLES: Readonly<Record<ReviseAction, string>> = {
+  add: 'added',
+  revise: 'revised',
+  delete: 'deleted',
+};
+/** Maximum archived plans shown; older plans are omitted. */
 const MAX_SHOWN_PLANS = 50;
 const INDEX: JsonObject = { type: 'integer', minimum: 0 };
 const WORDS = {

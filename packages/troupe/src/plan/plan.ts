@@ -11,8 +11,8 @@ export interface PlanInit extends WorkItemInit {
 }
 
 /**
- * What is to be done, in one step or more. Immutable: a change makes another one, with the same id. `toJSON` and
- * `Plan.from` are exact inverses. Until it is finished, it is in progress for as long as one of its subtasks is.
+ * A plan with one or more subtasks. Immutable: a change creates a new plan with the same id. `toJSON` and
+ * `Plan.from` are exact inverses. An unfinished plan is `in_progress` while one of its subtasks is.
  */
 export class Plan extends WorkItem {
   readonly subtasks: readonly SubTask[];
@@ -26,7 +26,7 @@ export class Plan extends WorkItem {
     Object.freeze(this);
   }
 
-  /** The plan that `toJSON` made. @throws PlanError */
+  /** Restores the JSON of `toJSON`. @throws PlanError */
   static from(json: unknown): Plan {
     const { subtasks, ...fields } = savedItem(json, 'The plan') as WorkItemInit & { subtasks?: unknown };
     if (!Array.isArray(subtasks))
@@ -34,13 +34,13 @@ export class Plan extends WorkItem {
     return new Plan({ ...fields, subtasks: subtasks.map((one, i) => SubTask.from(one, `subtasks[${i}]`)) });
   }
 
-  /** A copy with some fields changed, or removed where they are undefined. */
+  /** Copy with changed fields; undefined removes a field. */
   with(changes: Partial<PlanInit>): Plan {
     const { id = this.id, createdAt = this.createdAt, subtasks = this.subtasks } = changes;
     return new Plan({ ...this.fields, ...changes, id, createdAt, subtasks });
   }
 
-  /** A copy that can be worked on again, whatever it was. */
+  /** Copy in an unfinished state. */
   reopened(): Plan {
     return this.with({ state: undefined, finishedAt: undefined });
   }
@@ -50,8 +50,8 @@ export class Plan extends WorkItem {
   }
 
   /**
-   * The plan and its subtasks; with details, all that is known of each subtask.
-   * @param maxSubtasks of more than that, those around the next one to be worked on are shown
+   * Plan and subtasks as Markdown; `detailed` adds all fields of each subtask.
+   * @param maxSubtasks limits the list to subtasks around the next unfinished one
    */
   toMarkdown(detailed = false, maxSubtasks = Infinity): string {
     const { subtasks } = this;

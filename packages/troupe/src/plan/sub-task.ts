@@ -8,7 +8,7 @@ const CHECKBOXES: Readonly<Record<WorkState, string>> = {
   abandoned: '- [ ] [Abandoned]',
 };
 
-/** One step of a plan. Immutable: a change makes another one, with the same id. */
+/** One step of a plan. Immutable: a change creates a new subtask with the same id. */
 export class SubTask extends WorkItem {
   /** @throws PlanError */
   constructor(init: WorkItemInit, what = 'The subtask') {
@@ -16,18 +16,18 @@ export class SubTask extends WorkItem {
     Object.freeze(this);
   }
 
-  /** The subtask that `toJSON` made. @throws PlanError */
+  /** Restores the JSON of `toJSON`. @throws PlanError */
   static from(json: unknown, what = 'The subtask'): SubTask {
     return new SubTask(savedItem(json, what), what);
   }
 
-  /** A copy with some fields changed, or removed where they are undefined. */
+  /** Copy with changed fields; undefined removes a field. */
   with(changes: Partial<WorkItemInit>): SubTask {
     const { id = this.id, createdAt = this.createdAt } = changes;
     return new SubTask({ ...this.fields, ...changes, id, createdAt });
   }
 
-  /** A line with a checkbox; with details, its fields follow on lines of their own. */
+  /** Line with a checkbox; `detailed` adds one line per field. */
   toMarkdown(detailed = false): string {
     const line = `${CHECKBOXES[this.state]}${oneLine(this.name)}`;
     if (!detailed) return line;

@@ -5,12 +5,12 @@ import { PlanError, refuseIf } from './plan-error.ts';
 
 export type WorkState = 'todo' | 'in_progress' | 'done' | 'abandoned';
 
-/** What a plan or a subtask is about. */
+/** Description of a plan or subtask. */
 export interface WorkWords {
   readonly name: string;
-  /** What has to be done, with all that is needed to do it. */
+  /** Work to do, with all necessary information. */
   readonly description: string;
-  /** By what it can be told that it is done. */
+  /** Criterion for being done. */
   readonly expectedOutcome: string;
 }
 
@@ -25,7 +25,7 @@ export interface WorkItemInit extends WorkWords {
 const STATES: readonly unknown[] = ['todo', 'in_progress', 'done', 'abandoned'] satisfies WorkState[];
 const ID = /^[A-Za-z0-9_-]{1,64}$/;
 
-/** What plans and subtasks have in common. It never changes; `toJSON` tells all of it. */
+/** Common fields of plans and subtasks. Immutable; `toJSON` contains all fields. */
 export abstract class WorkItem {
   readonly id: string;
   readonly name: string;
@@ -34,10 +34,10 @@ export abstract class WorkItem {
   readonly state: WorkState;
   readonly createdAt: string;
   readonly finishedAt: string | undefined;
-  /** What came of it. */
+  /** Result of the work, or the reason for abandoning. */
   readonly outcome: string | undefined;
 
-  /** @param problems what else is wrong @throws PlanError */
+  /** @param problems further problems to report @throws PlanError */
   constructor(init: WorkItemInit, what: string, problems: readonly string[] = []) {
     refuseIf([...wordProblems(init, what), ...recordProblems(init, what), ...problems]);
     this.id = init.id ?? newId();
@@ -50,12 +50,12 @@ export abstract class WorkItem {
     this.outcome = init.outcome;
   }
 
-  /** Whether nothing is left to do: it is done or abandoned. */
+  /** True if done or abandoned. */
   get isFinished(): boolean {
     return this.state === 'done' || this.state === 'abandoned';
   }
 
-  /** All that makes it what it is. */
+  /** All fields, for copies. */
   protected get fields(): WorkItemInit & {
     readonly id: string;
     readonly state: WorkState;
@@ -75,12 +75,12 @@ export abstract class WorkItem {
   }
 }
 
-/** Whether it may be the id of a plan. No other text is handed to a storage, which may make a file name of it. */
+/** True for valid plan ids. Only these reach a storage, which may use them as file names. */
 export function isPlanId(id: unknown): id is string {
   return typeof id === 'string' && ID.test(id);
 }
 
-/** What was saved, as far as it says which it is and since when. @throws PlanError */
+/** Checks that saved JSON has an id and a creation time. @throws PlanError */
 export function savedItem(json: unknown, what: string): JsonObject & WorkItemInit {
   if (!isJsonObject(json)) throw new PlanError([`${what} must be an object, not ${describe(json)}.`]);
   refuseIf(
@@ -89,7 +89,7 @@ export function savedItem(json: unknown, what: string): JsonObject & WorkItemIni
   return json as JsonObject & WorkItemInit;
 }
 
-/** All that is wrong with the words of a plan or subtask. */
+/** Problems with the description of a plan or subtask. */
 export function wordProblems(words: unknown, what: string): readonly string[] {
   if (!isJsonObject(words)) {
     return [`${what} must have a name, a description and an expected outcome; it is ${describe(words)}.`];

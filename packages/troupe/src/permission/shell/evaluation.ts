@@ -1,19 +1,19 @@
 import type { ShellWord } from './shell-word.ts';
 
-/** What may be set by `git -c`, as it neither runs anything nor leads anywhere. */
+/** Settings allowed with `git -c`: they run nothing and redirect nothing. */
 const GIT_SETTING =
   /^(?:advice|color|column|format|i18n|log|status|user)\.[\w.]+=|^core\.(?:abbrev|autocrlf|eol|quotepath|safecrlf)=|^(?:commit|tag)\.gpgsign=false$|^diff\.(?:algorithm|context|mnemonicprefix|noprefix|renames)=|^init\.defaultbranch=|^pull\.(?:ff|rebase)=/i;
 const SET_OPTION = /^(?:[-+][efuxCo]+|errexit|noclobber|noglob|nounset|pipefail|xtrace)$/;
 const COMPARING_NUMBERS = /^-(?:eq|ne|lt|le|gt|ge)$/;
-/** Of a literal text, what a shell that evaluates it would run. */
+/** Characters in a literal text that a shell would evaluate. */
 const HIDING = /[$`[(]/;
 
 /**
- * Whether a command of the shell itself may take its words, or the values of variables, for something to compute. A shell that computes runs what is in
- * the brackets of an array, so commands can hide there.
+ * True if a shell builtin may evaluate its words or the values of variables as arithmetic. Bash runs commands
+ * in array subscripts, so evaluated text can hide commands.
  */
 export function evaluates(name: string, words: readonly ShellWord[]): boolean {
-  const isOpen = words.some(({ text, hasHole }) => hasHole || HIDING.test(text));
+  const mayHide = words.some(({ text, hasUnknown }) => hasUnknown || HIDING.test(text));
   const texts = words.map(({ text }) => text);
   switch (name) {
     case 'let':
@@ -23,10 +23,11 @@ export function evaluates(name: string, words: readonly ShellWord[]): boolean {
     case '[':
     case 'test':
       return (
-        (isOpen && texts.includes('-v')) || words.some((word, i) => word.hasHole && words[i + 1]?.hasHole)
+        (mayHide && texts.includes('-v')) ||
+        words.some((word, i) => word.hasUnknown && words[i + 1]?.hasUnknown)
       );
     case 'printf':
-      return isOpen && (texts[0] === '-v' || words[0]?.mayBeFlag === true);
+      return mayHide && (texts[0] === '-v' || words[0]?.mayBeFlag === true);
     case 'declare':
     case 'export':
     case 'local':
@@ -37,18 +38,18 @@ export function evaluates(name: string, words: readonly ShellWord[]): boolean {
       );
     case 'mapfile':
     case 'readarray':
-      return isOpen || texts.some((text) => /^-\w*C/.test(text)); // which it calls
+      return mayHide || texts.some((text) => /^-\w*C/.test(text)); // runs its callback
     case 'getopts':
     case 'read':
     case 'unset':
     case 'wait':
-      return isOpen;
+      return mayHide;
     default:
       return false;
   }
 }
 
-/** Whether what `set` and `git -c` are told to do otherwise is known to run nothing. */
+/** True if the settings of `set` and `git -c` are known to run nothing. */
 export function isKnownSetting(name: string, words: readonly ShellWord[]): boolean {
   if (name === 'set') {
     const end = words.findIndex(({ text }) => text === '--');
@@ -59,7 +60,7 @@ export function isKnownSetting(name: string, words: readonly ShellWord[]): boole
   return name !== 'git' || isKnownGit(words);
 }
 
-/** Options before the subcommand, and those of `clone`, can make git run anything. */
+/** Options before the subcommand, and options of `clone`, can make git run any program. */
 function isKnownGit(words: readonly ShellWord[]): boolean {
   let at = 0;
   for (; words[at]?.text.startsWith('-'); at++) {
@@ -68,7 +69,7 @@ function isKnownGit(words: readonly ShellWord[]): boolean {
     if (text === '-c' ? !isSetting(words[at]) : /^-c|^--(?:config-env|exec-path=)/.test(text)) return false;
     if (/^(?:-C|--(?:attr-source|git-dir|namespace|work-tree))$/.test(text)) at++;
   }
-  if (words[at]?.hasHole) return false;
+  if (words[at]?.hasUnknown) return false;
   if (words[at]?.text !== 'clone') return true;
   return words.every(
     ({ text }, i) => !/^(?:-c|--c)/.test(text) || i < at || (text === '-c' && isSetting(words[i + 1])),
@@ -76,5 +77,5 @@ function isKnownGit(words: readonly ShellWord[]): boolean {
 }
 
 function isSetting(word: ShellWord | undefined): boolean {
-  return word !== undefined && !word.hasHole && GIT_SETTING.test(word.text);
+  return word !== undefined && !word.hasUnknown && GIT_SETTING.test(word.text);
 }

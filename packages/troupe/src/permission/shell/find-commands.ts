@@ -3,30 +3,32 @@ import { literalWord, UNKNOWN_WORD, type ShellCommand, type ShellWord } from './
 import { evaluates, isKnownSetting } from './evaluation.ts';
 import { plainName } from './known-commands.ts';
 
-/** A command that a text runs, or may run. Files that redirections write are one by themselves, without words. */
+/**
+ * A command that a text runs or may run. Files written by redirections are a separate command without words.
+ */
 export interface FoundCommand extends ShellCommand {
-  /** Whether all it does is to run another one, which was found too. */
+  /** True if the command only runs another command, which is in the list too. */
   readonly isWrapper: boolean;
 }
 
 export interface FoundCommands {
   readonly commands: readonly FoundCommand[];
-  /** Why there may be others. */
+  /** Reason why the list may be incomplete. */
   readonly problem: string | undefined;
 }
 
-/** How to find the command that another one runs. */
+/** Syntax of a command that runs another command. */
 interface Wrapper {
-  /** Options of one letter without a value, and with one. */
+  /** One-letter options without and with value. */
   readonly flags?: string;
   readonly valued?: string;
-  /** How many words come before the command. */
+  /** Number of words before the inner command. */
   readonly operands?: number;
-  /** Variables may be set before the command. */
+  /** Accepts assignments before the inner command. */
   readonly takesVariables?: boolean;
-  /** A dash by itself is an option. */
+  /** Accepts a single dash as option. */
   readonly takesDash?: boolean;
-  /** Adds words that nobody has seen. */
+  /** Adds unknown words to the inner command. */
   readonly addsWords?: boolean;
 }
 
@@ -52,26 +54,26 @@ const WRAPPERS: ReadonlyMap<string, Wrapper> = new Map<string, Wrapper>([
 ]);
 const SHELLS = /^(?:ba|da|a|rba)?sh$/;
 const OTHER_SHELLS = /^(?:c|fi|k|mk|pw|tc|z)sh$/;
-/** They set the variables that they are given. */
+/** Builtins that set the variables in their arguments. */
 const DECLARING = new Set(['declare', 'export', 'local', 'readonly', 'typeset']);
-/** They change what other words mean, or run something at another time. */
+/** Builtins that change the meaning of other words, or run commands later. */
 const REDEFINING = new Set('alias bind compgen complete compopt enable fc hash shopt trap'.split(' '));
-/** Files whose content is what the command itself is given. */
-const GIVEN = /^\/+(?:dev|proc)\//;
+/** Files whose content is the input of the command itself. */
+const INPUT_FILE = /^\/+(?:dev|proc)\//;
 const FIND_RUNS = new Set(['-exec', '-execdir', '-ok', '-okdir']);
 const ASSIGNMENT = /^([A-Za-z_]\w*)=([^]*)$/;
-/** What `env` takes for one. */
+/** Assignment as accepted by `env`. */
 const ANY_ASSIGNMENT = /^([^=]*)=([^]*)$/;
 
-class Unfound extends Error {}
+class UnknownCommand extends Error {}
 
 function fail(problem: string): never {
-  throw new Unfound(problem);
+  throw new UnknownCommand(problem);
 }
 
 /**
- * All commands of a text for a shell: those that are written there, and those that they are told to run, by `sudo`, `env`, `xargs`,
- * `sh -c`, `eval`, `find -exec` and the like. Where that can't be known there is a problem.
+ * Finds all commands in a shell text: written ones, and ones run by `sudo`, `env`, `xargs`, `sh -c`, `eval`,
+ * `find -exec` and others. Sets `problem` if a command may be missing.
  */
 export function findCommands(text: string, depth = 0): FoundCommands {
   const script = readShell(text);
@@ -80,19 +82,19 @@ export function findCommands(text: string, depth = 0): FoundCommands {
 
   function add({ writes, ...rest }: ShellCommand, level = depth): void {
     const command = { ...rest, writes: [] };
-    const place = commands.push({ ...command, isWrapper: false }) - 1;
+    const index = commands.push({ ...command, isWrapper: false }) - 1;
     if (writes.length > 0) commands.push({ words: [], assignments: [], reads: [], writes, isWrapper: false });
     try {
       if (level > MAX_DEPTH) fail('it is nested too deeply');
-      const isWrapper = unwrap(command, level) && isSystems(command.words[0]);
-      commands[place] = { ...command, isWrapper };
+      const isWrapper = unwrap(command, level) && isSystemProgram(command.words[0]);
+      commands[index] = { ...command, isWrapper };
     } catch (error) {
-      if (!(error instanceof Unfound)) throw error;
+      if (!(error instanceof UnknownCommand)) throw error;
       problem ??= error.message;
     }
   }
 
-  /** Adds what a command runs. @returns whether it does nothing else */
+  /** Adds the commands that a command runs. @returns true if the command does nothing else */
   function unwrap({ words, assignments }: ShellCommand, level: number): boolean {
     const [first, ...rest] = words;
     if (first === undefined) return false;
@@ -121,7 +123,7 @@ export function findCommands(text: string, depth = 0): FoundCommands {
   function addVariables(words: readonly ShellWord[]): boolean {
     const { assignments, rest } = takeAssignments(words.filter(({ text }) => !text.startsWith('-')));
     commands.push({ assignments, words: [], reads: [], writes: [], isWrapper: false });
-    return rest.some(({ hasHole }) => hasHole) ? fail('which variable it sets is not known') : false;
+    return rest.some(({ hasUnknown }) => hasUnknown) ? fail('which variable it sets is not known') : false;
   }
 
   function addText(inner: string, level: number): boolean {
@@ -139,9 +141,9 @@ export function findCommands(text: string, depth = 0): FoundCommands {
     return addText(literalText(code ?? UNKNOWN_WORD), level);
   }
 
-  /** A file that is run is as any other program. */
+  /** A script file counts as any other program. */
   function assertFile(file: ShellWord | undefined): false {
-    if (file === undefined || !file.isLiteral || GIVEN.test(file.text))
+    if (file === undefined || !file.isLiteral || INPUT_FILE.test(file.text))
       fail('a shell gets its commands from elsewhere');
     return false;
   }
@@ -195,7 +197,7 @@ function innerOf(
   return { words: rest.map((word) => (addsWords ? withoutBraces(word) : word)), assignments };
 }
 
-/** The variables that words set, up to the first word that sets none. */
+/** Leading assignments, and the remaining words. */
 function takeAssignments(
   words: readonly ShellWord[],
   pattern = ASSIGNMENT,
@@ -208,17 +210,17 @@ function takeAssignments(
   for (; ; rest.shift()) {
     const [, name, value] = pattern.exec(rest[0]?.text ?? '') ?? [];
     if (name === undefined || value === undefined) return { assignments, rest };
-    assignments.push({ name, value: { ...literalWord(value), hasHole: rest[0]?.hasHole ?? true } });
+    assignments.push({ name, value: { ...literalWord(value), hasUnknown: rest[0]?.hasUnknown ?? true } });
   }
 }
 
-/** The name of a program, wherever it is; some file systems take it in capitals as well. */
+/** Name of a program without its folder, in lower case because some file systems ignore case. */
 export function commandName({ text }: Pick<ShellWord, 'text'>): string {
   return text.replace(/^.*\//s, '').toLowerCase();
 }
 
-/** Whether it is the system's own program of that name. */
-function isSystems(word: ShellWord | undefined): boolean {
+/** True for a program in a system folder. */
+function isSystemProgram(word: ShellWord | undefined): boolean {
   return word !== undefined && plainName(word) === commandName(word);
 }
 
@@ -226,7 +228,7 @@ function literalText({ text, isLiteral }: ShellWord): string {
   return isLiteral ? text : fail('which command it runs is not known');
 }
 
-/** `find` and `xargs` put a file there. */
+/** Marks `{}` as unknown: `find` and `xargs` insert a file name there. */
 function withoutBraces(word: ShellWord): ShellWord {
-  return word.text.includes('{}') ? { ...word, hasHole: true, isLiteral: false, mayBeFlag: true } : word;
+  return word.text.includes('{}') ? { ...word, hasUnknown: true, isLiteral: false, mayBeFlag: true } : word;
 }

@@ -1,36 +1,36 @@
 import { isInside, isWholeTree, riskOf } from './risky-paths.ts';
 import { commandName, type FoundCommand } from './find-commands.ts';
 import { editedBy, isReadOnly } from './known-commands.ts';
-import { HOLE, type ShellWord } from './shell-word.ts';
+import { UNKNOWN, type ShellWord } from './shell-word.ts';
 
-/** What a command does. `edit`: it changes files, all of them inside of the working directories. */
+/** Effect of a command. `edit`: changes files, all of them inside the working directories. */
 export interface CommandJudgement {
   readonly kind: 'read' | 'edit' | 'other';
-  /** Why somebody has to be asked about it, whatever rules allow. */
+  /** Reason why an approval is required, whatever rules allow. */
   readonly danger: string | undefined;
 }
 
-export interface CommandPlace {
+export interface CommandLocation {
   readonly workingDirectories: readonly string[];
-  /** Whether the text changes its directory somewhere: then relative paths can be anywhere. */
-  readonly isMoving: boolean;
+  /** True if the text changes its directory somewhere, so that relative paths are unknown. */
+  readonly changesDirectory: boolean;
 }
 
 const DANGEROUS =
   /^(?:sudo|doas|su|dd|shred|mkfs(?:\..*)?|fdisk|parted|wipefs|mkswap|shutdown|reboot|halt|poweroff|init|telinit|chroot|mount|umount|passwd|chpasswd|visudo|useradd|usermod|userdel|crontab|at|batch|iptables|nft|insmod|rmmod|modprobe|sysctl|systemctl|launchctl)$/;
-/** What they are given is gone, elsewhere, or open to others. */
+/** Commands whose targets are removed, moved or get other permissions. */
 const REMOVING = /^(?:rm|rmdir|unlink|mv|chmod|chown|chgrp|find)$/;
 /** Variables that decide which programs run, or how. */
 const RISKY_VARIABLE =
   /^(?:PATH|IFS|ENV|BASH_ENV|BASH_FUNC.*|SHELL|SHELLOPTS|BASHOPTS|PS[0-4]|PROMPT_COMMAND|CDPATH|HOME|GLOBIGNORE|LD_.*|DYLD_.*|GIT_.*|GCONV_PATH|NODE_.*|PYTHON.*|PERL.*|RUBY.*|JAVA_.*|.*PAGER|.*_proxy|.*_PROXY|BASH_.*|CLASSPATH|CC|CXX|LD|.*FLAGS|.*_RSH|.*_ASKPASS|.*_WRAPPER|TAR_OPTIONS|ZDOTDIR|.*EDITOR|VISUAL|BROWSER|LESS.*|MANOPT|.*_CONFIG_PATH|.*_COMMAND|npm_.*|path|cdpath|fpath|manpath|module_path)$/;
-/** Variables that decide nothing of that kind. A rule that allows a command allows it with these. */
+/** Variables without influence on programs. A rule that allows a command also allows it with these. */
 export const HARMLESS_VARIABLE =
   /^(?:[a-z][a-z0-9_]*|LANG|LC_.*|TZ|CI|DEBUG|FORCE_COLOR|NO_COLOR|TERM|COLUMNS|LINES|VERBOSE|)$/;
 const NO_FILE = /^\/dev\/(?:null|stdout|stderr|fd\/\d+)$/;
 
-/** What one command does, by its name, its options, and the files that it is told to use. */
-export function judgeCommand(command: FoundCommand, place: CommandPlace): CommandJudgement {
-  const danger = dangerOf(command, place);
+/** Judges one command by its name, its options and its files. */
+export function judgeCommand(command: FoundCommand, location: CommandLocation): CommandJudgement {
+  const danger = dangerOf(command, location);
   const { assignments, words, reads, writes, isWrapper } = command;
   const files = writes.filter(({ text }) => !NO_FILE.test(text));
   const edited = editedBy(words);
@@ -38,23 +38,23 @@ export function judgeCommand(command: FoundCommand, place: CommandPlace): Comman
   const isKnown =
     (isRead || edited !== undefined) &&
     assignments.every(({ name }) => HARMLESS_VARIABLE.test(name)) &&
-    reads.every(({ hasHole }) => !hasHole);
+    reads.every(({ hasUnknown }) => !hasUnknown);
   if (!isKnown) return { kind: 'other', danger };
   const targets = [...(isRead ? [] : (edited ?? [])), ...files];
   if (isRead && files.length === 0) return { kind: 'read', danger };
-  const { workingDirectories, isMoving } = place;
-  const base = isMoving ? undefined : workingDirectories[0];
+  const { workingDirectories, changesDirectory } = location;
+  const base = changesDirectory ? undefined : workingDirectories[0];
   const isFine = targets.length > 0 && targets.every((word) => isEditable(word, workingDirectories, base));
   return { kind: isFine ? 'edit' : 'other', danger };
 }
 
 function isEditable(word: ShellWord, folders: readonly string[], base: string | undefined): boolean {
-  return !word.hasHole && !word.mayBeFlag && isInside(word.text, folders, base);
+  return !word.hasUnknown && !word.mayBeFlag && isInside(word.text, folders, base);
 }
 
 function dangerOf(
   { words, assignments, reads, writes }: FoundCommand,
-  { workingDirectories, isMoving }: CommandPlace,
+  { workingDirectories, changesDirectory }: CommandLocation,
 ): string | undefined {
   for (const { name } of assignments)
     if (RISKY_VARIABLE.test(name)) return `it sets ${name}, which decides what runs`;
@@ -67,10 +67,10 @@ function dangerOf(
   }
   if (!REMOVING.test(name) || (name === 'find' && !rest.some(({ text }) => text === '-delete')))
     return undefined;
-  for (const { text, hasHole } of targetsOf(name, rest)) {
-    if (hasHole || text.startsWith(HOLE)) return `${name} gets names that are not known`;
+  for (const { text, hasUnknown } of targetsOf(name, rest)) {
+    if (hasUnknown || text.startsWith(UNKNOWN)) return `${name} gets names that are not known`;
     if (isWholeTree(text, workingDirectories)) return `${name} gets a whole tree`;
-    if (isMoving && !text.startsWith('/') && /^(?:rm|rmdir|unlink|find)$/.test(name))
+    if (changesDirectory && !text.startsWith('/') && /^(?:rm|rmdir|unlink|find)$/.test(name))
       return `${name} gets names in a directory that is not known`;
   }
   return undefined;
@@ -80,7 +80,7 @@ function nameOf([first]: readonly ShellWord[]): string {
   return first === undefined ? '' : commandName(first);
 }
 
-/** What a command removes, moves away or opens. */
+/** Files that a command removes, moves or gives other permissions. */
 function targetsOf(name: string, words: readonly ShellWord[]): readonly ShellWord[] {
   if (name === 'find') {
     const tests = words.findIndex(({ text }) => /^[-(!]/.test(text));

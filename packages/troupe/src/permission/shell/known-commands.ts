@@ -1,24 +1,24 @@
-import { HOLE, type ShellWord } from './shell-word.ts';
+import { UNKNOWN, type ShellWord } from './shell-word.ts';
 
-/** Which options and operands of a command are known to be harmless. All others are not. */
+/** Options and operands known to be harmless. All others count as unknown. */
 interface Harmless {
-  /** Options of one letter. */
+  /** One-letter options. */
   readonly short?: string;
-  /** Those of them with a value, which may be right behind the letter. */
+  /** One-letter options with a value, also directly after the letter. */
   readonly valued?: string;
-  /** Options by their whole name, without a value or behind `=`. */
+  /** Long options, without value or with `=`. */
   readonly long?: string;
-  /** Options that are not of these shapes. */
+  /** Options in other forms. */
   readonly flags?: (text: string) => boolean;
-  /** @default any number */
+  /** @default unlimited */
   readonly maxOperands?: number;
-  /** What else has to be true of the words behind the command. */
+  /** Additional condition for the words after the command. */
   readonly holds?: (words: readonly string[]) => boolean;
 }
 
 /**
- * `any`: neither an option nor an operand can write, or run something else. `pure`: and it opens no files either, so a word that is
- * not known does no harm.
+ * `any`: no option or operand writes or runs anything. `pure`: also opens no files, so that unknown words do
+ * no harm.
  */
 type Knowledge = 'any' | 'pure' | Harmless;
 
@@ -36,13 +36,13 @@ const LOG_FLAGS: Harmless = {
   valued: 'nSGUMCBL',
   long: 'abbrev-commit after all all-match author before branches cached cc check color committer count date date-order decorate diff-algorithm diff-filter exit-code find-copies find-renames first-parent follow format full-index grep graph histogram ignore-all-space ignore-blank-lines ignore-case invert-grep left-right max-count merge-base merges minimal name-only name-status no-color no-decorate no-ext-diff no-merges no-patch no-pager no-renames no-textconv numstat oneline patch patch-with-stat patience pretty quiet raw reflog relative remotes reverse shortstat simplify-by-decoration since skip source staged stat submodule summary tags text topo-order unified until word-diff',
 };
-/** Otherwise an operand is the name of something new. */
+/** Otherwise an operand would create something with this name. */
 const isList =
   (...flags: string[]) =>
   (words: readonly string[]): boolean =>
     words.every((word) => word.startsWith('-')) || words.some((word) => flags.includes(word));
 
-/** By the command and, where there are any, its subcommands. */
+/** By command, with subcommand if there is one. */
 const HARMLESS: ReadonlyMap<string, Knowledge> = new Map<string, Knowledge>([
   ...ANY.split(' ').map((name) => [name, 'any'] as const),
   ...PURE.split(' ').map((name) => [name, 'pure'] as const),
@@ -118,7 +118,7 @@ const HARMLESS: ReadonlyMap<string, Knowledge> = new Map<string, Knowledge>([
   ['git worktree list', { long: 'porcelain', maxOperands: 0 }],
 ]);
 
-/** Commands that change files and nothing else, by the options that leave it at that. Their operands are the files. */
+/** Commands that only change files, with the options that keep this true. Operands are the files. */
 const EDITS: ReadonlyMap<string, Harmless> = new Map<string, Harmless>([
   ['cp', { short: 'afinpRruv', long: 'force no-clobber recursive update verbose' }],
   ['mkdir', { short: 'pv', long: 'parents verbose' }],
@@ -131,9 +131,9 @@ const EDITS: ReadonlyMap<string, Harmless> = new Map<string, Harmless>([
 
 const SED_IN_PLACE: Harmless = { short: 'nErsuzi', valued: 'e', long: 'in-place', holds: isHarmlessSed };
 const SED_ADDRESS = String.raw`(?:\d+|\$|\/[^/\\]*\/)`;
-/** Between marks; a mark in brackets is one to some, and none to others. */
+/** Text between delimiters. Shells disagree about delimiters in brackets. */
 const SED_TEXT = String.raw`(?:(?!\1)[^\\\n[]|\[(?!\^?\])(?:(?!\1)[^\]\\\n])+\]|\\.)*`;
-const SED_STEP = new RegExp(
+const SED_COMMAND = new RegExp(
   String.raw`^\s*(?:${SED_ADDRESS}(?:,\+?${SED_ADDRESS})?)?\s*!?(?:[=dpqDGHghNnx]|s([/|#,])${SED_TEXT}\1${SED_TEXT}\1[gpiI\d]*)\s*$`,
 );
 const FIND_WORDS = new Set(
@@ -142,15 +142,15 @@ const FIND_WORDS = new Set(
   ),
 );
 
-/** The directories in which a system has its own programs. */
+/** Folders of system programs. */
 const SYSTEM_FOLDER = /^(?:\/usr)?\/bin\//;
 
-/** What a command is called, wherever the system keeps it; a program at any other place has its path as its name. */
+/** Name of a system program; other programs keep their path. */
 export function plainName({ text }: ShellWord): string {
   return text.replace(SYSTEM_FOLDER, '');
 }
 
-/** Whether a command only reads, whatever its words that are not known turn out to be. */
+/** True if a command only reads, whatever its unknown words are. */
 export function isReadOnly([first, ...rest]: readonly ShellWord[]): boolean {
   if (first === undefined) return true;
   if (!first.isLiteral) return false;
@@ -158,38 +158,38 @@ export function isReadOnly([first, ...rest]: readonly ShellWord[]): boolean {
   if (name === 'printf') return rest[0]?.isLiteral === true && !rest[0].text.startsWith('-');
   if (name === 'git' && rest[0]?.text === '--no-pager') rest.shift();
   if (rest.length === 1 && rest[0]?.text === '--version') return VERSIONED.has(name);
-  const known = rest.slice(0, 2).map(({ text, isLiteral }) => (isLiteral ? text : HOLE));
+  const known = rest.slice(0, 2).map(({ text, isLiteral }) => (isLiteral ? text : UNKNOWN));
   for (const count of name === 'git' ? [2, 1] : [0]) {
     const knowledge = HARMLESS.get([name, ...known.slice(0, count)].join(' '));
     if (knowledge === undefined) continue;
     if (knowledge === 'pure') return true;
-    if (knowledge === 'any') return !rest.some(({ hasHole }) => hasHole);
-    return isAsKnown(knowledge, rest.slice(count));
+    if (knowledge === 'any') return !rest.some(({ hasUnknown }) => hasUnknown);
+    return isHarmless(knowledge, rest.slice(count));
   }
   return false;
 }
 
-/** What a command changes, if it changes nothing but files; undefined otherwise. */
+/** Files changed by a command; undefined if it may change anything else. */
 export function editedBy(words: readonly ShellWord[]): readonly ShellWord[] | undefined {
   const [first, ...rest] = words;
   if (first === undefined || !first.isLiteral) return undefined;
   const isSed = plainName(first) === 'sed';
   const edit = isSed ? SED_IN_PLACE : EDITS.get(plainName(first));
-  if (edit === undefined || !isAsKnown(edit, rest)) return undefined;
+  if (edit === undefined || !isHarmless(edit, rest)) return undefined;
   const operands = rest.filter(({ text }) => !text.startsWith('-'));
   return isSed && !rest.some(({ text }) => /^-[nErsuzi]*e/.test(text)) ? operands.slice(1) : operands;
 }
 
-function isAsKnown(harmless: Harmless, words: readonly ShellWord[]): boolean {
+function isHarmless(harmless: Harmless, words: readonly ShellWord[]): boolean {
   const { maxOperands = Infinity, flags = (text) => isKnownFlag(text, harmless), holds } = harmless;
-  if (words.some(({ hasHole, mayBeFlag }) => hasHole || mayBeFlag)) return false;
+  if (words.some(({ hasUnknown, mayBeFlag }) => hasUnknown || mayBeFlag)) return false;
   const texts = words.map(({ text }) => text);
   const options = texts.filter((text) => text.startsWith('-') && text !== '-' && text !== '--');
   if (!options.every(flags) || texts.length - options.length > maxOperands) return false;
   return holds?.(texts) ?? true;
 }
 
-/** Every word with a dash counts as an option, also behind `--` or as a value. */
+/** Treats every word with a dash as option, also after `--` or as value. */
 function isKnownFlag(text: string, { short = '', valued = '', long = '' }: Harmless): boolean {
   if (text.startsWith('--')) return long.split(' ').includes(text.slice(2).replace(/=[^]*/, ''));
   for (const letter of text.slice(1)) {
@@ -203,7 +203,7 @@ function isTestFlag(text: string): boolean {
   return /^-(?:[abcdefghknoprstuwxzGLNOS]|eq|ne|lt|le|gt|ge|nt|ot|ef)$/.test(text);
 }
 
-/** Bash evaluates what is in the brackets of an array. */
+/** Bash evaluates array subscripts. */
 function hidesNothing(words: readonly string[]): boolean {
   return !words.some((word) => /[$`]|\[./.test(word));
 }
@@ -212,7 +212,7 @@ function isDateShown(words: readonly string[]): boolean {
   return words.every((word, i) => /^[-+]/.test(word) || words[i - 1] === '-d');
 }
 
-/** Its only options are those that say what is between fields. */
+/** Allows only options for field separators. */
 function isHarmlessAwk(words: readonly string[]): boolean {
   let at = 0;
   while (words[at]?.startsWith('-F')) at += words[at] === '-F' ? 2 : 1;
@@ -221,7 +221,7 @@ function isHarmlessAwk(words: readonly string[]): boolean {
   return program !== undefined && !/system|getline|close|fflush|ARG[CV]|[|>@`]/.test(program);
 }
 
-/** The environment may hold keys; a field of that name is another thing. */
+/** The environment may contain keys. A field named `env` is allowed. */
 function showsNoEnvironment(words: readonly string[]): boolean {
   return !words.some((word) => /(?<![.\w"])env\b|\$ENV/.test(word));
 }
@@ -235,6 +235,6 @@ function isHarmlessSed(words: readonly string[]): boolean {
   if (scripts.length === 0 && first !== undefined) scripts.push(first);
   return (
     scripts.length > 0 &&
-    scripts.every((script) => script.split(/[;\n]/).every((step) => SED_STEP.test(step)))
+    scripts.every((script) => script.split(/[;\n]/).every((step) => SED_COMMAND.test(step)))
   );
 }

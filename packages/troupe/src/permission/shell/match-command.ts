@@ -3,15 +3,15 @@ import { commandName, type FoundCommand } from './find-commands.ts';
 import { HARMLESS_VARIABLE } from './judge-command.ts';
 import { isReadOnly, plainName } from './known-commands.ts';
 import { readShell } from './read-shell.ts';
-import { HOLE, type ShellWord } from './shell-word.ts';
+import { UNKNOWN, type ShellWord } from './shell-word.ts';
 
-/** A command on one line, without its quotes. */
+/** Command on one line, without quotes. */
 export function commandText({ words, writes }: FoundCommand): string {
   const texts = [...words.map(({ text }) => text), ...writes.map(({ text }) => `> ${text}`)];
-  return texts.join(' ').replaceAll(HOLE, '…');
+  return texts.join(' ').replaceAll(UNKNOWN, '…');
 }
 
-/** A command with its quotes, such as can be read again; undefined if only a shell knows what its words are. */
+/** Command with quotes, parseable again; undefined if some words are unknown. */
 export function exactText({ words }: FoundCommand): string | undefined {
   if (!words.every(({ isLiteral }) => isLiteral)) return undefined;
   return words
@@ -19,7 +19,7 @@ export function exactText({ words }: FoundCommand): string | undefined {
     .join(' ');
 }
 
-/** The words of a command that is written as for a shell; undefined if it is not just one with words that are known. */
+/** Words of a single command; undefined for several commands, unknown words, assignments or redirections. */
 export function exactWords(text: string): readonly string[] | undefined {
   const { commands, problem } = readShell(text);
   const [command, ...others] = commands;
@@ -30,12 +30,15 @@ export function exactWords(text: string): readonly string[] | undefined {
   return isKnown && !isMore ? words.map((word) => word.text) : undefined;
 }
 
-/** Whether nothing is set before a command that could make it do something else. A rule that allows it doesn't know of that. */
+/**
+ * True if no variable set before the command can change its effect, which a rule that allows could not
+ * foresee.
+ */
 export function isPlainlySet({ assignments }: FoundCommand): boolean {
   return assignments.every(({ name }) => HARMLESS_VARIABLE.test(name));
 }
 
-/** Whether a command has exactly these words. For a rule that doesn't allow, the program may be at another place. */
+/** Matches all words of a command. Rules that ask or deny also match the program in another folder. */
 export function matchExact(wanted: readonly string[], command: FoundCommand, isAllowing: boolean): Match {
   const [first, ...rest] = command.words;
   if (first === undefined) return 'no';
@@ -49,9 +52,9 @@ export function matchExact(wanted: readonly string[], command: FoundCommand, isA
 }
 
 /**
- * Whether a command begins with these words. A rule that allows has to find just them, and the system's own program. Others also find
- * the program at another place, past options as in `git -C x push`, and perhaps among the words of a command that
- * nobody knows, which may run what it is given.
+ * Matches the first words of a command. A rule that allows matches only these words and a system program.
+ * Other rules also match the program in another folder, skip options as in `git -C x push`, and return
+ * `maybe` if an unknown command has the words among its arguments.
  */
 export function matchPrefix(wanted: readonly string[], command: FoundCommand, isAllowing: boolean): Match {
   const { words, isWrapper } = command;
@@ -72,26 +75,26 @@ export function matchPrefix(wanted: readonly string[], command: FoundCommand, is
   return wanted.every((text) => pieces.has(text)) ? 'maybe' : 'no';
 }
 
-/** Whether the words come in this order, with nothing but options and their values in between. */
+/** Matches words in this order, with only options and their values between them. */
 function follow(wanted: readonly string[], words: readonly ShellWord[]): Match {
-  let places = new Set([0]);
+  let positions = new Set([0]);
   let isAfterFlag = false;
   for (const { text, isLiteral } of words) {
-    if (places.has(wanted.length)) return 'yes';
-    if (places.size === 0) return 'no';
+    if (positions.has(wanted.length)) return 'yes';
+    if (positions.size === 0) return 'no';
     if (!isLiteral) return 'maybe';
     const isFlag = text.startsWith('-');
     const next = new Set<number>();
-    for (const place of places) {
-      if (wanted[place] === text) next.add(place + 1);
-      if (isFlag || isAfterFlag) next.add(place);
+    for (const position of positions) {
+      if (wanted[position] === text) next.add(position + 1);
+      if (isFlag || isAfterFlag) next.add(position);
     }
-    [places, isAfterFlag] = [next, isFlag];
+    [positions, isAfterFlag] = [next, isFlag];
   }
-  return places.has(wanted.length) ? 'yes' : 'no';
+  return positions.has(wanted.length) ? 'yes' : 'no';
 }
 
-/** Whether it is the program that is meant, wherever it is; in a rule it may stand with its place. */
+/** Compares program names without folders. */
 function isProgram(word: ShellWord, name: string): boolean {
   return commandName(word) === commandName({ text: name });
 }

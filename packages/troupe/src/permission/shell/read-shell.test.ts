@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest';
 
 import { readShell } from './read-shell.ts';
-import { HOLE, type ShellCommand, type ShellWord } from './shell-word.ts';
+import { UNKNOWN, type ShellCommand, type ShellWord } from './shell-word.ts';
 
 const shown = ({ text, isLiteral, mayBeFlag }: ShellWord): string =>
-  `${text.replaceAll(HOLE, '…')}${isLiteral ? '' : mayBeFlag ? ' (any)' : ' (open)'}`;
+  `${text.replaceAll(UNKNOWN, '…')}${isLiteral ? '' : mayBeFlag ? ' (any)' : ' (open)'}`;
 const lineOf = ({ assignments, words, reads, writes }: ShellCommand): string =>
   [
     ...assignments.map(({ name, value }) => `${name}=${shown(value)}`),

@@ -22,7 +22,7 @@ import {
 } from './shell-tokens.ts';
 import { NO_WORD, WordDraft, type ShellCommand, type ShellScript, type ShellWord } from './shell-word.ts';
 
-/** More than a system takes as one argument of a program is not run anyway. */
+/** Above the system's limit for one program argument. */
 const MAX_CHARS = 100_000;
 const MAX_DEPTH = 30;
 const CONTROLS = /[\u0000-\u0008\u000b-\u001f\u007f]/;
@@ -33,9 +33,9 @@ function fail(problem: string): never {
 }
 
 /**
- * Finds every simple command of a text that is for `sh` or `bash`: in pipelines, lists, groups, loops, functions, here-documents and
- * substitutions. It reads what both read in the same way, and stops at everything else with a `problem`. So a command that
- * a shell would run is always among those that it found, or there is a problem.
+ * Finds every simple command in a text for `sh` or `bash`: in pipelines, lists, groups, loops, functions,
+ * here-documents and substitutions. Accepts only syntax that both shells read in the same way, and stops at
+ * other syntax with a `problem`. So every command that a shell would run is in the list, or `problem` is set.
  */
 export function readShell(text: string, depth = 0): ShellScript {
   const commands: ShellCommand[] = [];
@@ -61,7 +61,7 @@ export function readShell(text: string, depth = 0): ShellScript {
     at++;
   }
 
-  /** Goes on to the next token of the line. */
+  /** Moves to the next token of the line. */
   function skipBlanks(): void {
     for (;;) {
       if (isBlank(text[at])) at++;
@@ -83,7 +83,7 @@ export function readShell(text: string, depth = 0): ShellScript {
     return end < 0 ? text.length : end;
   }
 
-  /** Goes on to the next line, behind the here-documents that begin there. */
+  /** Moves to the next line after pending here-documents. */
   function newLine(): void {
     at++;
     for (const { delimiter, isRaw, isIndented } of hereDocs.splice(0)) {
@@ -100,9 +100,9 @@ export function readShell(text: string, depth = 0): ShellScript {
     }
   }
 
-  /** The substitutions in the body of a here-document. */
+  /** Parses substitutions in the body of a here-document. */
   function expansions(end: number): void {
-    // It is taken out of all that is there, quoted or not, before anything else.
+    // Shells remove line continuations before everything else, even in quotes.
     if (text.slice(at, end).includes('\\\n')) fail('a line is continued in the middle of something');
     while (at < end) {
       if (text[at] === '$') dollar(new WordDraft(), true);
@@ -112,7 +112,7 @@ export function readShell(text: string, depth = 0): ShellScript {
     if (at > end) fail('a here-document ends in the middle of something');
   }
 
-  /** Commands, up to what ends them: the end, a bracket, and in a `case` its end or that of a way. */
+  /** Parses commands up to the end of the text, a bracket, or the end of a `case` branch. */
   function list(isInCase = false): void {
     let isPiped: 'no' | 'here' | 'perhaps' = 'no';
     for (;;) {
@@ -141,7 +141,7 @@ export function readShell(text: string, depth = 0): ShellScript {
     }
   }
 
-  /** `time` is a part of the language, but behind a pipe it is a program. */
+  /** `time` is a keyword, but after a pipe it is a program. */
   function timed(isBehindPipe: 'no' | 'here' | 'perhaps'): void {
     if (isBehindPipe === 'perhaps') fail('it has a word that shells read differently');
     if (isBehindPipe === 'here') return command();
@@ -153,11 +153,11 @@ export function readShell(text: string, depth = 0): ShellScript {
     if (isNext(REDIRECTION)) fail('it has a redirection that shells read differently');
   }
 
-  /** Commands in brackets. */
+  /** Parses commands in brackets. */
   function nested(width: number): void {
     if (++depth > MAX_DEPTH) fail('it is nested too deeply');
     const isSubstitution = width > 1;
-    // In a substitution the body of an earlier here-document does not begin at the next line.
+    // Inside a substitution, the body of an earlier here-document does not begin at the next line.
     if (isSubstitution && hereDocs.length > 0)
       fail('a here-document begins before something else is complete');
     const [start, before, found] = [at, hereDocCount, commands.length];
@@ -165,7 +165,7 @@ export function readShell(text: string, depth = 0): ShellScript {
     list();
     if (hereDocs.length > 0) fail('a here-document has no end');
     expect(')');
-    // Bash writes a substitution anew before it runs it, and mixes up here-documents in what is not plain.
+    // Bash rewrites a substitution before running it, and confuses here-documents in complex ones.
     const isPlain = commands.length === found + 1 && hereDocCount === before + 1;
     if (
       isSubstitution &&
@@ -219,7 +219,7 @@ export function readShell(text: string, depth = 0): ShellScript {
 
   function command(): void {
     const found: ShellCommand = { assignments: [], words: [], reads: [], writes: [] };
-    commands.push(found); // what is found before a problem counts too
+    commands.push(found); // added first, so that commands before a problem are kept
     let isCutInTwo = false;
     for (skipBlanks(); ; skipBlanks()) {
       const redirection = take(REDIRECTION)?.[0];
@@ -227,12 +227,13 @@ export function readShell(text: string, depth = 0): ShellScript {
         isCutInTwo ||= redirection.startsWith('&');
         redirect(redirection, found);
         skipBlanks();
-        // In a substitution bash puts redirections last, and then reads it once more.
+        // Inside a substitution bash moves redirections to the end and parses the result again.
         if (found.words.length === 0 && isNext(RESERVED)) fail('it has a word that shells read differently');
         continue;
       }
       if (isEnd()) break;
-      if (isCutInTwo) fail('it has a redirection that shells read differently'); // to some a command begins behind it
+      // Some shells start a command here.
+      if (isCutInTwo) fail('it has a redirection that shells read differently');
       const name = found.words.length === 0 ? take(ASSIGNMENT)?.[1] : undefined;
       if (name === undefined) found.words.push(word());
       else found.assignments.push({ name, value: isEnd() || isBlank(text[at]) ? NO_WORD : word() });
@@ -255,7 +256,7 @@ export function readShell(text: string, depth = 0): ShellScript {
     if (isEnd()) fail('it is not complete');
     const target = word();
     if (op === '<<<' || (op.endsWith('&') && target.isLiteral && NO_FILE.test(target.text))) return;
-    // Bash expands the name of a file behind >& twice: what it finds there the second time may run.
+    // Bash expands the file name after >& twice; the second expansion may run commands.
     if (op.endsWith('&') && (op === '<&' || !target.isLiteral || !PLAIN_FILE.test(target.text)))
       fail('it has a redirection that is not judged');
     (op === '<' ? found.reads : found.writes).push(target);
@@ -269,7 +270,7 @@ export function readShell(text: string, depth = 0): ShellScript {
       if (char === '<' || char === '>') {
         if (text[at + 1] !== '(') break;
         nested(2);
-        draft.addHole(false);
+        draft.addUnknown(false);
       } else if (char === "'") {
         const end = text.indexOf("'", at + 1);
         if (end < 0) fail('a quote has no end');
@@ -279,14 +280,14 @@ export function readShell(text: string, depth = 0): ShellScript {
       else if (char === '$') dollar(draft, false);
       else if (char === '`') {
         backtick(false);
-        draft.addHole(true);
+        draft.addUnknown(true);
       } else if (char === '\\') {
         const next = text[at + 1];
         if (next === undefined || next === '\n') fail('a line is continued in the middle of something');
         draft.add(next);
         at += 2;
       } else if (char === '{' && !isNext(NO_BRACES)) {
-        draft.addHole(true, char);
+        draft.addUnknown(true, char);
         at++;
       } else {
         if (char === '*' || char === '?' || char === '[') draft.addWildcard(char);
@@ -306,7 +307,7 @@ export function readShell(text: string, depth = 0): ShellScript {
       if (char === '$') dollar(draft, true);
       else if (char === '`') {
         backtick(true);
-        draft.addHole(false);
+        draft.addUnknown(false);
       } else if (char === '\\') {
         const next = text[at + 1] ?? '';
         if (next === '\n') fail('a line is continued in the middle of something');
@@ -323,13 +324,13 @@ export function readShell(text: string, depth = 0): ShellScript {
   function dollar(draft: WordDraft, isQuoted: boolean): void {
     const known = (take(VARIABLE) ?? take(ARITHMETIC))?.[0];
     if (known !== undefined) {
-      draft.addHole(!isQuoted || known === '$@'); // which is several words, quoted or not
+      draft.addUnknown(!isQuoted || known === '$@'); // `$@` becomes several words, even in quotes
       return;
     }
     const next = text[at + 1];
     if (next === '(' && text[at + 2] !== '(') {
       nested(2);
-      draft.addHole(!isQuoted);
+      draft.addUnknown(!isQuoted);
       return;
     }
     if (next === '(' || next === '{' || next === '[' || next === '\\')

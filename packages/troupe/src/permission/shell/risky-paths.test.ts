@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 
 import { isInside, isWholeTree, riskOf } from './risky-paths.ts';
-import { HOLE } from './shell-word.ts';
+import { UNKNOWN } from './shell-word.ts';
 
 test.each([
   '.ssh',
@@ -20,8 +20,8 @@ test.each([
   '.*',
   '.[e]nv',
   '.en?',
-  `${HOLE}.ssh`,
-  `.s${HOLE}h`,
+  `${UNKNOWN}.ssh`,
+  `.s${UNKNOWN}h`,
   '{.ssh,x}',
   '.{ssh,x}',
   '{~/.ss,x}h',
@@ -54,7 +54,7 @@ test.each([
   'passwd',
   '*',
   '*.md',
-  HOLE,
+  UNKNOWN,
   '-',
   '.',
   '..',
@@ -115,7 +115,7 @@ test.each([
   ['a/../../x', '/w', false],
   ['a/.*', '/w', false],
   ['~/a', '/w', false],
-  [`${HOLE}/a`, '/w', false],
+  [`${UNKNOWN}/a`, '/w', false],
   ['{a,/etc/x}', '/w', false],
   ['/etc/a', '/w', false],
 ])('%j from %j on is inside of /w: %j', (text, base, isIt) => {

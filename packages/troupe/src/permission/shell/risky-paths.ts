@@ -1,6 +1,9 @@
-import { HOLE } from './shell-word.ts';
+import { UNKNOWN } from './shell-word.ts';
 
-/** Names of files and folders that hold keys, or that other programs run or obey. `*` stands for the rest of a name. */
+/**
+ * Names of files and folders with keys, or with code or settings of other programs. `*` matches the rest of a
+ * name.
+ */
 const RISKY_NAMES: readonly string[] = [
   '.ssh .gnupg .aws .azure .kube .docker .gcloud .password-store .netrc .npmrc .yarnrc .yarnrc.yml .pypirc .pgpass .my.cnf .dockercfg .terraform.d .bash_history .zsh_history .env .env.* .envrc .env-* .env_*',
   '.git git~1 .git-credentials .gitconfig .gitmodules .gitattributes .hg .svn .husky',
@@ -13,7 +16,7 @@ const RISKY = RISKY_NAMES.map((name) => ({
   isPrefix: name.endsWith('*'),
 }));
 const IN_ETC = /(?:^|\/)etc\//;
-/** Those names that mean something only in these folders. */
+/** Names that are risky only in these folders. */
 const ONLY_IN: Readonly<Record<string, RegExp>> = {
   passwd: IN_ETC,
   shadow: IN_ETC,
@@ -23,26 +26,26 @@ const ONLY_IN: Readonly<Record<string, RegExp>> = {
   environ: /(?:^|\/)proc\//,
 };
 const HARMLESS_DEVICE = /^\/dev\/(?:null|zero|stdin|stdout|stderr|tty|fd\/\d+)$/;
-/** What a shell makes others of: a hole, a wildcard, a choice of characters. */
-const OPEN = new RegExp(`${HOLE}|[*?]|\\[[^\\]]*\\]?`, 'g');
-/** What some file systems leave out of names: characters that nobody sees, dots and spaces at the end. */
+/** Characters that a shell expands: an unknown part, a wildcard, a character set. */
+const EXPANDED = new RegExp(`${UNKNOWN}|[*?]|\\[[^\\]]*\\]?`, 'g');
+/** Characters that some file systems ignore in names: invisible ones, trailing dots and spaces. */
 const IGNORED = /[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]|(?<=[^. ])[. ]+$/g;
 const PLAIN_WORD = /^[\w-]*$/;
 const PLAIN_NAMES: ReadonlySet<string> = new Set(RISKY_NAMES.filter((name) => PLAIN_WORD.test(name)));
-/** Nobody needs so many wildcards in one name. */
+/** Maximum wildcards in one name. */
 const MAX_PARTS = 50;
-/** Longer than any path. */
+/** Longer than any valid path. */
 const MAX_PATH = 4096;
 
 /**
- * What is risky about a path, or about something with paths in it such as `--file=a:b`; undefined if nothing is known to be.
- * Where it has wildcards or holes, it is risky as soon as they could stand for something that is.
+ * Risk of a path, or of a word with paths such as `--file=a:b`; undefined if none is known. A path with
+ * wildcards or unknown parts is risky if it could match a risky name.
  */
 export function riskOf(text: string): string | undefined {
   if (PLAIN_WORD.test(text) && !PLAIN_NAMES.has(text.toLowerCase())) return undefined;
   const [open, close] = [text.indexOf('{'), text.lastIndexOf('}')];
-  const whole = open < 0 || close < open ? text : text.slice(0, open) + HOLE + text.slice(close + 1);
-  const value = /^-\w/.test(text) ? text.slice(2) : ''; // of an option
+  const whole = open < 0 || close < open ? text : text.slice(0, open) + UNKNOWN + text.slice(close + 1);
+  const value = /^-\w/.test(text) ? text.slice(2) : ''; // value of an option
   for (const path of new Set([whole, value, ...text.split(/[=:,{}@]/)])) {
     if (path.startsWith('/dev/') && !HARMLESS_DEVICE.test(path)) return 'a device';
     for (const segment of path.split('/')) {
@@ -56,19 +59,19 @@ export function riskOf(text: string): string | undefined {
 function riskyName(segment: string): string | undefined {
   const name = segment.replace(IGNORED, '').toLowerCase();
   if (name.length < 2) return undefined;
-  // A wildcard doesn't stand for the dot at the beginning of a name; a hole may.
-  const canBeHidden = name.startsWith('.') || name.startsWith(HOLE);
-  const parts = name.split(OPEN);
+  // Wildcards don't match a leading dot; an unknown part may.
+  const canBeHidden = name.startsWith('.') || name.startsWith(UNKNOWN);
+  const parts = name.split(EXPANDED);
   if (parts.length === 1) {
     return RISKY.find(({ start, isPrefix }) => (isPrefix ? name.startsWith(start) : name === start))?.start;
   }
   if (parts.length > MAX_PARTS) return 'a name that is not judged';
-  if (parts.join('') === '' && !name.startsWith('.')) return undefined; // anything at all
-  return RISKY.find(({ start }) => (canBeHidden || !start.startsWith('.')) && canBe(parts, start))?.start;
+  if (parts.join('') === '' && !name.startsWith('.')) return undefined; // matches everything
+  return RISKY.find(({ start }) => (canBeHidden || !start.startsWith('.')) && canMatch(parts, start))?.start;
 }
 
-/** Whether a name has all of these parts, in this order, the first at its beginning and the last at its end. */
-function canBe(parts: readonly string[], name: string): boolean {
+/** True if the name contains the parts in this order, first part at its start and last part at its end. */
+function canMatch(parts: readonly string[], name: string): boolean {
   const [first = ''] = parts;
   const last = parts.at(-1) ?? '';
   if (!name.startsWith(first) || !name.endsWith(last) || name.length < first.length + last.length)
@@ -82,7 +85,7 @@ function canBe(parts: readonly string[], name: string): boolean {
   return true;
 }
 
-/** Whether removing it would remove more than one thing of many: a root, a home, a whole working directory. */
+/** True if removing the path would remove a root, a home or a whole working directory. */
 export function isWholeTree(text: string, workingDirectories: readonly string[]): boolean {
   if (text.length > MAX_PATH) return true;
   const path =
@@ -98,11 +101,12 @@ export function isWholeTree(text: string, workingDirectories: readonly string[])
 }
 
 /**
- * Whether a path, as it is written, is that of something inside of one of the folders. It is not looked up, so links are not
- * seen. @param base where a relative path begins; undefined if that is not known
+ * True if the path as written is inside one of the folders. Does not access the file system, so links are not
+ * resolved.
+ * @param base folder of relative paths; undefined if unknown
  */
 export function isInside(text: string, folders: readonly string[], base: string | undefined): boolean {
-  if (text.includes(HOLE) || text.startsWith('~') || text.includes('{')) return false;
+  if (text.includes(UNKNOWN) || text.startsWith('~') || text.includes('{')) return false;
   const isAbsolute = text.startsWith('/');
   if (!isAbsolute && base === undefined) return false;
   const segments = text.split('/').filter((name) => name !== '' && name !== '.');

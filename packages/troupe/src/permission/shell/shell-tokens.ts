@@ -1,10 +1,10 @@
-// The pieces of a shell's language.
+// Tokens of the shell language.
 
-/** What ends a word. */
+/** End of a word. */
 const EDGE = String.raw`(?=[ \t\n;&|()<>]|$)`;
-/** After these a command may begin; whether they are in order is the shell's business. */
+/** Keywords after which a command may begin. Their order is not checked. */
 export const KEYWORD = new RegExp(String.raw`(?:if|then|elif|else|fi|while|until|do|done|[!{}])${EDGE}`, 'y');
-/** All that mean something only at the beginning of a command. */
+/** Words with a special meaning at the beginning of a command. */
 export const RESERVED = new RegExp(
   String.raw`(?:if|then|elif|else|fi|while|until|do|done|time|function|select|coproc|case|esac|for|in|[!{}])${EDGE}`,
   'y',
@@ -18,14 +18,14 @@ export const CASE = /case(?=[ \t])/y;
 export const ESAC = new RegExp(`esac${EDGE}`, 'y');
 export const IN = /in(?=[ \t\n;])/y;
 export const REDIRECTION = /&>>?|\d*(?:<<<|<<-?|<>|<&|>&|>>|>\||[<>](?!\())/y;
-/** To some `>&-` ends there, and another word begins. */
+/** Some shells end the redirection after `>&-` and start another word. */
 export const DASHED = /^-[^ \t\n;&|()<>]/;
 export const DELIMITER = new RegExp(String.raw`(['"]?)([\w.-]+)\1${EDGE}`, 'y');
 export const ASSIGNMENT = /([A-Za-z_]\w*)=/y;
 export const VARIABLE = /\$(?:[A-Za-z_]\w*|\d|[@*#?$!-]|\{#?\w+(?:(?::?[-+?]|%%?|##?)[\w./* -]*)?\})/y;
-/** Without names: the value of a name could hold a command. */
+/** Without names, because the value of a name could contain a command. */
 export const ARITHMETIC = /\$\(\([\d\s+\-*/%<>=!&|^~?:,]*\)\)/y;
-/** `{}`, with nothing behind it that could make it a choice. */
+/** `{}` without a following brace expansion. */
 export const NO_BRACES = /\{\}[^\s;&|()<>,{}'"\\$`]*(?=[\s;&|()<>]|$)/y;
 export const WORD_END = /[ \t\n;&|()]/;
 export const NO_FILE = /^(?:\d+-?|-)$/;

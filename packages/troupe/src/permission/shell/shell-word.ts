@@ -1,12 +1,12 @@
-/** One word of a command, without its quotes. */
+/** One word of a command, without quotes. */
 export interface ShellWord {
-  /** What only the shell knows when it runs is a `HOLE`; wildcards stay as they are. */
+  /** Parts only known at run time are `UNKNOWN`; wildcards stay. */
   readonly text: string;
-  /** Whether a variable, a substitution or braces make it something else. */
-  readonly hasHole: boolean;
-  /** Whether it is exactly its text. */
+  /** True if a variable, a substitution or braces change the word at run time. */
+  readonly hasUnknown: boolean;
+  /** True if the word is exactly its text. */
   readonly isLiteral: boolean;
-  /** Whether it may turn into an option, or into several words of any kind. */
+  /** True if the word may become an option, or several words. */
   readonly mayBeFlag: boolean;
 }
 
@@ -15,33 +15,33 @@ export interface ShellAssignment {
   readonly value: ShellWord;
 }
 
-/** A simple command: the only thing that a shell runs. It may have no words, as in `> file`. */
+/** A simple command. May have no words, as in `> file`. */
 export interface ShellCommand {
   readonly assignments: ShellAssignment[];
   readonly words: ShellWord[];
-  /** Files that redirections read. */
+  /** Files read by redirections. */
   readonly reads: ShellWord[];
-  /** Files that redirections write. */
+  /** Files written by redirections. */
   readonly writes: ShellWord[];
 }
 
 export interface ShellScript {
-  /** Every simple command in it, wherever it stands, whether it will be reached or not. */
+  /** Every simple command, also in branches that may not run. */
   readonly commands: readonly ShellCommand[];
-  /** Why there may be others; undefined if these are all. */
+  /** Reason why the list may be incomplete; undefined if it is complete. */
   readonly problem: string | undefined;
 }
 
-/** Stands in a word for what is not known. It is in no text that is read. */
-export const HOLE = '\u0000';
+/** Placeholder for an unknown part of a word. Never part of a parsed text. */
+export const UNKNOWN = '\u0000';
 
-/** A word while it is read. */
+/** A word while it is parsed. */
 export class WordDraft {
   #text = '';
-  #hasHole = false;
+  #hasUnknown = false;
   #hasWildcard = false;
   #mayBeFlag = false;
-  /** What it begins with. To look that up in a text that grows would cost its length each time. */
+  /** First character, stored because reading it from a growing text would be slow. */
   #first = '';
 
   add(text: string): void {
@@ -55,31 +55,31 @@ export class WordDraft {
     this.add(char);
   }
 
-  /** @param splits whether it may become several words */
-  addHole(splits: boolean, text = HOLE): void {
+  /** @param splits true if the part may become several words */
+  addUnknown(splits: boolean, text = UNKNOWN): void {
     this.#open();
-    this.#hasHole = true;
+    this.#hasUnknown = true;
     this.#mayBeFlag ||= splits;
     this.add(text);
   }
 
-  /** Something that is not known begins: what comes before it decides whether the word can be an option. */
+  /** Before an unknown part, the first character decides whether the word can be an option. */
   #open(): void {
     if (this.#first === '' || this.#first === '-') this.#mayBeFlag = true;
   }
 
   finish(): ShellWord {
     if (this.#text === '[' || this.#text === '[[') return literalWord(this.#text);
-    const isLiteral = !this.#hasHole && !this.#hasWildcard;
-    return { text: this.#text, hasHole: this.#hasHole, isLiteral, mayBeFlag: this.#mayBeFlag };
+    const isLiteral = !this.#hasUnknown && !this.#hasWildcard;
+    return { text: this.#text, hasUnknown: this.#hasUnknown, isLiteral, mayBeFlag: this.#mayBeFlag };
   }
 }
 
 export function literalWord(text: string): ShellWord {
-  return { text, hasHole: false, isLiteral: true, mayBeFlag: false };
+  return { text, hasUnknown: false, isLiteral: true, mayBeFlag: false };
 }
 
 export const NO_WORD: ShellWord = literalWord('');
 
-/** Anything, in any number. */
-export const UNKNOWN_WORD: ShellWord = { text: HOLE, hasHole: true, isLiteral: false, mayBeFlag: true };
+/** Any number of unknown words. */
+export const UNKNOWN_WORD: ShellWord = { text: UNKNOWN, hasUnknown: true, isLiteral: false, mayBeFlag: true };
