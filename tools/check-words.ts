@@ -10,7 +10,7 @@ import { lineAt } from './lib/source-text.ts';
 const SRC = 'packages/troupe/src';
 
 /** Words that stand for a subject which is somewhere else. */
-const PRONOUNS = new Set('that those it what whatever whoever who they them such one ones there'.split(' '));
+const PRONOUNS = new Set('that those it what whatever whoever who they them such ones there'.split(' '));
 const NO_SUBJECT =
   /^(?:what|that|those|it|they|who|whoever|whom|so (?:many|much|deep|long|often)|one that|the one|how)\b/i;
 /** Metaphors, and words for which the glossary has another one. */
@@ -21,7 +21,7 @@ const REPLACED =
 const MAX_SHARE = 0.15;
 const MAX_MEDIAN = 0.04;
 /** Shorter comments are judged by their beginning alone. */
-const MIN_WORDS = 6;
+const MIN_WORDS = 8;
 
 export interface DocComment {
   readonly line: number;

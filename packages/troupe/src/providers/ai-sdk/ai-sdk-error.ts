@@ -15,9 +15,9 @@ const UNREADABLE: readonly string[] = [
 const REQUEST_ID_HEADERS = ['x-request-id', 'request-id', 'x-goog-request-id', 'apim-request-id'];
 
 /**
- * What a wrapped model threw, or put into its stream, as one of our errors. An error of the AI SDK holds the
- * request with all of the prompt, and the headers: only what the provider answered is taken from it, and it is
- * never the `cause`.
+ * Converts a thrown value or an error part of a wrapped model to an error of Troupe. An AI SDK error holds
+ * the request with the whole prompt and the headers: only the provider's answer is taken over, and the
+ * original is never the `cause`.
  */
 export function toModelError(thrown: unknown, vendor: string, hasBegun: boolean): TroupeError {
   if (TroupeError.isInstance(thrown)) return thrown;
@@ -37,7 +37,7 @@ export function toModelError(thrown: unknown, vendor: string, hasBegun: boolean)
   if (name === 'TimeoutError') return new ModelError(`${vendor} took too long.`, { kind: 'timeout' });
   const reason = networkReason(thrown);
   if (reason !== undefined) return lostAnswer(vendor, hasBegun, reason);
-  // Without a status it calls only connections retryable; with a good one, the answer could not be read to its end.
+  // Without a status, the SDK calls only connection errors retryable; with a good status, the answer was unreadable.
   if (name === 'AI_APICallError' && (isRetryable === true || statusCode !== undefined)) {
     return lostAnswer(vendor, hasBegun, messageOf(thrown));
   }
@@ -48,7 +48,7 @@ export function toModelError(thrown: unknown, vendor: string, hasBegun: boolean)
   });
 }
 
-/** The error for a connection that could not be made, or that ended before the answer did. */
+/** Error for a connection that failed, or ended before the answer. */
 export function lostAnswer(
   vendor: string,
   hasBegun: boolean,
@@ -70,7 +70,7 @@ function fieldsOf(thrown: unknown): ErrorFields {
   return typeof thrown === 'object' && thrown !== null ? thrown : {};
 }
 
-/** The words of an error, in the shape in which providers send them. */
+/** Finds the error text in the shapes that providers send. */
 function complaintOf(thrown: unknown): string {
   if (!isJsonObject(thrown)) return JSON.stringify({ error: messageOf(thrown) });
   const inner = isJsonObject(thrown['error']) ? thrown['error'] : thrown;
@@ -84,7 +84,10 @@ function text(value: unknown): string | undefined {
   return typeof value === 'string' || typeof value === 'number' ? String(value).slice(0, 1000) : undefined;
 }
 
-/** Why a connection failed, if it was that. `fetch` says 'fetch failed' or 'terminated', and its cause says why. */
+/**
+ * Reason of a failed connection; undefined for other errors. `fetch` says 'fetch failed' or 'terminated', and
+ * its cause gives the reason.
+ */
 function networkReason(thrown: unknown): string | undefined {
   let error = thrown;
   for (let depth = 0; depth < 5 && error instanceof Error; depth++) {
@@ -95,7 +98,7 @@ function networkReason(thrown: unknown): string | undefined {
   }
   const isFetch =
     thrown instanceof TypeError && /^(?:fetch failed|failed to fetch|terminated)$/i.test(thrown.message);
-  const isAbort = thrown instanceof Error && thrown.name === 'AbortError'; // not by us: that is told apart before
+  const isAbort = thrown instanceof Error && thrown.name === 'AbortError'; // our own aborts were recognised before
   return isFetch || isAbort ? messageOf(thrown) : undefined;
 }
 

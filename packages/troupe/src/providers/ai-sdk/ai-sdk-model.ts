@@ -29,10 +29,16 @@ import {
   type Addressee,
 } from './to-call.ts';
 
-/** `generation.extra` holds options by provider, such as `{ openai: { store: false } }`: the AI SDK's `providerOptions`. */
+/**
+ * Options of `AiSdkModel`. `generation.extra` holds options by provider, such as `{ openai: { store: false }
+ * }`: the AI SDK's `providerOptions`.
+ */
 export type AiSdkModelOptions = Omit<HttpModelOptions, 'modelName' | 'apiKey' | 'baseUrl' | 'fetch'>;
 
-/** What is known about the models of a provider, by the beginning of its name. Of others it is only assumed that they see. */
+/**
+ * Capabilities of known providers, by the beginning of the provider name. Other providers are assumed to
+ * accept images.
+ */
 const KNOWN: Readonly<Record<string, Partial<ModelCapabilities>>> = {
   openai: { files: true, structured: 'native' },
   azure: { files: true, structured: 'native' },
@@ -47,9 +53,9 @@ const KNOWN: Readonly<Record<string, Partial<ModelCapabilities>>> = {
 const STORES_NOTHING: JsonObject = { openai: { store: false } };
 
 /**
- * Any language model of the AI SDK (specification v2, v3 or v4). What its provider sends along with thinking, text
- * and calls (signatures, ids) is kept in the message and goes back with it, to the same provider only.
- * Tools that the provider runs by itself are its own affair: they are no calls.
+ * Any language model of the AI SDK (specification v2, v3 or v4). Provider metadata of thinking, text and tool
+ * calls (signatures, ids) is kept in the message and sent back to the same provider only. Tools that the
+ * provider executes itself are not reported as tool calls.
  */
 export class AiSdkModel extends ChatModelBase {
   override readonly capabilities: ModelCapabilities;
@@ -61,7 +67,7 @@ export class AiSdkModel extends ChatModelBase {
   readonly #prompts: PromptMaker;
   #supportedUrls: SupportedUrls = {};
 
-  /** @throws TroupeError if it is no model that can be wrapped. */
+  /** @throws TroupeError if `languageModel` can't be wrapped. */
   constructor(languageModel: AiSdkLanguageModel, options: AiSdkModelOptions = {}) {
     checkModel(languageModel);
     super(languageModel.modelId);

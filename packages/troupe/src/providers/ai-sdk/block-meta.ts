@@ -2,20 +2,20 @@ import type { ProviderMeta } from '../../message/blocks.ts';
 import { isJsonObject, type JsonObject } from '../../util/json.ts';
 
 /**
- * What a provider of the AI SDK wants back with a block is kept in the block's `providerMeta`, beside the name of
- * the provider: nobody else understands it.
+ * Key in a block's `providerMeta` for the metadata that a provider of the AI SDK expects back, stored with
+ * the provider's name, because no other provider understands the metadata.
  *
- *   { aiSdk: { provider: 'anthropic.messages', metadata: { anthropic: { … } } } }
- *   { aiSdk: { provider: 'openai.responses', pieces: [{ start: 0, end: 120, metadata: { openai: { … } } }, …] } }
+ *     { aiSdk: { provider: 'anthropic.messages', metadata: { anthropic: { … } } } }
+ *     { aiSdk: { provider: 'openai.responses', pieces: [{ start: 0, end: 120, metadata: { … } }, …] } }
  *
- * Parts of the same type that follow each other become one block; `pieces` tells where each of them is.
+ * Consecutive parts of the same type become one block; `pieces` gives the range of each part.
  */
 const KEY = 'aiSdk';
 
-/** A part of a text, by its place in it, as it is kept. */
+/** Stored range of a text part. */
 export type Piece = { readonly start: number; readonly end: number; readonly metadata?: JsonObject };
 
-/** A part of a text as it goes back. */
+/** Text part to send back. */
 export interface TextPiece {
   readonly text: string;
   readonly metadata?: JsonObject;
@@ -28,13 +28,13 @@ export function toBlockMeta(
   return { [KEY]: { provider, ...kept } };
 }
 
-/** What the same provider sent along with a block. */
+/** Metadata of a block that came from the same provider. */
 export function metadataOf(meta: ProviderMeta | undefined, provider: string): JsonObject | undefined {
   const metadata = ownMeta(meta, provider)?.['metadata'];
   return isJsonObject(metadata) ? metadata : undefined;
 }
 
-/** The parts of a block's text. Undefined if another provider wrote it, or if it was changed since. */
+/** Parts of a block's text. Undefined for another provider's text, or for text changed since. */
 export function piecesOf(
   text: string,
   meta: ProviderMeta | undefined,

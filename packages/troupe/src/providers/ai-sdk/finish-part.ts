@@ -30,18 +30,21 @@ export function reasonOf(
       throw new ModelError(`${provider} broke off its answer${why}.`, { kind: 'overloaded' });
     }
     case 'other':
-      if (version === 'v3' && raw === '') break; // its word for what v4 calls interrupted
+      if (version === 'v3' && raw === '') break; // the v3 form of the v4 reason 'interrupted'
       return 'other';
   }
   throw lostAnswer(provider, true);
 }
 
-/** A model that refuses comes to an end by itself. Packages call that a filter, but have no word of its own for it. */
+/**
+ * Whether a raw finish reason is a refusal. Packages report a refusal as a content filter, with no reason of
+ * its own.
+ */
 function isRefusal(raw: string): boolean {
   return raw === 'refusal' || raw === 'stop' || raw === '';
 }
 
-/** What the answer cost, if that is known: flat in v2, in groups since then. */
+/** Usage of the answer, if known: flat in v2, grouped in later versions. */
 export function usageOf({ usage }: JsonObject): Usage | undefined {
   if (!isJsonObject(usage)) return undefined;
   const input = isJsonObject(usage['inputTokens']) ? usage['inputTokens'] : {};
@@ -61,7 +64,7 @@ export function usageOf({ usage }: JsonObject): Usage | undefined {
   };
 }
 
-/** A part that is more than its whole was counted apart from it. */
+/** Adds a part to its total if the part was counted separately, which shows when the part is larger. */
 function whole(total = 0, part = 0): number {
   return part > total ? total + part : total;
 }

@@ -1,13 +1,13 @@
 /**
- * What the bridge uses of an AI SDK language model. Declared here by its shape, so that a user of another
- * provider's package needs no further one, and so that the versions of the specification fit side by side.
+ * Parts of an AI SDK language model that the bridge uses. Declared structurally, so that no package of the AI
+ * SDK is required and all versions of the specification fit.
  */
 export interface AiSdkLanguageModel {
   readonly specificationVersion: SpecVersion;
-  /** Whose model it is, such as `openai.responses`. */
+  /** Provider name, such as `openai.responses`. */
   readonly provider: string;
   readonly modelId: string;
-  /** By media type, the addresses that the provider fetches by itself. */
+  /** URLs that the provider fetches, by media type. */
   readonly supportedUrls?: SupportedUrls | PromiseLike<SupportedUrls>;
   doStream(options: AiSdkCallOptions): PromiseLike<{ readonly stream: AiSdkStream }>;
 }
@@ -17,7 +17,7 @@ export type SpecVersion = (typeof SPEC_VERSIONS)[number];
 
 export type SupportedUrls = Readonly<Record<string, readonly RegExp[]>>;
 
-/** The options of a call. Prompts and tools differ between the versions; `to-call.ts` writes them. */
+/** Options of a model call. Prompts and tools differ between versions; `to-call.ts` writes both. */
 export interface AiSdkCallOptions {
   readonly prompt: readonly object[];
   readonly maxOutputTokens?: number;
@@ -38,7 +38,7 @@ export interface AiSdkCallOptions {
   readonly providerOptions?: object;
 }
 
-/** A `ReadableStream` of stream parts, whichever library declares it. */
+/** `ReadableStream` of stream parts, independent of the declaring library. */
 export interface AiSdkStream {
   getReader(): AiSdkReader;
 }

@@ -15,13 +15,13 @@ import { TextRun } from './text-run.ts';
 interface OpenCall {
   readonly index: number;
   readonly name: string;
-  /** What was passed on of its arguments. */
+  /** Arguments passed on so far. */
   json: string;
-  /** Whether they come as something else than JSON until they are whole. */
+  /** Whether the arguments are not JSON until complete. */
   readonly isRaw: boolean;
 }
 
-/** The call that is whole, but would not be if the answer was cut off behind it. */
+/** Tool call that is complete unless the answer is cut off right behind. */
 interface HeldCall {
   readonly index: number;
   readonly metadata: JsonObject | undefined;
@@ -51,7 +51,7 @@ export class PartDecoder {
     return this.#finish !== undefined;
   }
 
-  /** @throws ModelError when the part says that something went wrong. */
+  /** Decodes one part. @throws ModelError if the part reports a failure. */
   *read(part: unknown): Generator<ModelDelta, void, void> {
     if (!isJsonObject(part)) return;
     switch (stringOf(part['type'])) {
@@ -68,7 +68,7 @@ export class PartDecoder {
       case 'text-end':
       case 'reasoning-end': {
         const type = part['type'] === 'text-end' ? 'text' : 'thinking';
-        if (this.#run?.type === type) this.#run.add(part); // else something has followed already
+        if (this.#run?.type === type) this.#run.add(part); // otherwise another block has begun already
         return;
       }
       case 'tool-input-start':
@@ -82,14 +82,14 @@ export class PartDecoder {
       case 'file':
         return yield* this.#file(part);
       case 'finish':
-        this.#finish = part; // a stream may hold more than one: the last one stands
+        this.#finish = part; // a stream may hold several finish parts: the last counts
         return;
       case 'error':
         throw toModelError(part['error'], this.#provider, true);
     }
   }
 
-  /** What is left to say when the stream has ended. @throws ModelError if it did before the answer was over. */
+  /** Ends the answer with the remaining deltas. @throws ModelError if the stream ended before the answer. */
   *end(): Generator<ModelDelta, void, void> {
     if (this.#finish === undefined) throw lostAnswer(this.#provider, true);
     const reason = reasonOf(this.#finish, { provider: this.#provider, version: this.#version });
@@ -116,7 +116,7 @@ export class PartDecoder {
     if (text !== '') yield type === 'text' ? { type, text } : { type, thinking: text };
   }
 
-  /** Tells what belongs to the block that now ends. */
+  /** Reports the metadata of the block that ends now. */
   *#closeRun(): Generator<ModelDelta, void, void> {
     const run = this.#run;
     this.#run = undefined;
@@ -144,7 +144,7 @@ export class PartDecoder {
     yield { type: 'tool_input', index: call.index, json };
   }
 
-  /** A call that the provider says is whole. What it says here stands, whatever was passed on before. */
+  /** Reports a complete tool call. The arguments here replace the pieces passed on before. */
   *#call(part: JsonObject): Generator<ModelDelta, void, void> {
     yield* this.#endHeldCall();
     const id = stringOf(part['toolCallId']);
@@ -169,7 +169,7 @@ export class PartDecoder {
       : { type: 'tool_use_end', index, providerMeta: toBlockMeta(this.#provider, { metadata }) };
   }
 
-  /** A medium that the model has made. */
+  /** Reports a medium made by the model. */
   *#file(part: JsonObject): Generator<ModelDelta, void, void> {
     const mediaType = stringOf(part['mediaType']);
     const source = toSource(part['data'], mediaType);
@@ -188,7 +188,7 @@ export class PartDecoder {
   }
 }
 
-/** Where the bytes of a file are. Since v4 it is said whether they are here or at an address. */
+/** Location of a file's bytes. Since v4 the part says whether the bytes are inline or at a URL. */
 function toSource(data: unknown, mediaType: string): JsonObject | undefined {
   if (isJsonObject(data) && data['type'] === 'url') {
     const url: unknown = data['url'];

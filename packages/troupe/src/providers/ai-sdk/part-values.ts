@@ -1,6 +1,6 @@
 import { copyJsonObject, isJsonObject, type JsonObject } from '../../util/json.ts';
 
-/** A provider's metadata, if there is any that can be kept: what is no JSON could not be saved. */
+/** Provider metadata of a part, if JSON: other values could not be saved. */
 export function metadataIn(part: JsonObject): JsonObject | undefined {
   const metadata = part['providerMetadata'];
   if (!isJsonObject(metadata) || Object.keys(metadata).length === 0) return undefined;
@@ -11,5 +11,5 @@ export function metadataIn(part: JsonObject): JsonObject | undefined {
   }
 }
 
-/** Less than a block may have, which it becomes a part of. */
+/** Maximum depth of metadata: lower than the limit of a block, which holds the metadata. */
 const MAX_DEPTH = 90;

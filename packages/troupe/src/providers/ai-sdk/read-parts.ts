@@ -42,13 +42,13 @@ export async function* readParts(
     }
   } catch (error) {
     signal.throwIfAborted();
-    if (isOver()) return; // what breaks now takes nothing away
+    if (isOver()) return; // a failure after the end loses nothing
     if (controller.signal.aborted) throw controller.signal.reason;
     throw toModelError(error, model.provider, hasBegun);
   } finally {
     watch.stop();
     unlink();
-    controller.abort(); // closes what is still open
+    controller.abort(); // closes open connections
   }
 }
 
@@ -57,7 +57,7 @@ async function open(model: AiSdkLanguageModel, options: AiSdkCallOptions): Promi
   return stream.getReader();
 }
 
-/** Whoever leaves a stream no longer wants to know how it ends. */
+/** Cancels the reader and ignores errors of an abandoned stream. */
 function cancel(reader: AiSdkReader): void {
   reader.cancel().then(undefined, () => {});
 }

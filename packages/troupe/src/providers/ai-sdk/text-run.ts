@@ -14,8 +14,8 @@ interface OpenPiece {
 const GAP = '\n\n';
 
 /**
- * Text or thinking that becomes one block, though it may come in several parts. They are told apart by their ids.
- * The metadata of a part may come at its start, on its way or at its end; the last one stands.
+ * Text or thinking of one block, received in one or more parts with separate ids. Metadata of a part may come
+ * at its start, in between or at its end; the last counts.
  */
 export class TextRun {
   readonly type: 'text' | 'thinking';
@@ -26,7 +26,7 @@ export class TextRun {
     this.type = type;
   }
 
-  /** Takes a stream part. Returns the text that it adds to the block. */
+  /** Adds a stream part. Returns the text added to the block. */
   add(part: JsonObject): string {
     const text = stringOf(part['delta']);
     const metadata = metadataIn(part);
@@ -35,7 +35,7 @@ export class TextRun {
     return text === '' ? '' : this.#write(piece, text);
   }
 
-  /** The pieces, if they are worth to be kept. Thinking always is, so that it is known who thought it. */
+  /** Pieces worth keeping. Thinking always keeps its pieces, to record the provider. */
   get pieces(): readonly Piece[] | undefined {
     const kept = this.#pieces.filter((piece) => piece.end > piece.start || piece.metadata !== undefined);
     const isWorthIt =
@@ -47,7 +47,7 @@ export class TextRun {
       : undefined;
   }
 
-  /** The piece that a part goes on with. Metadata may still come for an earlier one. */
+  /** Piece that a part continues. Metadata may still come for an earlier piece. */
   #pieceFor(id: string, text: string): OpenPiece {
     const known = text === '' ? this.#pieces.findLast((piece) => piece.id === id) : this.#pieces.at(-1);
     if (known?.id === id) return known;

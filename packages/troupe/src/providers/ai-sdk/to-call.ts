@@ -8,7 +8,10 @@ import { mediaTypeOfName } from '../../util/media-type.ts';
 import { metadataOf, piecesOf, type TextPiece } from './block-meta.ts';
 import type { AiSdkCallOptions, SpecVersion } from './language-model.ts';
 
-/** Whom a prompt is for: what comes back depends on the provider, how files look on the version. */
+/**
+ * Receiver of a prompt: the provider decides which blocks are sent back, the version decides the form of
+ * files.
+ */
 export interface Addressee {
   readonly provider: string;
   readonly version: SpecVersion;
@@ -29,9 +32,9 @@ export class PromptWriter {
   }
 
   /**
-   * The packages hand most of a prompt on as it is, and not every provider takes every order. So instructions
-   * are such only at the beginning, later they are told in a message; a user speaks first and last; and what
-   * the model said in a row is one message.
+   * Orders a prompt for all providers, because packages pass most of a prompt on unchanged: system messages
+   * stay instructions only at the beginning and become messages later; a user message comes first and last;
+   * consecutive assistant messages are merged.
    */
   messages(items: readonly PromptItem[]): readonly Message[] {
     const start = Math.max(
@@ -88,7 +91,7 @@ function toUserContent(blocks: readonly (TextBlock | MediaBlock)[], addressee: A
   );
 }
 
-/** What the model said. Thinking and media go back to the provider they came from, and to nobody else. */
+/** Converts an assistant block. Thinking and media are sent back only to the provider that made them. */
 function toAssistantParts(block: AssistantItem['content'][number], addressee: Addressee): object[] {
   const { provider } = addressee;
   const { providerMeta } = block;
@@ -117,12 +120,14 @@ function toTextPart(type: 'text' | 'reasoning', { text, metadata }: TextPiece): 
   return { type, text, ...optionsFrom(metadata) };
 }
 
-/** What was metadata on the way out are options on the way back; those of no provider are left out. */
+/** Converts metadata to provider options; empty metadata is left out. */
 function optionsFrom(metadata: JsonObject | undefined): { readonly providerOptions?: JsonObject } {
   return metadata === undefined || Object.keys(metadata).length === 0 ? {} : { providerOptions: metadata };
 }
 
-/** All results in one message; behind it, the media that they hold: not every provider takes them as results. */
+/**
+ * Puts all tool results in one message and their media behind: not every provider accepts media in results.
+ */
 function toResults(item: ToolItem, addressee: Addressee): readonly Message[] {
   const content = item.results.map((result) => ({
     type: 'tool-result',
@@ -164,7 +169,7 @@ const ANY_TYPE: Record<MediaBlock['type'], string> = {
   file: 'application/octet-stream',
 };
 
-/** The media type of a block, as exactly as it is known without its bytes. */
+/** Media type of a block, as exact as possible without its bytes. */
 export function mediaTypeOf(block: MediaBlock): string {
   const { source } = block;
   if (source.type === 'base64') return source.mediaType;
@@ -227,12 +232,12 @@ function toToolChoice(choice: ToolChoice | undefined): object | undefined {
 
 type Defined<T> = { [K in keyof T]?: Exclude<T[K], undefined> };
 
-/** Some providers look whether an option is there, not whether it has a value. */
+/** Removes keys without a value: some providers check only for the key. */
 function withoutUndefined<T extends object>(options: T): Defined<T> {
   return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined)) as Defined<T>;
 }
 
-/** Options by provider: those of a call are added to those that the model was set up with. */
+/** Merges provider options: options of a model call extend options of the model. */
 export function mergedExtra(
   own: JsonObject | undefined,
   added: JsonObject | undefined,

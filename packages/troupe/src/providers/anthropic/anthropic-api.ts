@@ -15,7 +15,7 @@ export interface AnthropicApiOptions {
   readonly apiKey?: string | undefined;
   readonly baseUrl?: string | undefined;
   readonly headers?: Readonly<Record<string, string>> | undefined;
-  /** Features that have to be asked for by name, in the header `anthropic-beta`. */
+  /** Beta features to request in the header `anthropic-beta`. */
   readonly betas?: readonly string[] | undefined;
 }
 
@@ -25,7 +25,7 @@ export class AnthropicApi {
   readonly headers: Readonly<Record<string, string>>;
   readonly #root: string;
 
-  /** @throws TroupeError without a key, or with an address that is none. */
+  /** @throws TroupeError without a key, or with an invalid address. */
   constructor({ modelName, apiKey, baseUrl = BASE_URL, headers, betas = [] }: AnthropicApiOptions) {
     const key = apiKey ?? (readEnv(KEY_VARIABLE) || undefined);
     if (key === undefined) {

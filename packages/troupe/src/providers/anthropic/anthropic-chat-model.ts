@@ -27,10 +27,9 @@ export interface AnthropicChatModelOptions extends HttpModelOptions, AnthropicAp
 }
 
 /**
- * Claude, behind Anthropic's Messages API. What sets the generations of Claude apart is in `CLAUDE_MODELS`.
- *
- * Thinking is kept with its signature and goes back with the next call. Nothing that marks what is to be
- * cached stands inside of a message, so a history that grows keeps its bytes.
+ * Claude over Anthropic's Messages API. `CLAUDE_MODELS` lists the differences between Claude generations.
+ * Thinking is kept with its signature and sent back with the next model call. No cache marker stands inside a
+ * message, so the bytes of a growing history stay the same.
  */
 export class AnthropicChatModel extends HttpChatModel {
   readonly #api: AnthropicApi;

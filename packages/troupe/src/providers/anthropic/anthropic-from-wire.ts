@@ -13,7 +13,10 @@ const REASONS: ReadonlyMap<string, FinishReason> = new Map([
   ['refusal', 'refusal'],
 ]);
 
-/** At any other end, and at those that we don't know, the last call may lack arguments though it was closed. */
+/**
+ * Regular stop reasons. After any other or unknown reason the last tool call may lack arguments, even if
+ * closed.
+ */
 const REGULAR: readonly string[] = ['end_turn', 'stop_sequence', 'tool_use', 'pause_turn'];
 
 /**
@@ -73,20 +76,20 @@ export class AnthropicDecoder implements WireDecoder {
   }
 
   *#startBlock(index: number, start: JsonObject): Generator<ModelDelta, void, void> {
-    yield* this.#makeCalls(); // something follows: they were not cut off
+    yield* this.#makeCalls(); // more content follows, so these tool calls were not cut off
     const block: OpenBlock = { type: textIn(start, 'type'), hasThought: false, signature: '' };
     this.#open.set(index, block);
     if (block.type === 'tool_use') {
       const id = textIn(start, 'id');
       yield { type: 'tool_use_start', index, ...(id !== '' && { id }), name: textIn(start, 'name') };
-      const input = objectIn(start, 'input'); // most often empty: it follows in pieces
+      const input = objectIn(start, 'input'); // mostly empty: the input follows in pieces
       if (Object.keys(input).length > 0) yield { type: 'tool_input', index, json: JSON.stringify(input) };
     } else if (block.type === 'redacted_thinking') {
       yield wholeThinking({ redactedData: textIn(start, 'data') });
     } else yield* this.#delta(index, start);
   }
 
-  /** What a block says next, as its start or a piece of it. */
+  /** Converts the start or a piece of a block to a delta. */
   *#delta(index: number, piece: JsonObject): Generator<ModelDelta, void, void> {
     const block = this.#open.get(index);
     const text = textIn(piece, 'text');
@@ -128,14 +131,14 @@ export class AnthropicDecoder implements WireDecoder {
   }
 }
 
-/** A block of the answer that is not closed yet. */
+/** Block of the answer that is still open. */
 interface OpenBlock {
   readonly type: string;
   hasThought: boolean;
   signature: string;
 }
 
-/** Thinking of which nothing is shown. It is a block of its own: what it says about itself is not about what came before. */
+/** Makes a block of hidden thinking. A separate block: its metadata must not merge with the block before. */
 function wholeThinking(anthropic: JsonObject): ModelDelta {
   return { type: 'block', block: { type: 'thinking', thinking: '', providerMeta: { anthropic } } };
 }

@@ -32,13 +32,16 @@ export function toOptions(
   };
 }
 
-/** `max_tokens` counts the thinking too: whoever asks for an answer shorter than that means the answer alone. */
+/**
+ * Adds the thinking budget to `max_tokens`, which counts thinking too: a caller means the length of the
+ * answer alone.
+ */
 function maxTokens(generation: GenerationOptions, model: ClaudeModel, { budget }: ThinkingPlan): number {
   const asked = generation.maxTokens ?? model.maxTokens;
   return asked > budget ? asked : Math.min(asked + budget, model.maxOutput);
 }
 
-/** While a model thinks, it can't be told how to sample. */
+/** Leaves out the sampling options while the model thinks: Claude rejects the combination. */
 function sampling(generation: GenerationOptions, model: ClaudeModel, { isOn }: ThinkingPlan): Fields {
   if (isOn || model.sampling === 'none') return {};
   const { temperature, topP, topK } = generation;

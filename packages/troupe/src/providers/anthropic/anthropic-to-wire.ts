@@ -5,10 +5,10 @@ import type { ToolSchema } from '../../model/chat-model-base.ts';
 import { fromBase64 } from '../../util/base64.ts';
 import { isJsonObject, type JsonObject } from '../../util/json.ts';
 
-/** Images that Claude sees. */
+/** Image types that Claude accepts. */
 const IMAGE_TYPES: readonly string[] = ['image/jpeg', 'image/png', 'image/gif', 'image/webp'];
 
-/** What ids of calls may look like. */
+/** Pattern of accepted tool call ids. */
 const CALL_ID = /^[\w-]{1,64}$/;
 
 /** The wire messages of one prompt item. A system item that is not at the very front comes as the user's. */
@@ -29,7 +29,7 @@ export function userMessage(text: string): JsonObject {
   return { role: 'user', content: [{ type: 'text', text }] };
 }
 
-/** The item with no thinking in it, for a model that must not get any back. */
+/** Removes the thinking of an item, for a model that must not get thinking back. */
 export function withoutThinking(item: PromptItem): PromptItem {
   if (item.role !== 'assistant') return item;
   return { ...item, content: item.content.filter((block) => block.type !== 'thinking') };
@@ -37,19 +37,19 @@ export function withoutThinking(item: PromptItem): PromptItem {
 
 function toAssistant({ content }: AssistantItem): readonly JsonObject[] {
   const parts: JsonObject[] = [];
-  let end = 0; // thinking at the very end is rejected: it leads to nothing
+  let end = 0; // Claude rejects thinking at the very end
   for (const block of content) {
     if (block.type === 'thinking') parts.push(...toThinking(block));
     else if (block.type === 'text') end = parts.push({ type: 'text', text: block.text });
     else if (block.type === 'tool_use') {
       const { id, name, input } = block;
       end = parts.push({ type: 'tool_use', id: fitId(id, CALL_ID), name, input });
-    } // the model's own media have no place here
+    } // the wire has no field for media made by the model
   }
   return end === 0 ? [] : [{ role: 'assistant', content: parts.slice(0, end) }];
 }
 
-/** Thinking goes back as it came, or not at all: without its signature it is rejected. */
+/** Sends thinking back unchanged, or not at all: Claude rejects thinking without its signature. */
 function toThinking({ thinking, providerMeta }: ThinkingBlock): readonly JsonObject[] {
   const meta = providerMeta?.['anthropic'];
   if (!isJsonObject(meta)) return [];
@@ -58,13 +58,13 @@ function toThinking({ thinking, providerMeta }: ThinkingBlock): readonly JsonObj
   return typeof signature === 'string' && signature !== '' ? [{ type: 'thinking', thinking, signature }] : [];
 }
 
-/** Whether an item begins with thinking that can go back. */
+/** Whether an item begins with thinking that can be sent back. */
 export function beginsWithThinking({ content }: AssistantItem): boolean {
   const [first] = content;
   return first?.type === 'thinking' && toThinking(first).length > 0;
 }
 
-/** All results of a turn in one message: nothing may stand between them. */
+/** Puts all tool results of a turn in one message: Claude allows nothing in between. */
 function toResults({ results }: ToolItem): JsonObject {
   return { role: 'user', content: results.map(toResult) };
 }
@@ -122,7 +122,7 @@ function byUrl(url: string): JsonObject {
   return { type: 'url', url: url.toWellFormed() };
 }
 
-/** Whether Claude fetches a medium by itself. Of documents only those in PDF. */
+/** Whether Claude fetches a medium by URL. Of documents, only PDF. */
 export function fetchesUrl({ type, source }: MediaBlock): boolean {
   if (source.type !== 'url' || !/^https:/i.test(source.url)) return false;
   if (type !== 'file') return type === 'image';
@@ -143,7 +143,10 @@ export function toTool({ name, description, parameters }: ToolSchema): JsonObjec
   };
 }
 
-/** The tools that were called so far: a history with calls is refused without them, also when no call is wanted any more. */
+/**
+ * Tools that were called so far: Claude rejects a history with tool calls but no tools, even when no tool
+ * call is wanted.
+ */
 export function toolsIn(items: readonly PromptItem[]): readonly ToolSchema[] {
   const calls = items.flatMap((item) => (item.role === 'assistant' ? item.content : []));
   const names = new Set(calls.flatMap((block) => (block.type === 'tool_use' ? [block.name] : [])));

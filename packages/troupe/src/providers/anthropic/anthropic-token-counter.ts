@@ -21,8 +21,8 @@ export interface AnthropicTokenCounterOptions
   extends AnthropicApiOptions, Pick<HttpModelOptions, 'fetch' | 'deadlines' | 'formatter' | 'media'> {}
 
 /**
- * Asks Anthropic how many tokens a prompt has. It costs nothing but the way there and back, and has limits
- * of its own. Every count is one request: for a history that grows, an estimate may do.
+ * Counts the tokens of a prompt by asking Anthropic. A count is free, but each is one request with its own
+ * rate limits: for a growing history an estimate may be enough.
  */
 export class AnthropicTokenCounter extends TokenCounterBase {
   readonly #options: AnthropicTokenCounterOptions;
@@ -74,7 +74,7 @@ export class AnthropicTokenCounter extends TokenCounterBase {
     throw malformedResponse(ANTHROPIC, 'it holds no count', text.slice(0, 1024));
   }
 
-  /** Results can't be sent without the calls that they answer, so those are counted with them. */
+  /** Counts tool results together with their tool calls, which the API requires. */
   protected override countOne(msg: Msg, options: CountOptions): Promise<number> {
     const calls = msg
       .getContentBlocks('tool_result')

@@ -1,28 +1,28 @@
 /**
- * What sets the generations of Claude apart. Quirks are data: the first row that fits a name holds.
- * A name that is newer than this table gets the row of the newest models.
+ * Differences between Claude generations. Quirks are data: the first row that matches a name applies, and a
+ * name newer than this table gets the row of the newest models.
  */
 export interface ClaudeModel {
-  /** Its family and version, such as `opus-4-6`. */
+  /** Family and version, such as `opus-4-6`. */
   readonly names: RegExp;
-  /** What `max_tokens` is when nobody says. */
+  /** Default of `max_tokens`. */
   readonly maxTokens: number;
-  /** The most that `max_tokens` may be. */
+  /** Maximum of `max_tokens`. */
   readonly maxOutput: number;
-  /** How it is told to think: not at all, up to so many tokens, or as much as it finds right. */
+  /** Thinking control: none, up to a token budget, or adaptive. */
   readonly thinking: 'none' | 'budget' | 'adaptive';
-  /** How thinking is turned off: by not asking for it, by saying so, or not at all. */
+  /** Ways to turn thinking off: by not asking, by the value 'disabled', or none. */
   readonly thinkingOff: 'unasked' | 'disabled' | 'between_tools' | 'never';
-  /** Whether it rejects its own thinking once something before it has changed. */
+  /** Whether the model rejects its own thinking after a change earlier in the history. */
   readonly bindsThinking: boolean;
-  /** What the highest effort is called. */
+  /** Name of the highest effort. */
   readonly topEffort: 'xhigh' | 'max';
   /** Which of `temperature`, `top_p` and `top_k` it takes: all, not both of the first two, or none. */
   readonly sampling: 'all' | 'one' | 'none';
   readonly forcedTools: 'always' | 'without_thinking' | 'never';
-  /** Whether it can be held to a JSON Schema. */
+  /** Whether the API enforces a JSON Schema. */
   readonly structured: 'native' | 'none';
-  /** Whether it reads documents. */
+  /** Whether the model reads documents. */
   readonly files: boolean;
 }
 
@@ -95,7 +95,7 @@ const COMPATIBLE: ClaudeModel = {
   files: false,
 };
 
-/** What is known about a model, by its name. */
+/** Finds the properties of a model by its name. */
 export function claudeModel(modelName: string): ClaudeModel {
   const name = modelName.toLowerCase();
   if (!name.includes('claude')) return COMPATIBLE;

@@ -6,7 +6,7 @@ import { toMessages, toTool, userMessage, withoutThinking } from './anthropic-to
 
 /** The first message must be a user's. This one stays where it is as the conversation goes on. */
 const OPENING = JSON.stringify(userMessage('(The conversation begins.)'));
-/** So must the last one. What the assistant said last would be gone on with instead of answered, or rejected. */
+/** Closing user message. Claude would continue, or reject, a prompt whose last message is the assistant's. */
 const CLOSING = JSON.stringify(userMessage('(Go on.)'));
 
 /** The JSON of a prompt and its tools. Items and tools are turned into JSON only once. */

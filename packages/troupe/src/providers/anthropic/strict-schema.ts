@@ -1,14 +1,13 @@
 import { isJsonObject, type JsonObject, type JsonValue } from '../../util/json.ts';
 import type { JsonSchema } from '../../util/schema.ts';
 
-/** Keywords that are taken as they are. Most others, such as `minimum`, are rejected. */
+/** Schema keywords to keep unchanged. Claude rejects most others, for example `minimum`. */
 const PLAIN = ['type', 'enum', 'const', 'title', 'description', 'default'] as const;
 const FORMATS = /^(?:date-time|time|date|duration|email|hostname|uri|ipv4|ipv6|uuid)$/;
 
 /**
- * The schema in the words that Claude can be held to; undefined if there are none for it, as for an object
- * with any keys, or for a schema that refers to itself. Bounds and patterns are left out: whoever asked
- * validates the answer anyway.
+ * Rewrites a schema for Claude's strict mode; undefined if impossible, as for an object with arbitrary keys
+ * or a recursive schema. Bounds and patterns are left out: the caller validates the answer anyway.
  */
 export function toStrictSchema(schema: JsonSchema): JsonSchema | undefined {
   try {
@@ -23,16 +22,16 @@ class Unsayable extends Error {}
 
 class StrictWriter {
   readonly #root: JsonSchema;
-  /** References to what can be said: they are looked at only once, as definitions that share others multiply. */
+  /** References already found expressible. Each is checked once, because shared definitions multiply. */
   readonly #known = new Set<string>();
 
   constructor(root: JsonSchema) {
     this.#root = root;
   }
 
-  /** @param refs the definitions that the schema is part of */
+  /** @param refs definitions around the schema */
   write(schema: JsonValue | undefined, refs: readonly string[]): JsonObject {
-    if (!isJsonObject(schema)) throw new Unsayable(); // such as `true`, for anything
+    if (!isJsonObject(schema)) throw new Unsayable(); // such as `true`, which allows any value
     const strict: Record<string, JsonValue> = {};
     for (const key of ['$defs', 'definitions']) {
       if (isJsonObject(schema[key])) strict[key] = this.#each(schema[key], refs);
@@ -55,7 +54,7 @@ class StrictWriter {
 
   #object({ properties, required, additionalProperties }: JsonObject, refs: readonly string[]): JsonObject {
     const isOpen = additionalProperties !== false && !isJsonObject(properties);
-    if (isOpen) throw new Unsayable(); // what it is about are the keys that nobody knows yet
+    if (isOpen) throw new Unsayable(); // the schema describes keys that are not known beforehand
     return {
       properties: isJsonObject(properties) ? this.#each(properties, refs) : {},
       ...(required !== undefined && { required }),
@@ -82,7 +81,7 @@ class StrictWriter {
     const [, key = '', name = ''] = /^#\/(\$defs|definitions)\/([^/]+)$/.exec(ref) ?? [];
     const definitions = this.#root[key];
     if (!isJsonObject(definitions) || refs.includes(ref)) throw new Unsayable();
-    this.write(definitions[name], [...refs, ref]); // only to see whether it can be said
+    this.write(definitions[name], [...refs, ref]); // only to check that the definition is expressible
     this.#known.add(ref);
     return { $ref: ref };
   }

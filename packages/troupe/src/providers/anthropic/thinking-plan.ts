@@ -4,24 +4,24 @@ import type { JsonObject } from '../../util/json.ts';
 import { beginsWithThinking } from './anthropic-to-wire.ts';
 import type { ClaudeModel } from './claude-models.ts';
 
-/** How a model is asked to think, in one call. */
+/** Thinking settings of one model call. */
 export interface ThinkingPlan {
   readonly isOn: boolean;
-  /** What the field `thinking` says, if it is sent. */
+  /** Value of the field `thinking`, if sent. */
   readonly field?: JsonObject | undefined;
   readonly effort?: string | undefined;
-  /** How many tokens it may think; 0 if that is left to the model. */
+  /** Token budget for thinking; 0 leaves the budget to the model. */
   readonly budget: number;
   /** Whether earlier thinking goes back to the model. */
   readonly keepsEarlier: boolean;
 }
 
-/** The least that may be asked for, and the least that is left for the answer. */
+/** Minimum of both the thinking budget and the answer. */
 const MIN_TOKENS = 1024;
 const BUDGETS = { minimal: MIN_TOKENS, low: 2048, medium: 8192, high: 16_384, xhigh: 32_000 };
 const EFFORTS = { minimal: 'low', low: 'low', medium: 'medium', high: 'high' };
 
-/** What has to be asked for by name, in the header `anthropic-beta`. */
+/** Beta name to request in the header `anthropic-beta`. */
 export const BINDING_BETA = 'thinking-binding-controls-2026-08-01';
 /** Thinking that no longer fits the history is left out instead of failing the call: memories forget and compress. */
 const DROP_UNFITTING = { block_binding: { prefix_mismatch_behavior: 'drop_block' } };
@@ -73,8 +73,8 @@ function effortOf(effort: GenerationOptions['reasoningEffort'], model: ClaudeMod
 }
 
 /**
- * Whether the calls at the end of the history belong to a turn that began without thinking, by another
- * model or while it was off. Models that think up to a budget can't start in the middle of one.
+ * Whether the tool calls at the end of the history belong to a turn that began without thinking, by another
+ * model or with thinking off. Models with a thinking budget can't start thinking in the middle of a turn.
  */
 function isTurnWithoutThinking(items: readonly PromptItem[]): boolean {
   if (items.at(-1)?.role !== 'tool') return false;

@@ -15,15 +15,15 @@ import { isFetched } from './gemini-to-wire.ts';
 import { GeminiWriter } from './gemini-writer.ts';
 
 export interface GeminiChatModelOptions extends HttpModelOptions {
-  /** With or without `models/` before it. */
+  /** Model name, with or without the prefix `models/`. */
   readonly modelName: string;
   /** @default GEMINI_API_KEY, else GOOGLE_API_KEY */
   readonly apiKey?: string | undefined;
 }
 
 /**
- * A model behind Google's Gemini API. A call that the model failed to write, and a prompt that was
- * blocked, are errors; an answer that was blocked on its way ends with 'content_filter'.
+ * Chat model over Google's Gemini API. A tool call that the model failed to write and a blocked prompt are
+ * errors; an answer blocked on its way ends with 'content_filter'.
  */
 export class GeminiChatModel extends HttpChatModel {
   readonly #endpoint: GeminiEndpoint;

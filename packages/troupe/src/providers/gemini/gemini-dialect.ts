@@ -1,25 +1,31 @@
-/** What sets the models of Gemini apart. */
+/** Differences between Gemini models. */
 export interface GeminiDialect {
   /** Whether calls and their results have ids. */
   readonly hasIds: boolean;
   /** Whether the first call of a step needs a signature. */
   readonly needsSignature: boolean;
-  /** Whether the system has a place of its own; otherwise it speaks as a user. */
+  /** Whether the model accepts a system instruction; otherwise system messages are sent as the user's. */
   readonly takesSystem: boolean;
   readonly takesPenalties: boolean;
-  /** How it is told to think, and the least that it can be told; undefined if it can't think. */
+  /** Thinking control and its minimum; undefined if the model can't think. */
   readonly thinking:
     | { readonly by: 'level'; readonly least: 'minimal' | 'low' }
     | { readonly by: 'budget'; readonly least: number }
     | undefined;
 }
 
-/** Newer than the second generation. A name without a number, such as `gemini-flash-latest`, means the newest. */
+/**
+ * Matches models after the second generation. A name without a number, such as `gemini-flash-latest`, means
+ * the newest.
+ */
 const NEW = /gemini-(?![12][.-]|pro(?:-vision)?$|robotics-er-1)/;
 const THINKS_NOT = /gemini-(?:1[.-]|2\.0|pro(?:-vision)?$)|gemma/;
 const THINKS_MINIMALLY = /gemini-3(?:\.[0-6])?-flash|flash-lite/;
 
-/** @param baseUrl Vertex AI knows no ids, but the penalties that Gemini's own API refuses */
+/**
+ * @param baseUrl address of the API: Vertex AI has no tool call ids, but accepts penalties that Gemini's own
+ * API rejects
+ */
 export function geminiDialectOf(modelName: string, baseUrl: string): GeminiDialect {
   const isNew = NEW.test(modelName);
   const isVertex = /\baiplatform\.googleapis\.com\b/.test(baseUrl);

@@ -6,7 +6,7 @@ import { geminiDialectOf, type GeminiDialect } from './gemini-dialect.ts';
 
 /** Where a model of Gemini is asked, with which key, and how. */
 export interface GeminiEndpoint {
-  /** The model as the API calls it, such as `models/gemini-2.5-flash`. */
+  /** Model name on the wire, such as `models/gemini-2.5-flash`. */
   readonly model: string;
   readonly dialect: GeminiDialect;
   readonly headers: Readonly<Record<string, string>>;

@@ -10,20 +10,20 @@ import { stringOf } from '../../model/http/wire-values.ts';
 const LENGTH = /^(?:MAX_TOKENS|CONTINUATION)$/;
 const FILTERED = /^(?:BLOCKLIST|SPII|MODEL_ARMOR|(?:IMAGE_)?(?:SAFETY|RECITATION|PROHIBITED_CONTENT))$/;
 
-/** The model tried to call a tool and failed. It mostly succeeds when it is asked again. */
+/** Finish reasons of a failed tool call. A second attempt mostly succeeds. */
 const FAILED_CALL = /^(?:MALFORMED_FUNCTION_CALL|MALFORMED_RESPONSE|UNEXPECTED_TOOL_CALL)$/;
 
 /**
- * Reads the chunks of one answer. Calls come whole, but they count as made only when all of the answer
- * was read and it came to a regular end: what Gemini says last is what holds. No chunk is known to be the
- * last one: some models give a reason in each, and the usage may follow by itself.
+ * Decodes the chunks of one answer. Tool calls come whole, but count only when the whole answer was read and
+ * ended regularly: the last word of Gemini decides. No chunk is known to be the last: some models give a
+ * reason in each, and the usage may follow in a chunk of its own.
  */
 export class GeminiDecoder implements WireDecoder {
   #responseId = '';
   #reason = '';
   #callCount = 0;
   #usage: Usage | undefined;
-  /** Whether text is being written, which an empty part that follows signs. */
+  /** Whether the current block is text. A signature in a following empty part belongs to the text. */
   #isInText = false;
 
   get isComplete(): boolean {
@@ -65,7 +65,7 @@ export class GeminiDecoder implements WireDecoder {
     const { text, functionCall, inlineData } = part;
     if (typeof text === 'string') {
       if (text === '' && signed === undefined) return;
-      // An empty part has nothing to say. Its signature belongs to the text so far, else to the thinking.
+      // The signature of an empty part belongs to the text so far, otherwise to the thinking.
       const isThinking = part['thought'] === true || (text === '' && !this.#isInText);
       this.#isInText = !isThinking;
       if (isThinking) yield { type: 'thinking', thinking: text, ...meta };
@@ -101,7 +101,7 @@ function toReason(said: string): FinishReason {
   return LENGTH.test(said) ? 'length' : FILTERED.test(said) ? 'content_filter' : 'other';
 }
 
-/** @throws ModelError if the prompt was blocked: then there is no answer. */
+/** @throws ModelError if the prompt was blocked. */
 function checkPrompt(feedback: unknown): void {
   const reason = isJsonObject(feedback) ? stringOf(feedback['blockReason']) : '';
   if (reason === '') return;
@@ -120,7 +120,7 @@ function failedCall(reason: string, { finishMessage }: JsonObject): ModelError {
   });
 }
 
-/** Marked as the model's own, which is why it may be sent back. */
+/** Makes media deltas, marked as the model's own so that the media may be sent back. */
 function* toMedia(inlineData: JsonObject, providerMeta: ProviderMeta): Generator<ModelDelta, void, void> {
   const mediaType = stringOf(inlineData['mimeType']);
   const data = stringOf(inlineData['data']);
@@ -136,7 +136,7 @@ function* toMedia(inlineData: JsonObject, providerMeta: ProviderMeta): Generator
   }
 }
 
-/** Sound is put together of its pieces, which takes that each can be decoded. */
+/** Checks a piece of sound. Joining the pieces requires each to decode. */
 function checkBase64(data: string): string {
   try {
     fromBase64(data);

@@ -36,7 +36,7 @@ export function toGeminiOptions(
   };
 }
 
-/** The fields that have a value; undefined if there are none. */
+/** Keeps the fields with a value; undefined if none has. */
 function onlyGiven(fields: { readonly [key: string]: JsonValue | undefined }): JsonObject | undefined {
   const given: { [key: string]: JsonValue } = {};
   for (const [key, value] of Object.entries(fields)) if (value !== undefined) setOwn(given, key, value);
@@ -52,7 +52,7 @@ function toToolConfig(choice: ToolChoice): JsonObject {
 
 const BUDGETS = { none: 0, minimal: 1024, low: 1024, medium: 8192, high: 24_576, xhigh: 24_576 };
 
-/** How much to think. What the model thinks is shown. */
+/** Thinking settings. The model's thinking is shown. */
 function toThinking(
   { reasoningEffort: effort, thinkingTokens: tokens }: GenerationOptions,
   { thinking }: GeminiDialect,
@@ -68,7 +68,7 @@ function toThinking(
   return { thinkingLevel: isLeast ? thinking.least : effort === 'xhigh' ? 'high' : effort, includeThoughts };
 }
 
-/** @param parameters those of the tool, references inlined */
+/** @param parameters parameters of the tool, with references inlined */
 export function toFunction({ name, description }: ToolSchema, parameters: JsonSchema): JsonObject {
   return {
     name,
@@ -77,7 +77,7 @@ export function toFunction({ name, description }: ToolSchema, parameters: JsonSc
   };
 }
 
-/** Whether there are no parameters at all. */
+/** Whether a schema has no parameters. */
 function isEmpty(schema: JsonSchema): boolean {
   const { type, properties = {}, additionalProperties = false, ...rest } = schema;
   const { required: _required, title: _title, description: _description, ...others } = rest;
@@ -85,7 +85,7 @@ function isEmpty(schema: JsonSchema): boolean {
   return type === 'object' && hasNone && additionalProperties === false && Object.keys(others).length === 0;
 }
 
-/** The tools that the model is told of. It can be told which of them it must use, but not which ones it may. */
+/** Tools to offer. Gemini can be forced to use certain tools, but not limited to some. */
 export function geminiTools(request: WireRequest): readonly ToolSchema[] {
   return isForced(request.toolChoice) ? (request.tools ?? []) : toolsForChoice(request);
 }

@@ -2,9 +2,9 @@ import type { AssistantItem, PromptItem, SystemItem, UserItem } from '../../form
 import type { GeminiDialect } from './gemini-dialect.ts';
 import { isSent } from './gemini-to-wire.ts';
 
-/** A prompt in the order that Gemini wants. */
+/** Prompt in the order that Gemini requires. */
 export interface GeminiPrompt {
-  /** What the system says before anybody else does. */
+  /** System items at the beginning of the conversation. */
   readonly system: readonly SystemItem[];
   readonly items: readonly PromptItem[];
 }
@@ -13,9 +13,9 @@ const OPENING: UserItem = say('Please begin.');
 const CLOSING: UserItem = say('Please go on.');
 
 /**
- * Gemini takes a conversation that begins and ends with a user, and in which calls follow on a user or
- * on results: answers in a row become one. What is added for that stands only at the ends, so that the
- * contents in between stay as they are.
+ * Orders a prompt for Gemini, which requires a conversation to begin and end with a user, and tool calls to
+ * follow a user message or tool results: consecutive answers are merged. Added items stand only at the ends,
+ * so that the contents in between stay unchanged.
  */
 export function arrange(items: readonly PromptItem[], { takesSystem }: GeminiDialect): GeminiPrompt {
   const end = takesSystem ? items.findIndex((item) => item.role !== 'system') : 0;

@@ -5,7 +5,7 @@ import type { ContentBlock, TextBlock, ToolResultBlock } from '../../message/blo
 import { isJsonObject, type JsonObject } from '../../util/json.ts';
 import type { GeminiDialect } from './gemini-dialect.ts';
 
-/** Google's own mark for a call that no Gemini made: its signature is not asked for. */
+/** Google's own marker for tool calls not made by Gemini: no signature is required. */
 const NO_SIGNATURE = 'skip_thought_signature_validator';
 
 /** The contents of one prompt item. */
@@ -50,7 +50,7 @@ function toAnswer(
   });
 }
 
-/** All results in one content, with nothing else in it; the media that they hold follow in another. */
+/** Puts all tool results in one content; their media follow in another. */
 function toResponses(item: ToolItem, hasIds: boolean): readonly JsonObject[] {
   const responses = item.results.map((result) => ({ functionResponse: toResponse(result, hasIds) }));
   const media = shownMedia(item).map(toPart);
@@ -76,7 +76,7 @@ function toPart(block: TextBlock | MediaBlock): JsonObject {
   };
 }
 
-/** What Gemini fetches by itself: files that were uploaded to it, and films of YouTube. */
+/** URLs that Gemini fetches: uploaded files, and YouTube videos. */
 const FETCHED =
   /^https:\/\/(?:generativelanguage\.googleapis\.com|(?:www\.|m\.)?youtube\.com|youtu\.be)(?=\/)/i;
 

@@ -21,8 +21,8 @@ export type GeminiTokenCounterOptions = Pick<
 >;
 
 /**
- * Asks the API how many tokens a prompt has: one small request per count, and nothing is generated.
- * What a single message adds can't be asked, as it is no prompt by itself: that is estimated here.
+ * Counts the tokens of a prompt by asking the API: one small request per count, nothing is generated. A
+ * single message is estimated here, because the API counts only whole prompts.
  */
 export class GeminiTokenCounter extends TokenCounterBase {
   readonly #options: GeminiTokenCounterOptions;

@@ -5,20 +5,20 @@ import { oneLine } from '../../util/text.ts';
 
 export interface InlinedSchema {
   readonly schema: JsonSchema;
-  /** What could not be kept, in words. */
+  /** Descriptions of parts that were lost. */
   readonly warnings: readonly string[];
 }
 
-/** Keywords that hold a schema or a list of them. */
+/** Keywords whose value is a schema or a list of schemas. */
 const NESTED: ReadonlySet<string> = new Set(
   (
     'items prefixItems additionalItems unevaluatedItems contains additionalProperties unevaluatedProperties ' +
     'propertyNames anyOf oneOf allOf not if then else'
   ).split(' '),
 );
-/** Keywords that hold schemas by name. */
+/** Keywords whose value maps names to schemas. */
 const NAMED: ReadonlySet<string> = new Set(['properties', 'patternProperties', 'dependentSchemas']);
-/** Keywords that say nothing about a value. */
+/** Keywords without meaning for validation. */
 const DROPPED: ReadonlySet<string> = new Set(
   '$schema $id $anchor $comment $vocabulary $defs definitions'.split(' '),
 );
@@ -28,11 +28,11 @@ const MAX_DEPTH = 100;
 const MAX_SIZE = 1_000_000;
 
 /**
- * The schema with its references written out, as Gemini wants it: it knows neither references into
- * the middle of a schema nor `const`. A schema inside of itself becomes any object; what is
- * elsewhere is never fetched, and becomes anything.
- * @param what whose schema it is, for the warnings and the error
- * @throws TroupeError if it becomes too large or too deep.
+ * Inlines the references of a schema: Gemini supports neither references into the middle of a schema nor
+ * `const`. A recursive schema becomes any object; an external reference is never fetched and becomes any
+ * value.
+ * @param what owner of the schema, for warnings and the error
+ * @throws TroupeError if the result is too large or too deep.
  */
 export function inlineRefs(schema: JsonSchema, what: string): InlinedSchema {
   const inliner = new Inliner(schema, what);
@@ -44,7 +44,7 @@ class Inliner {
   readonly warnings = new Set<string>();
   readonly #root: JsonSchema;
   readonly #what: string;
-  /** The schemas that the present one is part of, references included. */
+  /** Schemas around the current schema, references included. */
   readonly #around: JsonObject[] = [];
   #size = 0;
 
@@ -55,7 +55,7 @@ class Inliner {
 
   inline(schema: JsonValue): JsonValue {
     this.#grow(2);
-    if (!isJsonObject(schema)) return schema; // true or false
+    if (!isJsonObject(schema)) return schema; // `true` or `false`
     if (this.#around.length >= MAX_DEPTH) throw this.#tooMuch(`nested deeper than ${MAX_DEPTH} levels`);
     this.#around.push(schema);
     const { $ref, ...rest } = schema;
@@ -79,7 +79,7 @@ class Inliner {
     return isJsonObject(found) ? { ...found, ...this.#copy(beside) } : found;
   }
 
-  /** The schema at a place of the whole one, such as `#/$defs/Place`. */
+  /** Finds the schema at a reference such as `#/$defs/Place`. */
   #find(ref: string): JsonValue | undefined {
     if (ref !== '#' && !ref.startsWith('#/')) return undefined;
     let found: JsonValue | undefined = this.#root;

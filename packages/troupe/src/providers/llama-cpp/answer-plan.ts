@@ -4,24 +4,24 @@ import type { JsonSchema } from '../../util/schema.ts';
 import { ARGUMENTS, NEXT_CALL, SAY, TOOL } from './envelope.ts';
 import { choice, Gbnf, literal } from './gbnf.ts';
 
-/** How an answer is to look, and what the model has to know about that. */
+/** Required form of an answer, and the instructions about the form. */
 export interface AnswerPlan {
-  /** What holds the model to it; undefined for free text. */
+  /** Grammar that enforces the form; undefined for free text. */
   readonly grammar?: string;
-  /** What the model is told in its instructions; empty for free text. */
+  /** Instructions for the model; empty for free text. */
   readonly instructions: string;
-  /** Whether it comes as `{"say": …}` or `{"tool": …}`. */
+  /** Whether the answer is an envelope, `{"say": …}` or `{"tool": …}`. */
   readonly isEnveloped: boolean;
-  /** Whether what it says is JSON of the caller's schema. */
+  /** Whether the spoken part is JSON of the caller's schema. */
   readonly isStructured: boolean;
 }
 
-/** A small model that may make several calls at once would easily make them without end. */
+/** Maximum tool calls of one answer. Small models tend to repeat tool calls without end. */
 const MAX_CALLS = 8;
 
 /**
- * The plan for a request. The instructions are the same for every choice among the same
- * tools, so that what was computed for them can be used again; the choice is made by the grammar.
+ * Plans the answer to a request. The instructions are equal for every choice among the same tools, so that
+ * the computed prompt is reused; the grammar makes the choice.
  */
 export function planAnswer(request: ModelRequest, generation: GenerationOptions = {}): AnswerPlan {
   const { tools = [], toolChoice, structured } = request;
@@ -59,7 +59,7 @@ function envelopeGrammar(request: ModelRequest, maxCalls: number): string {
   return grammar.text(`${calls} | ${literal(SAY)} ${said} "}"`);
 }
 
-/** The tools that the model may call now. */
+/** Tools that the model may call now. */
 function callableTools(request: ModelRequest): readonly ToolSchema[] {
   const { toolChoice } = request;
   const isNamed = typeof toolChoice === 'object' && 'name' in toolChoice;

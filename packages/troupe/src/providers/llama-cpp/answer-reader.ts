@@ -2,16 +2,16 @@ import type { ModelDelta } from '../../message/model-delta.ts';
 import { parseJson } from '../../util/json.ts';
 import { ARGUMENTS, NEXT_CALL, SAY, TOOL } from './envelope.ts';
 
-/** Turns the text of an answer into deltas while it grows, the same ones in sum however it is cut. */
+/** Converts the growing text of an answer to deltas. The sum of the deltas is independent of the split. */
 export interface AnswerReader {
   read(text: string): readonly ModelDelta[];
-  /** Whether the text itself says that the answer is over. */
+  /** Whether the text itself shows the end of the answer. */
   readonly isOver: boolean;
   /** Whether a tool was called. */
   readonly hasCall: boolean;
 }
 
-/** Reads text that is the answer. */
+/** Reads plain text answers. */
 export class TextReader implements AnswerReader {
   readonly isOver = false;
   readonly hasCall = false;
@@ -21,19 +21,19 @@ export class TextReader implements AnswerReader {
   }
 }
 
-/** Reads `{"say": …}`, or lines of `{"tool": …, "arguments": …}`, which a grammar has held to that form. */
+/** Reads `{"say": …}`, or lines of `{"tool": …, "arguments": …}`; a grammar guarantees the form. */
 export class EnvelopeReader implements AnswerReader {
   readonly #isStructured: boolean;
   #part: 'head' | 'text' | 'json' | 'arguments' | 'end' = 'head';
-  /** The head so far, or an escape sequence that is not whole yet. */
+  /** Head so far, or an incomplete escape sequence. */
   #held = '';
   #depth = 0;
   #isInString = false;
   #isEscaped = false;
-  /** How many calls are whole. */
+  /** Number of complete tool calls. */
   #calls = 0;
 
-  /** @param isStructured whether what is said is JSON, not a string */
+  /** @param isStructured whether the spoken part is JSON instead of a string */
   constructor(isStructured: boolean) {
     this.#isStructured = isStructured;
   }
@@ -52,7 +52,7 @@ export class EnvelopeReader implements AnswerReader {
     return deltas;
   }
 
-  /** Reads the part that we are in, as far as it is there. Returns what is behind it. */
+  /** Reads the current part as far as received. Returns the text behind. */
   #readPart(text: string, deltas: ModelDelta[]): string {
     switch (this.#part) {
       case 'head':
@@ -115,7 +115,7 @@ export class EnvelopeReader implements AnswerReader {
     return source.slice(at + 1);
   }
 
-  /** Reads a JSON value, and the brace behind it. */
+  /** Reads a JSON value and the brace behind. */
   #readValue(text: string, deltas: ModelDelta[]): string {
     const isCall = this.#part === 'arguments';
     const index = this.#calls;
@@ -131,7 +131,7 @@ export class EnvelopeReader implements AnswerReader {
     return text.slice(end + 1);
   }
 
-  /** Where the brace behind the value is; the length of the text if it is not in there. */
+  /** Index of the brace behind the value; the text length if not received yet. */
   #endOfValue(text: string): number {
     for (let at = 0; at < text.length; at++) {
       const char = text.charAt(at);
@@ -148,7 +148,7 @@ export class EnvelopeReader implements AnswerReader {
   }
 }
 
-/** The beginning of a call up to its arguments, once it is whole. */
+/** Beginning of a tool call up to the arguments, once complete. */
 function callHead(text: string): { readonly name: string; readonly length: number } | undefined {
   if (!text.startsWith(TOOL)) return undefined;
   const name = /"(?:[^"\\]|\\.)*"/y;

@@ -54,7 +54,7 @@ function textOf(item: PromptItem, isEnveloped: boolean): string {
   }
 }
 
-/** What the model said, as it would have written it. */
+/** Writes an earlier answer in the model's own output format. */
 function answerText({ content }: AssistantItem, isEnveloped: boolean): string {
   const said = textBlocks(content).join('\n');
   const calls = content.filter((block) => block.type === 'tool_use');

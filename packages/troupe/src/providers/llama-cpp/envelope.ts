@@ -1,10 +1,10 @@
 import { isJsonObject, type JsonObject, type JsonValue } from '../../util/json.ts';
 
 /**
- * How a model that has tools writes its answer: `{"say": "text"}`, or
- * `{"tool": "name", "arguments": {…}}` on a line of its own for each call. The grammar, the reader and the history go by the
- * same layout, one space behind each comma and colon, so that the model finds its own
- * answers in the prompt just as it wrote them, and what it computed for them can be used again.
+ * Output format of a model with tools: `{"say": "text"}`, or `{"tool": "name", "arguments": {…}}` with each
+ * tool call on its own line. Grammar, reader and history share the layout (one space behind each comma and
+ * colon), so that earlier answers appear in the prompt exactly as generated, and their computed state is
+ * reused.
  */
 export const SAY = '{"say": ';
 export const TOOL = '{"tool": ';
@@ -19,7 +19,7 @@ export function callText(name: string, input: JsonObject): string {
   return `${TOOL}${JSON.stringify(name)}${ARGUMENTS}${spacedJson(input)}}`;
 }
 
-/** The JSON of a value in that layout. */
+/** Writes JSON in the envelope's layout. */
 export function spacedJson(value: JsonValue): string {
   if (Array.isArray(value)) {
     return `[${(value as readonly JsonValue[]).map(spacedJson).join(', ')}]`;

@@ -22,7 +22,7 @@ clock ::= ([01] [0-9] | "2" [0-3]) ":" [0-5] [0-9]
 time ::= clock ":" [0-5] [0-9] ("." [0-9]{1,3})? ("Z" | [-+] clock)
 uuid ::= hex{8} "-" hex{4} "-" hex{4} "-" hex{4} "-" hex{12}`;
 
-/** The formats that strings are held to. */
+/** String formats that the grammar enforces. */
 const FORMATS: ReadonlyMap<JsonValue | undefined, string> = new Map([
   ['date', 'date'],
   ['time', 'time'],
@@ -30,11 +30,11 @@ const FORMATS: ReadonlyMap<JsonValue | undefined, string> = new Map([
   ['uuid', 'uuid'],
 ]);
 
-/** Longer repetitions than this make a grammar slow: they are not counted. */
+/** Maximum counted repetitions; longer counts make a grammar slow and stay open. */
 const MAX_COUNTED = 256;
-/** The numbers of a range that is no wider than this are listed. */
+/** Maximum width of a number range to list value by value. */
 const MAX_LISTED = 256;
-/** Schemas come from anywhere. What is deeper, or more, than this is left open. */
+/** Limits for untrusted schemas. Deeper or larger parts stay open. */
 const MAX_DEPTH = 64;
 const MAX_PARTS = 10_000;
 
@@ -49,15 +49,13 @@ interface Place {
 }
 
 /**
- * A grammar in the notation of llama.cpp that holds a model to the JSON of given schemas.
- *
- * What a grammar can't say (patterns, multiples, unique items, wide ranges, …) stays open:
- * whoever needs certainty validates. An object has no properties but those that its schema
- * names, the required ones first.
+ * Builds a grammar in llama.cpp's notation that admits only JSON of given schemas. Constraints beyond
+ * grammars (patterns, multiples, unique items, wide ranges, …) stay open: callers that need certainty
+ * validate. An object has only the properties named in its schema, required properties first.
  */
 export class Gbnf {
   readonly #rules: string[] = [];
-  /** The names of rules, by what they say. */
+  /** Rule names by rule body. */
   readonly #names = new Map<string, string>();
   #ruleCount = 0;
   #parts = 0;
@@ -67,12 +65,12 @@ export class Gbnf {
     return [`root ::= ${root}`, ...this.#rules, JSON_RULES].join('\n');
   }
 
-  /** What admits the JSON of a schema. */
+  /** Expression for the JSON of a schema. */
   schema(schema: JsonSchema): string {
     return this.#any(schema, { root: schema, depth: 0, refs: new Map(), open: [] });
   }
 
-  /** The name of a rule that says this. */
+  /** Name of the rule with a body, added if missing. */
   rule(body: string): string {
     let name = this.#names.get(body);
     if (name === undefined) {
@@ -164,7 +162,7 @@ export class Gbnf {
     const known = place.refs.get(ref);
     if (known !== undefined) return known;
     const name = this.#newName();
-    place.refs.set(ref, name); // before its body is known, which may refer to it
+    place.refs.set(ref, name); // before the body is known, because the body may refer to the name
     const body = this.#any(atRef(ref, place.root), { ...place, open: [...place.open, ref] });
     this.#rules.push(`${name} ::= ${body}`);
     return name;
@@ -175,19 +173,19 @@ export class Gbnf {
   }
 }
 
-/** What admits nothing but this text. */
+/** Expression for exactly this text. */
 export function literal(text: string): string {
   return `"${text.replace(/["\\]/g, '\\$&').replaceAll('\n', '\\n')}"`;
 }
 
-/** What admits any of these. */
+/** Expression for any of the alternatives. */
 export function choice(expressions: readonly string[]): string {
   const different = [...new Set(expressions)];
   if (different.length === 0) return 'value';
   return different.length === 1 ? (different[0] ?? '') : `(${different.join(' | ')})`;
 }
 
-/** A list of all that is needed, and then of some that is not, with commas in between. */
+/** Expression for a comma-separated list: all needed items, then any of the optional items. */
 function listOf(needed: readonly string[], optional: readonly string[]): string {
   const rest = (members: readonly string[]): string => members.map((one) => ` (", " ${one})?`).join('');
   if (needed.length > 0) return needed.join(' ", " ') + rest(optional);
@@ -213,7 +211,7 @@ function numberOf(schema: JsonObject, isWhole: boolean): string {
   return low >= 1 ? 'positive' : low >= 0 ? 'natural' : 'integer';
 }
 
-/** The whole number next to a limit that is still within it; without a limit it is infinite. */
+/** Nearest whole number within a limit; infinite without a limit. */
 function limitOf(
   within: JsonValue | undefined,
   beyond: JsonValue | undefined,
@@ -228,7 +226,7 @@ function limitOf(
   return step === 1 ? Math.max(...limits) : Math.min(...limits);
 }
 
-/** How often something may come; what is too much to count is not counted. */
+/** Minimum and maximum of repetitions; too large counts stay open. */
 function countsOf(least: JsonValue | undefined, most: JsonValue | undefined): { min: number; max: number } {
   const isCount = (value: JsonValue | undefined): value is number =>
     typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= MAX_COUNTED;

@@ -1,10 +1,10 @@
 import { isJsonObject, type JsonObject, type JsonValue } from '../../util/json.ts';
 import type { JsonSchema } from '../../util/schema.ts';
 
-/** A reference that leads to a reference, and so on, is not followed further than this. */
+/** Maximum length of a chain of references. */
 const MAX_REF_CHAIN = 16;
 
-/** What a reference within a schema, such as `#/$defs/a`, leads to; undefined if that is nowhere. */
+/** Resolves a reference within a schema, such as `#/$defs/a`; undefined if missing. */
 export function atRef(ref: string, root: JsonSchema): JsonValue | undefined {
   if (!/^#(\/|$)/.test(ref)) return undefined;
   let value: JsonValue | undefined = root;
@@ -16,7 +16,7 @@ export function atRef(ref: string, root: JsonSchema): JsonValue | undefined {
   return value;
 }
 
-/** The schema itself, or the one that it refers to. */
+/** Resolves a schema that is only a reference. */
 export function resolvedSchema(schema: JsonValue | undefined, root: JsonSchema): JsonObject {
   let value = schema;
   for (let i = 0; i < MAX_REF_CHAIN && isJsonObject(value) && typeof value['$ref'] === 'string'; i++) {
@@ -25,7 +25,7 @@ export function resolvedSchema(schema: JsonValue | undefined, root: JsonSchema):
   return isJsonObject(value) ? value : {};
 }
 
-/** A schema for what both schemas ask for; where they say different things, the second is right. */
+/** Merges two schemas; on conflict the second wins. */
 export function mergedSchemas(a: JsonObject, b: JsonObject): JsonObject {
   const properties = { ...objectOf(a['properties']), ...objectOf(b['properties']) };
   const required = [...listOf(a['required']), ...listOf(b['required'])];
@@ -37,7 +37,7 @@ export function mergedSchemas(a: JsonObject, b: JsonObject): JsonObject {
   };
 }
 
-/** The types that a value of a schema can have, or `any`. */
+/** Types that a schema allows, or `any`. */
 export function typesOf(schema: JsonObject): readonly JsonValue[] {
   const { type } = schema;
   if (typeof type === 'string') return [type];

@@ -28,9 +28,9 @@ import { importLlamaLibrary, type GpuChoice } from './llama-library.ts';
 export interface LlamaCppModelOptions {
   /** The weights: any GGUF file of a chat model. */
   readonly modelPath: string;
-  /** How many tokens a prompt and its answer may have together. @default 4096, or less if the model was made for less */
+  /** Maximum tokens of a prompt with its answer. @default 4096, or less if the model supports less */
   readonly contextSize?: number | undefined;
-  /** How many calls are answered at the same time; others wait. Each needs memory for its context. @default 1 */
+  /** Maximum model calls at the same time; others wait. Each needs memory for its context. @default 1 */
   readonly parallelCalls?: number | undefined;
   /** @default as many as node-llama-cpp thinks good */
   readonly threads?: number | undefined;
@@ -48,11 +48,9 @@ export interface LlamaCppModelOptions {
 const DEFAULT_CONTEXT = 4096;
 
 /**
- * A model that runs in this process, by llama.cpp. The weights are loaded once, by the first
- * call or by `load`, and shared by all calls; `dispose` frees them.
- *
- * Tool calls and structured answers are held by a grammar: they have the form that was asked
- * for, however small the model is. While it is held a model does not think.
+ * Model that runs in this process, by llama.cpp. The weights are loaded once, by the first model call or by
+ * `load`, and shared by all model calls; `dispose` frees the weights. A grammar enforces the form of tool
+ * calls and structured output, however small the model is. Under a grammar the model does not think.
  */
 export class LlamaCppModel extends ChatModelBase {
   override readonly capabilities: ModelCapabilities = Object.freeze({
@@ -83,7 +81,7 @@ export class LlamaCppModel extends ChatModelBase {
     this.#prompts = new PromptMaker({ modelName, capabilities, formatter: options.formatter });
   }
 
-  /** Loads the weights, if they are not there yet. */
+  /** Loads the weights, unless loaded already. */
   async load(): Promise<void> {
     await this.#load();
   }
@@ -134,7 +132,7 @@ export class LlamaCppModel extends ChatModelBase {
       chatWrapper,
       library: library ?? importLlamaLibrary,
     }).catch((error: unknown) => {
-      this.#engine = undefined; // the file may be there the next time
+      this.#engine = undefined; // a later call may find the file
       throw error;
     });
     return this.#engine;
@@ -168,7 +166,7 @@ function engineRequest(
       topK,
       seed,
       ...(hasPenalty && { repeatPenalty: { presencePenalty, frequencyPenalty } }),
-      // Within JSON, a text is no end, and a penalty would change what is only copied.
+      // Inside JSON a stop text does not end the answer, and a penalty would change copied text.
       ...(grammar === undefined ? { customStopTriggers: stop } : !hasPenalty && { repeatPenalty: false }),
       ...(thinkingTokens !== undefined && { budgets: { thoughtTokens: thinkingTokens } }),
       ...extra,

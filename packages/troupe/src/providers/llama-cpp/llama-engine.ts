@@ -32,20 +32,20 @@ export interface EngineOptions {
 export interface EngineRequest {
   readonly history: readonly ChatTurn[];
   readonly grammar?: string | undefined;
-  /** Whether a model that thinks may do so before it answers. */
+  /** Whether a thinking model may think before the answer. */
   readonly mayThink: boolean;
   readonly maxTokens: number;
   /** Further options of the package's `generateResponse`. */
   readonly sampling: Readonly<Record<string, unknown>>;
 }
 
-/** A piece of an answer; at last, how it ended and what it took. */
+/** Piece of an answer; the last piece holds the finish reason and the usage. */
 export type EnginePiece =
   | { readonly type: 'text' | 'thought'; readonly text: string }
   | ({ readonly type: 'end' } & EngineReport);
 
 export interface EngineReport {
-  /** Whether there was no room for more. */
+  /** Whether the context was full. */
   readonly isCutOff: boolean;
   readonly inputTokens: number;
   readonly cachedTokens: number;
@@ -54,17 +54,15 @@ export interface EngineReport {
 
 /** A prompt is computed in parts of so many tokens: an abort is heard in between. */
 const BATCH = 64;
-/** Room in the context for what a chat template may add to an answer. */
+/** Context tokens reserved for additions of the chat template. */
 const RESERVE = 16;
 const MAX_GRAMMARS = 64;
 const NO_THOUGHT: ThoughtSegment = { type: 'segment', segmentType: 'thought', text: '', ended: true };
 
 /**
- * Loaded weights, and as many chats over them as calls may run at the same time. A chat keeps
- * what it has computed: a prompt goes to the free chat that has most of it already.
- *
- * Who aborts is let go at once; the chat is free again when the engine has come to the end
- * of the token, or of the part of the prompt, that it was at.
+ * Loaded weights with one chat per parallel model call. A chat keeps its computed state: a prompt goes to the
+ * free chat that shares the longest prefix. An abort returns at once; the chat is free again when the engine
+ * has finished the current token or prompt batch.
  */
 export class LlamaEngine {
   readonly contextSize: number;
@@ -98,7 +96,7 @@ export class LlamaEngine {
     try {
       llama = await library.getLlama({
         gpu,
-        build: 'never', // compiles nothing and downloads nothing
+        build: 'never', // no compilation, no download
         skipDownload: true,
         progressLogs: false,
         logger: (level, message) => getLogger().log('warn', `llama.cpp: ${level}: ${message}`),
@@ -121,7 +119,7 @@ export class LlamaEngine {
     }
   }
 
-  /** The pieces of an answer as they are sampled. @throws ModelError, or the signal's reason. */
+  /** Streams the pieces of an answer while sampled. @throws ModelError, or the signal's reason. */
   async *answer(request: EngineRequest, signal: AbortSignal): AsyncGenerator<EnginePiece, void, void> {
     const history = this.#withOpenTurn(request);
     const tokens = this.#tokensOf(history);
@@ -132,7 +130,7 @@ export class LlamaEngine {
       ({ sequence }) => sequence.compareContextTokens(tokens).firstDifferentIndex,
       signal,
     );
-    const pieces = new BoundedQueue<ResponseChunk>(this.contextSize); // there can't be more
+    const pieces = new BoundedQueue<ResponseChunk>(this.contextSize); // upper bound of chunks
     const work = this.#generate(chat, history, tokens, {
       ...request.sampling,
       signal,
@@ -150,7 +148,7 @@ export class LlamaEngine {
       this.#work.delete(work);
     });
     this.#work.add(work);
-    work.catch(() => {}); // is read below, or nobody wants to know
+    work.catch(() => {}); // awaited below, or abandoned
     const unlink = whenAborted(signal, () => pieces.close());
     try {
       for await (const { type, text } of pieces) {
@@ -164,7 +162,7 @@ export class LlamaEngine {
     }
   }
 
-  /** Frees the weights, as soon as nothing works on them any more. */
+  /** Frees the weights when no work is left. */
   async dispose(): Promise<void> {
     await Promise.allSettled(this.#work);
     await this.#llama.dispose();
@@ -180,7 +178,7 @@ export class LlamaEngine {
     const { sequence } = chat;
     const { signal } = options;
     try {
-      const prompt = tokens.slice(0, -1); // the last one is for the answer to begin with
+      const prompt = tokens.slice(0, -1); // the last token starts the answer
       await sequence.adaptStateToTokens(prompt, false);
       const cachedTokens = sequence.nextTokenIndex;
       for (let at = cachedTokens; at < prompt.length; at += BATCH) {
@@ -201,7 +199,7 @@ export class LlamaEngine {
     }
   }
 
-  /** The history with the turn that the model is to write. */
+  /** History with the open turn of the model. */
   #withOpenTurn({ history, mayThink }: EngineRequest): readonly ChatTurn[] {
     const canThink = this.#template.settings.segments?.thought !== undefined;
     return [...history, { type: 'model', response: canThink && !mayThink ? [NO_THOUGHT] : [] }];

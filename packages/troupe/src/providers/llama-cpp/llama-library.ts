@@ -1,6 +1,9 @@
 import { TroupeError } from '../../errors.ts';
 
-/** What is used of the package `node-llama-cpp`, which need not be there to compile this one. */
+/**
+ * Parts of the package `node-llama-cpp` in use, declared here so that the package is optional at compile
+ * time.
+ */
 export interface LlamaLibrary {
   getLlama(options: {
     readonly gpu: GpuChoice;
@@ -21,7 +24,7 @@ export type GpuChoice = false | 'auto' | 'metal' | 'cuda' | 'vulkan';
 export interface Llama {
   loadModel(options: { readonly modelPath: string }): Promise<LlamaWeights>;
   createGrammar(options: { readonly grammar: string }): Promise<LlamaGrammar>;
-  /** Frees everything that was made by it. */
+  /** Frees everything made by this object. */
   dispose(): Promise<void>;
 }
 
@@ -35,17 +38,17 @@ export interface LlamaWeights {
 }
 
 export interface LlamaContext {
-  /** How many tokens each sequence can hold. */
+  /** Token capacity of each sequence. */
   readonly contextSize: number;
   getSequence(): LlamaSequence;
 }
 
-/** One text that is being computed. It keeps what it has computed. */
+/** One text under computation, with its computed state. */
 export interface LlamaSequence {
   readonly nextTokenIndex: number;
   readonly tokenMeter: { readonly usedOutputTokens: number };
   compareContextTokens(tokens: readonly Token[]): { readonly firstDifferentIndex: number };
-  /** Forgets what is not the beginning of these tokens. */
+  /** Drops computed state behind the common prefix with these tokens. */
   adaptStateToTokens(tokens: readonly Token[], allowShift: boolean): Promise<void>;
   evaluateWithoutGeneratingNewTokens(tokens: readonly Token[]): Promise<void>;
 }
@@ -78,7 +81,7 @@ export interface GenerateOptions {
   readonly onResponseChunk: (chunk: ResponseChunk) => void;
 }
 
-/** A piece of an answer; that of a `thought` is a segment. */
+/** Piece of an answer; thinking comes as a segment of type `thought`. */
 export interface ResponseChunk {
   readonly type?: 'segment' | undefined;
   readonly text: string;
@@ -98,7 +101,7 @@ export interface ThoughtSegment {
 
 const PACKAGE = 'node-llama-cpp';
 
-/** Loads the package. @throws TroupeError that says how to get it. */
+/** Loads the package. @throws TroupeError with install instructions. */
 export async function importLlamaLibrary(): Promise<unknown> {
   try {
     return await import(PACKAGE);

@@ -1,6 +1,6 @@
 import { whenAborted } from '../../util/abort.ts';
 
-/** Things that are used by one at a time. Who finds none free waits; whoever came first is served first. */
+/** Pool of items for exclusive use. Waiting callers are served in order. */
 export class Pool<T> {
   readonly #free: T[];
   readonly #waiting: ((item: T) => void)[] = [];
@@ -10,8 +10,8 @@ export class Pool<T> {
   }
 
   /**
-   * Of the free things, the one with the highest worth. It must be given back.
-   * Rejects with the signal's reason as soon as it is aborted.
+   * Takes the free item with the highest worth; the caller must give the item back. Rejects with the signal's
+   * reason as soon as the signal is aborted.
    */
   async take(worth: (item: T) => number, signal: AbortSignal): Promise<T> {
     signal.throwIfAborted();

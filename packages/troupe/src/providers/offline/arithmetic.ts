@@ -7,7 +7,7 @@ export interface Arithmetic {
   readonly operators: readonly string[];
 }
 
-// Every alternative is linear: none can match the same text in two ways.
+// Every alternative is linear: no two match the same text.
 const TOKEN =
   /(?<date>\d{4}-\d\d-\d\d(?!\d))|(?<number>\d+(?:,\d{3})*(?:\.\d+)?|\.\d+)|(?<times>[xX](?=\s*\d))|(?<word>[A-Za-z_][\w./-]*)|(?<symbol>\*\*|\S)/gu;
 
@@ -39,7 +39,7 @@ const WORDS: Readonly<Record<string, string>> = {
   percent: '%',
 };
 
-/** The pieces of a sentence that could belong to arithmetic; `undefined` stands for anything else. */
+/** Splits a sentence into tokens of arithmetic; `undefined` stands for anything else. */
 export function arithmeticTokens(text: string): readonly (string | undefined)[] {
   const tokens: (string | undefined)[] = [];
   for (const { groups = {} } of text.matchAll(TOKEN)) {
@@ -55,7 +55,7 @@ export function arithmeticTokens(text: string): readonly (string | undefined)[] 
   return tokens;
 }
 
-/** The first expression with at least one operator in it. Looks at each token once. */
+/** Finds the first expression with at least one operator. Reads each token once. */
 export function findArithmetic(text: string): Arithmetic | undefined {
   let scan = new Scan();
   for (const token of arithmeticTokens(text)) {
@@ -67,7 +67,7 @@ export function findArithmetic(text: string): Arithmetic | undefined {
   return scan.found;
 }
 
-/** Follows an expression from its start, and remembers the longest part that is whole. */
+/** Follows an expression from its start, and remembers the longest complete part. */
 class Scan {
   #whole: { readonly text: number; readonly operands: number; readonly operators: number } | undefined;
   #text = '';
@@ -78,7 +78,7 @@ class Scan {
   readonly #operands: number[] = [];
   readonly #operators: string[] = [];
 
-  /** The longest whole expression so far that has an operator. */
+  /** Longest complete expression so far with an operator. */
   get found(): Arithmetic | undefined {
     if (this.#whole === undefined) return undefined;
     const { text, operands, operators } = this.#whole;

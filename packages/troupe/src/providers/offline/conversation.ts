@@ -1,7 +1,7 @@
 import type { ToolResultBlock, ToolUseBlock } from '../../message/blocks.ts';
 import type { Msg } from '../../message/msg.ts';
 
-/** A call that was made, and what came of it. */
+/** Earlier tool call with its result. */
 export interface PastCall {
   readonly call: ToolUseBlock;
   readonly result: ToolResultBlock;
@@ -11,7 +11,7 @@ export interface PastCall {
 export interface Conversation {
   /** The newest message of the user. */
   readonly question: string;
-  /** What was called since then, in order. */
+  /** Tool calls since then, in order. */
   readonly pastCalls: readonly PastCall[];
   /** Whether the assistant has not said anything yet. */
   readonly isNew: boolean;

@@ -5,7 +5,7 @@ import { readFacts, type Facts } from './facts.ts';
 import { planCall, planCalls, type PlannedCall } from './plan-calls.ts';
 import { askForMissing, greeting, help, introduced, isGreeting, refuseTools, report } from './talk.ts';
 
-/** What the model does next: it calls tools, and says why, or it speaks. */
+/** Next action of the model: tool calls with a reason, or text. */
 export type Decision =
   | {
       readonly type: 'call';
@@ -86,7 +86,7 @@ function isEqual(a: JsonValue, b: JsonValue): boolean {
   return stable(a) === stable(b);
 }
 
-/** The same text for equal values, whatever the order of their keys. */
+/** Equal text for equal values, independent of key order. */
 function stable(value: JsonValue): string {
   return JSON.stringify(value, (_key, part: JsonValue) =>
     isJsonObject(part)

@@ -1,7 +1,7 @@
 import { arithmeticTokens, findArithmetic, isNumber, type Arithmetic } from './arithmetic.ts';
 import { ARTICLES, PREPOSITIONS, STOP_WORDS, withoutPunctuation, wordsOf } from './words.ts';
 
-/** What can be read off a message without understanding it. */
+/** Facts found in a message by simple patterns. */
 export interface Facts {
   readonly text: string;
   /** The words in lower case. */
@@ -63,7 +63,9 @@ function isUrl(token: string): boolean {
   return /^https?:\/\//i.test(token);
 }
 
-/** The word behind `in`, `of`, …, if it looks like a folder: it has a slash, ends the sentence, or is called one. */
+/**
+ * Word behind `in`, `of`, …, if like a folder: with a slash, at the end of the sentence, or called a folder.
+ */
 function folderIn(tokens: readonly string[]): string | undefined {
   for (const [i, token] of tokens.entries()) {
     if (!PREPOSITIONS.has(token.toLowerCase())) continue;

@@ -5,13 +5,13 @@ import { restOfSentence } from './rest-of-sentence.ts';
 import { paramsOf, type Param } from './tool-params.ts';
 import { wordsOf } from './words.ts';
 
-/** The arguments of a call, and the names of the required ones that the message does not give. */
+/** Arguments of a tool call, and the required names missing in the message. */
 export interface Filled {
   readonly input: JsonObject;
   readonly missing: readonly string[];
 }
 
-/** What every operator may be called in a tool's schema or name. */
+/** Names of each operator in tool schemas and tool names. */
 export const OPERATOR_NAMES: Readonly<Record<string, readonly string[]>> = {
   '+': ['+', 'add', 'addition', 'plus', 'sum'],
   '-': ['-', 'subtract', 'subtraction', 'minus', 'difference'],
@@ -21,7 +21,7 @@ export const OPERATOR_NAMES: Readonly<Record<string, readonly string[]>> = {
   '^': ['^', '**', 'power', 'pow', 'exponent'],
 };
 
-/** Names of string parameters that want a fact of their own. */
+/** Names of string parameters for special facts. */
 const FACTS_BY_NAME: readonly (readonly [
   names: readonly string[],
   find: (facts: Facts) => string | undefined,
@@ -57,7 +57,7 @@ export function fillInput(tool: ToolSchema, facts: Facts, rest = restOfSentence(
   return { input, missing };
 }
 
-/** What a message has to give, until it is given out. */
+/** Facts of a message, each given out once. */
 class Source {
   readonly #facts: Facts;
   readonly #numbers: number[];

@@ -5,17 +5,15 @@ import { sleep } from '../../util/clock.ts';
 import { decide, type Decision } from './decide.ts';
 
 export interface OfflineModelOptions {
-  /** How long to wait before each word, so that it looks like somebody is typing. @default 0 */
+  /** Delay before each word, as if somebody were typing. @default 0 */
   readonly delayMs?: number;
 }
 
 /**
- * A stand-in for a language model, for demos without a key or a network. Not for tests:
- * those want a `ScriptedModel`.
- *
- * It streams, really calls the tools that it is given, chosen by simple rules over
- * their schemas and the newest message of the user, and says what it is. The same request
- * always gets the same answer. A call that failed is not made again until the user asks anew.
+ * Stand-in for a language model, for demos without a key or a network; tests want a `ScriptedModel`. Streams,
+ * and really calls the given tools, chosen by simple rules over the tool schemas and the newest user message,
+ * and introduces itself as a stand-in. Equal requests get equal answers. A failed tool call is not repeated
+ * until the user asks again.
  */
 export class OfflineModel extends ChatModelBase {
   readonly #delayMs: number;

@@ -5,17 +5,17 @@ import { fillInput, OPERATOR_NAMES } from './fill-input.ts';
 import { paramsOf, type ParamKind } from './tool-params.ts';
 import { keywordsOf, stem, wordsOf } from './words.ts';
 
-/** A call that a message asks for, or would ask for if nothing were missing. */
+/** Tool call that a message asks for, possibly with missing arguments. */
 export interface PlannedCall {
   readonly name: string;
   readonly input: JsonObject;
-  /** Required parameters that the message does not give. */
+  /** Required parameters missing in the message. */
   readonly missing: readonly string[];
   /** Why this tool was chosen, in words. */
   readonly why: string;
 }
 
-/** A kind of wish, and the words that a tool for it has in its name or description. */
+/** Kind of request, with the words of a matching tool's name or description. */
 interface Rule {
   readonly why: string;
   readonly isWished: (facts: Facts) => boolean;
@@ -54,12 +54,12 @@ const RULES: readonly Rule[] = [
   },
 ];
 
-/** What a tool must score to be called for the words that it shares with the message. */
+/** Minimum score of a tool, by words shared with the message. */
 const THRESHOLD = 2;
 
 /**
- * The calls that a message asks for: one for every rule that finds both its wish in the
- * message and a tool for it; if there is none, the tool that shares most words with the message.
+ * Plans the tool calls for a message: one for every rule with a match in both message and tools; otherwise
+ * the tool with the most shared words.
  */
 export function planCalls(tools: readonly ToolSchema[], facts: Facts): readonly PlannedCall[] {
   const calls = RULES.flatMap((rule) => {
@@ -72,7 +72,7 @@ export function planCalls(tools: readonly ToolSchema[], facts: Facts): readonly 
   return tool === undefined ? [] : [planCall(tool, facts, 'The message has words of its description.')];
 }
 
-/** The call of one tool, whatever the message is about. */
+/** Plans a call of one tool, independent of the message's subject. */
 export function planCall(tool: ToolSchema, facts: Facts, why: string, rest?: string): PlannedCall {
   return { name: tool.name, ...fillInput(tool, facts, rest), why };
 }
@@ -105,7 +105,7 @@ function points(tool: ToolSchema, stems: readonly string[]): number {
   return stems.reduce((sum, word) => sum + (name.has(word) ? 2 : 0) + (description.has(word) ? 1 : 0), 0);
 }
 
-/** Whether a tool's parameters can take this expression: as text, or as operands of an operation that it does. */
+/** Whether a tool's parameters accept an expression, as text or as operands. */
 function canCompute(tool: ToolSchema, { arithmetic }: Facts): boolean {
   const required = paramsOf(tool.parameters).filter((param) => param.isRequired);
   const numbers = required.filter((param) => isNumeric(param.kind));

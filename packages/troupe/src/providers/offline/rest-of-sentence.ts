@@ -10,8 +10,8 @@ import {
 } from './words.ts';
 
 /**
- * What a message is about, besides the tool that it asks for: `Paris` of "What is the weather
- * in Paris?" for `get_weather`. Quoted parts don't count. Undefined if nothing is left.
+ * Subject of a message besides the requested tool: `Paris` of "What is the weather in Paris?" for
+ * `get_weather`. Ignores quoted parts. Undefined if nothing is left.
  */
 export function restOfSentence(text: string, tool: ToolSchema): string | undefined {
   const keywords = keywordsOf(`${tool.name} ${tool.description ?? ''}`);

@@ -21,12 +21,12 @@ export function greeting(tools: readonly ToolSchema[]): string {
   return `Hello! ${WHO}. ${toolList(tools)}`;
 }
 
-/** What the stand-in says when it has no rule for a message. */
+/** Answer to a message without a matching rule. */
 export function help(tools: readonly ToolSchema[]): string {
   return `I can't answer that. ${WHO}. ${toolList(tools)}\n${REAL_MODEL}`;
 }
 
-/** What came of the calls, in words. */
+/** Describes the results of tool calls. */
 export function report(pastCalls: readonly PastCall[]): string {
   return pastCalls.map(({ call, result }) => reportOne(call.name, result)).join('\n');
 }
@@ -40,7 +40,7 @@ export function refuseTools(calls: readonly PlannedCall[]): string {
   return `I would use ${calls.map((call) => call.name).join(' and ')} for this, but no tools are allowed here. ${WHO}.`;
 }
 
-/** The text with a word on who is speaking, for the first answer of a conversation. */
+/** Adds an introduction, for the first answer of a conversation. */
 export function introduced(text: string): string {
   return text.includes(WHO) ? text : `${text}\n(${WHO}.)`;
 }

@@ -3,14 +3,14 @@ import type { JsonSchema } from '../../util/schema.ts';
 
 export type ParamKind = 'string' | 'number' | 'integer' | 'boolean' | 'array' | 'other';
 
-/** One parameter of a tool, as far as simple rules can use it. */
+/** Parameter of a tool, as far as simple rules use parameters. */
 export interface Param {
   readonly name: string;
   readonly kind: ParamKind;
-  /** What the items of an array are. */
+  /** Kind of the items of an array. */
   readonly itemKind: ParamKind;
   readonly isRequired: boolean;
-  /** The only values it may have, if there is such a list. */
+  /** Allowed values, if listed. */
   readonly choices: readonly JsonValue[] | undefined;
   readonly fallback: JsonValue | undefined;
 }
@@ -19,7 +19,7 @@ const KINDS: readonly string[] = ['string', 'number', 'integer', 'boolean', 'arr
 
 /** The parameters of a tool, in the order of its schema. What the schema says besides is not looked at. */
 export function paramsOf(parameters: JsonSchema): readonly Param[] {
-  const schema = isJsonObject(parameters) ? parameters : {}; // whoever gives the tools may be wrong about it
+  const schema = isJsonObject(parameters) ? parameters : {}; // untrusted: tool schemas may be wrong
   const properties = isJsonObject(schema['properties']) ? schema['properties'] : {};
   const required = Array.isArray(schema['required']) ? (schema['required'] as readonly JsonValue[]) : [];
   return Object.entries(properties).map(([name, property]) => {
@@ -35,7 +35,7 @@ export function paramsOf(parameters: JsonSchema): readonly Param[] {
   });
 }
 
-/** Of a property that may be one of several things, the first that is something. */
+/** First usable variant of a property with several. */
 function firstVariant(property: JsonObject): JsonObject {
   for (const key of ['anyOf', 'oneOf']) {
     const variants = property[key];

@@ -4,13 +4,13 @@ export function wordsOf(text: string): readonly string[] {
   return spaced.match(/[\p{L}\p{N}]+/gu) ?? [];
 }
 
-/** A word without its ending, so that `calculate`, `calculates` and `calculating` are one. */
+/** Removes the ending of a word, so that `calculate`, `calculates` and `calculating` are equal. */
 export function stem(word: string): string {
   const ending = ENDINGS.find((ending) => word.endsWith(ending) && word.length - ending.length >= 3);
   return ending === undefined ? word : word.slice(0, -ending.length);
 }
 
-/** The stems of the words that mean something by themselves. */
+/** Stems of the meaningful words. */
 export function keywordsOf(text: string): ReadonlySet<string> {
   const words = wordsOf(text).filter(
     (word) => word.length > 1 && !STOP_WORDS.has(word) && !PREPOSITIONS.has(word),
@@ -18,7 +18,7 @@ export function keywordsOf(text: string): ReadonlySet<string> {
   return new Set(words.map(stem));
 }
 
-/** The text without the punctuation around it. */
+/** Removes punctuation around a text. */
 export function withoutPunctuation(text: string): string {
   let start = 0;
   let end = text.length;
@@ -44,7 +44,7 @@ export const PREPOSITIONS: ReadonlySet<string> = new Set(
   'about at by for from in inside into of on over to under with'.split(' '),
 );
 
-/** Words that say nothing about what is wanted. */
+/** Words without meaning for a request. */
 export const STOP_WORDS: ReadonlySet<string> = new Set([
   ...ARTICLES,
   ...'am and any are as be but can could did do does get give had has have he her here him his how i if is it its'.split(

@@ -3,12 +3,12 @@ import { checkBaseUrl } from '../../model/http/headers.ts';
 /** A host and its port, of which either may be missing, and the path. */
 const HOST = /^(\[[\da-f:.]+\]|[^:/?#@[\]]*)(?::(\d+))?(\/.*)?$/i;
 
-/** Servers listen at these addresses, but nobody can be called there. */
+/** Listening addresses that clients can't connect to, with the address to use instead. */
 const LOCAL: Readonly<Record<string, string>> = { '0.0.0.0': '127.0.0.1', '[::]': '[::1]' };
 
 /**
- * The address of a server as Ollama itself reads `OLLAMA_HOST`: it may lack the scheme, the host and the port.
- * @throws TroupeError if it is none, or holds a password.
+ * Reads a server address as Ollama reads `OLLAMA_HOST`: scheme, host and port may be missing.
+ * @throws TroupeError if the address is invalid or holds a password.
  */
 export function ollamaAddress(text: string): string {
   const [, host, port = '11434', path = ''] = HOST.exec(text.trim()) ?? [];

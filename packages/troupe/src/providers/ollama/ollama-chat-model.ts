@@ -16,7 +16,7 @@ import { OllamaDecoder } from './ollama-from-wire.ts';
 import { ollamaTools, toOllamaMessages, toOllamaOptions, toOllamaTool } from './ollama-to-wire.ts';
 
 export interface OllamaChatModelOptions extends HttpModelOptions {
-  /** How long the model stays loaded after an answer. @default what the server is set to */
+  /** Time the model stays loaded after an answer. @default the server's setting */
   readonly keepAlive?: string | number | undefined;
 }
 

@@ -39,13 +39,13 @@ export class OllamaDecoder implements WireDecoder {
     }
   }
 
-  /** Ollama tells a call once it is whole. Its own id for it may be the same for two calls. */
+  /** Reports a tool call. Ollama sends tool calls whole, and may use one id for two of them. */
   *#call({ id, function: called }: JsonObject): Generator<ModelDelta, void, void> {
     if (!isJsonObject(called) || typeof called['name'] !== 'string') return;
     const index = this.#callCount++;
     const ownId = typeof id === 'string' && id !== '' ? { id } : {};
     const { name, arguments: input = {} } = called;
-    const json = typeof input === 'string' ? input : JSON.stringify(input); // some servers in its likeness send text
+    const json = typeof input === 'string' ? input : JSON.stringify(input); // some compatible servers send text
     yield { type: 'tool_use_start', index, name, ...ownId };
     yield { type: 'tool_input', index, json };
     yield { type: 'tool_use_end', index };

@@ -28,8 +28,8 @@ function toUser(blocks: readonly (TextBlock | MediaBlock)[]): JsonObject {
 }
 
 /**
- * Thinking goes back only with the calls that it led to: that is where models look for it. What a provider
- * has signed or marked is not Ollama's, and stays behind.
+ * Sends thinking back only with its tool calls, where models expect thinking. Thinking signed or marked by
+ * another provider is left out.
  */
 function toAssistant({ content }: AssistantItem): readonly JsonObject[] {
   const calls = content.filter((block) => block.type === 'tool_use');
@@ -72,7 +72,7 @@ export function toOllamaTool({ name, description, parameters }: ToolSchema): Jso
   return { type: 'function', function: { name, description: description ?? '', parameters } };
 }
 
-/** The tools to offer. Ollama can't be told what to choose, only what there is. */
+/** Tools to offer. Ollama has no tool choice, only the list of tools. */
 export function ollamaTools(request: WireRequest): readonly ToolSchema[] {
   const { toolChoice } = request;
   if (toolChoice === 'none') return [];

@@ -2,12 +2,12 @@ import type { ModelDelta } from '../../message/model-delta.ts';
 import { isJsonObject, readJson, type JsonObject } from '../../util/json.ts';
 import { numberOf, objectOf, stringOf } from '../../model/http/wire-values.ts';
 
-/** A call that is being made. */
+/** Tool call that is still receiving its pieces. */
 interface Call {
   readonly index: number;
-  /** The number of the chunk that began it. */
+  /** Number of the chunk with the first piece. */
   readonly chunk: number;
-  /** Whether it has said nothing yet that the call before it did not say: then it may be that one. */
+  /** Whether all pieces so far repeat the tool call before: then both may be the same tool call. */
   readonly isEcho: boolean;
   id: string;
   name: string;
@@ -17,25 +17,24 @@ interface Call {
 }
 
 /**
- * Puts the calls of an answer together from their pieces. Vendors differ in how they
- * tell calls apart: by an index, by an id, by their order, or by the name alone, which
- * itself may come in pieces. So a call is told only once its arguments begin, or
- * something else follows; by then its name is whole.
+ * Joins the pieces of an answer's tool calls. Vendors separate tool calls by an index, by an id, by order, or
+ * by the name alone, and a name may come in pieces too. So a tool call is reported only when its arguments
+ * begin or something else follows; by then its name is complete.
  */
 export class ChatCalls {
   readonly #isTool: (name: string) => boolean;
   readonly #calls: Call[] = [];
-  /** The calls by the vendor's number for them. The next call may get the same number. */
+  /** Open tool calls by the vendor's index. The next tool call may get the same index. */
   readonly #open = new Map<number, Call>();
   #chunks = 0;
 
-  /** @param toolNames those that the model was given */
+  /** @param toolNames names of the tools that the model was given */
   constructor(toolNames: readonly string[]) {
     const names = new Set(toolNames);
     this.#isTool = (name) => names.has(name);
   }
 
-  /** The pieces of one chunk. */
+  /** Reads the pieces of one chunk. */
   *read(pieces: readonly JsonObject[]): Generator<ModelDelta, void, void> {
     this.#chunks++;
     for (const [position, piece] of pieces.entries()) {
@@ -43,17 +42,17 @@ export class ChatCalls {
     }
   }
 
-  /** Whether there are calls. */
+  /** Whether the answer has tool calls. */
   get hasCalls(): boolean {
     return this.#calls.some((call) => call.isStarted || isTellable(call));
   }
 
-  /** Tells the calls that have said nothing but their names. */
+  /** Reports the tool calls with a name and no arguments yet. */
   *settle(): Generator<ModelDelta, void, void> {
     for (const call of this.#calls) if (!call.isStarted && isTellable(call)) yield* start(call);
   }
 
-  /** All calls are made. */
+  /** Ends all tool calls. */
   *end(): Generator<ModelDelta, void, void> {
     yield* this.settle();
     for (const { index, isStarted } of this.#calls) if (isStarted) yield { type: 'tool_use_end', index };
@@ -68,7 +67,7 @@ export class ChatCalls {
     const json = toJsonText(called['arguments']);
     let call = this.#open.get(number);
     if (call === undefined || this.#isNext(call, id, name)) {
-      if (id === '' && name === '') return; // of a call that nobody began
+      if (id === '' && name === '') return; // a piece of a tool call that never began
       call = this.#begin(number, id, name, call);
     } else {
       call.id ||= id;
@@ -81,12 +80,12 @@ export class ChatCalls {
     else if (call.name !== '') yield* this.#startUpTo(call);
   }
 
-  /** Whether a piece begins a call, though one is open under its number. */
+  /** Whether a piece begins a new tool call, although another is open under the same index. */
   #isNext(open: Call, id: string, name: string): boolean {
     if (name === '') return false;
     if (id !== '' && open.id !== '') return id !== open.id;
     if (open.name === '') return false;
-    if (open.chunk === this.#chunks) return true; // nobody cuts a name within a chunk
+    if (open.chunk === this.#chunks) return true; // no vendor splits a name within one chunk
     if (name === open.name) return isWhole(open);
     return open.isStarted || (this.#isTool(open.name) && !this.#isTool(open.name + name));
   }
@@ -108,7 +107,7 @@ export class ChatCalls {
     return call;
   }
 
-  /** Calls are told in the order in which they were begun. */
+  /** Reports tool calls in the order in which their first pieces came. */
   *#startUpTo(last: Call): Generator<ModelDelta, void, void> {
     for (const call of this.#calls) {
       if (!call.isStarted && (call === last || (call.index < last.index && isTellable(call))))
@@ -128,12 +127,15 @@ function* start(call: Call): Generator<ModelDelta, void, void> {
   if (json !== '') yield { type: 'tool_input', index, json };
 }
 
-/** Whether its arguments can't go on. The last piece tells most often that they do, at no cost. */
+/**
+ * Whether the arguments are complete JSON. The last piece alone mostly shows that more must follow, at no
+ * cost.
+ */
 function isWhole({ json, lastPiece }: Call): boolean {
   return /\}\s*$/.test(lastPiece) && isJsonObject(readJson(json));
 }
 
-/** Arguments are text, but some vendors send the object itself. */
+/** Converts arguments to text: some vendors send the object itself. */
 function toJsonText(value: unknown): string {
   return isJsonObject(value) ? JSON.stringify(value) : stringOf(value);
 }

@@ -22,18 +22,18 @@ const REASONS: Readonly<Record<string, FinishReason>> = {
   sensitive: 'content_filter',
 };
 
-/** Reasons that are no end of an answer but a failure of the vendor. */
+/** Finish reasons that report a failure of the vendor. */
 const FAILURES: readonly string[] = ['error', 'network_error', 'insufficient_system_resource'];
 
 const BASE64 = /^[A-Za-z0-9+/]*={0,2}$/;
 
 export interface ChatDecoderOptions {
-  /** What the model's own sound is. */
+  /** Media type of the sound that the model makes. */
   readonly audioType: string;
   readonly toolNames: readonly string[];
 }
 
-/** Reads the chunks of one answer. */
+/** Decodes the chunks of one answer. */
 export class ChatDecoder implements WireDecoder {
   readonly #dialect: ChatDialect;
   readonly #audioType: string;
@@ -64,7 +64,7 @@ export class ChatDecoder implements WireDecoder {
     yield* this.#usage(usage);
     const choice = objectsOf(chunk['choices'])[0];
     if (choice === undefined) return;
-    yield* this.#usage(choice['usage']); // where Moonshot puts it
+    yield* this.#usage(choice['usage']); // Moonshot reports usage here
     yield* this.#delta(objectOf(choice['delta']));
     const reason = stringOf(choice['finish_reason']);
     if (reason !== '') yield* this.#finish(reason);
@@ -112,20 +112,23 @@ export class ChatDecoder implements WireDecoder {
     yield { type: 'text', text };
   }
 
-  /** Sound and its words come by turns. The words are told at once, the sound in one piece at the end. */
+  /**
+   * Collects the sound, which alternates with its transcript. The transcript is reported at once, the sound
+   * as a whole at the end.
+   */
   #addSound(data: string): void {
     if (!BASE64.test(data)) throw malformedResponse(this.#dialect.vendor.title, 'sound that is not base64');
     if (data !== '') this.#sound.push(data);
   }
 
-  /** A call counts as made only if the answer came to a regular end: one that was cut off may lack arguments. */
+  /** Ends the answer. Tool calls count only after a regular end: a cut answer may lack arguments. */
   *#finish(said: string): Generator<ModelDelta, void, void> {
     if (FAILURES.includes(said)) {
       const message = `${this.#dialect.vendor.title} broke off its answer: ${said}.`;
       throw new ModelError(message, { kind: 'overloaded' });
     }
     yield* this.#endThinking();
-    if (this.#reason !== undefined) return; // some say it twice
+    if (this.#reason !== undefined) return; // some vendors report the finish reason twice
     const reason = Object.hasOwn(REASONS, said) ? (REASONS[said] ?? 'other') : 'other';
     const hasCalls = this.#calls.hasCalls && (reason === 'stop' || reason === 'tool_calls');
     this.#reason = hasCalls ? 'tool_calls' : reason;
@@ -144,7 +147,9 @@ export class ChatDecoder implements WireDecoder {
     yield { type: 'audio', data, mediaType: this.#audioType };
   }
 
-  /** OpenRouter's record of the thinking, which it wants back as it was. Its texts come in pieces. */
+  /**
+   * Collects the thinking record of OpenRouter, which must be sent back unchanged. Its texts come in pieces.
+   */
   #addDetail(piece: JsonObject): void {
     const last = this.#details.at(-1);
     if (last === undefined || !isSameDetail(last, piece)) {
@@ -160,7 +165,7 @@ export class ChatDecoder implements WireDecoder {
     this.#details[this.#details.length - 1] = joined;
   }
 
-  /** Marks the thinking so far as this vendor's own: it goes back to nobody else. */
+  /** Marks the thinking so far as made by this vendor, so that no other vendor receives it. */
   *#endThinking(): Generator<ModelDelta, void, void> {
     const reasoningDetails = this.#details.splice(0);
     if (!this.#isThinking && reasoningDetails.length === 0) return;
@@ -173,10 +178,10 @@ export class ChatDecoder implements WireDecoder {
 function isSameDetail(a: JsonObject, b: JsonObject): boolean {
   if (a['type'] !== b['type'] || a['index'] !== b['index']) return false;
   const hasOtherId = stringOf(a['id']) !== '' && stringOf(b['id']) !== '' && a['id'] !== b['id'];
-  return a['type'] !== 'reasoning.encrypted' && !hasOtherId; // what is encrypted comes whole
+  return a['type'] !== 'reasoning.encrypted' && !hasOtherId; // encrypted reasoning comes whole
 }
 
-/** Content is text; Mistral's is a list of parts as soon as there is thinking among it. */
+/** Reads content, which is text, or a list of parts at Mistral as soon as thinking is included. */
 function textsIn(content: unknown): readonly { readonly text: string; readonly isThinking: boolean }[] {
   if (typeof content === 'string') return [{ text: content, isThinking: false }];
   return objectsOf(content).map((part) =>

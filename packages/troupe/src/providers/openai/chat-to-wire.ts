@@ -10,10 +10,10 @@ import { isJsonObject, type JsonObject, type JsonValue } from '../../util/json.t
 import type { ChatDialect } from './dialect.ts';
 import type { ChatVendor } from './vendors.ts';
 
-/** What stands for thinking that was lost, or that another model did. */
+/** Placeholder for thinking that was lost or made by another model. */
 const NO_THINKING = '(not recorded)';
 
-/** The wire messages of one prompt item. */
+/** Converts one prompt item to wire messages. */
 export function toChatMessages(item: PromptItem, dialect: ChatDialect): readonly JsonObject[] {
   const { vendor } = dialect;
   switch (item.role) {
@@ -32,7 +32,7 @@ function toAssistant(item: AssistantItem, dialect: ChatDialect): readonly JsonOb
   const { vendor } = dialect;
   const text = textOf(item.content.filter((block) => block.type === 'text'));
   const calls = item.content.filter((block) => block.type === 'tool_use');
-  if (text === '' && calls.length === 0) return []; // the model's own sound has no place here
+  if (text === '' && calls.length === 0) return []; // the wire has no field for sound made by the model
   return [
     {
       role: 'assistant',
@@ -49,7 +49,7 @@ function toCall({ id, name, input }: ToolUseBlock, { callIds }: ChatVendor): Jso
   return { id: fitId(id, callIds), type: 'function', function: { name, arguments: JSON.stringify(input) } };
 }
 
-/** Every result in its own message; behind the last of them, the media that they hold. */
+/** Puts every tool result in its own message, and the media of all results behind the last. */
 function toResults(item: ToolItem, vendor: ChatVendor): readonly JsonObject[] {
   const messages: JsonObject[] = item.results.map((result) => ({
     role: 'tool',
@@ -60,7 +60,9 @@ function toResults(item: ToolItem, vendor: ChatVendor): readonly JsonObject[] {
   return media.length === 0 ? messages : [...messages, { role: 'user', content: toContent(media, vendor) }];
 }
 
-/** Thinking that the vendor wants to see again: its own only, as text or as what it sent along for that. */
+/**
+ * Returns the thinking to send back: only the vendor's own, as text or as the record sent with the answer.
+ */
 function thinkingBack(item: AssistantItem, hasCalls: boolean, { name, vendor }: ChatDialect): JsonObject {
   if (vendor.thinkingBack === 'never' || (vendor.thinkingBack === 'with_tool_calls' && !hasCalls)) return {};
   const blocks = item.content
@@ -78,7 +80,7 @@ function reasoningDetails({ providerMeta }: ThinkingBlock, vendorName: string): 
   return Array.isArray(details) ? (details as readonly JsonValue[]) : [];
 }
 
-/** Plain text where there is nothing else: some vendors take nothing else. */
+/** Sends plain text where possible: some vendors accept nothing else. */
 function toContent(blocks: readonly (TextBlock | MediaBlock)[], vendor: ChatVendor): JsonValue {
   if (!blocks.some(isMedia)) return textOf(blocks.filter((block) => block.type === 'text'));
   return blocks.map((block) =>
@@ -112,7 +114,7 @@ function textOf(blocks: readonly TextBlock[]): string {
   return blocks.map((block) => block.text).join('\n');
 }
 
-/** Names are for those who are not simply the user or the assistant. */
+/** Adds a name only for speakers other than the plain user or assistant. */
 function named(name: string, vendor: ChatVendor): JsonObject {
   if (!vendor.takesNames || name === 'user' || name === 'assistant') return {};
   const own = name.slice(0, 64).replace(/[^\w-]/g, '_');

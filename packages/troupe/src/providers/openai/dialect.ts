@@ -1,13 +1,13 @@
 import { ruleFor, type ModelRule } from './model-rules.ts';
 import { CHAT_VENDORS, type ChatVendor, type ChatVendorName } from './vendors.ts';
 
-/** How one model of a vendor is spoken to. */
+/** Wire rules for one model of a vendor. */
 export interface ChatDialect {
-  /** Under which its thinking is marked as its own. */
+  /** Vendor name, stored with thinking to mark the owner. */
   readonly name: ChatVendorName;
   readonly vendor: ChatVendor;
   readonly rule: ModelRule;
-  /** Whether calls in the history are rejected that come without their thinking. */
+  /** Whether the model rejects tool calls in the history without their thinking. */
   readonly needsThinking: boolean;
 }
 

@@ -5,28 +5,31 @@ import { readEnv } from '#platform';
 import { CHAT_VENDORS, vendorAt, type ChatVendor, type ChatVendorName } from './vendors.ts';
 
 export interface OpenAIEndpointOptions extends HttpModelOptions {
-  /** Whose API it is. @default by the baseUrl; without one, OpenAI */
+  /** Vendor of the API. @default detected from `baseUrl`; without a `baseUrl`, OpenAI */
   readonly vendor?: ChatVendorName | undefined;
   /** For Azure's older addresses, which name the deployment (the modelName) and a version. */
   readonly apiVersion?: string | undefined;
 }
 
-/** Where requests go, and with what. */
+/** Address, headers and secrets of requests. */
 export interface Endpoint {
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
-  /** What must not appear in an error. */
+  /** Secrets to keep out of errors. */
   readonly secrets: readonly string[];
 }
 
-/** @throws TroupeError that lists the vendors. */
+/** @throws TroupeError with a list of the vendors. */
 export function vendorOf({ vendor, baseUrl }: OpenAIEndpointOptions): ChatVendorName {
   const name = vendor ?? (baseUrl === undefined ? 'openai' : vendorAt(baseUrl));
   if (Object.hasOwn(CHAT_VENDORS, name)) return name;
   throw new TroupeError('invalid_config', `vendor must be one of ${Object.keys(CHAT_VENDORS).join(', ')}.`);
 }
 
-/** @param path such as `/chat/completions`. @throws TroupeError if the key or the address is missing or none. */
+/**
+ * @param path such as `/chat/completions`. @throws TroupeError if the key is missing or the address is
+ * missing or invalid.
+ */
 export function endpointOf(options: OpenAIEndpointOptions, vendor: ChatVendor, path: string): Endpoint {
   const key = options.apiKey ?? vendor.keyVariables.map(readEnv).find(Boolean);
   if (key === undefined && !vendor.isKeyOptional) {

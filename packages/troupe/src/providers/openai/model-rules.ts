@@ -12,28 +12,28 @@ export const EFFORTS = [
   'xhigh',
 ] as const satisfies readonly Effort[];
 
-/** What some models of a vendor make of the options. What they don't take, they answer with an error. */
+/** Options that some models of a vendor accept. Models answer other options with an error. */
 export interface ModelRule {
-  /** Which models, by their name. */
+  /** Pattern of the model names. */
   readonly models: RegExp;
-  /** Whether they think. */
+  /** Whether the models think. */
   readonly isReasoning: boolean;
-  /** When `temperature` and `topP` are taken. */
+  /** When the models accept `temperature` and `topP`. */
   readonly sampling: 'always' | 'without_thinking' | 'never';
-  /** Whether `presencePenalty` and `frequencyPenalty` are. */
+  /** Whether the models accept `presencePenalty` and `frequencyPenalty`. */
   readonly penalties: boolean;
   readonly stop: boolean;
-  /** Whether `parallelToolCalls` is known in Chat Completions. */
+  /** Whether Chat Completions accepts `parallelToolCalls`. */
   readonly parallelCalls: boolean;
-  /** The efforts that are known. None: the field itself is not. */
+  /** Accepted efforts. Empty: the field itself is not accepted. */
   readonly efforts: readonly Effort[];
-  /** What Chat Completions wants of the effort when there are tools: that it is left out, or that it is 'none'. */
+  /** Rule of Chat Completions for the effort beside tools: leave the field out, or send 'none'. */
   readonly chatTools?: 'without_effort' | 'effort_none';
-  /** Where it is another than the vendor's. */
+  /** Thinking switch of these models, where different from the vendor's. */
   readonly thinkingSwitch?: 'reasoning_effort' | 'none';
 }
 
-/** A model that nothing is known about gets what it is given. */
+/** Rule for unknown models: all options are sent as given. */
 const ANY: ModelRule = {
   models: /(?:)/,
   isReasoning: false,
@@ -55,14 +55,14 @@ const THINKER: ModelRule = {
   efforts: ['low', 'medium', 'high'],
 };
 
-/** From GPT-5.1 on, a model that is told not to think can be sampled as the older ones. */
+/** Rule for GPT-5.1 and later: with thinking off, the sampling options of older models work. */
 const SWITCHABLE: ModelRule = {
   ...THINKER,
   sampling: 'without_thinking',
   efforts: ['none', 'low', 'medium', 'high', 'xhigh'],
 };
 
-/** The first rule that fits stands. Fine-tuned models have a prefix. */
+/** Rules in order; the first match wins. Fine-tuned models have a prefix. */
 export const OPENAI_MODELS: readonly ModelRule[] = [
   { ...PLAIN, models: /^gpt-[\w.-]+-search/, sampling: 'never', penalties: false },
   { ...PLAIN, models: /^(?:ft:)?(?:gpt-[34]|chatgpt|gpt-5-chat)/ },

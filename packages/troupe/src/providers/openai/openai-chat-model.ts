@@ -18,8 +18,8 @@ import type { ChatVendorName } from './vendors.ts';
 export type OpenAIChatModelOptions = OpenAIEndpointOptions;
 
 /**
- * A model behind OpenAI's Chat Completions API, or behind one that many other
- * vendors offer in its likeness. What sets them apart is in `CHAT_VENDORS`.
+ * Chat model over OpenAI's Chat Completions API, or over the same API of another vendor. `CHAT_VENDORS` lists
+ * the differences.
  */
 export class OpenAIChatModel extends HttpChatModel {
   readonly vendor: ChatVendorName;

@@ -22,20 +22,23 @@ import {
 export interface OpenAIResponsesModelOptions extends OpenAIEndpointOptions {
   /** Whether the model thinks. @default by its name */
   readonly isReasoning?: boolean | undefined;
-  /** Asks for a summary of the thinking. OpenAI gives it to verified organisations only. @default none */
+  /** Requests a summary of the thinking, available to verified organisations only. @default none */
   readonly reasoningSummary?: ResponsesSettings['reasoningSummary'];
-  /** Whether OpenAI keeps the answer. We never rely on that: the whole history is sent. @default false */
+  /**
+   * Whether OpenAI stores the answer. Troupe always sends the whole history and never relies on stored
+   * answers. @default false
+   */
   readonly store?: boolean | undefined;
 }
 
-/** What the API itself does not know, or lifts, whatever the model. */
+/** Adapts a rule to the Responses API, which accepts some options that Chat Completions rejects. */
 function inResponses({ chatTools: _, ...rule }: ModelRule): ModelRule {
   return { ...rule, penalties: false, stop: false, parallelCalls: true };
 }
 
 /**
- * A model behind OpenAI's Responses API. What the model thought goes back to it,
- * encrypted, so that it can go on from there after a tool was called.
+ * Chat model over OpenAI's Responses API. Encrypted thinking is sent back, so that the model continues its
+ * thinking after a tool call.
  */
 export class OpenAIResponsesModel extends HttpChatModel {
   readonly #endpoint: Endpoint;

@@ -5,9 +5,8 @@ import { EFFORTS, type Effort, type ModelRule } from './model-rules.ts';
 type OptionName = keyof GenerationOptions;
 
 /**
- * Fits the options of a call to a model: what it would answer with an error is left
- * out, and an effort that it does not know becomes the nearest one that it does.
- * Each change is logged once.
+ * Adapts generation options to a model: leaves out options that the model would reject, and replaces an
+ * unknown effort by the nearest known effort. Each change is logged once.
  */
 export class OptionFitter {
   readonly #modelName: string;
@@ -63,7 +62,7 @@ export class OptionFitter {
   }
 }
 
-/** Of two that are as near, the higher one. */
+/** Picks the nearest effort; of two equally near, the higher. */
 function nearestEffort(asked: Effort, efforts: readonly Effort[]): Effort | undefined {
   const distance = (effort: Effort): number => Math.abs(EFFORTS.indexOf(effort) - EFFORTS.indexOf(asked));
   let nearest = efforts[0];

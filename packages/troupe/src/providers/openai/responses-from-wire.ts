@@ -4,33 +4,33 @@ import type { WireDecoder } from '../../model/http/http-chat-model.ts';
 import { isJsonObject, type JsonObject } from '../../util/json.ts';
 import { numberOf, objectOf, objectsOf, stringOf } from '../../model/http/wire-values.ts';
 
-/** An item of the output that is being told. */
+/** Output item that is still receiving events. */
 interface OutputItem {
-  /** The number of the call, if it is one. */
+  /** Index of the tool call, for tool call items. */
   readonly index: number;
   readonly type: string;
-  /** What of it was not passed on yet. */
+  /** Deltas not yet passed on. */
   readonly deltas: ModelDelta[];
-  /** Whether it has said something, so that its end need not say it again. */
+  /** Whether content was reported, so that the item's end does not repeat the content. */
   hasContent: boolean;
-  /** The part of a summary that is being told. */
+  /** Current part of a reasoning summary. */
   part: string | undefined;
   isDone: boolean;
 }
 
 /**
- * Reads the events of one answer. The blocks come out in the order of the output's
- * items: what follows a reasoning item is held back until that is told to its end,
- * which some servers do only at the very end of the answer.
+ * Decodes the events of one answer. Blocks are reported in the order of the output items: items behind a
+ * reasoning item wait until the reasoning item ends, which some servers report only at the very end of the
+ * answer.
  */
 export class ResponsesDecoder implements WireDecoder {
   readonly #metaKey: string;
   readonly #toError: (data: JsonObject) => Error;
-  /** The items that are not over, in the order in which they began. */
+  /** Open items, in the order in which they began. */
   #items: OutputItem[] = [];
-  /** The latest item under each number of the wire. */
+  /** Latest item by its index on the wire. */
   readonly #byNumber = new Map<number, OutputItem>();
-  /** Calls that were told to the end. Whether they are whole shows only in what comes next. */
+  /** Tool calls with all arguments received. Only the next event shows whether the arguments are complete. */
   #told: OutputItem[] = [];
   #latest = 0;
   #itemCount = 0;
@@ -39,8 +39,8 @@ export class ResponsesDecoder implements WireDecoder {
   #reason: FinishReason | undefined;
 
   /**
-   * @param metaKey under which blocks keep what the API wants back
-   * @param toError makes the error of an event that tells one
+   * @param metaKey key under which blocks keep the data to send back
+   * @param toError makes the error for an error event
    */
   constructor(metaKey: string, toError: (data: JsonObject) => Error) {
     this.#metaKey = metaKey;
@@ -130,13 +130,13 @@ export class ResponsesDecoder implements WireDecoder {
     return item;
   }
 
-  /** The item of that number. Some servers don't say that they begin one. */
+  /** Finds the item with an index. Some servers never announce the beginning of an item. */
   #itemAt(number: number, data: JsonObject): OutputItem {
     const item = this.#byNumber.get(number);
     return item === undefined || item.isDone ? this.#begin(number, data) : item;
   }
 
-  /** Parts of a summary are paragraphs. */
+  /** Joins the parts of a summary as paragraphs. */
   #think(number: number, part: string, thinking: string): void {
     if (thinking === '') return;
     const item = this.#itemAt(number, { type: 'reasoning' });
@@ -183,7 +183,7 @@ export class ResponsesDecoder implements WireDecoder {
     item.deltas.push(item.hasContent ? whole : { type: 'block', block: whole });
   }
 
-  /** Newer models say whether a message is a comment or the answer, and want to be told so again. */
+  /** Keeps the phase of a message, comment or answer: newer models expect the phase back. */
   #endMessage(item: OutputItem, data: JsonObject): void {
     const text = item.hasContent ? '' : textIn(data['content'], '');
     const phase = stringOf(data['phase']);
@@ -201,7 +201,7 @@ export class ResponsesDecoder implements WireDecoder {
     }
   }
 
-  /** What can be told: up to a reasoning item of which something may still come. */
+  /** Passes on deltas, up to a reasoning item that may still grow. */
   *#passOn(): Generator<ModelDelta, void, void> {
     for (const item of this.#items) {
       yield* item.deltas.splice(0);
@@ -210,7 +210,7 @@ export class ResponsesDecoder implements WireDecoder {
     this.#items = this.#items.filter((item) => !item.isDone || item.deltas.length > 0);
   }
 
-  /** Everything that was told, and what it cost. */
+  /** Passes on all remaining deltas, then the usage. */
   *#letGo(response: JsonObject): Generator<ModelDelta, void, void> {
     for (const item of this.#items) yield* item.deltas.splice(0);
     if (isJsonObject(response['usage'])) yield { type: 'usage', usage: toUsage(response['usage']) };

@@ -6,15 +6,18 @@ import type { WireRequest } from '../../model/http/http-chat-model.ts';
 import type { JsonObject, JsonValue } from '../../util/json.ts';
 import { objectOf } from '../../model/http/wire-values.ts';
 
-/** What the id of a call may look like. */
+/** Pattern of tool call ids that the API accepts. */
 const CALL_ID = /^.{1,64}$/;
 
-/** Under which blocks keep what this API wants back. What one vendor has encrypted, no other can read. */
+/**
+ * Key under which blocks keep the data to send back. Encrypted thinking is readable only by the vendor that
+ * made the thinking.
+ */
 export function metaKeyOf(vendorName: string): string {
   return `${vendorName}Responses`;
 }
 
-/** The input items of one prompt item. @param metaKey whose thinking goes back */
+/** Converts one prompt item to input items. @param metaKey key of the vendor whose thinking is sent back */
 export function toInputItems(item: PromptItem, metaKey: string): readonly JsonObject[] {
   switch (item.role) {
     case 'system':
@@ -32,7 +35,10 @@ export function toInputItems(item: PromptItem, metaKey: string): readonly JsonOb
   }
 }
 
-/** In the order in which the model said it: a reasoning item belongs to what follows it, and is rejected without. */
+/**
+ * Keeps the order of the model's output: a reasoning item belongs to the item behind it, and is rejected
+ * alone.
+ */
 function toAssistant({ content }: AssistantItem, metaKey: string): readonly JsonObject[] {
   const items = content.flatMap((block) => toOutputItem(block, metaKey));
   return items.slice(0, items.findLastIndex((item) => item['type'] !== 'reasoning') + 1);
@@ -52,11 +58,11 @@ function toOutputItem(block: AssistantItem['content'][number], metaKey: string):
       return [{ type: 'function_call', ...call, arguments: JSON.stringify(block.input) }];
     }
     default:
-      return []; // the model's own media have no place here
+      return []; // the wire has no field for media made by the model
   }
 }
 
-/** Thinking goes back only with its encrypted form. Others could not be told from what somebody made up. */
+/** Sends thinking back only in encrypted form: unencrypted thinking could be forged. */
 function toReasoning({ thinking }: ThinkingBlock, meta: JsonObject): readonly JsonObject[] {
   if (typeof meta['encryptedContent'] !== 'string') return [];
   return [
@@ -89,7 +95,7 @@ function toPart(block: TextBlock | MediaBlock): JsonObject {
   };
 }
 
-/** A tool is strict unless it says otherwise, and then its schema has to be of a special kind. */
+/** Marks a tool as not strict unless asked for: strict mode requires a special kind of schema. */
 export function toResponsesTool({ name, description, parameters }: ToolSchema): JsonObject {
   return {
     type: 'function',
@@ -101,7 +107,7 @@ export function toResponsesTool({ name, description, parameters }: ToolSchema): 
 }
 
 export interface ResponsesSettings {
-  /** Whether the model thinks, so that its thinking can be asked for. */
+  /** Whether the model thinks, so that its thinking can be requested. */
   readonly isReasoning: boolean;
   readonly reasoningSummary: 'auto' | 'concise' | 'detailed' | undefined;
   readonly store: boolean;

@@ -2,55 +2,55 @@ import type { MediaBlock } from '../../formatter/prompt.ts';
 import { MOONSHOT_MODELS, OPENAI_MODELS, VLLM_MODELS, XAI_MODELS, type ModelRule } from './model-rules.ts';
 
 /**
- * What sets the vendors apart that speak OpenAI's Chat Completions. Quirks are data: a new
- * vendor is a new row, and the table in the docs is made of this one.
+ * Differences between vendors of the Chat Completions API. Quirks are data: a new vendor is a new row, and
+ * the table in the docs is made from these rows.
  */
 export interface ChatVendor {
-  /** As it is called in errors and docs. */
+  /** Vendor name in errors and docs. */
   readonly title: string;
-  /** Undefined where it differs for every customer. */
+  /** Base URL; undefined where each customer has another. */
   readonly baseUrl: string | undefined;
-  /** The environment variable of the key; the first one that is set is used. */
+  /** Environment variables of the key; the first set variable is used. */
   readonly keyVariables: readonly string[];
-  /** Whether it works without a key. */
+  /** Whether the API works without a key. */
   readonly isKeyOptional?: boolean;
   /** The header of the key. */
   readonly keyHeader: 'authorization' | 'api-key';
   readonly maxTokensField: 'max_tokens' | 'max_completion_tokens';
-  /** How thinking is turned on and off. */
+  /** Switch that turns thinking on and off. */
   readonly thinkingSwitch: 'reasoning_effort' | 'enable_thinking' | 'thinking' | 'reasoning' | 'none';
-  /** Which answers get their thinking back: none, those that called tools, or all. */
+  /** Answers whose thinking is sent back: none, those with tool calls, or all. */
   readonly thinkingBack: 'never' | 'with_tool_calls' | 'always';
-  /** The field in which it goes back. */
+  /** Field of the thinking that is sent back. */
   readonly thinkingField: 'reasoning_content' | 'reasoning';
-  /** Which models reject calls in the history that come without their thinking. */
+  /** Models that reject tool calls in the history without their thinking. */
   readonly thinkingNeeded: RegExp;
-  /** Which forced tool choices it takes; others are sent as 'auto'. */
+  /** Accepted forced tool choices; other choices are sent as 'auto'. */
   readonly forcedChoice: 'any' | 'named' | 'none';
   readonly forcedTools: 'always' | 'without_thinking' | 'never';
-  /** Whether it can be held to a JSON Schema. */
+  /** Whether the API enforces a JSON Schema. */
   readonly structured: 'native' | 'none';
-  /** Whether the output count leaves the thinking out. */
+  /** Whether the output count excludes thinking. */
   readonly countsThinkingApart?: boolean;
-  /** Whether messages may carry the name of who speaks. */
+  /** Whether messages may carry the name of the speaker. */
   readonly takesNames: boolean;
   /** Whether `top_k` is known. */
   readonly takesTopK: boolean;
-  /** Which models see images, and hear sound. */
+  /** Models that accept images and sound. */
   readonly vision: RegExp;
   readonly audio: RegExp;
   readonly video: RegExp;
   readonly files: RegExp;
-  /** What stands before the base64 of input sound. */
+  /** Prefix of base64 input sound. */
   readonly audioPrefix: string;
   /**
-   * Which media it fetches from their address by itself. A server of one's own must not:
-   * an address that a model or a user made up would reach into one's own network.
+   * Media that the vendor fetches by URL. A self-hosted server must not fetch: a URL made up by a model or a
+   * user could reach the private network.
    */
   readonly fetches: readonly MediaBlock['type'][];
-  /** What the id of a call may look like. Others are replaced. */
+  /** Pattern of accepted tool call ids. Other ids are replaced. */
   readonly callIds: RegExp;
-  /** What its models make of the options; the first rule that fits stands. */
+  /** Rules of the vendor's models; the first match wins. */
   readonly models: readonly ModelRule[];
 }
 
@@ -200,7 +200,7 @@ export const CHAT_VENDORS = {
     video: EVERY,
     models: VLLM_MODELS,
   },
-  /** Any other server that speaks the same. */
+  /** Any other server with the same API. */
   compatible: {
     ...PLAIN,
     title: 'The server',
@@ -214,7 +214,7 @@ export const CHAT_VENDORS = {
 
 export type ChatVendorName = keyof typeof CHAT_VENDORS;
 
-/** The vendor whose address it is; 'compatible' if it is nobody's. */
+/** Finds the vendor of a base URL; 'compatible' for unknown addresses. */
 export function vendorAt(baseUrl: string): ChatVendorName {
   const host = hostOf(baseUrl);
   if (/\.(openai|cognitiveservices|services\.ai)\.azure\.com$/.test(host)) return 'azure';
