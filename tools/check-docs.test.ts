@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { readMarkdown } from './check-docs.ts';
+import { errorPageProblems, glossaryProblems } from './check-docs.ts';
+import { readExamples, readMarkdown } from './lib/markdown.ts';
 
 test('fences and links are read with their lines', () => {
   const text = [
@@ -17,6 +18,7 @@ test('fences and links are read with their lines', () => {
     '```',
     '~~~~',
     '[ref]: ./other.md', // 14
+    '## What `a` does: twice', // 15
   ].join('\n');
   expect(readMarkdown(text)).toEqual({
     fences: [
@@ -29,6 +31,7 @@ test('fences and links are read with their lines', () => {
       { line: 1, target: 'a.png' },
       { line: 14, target: './other.md' },
     ],
+    anchors: new Set(['what-a-does-twice']),
   });
 });
 
@@ -36,4 +39,46 @@ test('a fence that is never closed is told', () => {
   expect(readMarkdown('text\n```ts\nlost();').fences).toEqual([
     { line: 2, language: 'unclosed', flags: [], code: '' },
   ]);
+});
+
+test('examples of doc comments are read with the lines of the source', () => {
+  const source = [
+    'const a = 1;',
+    '/**',
+    ' * Adds.',
+    ' *',
+    ' * @example', // 5
+    ' * ```ts', // 6
+    ' * if (a) {',
+    ' *   b();',
+    ' * }',
+    ' * ```',
+    ' */',
+    'export function add() {}',
+    '/** No example. */',
+    '/** @example lost */', // 14
+  ].join('\n');
+  expect(readExamples(source)).toEqual([
+    { line: 6, language: 'ts', flags: [], code: 'if (a) {\n  b();\n}' },
+    { line: 14, language: 'unclosed', flags: [], code: '' },
+  ]);
+});
+
+test('each error code has one heading on the page about errors', () => {
+  const source = "export type ErrorCode =\n  | 'agent_busy'\n  | 'too_deep';\nexport type Other = 'no';";
+  const page = '### `agent_busy` (`AgentBusyError`)\ntext\n### `too_deep`\n';
+  expect(errorPageProblems(source, page)).toEqual([]);
+  expect(errorPageProblems(source, '### `agent_busy`\n### `agent_busy`\n### `gone`\n')).toEqual([
+    'docs/errors.md: the code too_deep is missing',
+    'docs/errors.md: the code agent_busy is unknown, or there twice',
+    'docs/errors.md: the code gone is unknown, or there twice',
+  ]);
+  expect(errorPageProblems('', page)).toHaveLength(1);
+});
+
+test('the glossaries of two documents are the same', () => {
+  const table = '| word | meaning |\n|---|---|\n| run | all of it |\n';
+  expect(glossaryProblems(`# One\n${table}\nMore.`, `# Two\n${table}`)).toEqual([]);
+  expect(glossaryProblems(table, table.replace('all of it', 'half of it'))).toHaveLength(1);
+  expect(glossaryProblems('', '')).toHaveLength(1);
 });

@@ -1,7 +1,10 @@
-// Holds the documents: every ```ts and ```js fence is a whole program, which compiles against the built package as
-// a user's would, and runs offline to a good end; every relative link leads to a file.
+// Checks the documents. Every ```ts and ```js fence in a document, and below every `@example` of a doc comment, is a
+// whole program: it compiles against the built package as a user's would, and runs offline to a good end. Every
+// relative link leads to a file, and to a heading of it. `docs/errors.md` has every error code, and the glossary of
+// CONTRIBUTING.md is that of `docs/concepts.md`.
 //   ```ts          compiled and run
-//   ```ts no-run   compiled only (it needs a key, a server, a terminal)
+//   ```ts no-run   compiled only (needs a key, a server, a terminal)
+// `npm run check -- docs --only=sessions` takes the programs of documents whose path contains `sessions`.
 
 import { spawn, spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -9,6 +12,7 @@ import { availableParallelism } from 'node:os';
 import { dirname, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { filesBelow, report, ROOT } from './lib/files.ts';
+import { readExamples, readMarkdown, type Fence, type Markdown } from './lib/markdown.ts';
 
 /** The generated programs. A program's lines have the numbers that they have in the document. */
 const WORK = '.cache/docs';
@@ -21,54 +25,6 @@ const EXTENSIONS: Readonly<Record<string, string | undefined>> = {
   mjs: 'js',
 };
 
-export interface Fence {
-  /** The line of the opening fence, from 1. */
-  readonly line: number;
-  readonly language: string;
-  readonly flags: readonly string[];
-  readonly code: string;
-}
-
-export interface Link {
-  readonly line: number;
-  readonly target: string;
-}
-
-/** The code fences and the links of a Markdown text; what is inside fences and code spans is no link. */
-export function readMarkdown(text: string): { fences: Fence[]; links: Link[] } {
-  const fences: Fence[] = [];
-  const links: Link[] = [];
-  let open: { line: number; indent: string; mark: string; info: string[]; code: string[] } | undefined;
-  for (const [index, content] of text.split(/\r?\n/).entries()) {
-    const line = index + 1;
-    if (open !== undefined) {
-      const mark = /^\s*(`{3,}|~{3,})\s*$/.exec(content)?.[1];
-      if (mark?.startsWith(open.mark) === true) {
-        const [language = '', ...flags] = open.info;
-        fences.push({ line: open.line, language, flags, code: open.code.join('\n') });
-        open = undefined;
-      } else {
-        open.code.push(
-          content.startsWith(open.indent) ? content.slice(open.indent.length) : content.trimStart(),
-        );
-      }
-      continue;
-    }
-    const opening = /^(\s*)(`{3,}|~{3,})([^`]*)$/.exec(content);
-    if (opening) {
-      const [, indent = '', mark = '', info = ''] = opening;
-      open = { line, indent, mark, info: info.trim().split(/\s+/), code: [] };
-      continue;
-    }
-    const prose = content.replace(/(`+)(?:(?!\1).)+\1/g, '');
-    const inline = prose.matchAll(/\]\(\s*<?([^)\s>]+)>?[^)]*\)/g);
-    const defined = prose.matchAll(/^\s{0,3}\[[^\]]+\]:\s*<?([^\s>]+)>?/g);
-    for (const [, target = ''] of [...inline, ...defined]) links.push({ line, target });
-  }
-  if (open !== undefined) fences.push({ line: open.line, language: 'unclosed', flags: [], code: '' });
-  return { fences, links };
-}
-
 /** A fence that is a program. */
 interface Program {
   readonly document: string;
@@ -78,26 +34,54 @@ interface Program {
   readonly runs: boolean;
 }
 
+const SOURCES = 'packages/troupe/src';
+
 function documents(): string[] {
   const packages = filesBelow('packages', 'README.md')
     .filter((file) => file.split('/').length === 2)
     .map((file) => `packages/${file}`);
   const docs = filesBelow('docs', '.md').map((file) => `docs/${file}`);
-  return ['README.md', 'CONTRIBUTING.md', ...packages, ...docs].filter((file) =>
+  return ['README.md', 'CONTRIBUTING.md', 'llms.txt', ...packages, ...docs].filter((file) =>
     existsSync(join(ROOT, file)),
   );
 }
 
+const read = (file: string): string => readFileSync(join(ROOT, file), 'utf8');
+
+const known = new Map<string, Markdown>();
+
+function markdownOf(document: string): Markdown {
+  const markdown = known.get(document) ?? readMarkdown(read(document));
+  known.set(document, markdown);
+  return markdown;
+}
+
+/** Files of the root folder that are packed with each package: a package's README links to its own copies. */
+const PACKED = /^(?:docs\/|examples\/|CHANGELOG\.md$|llms\.txt$)/;
+
+/** Returns what is wrong with a link, if anything. */
+function linkProblem(document: string, target: string): string | undefined {
+  const [path = '', anchor = ''] = target.split('#');
+  if (/^[a-z][a-z0-9+.-]*:/i.test(target)) return undefined;
+  const isPacked = document.startsWith('packages/') && PACKED.test(path);
+  const from = isPacked ? '' : dirname(document);
+  const file = path === '' ? document : join(from, decodeURIComponent(path));
+  if (!existsSync(join(ROOT, file))) return `the link leads nowhere: ${target}`;
+  if (anchor === '' || !file.endsWith('.md') || markdownOf(file).anchors.has(anchor)) return undefined;
+  return `the link leads to no heading of ${file}: ${target}`;
+}
+
 /** Reads one document. Returns its programs, and adds to `problems`. */
 function readDocument(document: string, problems: string[]): Program[] {
-  const { fences, links } = readMarkdown(readFileSync(join(ROOT, document), 'utf8'));
+  const { fences, links } = markdownOf(document);
   for (const { line, target } of links) {
-    const [path = ''] = target.split(/[#?]/);
-    if (path === '' || /^[a-z][a-z0-9+.-]*:/i.test(target)) continue;
-    const file = path.startsWith('/') ? path : join(dirname(document), decodeURIComponent(path));
-    if (!existsSync(join(ROOT, file)))
-      problems.push(`${document}:${line}: the link leads nowhere: ${target}`);
+    const problem = linkProblem(document, target);
+    if (problem !== undefined) problems.push(`${document}:${line}: ${problem}`);
   }
+  return programsOf(document, fences, problems);
+}
+
+function programsOf(document: string, fences: readonly Fence[], problems: string[]): Program[] {
   const programs: Program[] = [];
   for (const { line, language, flags, code } of fences) {
     const extension = EXTENSIONS[language];
@@ -110,6 +94,41 @@ function readDocument(document: string, problems: string[]): Program[] {
     programs.push({ document, line, file, code, runs: !flags.includes('no-run') });
   }
   return programs;
+}
+
+/** The programs of all `@example` tags in the library's sources. */
+function examplePrograms(problems: string[]): Program[] {
+  return filesBelow(SOURCES, '.ts')
+    .filter((file) => !file.endsWith('.test.ts'))
+    .flatMap((file) => {
+      const document = `${SOURCES}/${file}`;
+      return programsOf(document, readExamples(read(document)), problems);
+    });
+}
+
+/** Compares the codes of the `ErrorCode` type with the headings of the page about errors. */
+export function errorPageProblems(source: string, page: string): string[] {
+  const type = /export type ErrorCode =([^;]*);/.exec(source)?.[1] ?? '';
+  const codes = new Set([...type.matchAll(/'([a-z0-9_]+)'/g)].map(([, code = '']) => code));
+  const described = [...page.matchAll(/^### `([^`]*)`/gm)].map(([, code = '']) => code);
+  if (codes.size === 0) return ['docs/errors.md: the type ErrorCode is not found in the source'];
+  return [
+    ...[...codes]
+      .filter((code) => !described.includes(code))
+      .map((code) => `docs/errors.md: the code ${code} is missing`),
+    ...described
+      .filter((code, i) => !codes.has(code) || described.indexOf(code) !== i)
+      .map((code) => `docs/errors.md: the code ${code} is unknown, or there twice`),
+  ];
+}
+
+/** Compares the table below a heading in two documents. */
+export function glossaryProblems(first: string, second: string): string[] {
+  const table = (text: string): string => /\| word \| meaning \|\n(?:\|.*\n)+/.exec(text)?.[0] ?? '';
+  if (table(first) === '') return ['CONTRIBUTING.md: the glossary is missing'];
+  return table(first) === table(second)
+    ? []
+    : ['docs/concepts.md: its glossary is not that of CONTRIBUTING.md'];
 }
 
 function writePrograms(programs: readonly Program[]): void {
@@ -132,8 +151,8 @@ function inDocuments(output: string): string {
   return output
     .replaceAll(pathToFileURL(join(ROOT, WORK)).href, WORK)
     .replaceAll(join(ROOT, WORK), WORK)
-    .replaceAll(new RegExp(`${WORK.replace('.', '\\.')}/(\\S+?\\.md)\\.L\\d+\\.[tj]s`, 'g'), '$1')
-    .replaceAll(/^(\S+\.md)\((\d+),(\d+)\)/gm, '$1:$2:$3');
+    .replaceAll(new RegExp(`${WORK.replace('.', '\\.')}/(\\S+?\\.(?:md|ts))\\.L\\d+\\.[tj]s`, 'g'), '$1')
+    .replaceAll(/^(\S+\.(?:md|ts))\((\d+),(\d+)\)/gm, '$1:$2:$3');
 }
 
 function compile(): string[] {
@@ -193,12 +212,22 @@ async function runAll(programs: readonly Program[]): Promise<string[]> {
 async function main(): Promise<void> {
   const problems: string[] = [];
   const all = documents();
-  const programs = all.flatMap((document) => readDocument(document, problems));
+  problems.push(
+    ...errorPageProblems(read(`${SOURCES}/errors.ts`), read('docs/errors.md')),
+    ...glossaryProblems(read('CONTRIBUTING.md'), read('docs/concepts.md')),
+  );
+  const inDocs = all.flatMap((document) => readDocument(document, problems));
+  const examples = examplePrograms(problems);
+  const only = process.argv.find((arg) => arg.startsWith('--only='))?.slice('--only='.length) ?? '';
+  const programs = [...inDocs, ...examples].filter(({ document }) => document.includes(only));
   if (programs.length > 0) {
     writePrograms(programs);
     problems.push(...compile(), ...(await runAll(programs)));
   }
-  report(problems, `${programs.length} programs in ${all.length} documents`);
+  report(
+    problems,
+    `${inDocs.length} programs in ${all.length} documents, ${examples.length} examples in doc comments`,
+  );
 }
 
 if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) await main();

@@ -16,7 +16,7 @@ import { pathToFileURL } from 'node:url';
 import { checkPackage, createPackageFromTarballData } from '@arethetypeswrong/core';
 import { publint } from 'publint';
 import { formatMessage } from 'publint/utils';
-import { readMarkdown } from './check-docs.ts';
+import { readMarkdown } from './lib/markdown.ts';
 import { report, ROOT } from './lib/files.ts';
 
 const PACKAGE = join(ROOT, 'packages/troupe');

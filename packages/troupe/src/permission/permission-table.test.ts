@@ -62,7 +62,10 @@ test('the order of strictness', () => {
 });
 
 test('the docs show the table as it is', () => {
-  const docs = readFileSync(join(import.meta.dirname, '../../../../docs/reference/approvals.md'), 'utf8');
+  const docs = readFileSync(
+    join(import.meta.dirname, '../../../../docs/reference/permission-rules.md'),
+    'utf8',
+  );
   const row = (cells: readonly string[]): string => `| ${cells.join(' | ')} |`;
   const table = [
     `| ${row(PERMISSION_MODES.map((mode) => `\`${mode}\``))}`,
