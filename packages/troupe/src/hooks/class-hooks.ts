@@ -1,16 +1,15 @@
 import { byPriority, HookTable, type NamedHook } from './hook-table.ts';
 
-/** A class, whatever its constructor takes. */
+/** Any class, with any constructor. */
 export type AnyClass = abstract new (...args: never[]) => object;
 
 /**
- * Hooks of classes. Each class has a table of its own; an instance is reached by
- * the hooks of its class and of all classes above it, the nearest first, and by
- * no others.
+ * Class hooks. Each class has its own table; an instance gets the hooks of its class and of all base classes,
+ * nearest class first.
  */
 const tables = new WeakMap<AnyClass, HookTable>();
 let resolved = new WeakMap<AnyClass, Map<string, readonly NamedHook[]>>();
-let areAny = false;
+let hasClassHooks = false;
 const NONE: readonly NamedHook[] = Object.freeze([]);
 
 /** Changes the hooks of one class. */
@@ -18,14 +17,14 @@ export function changeClassHooks<T>(cls: AnyClass, change: (table: HookTable) =>
   let table = tables.get(cls);
   if (table === undefined) tables.set(cls, (table = new HookTable()));
   const result = change(table);
-  areAny = true;
+  hasClassHooks = true;
   resolved = new WeakMap();
   return result;
 }
 
-/** The hooks of one type that reach the instances of a class. */
+/** Hooks of one type for instances of a class, in the order of execution. */
 export function classHooks(cls: AnyClass, type: string): readonly NamedHook[] {
-  if (!areAny) return NONE;
+  if (!hasClassHooks) return NONE;
   let byType = resolved.get(cls);
   if (byType === undefined) resolved.set(cls, (byType = new Map()));
   let hooks = byType.get(type);

@@ -1,10 +1,10 @@
 import { TroupeError } from '../errors.ts';
 
-/** Any hook, before its type says what it takes. */
+/** Any hook function, before its type defines its parameters. */
 export type AnyHook = (...args: never[]) => unknown;
 
 export interface HookOptions {
-  /** Lower runs first; equal ones run in the order of registration. @default 100 */
+  /** Lower priorities run first, equal priorities in the order of registration. @default 100 */
   readonly priority?: number;
 }
 
@@ -17,20 +17,23 @@ export interface NamedHook {
 const NONE: readonly NamedHook[] = Object.freeze([]);
 
 /**
- * Named hooks by type. A list that was read never changes: who registers or
- * removes a hook while hooks run, changes the next run.
+ * Named hooks by hook type. Lists returned by `of` never change: a registration or removal while hooks run
+ * takes effect the next time.
  */
 export class HookTable {
-  /** In the order of registration; a hook that replaces another has its place. */
+  /** Registration order; a replacement keeps the position of the hook it replaces. */
   readonly #registered = new Map<string, Map<string, NamedHook>>();
-  /** In the order in which they run. */
+  /** Execution order. */
   readonly #lists = new Map<string, readonly NamedHook[]>();
 
   of(type: string): readonly NamedHook[] {
     return this.#lists.get(type) ?? NONE;
   }
 
-  /** Adds a hook, or replaces the one of the same name where it stands. Returns what `removeExactly` takes. */
+  /**
+   * Adds a hook, or replaces the hook with the same name in its position. Returns the entry for
+   * `removeExactly`.
+   */
   register(type: string, name: string, hook: AnyHook, { priority = 100 }: HookOptions = {}): NamedHook {
     if (typeof name !== 'string')
       throw new TroupeError('invalid_hook', `A ${type} hook needs a name, then a function.`);
@@ -45,7 +48,7 @@ export class HookTable {
     return entry;
   }
 
-  /** @throws TroupeError if there is no such hook. */
+  /** @throws TroupeError if there is no hook with this name */
   remove(type: string, name: string): void {
     const hooks = this.#registered.get(type);
     if (!hooks?.delete(name)) {
@@ -55,7 +58,7 @@ export class HookTable {
     this.#change(type, hooks);
   }
 
-  /** Removes what was registered by that very call, if it is still there. */
+  /** Removes one registration, if it has not been replaced or removed meanwhile. */
   removeExactly(type: string, entry: NamedHook): void {
     if (this.#registered.get(type)?.get(entry.name) === entry) this.remove(type, entry.name);
   }
@@ -71,7 +74,7 @@ export class HookTable {
   }
 }
 
-/** Lower first; equal ones stay as they are. */
+/** Stable sort, lower priorities first. */
 export function byPriority(hooks: readonly NamedHook[]): readonly NamedHook[] {
   return hooks.toSorted((a, b) => a.priority - b.priority);
 }

@@ -4,7 +4,7 @@ import { changeClassHooks, classHooks, type AnyClass } from './class-hooks.ts';
 import { HookTable, type AnyHook, type HookOptions, type NamedHook } from './hook-table.ts';
 import { installHookPrototype, type Hookable, type HookPoint } from './run-hooks.ts';
 
-/** The key of a property that exists only for the compiler: it carries the types of a class's hooks. */
+/** Key of a type-only property with the hook types of a class. */
 export const hookTypes: unique symbol = Symbol('hookTypes');
 
 type HooksOf<Module> = Module extends { readonly [hookTypes]?: infer Hooks } ? NonNullable<Hooks> : never;
@@ -12,16 +12,16 @@ type HookType<Module> = keyof HooksOf<Module> & string;
 type ClassOf<Module> = abstract new (...args: never[]) => Module;
 
 /**
- * A module whose methods can be hooked, on one instance or on a class.
+ * Base class of modules with hooks around their methods, for one instance or for a class.
  *
- * Hooks are named. Those of the instance run first, then those of its class and of the
- * classes above; in each group a lower priority goes first, then the order of
- * registration. A class's hooks reach its subclasses and nobody else.
+ * Hooks have names. Instance hooks run first, then hooks of the class and its base classes; within each group
+ * by priority, then by registration order. Class hooks also apply to subclasses. Folder `hooks`: this class
+ * is the interface, `run-hooks.ts` the mechanism.
  */
 export abstract class HookedModule extends StateModule implements Hookable {
-  /** The methods that hooks surround. */
+  /** Methods with hooks around them. */
   static readonly hookPoints: readonly HookPoint[] = [];
-  /** Types of hooks that belong to no method. */
+  /** Hook types without a method. */
   static readonly otherHookTypes: readonly string[] = [];
 
   #instanceHooks: HookTable | undefined;
@@ -31,7 +31,7 @@ export abstract class HookedModule extends StateModule implements Hookable {
     installHookPrototype(this, new.target, new.target.hookPoints);
   }
 
-  /** Adds a hook to this instance. The returned function removes it. */
+  /** Adds a hook to this instance. The returned function removes the hook. */
   registerInstanceHook<Type extends HookType<this>>(
     type: Type,
     name: string,
@@ -44,7 +44,7 @@ export abstract class HookedModule extends StateModule implements Hookable {
     return () => table.removeExactly(type, entry);
   }
 
-  /** @throws TroupeError if there is no such hook. */
+  /** @throws TroupeError if there is no hook with this name */
   removeInstanceHook(type: HookType<this>, name: string): void {
     checkHookType(this.constructor, type);
     (this.#instanceHooks ?? new HookTable()).remove(type, name);
@@ -55,7 +55,9 @@ export abstract class HookedModule extends StateModule implements Hookable {
     this.#instanceHooks?.clear(type);
   }
 
-  /** Adds a hook to all instances of this class and of its subclasses. The returned function removes it. */
+  /**
+   * Adds a hook to all instances of this class and its subclasses. The returned function removes the hook.
+   */
   static registerClassHook<Module extends HookedModule, Type extends HookType<Module>>(
     this: ClassOf<Module>,
     type: Type,
@@ -68,7 +70,7 @@ export abstract class HookedModule extends StateModule implements Hookable {
     return () => changeClassHooks(this, (table) => table.removeExactly(type, entry));
   }
 
-  /** @throws TroupeError if this very class has no such hook. */
+  /** @throws TroupeError if this class itself has no hook with this name */
   static removeClassHook<Module extends HookedModule>(
     this: ClassOf<Module>,
     type: HookType<Module>,
@@ -83,7 +85,7 @@ export abstract class HookedModule extends StateModule implements Hookable {
     changeClassHooks(this, (table) => table.clear(type));
   }
 
-  /** The hooks of a type in the order in which they run. */
+  /** Hooks of a type in execution order. */
   hooksOf(type: string): readonly NamedHook[] {
     const shared = classHooks(this.constructor as AnyClass, type);
     const own = this.#instanceHooks?.of(type);

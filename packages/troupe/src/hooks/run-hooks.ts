@@ -6,44 +6,49 @@ import type { NamedHook } from './hook-table.ts';
 
 type Args = Readonly<Record<string, unknown>>;
 
-/** What a post hook may return, besides nothing. */
+/** Accepted return values of a post hook, besides undefined. */
 export interface ResultKind {
-  /** For the error message, e.g. `nothing or a Msg`. */
+  /** Description for error messages, e.g. `nothing or a Msg`. */
   readonly name: string;
   readonly includes: (value: unknown) => boolean;
 }
 
-/** A method that hooks surround. Its arguments reach the hooks by name. */
+/** Method with hooks around it. Hooks receive the method's arguments by name. */
 export interface HookPoint {
   readonly method: string;
   readonly pre: string;
   readonly post: string;
   readonly params: readonly string[];
-  /** Brings arguments into the form that the method expects, before hooks and method see them. */
+  /** Normalizes the arguments before hooks and the method see them. */
   readonly normalize?: (args: readonly unknown[]) => unknown[];
-  /** What a post hook may return. @default anything */
+  /** Accepted return values of post hooks. @default anything */
   readonly result?: ResultKind;
-  /** Whether the method returned no result yet, such as for a suspended tool call: post hooks are skipped. @default never */
+  /**
+   * Tells whether the method returned without a result yet, e.g. for a suspended tool call; skips post hooks.
+   * @default never
+   */
   readonly isUnfinished?: (returned: unknown) => boolean;
-  /** The signal that stops the method, by its named arguments: nobody waits for hooks once it is aborted. */
+  /**
+   * Abort signal of the method, taken from its named arguments. After an abort, hooks are no longer awaited.
+   */
   readonly signalOf?: (args: Args, instance: object) => AbortSignal | undefined;
 }
 
-/** What weaving needs of an object. */
+/** Object whose hooks can be looked up. */
 export interface Hookable {
-  /** The hooks of one type, in the order in which they run. */
+  /** Hooks of one type, in execution order. */
   hooksOf(type: string): readonly NamedHook[];
 }
 
 type Method = (this: Hookable, ...args: unknown[]) => unknown;
 
-/** The type of a hook that runs before a method: it may return arguments to use instead. */
+/** Hook before a method; may return replacement arguments. */
 export type PreHook<Agent, Params> = (
   agent: Agent,
   args: Readonly<Params>,
 ) => Partial<Params> | undefined | void | Promise<Partial<Params> | undefined | void>;
 
-/** The type of a hook that runs after a method: it may return a result to use instead. */
+/** Hook after a method; may return a replacement result. */
 export type PostHook<Agent, Params, Result> = (
   agent: Agent,
   args: Readonly<Params>,
@@ -53,13 +58,12 @@ export type PostHook<Agent, Params, Result> = (
 const hookPrototypes = new WeakMap<AnyClass, object>();
 
 /**
- * Surrounds the methods of an instance with hooks, whatever class they come from.
+ * Surrounds the methods of an instance with hooks.
  *
- * Between the instance and its class goes one more prototype, shared by all
- * instances of the class, whose methods run the hooks and then the class's own
- * method. Code that says `this.reply()` or `agent.reply()` finds that prototype
- * first; `super.reply()` starts above it. So hooks run once, for the outermost
- * method, each call has its own, and a subclass need not know of any of this.
+ * Inserts one prototype, shared by all instances of a class, between the instance and its class. Its methods
+ * run the hooks and then the method of the class. `this.reply()` and `agent.reply()` find this prototype
+ * first; `super.reply()` starts above it. So hooks run once per call, for the outermost method, and
+ * subclasses need no extra code.
  */
 export function installHookPrototype(instance: Hookable, cls: AnyClass, points: readonly HookPoint[]): void {
   let hookPrototype = hookPrototypes.get(cls);
@@ -78,7 +82,7 @@ function makeHookPrototype(prototype: object, points: readonly HookPoint[]): obj
       try {
         args = point.normalize?.(given) ?? given;
       } catch (error) {
-        return Promise.reject(error); // as an async method would
+        return Promise.reject(error); // like an async method
       }
       return hook(this, point, args, (prototype as Readonly<Record<string, Method>>)[point.method] as Method);
     };
@@ -89,8 +93,8 @@ function makeHookPrototype(prototype: object, points: readonly HookPoint[]): obj
 }
 
 /**
- * Calls a method with its hooks, also if it is a property of the instance, such as a class field with an
- * arrow function, which hides the woven method.
+ * Calls a method with its hooks, even if the method is an own property of the instance (e.g. an arrow
+ * function in a class field), which shadows the hook prototype.
  */
 export function callHooked(instance: Hookable, point: HookPoint, ...args: unknown[]): unknown {
   const method = Reflect.get(instance, point.method) as Method;
@@ -123,7 +127,10 @@ async function runHooked(
   return runPostHooks(agent, point.post, post, args, result, { kind: point.result, signal });
 }
 
-/** Runs hooks one after the other, each on the arguments that the one before it left, until the signal is aborted. */
+/**
+ * Runs hooks in sequence until the signal is aborted. Each hook receives the arguments returned by the
+ * previous hook.
+ */
 export async function runPreHooks<A extends Args>(
   agent: object,
   type: string,
@@ -150,7 +157,7 @@ export async function runPreHooks<A extends Args>(
   return current;
 }
 
-/** Runs hooks one after the other, each on the result that the one before it left, until the signal is aborted. */
+/** Runs hooks in sequence until the signal is aborted. Each hook receives the result of the previous hook. */
 export async function runPostHooks<Result>(
   agent: object,
   type: string,
@@ -172,8 +179,8 @@ export async function runPostHooks<Result>(
 }
 
 /**
- * Runs a hook, and waits for it until the signal is aborted.
- * @throws HookError with the hook's name, or the reason of the signal.
+ * Runs a hook and awaits it until the signal is aborted.
+ * @throws HookError with the hook's name, or the signal's reason
  */
 export async function callHook(
   type: string,

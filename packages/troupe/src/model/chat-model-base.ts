@@ -5,15 +5,15 @@ import type { Msg } from '../message/msg.ts';
 import type { JsonObject } from '../util/json.ts';
 import type { JsonSchema } from '../util/schema.ts';
 
-/** A tool as a model sees it. */
+/** Tool definition sent to a model. */
 export interface ToolSchema {
   readonly name: string;
   readonly description?: string;
-  /** A JSON Schema of type object. */
+  /** JSON Schema of type object. */
   readonly parameters: JsonSchema;
 }
 
-/** Whether the model may, must not or must call a tool, which one, or which ones it may choose from. */
+/** Rule for tool calls: optional, forbidden, required, one named tool, or a choice of allowed tools. */
 export type ToolChoice =
   | 'auto'
   | 'none'
@@ -21,14 +21,14 @@ export type ToolChoice =
   | { readonly name: string }
   | { readonly allowed: readonly string[]; readonly mode?: 'auto' | 'required' };
 
-/** A shape that the answer's text shall have. Only for models whose `structured` capability is 'native'. */
+/** JSON Schema for the text of the response. Only for models with `structured: 'native'`. */
 export interface StructuredFormat {
-  /** What the shape is called. @default 'answer' */
+  /** Name of the schema. @default 'answer' */
   readonly name?: string;
   readonly schema: JsonSchema;
 }
 
-/** How an answer is made. What a model doesn't know is not sent to it. */
+/** Generation options. Options unknown to a model are not sent. */
 export interface GenerationOptions {
   readonly maxTokens?: number | undefined;
   readonly temperature?: number | undefined;
@@ -39,10 +39,10 @@ export interface GenerationOptions {
   readonly presencePenalty?: number | undefined;
   readonly frequencyPenalty?: number | undefined;
   readonly reasoningEffort?: 'none' | 'minimal' | 'low' | 'medium' | 'high' | 'xhigh' | undefined;
-  /** How many tokens the model may think, for models that count them; 0 turns thinking off. */
+  /** Maximum thinking tokens, for models with such a limit; 0 turns thinking off. */
   readonly thinkingTokens?: number | undefined;
   readonly parallelToolCalls?: boolean | undefined;
-  /** Further fields of the request's body, sent as they are. They win over all others. */
+  /** Additional fields of the request body, sent unchanged. They override all others. */
   readonly extra?: JsonObject | undefined;
 }
 
@@ -51,11 +51,11 @@ export interface ModelRequest {
   readonly tools?: readonly ToolSchema[] | undefined;
   readonly toolChoice?: ToolChoice | undefined;
   readonly structured?: StructuredFormat | undefined;
-  /** For this call only; what it leaves out is as the model was set up. */
+  /** Options for this model call; missing options come from the model. */
   readonly generation?: GenerationOptions | undefined;
-  /** Turns the messages into a prompt. @default the model's own */
+  /** Converts the messages to a prompt. @default the model's own formatter */
   readonly formatter?: FormatterBase | undefined;
-  /** The name of the agent that asks: in a conversation of several, its own messages are told from the others'. */
+  /** Name of the calling agent, to tell its messages from those of other agents. */
   readonly agentName?: string | undefined;
 }
 
@@ -63,24 +63,24 @@ export interface ModelCallOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** What a model can do. Data, so that others can choose by it. */
+/** Capabilities of a model, as data for choosing strategies. */
 export interface ModelCapabilities {
-  /** Takes images. */
+  /** Accepts images. */
   readonly vision: boolean;
-  /** Takes audio. */
+  /** Accepts audio. */
   readonly audio: boolean;
-  /** Takes video. */
+  /** Accepts video. */
   readonly video: boolean;
-  /** Takes documents, such as PDF. */
+  /** Accepts documents, such as PDF. */
   readonly files: boolean;
   readonly tools: boolean;
-  /** Whether it can be made to call a tool: always, never, or only while it doesn't think. */
+  /** Support for forced tool calls: always, never, or only without thinking. */
   readonly forcedTools: 'always' | 'without_thinking' | 'never';
-  /** Whether it can be held to a JSON Schema by itself. */
+  /** Support for output that follows a JSON Schema. */
   readonly structured: 'native' | 'none';
 }
 
-/** What a model can do if nothing is known about it. */
+/** Capabilities assumed for unknown models. */
 export const PLAIN_CAPABILITIES: ModelCapabilities = Object.freeze({
   vision: false,
   audio: false,
@@ -94,14 +94,14 @@ export const PLAIN_CAPABILITIES: ModelCapabilities = Object.freeze({
 const NO_OPTIONS: GenerationOptions = Object.freeze({});
 
 /**
- * A chat model. A provider writes `stream`; `call` is the same, folded.
- * A stream that is left or aborted stops the work behind it.
+ * Base class of chat models. Providers implement `stream`; `call` folds the same stream into a message.
+ * Aborting or leaving a stream stops the request behind it.
  */
 export abstract class ChatModelBase {
   readonly capabilities: ModelCapabilities = PLAIN_CAPABILITIES;
-  /** Its own options, for all its calls. Those of a request win over them. */
+  /** Default options for all model calls. Options of a request override them. */
   readonly generation: GenerationOptions = NO_OPTIONS;
-  /** Who offers it, in words; undefined where that makes no difference. */
+  /** Name of the provider for messages; undefined where it makes no difference. */
   readonly vendorName: string | undefined = undefined;
 
   constructor(readonly modelName: string) {}

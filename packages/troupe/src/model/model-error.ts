@@ -1,7 +1,7 @@
 import { TroupeError } from '../errors.ts';
 import { cutText } from '../util/text.ts';
 
-/** What kind of thing went wrong, whichever provider it was. */
+/** Kind of failure, the same for all providers. */
 export type ModelErrorKind =
   | 'auth'
   | 'rate_limit'
@@ -13,22 +13,22 @@ export type ModelErrorKind =
   | 'timeout'
   | 'malformed';
 
-/** Which of the four deadlines passed. */
+/** Name of the deadline that passed. */
 export type Deadline = 'connect' | 'first_byte' | 'idle' | 'total';
 
 export interface ModelErrorDetails extends ErrorOptions {
   readonly kind: ModelErrorKind;
-  /** The HTTP status. */
+  /** HTTP status. */
   readonly status?: number | undefined;
-  /** The provider's own word for it, such as `rate_limit_exceeded`. */
+  /** Error code of the provider, such as `rate_limit_exceeded`. */
   readonly providerCode?: string | undefined;
-  /** How long the provider asks to wait. */
+  /** Delay requested by the provider. */
   readonly retryAfterMs?: number | undefined;
   readonly isRetryable?: boolean | undefined;
   readonly deadline?: Deadline | undefined;
-  /** The provider's id of the request, for its support. */
+  /** Request id of the provider, for its support. */
   readonly requestId?: string | undefined;
-  /** What the provider sent; at most 1 kB of it is kept. */
+  /** Response body; at most 1 kB is kept. */
   readonly body?: string | undefined;
 }
 
@@ -36,9 +36,8 @@ const RETRYABLE: readonly ModelErrorKind[] = ['rate_limit', 'overloaded', 'netwo
 const MAX_BODY = 1024;
 
 /**
- * A model did not answer. `kind` says why in the same words for every provider.
- * It holds no key, header or prompt; what the provider sent is in `body`, which
- * is cut to 1 kB and left out when the error is logged or turned into JSON.
+ * Failed model call. `kind` is the same for all providers. Contains no key, header or prompt. `body` holds
+ * the provider's response, cut to 1 kB and not enumerable, so that logs and JSON leave it out.
  */
 export class ModelError extends TroupeError {
   override readonly name: string = 'ModelError';

@@ -31,7 +31,7 @@ test('what was repaired is told to whoever wants to know, else logged', async ()
     new PromptMaker(options).make({ messages: [ghost] }, signal),
   );
   expect(lines).toHaveLength(1);
-  expect(lines[0]).toContain('The history had to be repaired before m could read it');
+  expect(lines[0]).toContain('The history was repaired for m:');
 });
 
 test('the formatter of a request wins', async () => {

@@ -11,15 +11,15 @@ export interface PromptMakerOptions {
   readonly capabilities: ModelCapabilities;
   /** @default a ChatFormatter */
   readonly formatter?: FormatterBase | undefined;
-  /** @default one that neither downloads nor reads files */
+  /** @default a loader that neither downloads nor reads files */
   readonly media?: MediaLoader | undefined;
-  /** Whether the provider fetches a medium from its web address by itself. @default it does not */
+  /** Tells whether the provider downloads media by URL itself. @default false */
   readonly takesUrl?: ((block: MediaBlock) => boolean) | undefined;
-  /** @default a warning in the log */
+  /** Receives a description of each repair. @default a warning in the log */
   readonly onRepair?: ((repairs: readonly string[]) => void) | undefined;
 }
 
-/** Makes the prompts of a model: the history put in order, with its media in place, and what was repaired reported. */
+/** Makes prompts for a model: formats the history, adds media, and reports repairs. */
 export class PromptMaker {
   readonly #options: PromptMakerOptions;
   readonly #formatter: FormatterBase;
@@ -43,6 +43,6 @@ export class PromptMaker {
     const { onRepair, modelName } = this.#options;
     if (onRepair) return onRepair(repairs);
     const what = repairs.join('; ');
-    getLogger().log('warn', `The history had to be repaired before ${modelName} could read it: ${what}.`);
+    getLogger().log('warn', `The history was repaired for ${modelName}: ${what}.`);
   }
 }

@@ -1,4 +1,4 @@
-/** A date as HTTP writes it: in its present form, and in the two older ones. */
+/** HTTP date in its current and its two older formats. */
 const HTTP_DATES = [
   /^[A-Z][a-z]{2}, \d\d [A-Z][a-z]{2} \d{4} \d\d:\d\d:\d\d GMT$/,
   /^[A-Z][a-z]{5,8}, \d\d-[A-Z][a-z]{2}-\d\d \d\d:\d\d:\d\d GMT$/,
@@ -7,8 +7,8 @@ const HTTP_DATES = [
 const NUMBER = /^\d{1,15}(?:\.\d{1,15})?$/;
 
 /**
- * How many milliseconds from `now` a server asks to wait: by `retry-after-ms`, or by `Retry-After` in
- * seconds or as a date. Undefined if it doesn't ask, or not in words that HTTP has.
+ * Delay in milliseconds from `now` that a server asks for: `retry-after-ms`, or `Retry-After` in seconds or
+ * as a date. Undefined if missing or invalid.
  */
 export function parseRetryAfter(headers: Headers, now: number): number | undefined {
   return inMilliseconds(headers.get('retry-after-ms'), 1) ?? parseStandard(headers.get('retry-after'), now);
@@ -19,7 +19,7 @@ function parseStandard(value: string | null, now: number): number | undefined {
   if (delay !== undefined || value === null) return delay;
   const text = value.trim();
   if (!HTTP_DATES.some((form) => form.test(text))) return undefined;
-  const date = Date.parse(text.endsWith('GMT') ? text : `${text} GMT`); // the oldest form doesn't say GMT
+  const date = Date.parse(text.endsWith('GMT') ? text : `${text} GMT`); // the oldest format has no GMT
   return Number.isNaN(date) ? undefined : Math.max(0, date - now);
 }
 

@@ -2,8 +2,8 @@ import { TroupeError } from '../errors.ts';
 import type { ModelRequest, ToolChoice, ToolSchema } from './chat-model-base.ts';
 
 /**
- * Checks that the choice is one, and that its tools exist.
- * @throws TroupeError that lists the tools that there are.
+ * Validates a tool choice.
+ * @throws TroupeError that lists the existing tools
  */
 export function checkToolChoice({ toolChoice, tools = [] }: ModelRequest): void {
   if (toolChoice === undefined || toolChoice === 'auto' || toolChoice === 'none') return;
@@ -26,13 +26,13 @@ export function checkToolChoice({ toolChoice, tools = [] }: ModelRequest): void 
   throw invalid(`toolChoice names ${missing.join(', ')}, but the tools are: ${names.join(', ') || 'none'}.`);
 }
 
-/** Whether the model has to call a tool. */
+/** Tells whether the model must call a tool. */
 export function isForced(choice: ToolChoice | undefined): boolean {
   if (typeof choice !== 'object') return choice === 'required';
   return isNamed(choice) || choice.mode === 'required';
 }
 
-/** The tools that a choice leaves, for providers that can't be told which of them are allowed. */
+/** Tools left by a tool choice, for providers without a list of allowed tools in the request. */
 export function toolsForChoice({ tools = [], toolChoice }: ModelRequest): readonly ToolSchema[] {
   if (typeof toolChoice !== 'object' || !isAllowed(toolChoice)) return tools;
   return tools.filter((tool) => toolChoice.allowed.includes(tool.name));

@@ -198,7 +198,7 @@ describe('what belongs to the state', () => {
     const parent = new Bag({}, { child });
     child['parent'] = parent;
     expect(messageOf(() => parent.stateDict())).toBe(
-      'Invalid state: Bag.child.parent contains itself. Keep the way back to a parent in a private #field.',
+      'Invalid state: Bag.child.parent contains itself. Keep the reference to its parent in a private #field.',
     );
     expect(messageOf(() => parent.loadStateDict({ child: { n: 2, parent: { child: {} } } }))).toBe(
       'Invalid state: Bag.child.parent contains itself.',
@@ -237,7 +237,7 @@ describe('registering', () => {
   test('the name of a module is refused', () => {
     const bag = new Bag({}, { child: new Bag() });
     const error = errorOf(() => bag.registerState('child'));
-    expect(error.message).toBe('Invalid state: child is a module already, and saved as such.');
+    expect(error.message).toBe('Invalid state: child is a module and already part of the state.');
     expect([error.code, error.name, TroupeError.isInstance(error)]).toEqual([
       'invalid_state',
       'StateError',
@@ -258,7 +258,7 @@ describe('registering', () => {
   });
 
   test.each(['__proto__', 'constructor', 'prototype', '__version__'])('%s is no name for a state', (name) => {
-    const message = `Invalid state: ${name} is not a name that a state can have.`;
+    const message = `Invalid state: ${name} is not allowed as the name of a state.`;
     expect(messageOf(() => new Bag().registerState(name))).toBe(message);
     const bag = new Bag();
     Object.defineProperty(bag, name, { value: new Bag(), enumerable: true });
@@ -380,7 +380,7 @@ describe('loading', () => {
         const error = errorOf(() => bag.loadStateDict(state, options));
         expect(error.path).toBe(path);
         expect(error.message).toBe(
-          `Invalid state: ${path} is missing. Load with { strict: false } to keep what is there.`,
+          `Invalid state: ${path} is missing. Load with { strict: false } to keep its current value.`,
         );
       }
       expect(bag.stateDict()).toEqual(build().stateDict());
@@ -732,7 +732,7 @@ describe('versions', () => {
       static override readonly stateMigrations = { 1: migrations[1]! };
     }
     expect(messageOf(() => new Gap().loadStateDict({ name: 'Ann Lee' }))).toBe(
-      'Invalid state: Gap has version 2, and there is no migration from it.',
+      'Invalid state: Gap has version 2, and there is no migration from this version.',
     );
   });
 

@@ -12,38 +12,44 @@ import {
   type JsonValue,
 } from '../util/json.ts';
 
-/** How an attribute becomes JSON and comes back. */
+/** Converts a property to JSON and back. */
 export interface StateConverter<Value> {
   readonly toJson: (value: Value) => JsonValue;
-  /** Called before anything is changed; throws to refuse the saved value. */
+  /** Called before any change; throws to reject the saved value. */
   readonly fromJson: (json: JsonValue) => Value;
 }
 
-/** A list in a state whose items never change, such as messages: a store can append to it instead of saving it anew. */
+/**
+ * List of immutable items in a state, such as messages. Stores can append new items instead of saving the
+ * whole list.
+ */
 export interface StateList {
-  /** The names of the properties that lead to it, from the module that was asked. */
+  /** Property names from the root module to the list. */
   readonly path: readonly string[];
-  /** The same object as long as an item is the same. */
+  /** Items; an unchanged item is the same object. */
   readonly items: readonly object[];
   readonly toJson: (item: object) => JsonValue;
 }
 
-/** A state, with its lists apart. */
+/** State with its lists separated. */
 export interface StateParts {
-  /** What `stateDict` gives, without the lists. */
+  /** Result of `stateDict` without the lists. */
   readonly rest: JsonObject;
   readonly lists: readonly StateList[];
 }
 
 export interface LoadStateOptions extends JsonLimits {
-  /** Whether a missing key is an error; otherwise it keeps its value. Holds for nested modules too. @default true */
+  /**
+   * Throws for missing keys, also in nested modules; otherwise missing keys keep their value.
+   * @default true
+   */
   readonly strict?: boolean;
 }
 
-/** Turns a state of one version into one of the next. */
+/** Converts a state of one version to the next version. */
 export type StateMigration = (state: JsonObject) => JsonObject;
 
-/** Less than what can be loaded: a session puts an envelope around the state. */
+/** Below the limit for loading, because a session adds an envelope around the state. */
 const MAX_SAVED_DEPTH = MAX_JSON_DEPTH - 8;
 const VERSION_KEY = '__version__';
 const FORBIDDEN_NAMES: ReadonlySet<string> = new Set(['__proto__', 'constructor', 'prototype', VERSION_KEY]);
@@ -58,43 +64,49 @@ interface Assignment {
 }
 
 /**
- * A thing with a state that can be saved and loaded, as one tree.
+ * Base class of objects with a state that is saved and loaded as one tree.
  *
- * A property that holds another `StateModule` belongs to the state by itself, for
- * as long as it is there; a private `#field` stays out. Other properties belong
- * to it once they are registered. Loading checks and converts everything first
- * and then applies it: all of it or nothing.
+ * Properties that hold another `StateModule` are part of the state automatically; private `#fields` are not.
+ * Other properties must be registered. Loading checks and converts everything first, then applies all or
+ * nothing.
  */
 export abstract class StateModule {
-  /** The version of this class's state. Raise it when the state changes its shape, and add a migration. */
+  /** Version of this class's state. Increase it when the state's structure changes, and add a migration. */
   static readonly stateVersion: number = 1;
-  /** `stateMigrations[n]` turns a state of version n into one of version n + 1. */
+  /** `stateMigrations[n]` converts a state from version n to n + 1. */
   static readonly stateMigrations: Readonly<Record<number, StateMigration>> = {};
-  /** Saved names of nested modules whose property has another name, by property name. */
-  static readonly stateNames: Readonly<Record<string, string>> = {};
-  /** Whether modules in it come and go: what a state lacks of them stays as it is, and one that leads back here is left out. */
-  static readonly hasOptionalModules: boolean = false;
   /**
-   * Whether several may hold the same one, such as a policy. In a tree it is then saved once, where it is found first, so that
-   * there are no two places to disagree; and a state without it leaves it as it is.
+   * Allows modules to come and go: modules missing in a saved state keep their state, and a module that
+   * contains this one is left out.
    */
+  static readonly stateNames: Readonly<Record<string, string>> = {};
+  /**
+   * Allows several owners of one module, such as a permission policy. The tree saves it once, at the first
+   * occurrence, so that copies can't disagree; a saved state without the module leaves it unchanged.
+   */
+  static readonly hasOptionalModules: boolean = false;
+  /** Registered lists, with the converters of their items. */
   static readonly isShared: boolean = false;
 
   readonly #registered = new Map<string, AnyConverter | undefined>();
-  /** The registered properties that are lists, by how their items are converted. */
+  /**
+   * Makes a property part of the state.
+   * @throws TypeError if its value is not JSON and there is no converter
+   * @throws StateError if the property is a module, or its name is forbidden
+   */
   readonly #lists = new Map<string, AnyItemConverter>();
 
   /**
-   * Makes a property part of the state.
-   * @throws TypeError if its value is not JSON and there is no converter.
-   * @throws StateError if the property is a module, or its name can't be used.
+   * Makes a list of immutable items part of the state. A changed item must be a new object. `stateDict`
+   * contains the list as an array; `stateParts` separates it.
    */
   registerState<Name extends keyof this & string>(name: Name, converter?: StateConverter<this[Name]>): void;
   registerState<Value>(name: string, converter?: StateConverter<Value>): void;
   registerState(name: string, converter?: AnyConverter): void {
-    if (FORBIDDEN_NAMES.has(name)) throw new StateError(name, 'is not a name that a state can have.');
+    if (FORBIDDEN_NAMES.has(name)) throw new StateError(name, 'is not allowed as the name of a state.');
     const value = Reflect.get(this, name) as unknown;
-    if (value instanceof StateModule) throw new StateError(name, 'is a module already, and saved as such.');
+    if (value instanceof StateModule)
+      throw new StateError(name, 'is a module and already part of the state.');
     if (converter === undefined) {
       try {
         copyJson(value, name);
@@ -106,37 +118,34 @@ export abstract class StateModule {
     this.#registered.set(name, converter);
   }
 
-  /**
-   * Makes a list part of the state whose items are objects that never change: an item that is different is another
-   * object. In `stateDict` it is an array; `stateParts` gives it apart.
-   */
+  /** State of this module and its nested modules as plain JSON: modules first, then registered properties. */
   registerStateList<Item extends object>(name: string, converter: StateConverter<Item>): void;
   registerStateList(name: string, { toJson, fromJson }: AnyItemConverter): void {
     this.registerState(name, {
       toJson: (items: readonly object[]) => items.map(toJson),
       fromJson: (json) => {
-        if (!Array.isArray(json)) throw new TypeError('it is no list');
+        if (!Array.isArray(json)) throw new TypeError('it is not a list');
         return (json as readonly JsonValue[]).map(fromJson);
       },
     });
     this.#lists.set(name, { toJson, fromJson });
   }
 
-  /** The state of this module and of all that it holds, as plain JSON: modules first, then registered properties. */
+  /** Same state with its lists separated, for stores that save only new items. */
   stateDict(): JsonObject {
     return this.#save(this.constructor.name, [], new Set());
   }
 
-  /** The same state with its lists apart, for a store that saves only what is new of them. */
+  /**
+   * Loads a result of `stateDict`. Ignores unknown keys.
+   * @throws StateError if anything is invalid; then nothing was changed
+   */
   stateParts(): StateParts {
     const lists: StateList[] = [];
     return { rest: this.#save(this.constructor.name, [], new Set(), { lists, path: [] }), lists };
   }
 
-  /**
-   * Loads what `stateDict` gave. Keys that are not known are ignored.
-   * @throws StateError if anything does not fit; then nothing was changed.
-   */
+  /** Called before a state is loaded; throws if loading is not possible now. */
   loadStateDict(state: JsonObject, options: LoadStateOptions = {}): void {
     let checked: JsonObject;
     try {
@@ -151,17 +160,17 @@ export abstract class StateModule {
     apply(assignments);
   }
 
-  /** Called before a state is loaded; throws if that can't be done now. */
+  /** Modules that are properties at this moment. */
   protected assertStateCanLoad(): void {}
 
   #save(
     path: string,
     parents: readonly StateModule[],
     shared: Set<StateModule>,
-    apart?: { readonly lists: StateList[]; readonly path: readonly string[] },
+    separate?: { readonly lists: StateList[]; readonly path: readonly string[] },
   ): JsonObject {
     if (parents.includes(this)) {
-      throw new StateError(path, 'contains itself. Keep the way back to a parent in a private #field.');
+      throw new StateError(path, 'contains itself. Keep the reference to its parent in a private #field.');
     }
     const state: { [key: string]: JsonValue } = {};
     const version = this.#class.stateVersion;
@@ -170,15 +179,15 @@ export abstract class StateModule {
       if (this.#class.hasOptionalModules && parents.includes(module)) continue;
       if (shared.has(module)) continue;
       if (module.#class.isShared) shared.add(module);
-      const inner = apart && { lists: apart.lists, path: [...apart.path, name] };
+      const inner = separate && { lists: separate.lists, path: [...separate.path, name] };
       setOwn(state, name, module.#save(`${path}.${name}`, [...parents, this], shared, inner));
     }
     for (const [name, converter] of this.#registered) {
       const value: unknown = Reflect.get(this, name);
       const item = this.#lists.get(name);
-      if (apart !== undefined && item !== undefined) {
-        apart.lists.push({
-          path: [...apart.path, name],
+      if (separate !== undefined && item !== undefined) {
+        separate.lists.push({
+          path: [...separate.path, name],
           items: value as readonly object[],
           toJson: item.toJson,
         });
@@ -205,9 +214,9 @@ export abstract class StateModule {
     for (const [name, module] of this.#modules()) {
       if (hasOptionalModules && parents.includes(module)) continue;
       if (shared.has(module)) continue;
-      const { isShared, hasOptionalModules: isLooseItself } = module.#class;
-      const isLoose = hasOptionalModules || isLooseItself || isShared;
-      const value = this.#read(state, name, strict && !isLoose, path);
+      const { isShared, hasOptionalModules: isOptionalItself } = module.#class;
+      const isOptional = hasOptionalModules || isOptionalItself || isShared;
+      const value = this.#read(state, name, strict && !isOptional, path);
       if (value === undefined) continue;
       if (isShared) shared.add(module);
       module.#plan(value, strict, `${path}.${name}`, plan, [...parents, this], shared);
@@ -230,7 +239,7 @@ export abstract class StateModule {
     if (strict)
       throw new StateError(
         `${path}.${name}`,
-        'is missing. Load with { strict: false } to keep what is there.',
+        'is missing. Load with { strict: false } to keep its current value.',
       );
     return undefined;
   }
@@ -251,7 +260,7 @@ export abstract class StateModule {
     for (; version < stateVersion; version++) {
       const migrate = stateMigrations[version];
       if (migrate === undefined)
-        throw new StateError(path, `has version ${version}, and there is no migration from it.`);
+        throw new StateError(path, `has version ${version}, and there is no migration from this version.`);
       state = convert({ fromJson: (json) => copyJsonObject(migrate(json as JsonObject), path) }, state, path);
     }
     return state;
@@ -261,7 +270,7 @@ export abstract class StateModule {
     return this.constructor as typeof StateModule;
   }
 
-  /** The nested modules that are properties right now, by saved name. @throws StateError */
+  /** Mutable copy for the module; the loaded state stays frozen. */
   *#modules(): Generator<[name: string, module: StateModule]> {
     for (const [property, value] of Object.entries(this)) {
       if (!(value instanceof StateModule)) continue;
@@ -269,7 +278,7 @@ export abstract class StateModule {
       const name = (Object.hasOwn(stateNames, property) && stateNames[property]) || property;
       if (name !== property && Reflect.get(this, name) instanceof StateModule)
         throw new StateError(name, `is also the saved name of '${property}'. Rename the property.`);
-      if (FORBIDDEN_NAMES.has(name)) throw new StateError(name, 'is not a name that a state can have.');
+      if (FORBIDDEN_NAMES.has(name)) throw new StateError(name, 'is not allowed as the name of a state.');
       if (this.#registered.has(name)) {
         throw new StateError(
           name,
@@ -289,7 +298,7 @@ function convert<T>(converter: Pick<StateConverter<T>, 'fromJson'>, json: JsonVa
   }
 }
 
-/** What the module gets is its own to change; the state that was loaded stays as it was. */
+/** A setter that rejects its own value has not changed it. */
 function thaw(json: JsonValue): unknown {
   if (Array.isArray(json)) return json.map(thaw);
   if (!isJsonObject(json)) return json;

@@ -5,7 +5,8 @@ const SLICE = 0x6000; // a multiple of 3, so that encoded slices can be joined
 
 export function toBase64(bytes: Uint8Array): string {
   if (typeof Buffer !== 'undefined') {
-    return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('base64'); // much faster than btoa
+    // Much faster than btoa.
+    return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('base64');
   }
   let text = '';
   for (let i = 0; i < bytes.length; i += SLICE) {

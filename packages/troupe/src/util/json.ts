@@ -9,15 +9,9 @@ export type JsonValue = string | number | boolean | null | readonly JsonValue[] 
 export type JsonObject = { readonly [key: string]: JsonValue };
 
 export interface JsonLimits {
-  /**
-   * Maximum nesting depth of objects and arrays.
-   * @default 128
-   */
+  /** Maximum nesting depth of objects and arrays. @default 128 */
   readonly maxDepth?: number;
-  /**
-   * Maximum number of values plus characters of text.
-   * @default 256 Mi
-   */
+  /** Maximum number of values plus characters of text. @default 256 Mi */
   readonly maxSize?: number;
 }
 

@@ -4,17 +4,17 @@ import { startTimer } from '../../util/clock.ts';
 import { ModelError, type Deadline } from '../model-error.ts';
 
 /**
- * How long to wait, in milliseconds, before an answer is given up; `Infinity` sets no limit. Node's own fetch gives up
- * after 5 minutes of silence whatever is set here: who needs more gives the model another `fetch`.
+ * Time limits for one response in milliseconds; `Infinity` means no limit. Node's own fetch stops after 5
+ * minutes of silence in any case: for more, give the model another `fetch`.
  */
 export interface Deadlines {
-  /** For the server to accept the request, up to the head of its answer. @default 2 minutes */
+  /** From the request to the head of the response. @default 2 minutes */
   readonly connectMs?: number | undefined;
-  /** From there to the first byte of the answer. @default 5 minutes */
+  /** From the head to the first byte of the body. @default 5 minutes */
   readonly firstByteMs?: number | undefined;
-  /** Between two pieces of the answer. @default 5 minutes */
+  /** Between two chunks of the body. @default 5 minutes */
   readonly idleMs?: number | undefined;
-  /** For all of it. @default 1 hour */
+  /** For the whole response. @default 1 hour */
   readonly totalMs?: number | undefined;
 }
 
@@ -28,10 +28,10 @@ const DEFAULTS: Limits = {
   totalMs: 60 * MINUTE,
 };
 
-/** An answer that is complete may still get what it cost; nobody waits long for that. */
-const LAST_WORDS_MS = 5000;
+/** Maximum wait for trailing events, such as usage, after a complete answer. */
+const TRAILER_MS = 5000;
 
-/** @throws TroupeError if a limit is no number of milliseconds. */
+/** @throws TroupeError if a limit is not a positive number */
 export function checkDeadlines(deadlines: Deadlines = {}): Limits {
   const limits = { ...DEFAULTS };
   for (const key of Object.keys(DEFAULTS) as (keyof Limits)[]) {
@@ -43,14 +43,14 @@ export function checkDeadlines(deadlines: Deadlines = {}): Limits {
   return limits;
 }
 
-const WAITED_FOR: Record<Deadline, string> = {
+const PROBLEM: Record<Deadline, string> = {
   connect: 'did not accept the request within',
   first_byte: 'did not begin to answer within',
-  idle: 'fell silent in the middle of its answer for',
+  idle: 'sent nothing in the middle of its answer for',
   total: 'did not finish its answer within',
 };
 
-/** Watches over one answer, and aborts it when a deadline passes. */
+/** Watches the deadlines of one response and reports the first one that passes. */
 export class DeadlineWatch {
   readonly #limits: Limits;
   readonly #onMissed: (error: ModelError) => void;
@@ -66,18 +66,21 @@ export class DeadlineWatch {
     this.#stopCurrent = this.#start('connect', this.#limits.connectMs);
   }
 
-  /** The head of the answer is here. */
+  /** Call when the head of the response has arrived. */
   accepted(): void {
     this.#wait('first_byte', this.#limits.firstByteMs);
   }
 
-  /** A piece of the answer is here. @param isComplete whether more of it would only be about it */
-  heard(isComplete = false): void {
+  /**
+   * Call when a chunk has arrived.
+   * @param isComplete true if only trailing events can follow
+   */
+  received(isComplete = false): void {
     const { idleMs } = this.#limits;
-    this.#wait('idle', isComplete ? Math.min(idleMs, LAST_WORDS_MS) : idleMs);
+    this.#wait('idle', isComplete ? Math.min(idleMs, TRAILER_MS) : idleMs);
   }
 
-  /** The reader takes its time, which is not the server's fault. */
+  /** Pauses the current deadline while the consumer is busy, which is not the server's fault. */
   pause(): void {
     this.#stopCurrent();
   }
@@ -95,7 +98,7 @@ export class DeadlineWatch {
   #start(deadline: Deadline, ms: number): () => void {
     if (ms > MAX_TIMER_MS) return () => {};
     return startTimer(ms, () => {
-      const message = `${this.#vendor} ${WAITED_FOR[deadline]} ${ms / 1000} seconds.`;
+      const message = `${this.#vendor} ${PROBLEM[deadline]} ${ms / 1000} seconds.`;
       this.#onMissed(new ModelError(message, { kind: 'timeout', deadline }));
     });
   }

@@ -1,22 +1,22 @@
 import { createParser, type EventSourceMessage } from 'eventsource-parser';
 
-/** One event of a streamed answer. */
+/** One event of a streamed response. */
 export interface WireEvent {
   readonly event?: string | undefined;
   readonly data: string;
 }
 
-/** Cuts the text of an answer into events, wherever the pieces of it begin and end. */
+/** Splits the text of a response into events, independent of chunk boundaries. */
 export interface Framing {
   feed(text: string): readonly WireEvent[];
-  /** What is left when the answer ends. It may be cut off. */
+  /** Remaining event at the end of the response; may be truncated. */
   end(): readonly WireEvent[];
 }
 
-/** No event is longer. It bounds what a server that never ends its line can make us keep. */
+/** Maximum length of an event. Bounds the memory that a server can use with an endless line. */
 const MAX_EVENT = 64 * 1024 * 1024;
 
-/** An event that is longer than any answer's. */
+/** Event beyond `MAX_EVENT`. */
 export class TooLongError extends Error {
   override readonly name = 'TooLongError';
 }

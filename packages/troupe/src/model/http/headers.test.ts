@@ -15,7 +15,7 @@ test('a key is shown to nobody, not even if it is none', () => {
   expect(() => checkKey('Acme', '')).toThrow('The key for Acme is empty.');
   for (const key of ['sk-secret\n', 'sk secret', 'sk-sécret', 'sk-\u0000secret']) {
     expect(() => checkKey('Acme', key)).toThrow(
-      /^The key for Acme holds white space or other characters that no key has\.$/,
+      /^The key for Acme contains white space or other invalid characters\.$/,
     );
   }
 });
@@ -23,9 +23,9 @@ test('a key is shown to nobody, not even if it is none', () => {
 test('an address is one, and holds no password', () => {
   expect(checkBaseUrl('Acme', 'https://acme.test/v1//')).toBe('https://acme.test/v1');
   for (const url of ['', 'acme', 'ftp://acme.test', 'javascript:alert(1)']) {
-    expect(() => checkBaseUrl('Acme', url)).toThrow('The baseUrl of Acme must be an address');
+    expect(() => checkBaseUrl('Acme', url)).toThrow('The baseUrl of Acme must be a URL');
   }
   expect(() => checkBaseUrl('Acme', 'https://me:hunter2@acme.test')).toThrow(
-    /^The baseUrl of Acme must not hold a user or a password\. Use the option headers\.$/,
+    /^The baseUrl of Acme must not contain a user or a password\. Use the option headers\.$/,
   );
 });

@@ -26,33 +26,36 @@ import { responseError, lostConnection, malformedResponse, withoutSecrets } from
 import { readResponse } from './read-response.ts';
 
 export interface HttpModelOptions {
-  /** The vendor's name of the model. */
+  /** Model name of the provider. */
   readonly modelName: string;
-  /** @default the vendor's environment variable */
+  /** @default the provider's environment variable */
   readonly apiKey?: string | undefined;
-  /** Where requests go. @default the vendor's address */
+  /** Base URL of requests. @default the provider's URL */
   readonly baseUrl?: string | undefined;
-  /** Sent with every request, besides those that the provider needs. */
+  /** Additional headers of every request. */
   readonly headers?: Readonly<Record<string, string>> | undefined;
-  /** Sends the requests. @default the one of the platform */
+  /** Function that sends requests. @default the platform's fetch */
   readonly fetch?: Fetch | undefined;
-  /** How long each part of an answer may take. */
+  /** Time limits for each part of a response. */
   readonly deadlines?: Deadlines | undefined;
-  /** Temperature, thinking and so on, unless a request says otherwise. */
+  /** Default generation options, overridden by those of a request. */
   readonly generation?: GenerationOptions | undefined;
   /** @default a ChatFormatter */
   readonly formatter?: FormatterBase | undefined;
-  /** Where it differs from what is known about the model. */
+  /** Overrides for the known capabilities of the model. */
   readonly capabilities?: Partial<ModelCapabilities> | undefined;
-  /** What tokens cost, for the `cost` of the usage. @default it is not counted */
+  /** Token prices for `cost` in the usage. @default none, and cost is not calculated */
   readonly pricing?: Pricing | undefined;
-  /** Loads media that the provider does not fetch by itself. @default one that neither downloads nor reads files */
+  /**
+   * Loads media that the provider does not download itself.
+   * @default a loader that neither downloads nor reads files
+   */
   readonly media?: MediaLoader | undefined;
-  /** Is told what had to be repaired in a history before it could be sent. @default a warning in the log */
+  /** Receives the repairs made to a history before sending. @default a warning in the log */
   readonly onRepair?: ((repairs: readonly string[]) => void) | undefined;
 }
 
-/** A request as the provider's own code sees it: the model's own options are filled in. */
+/** Request for the provider's code, with the model's own options filled in. */
 export interface WireRequest extends ModelRequest {
   readonly generation: GenerationOptions;
 }
@@ -63,26 +66,28 @@ export interface WireCall {
   readonly body: string;
 }
 
-/** Turns the events of one answer into deltas. */
+/** Converts the events of one response to deltas. */
 export interface WireDecoder {
-  /** @throws ModelError when the event says that something went wrong. */
+  /** @throws ModelError for an event that reports a failure */
   read(data: JsonObject, event: string | undefined): Iterable<ModelDelta>;
-  /** What is left to say when all events were read. Called only if `isComplete`. */
+  /** Remaining deltas after all events. Called only if `isComplete`. */
   end(): Iterable<ModelDelta>;
-  /** Whether the provider has said that the answer is finished. */
+  /** True once the provider has reported the end of the answer. */
   readonly isComplete: boolean;
-  /** Whether nothing more can come, so that nobody has to wait for the server to close the connection. */
+  /**
+   * True once no more events can follow, so that the connection can be closed without waiting for the server.
+   */
   readonly isOver?: boolean;
 }
 
-/** What a provider sends behind its last event. */
+/** Data of the event that some providers send last. */
 const DONE = '[DONE]';
 const MAX_SAMPLE = 1024;
 
 /**
- * A model behind an HTTP API that streams. The provider's part is to write the
- * request (`toCall`) and to read the events (`newDecoder`); both are free of side
- * effects. Everything else is done here: the prompt, deadlines, errors, usage.
+ * Base class of models behind a streaming HTTP API. A provider implements `toCall` (writes the request) and
+ * `newDecoder` (reads the events), both without side effects. This class adds prompts, deadlines, errors and
+ * usage. Folder `model/http`: start here.
  */
 export abstract class HttpChatModel extends ChatModelBase {
   override readonly capabilities: ModelCapabilities;
@@ -90,9 +95,9 @@ export abstract class HttpChatModel extends ChatModelBase {
   readonly #options: HttpModelOptions;
   readonly #prompts: PromptMaker;
 
-  /** @param known what the provider's code knows about the model */
+  /** @param known capabilities of the model known to the provider's code */
   constructor(
-    /** Who is asked, as it is called in errors. */
+    /** Name of the provider in errors. */
     override readonly vendorName: string,
     options: HttpModelOptions,
     known: Partial<ModelCapabilities> = {},
@@ -116,28 +121,28 @@ export abstract class HttpChatModel extends ChatModelBase {
     });
   }
 
-  /** The request on the wire. */
+  /** Converts a prompt to the provider's HTTP request. */
   protected abstract toCall(prompt: Prompt, request: WireRequest): WireCall;
 
   protected abstract newDecoder(request: WireRequest): WireDecoder;
 
-  /** Whether the provider fetches a medium from its address by itself. */
+  /** Tells whether the provider downloads a medium by URL itself. */
   protected takesUrl(_block: MediaBlock): boolean {
     return false;
   }
 
-  /** The key, and what was given in headers: a gateway's key, perhaps. */
+  /** The key, and words of the given headers, which can hold a gateway's key. */
   get #allSecrets(): readonly string[] {
     const given = Object.values(this.#options.headers ?? {}).flatMap((value) => value.split(/\s+/));
     return [...this.secrets, ...given.filter((word) => word.length >= 8)];
   }
 
-  /** How events are told apart. */
+  /** Format of the event stream. */
   protected get framing(): 'sse' | 'lines' {
     return 'sse';
   }
 
-  /** What must not appear in an error. */
+  /** Texts that must not appear in errors. */
   protected get secrets(): readonly string[] {
     return this.#options.apiKey === undefined ? [] : [this.#options.apiKey];
   }
@@ -170,7 +175,10 @@ export abstract class HttpChatModel extends ChatModelBase {
     }
   }
 
-  /** The events of an answer in the groups in which they come. @throws ModelError if it never came to its end. */
+  /**
+   * Events of a response, in groups as they arrive.
+   * @throws ModelError if the response ends early
+   */
   async *#events(
     call: WireCall,
     decoder: WireDecoder,
@@ -196,7 +204,7 @@ export abstract class HttpChatModel extends ChatModelBase {
     }
     if (!isOver()) yield framing.end().map((event) => ({ ...event, mayBeCutOff: true }));
     if (decoder.isComplete) return;
-    if (!hasEvents) this.#complainAbout(withoutSecrets(sample, secrets));
+    if (!hasEvents) this.#rejectBody(withoutSecrets(sample, secrets));
     throw lostConnection({ vendor, secrets }, true);
   }
 
@@ -208,7 +216,10 @@ export abstract class HttpChatModel extends ChatModelBase {
     }
   }
 
-  /** What an event holds. @throws ModelError if that is an error, or no JSON. */
+  /**
+   * Parsed data of an event.
+   * @throws ModelError for error events and invalid JSON
+   */
   #dataOf({ data: text, mayBeCutOff }: AnswerEvent, decoder: WireDecoder): JsonObject | undefined {
     if (text === '') return undefined;
     const data = readJson(text);
@@ -219,18 +230,18 @@ export abstract class HttpChatModel extends ChatModelBase {
     }
     const { error, object } = data;
     if ((error === undefined || error === null) && object !== 'error') return data;
-    if (decoder.isComplete) return undefined; // what goes wrong after a complete answer does not matter
+    if (decoder.isComplete) return undefined; // errors after a complete answer don't matter
     throw this.failure(data);
   }
 
-  /** The error that an event of the stream tells. */
+  /** Error for an event that reports a failure. */
   protected failure(data: JsonObject): Error {
     const body = withoutSecrets(JSON.stringify(data), this.#allSecrets).slice(0, 16 * MAX_SAMPLE);
     return responseError({ vendor: this.vendorName, body });
   }
 
-  /** An answer without any event: an error after all, or something else. */
-  #complainAbout(text: string): void {
+  /** Throws for a response without events: a JSON error, or other text. */
+  #rejectBody(text: string): void {
     const parsed = readJson(text);
     const first: unknown = Array.isArray(parsed) ? parsed[0] : parsed; // Google sends lists
     if (isJsonObject(first) && first['error'] !== undefined) throw this.failure(first);
@@ -239,6 +250,6 @@ export abstract class HttpChatModel extends ChatModelBase {
 }
 
 interface AnswerEvent extends WireEvent {
-  /** Whether the answer ended in the middle of it, perhaps. */
+  /** True for a last event that may be truncated. */
   readonly mayBeCutOff?: boolean;
 }

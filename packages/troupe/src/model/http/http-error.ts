@@ -3,14 +3,14 @@ import { isJsonObject, readJson } from '../../util/json.ts';
 import { oneLine } from '../../util/text.ts';
 import { ModelError, type Deadline, type ModelErrorKind } from '../model-error.ts';
 
-/** What a provider said about a failure, as far as it could be read. */
-interface Complaint {
+/** Code and message of a provider's error response. */
+interface ProviderMessage {
   readonly code: string;
   readonly message: string;
 }
 
 export interface FailedResponse {
-  /** Who failed, e.g. 'OpenAI'. */
+  /** Name of the provider, e.g. 'OpenAI'. */
   readonly vendor: string;
   readonly status?: number | undefined;
   readonly body: string;
@@ -18,20 +18,20 @@ export interface FailedResponse {
   readonly retryAfterMs?: number | undefined;
 }
 
-/** How providers say that the prompt is too long. */
+/** Phrases of providers for a prompt that is too long. */
 const TOO_LONG =
   /context[ _-]?(length|window|size)|maximum context|prompt is too long|input is too long|too many (input )?tokens|(input|prompt)[^.]{0,40}(exceed|longer than)[^.]{0,60}(token|limit|length)|token count[^.]{0,40}exceeds|range of input length|reduce the length|exceeded model token limit|token length too long|maximum prompt length|超长|exceeds? (the )?(model'?s? )?max(imum)?( \w+)? tokens/i;
 const FILTERED =
   /content[ _-]?filter|content management policy|data_inspection_failed|inappropriate content|safety (system|settings)|prohibited[ _]content|invalid_prompt|^1301\b|不安全或敏感/i;
 const BAD_KEY =
   /api[ _-]?key[^.]{0,30}(invalid|not valid|incorrect|missing|expired)|(invalid|incorrect|missing)[^.]{0,20}api[ _-]?key|authentication|permission_(denied|error)|unauthorized/i;
-const NO_MONEY =
+const NO_CREDIT =
   /insufficient[_ ](quota|balance|credits?)|exceeded your current quota|billing|arrear|credit balance is too low|^1113\b|余额不足/i;
 const REJECTED = /invalid_(request|argument|image)|image_parse_error|bad_request|not_found|unsupported/i;
 const TOO_FAST = /rate[_ -]?limit|too many requests|resource_exhausted|throttl/i;
 
-/** The kind of a failure, by its status and by what the provider said. */
-export function kindOf(status: number | undefined, { code, message }: Complaint): ModelErrorKind {
+/** Classifies a failure by status and error text. */
+export function kindOf(status: number | undefined, { code, message }: ProviderMessage): ModelErrorKind {
   const said = `${code} ${message}`;
   if (status === 401 || status === 403) return FILTERED.test(said) ? 'content_filter' : 'auth';
   if (status === 402) return 'rate_limit';
@@ -42,9 +42,9 @@ export function kindOf(status: number | undefined, { code, message }: Complaint)
   if (TOO_LONG.test(said)) return 'context_overflow';
   if (FILTERED.test(said)) return 'content_filter';
   if (BAD_KEY.test(said)) return 'auth';
-  if (TOO_FAST.test(said) || NO_MONEY.test(said)) return 'rate_limit';
+  if (TOO_FAST.test(said) || NO_CREDIT.test(said)) return 'rate_limit';
   if (status === 409) return 'overloaded';
-  // What goes wrong after the request was accepted is the provider's fault, unless it says otherwise.
+  // A failure after the request was accepted is the provider's fault, unless the error says otherwise.
   return status === undefined && !REJECTED.test(said) ? 'overloaded' : 'bad_request';
 }
 
@@ -57,55 +57,55 @@ const WHAT: Record<ModelErrorKind, string> = {
   bad_request: 'rejected the request',
   network: 'could not be reached',
   timeout: 'took too long',
-  malformed: 'answered with something that is no answer',
+  malformed: 'sent an invalid response',
 };
 
-/** The error for an answer that says what went wrong, in its status or inside of it. */
+/** Error for a response that reports a failure, by its status or inside its body. */
 export function responseError(answer: FailedResponse): ModelError {
   const { vendor, body, requestId, retryAfterMs } = answer;
-  const complaint = readComplaint(body);
-  const status = answer.status ?? statusIn(complaint);
-  const kind = kindOf(status, complaint);
+  const reported = readProviderMessage(body);
+  const status = answer.status ?? statusIn(reported);
+  const kind = kindOf(status, reported);
   const askedMs = delayIn(body);
-  const isBroke =
-    status === 402 || (askedMs === undefined && NO_MONEY.test(`${complaint.code} ${complaint.message}`));
+  const hasNoCredit =
+    status === 402 || (askedMs === undefined && NO_CREDIT.test(`${reported.code} ${reported.message}`));
   const what =
-    kind === 'rate_limit' && isBroke
+    kind === 'rate_limit' && hasNoCredit
       ? 'says that the account has no credit left. Check the plan'
       : WHAT[kind];
-  const said = sentence(oneLine(complaint.message).slice(0, 300).trim());
+  const said = sentence(oneLine(reported.message).slice(0, 300).trim());
   const hint = status === 404 ? ' Check the name of the model and the baseUrl.' : '';
   return new ModelError(
     `${vendor} ${what}${status === undefined ? '' : ` (${status})`}.${said === '' ? '' : ` It said: ${said}`}${hint}`,
     {
       kind,
       status,
-      providerCode: complaint.code || undefined,
+      providerCode: reported.code || undefined,
       retryAfterMs: retryAfterMs ?? askedMs,
       requestId,
       body,
-      ...(isBroke && { isRetryable: false }),
+      ...(hasNoCredit && { isRetryable: false }),
     },
   );
 }
 
 export function malformedResponse(vendor: string, problem: string, body?: string): ModelError {
-  return new ModelError(`${vendor} answered with something that is no answer: ${problem}.`, {
+  return new ModelError(`${vendor} sent an invalid response: ${problem}.`, {
     kind: 'malformed',
     body,
   });
 }
 
-/** Node's own fetch gives up by itself. */
-const GIVEN_UP: Readonly<Record<string, Deadline>> = {
+/** Timeouts of Node's own fetch. */
+const FETCH_TIMEOUTS: Readonly<Record<string, Deadline>> = {
   UND_ERR_CONNECT_TIMEOUT: 'connect',
   UND_ERR_HEADERS_TIMEOUT: 'connect',
   UND_ERR_BODY_TIMEOUT: 'idle',
 };
 
 /**
- * The error for a connection that could not be made, or broke. What was thrown is told in words only: it may hold the
- * address or a header.
+ * Error for a failed or lost connection. Contains only the message of the thrown value, which itself may hold
+ * the URL or a header.
  */
 export function lostConnection(
   { vendor, secrets }: { readonly vendor: string; readonly secrets: readonly string[] },
@@ -116,7 +116,7 @@ export function lostConnection(
     thrown === undefined ? { code: '', words: 'it ended before the answer did' } : reasonOf(thrown);
   const what = hasBegun ? `The connection to ${vendor} was lost` : `${vendor} could not be reached`;
   const reason = withoutSecrets([code, words].filter(Boolean).join(' '), secrets);
-  const deadline = GIVEN_UP[code];
+  const deadline = FETCH_TIMEOUTS[code];
   return new ModelError(`${what}: ${reason.replace(/\.$/, '')}. Check the network and the baseUrl.`, {
     kind: deadline === undefined ? 'network' : 'timeout',
     deadline,
@@ -130,15 +130,15 @@ export function withoutSecrets(text: string, secrets: readonly string[]): string
   );
 }
 
-/** `fetch` says 'fetch failed', and its cause says why. */
+/** The cause of 'fetch failed' has the real reason. */
 function reasonOf(thrown: unknown): { readonly code: string; readonly words: string } {
   const inner = thrown instanceof Error && thrown.cause instanceof Error ? thrown.cause : thrown;
   const code: unknown = inner instanceof Error ? (inner as NodeJS.ErrnoException).code : undefined;
   return { code: typeof code === 'string' ? code : '', words: messageOf(inner) };
 }
 
-/** Finds the provider's own words in any of the shapes that errors have. */
-function readComplaint(body: string): Complaint {
+/** Finds code and message in the various error formats. */
+function readProviderMessage(body: string): ProviderMessage {
   const parsed = readJson(body);
   const outer = Array.isArray(parsed) ? (parsed as readonly unknown[])[0] : parsed;
   if (!isJsonObject(outer)) return { code: '', message: /^\s*</.test(body) ? '' : body.slice(0, 300) };
@@ -152,12 +152,12 @@ function readComplaint(body: string): Complaint {
   };
 }
 
-/** Errors inside of a stream may carry the status that they would have had. */
-function statusIn({ code }: Complaint): number | undefined {
+/** Error events in a stream may carry an HTTP status as their code. */
+function statusIn({ code }: ProviderMessage): number | undefined {
   return /^[45]\d\d$/.test(code) ? Number(code) : undefined;
 }
 
-/** Google says in the body how long to wait. Who is told to wait has not run out of money. */
+/** Delay in the body of Google's errors. An account with a delay still has credit. */
 function delayIn(body: string): number | undefined {
   const seconds = /"retryDelay"\s*:\s*"(\d+(?:\.\d+)?)s"/.exec(body)?.[1];
   return seconds === undefined ? undefined : Math.round(Number(seconds) * 1000);

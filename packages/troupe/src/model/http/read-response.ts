@@ -8,32 +8,31 @@ import { DeadlineWatch, type Deadlines } from './deadlines.ts';
 import { responseError, lostConnection, malformedResponse, withoutSecrets } from './http-error.ts';
 
 export interface HttpCall {
-  /** Who is asked, for errors. */
+  /** Name of the provider in errors. */
   readonly vendor: string;
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
   readonly fetch: Fetch;
   readonly deadlines: Deadlines;
-  /** What must not appear in an error, such as the key. */
+  /** Texts that must not appear in errors, such as the key. */
   readonly secrets: readonly string[];
-  /** Whether the answer is over, though the server may not have closed it yet. */
+  /** True once no more events can follow, even if the server keeps the connection open. */
   readonly isOver: () => boolean;
-  /** Whether the answer is complete, though more may be told about it. From then on nothing that goes wrong matters. */
+  /** True once the answer is complete, even if trailing events follow. Later failures are ignored. */
   readonly isComplete?: () => boolean;
 }
 
-/** Of an answer that is an error, no more than this is read. */
+/** Maximum bytes read from an error response. */
 const MAX_ERROR_BYTES = 16_384;
-/** Why a connection is closed that nobody reads any more. Made once: to make an error costs more than all the rest. */
+/** Abort reason after the response was read. Created once, because creating an error is slow. */
 const OVER = new Error('The answer was read.');
 const REQUEST_ID_HEADERS = ['x-request-id', 'request-id', 'x-goog-request-id', 'apim-request-id'];
 
 /**
- * Sends a request and yields the text of the answer in the pieces in which it comes.
- * However it ends, the connection is closed or given back: on an error, when a
- * deadline passes, when the signal is aborted, when the reader leaves.
- * @throws ModelError, or the reason of the signal.
+ * Sends a request and yields the text of the response chunk by chunk. Closes or releases the connection in
+ * every case: error, deadline, abort, or a consumer that leaves.
+ * @throws ModelError, or the signal's reason
  */
 export async function* readResponse(
   call: HttpCall,
@@ -53,7 +52,7 @@ export async function* readResponse(
       hasBegun = true;
       watch.pause();
       yield bytes;
-      watch.heard(call.isComplete?.());
+      watch.received(call.isComplete?.());
     }
   } catch (error) {
     signal?.throwIfAborted();
@@ -63,7 +62,7 @@ export async function* readResponse(
   } finally {
     watch.stop();
     unlink();
-    controller.abort(OVER); // closes what is still open
+    controller.abort(OVER); // closes a connection that is still open
   }
 }
 
@@ -72,7 +71,7 @@ async function send(call: HttpCall, signal: AbortSignal): Promise<Response> {
   return call.fetch(url, { method: 'POST', headers, body, signal, redirect: 'error' });
 }
 
-/** @throws ModelError unless the answer can be one. */
+/** @throws ModelError for an error status or a web page */
 async function checkStatus(call: HttpCall, response: Response, signal: AbortSignal): Promise<void> {
   const isHtml = response.headers.get('content-type')?.includes('text/html') ?? false;
   if (response.ok && !isHtml) return;
@@ -105,12 +104,12 @@ async function* piecesOf(
       if (isOver()) return await waitTicks(reader.read());
     }
   } finally {
-    // A server ends its answer right behind its last event. Who has seen that end gives the connection back, not up.
+    // Servers end the response right after the last event. Reading this end lets the connection be reused.
     reader.cancel().catch(() => {});
   }
 }
 
-/** The beginning of an answer; what could not be read is left out. */
+/** Start of a response; stops at the first read error. */
 async function firstBytes(response: Response, signal: AbortSignal): Promise<string> {
   let text = '';
   try {

@@ -4,21 +4,20 @@ import type { JsonValue } from '../../util/json.ts';
 import type { ToolSchema } from '../chat-model-base.ts';
 
 /**
- * The JSON of prompt items, each made only once: an item never changes. So a long
- * history costs no more than what is new, and its bytes are the same every time,
- * which is what the caches of providers go by.
+ * Caches the JSON text of prompt items, which never change. A long history costs only its new items, and its
+ * bytes stay equal, as the prompt caches of providers need.
  */
 export class WireTexts {
   readonly #toWire: (item: PromptItem) => readonly JsonValue[];
   readonly #texts = new WeakMap<PromptItem, string>();
   readonly #known = new PrefixMemo<PromptItem, string>();
 
-  /** @param toWire the messages that an item becomes; it may depend on nothing but the item */
+  /** @param toWire converts an item to messages; must depend on nothing else */
   constructor(toWire: (item: PromptItem) => readonly JsonValue[]) {
     this.#toWire = toWire;
   }
 
-  /** The items as a JSON array. Of items that were asked for before, only the text is put together. */
+  /** JSON array of the items. Known items only need concatenation. */
   array(items: readonly PromptItem[]): string {
     const text = this.#known.workOn(
       items,
@@ -43,7 +42,7 @@ export class WireTexts {
   }
 }
 
-/** The JSON of tools, each made only once. */
+/** Caches the JSON text of tools. */
 export class ToolTexts {
   readonly #toWire: (tool: ToolSchema) => JsonValue;
   readonly #texts = new WeakMap<ToolSchema, string>();
@@ -52,7 +51,7 @@ export class ToolTexts {
     this.#toWire = toWire;
   }
 
-  /** The tools as a JSON array, in the order in which they are given. */
+  /** JSON array of the tools in the given order. */
   array(tools: readonly ToolSchema[]): string {
     return `[${tools.map((tool) => this.#textOf(tool)).join(',')}]`;
   }
@@ -64,14 +63,15 @@ export class ToolTexts {
   }
 }
 
-/** A JSON object of values, and of texts that are JSON already. A value wins over a text of the same name. */
+/** JSON object of values and ready JSON texts. A value overrides a text with the same key. */
 export function jsonBody(
   fields: { readonly [key: string]: JsonValue | undefined },
   texts: Readonly<Record<string, string>>,
 ): string {
   let body = '';
   const add = (key: string, text: string): void => {
-    body += `${body === '' ? '' : ','}${JSON.stringify(key)}:${text}`; // not joined: a long text is copied only when it is sent
+    // String concatenation avoids copying long texts before sending.
+    body += `${body === '' ? '' : ','}${JSON.stringify(key)}:${text}`;
   };
   for (const [key, text] of Object.entries(texts)) if (fields[key] === undefined) add(key, text);
   for (const [key, value] of Object.entries(fields)) if (value !== undefined) add(key, JSON.stringify(value));

@@ -9,19 +9,19 @@ import {
   type Validation,
 } from '../../util/schema.ts';
 
-/** Where a value that is no object is put. */
+/** Property that holds a value that is not an object. */
 const KEY = 'value';
 
 /**
- * A schema as a model is shown it, which is always an object: most providers take nothing else. A schema of anything
- * else becomes that of the property `value`; whoever asks for it gets the bare value.
+ * Schema for a model, always of type object, because most providers accept nothing else. Other schemas are
+ * wrapped in the property `value`; callers get the bare value.
  */
 export class AnswerSchema<S extends AnySchema> {
   readonly jsonSchema: JsonSchema;
   readonly #schema: S;
   readonly #isWrapped: boolean;
 
-  /** @throws SchemaError if the schema has no JSON Schema. */
+  /** @throws SchemaError if the schema can't be converted to JSON Schema */
   constructor(schema: S) {
     const jsonSchema = toJsonSchema(schema);
     this.#schema = schema;
@@ -29,7 +29,7 @@ export class AnswerSchema<S extends AnySchema> {
     this.jsonSchema = this.#isWrapped ? wrapped(jsonSchema) : jsonSchema;
   }
 
-  /** What the schema makes of an answer, or what is wrong with it and where in the answer that is. */
+  /** Validates an answer. Paths of problems refer to the wrapped answer. */
   async check(answer: JsonObject): Promise<Validation<SchemaOutput<S>>> {
     if (!this.#isWrapped) return validateWith(this.#schema, answer);
     const value = answer[KEY];
@@ -38,7 +38,7 @@ export class AnswerSchema<S extends AnySchema> {
     return checked.ok ? checked : { ok: false, problems: checked.problems.map(insideKey) };
   }
 
-  /** The bare value of an answer that was checked. */
+  /** Bare value of a validated answer. */
   unwrap(answer: JsonObject): JsonValue | undefined {
     return this.#isWrapped ? answer[KEY] : answer;
   }
@@ -60,7 +60,7 @@ function wrapped({ $schema, $defs, definitions, ...schema }: JsonSchema): JsonSc
   };
 }
 
-/** The schema with references that find what they mean from the new root. Definitions stay where they are. */
+/** Adjusts references to the new root. Definitions keep their place. */
 function moved(schema: JsonValue): JsonValue {
   if (Array.isArray(schema)) return schema.map(moved);
   if (typeof schema !== 'object' || schema === null) return schema;

@@ -8,15 +8,15 @@ import { parseToolInput } from '../../util/tool-input.ts';
 import type { AnswerSchema } from './answer-schema.ts';
 import type { StructuredStrategy } from './structured-strategy.ts';
 
-/** An answer, and why it ended. */
+/** Model message with its finish reason. */
 export interface ModelAnswer {
   readonly msg: Msg;
   readonly finishReason: FinishReason | undefined;
 }
 
 /**
- * What came of an answer. If it is wrong, `corrected` is the answer and what is wrong with it, for the model to go on
- * from; there is none where asking again would be of no use.
+ * Result of reading an answer. `corrected` continues the conversation after an invalid answer: the answer and
+ * its problems. Missing if another attempt is useless.
  */
 export type Reading<Value> =
   | { readonly ok: true; readonly value: Value }
@@ -52,10 +52,10 @@ async function readText<S extends AnySchema>(
   const checked = await checkUnlessCut(answer, objectIn(msg.getTextContent('') ?? ''), answerSchema);
   if (checked.ok) return checked;
   const { problems } = checked;
-  return { ok: false, problems, corrected: corrected(msg, complaint(problems, AGAIN)) };
+  return { ok: false, problems, corrected: corrected(msg, correction(problems, AGAIN)) };
 }
 
-/** Reads an answer that gives the object to a tool. Of several calls the first one that fits counts. */
+/** Reads an answer with tool calls. The first valid tool call counts. */
 async function readCall<S extends AnySchema>(
   answer: ModelAnswer,
   answerSchema: AnswerSchema<S>,
@@ -63,21 +63,21 @@ async function readCall<S extends AnySchema>(
 ): Promise<Reading<SchemaOutput<S>>> {
   const { msg } = answer;
   const again = `Call ${toolName} again, once, with the whole answer.`;
-  const complaints = new Map<string, string>();
+  const corrections = new Map<string, string>();
   let first: readonly SchemaProblem[] | undefined;
   for (const call of msg.getContentBlocks('tool_use')) {
     if (call.name !== toolName) continue;
     const checked = await checkUnlessCut(answer, inputOf(call), answerSchema);
     if (checked.ok) return checked;
     first ??= checked.problems;
-    complaints.set(call.id, complaint(checked.problems, again));
+    corrections.set(call.id, correction(checked.problems, again));
   }
   const missing = answer.finishReason === 'length' ? CUT_OFF : `The tool ${toolName} was not called.`;
   const problems = first ?? [{ path: '', message: missing }];
-  return { ok: false, problems, corrected: corrected(msg, complaint(problems, again), complaints) };
+  return { ok: false, problems, corrected: corrected(msg, correction(problems, again), corrections) };
 }
 
-/** An answer that was cut off may look whole, so it is never taken. */
+/** Rejects truncated answers, even if they look complete. */
 async function checkUnlessCut<S extends AnySchema>(
   { finishReason }: ModelAnswer,
   object: JsonObject | undefined,
@@ -92,13 +92,13 @@ function inputOf({ input, rawInput }: ToolUseBlock): JsonObject | undefined {
   return rawInput === undefined ? input : undefined;
 }
 
-/** The object that a text is: the whole text, or what is in its only code fence. */
+/** Object in a text: the whole text, or the content of its only code fence. */
 function objectIn(text: string): JsonObject | undefined {
   for (const json of [text, fencedIn(text)]) {
     try {
       return parseToolInput(json);
     } catch {
-      // The next one may be it.
+      // Try the next candidate.
     }
   }
   return undefined;
@@ -110,15 +110,12 @@ function fencedIn(text: string): string {
   return start === undefined || others.length > 0 ? '' : lines.slice(start + 1, end ?? start).join('\n');
 }
 
-function complaint(problems: readonly SchemaProblem[], again: string): string {
+function correction(problems: readonly SchemaProblem[], again: string): string {
   const lines = problems.map(({ path, message }) => `- ${path === '' ? '' : `${path}: `}${message}`);
   return ["Your answer can't be used:", ...lines, again].join('\n');
 }
 
-/**
- * The answer with what is wrong with it, as a history that every provider takes: each call has its result, and there
- * is no message that says nothing.
- */
+/** The answer with its problems as a valid history: each tool call has a result, and no message is empty. */
 function corrected(msg: Msg, wrong: string, byCall: ReadonlyMap<string, string> = new Map()): readonly Msg[] {
   const exchange = new Exchange(msg);
   for (const { id, name } of exchange.calls) {

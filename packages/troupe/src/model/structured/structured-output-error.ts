@@ -13,7 +13,7 @@ export interface StructuredOutputErrorDetails {
   readonly problems: readonly SchemaProblem[];
   readonly finishReason: FinishReason | undefined;
   readonly usage: Usage | undefined;
-  /** The last answer. */
+  /** The last model message. */
   readonly msg: Msg;
 }
 
@@ -21,22 +21,22 @@ const MAX_ANSWER = 1024;
 const MAX_SUMMARY = 300;
 
 /**
- * A model gave no answer of the wanted shape. `problems` says what was wrong with the last one. What the model wrote
- * is in `lastAnswer`, which is cut to 1 kB and left out when the error is logged or turned into JSON.
+ * Model without a valid structured output. `problems` describes the last answer. `lastAnswer` holds its text,
+ * cut to 1 kB and not enumerable, so that logs and JSON leave it out.
  */
 export class StructuredOutputError extends TroupeError {
   override readonly name = 'StructuredOutputError';
   readonly strategy: StructuredStrategy;
   /** The strategies used, in order. All but the last were rejected by the provider. */
   readonly tried: readonly StructuredStrategy[];
-  /** How many answers there were. */
+  /** Number of answers. */
   readonly attempts: number;
   readonly problems: readonly SchemaProblem[];
-  /** Why the last answer ended. */
+  /** Finish reason of the last answer. */
   declare readonly finishReason?: FinishReason;
-  /** What all answers cost. */
+  /** Total usage of all answers. */
   declare readonly usage?: Usage;
-  /** The text of the last answer, or the arguments of its call. */
+  /** Text of the last answer, or its tool call arguments. */
   declare readonly lastAnswer: string;
 
   constructor(details: StructuredOutputErrorDetails) {

@@ -232,7 +232,7 @@ describe('what is sent', () => {
     expect(lines).toEqual([
       [
         'warn',
-        'The tools of a request are not sent when structured output is asked for.',
+        'The tools of a request are not sent with a request for structured output.',
         { tools: ['search'] },
       ],
     ]);

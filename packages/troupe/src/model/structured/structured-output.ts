@@ -19,44 +19,46 @@ import {
 } from './structured-strategy.ts';
 import { yieldToEventLoop } from '#platform';
 
-/** After so many deltas the event loop has its turn: else a model that never waits could not be stopped. */
+/**
+ * Number of deltas between turns of the event loop, so that a model that never waits can still be aborted.
+ */
 const DELTAS_AT_ONCE = 64;
 
 export interface StructuredOptions extends ModelCallOptions {
-  /** @default the best that the model can do, and the next best if the provider rejects that */
+  /** @default the best strategy of the model, then the next best if the provider rejects it */
   readonly strategy?: StructuredStrategy | undefined;
-  /** How often a wrong answer is handed back to the model, with what is wrong with it. @default 2 */
+  /** Maximum corrections: an invalid answer goes back to the model with its problems. @default 2 */
   readonly maxRetries?: number | undefined;
-  /** What the tool is called that takes the answer. @default 'generate_response' */
+  /** Name of the tool that takes the answer. @default 'generate_response' */
   readonly toolName?: string | undefined;
-  /** Is told of every answer. */
+  /** Called after every answer. */
   readonly onAttempt?: ((attempt: StructuredAttempt) => void) | undefined;
 }
 
-/** One answer of the model, good or not. */
+/** One answer of the model, valid or not. */
 export interface StructuredAttempt {
-  /** From 1. */
+  /** Counted from 1. */
   readonly number: number;
   readonly strategy: StructuredStrategy;
   readonly msg: Msg;
-  /** None if the answer is good. */
+  /** Empty for a valid answer. */
   readonly problems: readonly SchemaProblem[];
 }
 
 export interface StructuredAnswer<Value> {
   readonly value: Value;
-  /** The message that has the value in it. */
+  /** Model message with the value. */
   readonly msg: Msg;
   readonly strategy: StructuredStrategy;
   /** The strategies used, in order. All but the last were rejected by the provider. */
   readonly tried: readonly StructuredStrategy[];
-  /** How many answers it took. */
+  /** Number of answers. */
   readonly attempts: number;
-  /** What all of them cost. */
+  /** Total usage of all answers. */
   readonly usage: Usage | undefined;
 }
 
-/** The first answer, and how it was asked for. */
+/** First answer with its strategy and request. */
 interface FirstAnswer {
   readonly strategy: StructuredStrategy;
   readonly tried: readonly StructuredStrategy[];
@@ -65,11 +67,12 @@ interface FirstAnswer {
 }
 
 /**
- * Asks for an answer of a given shape: by the model's own means if it has them, else by a tool that it has to call, else
- * by a prompt. What comes back has passed the schema. An answer that has not is handed back with what is wrong with it.
+ * Requests structured output: natively if the model supports it, else by a forced tool call, else by a
+ * prompt. The returned value is validated. An invalid answer goes back to the model with its problems.
  *
- * The request's own tools are not sent. Nothing is remembered: the next call starts with the best strategy again.
- * @throws StructuredOutputError if no answer fits, or the model refuses; ModelError; the reason of the signal.
+ * The tools of the request are not sent. Nothing is remembered: the next call starts with the best strategy
+ * again.
+ * @throws StructuredOutputError if no answer is valid, or the model refuses; ModelError; the signal's reason
  */
 export async function callStructured<S extends AnySchema>(
   model: ChatModelBase,
@@ -133,7 +136,9 @@ async function firstAnswer(
   }
 }
 
-/** As `model.call`, but ends at once when aborted, and ids of calls are new in the whole conversation. */
+/**
+ * Like `model.call`, but rejects at once on abort, and tool call ids are unique in the whole conversation.
+ */
 async function ask(
   model: ChatModelBase,
   request: ModelRequest,
@@ -159,7 +164,7 @@ async function ask(
 
 function warnOfTools({ tools = [] }: ModelRequest): void {
   if (tools.length === 0) return;
-  getLogger().log('warn', 'The tools of a request are not sent when structured output is asked for.', {
+  getLogger().log('warn', 'The tools of a request are not sent with a request for structured output.', {
     tools: tools.map((tool) => tool.name),
   });
 }
@@ -168,6 +173,6 @@ function checkToolName(name: string): void {
   if (/^[\w-]{1,64}$/.test(name)) return;
   throw new TroupeError(
     'invalid_config',
-    'toolName must be 1 to 64 letters, digits, underscores and dashes: providers take nothing else.',
+    'toolName must be 1 to 64 letters, digits, underscores and dashes: providers accept nothing else.',
   );
 }

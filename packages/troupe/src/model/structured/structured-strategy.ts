@@ -5,12 +5,12 @@ import { canForceTools, mergeGeneration } from '../generation.ts';
 import { ModelError } from '../model-error.ts';
 
 /**
- * How structured output is asked for: by the provider's own means (`native`), by a forced tool call (`tool`), by a tool that the model
- * may call (`tool_auto`), or by a text in the prompt (`prompt`).
+ * Strategy for structured output: by the provider's own schema support (`native`), by a forced tool call
+ * (`tool`), by an optional tool call (`tool_auto`), or by a text in the prompt (`prompt`).
  */
 export type StructuredStrategy = 'native' | 'tool' | 'tool_auto' | 'prompt';
 
-/** Strategies in the order of use. The next one is used when the provider rejects the one before. */
+/** Strategies in the order of use. The next strategy is used when the provider rejects the previous one. */
 export type Strategies = readonly [StructuredStrategy, ...StructuredStrategy[]];
 
 export function strategiesFor(
@@ -23,12 +23,16 @@ export function strategiesFor(
     : ['tool_auto'];
   if (strategy !== undefined) return strategy === 'tool' ? byTool : [strategy];
   const strategies: Strategies = capabilities.tools ? [...byTool, 'prompt'] : ['prompt'];
-  // A conversation with tool calls continues best with a tool: many providers reject a schema beside tool calls.
+  // A conversation with tool calls continues best with a tool: many providers reject a schema beside tool
+  // calls.
   const isAboutTools = capabilities.tools && request.tools !== undefined && request.tools.length > 0;
   return capabilities.structured === 'native' && !isAboutTools ? ['native', ...strategies] : strategies;
 }
 
-/** The strategies left after the provider rejected the first one. Undefined for any other failure, or if none is left. */
+/**
+ * Remaining strategies after the provider rejected the first one. Undefined for other failures, or if none is
+ * left.
+ */
 export function strategiesAfter(error: unknown, [rejected, ...others]: Strategies): Strategies | undefined {
   if (!ModelError.isInstance(error) || error.kind !== 'bad_request') return undefined;
   const isOfNoUse = rejected === 'tool' && !isAboutToolChoice(error);
@@ -36,7 +40,7 @@ export function strategiesAfter(error: unknown, [rejected, ...others]: Strategie
   return next === undefined ? undefined : [next, ...left];
 }
 
-/** The request for a strategy, without the tools, tool choice and schema of the caller's request. */
+/** Request for a strategy, without the caller's tools, tool choice and schema. */
 export function requestBy(
   strategy: StructuredStrategy,
   { tools: _tools, toolChoice: _choice, structured: _structured, ...request }: ModelRequest,
@@ -72,7 +76,7 @@ function answerTool(name: string, parameters: JsonSchema): ToolSchema {
   return { name, description: 'Gives the answer. Call it once, with the whole answer.', parameters };
 }
 
-/** Appends the instruction as the last message: providers cache the beginning of a prompt. */
+/** The instruction comes last, so that the start of the prompt stays equal for the provider's cache. */
 function asking(request: ModelRequest, instruction: string): ModelRequest {
   return { ...request, messages: [...request.messages, Msg.user(instruction)] };
 }

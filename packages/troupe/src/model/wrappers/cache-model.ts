@@ -24,7 +24,9 @@ export interface CacheOptions {
   readonly key?: ((request: ModelRequest) => string | Promise<string>) | undefined;
 }
 
-/** Answers that are as the model wanted them. Others, such as one that was cut off, may be better next time. */
+/**
+ * Answers that are as the model wanted them. Others, such as one that was cut off, may be better next time.
+ */
 const COMPLETE: readonly FinishReason[] = ['stop', 'tool_calls'];
 const NO_COST: ModelDelta = Object.freeze({
   type: 'usage',
@@ -32,12 +34,12 @@ const NO_COST: ModelDelta = Object.freeze({
 });
 
 /**
- * Gives the same answer to the same request, delta by delta, without asking again. An answer from the cache says
- * that it took no tokens, because it took none.
+ * Gives the same answer to the same request, delta by delta, without asking again. An answer from the cache
+ * says that it took no tokens, because it took none.
  *
- * Only an answer that was read to its end and that is complete is kept, as it was when it came: whoever changes the
- * deltas that they got changes nothing here. A store that fails is as good as an empty one: the call goes on, and a
- * warning is logged.
+ * Only an answer that was read to its end and that is complete is kept, as it was when it came: whoever
+ * changes the deltas that they got changes nothing here. A store that fails is as good as an empty one: the
+ * call goes on, and a warning is logged.
  */
 export class CacheModel extends WrapperModel {
   readonly #store: CacheStore;

@@ -3,9 +3,9 @@ import { copyJson, isJsonObject, type JsonObject, type JsonValue } from '../../u
 import type { ModelRequest } from '../chat-model-base.ts';
 
 /**
- * What of a request its answer depends on, the same for requests that mean the same: without the ids and times of
- * messages, with the ids of tool calls counted up (they are made up anew in every run), and with all keys in order.
- * The formatter is not part of it, as it is no data.
+ * What of a request its answer depends on, the same for requests that mean the same: without the ids and
+ * times of messages, with the ids of tool calls counted up (they are made up anew in every run), and with all
+ * keys in order. The formatter is not part of it, as it is no data.
  */
 export function canonicalRequest(request: ModelRequest): JsonObject {
   const { tools = [], toolChoice, structured, generation, agentName } = request;

@@ -8,7 +8,10 @@ const TOKENS_PER_MEDIUM = 1000;
 
 const known = new WeakMap<object, number>();
 
-/** About how many tokens the prompt of a request has, in a glance: every message and tool is looked at only once. */
+/**
+ * About how many tokens the prompt of a request has, in a glance: every message and tool is looked at only
+ * once.
+ */
 export function estimateTokens({ messages, tools = [] }: ModelRequest): number {
   const ofMessages = messages.reduce((sum, msg) => sum + once(msg, () => ofMsg(msg)), 0);
   return tools.reduce((sum, tool) => sum + once(tool, () => ofText(JSON.stringify(tool))), ofMessages);

@@ -25,7 +25,8 @@ export interface Fallback {
 export interface FallbackOptions {
   /**
    * Whether the next model is to be asked after the model number `index` (from 0) has failed.
-   * @default for every ModelError but those that another model would not cure: `bad_request` and `content_filter`
+   * @default for every ModelError but those that another model would not cure: `bad_request` and
+   * `content_filter`
    */
   readonly shouldFallBack?: ((error: unknown, index: number) => boolean) | undefined;
   /** Is told before the next model is asked. */
@@ -39,13 +40,14 @@ const FINAL: readonly ModelErrorKind[] = ['bad_request', 'content_filter'];
 const FORCING = ['never', 'without_thinking', 'always'] as const;
 
 /**
- * Asks the next model when one fails. Its name, vendor and options are those of the first, and it can do what all
- * of them can.
+ * Asks the next model when one fails. Its name, vendor and options are those of the first, and it can do what
+ * all of them can.
  *
  * Every model has a signal of its own, which follows the caller's; a caller's abort ends it all. If something
- * was passed on already, a `reset` tells that it is void and keeps what it has cost. An error after which no other
- * model shall be asked is thrown as it is. When all have failed, a ModelError says who failed and why: it has the
- * `kind` of the last error, is retryable if one of them is, and its cause is an AggregateError of all.
+ * was passed on already, a `reset` tells that it is void and keeps what it has cost. An error after which no
+ * other model shall be asked is thrown as it is. When all have failed, a ModelError says who failed and why:
+ * it has the `kind` of the last error, is retryable if one of them is, and its cause is an AggregateError of
+ * all.
  */
 export class FallbackModel extends ChatModelBase {
   override readonly capabilities: ModelCapabilities;
@@ -111,7 +113,10 @@ export class FallbackModel extends ChatModelBase {
     return line;
   }
 
-  /** The error for when no model is left to ask: for one model its own, and what is no ModelError stays as it is. */
+  /**
+   * The error for when no model is left to ask: for one model its own, and what is no ModelError stays as it
+   * is.
+   */
   #allFailed(errors: readonly unknown[]): unknown {
     const last = errors.at(-1);
     if (errors.length === 1 || !ModelError.isInstance(last)) return last;

@@ -13,11 +13,11 @@ export interface RateLimitOptions extends GateLimits {
 }
 
 /**
- * Makes requests wait for their turn, first come, first served, so that a model is asked no more than it allows.
- * To share a limit, share the RateLimitModel.
+ * Makes requests wait for their turn, first come, first served, so that a model is asked no more than it
+ * allows. To share a limit, share the RateLimitModel.
  *
- * A request holds its place until its stream ends, fails, is aborted or left, whatever the model makes of that. It
- * counts with its estimated tokens at first, and with those that the model reports once it is over.
+ * A request holds its place until its stream ends, fails, is aborted or left, whatever the model makes of
+ * that. It counts with its estimated tokens at first, and with those that the model reports once it is over.
  */
 export class RateLimitModel extends WrapperModel {
   readonly #gate: RequestGate;

@@ -29,8 +29,8 @@ type End = { readonly by: 'itself' | 'caller' } | { readonly by: 'error'; readon
 /**
  * Writes a tape of every request and its answer, for a `ReplayModel`. The answer is passed on as it is.
  *
- * A call is written when it is over, also if it failed or was stopped. Secrets are taken out of everything that is
- * written. A tape that can't be written never fails a call: a warning is logged.
+ * A call is written when it is over, also if it failed or was stopped. Secrets are taken out of everything
+ * that is written. A tape that can't be written never fails a call: a warning is logged.
  */
 export class RecordingModel extends WrapperModel {
   readonly #write: (line: string) => void | Promise<void>;

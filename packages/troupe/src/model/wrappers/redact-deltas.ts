@@ -13,8 +13,8 @@ type InputDelta = Extract<ModelDelta, { type: 'tool_input' }>;
 type Run = number[];
 
 /**
- * The deltas as JSON without secrets. A secret may come in pieces, so pieces are read as the one text that they are;
- * where a secret is found, that text is left in one piece.
+ * The deltas as JSON without secrets. A secret may come in pieces, so pieces are read as the one text that
+ * they are; where a secret is found, that text is left in one piece.
  */
 export function redactDeltas(
   deltas: readonly TimedDelta[],

@@ -19,7 +19,10 @@ import { parseTape, type TapedCall, type TapedError } from './tape.ts';
 export interface ReplayOptions extends RedactOptions {
   /** How fast to answer: at once, as fast as it was, or so many times as fast. @default 'instant' */
   readonly speed?: 'instant' | 'recorded' | number | undefined;
-  /** Whether requests come in the order of the tape, or in any, as from agents side by side. @default 'order' */
+  /**
+   * Whether requests come in the order of the tape, or in any, as from agents side by side.
+   * @default 'order'
+   */
   readonly match?: 'order' | 'any' | undefined;
 }
 
@@ -34,8 +37,9 @@ interface Entry {
 const MAX_DIFFERENCES = 20;
 
 /**
- * Answers from a tape, offline and exactly as it was, errors included. A request that is not the recorded one fails
- * and tells the difference; before they are compared, secrets are taken out of it as they were for the tape.
+ * Answers from a tape, offline and exactly as it was, errors included. A request that is not the recorded one
+ * fails and tells the difference; before they are compared, secrets are taken out of it as they were for the
+ * tape.
  */
 export class ReplayModel extends ChatModelBase {
   override readonly capabilities: ModelCapabilities;

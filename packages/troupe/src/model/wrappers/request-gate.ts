@@ -30,8 +30,8 @@ const MINUTE = 60_000;
 
 /**
  * Lets requests in, in the order in which they came, as far as the limits allow in any 60 seconds. A large
- * one at the head is not overtaken by small ones, so it gets in at some time; one that is larger than the limit
- * itself waits until no other counts. Who is aborted while waiting leaves nothing behind.
+ * one at the head is not overtaken by small ones, so it gets in at some time; one that is larger than the
+ * limit itself waits until no other counts. Who is aborted while waiting leaves nothing behind.
  */
 export class RequestGate {
   readonly #maxRequests: number;

@@ -30,7 +30,10 @@ export interface TapedCall {
   readonly aborted?: true;
 }
 
-/** What a model was asked and what it answered. As text: a line for the model, then one for each call, all JSON. */
+/**
+ * What a model was asked and what it answered. As text: a line for the model, then one for each call, all
+ * JSON.
+ */
 export interface Tape {
   readonly model: string;
   readonly capabilities: ModelCapabilities;
@@ -47,7 +50,10 @@ export function tapeHeader({
   return `${JSON.stringify({ tape: VERSION, model: modelName, capabilities })}\n`;
 }
 
-/** Reads a tape. Several that were written one behind the other are one. @throws TroupeError that names the line. */
+/**
+ * Reads a tape. Several that were written one behind the other are one.
+ * @throws TroupeError that names the line.
+ */
 export function parseTape(text: string): Tape {
   let header: Omit<Tape, 'calls'> | undefined;
   const calls: TapedCall[] = [];

@@ -122,9 +122,7 @@ test.each([
 ])('an answer that could not be read: %s', (name) => {
   const error = map(named(name, 'Value: {"a":1}'));
   expect(error).toMatchObject({ kind: 'malformed', isRetryable: false, body: 'Value: {"a":1}' });
-  expect(error.message).toBe(
-    `acme.chat answered with something that is no answer: it could not be read (${name}).`,
-  );
+  expect(error.message).toBe(`acme.chat sent an invalid response: it could not be read (${name}).`);
 });
 
 test.each([

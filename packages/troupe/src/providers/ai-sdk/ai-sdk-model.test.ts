@@ -168,9 +168,7 @@ describe('a call', () => {
     await withRunConfig({ logging: logger }, () =>
       new AiSdkModel(new FakeLanguageModel(FINISH)).call({ messages }),
     );
-    expect(lines).toEqual([
-      expect.stringMatching(/^The history had to be repaired before acme-1 could read it: /),
-    ]);
+    expect(lines).toEqual([expect.stringMatching(/^The history was repaired for acme-1: /)]);
   });
 
   test('uses the formatter of the request, else that of the model', async () => {

@@ -38,7 +38,7 @@ export async function* readParts(
       hasBegun = true;
       watch.pause();
       yield value;
-      watch.heard();
+      watch.received();
     }
   } catch (error) {
     signal.throwIfAborted();

@@ -85,9 +85,9 @@ describe('where a request goes', () => {
   test.each<[RegExp, Partial<AnthropicChatModelOptions>]>([
     [/ANTHROPIC_API_KEY, or give the option apiKey/, { apiKey: undefined }],
     [/^The key for Anthropic is empty/, { apiKey: '' }],
-    [/^The key for Anthropic holds white space/, { apiKey: 'sk-ant\n' }],
-    [/baseUrl of Anthropic must be an address/, { baseUrl: 'api.anthropic.com' }],
-    [/must not hold a user or a password/, { baseUrl: 'https://me:pw@gateway.test' }],
+    [/^The key for Anthropic contains white space/, { apiKey: 'sk-ant\n' }],
+    [/baseUrl of Anthropic must be a URL/, { baseUrl: 'api.anthropic.com' }],
+    [/must not contain a user or a password/, { baseUrl: 'https://me:pw@gateway.test' }],
     [/modelName/, { modelName: '' }],
     [/caching must be/, { caching: { ttl: '2h' as '1h' } }],
   ])('is clear beforehand: %s', (problem, options) => {

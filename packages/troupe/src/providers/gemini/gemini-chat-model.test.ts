@@ -118,10 +118,8 @@ describe('where a request goes', () => {
       'Gemini needs a key: set GEMINI_API_KEY or GOOGLE_API_KEY, or give the option apiKey.',
     );
     expect(() => make({ apiKey: '' })).toThrow('The key for Gemini is empty.');
-    expect(() => make({ apiKey: 'k k' })).toThrow('The key for Gemini holds white space');
-    expect(() => make({ apiKey: 'k', baseUrl: 'nowhere' })).toThrow(
-      'The baseUrl of Gemini must be an address',
-    );
+    expect(() => make({ apiKey: 'k k' })).toThrow('The key for Gemini contains white space');
+    expect(() => make({ apiKey: 'k', baseUrl: 'nowhere' })).toThrow('The baseUrl of Gemini must be a URL');
     expect(() => make({ apiKey: 'k', modelName: '' })).toThrow('needs a modelName');
     for (const modelName of ['../files', 'a b', 'm?key=x', 'models/', 'a:b'])
       expect(() => make({ apiKey: 'k', modelName }), modelName).toThrow('modelName is no name of a model');

@@ -7,34 +7,19 @@ export const MAX_BYTES = 20 * 1024 * 1024;
 
 export interface SafeFetchOptions {
   readonly signal?: AbortSignal | undefined;
-  /**
-   * Maximum size of the body in bytes.
-   * @default 20 MiB
-   */
+  /** Maximum size of the body in bytes. @default 20 MiB */
   readonly maxBytes?: number | undefined;
-  /**
-   * Maximum time in total, redirects included.
-   * @default 30_000
-   */
+  /** Maximum time in total, redirects included. @default 30_000 */
   readonly timeoutMs?: number | undefined;
-  /**
-   * Maximum number of redirects, at most 10.
-   * @default 10
-   */
+  /** Maximum number of redirects, at most 10. @default 10 */
   readonly maxRedirects?: number | undefined;
-  /**
-   * Accepted media types, e.g. `image/*`.
-   * @default all
-   */
+  /** Accepted media types, e.g. `image/*`. @default all */
   readonly accept?: readonly string[] | undefined;
   /** Request headers, sent only to the origin of the URL and not to other origins after a redirect. */
   readonly headers?: Readonly<Record<string, string>> | undefined;
   /** Hosts that may be private, by name or address: `intranet.example`, `127.0.0.1`. */
   readonly allowedHosts?: readonly string[] | undefined;
-  /**
-   * Resolves a host to its addresses.
-   * @default the resolver of the system
-   */
+  /** Resolves a host to its addresses. @default the resolver of the system */
   readonly lookup?: ((host: string) => Promise<readonly string[]>) | undefined;
 }
 

@@ -26,7 +26,8 @@ export function childEnvironment(given: Readonly<Record<string, string>> = {}): 
   const env: Record<string, string> = {};
   for (const name of SAFE_NAMES) {
     const value = process.env[name];
-    if (value !== undefined && !value.startsWith('()')) env[name] = value; // not a shell function, which some shells execute
+    // Not a shell function, which some shells execute.
+    if (value !== undefined && !value.startsWith('()')) env[name] = value;
   }
   return { ...env, ...given };
 }

@@ -44,7 +44,8 @@ export async function openTerminal(signal: AbortSignal): Promise<Terminal> {
  * Calls back for every Ctrl-C, which then does not end the program, until the returned function is called.
  */
 export function onInterruptKey(handler: () => void): () => void {
-  const listener = (): void => handler(); // a new function each time, so that each registration is removed on its own
+  // A new function each time, so that each registration is removed on its own.
+  const listener = (): void => handler();
   process.on('SIGINT', listener);
   return () => void process.off('SIGINT', listener);
 }

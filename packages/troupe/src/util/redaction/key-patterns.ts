@@ -65,7 +65,8 @@ export function redactKeys(text: string): string {
       text,
     );
   } catch (error) {
-    if (error instanceof RangeError) return REDACTED; // many megabytes, more than the stack of the regex engine
+    // Many megabytes, more than the stack of the regex engine.
+    if (error instanceof RangeError) return REDACTED;
     throw error;
   }
 }

@@ -35,7 +35,8 @@ function character(character: string): string {
     units.map(escaped).join(''),
     ...(short === undefined ? [] : [escaped(short)]),
     ...(character === ' ' ? [String.raw`\+`] : []),
-    character.replace(/[$()*+./?[\]^{|}-]/g, String.raw`\$&`), // last, because it can be a prefix of another form
+    // Last, because it can be a prefix of another form.
+    character.replace(/[$()*+./?[\]^{|}-]/g, String.raw`\$&`),
   ];
   return `(?:${forms.join('|')})`;
 }
