@@ -1,9 +1,11 @@
-/** What the system's errors are as those of a file system, which name no real paths. */
+/** Converts errors of the operating system to `FileSystemError`s, which name no real paths. */
 import { FileSystemError, notEmpty, notFound } from '../../filesystem/file-system-error.ts';
 import type { LogicalPath } from '../../filesystem/logical-path.ts';
 import { LinkError } from './folder.ts';
 
-/** The same whatever it is and wherever it leads. */
+/**
+ * Error for a path that is no plain file or folder. Equal for every kind and target, so that nothing leaks.
+ */
 export function unusable(path: LogicalPath): FileSystemError {
   const what = 'is a link, another spelling of a name, or no ordinary file. Such things are never used.';
   return new FileSystemError('access_denied', path, `Access denied: '${path}' ${what}`);

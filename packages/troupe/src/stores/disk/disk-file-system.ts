@@ -39,13 +39,13 @@ import { isOwnName } from './is-own-name.ts';
 export type DiskRoot = 'userinput' | 'workspace' | 'internal';
 
 export interface DiskFileSystemOptions {
-  /** A folder for everything: the namespaces are folders in it, which are made if need be. */
+  /** Folder of all namespaces, which are subfolders; missing subfolders are made. */
   readonly root?: string | undefined;
   /** The folder of each namespace, in place of `root`, e.g. `{ workspace: '/home/ann/project' }`. One that is left out has no files. */
   readonly folders?: Partial<Readonly<Record<DiskRoot, string>>> | undefined;
   /**
-   * How the folders on the way to a file are held on to: by open descriptors, which nothing can redirect, or by names
-   * that are looked at again. @default 'descriptors' where there is a `/proc`, else 'paths'
+   * Way to hold the folders on a path: open descriptors, which nothing can redirect, or names that are
+   * checked again. @default 'descriptors' where there is a `/proc`, otherwise 'paths'
    */
   readonly reach?: Reach | undefined;
 }
@@ -55,22 +55,21 @@ const FOLDER_MODE = 0o700;
 /** Through no link, and without waiting for the other end of a pipe. */
 const READ_FLAGS = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
 
-/** What lies under a name. */
+/** Directory entry under a name. */
 interface Found {
   readonly kind: FileKind;
   readonly stats: BigIntStats;
 }
 
 /**
- * Files in folders of the disk, and nothing else: no link is ever followed, wherever it leads, and neither pipes, devices nor
- * files with several names (hard links) are opened. Such things are listed as `other`. Each folder on the way is
- * opened from the one before it, so that nobody can put a link there in between.
- *
- * A write makes a draft beside the file and renames it: whoever reads finds the old content or the new one. New files
- * and folders are private to the owner; a file that is replaced keeps its permissions, and one that nobody may write is not replaced.
+ * Files in folders of the disk. No link is ever followed, and neither pipes, devices nor files with several
+ * names (hard links) are opened; the listing shows these as `other`. Each folder of a path is opened from its
+ * parent folder, so that nobody can put a link in between. A write makes a draft beside the file and renames
+ * the draft: readers find the old content or the new. New files and folders are private to the owner; a
+ * replaced file keeps its permissions, and a read-only file is not replaced.
  */
 export class DiskFileSystem extends FileSystemBase {
-  /** Of all that have the same folder, by its path. */
+  /** Queue of changes for all file systems on the same folder, by path. */
   static readonly #changes = new KeyedQueue();
   readonly #roots: ReadonlyMap<string, string>;
   readonly #reach: Reach;
@@ -81,7 +80,10 @@ export class DiskFileSystem extends FileSystemBase {
     this.#reach = reach;
   }
 
-  /** Makes the folders that are missing. @throws TroupeError if one is in another, none is named, or there are both a root and folders */
+  /**
+   * Opens the folders and makes missing folders. @throws TroupeError if folders overlap, none is named, or
+   * both a root and folders are given
+   */
   static async open({ root, folders, reach }: DiskFileSystemOptions): Promise<DiskFileSystem> {
     if (root !== undefined && folders !== undefined)
       throw invalid('A DiskFileSystem has a root or folders, not both.');
@@ -149,7 +151,7 @@ export class DiskFileSystem extends FileSystemBase {
         try {
           const stats = await file.stat({ bigint: true });
           await folder.verify(name, stats);
-          if (kindOf(stats) !== 'file') throw unusable(path); // it has become something else since the look
+          if (kindOf(stats) !== 'file') throw unusable(path); // the entry changed since the check
           const size = Number(stats.size);
           const length = wholeOnly && size - offset > maxBytes ? 0 : Math.min(size - offset, maxBytes);
           return { bytes: await readPart(file, offset, length), size, version: versionOf(stats) };
@@ -200,7 +202,7 @@ export class DiskFileSystem extends FileSystemBase {
     return this.#reach === 'paths' ? this.#change(path, look) : guard(path, look);
   }
 
-  /** Changes come one after the other, so that nothing of ours happens between a check and what it is for. */
+  /** Runs changes one after another, so that nothing of this process happens between a check and its use. */
   #change<T>(path: LogicalPath, change: () => Promise<T>): Promise<T> {
     const root = this.#roots.get(segmentsOf(path)[0] ?? '') ?? '';
     return DiskFileSystem.#changes.run(root, () => guard(path, change));
@@ -217,9 +219,9 @@ export class DiskFileSystem extends FileSystemBase {
   }
 
   /**
-   * Goes to a folder, step by step from its root, and closes it after.
-   * @param target what it is about in the end
-   * @param isMade whether folders are made that are missing
+   * Opens a folder step by step from its root, and closes all folders afterwards.
+   * @param target path for errors
+   * @param isMade whether to make missing folders
    */
   async #in<T>(
     path: LogicalPath,
@@ -260,7 +262,7 @@ async function guard<T>(path: LogicalPath, work: () => Promise<T>): Promise<T> {
   }
 }
 
-/** What lies under a name, which is not followed; undefined if there is nothing. */
+/** Finds the entry under a name without following links; undefined if missing. */
 async function find(folder: Folder, name: string): Promise<Found | undefined> {
   let stats: BigIntStats;
   try {
@@ -269,7 +271,7 @@ async function find(folder: Folder, name: string): Promise<Found | undefined> {
     if (codeOf(error) === 'ENOENT') return undefined;
     throw error;
   }
-  // Another spelling of a name is neither there nor free.
+  // Another spelling of an existing name is neither present nor free.
   const isOwn = await isOwnName(folder, name, stats);
   return { kind: isOwn ? kindOf(stats) : 'other', stats };
 }
@@ -279,7 +281,7 @@ async function readPart(file: FileHandle, offset: number, length: number): Promi
   let read = 0;
   while (read < bytes.length) {
     const { bytesRead } = await file.read(bytes, read, bytes.length - read, offset + read);
-    if (bytesRead === 0) break; // it has become shorter
+    if (bytesRead === 0) break; // the file became shorter
     read += bytesRead;
   }
   return bytes.subarray(0, read);

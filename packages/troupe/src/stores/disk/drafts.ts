@@ -1,4 +1,4 @@
-/** Contents that are being written. Each is a file beside the one whose place it will take. */
+/** Drafts: files with new content, each beside the file to replace. */
 import { constants } from 'node:fs';
 import { open, opendir, rename, unlink } from 'node:fs/promises';
 
@@ -13,7 +13,7 @@ export function isDraft(name: string): boolean {
   return name.startsWith(DRAFT);
 }
 
-/** Writes a draft and puts it in the place of a file. If that fails, nothing is left of it. */
+/** Writes a draft and replaces a file by the draft. A failure leaves nothing behind. */
 export async function replaceFile(
   folder: Folder,
   name: string,
@@ -37,7 +37,10 @@ export async function replaceFile(
   }
 }
 
-/** Removes what killed processes have left in a folder, if there is nothing else in it: nobody could see why it is not empty. */
+/**
+ * Removes drafts left by killed processes from an otherwise empty folder, which would look empty but could
+ * not be deleted.
+ */
 export async function removeDraftsAlone(folder: Folder, name: string): Promise<void> {
   const inner = await folder.open(name);
   try {

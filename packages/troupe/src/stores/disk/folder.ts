@@ -2,35 +2,35 @@ import { constants, type BigIntStats } from 'node:fs';
 import { lstat, mkdir, open, readlink, realpath, type FileHandle } from 'node:fs/promises';
 import { join } from 'node:path';
 
-/** Through no link. Windows has neither flag: there they are undefined, and count as nothing. */
+/** Open flags that follow no link. Windows has neither flag: both are undefined and count as 0. */
 const FOLDER_FLAGS = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_DIRECTORY;
 const PRIVATE = 0o700;
 
-/** A folder on the way is not what it was, or is a link. */
+/** Error for a folder that was replaced or is a link. */
 export class LinkError extends Error {
   override readonly name = 'LinkError';
 }
 
 /**
- * A folder of the disk that was reached through no link, and that stays the same one for as long as it is open: whatever is
- * done by `at(name)` is done in that very folder.
+ * Folder of the disk, reached without following a link. The folder stays the same while open: all work
+ * through `at(name)` happens in exactly this folder.
  */
 export interface Folder {
-  /** A path of what has this name in the folder, for one call of the system. */
+  /** Path of a name in the folder, for one system call. */
   at(name: string): string;
-  /** @throws the system's error, or LinkError, if it is no folder, or not there */
+  /** Opens a subfolder. @throws the system's error, or LinkError, if the name is missing or no folder */
   open(name: string): Promise<Folder>;
   /**
-   * Checks that `at` still means this folder, and that an open file is what has this name there. To be called after
-   * a file was opened, and before it is used. @throws LinkError
+   * Checks that `at` still means this folder, and that an open file is the entry with this name. Call after
+   * opening a file and before using the file. @throws LinkError
    */
   verify(name?: string, opened?: BigIntStats): Promise<void>;
   close(): Promise<void>;
 }
 
 /**
- * Holds the folder open and names what is in it by the open folder: `/proc/self/fd/7/name`. Whatever happens to its path
- * meanwhile, it can't lead elsewhere.
+ * Folder held by a descriptor: names are resolved as `/proc/self/fd/7/name`, which can't lead elsewhere,
+ * whatever happens to the folder's path.
  */
 class OpenFolder implements Folder {
   readonly #handle: FileHandle;
@@ -71,8 +71,9 @@ class OpenFolder implements Folder {
 }
 
 /**
- * For systems without `/proc`: knows the folder by its real path and its number, and looks again. Between the look and what is done
- * there is a moment, so this keeps links out, but not somebody who swaps folders at just that moment.
+ * Folder on systems without `/proc`: identified by real path and inode, and checked again before use. Between
+ * check and use is a moment: links are kept out, but not an attacker who swaps folders at exactly this
+ * moment.
  */
 class NamedFolder implements Folder {
   readonly #path: string;
@@ -128,7 +129,7 @@ export function openFolder(path: string, reach: Reach): Promise<Folder> {
   return reach === 'descriptors' ? OpenFolder.openRoot(path) : NamedFolder.openAt(path);
 }
 
-/** Makes a folder in another one, for nobody but the owner, unless it is there. */
+/** Makes a private subfolder, unless present. */
 export async function makeFolderIn(folder: Folder, name: string): Promise<void> {
   await folder.verify();
   try {

@@ -4,8 +4,9 @@ import { lstat, readdir } from 'node:fs/promises';
 import { identityOf, type Folder } from './folder.ts';
 
 /**
- * Whether something is really called what it was found by. Where a system takes `A` for `a`, composed letters for decomposed ones, or
- * `LONGNA~1` for a long name, several paths lead to one file, and a grant for one of them would say nothing about the others.
+ * Whether an entry's real name equals the name used to find the entry. Where a system treats `A` as `a`,
+ * composed letters as decomposed, or `LONGNA~1` as a long name, several paths lead to one file, and a grant
+ * for one path would not cover the others.
  */
 export async function isOwnName(folder: Folder, name: string, found: BigIntStats): Promise<boolean> {
   const isCapital = name === name.toUpperCase();

@@ -5,22 +5,22 @@ import { dirname } from 'node:path';
 
 import { SessionError } from '../../session/format/session-error.ts';
 
-/** What is used of `node:fs/promises`. */
+/** Functions of `node:fs/promises` in use. */
 export type Files = Pick<
   typeof nodeFiles,
   'link' | 'lstat' | 'mkdir' | 'open' | 'readdir' | 'realpath' | 'rm' | 'rmdir'
 >;
 
 const PRIVATE = 0o600;
-/** Windows has no such flag: there, making a link takes a right that few have. */
+/** Flag against links. Windows lacks the flag, and making a link there takes a special right. */
 const NO_FOLLOW = constants.O_NOFOLLOW ?? 0;
 
-/** Opens a file that is no link. */
+/** Opens a file without following links. */
 export function openSafely(files: Files, path: string, flags: number): Promise<FileHandle> {
   return files.open(path, flags | NO_FOLLOW, PRIVATE);
 }
 
-/** Writes a new file and waits until the disk has it. @param time what it says as the time of its last change */
+/** Writes a new file and waits until the disk has the content. @param time modification time to set */
 export async function writeNew(files: Files, path: string, text: string, time: number): Promise<void> {
   const file = await openSafely(files, path, constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL);
   try {
@@ -87,7 +87,7 @@ export async function syncFolder(files: Files, path: string): Promise<void> {
   }
 }
 
-/** Makes a folder for its owner only, with those that it is in, and waits until the disk has the names of what it made. */
+/** Makes a private folder with its parents, and waits until the disk has the new names. */
 export async function makeFolder(files: Files, path: string): Promise<void> {
   try {
     await files.mkdir(path, { mode: 0o700 });

@@ -1,6 +1,6 @@
 import { toSessionId, type SessionId } from '../../session/format/session-key.ts';
 
-/** What follows tells which letters are capital. No id holds it. */
+/** Separator before the encoded capital letters. No id contains the separator. */
 const CAPITALS = '~';
 
 /** The name of an id's folder: different for different ids, also where `A` and `a` are the same name. */
@@ -11,7 +11,7 @@ export function folderOfId(id: string): string {
   return `${lower}${CAPITALS}${BigInt(`0b1${bits}`).toString(16)}`;
 }
 
-/** The id that a folder is for; undefined if it is for none. */
+/** Session id of a folder name; undefined for other folders. */
 export function idOfFolder(name: string): SessionId | undefined {
   const [lower = '', hex] = name.split(CAPITALS);
   if (hex !== undefined && !/^[0-9a-f]{1,33}$/.test(hex)) return undefined;

@@ -92,7 +92,7 @@ export class JsonStore implements SessionStore {
           ? undefined
           : { revision, text, place: `file '${folder.headPath(revision)}'` };
       } catch (error) {
-        if (!isMissing(error) || reads === MAX_READS) throw error; // pruned between the two looks
+        if (!isMissing(error) || reads === MAX_READS) throw error; // pruned between listing and reading
       }
     }
   }
@@ -154,7 +154,7 @@ export class JsonStore implements SessionStore {
       const isLost = isMissing(error) || isThere(error);
       if (isLost && isNewLog) {
         for (const { lane } of commit.parts)
-          await this.#files.rm(this.#logPath(key, log, lane), { force: true }).catch(() => {}); // swept later
+          await this.#files.rm(this.#logPath(key, log, lane), { force: true }).catch(() => {}); // removed by a later sweep
       }
       throw isLost ? new SessionConflictError(key) : error;
     }
@@ -163,11 +163,11 @@ export class JsonStore implements SessionStore {
     this.#reached('after sync');
     const after = await this.#look(key);
     if (after === undefined || after.newest > revision + KEPT_NAMES - 2 || after.hasGapAfter(revision)) {
-      // Stopped for so long that others have made this revision, gone past it and removed its name.
+      // This process was stopped so long that others made this revision, went past and removed its name.
       await this.#files.rm(folder.headPath(revision), { force: true });
       throw new SessionConflictError(key);
     }
-    if (after.newest > revision) return; // somebody went on from here already
+    if (after.newest > revision) return; // another process has continued from this revision
     this.#reached('before prune');
     await after.prune(base !== undefined && base.log === undefined ? undefined : [log, base?.log ?? log]);
     this.#reached('after prune');
@@ -190,7 +190,7 @@ export class JsonStore implements SessionStore {
       const folder = await this.#look(key);
       if (folder === undefined || folder.newest === 0) return false;
       if (await folder.isDeleted()) {
-        await folder.wipe(); // of a deletion that was killed
+        await folder.wipe(); // left by a killed deletion
         return false;
       }
       if (revision !== undefined && folder.newest !== revision) return false;
@@ -198,7 +198,7 @@ export class JsonStore implements SessionStore {
         await folder.publishDeletion();
       } catch (error) {
         if (!(isThere(error) || isMissing(error)) || tries === MAX_READS) throw error;
-        continue; // somebody was faster
+        continue; // another process was faster
       }
       await folder.sync();
       const after = await this.#look(key);
@@ -213,7 +213,7 @@ export class JsonStore implements SessionStore {
 
   async close(): Promise<void> {}
 
-  /** Whether a commit goes on from what is there. */
+  /** Whether the newest revision is the base of a commit. */
   async #isBase(folder: SessionFolder, { base, revision }: Commit): Promise<boolean> {
     const [newest] = folder.revisions;
     if (base !== undefined) {
@@ -243,7 +243,7 @@ export class JsonStore implements SessionStore {
       const { user, session } = key;
       return { session, ...(user !== '' && { user }), revision: folder.newest, savedAt: Math.round(mtimeMs) };
     } catch (error) {
-      if (isMissing(error)) return this.#infoOf(key); // there is a newer one
+      if (isMissing(error)) return this.#infoOf(key); // a newer head exists
       throw error;
     }
   }
@@ -282,7 +282,7 @@ export class JsonStore implements SessionStore {
         if (!isThere(error)) throw error;
       }
       await this.#assertInside(path);
-      await syncFolder(this.#files, parent); // also if it was there: who made it may have been killed before this
+      await syncFolder(this.#files, parent); // even if present: its maker may have been killed before the sync
     }
   }
 

@@ -6,17 +6,17 @@ import { newId } from '../../util/ids.ts';
 import { isMissing, openSafely, syncFolder, writeNew, type Files } from './durable-file.ts';
 
 const HEAD_NAME = /^([1-9]\d{0,14})\.json$/;
-/** A file that was made for a revision: a log, or the draft of a head. */
+/** Name of a file made for a revision: a log, or the draft of a head. */
 const MADE_FOR = /^([1-9]\d{0,14})-[A-Za-z0-9_-]+(?:\.[1-9]\d*)?\.(?:jsonl|draft)$/;
 /** What follows the name of a log: the number of a lane other than 0, and the ending. */
 const LANE_ENDING = /(?:\.\d+)?\.jsonl$/;
-/** What stands in the place of a head when the session was deleted. */
+/** Content of a head after the session was deleted. */
 const DELETED = 'deleted\n';
 const MAX_DRAFT_AGE_MS = 3_600_000;
-/** So many revisions keep their names, emptied: who comes late with one of them finds that it exists. */
+/** Number of older revisions that keep an empty file, so that a late writer finds its revision taken. */
 export const KEPT_NAMES = 32;
 
-/** What lies in the folder of a session at one time, and what can be done to it. */
+/** Snapshot of a session's folder, with the operations on the folder. */
 export class SessionFolder {
   readonly path: string;
   readonly names: readonly string[];
@@ -34,12 +34,12 @@ export class SessionFolder {
     this.revisions = revisions.sort((a, b) => b - a);
   }
 
-  /** @param onDraft is told when what is to be published is written */
+  /** @param onDraft called when the content to publish is written */
   static async look(files: Files, path: string, onDraft: () => void): Promise<SessionFolder> {
     return new SessionFolder(files, path, await files.readdir(path), onDraft);
   }
 
-  /** 0 if there is none. */
+  /** Newest revision; 0 for an empty folder. */
   get newest(): number {
     return this.revisions[0] ?? 0;
   }
@@ -49,7 +49,7 @@ export class SessionFolder {
     return join(this.path, `${revision}.json`);
   }
 
-  /** The text of a head. @returns undefined if it says that the session was deleted. */
+  /** Text of a head. @returns undefined if the head marks a deleted session. */
   async readHead(revision: number): Promise<string | undefined> {
     const file = await openSafely(this.#files, this.headPath(revision), constants.O_RDONLY);
     try {
@@ -66,17 +66,17 @@ export class SessionFolder {
       const { size } = await this.#files.lstat(this.headPath(this.newest));
       return size === DELETED.length && (await this.readHead(this.newest)) === undefined;
     } catch (error) {
-      if (isMissing(error)) return false; // there is a newer one
+      if (isMissing(error)) return false; // a newer head exists
       throw error;
     }
   }
 
-  /** Whether there are later revisions that don't go on from this one. */
+  /** Whether later revisions exist without the next revision. */
   hasGapAfter(revision: number): boolean {
     return revision < this.newest && !this.revisions.includes(revision + 1);
   }
 
-  /** Makes a file appear whole under the name of a revision, unless there is one. @param log a file that has to be beside it */
+  /** Publishes a complete file under a revision's name, unless taken. @param log a file required beside */
   async publish(revision: number, text: string, time: number, log?: string): Promise<void> {
     const draft = join(this.path, `${revision}-${newId()}.draft`);
     try {
@@ -84,24 +84,27 @@ export class SessionFolder {
       this.#onDraft();
       // If the folder was removed and made anew since the log was written, then before the draft was, or the draft is gone too.
       if (log !== undefined) await this.#files.lstat(join(this.path, log));
-      await this.#files.link(draft, this.headPath(revision)); // fails if there is one
+      await this.#files.link(draft, this.headPath(revision)); // fails if the revision exists
     } catch (error) {
-      await this.#files.rm(draft, { force: true }).catch(() => {}); // it is swept later
+      await this.#files.rm(draft, { force: true }).catch(() => {}); // removed by a later sweep
       throw error;
     }
   }
 
-  /** Makes the next revision one that says that the session was deleted, unless there is one. */
+  /** Publishes a deletion as the next revision, unless taken. */
   publishDeletion(): Promise<void> {
     return this.publish(this.newest + 1, DELETED, now());
   }
 
-  /** Waits until the disk has the names in it. */
+  /** Waits until the disk has the folder's names. */
   sync(): Promise<void> {
     return syncFolder(this.#files, this.path);
   }
 
-  /** Removes what neither a reader nor a writer can come to need. @param logs those that the newest two heads name, if known */
+  /**
+   * Removes files that neither readers nor writers can need. @param logs logs of the newest two heads, if
+   * known
+   */
   async prune(logs: readonly string[] | undefined): Promise<void> {
     const { newest, names, revisions, path } = this;
     const isUseless = (name: string): boolean => {
@@ -122,7 +125,7 @@ export class SessionFolder {
     }
   }
 
-  /** Removes drafts that nobody can be writing any more. */
+  /** Removes abandoned drafts. */
   async sweepDrafts(): Promise<void> {
     for (const name of this.names.filter((one) => one.endsWith('.draft') && MADE_FOR.test(one))) {
       const draft = join(this.path, name);
@@ -130,12 +133,12 @@ export class SessionFolder {
         const { mtimeMs } = await this.#files.lstat(draft);
         if (mtimeMs < now() - MAX_DRAFT_AGE_MS) await this.#files.rm(draft, { force: true });
       } catch {
-        // Somebody else has removed it.
+        // Another process removed the draft.
       }
     }
   }
 
-  /** Removes what was in a deleted session. The names of its revisions stay, for those who come late. */
+  /** Removes the content of a deleted session. The revision names stay, for late writers. */
   async wipe(): Promise<void> {
     const [newest = 0, ...others] = this.revisions;
     for (const revision of others) await this.#empty(this.headPath(revision));
@@ -143,7 +146,7 @@ export class SessionFolder {
       await this.#files.rm(join(this.path, name), { force: true });
   }
 
-  /** Removes the folder of a session that was deleted long ago, unless somebody is making a new one in it. */
+  /** Removes the folder of a session deleted long ago, unless a new session begins there. */
   async remove(): Promise<void> {
     const last = `${this.newest}.json`;
     const ours = this.names.filter((name) => name !== last && (HEAD_NAME.test(name) || MADE_FOR.test(name)));
@@ -151,7 +154,7 @@ export class SessionFolder {
       for (const name of [...ours, last]) await this.#files.rm(join(this.path, name), { force: true });
       await this.#files.rmdir(this.path);
     } catch {
-      // It is in use again, or the next list tries again.
+      // The folder is in use again, or the next list tries again.
     }
   }
 

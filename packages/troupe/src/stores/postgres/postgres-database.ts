@@ -4,11 +4,11 @@ import type { CustomTypesConfig, Pool, PoolConfig, QueryConfig } from 'pg';
 import { TroupeError } from '../../errors.ts';
 import type { SqlDatabase, SqlQueries, SqlRow, SqlValue } from '../sql/sql-database.ts';
 
-/** How to reach PostgreSQL: a connection string, options of the package `pg`, or a pool of it that you have already. */
+/** Connection to PostgreSQL: a connection string, options of the package `pg`, or an existing pool. */
 export type PostgresOptions = string | PoolConfig | { readonly pool: Pool };
 
 const INT8 = 20;
-/** The lock that exclusive transactions take: any number that is unlikely to be another program's. */
+/** Advisory lock of exclusive transactions: a number unlikely to be used by another program. */
 const EXCLUSIVE_LOCK = 7_407_126_251;
 
 /** A PostgreSQL database by the package `pg`, which is loaded with the first statement. */
@@ -32,7 +32,7 @@ export class PostgresDatabase implements SqlDatabase {
     const client = await pool.connect();
     let broken: Error | undefined;
     const breaks = (error: Error): void => {
-      broken = error; // the statement that it hits fails; without a listener the program would
+      broken = error; // the current statement fails; without a listener the whole process would
     };
     client.on('error', breaks);
     try {
@@ -89,7 +89,7 @@ async function open(options: PostgresOptions): Promise<Connections> {
   };
   if (isOwnPool(options)) return { pool: options.pool, types };
   const pool = new pg.Pool(typeof options === 'string' ? { connectionString: options } : options);
-  pool.on('error', () => {}); // an idle connection that breaks is replaced; who uses one gets its error
+  pool.on('error', () => {}); // a broken idle connection is replaced; a statement in progress gets the error
   return { pool, types };
 }
 

@@ -4,7 +4,7 @@ import { PostgresDatabase, type PostgresOptions } from './postgres-database.ts';
 
 /** A memory in PostgreSQL, by the package `pg`. */
 export class PostgresMemory extends SqlMemory {
-  /** @param database how to reach it, or a database that is used for other things too, and is not closed with the memory */
+  /** @param database connection, or a shared database, which stays open when the memory closes */
   constructor(database: PostgresOptions | PostgresDatabase, id: ConversationId) {
     const isShared = database instanceof PostgresDatabase;
     super(isShared ? database : new PostgresDatabase(database), id, { isOwn: !isShared });

@@ -3,7 +3,7 @@ import type { RedisClientOptions } from 'redis';
 
 import { TroupeError } from '../../errors.ts';
 
-/** What is used of a client of the package `redis`. */
+/** Parts of a `redis` client in use. */
 export interface RedisConnection {
   readonly isOpen: boolean;
   connect(): Promise<unknown>;
@@ -11,15 +11,15 @@ export interface RedisConnection {
   close(): Promise<unknown>;
 }
 
-/** How to reach Redis: an address, options of the package `redis`, or a client of it that you have already. */
+/** Connection to Redis: an address, options of the package `redis`, or an existing client. */
 export type RedisOptions = string | RedisClientOptions | { readonly client: RedisConnection };
 
 const MAX_RECONNECTS = 10;
 const RECONNECT_MS = 100;
 
 /**
- * Sends commands to Redis. The package `redis` is loaded, and the connection made, with the first of them. A
- * client of your own is connected if it is not, and never closed.
+ * Sends commands to Redis. The first command loads the package `redis` and connects. A client of the caller
+ * is connected if necessary, and never closed.
  */
 export class RedisClient {
   readonly #options: RedisOptions;
@@ -41,7 +41,7 @@ export class RedisClient {
     return this.send('EVAL', script, keys.length, ...keys, ...args);
   }
 
-  /** The connection, made anew if there is none, or if it has given up during a long outage. */
+  /** Connection, made again after a long outage. */
   async #connected(): Promise<RedisConnection> {
     const known = this.#connection;
     if (known !== undefined) {
@@ -82,7 +82,7 @@ async function create(options: string | RedisClientOptions): Promise<RedisConnec
       ...given.socket,
     } as NonNullable<RedisClientOptions['socket']>,
   });
-  client.on('error', () => {}); // the command that it hits fails with it
+  client.on('error', () => {}); // the current command fails with the error
   return client;
 }
 

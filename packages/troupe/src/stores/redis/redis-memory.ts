@@ -14,9 +14,9 @@ import { newId } from '../../util/ids.ts';
 import { RedisClient, type RedisOptions } from './redis-client.ts';
 
 export interface RedisMemoryOptions extends ConversationId {
-  /** The conversation is forgotten when it was neither read nor written for so long. @default never */
+  /** Time after the last read or write until the conversation expires. @default never */
   readonly ttlMs?: number | undefined;
-  /** What all keys begin with. @default 'troupe' */
+  /** Prefix of all keys. @default 'troupe' */
   readonly prefix?: string | undefined;
 }
 
@@ -106,7 +106,10 @@ live()
 return result
 `;
 
-/** ARGV[4] says how many are deleted. Behind it are the numbers and ids of those, then numbers with the marks that they get. */
+/**
+ * Deletes and marks messages. ARGV[4] is the number of deletions; numbers and ids to delete follow, then
+ * numbers with their new marks.
+ */
 const CHANGE = `${START}
 local birth, epoch = version()
 if birth == '' or birth ~= ARGV[2] or epoch ~= tonumber(ARGV[3]) then return 0 end
@@ -135,7 +138,7 @@ live()
  * conversation are on one node of a cluster, and live as long as each other.
  */
 export class RedisMemory extends StoredMemory {
-  /** @param redis how to reach it, or a client that is used for other things too, and is not closed with the memory */
+  /** @param redis connection, or a shared client, which stays open when the memory closes */
   constructor(redis: RedisOptions | RedisClient, options: RedisMemoryOptions) {
     super(options, new RedisConversation(redis, options));
   }

@@ -97,19 +97,19 @@ for _, member in ipairs(members) do
 end
 return { #members, found }`;
 
-/** So many ranges are read at once. */
+/** Maximum ranges in one read. */
 const MAX_AT_ONCE = 100;
 
 export interface RedisSessionOptions {
-  /** How long a session is kept after it was last saved or loaded. @default for ever */
+  /** Time a session is kept after the last save or load. @default for ever */
   readonly ttlMs?: number | undefined;
-  /** What all keys begin with. @default 'troupe' */
+  /** Prefix of all keys. @default 'troupe' */
   readonly prefix?: string | undefined;
 }
 
 /**
- * Keeps sessions in Redis. A save is one script that checks the revision. All keys share one hash tag, so that they are on
- * the same node of a cluster.
+ * Session store in Redis. A save is one script that checks the revision. All keys share one hash tag, so that
+ * a cluster keeps them on one node.
  */
 export class RedisSessionStore implements SessionStore {
   readonly minGarbage = 256;

@@ -1,14 +1,14 @@
 import { TroupeError } from '../../errors.ts';
 import type { SqlDatabase } from './sql-database.ts';
 
-/** The statements that lead from one version of some tables to the next; the first ones make version 1. */
+/** Statements from one version of the tables to the next; the first make version 1. */
 export type SchemaSteps = readonly (readonly string[])[];
 
 const VERSIONS = 'CREATE TABLE IF NOT EXISTS troupe_schema (name TEXT PRIMARY KEY, version BIGINT NOT NULL)';
 
 /**
- * Brings the tables of a part up to date, whoever else does the same at the same time.
- * @throws TroupeError if they are newer than this program; then nothing was changed.
+ * Updates tables to the newest version, safely with concurrent callers. @throws TroupeError, without any
+ * change, if the tables are newer than this program.
  */
 export async function prepareSchema(db: SqlDatabase, name: string, steps: SchemaSteps): Promise<void> {
   await db.exclusive(async (tx) => {

@@ -1,28 +1,28 @@
-/** What SQL takes and gives: JSON is kept as text, a time as milliseconds. */
+/** SQL values: JSON is stored as text, a time as milliseconds. */
 export type SqlValue = string | number | null;
 export type SqlRow = Readonly<Record<string, SqlValue>>;
 
 export interface SqlQueries {
-  /** Runs one statement with `?` for each parameter; gives its rows, also those of `RETURNING`. */
+  /** Runs one statement with `?` for each parameter. Returns the rows, including those of `RETURNING`. */
   query(sql: string, params?: readonly SqlValue[]): Promise<readonly SqlRow[]>;
 }
 
 /**
- * A database that speaks what SQLite and PostgreSQL have in common: `?` for parameters, `ON CONFLICT`, `RETURNING`,
- * TEXT, BIGINT and DOUBLE PRECISION. A whole number comes back as a number, whichever it is.
+ * Database with the SQL common to SQLite and PostgreSQL: `?` for parameters, `ON CONFLICT`, `RETURNING`,
+ * TEXT, BIGINT and DOUBLE PRECISION. Whole numbers come back as numbers on both.
  */
 export interface SqlDatabase extends SqlQueries {
   readonly dialect: 'sqlite' | 'postgres';
 
   /**
-   * All of the body's statements or none. They go through `tx`: a statement that goes through the database itself may
-   * wait for the transaction to end.
+   * Runs all of the body's statements or none. Statements go through `tx`: a statement through the database
+   * itself may wait for the end of the transaction.
    */
   transaction<T>(body: (tx: SqlQueries) => Promise<T>): Promise<T>;
 
   /** A transaction beside which no other exclusive one runs, in any process: for making tables. */
   exclusive<T>(body: (tx: SqlQueries) => Promise<T>): Promise<T>;
 
-  /** Ends the connections that it has made itself. */
+  /** Closes connections made by this object. */
   close(): Promise<void>;
 }

@@ -13,7 +13,10 @@ import { newId } from '../../util/ids.ts';
 import { prepareSchema, type SchemaSteps } from './schema.ts';
 import type { SqlDatabase, SqlQueries, SqlRow, SqlValue } from './sql-database.ts';
 
-/** The messages of a conversation are those with its birth: another pair can't have the same. */
+/**
+ * Tables of conversations. Messages refer to a conversation's birth, which is unique even when an id is used
+ * again.
+ */
 const SCHEMA: SchemaSteps = [
   [
     `CREATE TABLE troupe_conversation (
@@ -26,7 +29,7 @@ const SCHEMA: SchemaSteps = [
 ];
 
 const HEAD = 'c.birth, c.epoch, c.next_seq, c.summary';
-/** One statement sees one state: where the conversation stands, and the messages that belong to that. */
+/** Reads the head of a conversation and its messages in one statement, hence from one state. */
 const READ_NEW = `SELECT ${HEAD}, m.seq, m.marks, m.msg
   FROM troupe_conversation c LEFT JOIN troupe_message m
     ON m.birth = c.birth AND c.birth = ? AND c.epoch = ? AND m.seq >= ?
@@ -35,7 +38,7 @@ const READ_ALL = `SELECT ${HEAD}, m.seq, m.marks, CASE WHEN c.birth <> ? OR m.se
   FROM troupe_conversation c LEFT JOIN troupe_message m ON m.birth = c.birth
   WHERE c.user_id = ? AND c.session_id = ? ORDER BY m.seq`;
 
-/** An update that changes nothing holds everybody else back until the transaction ends. */
+/** Locks a conversation by an update without effect, until the transaction ends. */
 const LOCK = `UPDATE troupe_conversation SET epoch = epoch
   WHERE user_id = ? AND session_id = ? RETURNING birth, epoch, next_seq`;
 const LOCK_OR_MAKE = `INSERT INTO troupe_conversation (user_id, session_id, birth, epoch, next_seq, summary)
@@ -45,10 +48,10 @@ const LOCK_OR_MAKE = `INSERT INTO troupe_conversation (user_id, session_id, birt
 const SET_SUMMARY = `INSERT INTO troupe_conversation (user_id, session_id, birth, epoch, next_seq, summary)
   VALUES (?, ?, ?, 0, 0, ?) ON CONFLICT (user_id, session_id) DO UPDATE SET summary = excluded.summary`;
 
-/** How many values go into one statement. */
+/** Maximum values in one statement. */
 const CHUNK = 500;
 
-/** A memory in a SQL database: the same for all that are spoken here. */
+/** Memory in a SQL database, equal for all supported databases. */
 export class SqlMemory extends StoredMemory {
   /** @param options.isOwn whether the database is closed with the memory */
   constructor(
@@ -165,7 +168,7 @@ class SqlConversation implements ConversationStore {
     return this.#database.transaction((tx) => body(tx, key));
   }
 
-  /** Makes the tables, whatever comes first. If that fails, the next call tries again. */
+  /** Makes the tables before the first use. After a failure the next use tries again. */
   #open(): Promise<readonly [user: string, session: string]> {
     this.#ready ??= this.#prepare().catch((error: unknown) => {
       this.#ready = undefined;

@@ -29,9 +29,9 @@ const SCHEMA: SchemaSteps = [
 ];
 
 const OF_KEY = 'user_id = ? AND session_id = ?';
-/** So many rows go into one statement. */
+/** Maximum rows in one statement. */
 const MAX_ROWS = 1000;
-/** So many ranges are read by one statement. */
+/** Maximum ranges read by one statement. */
 const MAX_RANGES = 200;
 /** The positions of each lane begin at a multiple of this. */
 const LANE = 2 ** 40;
@@ -169,7 +169,7 @@ export class SqlSessionStore implements SessionStore {
   /** The database with its tables. */
   async #prepared(): Promise<SqlDatabase> {
     this.#ready ??= prepareSchema(this.#db, 'sessions', SCHEMA).catch((error: unknown) => {
-      this.#ready = undefined; // the next one tries again
+      this.#ready = undefined; // the next use tries again
       throw error;
     });
     await this.#ready;

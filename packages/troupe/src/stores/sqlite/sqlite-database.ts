@@ -60,7 +60,7 @@ export class SqliteDatabase implements SqlDatabase {
     this.#connection = undefined;
   }
 
-  /** Runs work when all that came before it is done. */
+  /** Runs work after all earlier work. */
   #inTurn<T>(work: (connection: DatabaseSync) => Promise<T>): Promise<T> {
     const result = this.#last.then(async () => work(await this.#open()));
     this.#last = result.catch(() => {});
@@ -71,7 +71,7 @@ export class SqliteDatabase implements SqlDatabase {
     if (this.#connection !== undefined) return this.#connection;
     if (this.#isClosed)
       throw new TroupeError('store_failed', 'The SQLite database was closed. Make a new one.');
-    const { DatabaseSync } = await import('node:sqlite'); // not before it is needed: older Nodes warn
+    const { DatabaseSync } = await import('node:sqlite'); // loaded late, because older Node versions print a warning
     try {
       if (this.#path !== ':memory:') closeSync(openSync(this.#path, 'a', 0o600));
       const connection = new DatabaseSync(this.#path);
@@ -98,7 +98,7 @@ function rollBack(connection: DatabaseSync): void {
   try {
     connection.exec('ROLLBACK');
   } catch {
-    // SQLite has done it already, as it does when the disk is full.
+    // SQLite has rolled back already, as on a full disk.
   }
 }
 
