@@ -1,10 +1,5 @@
-export {
-  AgentBase,
-  type AgentOptions,
-  type CallLifetime,
-  type CallOptions,
-  type Interrupt,
-} from './agent/agent-base.ts';
+export { AgentBase, type AgentOptions, type CallLifetime, type CallOptions } from './agent/agent-base.ts';
+export type { Interrupt } from './agent/interrupt.ts';
 export type { AgentHooks } from './agent/agent-hooks.ts';
 export { pendingIn } from './approval/suspension-msg.ts';
 export { agentTool, type AgentToolOptions } from './subagent/agent-tool.ts';
@@ -51,7 +46,7 @@ export { TaskSubAgent, type TaskSubAgentOptions } from './subagent/task-sub-agen
 export type { Tracer, TraceSpan } from './tracing/tracer.ts';
 export type { Observer } from './agent/subscribers.ts';
 export { currentTurn } from './agent/current-turn.ts';
-export { Turn } from './agent/turn.ts';
+export type { Turn } from './agent/turn.ts';
 export { type Step, type StepInit, type StepKind, type StepRunner } from './event/step.ts';
 export { UserAgent, type UserAgentOptions } from './user/user-agent.ts';
 export {

@@ -1,7 +1,8 @@
 /** Replies, hooks and observers that hang, flood or come late, at the worst moment. */
 import { describe, expect, test } from 'vitest';
 
-import { AgentBase, type AgentOptions, type Interrupt } from '../src/agent/agent-base.ts';
+import { AgentBase, type AgentOptions } from '../src/agent/agent-base.ts';
+import type { Interrupt } from '../src/agent/interrupt.ts';
 import type { Turn } from '../src/agent/turn.ts';
 import { AgentClosedError } from '../src/errors.ts';
 import type { AgentEvent } from '../src/event/agent-event.ts';

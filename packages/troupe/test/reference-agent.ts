@@ -5,7 +5,7 @@
  * out; half-made calls are dropped; late results change nothing.
  */
 import { ReActAgentBase } from '../src/react/react-agent-base.ts';
-import type { Interrupt } from '../src/agent/agent-base.ts';
+import type { Interrupt } from '../src/agent/interrupt.ts';
 import type { Turn } from '../src/agent/turn.ts';
 import type { ToolResultBlock, ToolStatus, ToolUseBlock } from '../src/message/blocks.ts';
 import { Exchange } from '../src/message/exchange.ts';

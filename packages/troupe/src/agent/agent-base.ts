@@ -14,10 +14,12 @@ import { AgentCall, type AgentParts } from './agent-call.ts';
 import { AGENT_HOOK_POINTS, CALL_HOOK_TYPES, type AgentHooks } from './agent-hooks.ts';
 import type { ConsoleView } from './console-view.ts';
 import { Printer, programConsole, type PrintedMsg } from './printer.ts';
-import { RunLane, type OnBusy } from './call-queue.ts';
+import { CallQueue, type OnBusy } from './call-queue.ts';
+import type { Interrupt } from './interrupt.ts';
 import { Subscribers, type Observer } from './subscribers.ts';
-import { currentTurn, currentTurnOf, isInsideCallOf } from './current-turn.ts';
-import { Turn } from './turn.ts';
+import { currentControl, currentControlOf, isInsideCallOf } from './current-turn.ts';
+import { TurnControl } from './turn-control.ts';
+import type { Turn } from './turn.ts';
 
 export interface AgentOptions {
   /** How others call the agent. */
@@ -51,20 +53,9 @@ export interface CallOptions {
   readonly runStep?: StepRunner | undefined;
 }
 
-/** What `handleInterrupt` gets to know. */
-export interface Interrupt {
-  readonly source: InterruptSource;
-  /** What was said with the interrupt. */
-  readonly msgs: readonly Msg[];
-  /** Steering and follow-ups that nobody read. */
-  readonly unread: readonly Msg[];
-  /** Aborted when nobody waits for the answer any longer: do nothing more then. */
-  readonly signal: AbortSignal;
-}
-
-/** So deep may agents call each other. */
+/** Maximum depth of nested agent calls. */
 const MAX_DEPTH = 64;
-/** So many calls of agents may one call lead to. */
+/** Maximum number of agent calls in one run. */
 const MAX_CALLS_IN_RUN = 10_000;
 const INTERRUPT_REPLY = 'I noticed that you have interrupted me. What can I do for you?';
 
@@ -85,7 +76,7 @@ export abstract class AgentBase extends HookedModule implements Observer, AsyncD
   readonly id: string = newId();
   name: string;
   readonly #options: AgentOptions;
-  readonly #lane = new RunLane();
+  readonly #queue = new CallQueue();
   readonly #printer = new Printer();
   readonly #subscribers = new Subscribers();
   readonly #parts: AgentParts = {
@@ -137,7 +128,7 @@ export abstract class AgentBase extends HookedModule implements Observer, AsyncD
 
   /** Whether a call is being answered. */
   get isRunning(): boolean {
-    return this.#lane.current !== undefined;
+    return this.#queue.current !== undefined;
   }
 
   /** How many replies ignored an interrupt and are still running, with no effect any more. */
@@ -155,12 +146,12 @@ export abstract class AgentBase extends HookedModule implements Observer, AsyncD
 
   /** Hands messages to the running reply, which reads them at its next step. Returns false if none is running. */
   steer(input: MsgInput): boolean {
-    return this.#lane.current?.steer(Msg.list(input)) ?? false;
+    return this.#queue.current?.steer(Msg.list(input)) ?? false;
   }
 
   /** Has messages answered after the running reply, in the same call. Returns false if none is running. */
   followUp(input: MsgInput): boolean {
-    return this.#lane.current?.followUp(Msg.list(input)) ?? false;
+    return this.#queue.current?.followUp(Msg.list(input)) ?? false;
   }
 
   /**
@@ -168,7 +159,7 @@ export abstract class AgentBase extends HookedModule implements Observer, AsyncD
    * @param last whether the message is complete
    */
   async print(msg: Msg, last = true): Promise<void> {
-    await this.#printer.print({ msg, last }, this.#turnHere(), this.showsOnConsole(msg));
+    await this.#printer.print({ msg, last }, this.#callHere(), this.showsOnConsole(msg));
   }
 
   /** Everything printed goes to a queue as well, while it is enabled. A full queue makes the agent wait. */
@@ -238,11 +229,11 @@ export abstract class AgentBase extends HookedModule implements Observer, AsyncD
 
   #call(input: MsgInput, options: CallOptions, listener?: RunListener): Promise<Msg> {
     const { lifetime = 'nested' } = options;
-    const outer = lifetime === 'detached' ? undefined : currentTurn();
+    const outer = lifetime === 'detached' ? undefined : currentControl();
     const outlivesParent = lifetime === 'background';
     const parent = outer?.isOver && !outer.signal.aborted && !outlivesParent ? undefined : outer;
     const { signal, runStep, structuredModel, decisions, onPending } = options;
-    const turn = new Turn({
+    const control = new TurnControl({
       agentId: this.id,
       agentName: this.name,
       parent,
@@ -254,27 +245,29 @@ export abstract class AgentBase extends HookedModule implements Observer, AsyncD
       decisions,
       onPending,
     });
-    const call = this.#run(input, turn, options.onBusy ?? this.#options.onBusy ?? 'reject');
+    const call = this.#run(input, control, options.onBusy ?? this.#options.onBusy ?? 'reject');
     if (!outlivesParent) parent?.adopt(call);
     return call;
   }
 
-  async #run(input: MsgInput, turn: Turn, onBusy: OnBusy): Promise<Msg> {
+  async #run(input: MsgInput, control: TurnControl, onBusy: OnBusy): Promise<Msg> {
     try {
       const msgs = Msg.list(input);
       this.#assertOpen();
-      assertNotTooDeep(turn);
-      const waits = this.#lane.enter(turn, this.name, onBusy);
+      assertNotTooDeep(control);
+      const waits = this.#queue.enter(control, this.name, onBusy);
       if (waits) await waits;
       try {
         this.#assertOpen();
-        return await turn.run(() => forkRunConfig(() => new AgentCall(this, turn, this.#parts).answer(msgs)));
+        return await control.run(() =>
+          forkRunConfig(() => new AgentCall(this, control, this.#parts).answer(msgs)),
+        );
       } finally {
-        this.#lane.leave();
+        this.#queue.leave();
         for (const listener of this.#settledListeners) listener();
       }
     } finally {
-      turn.end();
+      control.end();
     }
   }
 
@@ -283,11 +276,11 @@ export abstract class AgentBase extends HookedModule implements Observer, AsyncD
   }
 
   async #interrupt(source: InterruptSource, msgs: readonly Msg[]): Promise<boolean> {
-    const turn = this.#lane.current;
-    if (turn === undefined) return false;
-    const isAccepted = turn.interrupt(source, msgs);
-    if (!isAccepted) turn.hurry();
-    if (!isInsideCallOf(this.id)) await this.#lane.whenLeft();
+    const current = this.#queue.current;
+    if (current === undefined) return false;
+    const isAccepted = current.interrupt(source, msgs);
+    if (!isAccepted) current.hurry();
+    if (!isInsideCallOf(this.id)) await this.#queue.whenLeft();
     return isAccepted;
   }
 
@@ -298,18 +291,18 @@ export abstract class AgentBase extends HookedModule implements Observer, AsyncD
     work.then(settled, settled);
   }
 
-  /** The turn of this agent that the code here belongs to, which may be over. */
-  #turnHere(): Turn | undefined {
-    return currentTurnOf(this.id) ?? this.#lane.current;
+  /** The call of this agent that the calling code belongs to; it may be over. */
+  #callHere(): TurnControl | undefined {
+    return currentControlOf(this.id) ?? this.#queue.current;
   }
 }
 
-/** @throws TroupeError where agents call each other without an end. */
-function assertNotTooDeep({ agentPath, turnsInRun }: Turn): void {
+/** @throws TroupeError if agents call each other endlessly */
+function assertNotTooDeep({ agentPath, agentCallsInRun }: TurnControl): void {
   const path = `${agentPath.slice(0, 3).join(' > ')} > …`;
   if (agentPath.length > MAX_DEPTH)
     throw new TroupeError('too_deep', `Agents called each other more than ${MAX_DEPTH} deep: ${path}.`);
-  if (turnsInRun > MAX_CALLS_IN_RUN)
+  if (agentCallsInRun > MAX_CALLS_IN_RUN)
     throw new TroupeError(
       'too_deep',
       `Agents called each other more than ${MAX_CALLS_IN_RUN} times: ${path}.`,

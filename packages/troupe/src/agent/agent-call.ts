@@ -1,183 +1,189 @@
 import { getLogger } from '../config/run-config.ts';
 import { messageOf, TroupeError, type InterruptSource } from '../errors.ts';
 import type { EventError } from '../event/agent-event.ts';
-import { callHook, callHooked, runPostHooks, runPreHooks } from '../hooks/run-hooks.ts';
+import { callHook, callHooked, runPostHooks, runPreHooks, type Hookable } from '../hooks/run-hooks.ts';
 import { Msg } from '../message/msg.ts';
 import { waitBriefly, withGrace } from '../util/async/grace.ts';
 import { startTimer } from '../util/clock.ts';
 import { describe } from '../util/json.ts';
-import type { AgentBase, Interrupt } from './agent-base.ts';
 import { A_MSG, REPLY } from './agent-hooks.ts';
+import type { Interrupt } from './interrupt.ts';
 import type { Printer } from './printer.ts';
 import type { Observer, Subscribers } from './subscribers.ts';
-import type { Turn } from './turn.ts';
+import type { TurnControl } from './turn-control.ts';
 
-/** What a call needs of its agent that nobody else may have. */
+/** An agent, as its calls see it. */
+export interface CalledAgent extends Hookable {
+  readonly name: string;
+  handleInterrupt(msgs: readonly Msg[], interrupt: Interrupt): Promise<Msg>;
+}
+
+/** The private parts of an agent that its calls need. */
 export interface AgentParts {
   readonly printer: Printer;
   readonly subscribers: Subscribers;
   readonly interruptReply: () => Msg;
-  /** Told what was said to an agent whose answer is to wait. */
+  /** Gets messages that came in while the answer became a question for an approval. */
   readonly postpone: (msgs: readonly Msg[]) => void;
-  /** Told of work that ignored an interrupt. */
+  /** Gets work that ignored an interrupt and still runs. */
   readonly leaveBehind: (work: Promise<unknown>, what: 'reply' | 'handleInterrupt') => void;
 }
 
-/** `handleInterrupt` gets this long. */
+/** Time limit of `handleInterrupt`. */
 const HANDLE_INTERRUPT_LIMIT_MS = 1000;
 
 /**
- * One call of an agent that has its turn: the reply with its hooks, or the answer to an interrupt;
- * then the broadcast; then follow-ups. Ends in one `run_end`, whatever happens.
+ * One agent call after its admission: the reply with its hooks, or the answer to an interrupt; then the broadcast; then
+ * follow-ups. Ends in exactly one `run_end`, whatever happens.
  */
 export class AgentCall {
-  readonly #agent: AgentBase;
-  readonly #turn: Turn;
+  readonly #agent: CalledAgent;
+  readonly #control: TurnControl;
   readonly #parts: AgentParts;
   #failure: 'aborted' | 'failed' = 'failed';
 
-  constructor(agent: AgentBase, turn: Turn, parts: AgentParts) {
+  constructor(agent: CalledAgent, control: TurnControl, parts: AgentParts) {
     this.#agent = agent;
-    this.#turn = turn;
+    this.#control = control;
     this.#parts = parts;
   }
 
-  /** The reply, then those to what came in meanwhile. Ends in one `run_end`, whatever happens. */
+  /** Replies to the messages, then to follow-ups. */
   async answer(msgs: readonly Msg[]): Promise<Msg> {
-    const turn = this.#turn;
+    const control = this.#control;
     try {
       let answer = await this.#answerOne(msgs);
-      while (!turn.signal.aborted && !turn.isSuspended) {
-        const next = turn.takeFollowUps();
+      while (!control.signal.aborted && !control.isSuspended) {
+        const next = control.takeFollowUps();
         if (next.length === 0) break;
         answer = await this.#answerOne(next);
       }
-      if (turn.isSuspended) this.#parts.postpone(turn.takeUnread());
-      await turn.emit({
+      if (control.isSuspended) this.#parts.postpone(control.takeUnread());
+      await control.emit({
         type: 'run_end',
-        status: turn.interruptedBy ? 'interrupted' : 'finished',
+        status: control.interruptedBy ? 'interrupted' : 'finished',
         msg: answer,
       });
       return answer;
     } catch (error) {
-      await turn.emit({ type: 'run_end', status: this.#failure, error: eventError(error) });
+      await control.emit({ type: 'run_end', status: this.#failure, error: eventError(error) });
       throw error;
     } finally {
-      const lost = turn.unread.length;
-      if (lost > 0 && !turn.interruptedBy)
+      const lost = control.unread.length;
+      if (lost > 0 && !control.interruptedBy)
         getLogger().log('warn', `${this.#agent.name} left ${lost} messages unanswered.`);
     }
   }
 
   async #answerOne(msgs: readonly Msg[]): Promise<Msg> {
-    const turn = this.#turn;
+    const control = this.#control;
     try {
-      const waits = turn.emit({ type: 'reply_start', name: this.#agent.name });
+      const waits = control.emit({ type: 'reply_start', name: this.#agent.name });
       if (waits) await waits; // otherwise the reply starts at once, so that its input is safe
       const answer = await this.#replyOrInterrupt(msgs);
-      await this.#parts.printer.end(this.#agent.name, turn);
-      if (!turn.isSuspended) await this.#broadcast(answer); // a question is for whoever has called
-      await turn.emit({
+      await this.#parts.printer.end(this.#agent.name, control);
+      if (!control.isSuspended) await this.#broadcast(answer); // a question is for the caller alone
+      await control.emit({
         type: 'reply_end',
-        status: turn.interruptedBy ? 'interrupted' : 'finished',
+        status: control.interruptedBy ? 'interrupted' : 'finished',
         msgId: answer.id,
       });
       return answer;
     } catch (error) {
-      turn.fail();
-      await this.#parts.printer.end(this.#agent.name, turn);
-      this.#failure = failureStatus(turn);
+      control.decide();
+      await this.#parts.printer.end(this.#agent.name, control);
+      this.#failure = failureStatus(control);
       if (this.#failure === 'failed') await this.#runErrorHooks(error, msgs);
-      await turn.emit({ type: 'reply_end', status: this.#failure });
+      await control.emit({ type: 'reply_end', status: this.#failure });
       throw error;
     }
   }
 
   async #replyOrInterrupt(msgs: readonly Msg[]): Promise<Msg> {
-    const turn = this.#turn;
+    const control = this.#control;
     const work = this.#reply(msgs);
     try {
       return await withGrace(
         work,
-        turn.signal,
+        control.signal,
         () => this.#parts.leaveBehind(work, 'reply'),
-        () => turn.children,
+        () => control.children,
       );
     } catch (error) {
-      if (!turn.signal.aborted) throw error;
-      if (turn.answer !== undefined) return turn.answer; // the interrupt came too late
-      if (turn.interruptedBy === undefined) throw turn.signal.reason;
-      await this.#parts.printer.end(this.#agent.name, turn);
-      return this.#answerInterrupt(msgs, turn.interruptedBy);
+      if (!control.signal.aborted) throw error;
+      if (control.answer !== undefined) return control.answer; // the interrupt came too late
+      if (control.interruptedBy === undefined) throw control.signal.reason;
+      await this.#parts.printer.end(this.#agent.name, control);
+      return this.#answerInterrupt(msgs, control.interruptedBy);
     }
   }
 
   async #reply(msgs: readonly Msg[]): Promise<Msg> {
-    const turn = this.#turn;
-    turn.signal.throwIfAborted();
+    const control = this.#control;
+    control.signal.throwIfAborted();
     const preHooks = this.#agent.hooksOf('preCall');
     const args =
       preHooks.length === 0
         ? { msgs }
-        : await runPreHooks(this.#agent, 'preCall', preHooks, { msgs }, turn.signal);
+        : await runPreHooks(this.#agent, 'preCall', preHooks, { msgs }, control.signal);
     const reply = checkedMsg(
-      await callHooked(this.#agent, REPLY, args.msgs, turn),
+      await callHooked(this.#agent, REPLY, args.msgs, control.turn),
       `reply() of ${this.#agent.constructor.name}`,
     );
-    const question = turn.isSuspended ? turn.answer : undefined;
-    turn.commit(reply);
+    const question = control.isSuspended ? control.answer : undefined;
+    control.commit(reply);
     const hooks = this.#agent.hooksOf('postCall');
     const said = await runPostHooks(this.#agent, 'postCall', hooks, args, reply, {
       kind: A_MSG,
-      signal: turn.signal,
+      signal: control.signal,
     });
     const answer = question === undefined ? said : asQuestion(said, question);
-    turn.commit(answer);
+    control.commit(answer);
     return answer;
   }
 
   async #answerInterrupt(msgs: readonly Msg[], source: InterruptSource): Promise<Msg> {
-    const turn = this.#turn;
-    const handling = turn.continuation();
+    const control = this.#control;
+    const handling = control.continuation();
     const answer = async (): Promise<Msg> => {
       const { signal } = handling;
-      const interrupt: Interrupt = { source, msgs: turn.interruptMsgs, unread: turn.unread, signal };
+      const interrupt: Interrupt = { source, msgs: control.interruptMsgs, unread: control.unread, signal };
       return checkedMsg(
         await this.#agent.handleInterrupt(msgs, interrupt),
         `handleInterrupt() of ${this.#agent.constructor.name}`,
       );
     };
-    const stopWaiting = startTimer(HANDLE_INTERRUPT_LIMIT_MS, () => turn.hurry());
+    const stopWaiting = startTimer(HANDLE_INTERRUPT_LIMIT_MS, () => control.hurry());
     const work = handling.run(answer);
     try {
-      return await withGrace(work, turn.closing, () => this.#parts.leaveBehind(work, 'handleInterrupt'));
+      return await withGrace(work, control.closing, () => this.#parts.leaveBehind(work, 'handleInterrupt'));
     } catch (error) {
-      if (turn.closing.aborted) return this.#parts.interruptReply();
+      if (control.closing.aborted) return this.#parts.interruptReply();
       throw error;
     } finally {
       stopWaiting();
-      turn.fail(); // or done: in any case decided
+      control.decide();
       handling.end();
     }
   }
 
   async #broadcast(msg: Msg): Promise<void> {
-    const turn = this.#turn;
+    const control = this.#control;
     if (this.#parts.subscribers.isEmpty) return;
     const report = (observer: Observer, error: unknown): void => {
       const message = `${observer.name} could not observe ${this.#agent.name}: ${messageOf(error)}`;
       getLogger().log('warn', message);
-      void turn.emit({ type: 'error', error: { message } });
+      void control.emit({ type: 'error', error: { message } });
     };
-    const told = this.#parts.subscribers.broadcast(msg, report, turn.closing);
-    await (turn.signal.aborted ? waitBriefly(told) : told);
+    const told = this.#parts.subscribers.broadcast(msg, report, control.closing);
+    await (control.signal.aborted ? waitBriefly(told) : told);
   }
 
   async #runErrorHooks(error: unknown, msgs: readonly Msg[]): Promise<void> {
-    const turn = this.#turn;
+    const control = this.#control;
     for (const hook of this.#agent.hooksOf('error')) {
       try {
-        await callHook('error', hook, [this.#agent, { error, msgs }], turn.closing);
+        await callHook('error', hook, [this.#agent, { error, msgs }], control.closing);
       } catch (failure) {
         getLogger().log('warn', messageOf(failure));
       }
@@ -190,15 +196,15 @@ function checkedMsg(value: unknown, source: string): Msg {
   throw new TroupeError('invalid_reply', `${source} must return a Msg, not ${describe(value)}.`);
 }
 
-/** Whatever hooks make of its words, a question says what is pending: who has called has to know. */
+/** Keeps the pending tool calls in a question, whatever hooks make of its text: the caller has to know them. */
 function asQuestion(said: Msg, { metadata }: Msg): Msg {
   const isOne = Object.entries(metadata).every(([key, value]) => said.metadata[key] === value);
   return isOne ? said : said.with({ metadata: { ...said.metadata, ...metadata } });
 }
 
-/** Why a call rejects: it was aborted from outside, or something in it failed. */
-function failureStatus(turn: Turn): 'aborted' | 'failed' {
-  return turn.signal.aborted && turn.interruptedBy === undefined ? 'aborted' : 'failed';
+/** Whether a call rejects because of an abort from outside, or because something in it failed. */
+function failureStatus(control: TurnControl): 'aborted' | 'failed' {
+  return control.signal.aborted && control.interruptedBy === undefined ? 'aborted' : 'failed';
 }
 
 function eventError(error: unknown): EventError {

@@ -1,7 +1,8 @@
 import type { HookPoint, ResultKind } from '../hooks/run-hooks.ts';
 import { Msg, type MsgInput } from '../message/msg.ts';
-import { currentTurnOf } from './current-turn.ts';
-import { Turn } from './turn.ts';
+import { currentControlOf } from './current-turn.ts';
+import { signalOfTurn } from './turn-control.ts';
+import type { Turn } from './turn.ts';
 
 type Maybe<T> = T | undefined | void;
 export type MaybeAsync<T> = Maybe<T> | Promise<Maybe<T>>;
@@ -48,11 +49,6 @@ export interface AgentHooks<Agent> {
   error(agent: Agent, args: ErrorArgs): MaybeAsync<void>;
 }
 
-/** For methods that take a turn. */
-export function signalOfTurn({ turn }: { readonly turn?: unknown }): AbortSignal | undefined {
-  return turn instanceof Turn ? turn.signal : undefined;
-}
-
 const NOTHING: ResultKind = { name: 'nothing', includes: () => false };
 
 export const A_MSG: ResultKind = { name: 'nothing or a Msg', includes: (value) => value instanceof Msg };
@@ -83,7 +79,7 @@ export const AGENT_HOOK_POINTS: readonly HookPoint[] = [
     post: 'postPrint',
     params: ['msg', 'last'],
     result: NOTHING,
-    signalOf: (_args, agent) => currentTurnOf((agent as { readonly id?: string }).id ?? '')?.signal,
+    signalOf: (_args, agent) => currentControlOf((agent as { readonly id?: string }).id ?? '')?.signal,
     normalize: ([msg, last = true, ...rest]) => [msg, last, ...rest],
   },
 ];

@@ -1,52 +1,67 @@
 import { AgentBusyError, TroupeError } from '../errors.ts';
 import { abortable } from '../util/abort.ts';
 import { isInsideCallOf } from './current-turn.ts';
-import type { Turn } from './turn.ts';
+import type { TurnControl } from './turn-control.ts';
 
-/** What a call does when the agent is busy with another. */
+/** Behaviour of a call while the agent answers another one. */
 export type OnBusy = 'reject' | 'queue' | 'interrupt';
 
 const ON_BUSY: readonly OnBusy[] = ['reject', 'queue', 'interrupt'];
 
-/** Lets one turn at a time through. */
-export class RunLane {
-  #current: { readonly turn: Turn; readonly left: Promise<void>; readonly leave: () => void } | undefined;
-  readonly #waiting: { readonly admit: () => void; readonly isUrgent: boolean }[] = [];
+/** A call that is being answered. */
+interface CurrentCall {
+  readonly control: TurnControl;
+  /** Resolves when the call has left the queue. */
+  readonly left: Promise<void>;
+  readonly leave: () => void;
+}
 
-  get current(): Turn | undefined {
-    return this.#current?.turn;
+interface WaitingCall {
+  readonly admit: () => void;
+  /** Interrupted the current call, and goes before calls that did not. */
+  readonly isUrgent: boolean;
+}
+
+/** Admits the calls of one agent one at a time, in order. */
+export class CallQueue {
+  #current: CurrentCall | undefined;
+  readonly #waiting: WaitingCall[] = [];
+
+  get current(): TurnControl | undefined {
+    return this.#current?.control;
   }
 
-  /** Resolves once the turn that runs now has left; at once if there is none. */
+  /** Resolves once the current call has left; at once if there is none. */
   whenLeft(): Promise<void> {
     return this.#current?.left ?? Promise.resolve();
   }
 
   /**
-   * Enters at once, or returns a promise if the turn has to wait.
-   * @throws AgentBusyError if it may not wait, or would wait for itself.
-   * @throws the reason of a signal that is aborted already.
+   * Enters at once, or returns a promise if the call has to wait.
+   * @throws AgentBusyError if the call may not wait, or would wait for itself
+   * @throws the reason of a signal that is aborted already
    */
-  enter(turn: Turn, agentName: string, onBusy: OnBusy): void | Promise<void> {
-    turn.signal.throwIfAborted();
+  enter(control: TurnControl, agentName: string, onBusy: OnBusy): void | Promise<void> {
+    control.signal.throwIfAborted();
     if (!ON_BUSY.includes(onBusy)) {
       throw new TroupeError('invalid_config', `onBusy is one of ${ON_BUSY.join(', ')}.`);
     }
-    if (this.#current === undefined && this.#waiting.length === 0) return this.#admit(turn);
+    if (this.#current === undefined && this.#waiting.length === 0) return this.#admit(control);
     if (onBusy === 'reject') {
       throw new AgentBusyError(
         agentName,
         "Wait for it, or call with { onBusy: 'queue' } or { onBusy: 'interrupt' }.",
       );
     }
-    if (isInsideCallOf(turn.agentId)) {
+    if (isInsideCallOf(control.agentId)) {
       throw new AgentBusyError(agentName, 'It can not wait for itself inside its own reply.');
     }
     const isUrgent = onBusy === 'interrupt';
     if (isUrgent && this.current?.interrupt('caller') === false) this.current.hurry();
-    return this.#wait(turn, isUrgent);
+    return this.#wait(control, isUrgent);
   }
 
+  /** Ends the current call, and admits the next one. */
   leave(): void {
     const current = this.#current;
     this.#current = undefined;
@@ -54,33 +69,33 @@ export class RunLane {
     this.#waiting.shift()?.admit();
   }
 
-  /** Waits behind those that came earlier; an urgent turn goes before all that are not. */
-  async #wait(turn: Turn, isUrgent: boolean): Promise<void> {
+  /** Waits behind earlier calls; an urgent call goes before all that are not urgent. */
+  async #wait(control: TurnControl, isUrgent: boolean): Promise<void> {
     let admit = (): void => {};
     const admitted = new Promise<void>((resolve) => {
       admit = () => {
-        this.#admit(turn);
+        this.#admit(control);
         resolve();
       };
     });
     const entry = { admit, isUrgent };
-    const place = isUrgent ? this.#waiting.findIndex((other) => !other.isUrgent) : -1;
-    this.#waiting.splice(place === -1 ? this.#waiting.length : place, 0, entry);
+    const position = isUrgent ? this.#waiting.findIndex((other) => !other.isUrgent) : -1;
+    this.#waiting.splice(position === -1 ? this.#waiting.length : position, 0, entry);
     try {
-      await abortable(admitted, turn.signal);
+      await abortable(admitted, control.signal);
     } catch (error) {
-      const place = this.#waiting.indexOf(entry);
-      if (place === -1) return; // admitted at the same moment: the turn itself deals with the abort
-      this.#waiting.splice(place, 1);
+      const position = this.#waiting.indexOf(entry);
+      if (position === -1) return; // admitted at the same moment: the call itself deals with the abort
+      this.#waiting.splice(position, 1);
       throw error;
     }
   }
 
-  #admit(turn: Turn): void {
+  #admit(control: TurnControl): void {
     let leave = (): void => {};
     const left = new Promise<void>((resolve) => {
       leave = resolve;
     });
-    this.#current = { turn, left, leave };
+    this.#current = { control, left, leave };
   }
 }

@@ -1,39 +1,39 @@
-import { createAsyncScope } from '#platform';
+import { currentScope, runInScope } from './run-scope.ts';
+import { TurnControl } from './turn-control.ts';
 import type { Turn } from './turn.ts';
 
-const turns = createAsyncScope<Turn>();
-const calls = createAsyncScope<string>();
-
-/** The turn that the code here runs in, if any. */
+/** The turn of the agent call that the calling code runs in. */
 export function currentTurn(): Turn | undefined {
-  return turns.getStore();
+  return currentControl()?.turn;
 }
 
-/** Runs code so that `currentTurn()` finds this turn, through all awaits. */
-export function runInTurn<T>(turn: Turn, body: () => T): T {
-  return turns.run(turn, body);
+/** The control of the agent call that the calling code runs in. */
+export function currentControl(): TurnControl | undefined {
+  const { control } = currentScope();
+  return control instanceof TurnControl ? control : undefined;
 }
 
-/** The id of the tool call that the code here runs in, whatever hooks and middleware have made of it. */
-export function currentCallId(): string | undefined {
-  return calls.getStore();
+/** The id of the tool call that the calling code runs in, whatever hooks and middleware have made of the block. */
+export function currentToolCallId(): string | undefined {
+  return currentScope().toolCall?.id;
 }
 
-/** Runs a tool call so that agents which are called in it know it. */
-export function runInCall<T>(callId: string, body: () => T): T {
-  return calls.run(callId, body);
+/** Runs a tool call so that agents called in it know its id. */
+export function runInToolCall<T>(id: string, body: () => T): T {
+  return runInScope({ toolCall: { id, madeBy: currentScope().control } }, body);
 }
 
-/** The turn of one agent that the code here runs in, if any; it may be over. */
-export function currentTurnOf(agentId: string): Turn | undefined {
-  let turn = currentTurn();
-  while (turn !== undefined && turn.agentId !== agentId) turn = turn.parent;
-  return turn;
+/** The innermost call of one agent that the calling code runs in; it may be over. */
+export function currentControlOf(agentId: string): TurnControl | undefined {
+  let control = currentControl();
+  while (control !== undefined && control.agentId !== agentId) control = control.parent;
+  return control;
 }
 
-/** Whether the code here is part of a call of that agent, which therefore can't wait for its own end. */
+/** Whether the calling code is part of a call of that agent, which therefore can't wait for its own end. */
 export function isInsideCallOf(agentId: string): boolean {
-  let turn = currentTurn();
-  while (turn !== undefined && turn.agentId !== agentId) turn = turn.outlivesParent ? undefined : turn.parent;
-  return turn?.isOver === false;
+  let control = currentControl();
+  while (control !== undefined && control.agentId !== agentId)
+    control = control.outlivesParent ? undefined : control.parent;
+  return control?.isOver === false;
 }

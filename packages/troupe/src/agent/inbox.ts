@@ -1,22 +1,25 @@
 import type { Msg } from '../message/msg.ts';
 
-/** The messages that come in while an agent works: to be read at its next step, or answered after its reply. Once it is closed it takes no more. */
+/**
+ * Messages that arrive while an agent call runs: steering, read at the next step, and follow-ups, answered after the reply.
+ * A closed inbox takes no more.
+ */
 export class Inbox {
   readonly #steering: Msg[] = [];
   readonly #followUps: Msg[] = [];
   #isOpen = true;
 
-  /** Returns false if nobody will read them. */
+  /** @returns false if nobody will read the messages */
   steer(msgs: readonly Msg[]): boolean {
     return this.#receive(this.#steering, msgs);
   }
 
-  /** Returns false if nobody will answer them. */
+  /** @returns false if nobody will answer the messages */
   followUp(msgs: readonly Msg[]): boolean {
     return this.#receive(this.#followUps, msgs);
   }
 
-  /** What was neither read nor answered, what is to be read first. */
+  /** Messages that were neither read nor answered, steering first. */
   get unread(): readonly Msg[] {
     return [...this.#steering, ...this.#followUps];
   }

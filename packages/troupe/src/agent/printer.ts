@@ -6,7 +6,7 @@ import { BoundedQueue } from '../util/async/bounded-queue.ts';
 import { readEnv } from '#platform';
 import { ConsoleView } from './console-view.ts';
 import { PrintLog } from './print-log.ts';
-import type { Turn } from './turn.ts';
+import type { TurnControl } from './turn-control.ts';
 
 /** A message as it was printed. */
 export interface PrintedMsg {
@@ -49,23 +49,23 @@ export class Printer {
     this.#console = view;
   }
 
-  async print({ msg, last }: PrintedMsg, turn: Turn | undefined, toConsole: boolean): Promise<void> {
-    const pauses = turn?.pause(); // who prints on and on must not hold up an interrupt
+  async print({ msg, last }: PrintedMsg, call: TurnControl | undefined, toConsole: boolean): Promise<void> {
+    const pauses = call?.pause(); // who prints on and on must not hold up an interrupt
     if (pauses) await pauses;
-    if (turn?.isOver) return;
+    if (call?.isOver) return;
     const console = toConsole ? this.#console : undefined;
-    if (console !== undefined || turn?.hasListener) {
-      for (const change of this.#log.changes(msg, last)) await show(msg.name, change, console, turn);
+    if (console !== undefined || call?.hasListener) {
+      for (const change of this.#log.changes(msg, last)) await show(msg.name, change, console, call);
     }
-    await this.#enqueue({ msg, last }, turn);
+    await this.#enqueue({ msg, last }, call);
   }
 
   /** Ends what was printed in part and will not be printed again. */
-  async end(agentName: string, turn: Turn): Promise<void> {
-    for (const change of this.#log.close()) await show(agentName, change, this.#console, turn);
+  async end(agentName: string, call: TurnControl): Promise<void> {
+    for (const change of this.#log.close()) await show(agentName, change, this.#console, call);
   }
 
-  async #enqueue(printed: PrintedMsg, turn: Turn | undefined): Promise<void> {
+  async #enqueue(printed: PrintedMsg, call: TurnControl | undefined): Promise<void> {
     const waits = this.#queue?.put(printed);
     if (!waits) return;
     if (!this.#hasWarned) {
@@ -75,12 +75,17 @@ export class Printer {
         `The message queue that ${printed.msg.name} prints to is full: it waits until somebody reads.`,
       );
     }
-    await (turn ? abortable(waits, turn.signal).catch(() => {}) : waits);
+    await (call ? abortable(waits, call.signal).catch(() => {}) : waits);
   }
 }
 
-async function show(name: string, change: BlockChange, console?: ConsoleView, turn?: Turn): Promise<void> {
+async function show(
+  name: string,
+  change: BlockChange,
+  console?: ConsoleView,
+  call?: TurnControl,
+): Promise<void> {
   console?.show(name, change);
-  const waits = turn?.emit(change);
+  const waits = call?.emit(change);
   if (waits) await waits;
 }

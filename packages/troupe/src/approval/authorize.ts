@@ -4,7 +4,7 @@ import type { AuthorizeRequest, ToolVerdict } from '../toolkit/call/tool-call.ts
 import { copyJsonObject } from '../util/json.ts';
 import type { OpenExchange } from './open-exchange.ts';
 import type { PermissionPolicy } from '../permission/permission-policy.ts';
-import type { Turn } from '../agent/turn.ts';
+import type { TurnControl } from '../agent/turn-control.ts';
 
 interface AuthorizeOptions {
   readonly permissionPolicy?: PermissionPolicy | undefined;
@@ -20,7 +20,7 @@ export async function authorize(
   request: AuthorizeRequest,
   { permissionPolicy, toolContext: context }: AuthorizeOptions,
   open: OpenExchange | undefined,
-  turn: Pick<Turn, 'agentPath' | 'checkpoint'>,
+  turn: Pick<TurnControl, 'agentPath' | 'checkpoint'>,
 ): Promise<ToolVerdict> {
   const { call, tool } = request;
   const verdict: ToolVerdict =

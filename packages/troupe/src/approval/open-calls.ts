@@ -3,7 +3,7 @@ import type { PendingCall } from '../message/pending-call.ts';
 import type { OpenExchange } from './open-exchange.ts';
 import type { OrderedMemory } from './ordered-memory.ts';
 import { beginWith, unansweredIn, type Beginning, type BeginOptions } from './reopen.ts';
-import type { Turn } from '../agent/turn.ts';
+import type { TurnControl } from '../agent/turn-control.ts';
 
 interface OpenCallsOptions extends Pick<BeginOptions, 'fit'> {
   /** For turns that don't say. @default 'refuse' */
@@ -31,7 +31,7 @@ export class OpenCalls {
   }
 
   /** Makes out what a call of the agent is about while those of an earlier one are open. @throws TroupeError */
-  async begin(agentName: string, msgs: readonly Msg[], turn: Turn): Promise<Beginning> {
+  async begin(agentName: string, msgs: readonly Msg[], turn: TurnControl): Promise<Beginning> {
     const { onPending = 'refuse', fit } = this.#options;
     const history = await this.#memory.recall();
     turn.assertNotOver(); // the memory may be slow
@@ -42,7 +42,7 @@ export class OpenCalls {
       onPending: turn.onPending ?? onPending,
       hasShape: turn.structuredModel !== undefined,
       fit,
-      callId: turn.outerCallId,
+      callId: turn.outerToolCallId,
     });
     if (foreign !== undefined) {
       this.current = foreign.open; // first, so that it is in one place at least

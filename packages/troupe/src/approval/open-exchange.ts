@@ -7,7 +7,7 @@ import type { ToolResume } from '../toolkit/tool/tool-suspension.ts';
 import { canonicalJson } from '../util/canonical-json.ts';
 import { copyJsonObject, isJsonObject, type JsonObject, type JsonValue } from '../util/json.ts';
 import { refused, verdictOf, type FitResult } from './decisions.ts';
-import { Account } from './account.ts';
+import { Spending } from '../agent/spending.ts';
 
 /** Where a call stands that has no result yet. It is JSON. */
 type Standing =
@@ -60,7 +60,7 @@ export class OpenExchange {
   /** What was said while it waited, to be read when it is over. */
   readonly later: Msg[] = [];
   /** What was spent on the reply. */
-  account = new Account();
+  spending = new Spending();
   /** How many thoughts of the reply came before. */
   iteration = 0;
   /** Whether the call that owns it waits for what is pending, and takes the decisions. */
@@ -230,7 +230,7 @@ export class OpenExchange {
         saidIds: [...this.saidIds],
         owner: this.owner,
         wantsShape: this.wantsShape,
-        spent: this.account.toJSON(),
+        spent: this.spending.toJSON(),
         iteration: this.iteration,
         isAskedThrough: this.isAskedThrough,
       },
@@ -253,7 +253,7 @@ export class OpenExchange {
       owner: texts(json, 'owner'),
       wantsShape: wantsShape === true,
     });
-    open.account = new Account(spent);
+    open.spending = new Spending(spent);
     open.iteration = Number(iteration);
     for (const answer of list(json, 'answers')) open.answer(answer as JsonValue & ToolResultBlock);
     for (const id of texts(json, 'started')) open.start(id);

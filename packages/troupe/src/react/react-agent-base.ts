@@ -6,7 +6,8 @@ import type { ToolChoice } from '../model/chat-model-base.ts';
 import { isSuspended, type SuspendedToolCall } from '../toolkit/call/tool-call-outcome.ts';
 import { isJsonObject } from '../util/json.ts';
 import { AgentBase } from '../agent/agent-base.ts';
-import { A_MSG, signalOfTurn, type AgentHooks, type MaybeAsync } from '../agent/agent-hooks.ts';
+import { A_MSG, type AgentHooks, type MaybeAsync } from '../agent/agent-hooks.ts';
+import { signalOfTurn } from '../agent/turn-control.ts';
 import type { Turn } from '../agent/turn.ts';
 
 interface ReasoningArgs {

@@ -17,7 +17,7 @@ import type { SuspendedToolCall } from '../toolkit/call/tool-call-outcome.ts';
 import { Toolkit } from '../toolkit/toolkit.ts';
 import { waitBriefly, untilStopped } from '../util/async/grace.ts';
 import type { JsonValue } from '../util/json.ts';
-import type { Interrupt } from '../agent/agent-base.ts';
+import type { Interrupt } from '../agent/interrupt.ts';
 import { FORM_NAME } from './answer-form.ts';
 import { endedBy, type EndReason } from '../message/end-reason.ts';
 import { FILL_IN_THE_FORM, hintMsg, SAY_SOMETHING, SUM_UP } from './hints.ts';
@@ -28,12 +28,12 @@ import { ReActAgentBase } from './react-agent-base.ts';
 import { checkReActOptions, type ReActAgentOptions } from './react-agent-options.ts';
 import { ReplyWork } from './reply-work.ts';
 import { memoryTools, recordExperience, retrieveContext } from './retrieval.ts';
-import { accountOf } from '../approval/account.ts';
 import { suspensionMsg } from '../approval/suspension-msg.ts';
 import { Thinker } from './thinker.ts';
 import { assertFits, isEmpty, withoutCalls } from './thought.ts';
 import { ToolCalls } from './tool-calls.ts';
 import { currentTurn } from '../agent/current-turn.ts';
+import { controlOf } from '../agent/turn-control.ts';
 import type { Turn } from '../agent/turn.ts';
 import { watchPlan } from './watch-plan.ts';
 
@@ -146,10 +146,11 @@ export class ReActAgent extends ReActAgentBase {
   /** Thinks and acts by turns, until a thought is the answer. */
   override async reply(msgs: readonly Msg[], turn: Turn): Promise<Msg> {
     const work = this.#begin(turn);
-    const { resumed, closed, answered, input } = await this.#open.begin(this.name, msgs, turn);
+    const control = controlOf(turn);
+    const { resumed, closed, answered, input } = await this.#open.begin(this.name, msgs, control);
     this.#storedFor = turn.replyId;
     const earlier = resumed ?? closed;
-    resumed?.account.goOnIn(turn);
+    if (resumed !== undefined) control.resumeSpending(resumed.spending);
     for (const id of earlier?.requestIds ?? []) work.requestIds.add(id); // it was asked, and is not answered yet
     await Promise.all([closed && this.#close(closed, turn), this.#remember(input, turn)]); // in this order
     for (const { id } of [...input, ...(earlier?.later ?? [])]) work.requestIds.add(id);
@@ -162,7 +163,7 @@ export class ReActAgent extends ReActAgentBase {
       );
       return await this.#loop(resumed, work, turn);
     } catch (error) {
-      if (turn.interruptedBy === undefined) await this.#remember(turn.unread, turn); // nobody else will
+      if (control.interruptedBy === undefined) await this.#remember(control.unread, turn); // nobody else will
       throw error;
     }
   }
@@ -287,7 +288,7 @@ export class ReActAgent extends ReActAgentBase {
       grantedTools: work.grantedTools,
       requestIds: work.requestIds,
       saidIds: work.saidIds,
-      owner: turn.callPath,
+      owner: controlOf(turn).toolCallPath,
       wantsShape: work.form !== undefined,
     });
   }
@@ -297,19 +298,20 @@ export class ReActAgent extends ReActAgentBase {
    * calls wait for somebody outside: then all of it waits, and what is returned says so.
    */
   async #act(open: OpenExchange, work: ReplyWork, turn: Turn): Promise<Msg | undefined> {
-    turn.assertNotOver(); // somebody else may have them by now
+    const control = controlOf(turn);
+    control.assertNotOver(); // somebody else may have them by now
     this.#open.current = open;
     work.open = open;
-    open.account = accountOf(turn);
+    open.spending = control.spending;
     for (const name of open.grantedTools) work.grantedTools.add(name);
     let suspended: Msg | undefined;
     try {
       await untilStopped(this.#calls.make(open, work, turn), turn.signal);
       if (open.isWaiting) {
         const question = this.#ended(suspensionMsg(this.name, open.pending), 'tool_suspended', turn);
-        turn.suspend(question); // not if it was interrupted just now
+        control.suspend(question); // not if it was interrupted just now
         suspended = question;
-        open.account.rest();
+        open.spending.pause();
         for (const pending of open.pending) await turn.emit({ type: 'approval_needed', pending }); // who leaves now leaves it waiting
         await this.print(suspended);
       }
@@ -321,7 +323,7 @@ export class ReActAgent extends ReActAgentBase {
 
   /** Remembers a thought and one result for each of its calls. Those that nothing answered are told as well. */
   async #close(open: OpenExchange, turn: Turn): Promise<void> {
-    turn.assertNotOver(); // they stay open: the next turn closes them
+    controlOf(turn).assertNotOver(); // they stay open: the next turn closes them
     const { exchange } = open;
     const unanswered = exchange.calls.filter(({ id }) => exchange.answerTo(id) === undefined);
     const msgs = exchange.toMsgs();
@@ -358,11 +360,13 @@ export class ReActAgent extends ReActAgentBase {
 
   #begin(turn: Turn): ReplyWork {
     const work = new ReplyWork(this.#tools, turn.structuredModel);
-    turn.isCallOpen = (callId) => work.open?.isOpen(callId) ?? false;
-    turn.onCheckpoint = async (callId) => {
-      if (callId !== undefined) work.open?.start(callId);
-      await this.#open.checkpoint();
-    };
+    controlOf(turn).attach({
+      isCallOpen: (toolCallId) => work.open?.isOpen(toolCallId) ?? false,
+      checkpoint: async (toolCallId) => {
+        if (toolCallId !== undefined) work.open?.start(toolCallId);
+        await this.#open.checkpoint();
+      },
+    });
     if (this.planNotebook !== undefined) this.#turn = turn;
     this.#work.set(turn, work);
     return work;
@@ -427,7 +431,7 @@ export class ReActAgent extends ReActAgentBase {
 
   /** Puts messages into memory, also when the turn was stopped meanwhile; a turn that is over changes nothing any more. */
   async #remember(msgs: readonly Msg[], turn: Turn): Promise<void> {
-    if (msgs.length === 0 || turn.isOver) return;
+    if (msgs.length === 0 || controlOf(turn).isOver) return;
     this.#workOf(turn).note(msgs);
     await this.#ordered.add(msgs, (write) => turn.write({ name: 'memory' }, write));
   }

@@ -13,7 +13,8 @@ import { authorize } from '../approval/authorize.ts';
 import type { OpenExchange } from '../approval/open-exchange.ts';
 import type { ReActAgentOptions } from './react-agent-options.ts';
 import { forEachConcurrently } from '../util/async/for-each-concurrently.ts';
-import { currentCallId, runInCall } from '../agent/current-turn.ts';
+import { currentToolCallId, runInToolCall } from '../agent/current-turn.ts';
+import { controlOf } from '../agent/turn-control.ts';
 import type { Turn } from '../agent/turn.ts';
 
 /** What the calls of one reply have in common. */
@@ -67,7 +68,7 @@ export class ToolCalls {
   async #actOn(call: ToolUseBlock, open: OpenExchange, work: CallWork, turn: Turn): Promise<void> {
     const { id, name } = call;
     try {
-      const acted = await runInCall(id, () => this.#agent.act(open.runnable(call), turn));
+      const acted = await runInToolCall(id, () => this.#agent.act(open.runnable(call), turn));
       if (isSuspended(acted)) return await this.#suspend(call, acted.suspension, open, turn);
       const result = { ...acted, id, name };
       const speaksForItself = work.toolkit.get(name)?.returnDirect === true;
@@ -96,7 +97,7 @@ export class ToolCalls {
   /** Runs one tool call as a step, without its hooks. */
   async run(call: ToolUseBlock, work: CallWork, turn: Turn): Promise<ToolCallOutcome> {
     const { open } = work;
-    const id = currentCallId() ?? call.id; // hooks and middleware may have changed it
+    const id = currentToolCallId() ?? call.id; // hooks and middleware may have changed it
     let running: Promise<ToolCallOutcome> | undefined;
     let hookFailure: { readonly error: unknown } | undefined;
     const options: CallToolOptions = {
@@ -104,7 +105,7 @@ export class ToolCalls {
       agentName: turn.agentPath.at(-1),
       context: this.#options.toolContext,
       authorize: ({ call: judged, ...rest }) =>
-        authorize({ ...rest, call: { ...judged, id } }, this.#options, open, turn),
+        authorize({ ...rest, call: { ...judged, id } }, this.#options, open, controlOf(turn)),
       resume: open?.resumeOf(id),
       onChunk: async (result) => {
         await turn.emit({ type: 'tool_chunk', result });

@@ -6,7 +6,7 @@ import { tool, type Tool, type ToolContext, type ToolSettings } from '../toolkit
 import type { JsonObject } from '../util/json.ts';
 import type { AgentBase } from '../agent/agent-base.ts';
 import { ReActAgent } from '../react/react-agent.ts';
-import { currentTurn } from '../agent/current-turn.ts';
+import { currentControl } from '../agent/current-turn.ts';
 import { stepsInBackground } from './limits/counted-steps.ts';
 
 export interface AgentToolOptions extends ToolSettings {
@@ -70,7 +70,8 @@ async function ask(agent: AgentBase, query: string, context: ToolContext): Promi
   } catch (error) {
     const { openCallOwner: owner, pendingCalls: pending } = agent;
     if (!TroupeError.isInstance(error) || error.code !== 'pending_calls' || owner.length === 0) throw error;
-    if (currentTurn()?.hasOpenCall(owner)) throw new ToolSuspension(undefined, { pending, state: null }); // its turn comes after that call
+    if (currentControl()?.hasOpenToolCall(owner))
+      throw new ToolSuspension(undefined, { pending, state: null }); // its turn comes after that call
     await agent.closePending(); // the call that it waited in is over
     return agent.call(query, options);
   }

@@ -5,8 +5,8 @@ import { ToolResponse } from '../toolkit/tool/tool-response.ts';
 import { ToolSuspension } from '../toolkit/tool/tool-suspension.ts';
 import type { CallOptions } from '../agent/agent-base.ts';
 import { pendingIn } from '../approval/suspension-msg.ts';
-import { currentTurn, currentTurnOf } from '../agent/current-turn.ts';
-import { runDelegated } from './limits/around.ts';
+import { currentControl, currentControlOf } from '../agent/current-turn.ts';
+import { runDelegated } from './limits/delegation-scope.ts';
 import { countedSteps } from './limits/counted-steps.ts';
 import { toDelegationContext, type DelegationContext } from './grants/delegation-context.ts';
 import { failedResponse, failureFrom, type AboutTask, type SubAgentFailure } from './sub-agent-error.ts';
@@ -28,7 +28,7 @@ export async function delegateTo(
   given: DelegationContext | undefined,
   options: DelegateOptions = {},
 ): Promise<ToolResponse> {
-  const { signal = currentTurn()?.signal, timeoutMs = Infinity, ephemeralMemory = true } = options;
+  const { signal = currentControl()?.signal, timeoutMs = Infinity, ephemeralMemory = true } = options;
   const { budget, supervisorName: supervisor } = agent.permissions;
   const context = toDelegationContext(
     given?.task_summary === taskSummary ? given : { ...given, task_summary: taskSummary },
@@ -79,8 +79,8 @@ async function runTask(
 ): Promise<Msg> {
   const { budget, supervisorName: name } = agent.permissions;
   // the host's call may have ended before a background task does
-  const host = isBackground ? undefined : currentTurn();
-  const runStep = countedSteps({ budget, host, turn: () => currentTurnOf(agent.id) });
+  const host = isBackground ? undefined : currentControl();
+  const runStep = countedSteps({ budget, host, caller: () => currentControlOf(agent.id) });
   const lifetime = isBackground ? 'background' : 'nested';
   const options: CallOptions = { signal, runStep, decisions, lifetime };
   if (decisions !== undefined) return callObserved(agent, undefined, options, onEvent);

@@ -9,7 +9,7 @@ import { ToolSuspension } from '../toolkit/tool/tool-suspension.ts';
 import { tool, type Tool, type ToolContext } from '../toolkit/tool/tool.ts';
 import { isJsonObject, type JsonObject, type JsonValue } from '../util/json.ts';
 import type { SchemaProblem } from '../util/schema.ts';
-import { subAgentHere } from './limits/around.ts';
+import { subAgentHere } from './limits/delegation-scope.ts';
 import { setBinding } from './grants/sub-agent-binding.ts';
 import { LimitReached } from './limits/budget.ts';
 import { checkedInput, type CheckedInput } from './checked-input.ts';

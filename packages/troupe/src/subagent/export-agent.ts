@@ -6,7 +6,7 @@ import type { AuthorizeRequest, ToolVerdict } from '../toolkit/call/tool-call.ts
 import { ToolResponse } from '../toolkit/tool/tool-response.ts';
 import { Toolkit } from '../toolkit/toolkit.ts';
 import { authorize } from '../approval/authorize.ts';
-import { currentTurn } from '../agent/current-turn.ts';
+import { currentControl } from '../agent/current-turn.ts';
 import { bindTo } from './grants/sub-agent-binding.ts';
 import { CountedModel } from './limits/counted-model.ts';
 import { forbiddenTo } from './grants/forbidden-tools.ts';
@@ -130,7 +130,7 @@ function authorizeDirectly(
   { budget, permissionPolicy, supervisorName }: PermissionBundle,
 ): Promise<ToolVerdict> {
   budget.beginStep(false);
-  const turn = currentTurn() ?? { agentPath: [supervisorName, name], checkpoint: async () => {} };
+  const turn = currentControl() ?? { agentPath: [supervisorName, name], checkpoint: async () => {} };
   return authorize(request, { permissionPolicy }, undefined, turn);
 }
 

@@ -1,6 +1,7 @@
 import type { Part } from '@a2a-js/sdk';
 
-import { AgentBase, type AgentOptions, type Interrupt } from '../../agent/agent-base.ts';
+import { AgentBase, type AgentOptions } from '../../agent/agent-base.ts';
+import type { Interrupt } from '../../agent/interrupt.ts';
 import { readDecisions } from '../../approval/decisions.ts';
 import type { Turn } from '../../agent/turn.ts';
 import { checkNumber, MAX_TIMER_MS } from '../../util/check-number.ts';

@@ -1,6 +1,6 @@
 import type { Tool } from '../../toolkit/tool/tool.ts';
 import type { Toolkit } from '../../toolkit/toolkit.ts';
-import { permissionsAround } from '../limits/around.ts';
+import { permissionsAround } from '../limits/delegation-scope.ts';
 import { bindingOf } from './sub-agent-binding.ts';
 import type { PermissionBundle } from './permission-bundle.ts';
 import type { SafetyLimits } from '../limits/safety-limits.ts';

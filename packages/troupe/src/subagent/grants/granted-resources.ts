@@ -1,7 +1,7 @@
 import { getLogger } from '../../config/run-config.ts';
 import type { JsonValue } from '../../util/json.ts';
-import { currentTurn } from '../../agent/current-turn.ts';
-import { permissionsAround } from '../limits/around.ts';
+import { currentControl } from '../../agent/current-turn.ts';
+import { permissionsAround } from '../limits/delegation-scope.ts';
 import { forbiddenNames } from './forbidden-tools.ts';
 import { Budget } from '../limits/budget.ts';
 import { MAX_RECENT_EVENTS, type ContextBundle } from './delegation-context.ts';
@@ -53,7 +53,7 @@ export function permissionsFor(
   const of = hostLimits(grant);
   const { maxDepth = Infinity } = safetyLimits;
   const around = (permissionsAround() ?? outer)?.budget;
-  const budget = outer === undefined ? Budget.ofHost(of, currentTurn(), around) : (around ?? outer.budget);
+  const budget = outer === undefined ? Budget.ofHost(of, currentControl(), around) : (around ?? outer.budget);
   return Object.freeze({
     logger: getLogger(),
     tracer: granted('tracer', grant),

@@ -1,7 +1,7 @@
 import { TroupeError } from '../../errors.ts';
 import type { JsonObject, JsonValue } from '../../util/json.ts';
-import type { Turn } from '../../agent/turn.ts';
-import { Account, accountOf } from '../../approval/account.ts';
+import type { TurnControl } from '../../agent/turn-control.ts';
+import { Spending } from '../../agent/spending.ts';
 import type { SafetyLimits } from './safety-limits.ts';
 
 /** A limit of a sub-agent, or of somebody around it, is used up. */
@@ -16,7 +16,7 @@ export class LimitReached extends TroupeError {
 /** What a budget is for. */
 interface BudgetOptions {
   readonly limits: SafetyLimits;
-  readonly account: Account;
+  readonly spending: Spending;
   readonly outer: Budget | undefined;
   readonly isHost: boolean;
   /** Aborted when nothing may be spent any more. */
@@ -24,23 +24,23 @@ interface BudgetOptions {
 }
 
 /**
- * What somebody and all sub-agents below may spend, and have spent. One account for all of them: ten sub-agents together
+ * What somebody and all sub-agents below may spend, and have spent. One spending for all of them: ten sub-agents together
  * get no further than one. A step that has begun is finished, so a limit is passed by no more than the model calls that run.
  */
 export class Budget {
   readonly #limits: SafetyLimits;
-  readonly #account: Account;
+  readonly #spending: Spending;
   readonly #outer: Budget | undefined;
   readonly #isHost: boolean;
   readonly #until: AbortSignal | undefined;
 
-  private constructor({ limits, account, outer, isHost, until }: BudgetOptions) {
+  private constructor({ limits, spending, outer, isHost, until }: BudgetOptions) {
     this.#limits = limits;
-    this.#account = account;
+    this.#spending = spending;
     this.#outer = outer;
     this.#isHost = isHost;
     this.#until = until;
-    account.begin();
+    spending.start();
     Object.freeze(this); // sub-agents have it
   }
 
@@ -48,9 +48,9 @@ export class Budget {
    * That of a host, for one call of it. What the host itself spends on its model counts too.
    * @param outer that of a sub-agent in whose task the host was called
    */
-  static ofHost(limits: SafetyLimits, turn: Turn | undefined, outer?: Budget): Budget {
-    const account = turn === undefined ? new Account() : accountOf(turn);
-    return new Budget({ limits, account, outer, isHost: true });
+  static ofHost(limits: SafetyLimits, control: TurnControl | undefined, outer?: Budget): Budget {
+    const spending = control?.spending ?? new Spending();
+    return new Budget({ limits, spending, outer, isHost: true });
   }
 
   /**
@@ -59,12 +59,12 @@ export class Budget {
    * @param until aborted when the task is over: whoever goes on by himself then can do nothing any more
    */
   inner(limits: SafetyLimits, saved?: JsonValue, until?: AbortSignal): Budget {
-    return new Budget({ limits, account: new Account(saved), outer: this, isHost: false, until });
+    return new Budget({ limits, spending: new Spending(saved), outer: this, isHost: false, until });
   }
 
   /** Counts what a call of the sub-agent costs, with those below it. */
-  countUsageOf(turn: Turn | undefined): void {
-    if (turn !== undefined) this.#account.add(turn);
+  countUsageOf(control: TurnControl | undefined): void {
+    control?.countIn(this.#spending);
   }
 
   /** Counts the delegation that it is for, with all around it. @throws LimitReached if there may be none; then it doesn't count. */
@@ -72,10 +72,11 @@ export class Budget {
     const around = this.#chain().slice(1);
     for (const budget of around) {
       const { maxDelegations = Infinity } = budget.#limits;
-      if (budget.#account.calls >= maxDelegations) throw new LimitReached(`${maxDelegations} delegations`);
+      if (budget.#spending.delegations >= maxDelegations)
+        throw new LimitReached(`${maxDelegations} delegations`);
       budget.check();
     }
-    for (const budget of around) budget.#account.calls++;
+    for (const budget of around) budget.#spending.delegations++;
   }
 
   /**
@@ -87,15 +88,15 @@ export class Budget {
     for (const budget of counting) {
       budget.check();
       const { maxModelCalls = Infinity } = budget.#limits;
-      if (isModelCall && budget.#account.iterations >= maxModelCalls)
+      if (isModelCall && budget.#spending.modelCalls >= maxModelCalls)
         throw new LimitReached(`${maxModelCalls} model calls`);
     }
-    if (isModelCall) for (const budget of counting) budget.#account.iterations++;
+    if (isModelCall) for (const budget of counting) budget.#spending.modelCalls++;
   }
 
   /** How long the task has taken so far, without the time in which somebody was asked. */
   get elapsedMs(): number {
-    return this.#account.elapsedMs;
+    return this.#spending.elapsedMs;
   }
 
   /** How much time is left, here and outside. */
@@ -107,7 +108,7 @@ export class Budget {
   check(): void {
     if (this.#until?.aborted) throw new TroupeError('limit_reached', 'The task is over.');
     const { maxTokens = Infinity, maxCost = Infinity, maxWallMs = Infinity } = this.#limits;
-    const { inputTokens = 0, outputTokens = 0, cost = 0 } = this.#account.usage ?? {};
+    const { inputTokens = 0, outputTokens = 0, cost = 0 } = this.#spending.usage ?? {};
     if (inputTokens + outputTokens >= maxTokens) throw new LimitReached(`${maxTokens} tokens`);
     if (cost >= maxCost) throw new LimitReached(`a cost of ${maxCost}`);
     if (this.elapsedMs >= maxWallMs) throw new LimitReached(`${maxWallMs / 1000} s`);
@@ -115,7 +116,7 @@ export class Budget {
 
   /** What was spent, for going on later. The time in between doesn't count. */
   toJSON(): JsonObject {
-    return this.#account.toJSON();
+    return this.#spending.toJSON();
   }
 
   #chain(): Budget[] {

@@ -4,7 +4,7 @@ import type { ChatModelBase, ModelRequest } from '../../model/chat-model-base.ts
 import { WrapperModel, type RelayOptions } from '../../model/wrappers/wrapper-model.ts';
 import { currentTurn } from '../../agent/current-turn.ts';
 import type { Budget } from './budget.ts';
-import { isInModelStep } from './counted-steps.ts';
+import { isInModelStep } from './delegation-scope.ts';
 
 /**
  * The model of a sub-agent. A call that is made inside of a model step is counted by whoever made the step; any other is

@@ -1,40 +1,32 @@
-import { createAsyncScope } from '#platform';
-import type { Turn } from '../../agent/turn.ts';
+import type { TurnControl } from '../../agent/turn-control.ts';
 import type { StepKind, StepRunner } from '../../event/step.ts';
-import { permissionsAround } from './around.ts';
 import type { Budget } from './budget.ts';
+import { permissionsAround, runStepInDelegation } from './delegation-scope.ts';
 
 /** Steps that cost nothing. They run even when a limit is reached, so that histories stay whole. */
 const UNLIMITED_KINDS: readonly StepKind[] = ['write', 'id', 'knowledge'];
 
-const modelSteps = createAsyncScope<boolean>();
-
-/** Whether the code here is a model call that was counted already. */
-export function isInModelStep(): boolean {
-  return modelSteps.getStore() === true;
-}
-
 export interface CountedStepsOptions {
   readonly budget: Budget;
-  /** In whose run they are steps, too; undefined in the background. */
-  readonly host: Turn | undefined;
-  /** The call that makes them. */
-  readonly turn: () => Turn | undefined;
+  /** The agent call of the host, whose run the steps belong to; undefined in the background. */
+  readonly host: TurnControl | undefined;
+  /** The agent call that takes the steps. */
+  readonly caller: () => TurnControl | undefined;
 }
 
-/** Runs the steps of a sub-agent, and of agents that it calls, as far as its budget goes. */
-export function countedSteps({ budget, host, turn }: CountedStepsOptions): StepRunner {
+/** Runs the steps of a sub-agent, and of agents that it calls, within its budget. */
+export function countedSteps({ budget, host, caller }: CountedStepsOptions): StepRunner {
   return async (step, body) => {
     const isModelCall = step.kind === 'model';
-    budget.countUsageOf(turn());
+    budget.countUsageOf(caller());
     if (!UNLIMITED_KINDS.includes(step.kind)) budget.beginStep(isModelCall, host === undefined);
-    const run = () => modelSteps.run(isModelCall, body);
-    return host === undefined ? run() : host.relayStep(step, run); // whoever runs the host's steps runs these too
+    const run = () => runStepInDelegation(isModelCall, body);
+    return host === undefined ? run() : host.relayStep(step, run); // the host's step runner sees these steps too
   };
 }
 
-/** How an agent that a sub-agent has called in the background runs its steps; undefined if there is no sub-agent around. */
+/** The step runner for agents that a sub-agent calls in the background; undefined outside of a sub-agent's task. */
 export function stepsInBackground(): StepRunner | undefined {
   const { budget } = permissionsAround() ?? {};
-  return budget && countedSteps({ budget, host: undefined, turn: () => undefined });
+  return budget && countedSteps({ budget, host: undefined, caller: () => undefined });
 }

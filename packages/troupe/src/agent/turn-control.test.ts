@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
 
 import { Msg } from '../message/msg.ts';
-import { Turn } from './turn.ts';
+import { TurnControl } from './turn-control.ts';
 
-const makeTurn = (): Turn => new Turn({ agentId: 'a', agentName: 'ann' });
+const makeTurn = (): TurnControl => new TurnControl({ agentId: 'a', agentName: 'ann' });
 const texts = (msgs: readonly Msg[]): string[] => msgs.map((msg) => msg.text);
 
 test('takes messages in until there is nothing more to answer', () => {
@@ -36,14 +36,14 @@ test('an interrupt counts until the outcome is decided', () => {
   expect(answered.signal.aborted).toBe(false);
 
   const failed = makeTurn();
-  failed.fail();
+  failed.decide();
   expect(failed.interrupt('user')).toBe(false);
 });
 
 test('a turn that is over hears nothing of its parent or its caller', () => {
   const caller = new AbortController();
   const parent = makeTurn();
-  const turn = new Turn({ agentId: 'b', agentName: 'bob', parent, signal: caller.signal });
+  const turn = new TurnControl({ agentId: 'b', agentName: 'bob', parent, signal: caller.signal });
   expect(turn.agentPath).toEqual(['ann', 'bob']);
   expect(turn.runId).toBe(parent.runId);
   turn.end();
@@ -55,7 +55,7 @@ test('a turn that is over hears nothing of its parent or its caller', () => {
 test('adds up what it cost, with the calls inside of it', async () => {
   const turn = makeTurn();
   expect(turn.usage).toBe(undefined);
-  const inner = new Turn({ agentId: 'b', agentName: 'bob', parent: turn });
+  const inner = new TurnControl({ agentId: 'b', agentName: 'bob', parent: turn });
   await turn.addUsage({ inputTokens: 10, outputTokens: 1, cost: 0.5 });
   await inner.addUsage({ inputTokens: 5, outputTokens: 2, cachedTokens: 3 });
   await turn.addUsage(undefined);

@@ -1,0 +1,87 @@
+import { addUsage, type Usage } from '../message/usage.ts';
+import { now } from '../util/clock.ts';
+import { isJsonObject, type JsonObject, type JsonValue } from '../util/json.ts';
+
+/** An agent call that counts its costs. */
+interface CostSource {
+  readonly usage: Usage | undefined;
+}
+
+/**
+ * Delegations, model calls, usage and time spent on one request: a task of a sub-agent, or an answer of a host with all its
+ * delegations. May span several agent calls and processes, when tool calls are pending in between; time while paused does not count.
+ */
+export class Spending {
+  /** Number of delegations. */
+  delegations: number;
+  /** Number of model calls. */
+  modelCalls: number;
+  /** Usage in earlier processes. */
+  readonly #savedUsage: Usage | undefined;
+  /** Agent calls of this process. Each may still go on in the background. */
+  readonly #sources = new Set<CostSource>();
+  /** Time until the last pause; undefined before the start. */
+  #ms: number | undefined;
+  /** Start of the time that counts now; undefined while paused. */
+  #since: number | undefined;
+
+  /** @param saved a result of `toJSON`. Edited numbers give nothing back: they count as 0 or more. */
+  constructor(saved?: JsonValue) {
+    const { calls, iterations, ms, usage } = isJsonObject(saved) ? saved : {};
+    this.delegations = count(calls);
+    this.modelCalls = count(iterations);
+    this.#ms = ms === undefined ? undefined : count(ms);
+    this.#savedUsage = usage === undefined ? undefined : usageFrom(usage);
+  }
+
+  /** Usage of models, nested agent calls included. */
+  get usage(): Usage | undefined {
+    return [...this.#sources].reduce((sum, source) => addUsage(sum, source.usage), this.#savedUsage);
+  }
+
+  get elapsedMs(): number {
+    return (this.#ms ?? 0) + (this.#since === undefined ? 0 : now() - this.#since);
+  }
+
+  /** Counts the costs of an agent call. */
+  add(source: CostSource): void {
+    this.#sources.add(source);
+  }
+
+  /** Starts counting time, unless it counts already. */
+  start(): void {
+    this.#ms ??= 0;
+    this.#since ??= now();
+  }
+
+  /** Stops counting time until `resume`. */
+  pause(): void {
+    if (this.#ms !== undefined) this.#ms = this.elapsedMs;
+    this.#since = undefined;
+  }
+
+  /** Counts time again, if it was ever started. */
+  resume(): void {
+    if (this.#ms !== undefined) this.start();
+  }
+
+  /** For another process. */
+  toJSON(): JsonObject {
+    const { delegations: calls, modelCalls: iterations, usage } = this;
+    return {
+      calls,
+      iterations,
+      ...(this.#ms !== undefined && { ms: this.elapsedMs }),
+      ...(usage && { usage }),
+    };
+  }
+}
+
+function usageFrom(saved: JsonValue): Usage {
+  const { inputTokens, outputTokens, cost } = isJsonObject(saved) ? saved : {};
+  return { inputTokens: count(inputTokens), outputTokens: count(outputTokens), cost: count(cost) };
+}
+
+function count(value: JsonValue | undefined): number {
+  return typeof value === 'number' && value > 0 ? value : 0;
+}

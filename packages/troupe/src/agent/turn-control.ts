@@ -1,0 +1,514 @@
+import { InterruptedError, type InterruptSource } from '../errors.ts';
+import type { EventBody, EventOrigin } from '../event/agent-event.ts';
+import { both, EventOutlet } from '../event/event-outlet.ts';
+import type { RunListener } from '../event/reply-stream.ts';
+import type { Step, StepInit, StepKind, StepRunner } from '../event/step.ts';
+import type { Msg } from '../message/msg.ts';
+import type { PendingDecision } from '../message/pending-call.ts';
+import { addUsage, type Usage } from '../message/usage.ts';
+import { abortable, whenAborted } from '../util/abort.ts';
+import { newId } from '../util/ids.ts';
+import type { AnySchema } from '../util/schema.ts';
+import { yieldToEventLoop } from '#platform';
+import { Inbox } from './inbox.ts';
+import { currentScope, runInScope } from './run-scope.ts';
+import { Spending } from './spending.ts';
+import { StepKeys } from './step-keys.ts';
+import { answerIn, interruptIn, type TurnState } from './turn-state.ts';
+import type { Turn } from './turn.ts';
+
+export interface TurnControlOptions {
+  readonly agentId: string;
+  readonly agentName: string;
+  readonly parent?: TurnControl | undefined;
+  /** Whether the call goes on when the parent stops; its steps are not steps of the parent's run then. */
+  readonly outlivesParent?: boolean | undefined;
+  readonly signal?: AbortSignal | undefined;
+  readonly listener?: RunListener | undefined;
+  readonly runStep?: StepRunner | undefined;
+  readonly structuredModel?: AnySchema | undefined;
+  readonly decisions?: readonly PendingDecision[] | undefined;
+  readonly onPending?: 'refuse' | 'close' | undefined;
+  /** The call whose interrupt this one handles. Both are one agent call of the same run. */
+  readonly continues?: TurnControl | undefined;
+}
+
+/** The open tool calls of one reply. An agent that makes tool calls attaches them to its call. */
+export interface ReplyScope {
+  /** Whether a tool call of the reply has no result yet. */
+  isCallOpen(toolCallId: string): boolean;
+  /** Saves the position of the reply. Gets the tool call in which another agent is about to change something, if any. */
+  checkpoint(toolCallId: string | undefined): Promise<void>;
+}
+
+/** Counters of one run, shared by all agent calls in it. */
+interface RunCounts {
+  events: number;
+  agentCalls: number;
+}
+
+/** Data that an agent call shares with the handling of its interrupt. */
+interface SharedCall {
+  readonly keys: StepKeys;
+  usage: Usage | undefined;
+  spending: Spending | undefined;
+}
+
+/** Number of prints, events and steps without a wait after which timers, input and interrupts get time. */
+const STEPS_BETWEEN_PAUSES = 256;
+
+/**
+ * Controls one agent call from start to end. `turn` is the part that `reply` gets; the rest is for the code around `reply`.
+ *
+ * The state is one of `running`, `interrupted`, `decided`, `suspended` and `over`. An interrupt counts as long as nothing is decided.
+ * A call that is over ignores everything: late events, prints and usage are dropped.
+ */
+export class TurnControl {
+  readonly turn: Turn;
+  readonly runId: string;
+  readonly agentId: string;
+  readonly agentPath: readonly string[];
+  readonly parent: TurnControl | undefined;
+  /** Whether the call goes on when the parent stops, which does not wait for it. */
+  readonly outlivesParent: boolean;
+  /** See `Turn`. */
+  readonly onPending: 'refuse' | 'close' | undefined;
+  /** The tool call of the parent in which this call was made. */
+  readonly outerToolCallId: string | undefined;
+  readonly structuredModel: AnySchema | undefined;
+  readonly #agentName: string;
+  readonly #controller = new AbortController();
+  readonly #unlink: (() => void)[];
+  readonly #listener: RunListener | undefined;
+  readonly #outlet: EventOutlet;
+  readonly #runStep: StepRunner | undefined;
+  readonly #run: RunCounts;
+  readonly #shared: SharedCall;
+  readonly #inbox = new Inbox();
+  readonly #children = new Set<Promise<unknown>>();
+  #state: TurnState = { tag: 'running' };
+  #replyId: string;
+  #replyScope: ReplyScope | undefined;
+  #decisions: readonly PendingDecision[];
+  #stepsSincePause = 0;
+  #closing: AbortController | undefined;
+
+  constructor(options: TurnControlOptions) {
+    const { agentName, parent, listener, continues } = options;
+    const sameRun = continues ?? parent;
+    this.#agentName = agentName;
+    this.agentId = options.agentId;
+    this.parent = parent;
+    this.outlivesParent = options.outlivesParent ?? false;
+    this.outerToolCallId = continues ? continues.outerToolCallId : parent && currentScope().toolCall?.id;
+    this.structuredModel = options.structuredModel;
+    this.onPending = options.onPending;
+    this.#decisions = options.decisions ?? [];
+    this.runId = sameRun?.runId ?? newId();
+    this.#replyId = continues?.replyId ?? newId();
+    this.agentPath = Object.freeze([...(parent?.agentPath ?? []), agentName]);
+    this.#run = sameRun ? sameRun.#run : { events: 0, agentCalls: 0 };
+    if (continues === undefined) this.#run.agentCalls++;
+    this.#shared = continues ? continues.#shared : this.#newCall(agentName);
+    this.#listener = listener;
+    this.#outlet = new EventOutlet(listener, parent && parent.#outlet, () => this.#eventOrigin());
+    const stepsOf = continues ?? (this.outlivesParent ? undefined : parent);
+    this.#runStep = options.runStep ?? (stepsOf && stepsOf.#runStep);
+    const stopForConsumer = (): void => void this.interrupt('consumer');
+    listener?.left.addEventListener('abort', stopForConsumer, { once: true });
+    this.#unlink = [
+      whenAborted(this.outlivesParent ? undefined : parent?.signal, (reason) => this.#abort(reason)),
+      whenAborted(options.signal, (reason) => this.#abort(reason)),
+      () => listener?.left.removeEventListener('abort', stopForConsumer),
+    ];
+    if (listener !== undefined) this.signal.addEventListener('abort', listener.release, { once: true });
+    this.turn = new ControlledTurn(this);
+  }
+
+  get signal(): AbortSignal {
+    return this.#controller.signal;
+  }
+
+  get replyId(): string {
+    return this.#replyId;
+  }
+
+  /** Number of agent calls in this run so far. */
+  get agentCallsInRun(): number {
+    return this.#run.agentCalls;
+  }
+
+  get isOver(): boolean {
+    return this.#state.tag === 'over';
+  }
+
+  /** Whether the answer is a question for decisions about pending tool calls: messages that come in are not answered now. */
+  get isSuspended(): boolean {
+    return this.#state.tag === 'suspended';
+  }
+
+  /** The committed answer. */
+  get answer(): Msg | undefined {
+    return answerIn(this.#state);
+  }
+
+  /** Source of the interrupt of this very call; undefined for an abort from outside. */
+  get interruptedBy(): InterruptSource | undefined {
+    return interruptIn(this.#state)?.error.source;
+  }
+
+  /** Messages that came with the interrupt. */
+  get interruptMsgs(): readonly Msg[] {
+    return interruptIn(this.#state)?.msgs ?? [];
+  }
+
+  /** For late work that would change something. @throws the reason why the call was stopped, if it is over */
+  assertNotOver(): void {
+    if (this.isOver) this.signal.throwIfAborted();
+  }
+
+  /**
+   * Stops the call. A second interrupt adds its messages to the first, as long as `handleInterrupt` has not begun.
+   * @returns false if it comes too late: the outcome is decided, or the call was stopped otherwise
+   */
+  interrupt(source: InterruptSource, msgs: readonly Msg[] = []): boolean {
+    const state = this.#state;
+    if (state.tag === 'interrupted' && !state.isHandled) {
+      const { error, msgs: earlier } = state.interrupt;
+      this.#state = { ...state, interrupt: { error, msgs: [...earlier, ...msgs] } };
+      return true;
+    }
+    if (state.tag !== 'running' || this.signal.aborted) return false;
+    const error = new InterruptedError(this.#agentName, source);
+    this.#state = { tag: 'interrupted', interrupt: { error, msgs }, isHandled: false };
+    this.#controller.abort(error);
+    return true;
+  }
+
+  /** The control in which an interrupt of this call is handled. `hurry` stops it. */
+  continuation(): TurnControl {
+    if (this.#state.tag === 'interrupted') this.#state = { ...this.#state, isHandled: true };
+    return new TurnControl({
+      agentId: this.agentId,
+      agentName: this.#agentName,
+      parent: this.parent,
+      outlivesParent: this.outlivesParent,
+      signal: this.closing,
+      listener: this.#listener && { ...this.#listener, left: this.closing },
+      structuredModel: this.structuredModel,
+      continues: this,
+    });
+  }
+
+  /** Cuts short everything after the answer: post hooks, `handleInterrupt`, observers. */
+  hurry(): void {
+    this.#abort(new InterruptedError(this.#agentName, 'user'));
+  }
+
+  /** Aborted when the end of the call must not wait for anything any longer. */
+  get closing(): AbortSignal {
+    return (this.#closing ??= new AbortController()).signal;
+  }
+
+  /** Declares the answer. @throws the reason of the signal, if that was aborted before there was an answer */
+  commit(answer: Msg): void {
+    if (this.answer === undefined) this.signal.throwIfAborted();
+    const state = this.#state;
+    if (state.tag === 'suspended') this.#state = { tag: 'suspended', answer };
+    else if (state.tag !== 'over') this.#state = { tag: 'decided', answer, interrupt: interruptIn(state) };
+  }
+
+  /** Declares that the answer is a question for decisions about pending tool calls. @throws like `commit` */
+  suspend(question: Msg): void {
+    this.commit(question);
+    if (!this.isOver) this.#state = { tag: 'suspended', answer: question };
+  }
+
+  /** Declares that there will be no answer of `reply`: something failed, or `handleInterrupt` has answered. An interrupt does not change that. */
+  decide(): void {
+    const { tag } = this.#state;
+    if (tag === 'running' || tag === 'interrupted')
+      this.#state = { tag: 'decided', answer: undefined, interrupt: interruptIn(this.#state) };
+  }
+
+  /** Ends the call. Nothing that happens later has an effect. */
+  end(): void {
+    this.#state = { tag: 'over', answer: this.answer, interrupt: interruptIn(this.#state) };
+    this.#inbox.close();
+    this.#outlet.close();
+    for (const unlink of this.#unlink) unlink();
+  }
+
+  /** See `Turn`. */
+  emit(body: EventBody): void | Promise<void> {
+    return both(this.#outlet.emit(body), this.pause()) as void | Promise<void>;
+  }
+
+  /** Whether anybody would see an event. */
+  get hasListener(): boolean {
+    return this.#outlet.hasListener;
+  }
+
+  /** Costs of this call so far, nested agent calls included. */
+  get usage(): Usage | undefined {
+    return this.#shared.usage;
+  }
+
+  /** See `Turn`. */
+  addUsage(usage: Usage | undefined): void | Promise<void> {
+    if (usage === undefined || this.isOver) return;
+    for (let call: TurnControl | undefined = this; call !== undefined; call = call.parent)
+      call.#shared.usage = addUsage(call.#shared.usage, usage);
+    return this.emit({ type: 'usage', usage });
+  }
+
+  /** Spending on the request that this call answers. */
+  get spending(): Spending {
+    return this.#shared.spending ?? this.resumeSpending(new Spending());
+  }
+
+  /** Goes on with the spending of an earlier call for the same request. */
+  resumeSpending(spending: Spending): Spending {
+    this.#shared.spending = spending;
+    this.countIn(spending);
+    spending.resume();
+    return spending;
+  }
+
+  /** Counts the costs of this call in a spending. */
+  countIn(spending: Spending): void {
+    spending.add(this.#shared);
+  }
+
+  /** See `Turn`. */
+  pause(): void | Promise<void> {
+    if (!this.isOver && ++this.#stepsSincePause < STEPS_BETWEEN_PAUSES) return;
+    this.#stepsSincePause = 0;
+    return yieldToEventLoop();
+  }
+
+  /** See `Turn`. */
+  async step<T>(init: StepInit, body: () => Promise<T>): Promise<T> {
+    const step = this.#keyed(init.kind, init); // before any wait, so that parallel steps have keys in the order of their calls
+    const pauses = this.pause();
+    if (pauses) await pauses;
+    this.signal.throwIfAborted();
+    return abortable(this.relayStep(step, body), this.signal);
+  }
+
+  /** See `Turn`. */
+  async write<T>(init: Omit<StepInit, 'kind'>, body: () => Promise<T>): Promise<T> {
+    return this.relayStep(this.#keyed('write', init), body);
+  }
+
+  /** Runs a step of this call, or of one nested in it, by the step runner of this call. */
+  async relayStep<T>(step: Step | undefined, body: () => Promise<T>): Promise<T> {
+    return this.#runStep && step ? this.#runStep(step, body) : body();
+  }
+
+  /** Attaches the open tool calls of the current reply. */
+  attach(scope: ReplyScope): void {
+    this.#replyScope = scope;
+  }
+
+  /** The attached scope of the current reply. */
+  get replyScope(): ReplyScope | undefined {
+    return this.#replyScope;
+  }
+
+  /** Saves the positions of this call and the calls around it, before something is done that can't be undone. */
+  async checkpoint(toolCallId?: string): Promise<void> {
+    await this.#replyScope?.checkpoint(toolCallId);
+    await this.parent?.checkpoint(this.outerToolCallId);
+  }
+
+  /** The tool calls in which this call was made, from the outermost on. */
+  get toolCallPath(): readonly string[] {
+    const outer = this.parent?.toolCallPath ?? [];
+    return this.outerToolCallId === undefined ? outer : [...outer, this.outerToolCallId];
+  }
+
+  /** Whether one of these tool calls has no result yet, in this agent call or in one around it. */
+  hasOpenToolCall(toolCallIds: readonly string[]): boolean {
+    const isMine = toolCallIds.some((id) => this.#replyScope?.isCallOpen(id) === true);
+    return isMine || (this.parent?.hasOpenToolCall(toolCallIds) ?? false);
+  }
+
+  /** See `Turn`. */
+  takeDecisions(): readonly PendingDecision[] {
+    const decisions = this.#decisions;
+    this.#decisions = [];
+    return decisions;
+  }
+
+  /** Hands messages to the running reply. @returns false if nobody will read them */
+  steer(msgs: readonly Msg[]): boolean {
+    return !this.signal.aborted && this.#inbox.steer(msgs);
+  }
+
+  /** Hands over messages to be answered after the reply. @returns false if nobody will answer them */
+  followUp(msgs: readonly Msg[]): boolean {
+    return !this.signal.aborted && this.#inbox.followUp(msgs);
+  }
+
+  /** See `Turn`. */
+  takeSteering(): readonly Msg[] {
+    return this.#inbox.takeSteering();
+  }
+
+  /** Messages for the next reply of this call: follow-ups, and steering that nobody read. Without any, the call takes no more in. */
+  takeFollowUps(): readonly Msg[] {
+    const next = this.#inbox.takeAll();
+    if (next.length === 0) this.#inbox.close();
+    else {
+      this.#replyId = newId();
+      this.#state = { tag: 'running' };
+    }
+    return next;
+  }
+
+  /** Takes all messages that were neither read nor answered, and takes no more in. */
+  takeUnread(): readonly Msg[] {
+    this.#inbox.close();
+    return this.#inbox.takeAll();
+  }
+
+  /** Messages that were neither read nor answered. */
+  get unread(): readonly Msg[] {
+    return this.#inbox.unread;
+  }
+
+  /** Runs code so that `currentTurn()` returns this turn, through all awaits. */
+  run<T>(body: () => T): T {
+    return runInScope({ control: this }, body);
+  }
+
+  /** Agent calls that were made in this one and still run. They stop with it. */
+  get children(): Iterable<Promise<unknown>> {
+    return this.#children;
+  }
+
+  adopt(child: Promise<unknown>): void {
+    this.#children.add(child);
+    const settled = (): void => void this.#children.delete(child);
+    child.then(settled, settled);
+  }
+
+  /** Stops everything, also what comes after the answer. */
+  #abort(reason: unknown): void {
+    (this.#closing ??= new AbortController()).abort(reason);
+    this.#controller.abort(reason);
+  }
+
+  #newCall(agentName: string): SharedCall {
+    const { parent, outerToolCallId } = this;
+    const keys = parent ? parent.#shared.keys.nested(agentName, outerToolCallId) : new StepKeys();
+    return { keys, usage: undefined, spending: undefined };
+  }
+
+  /** A step with its key, if anybody asks for keys. */
+  #keyed(kind: StepKind, { name, key }: Omit<StepInit, 'kind'>): Step | undefined {
+    if (this.#runStep === undefined) return undefined;
+    const { toolCall } = currentScope();
+    const toolCallId = toolCall?.madeBy === this ? toolCall.id : undefined;
+    return { kind, name, key: this.#shared.keys.next({ kind, name, key }, toolCallId) };
+  }
+
+  #eventOrigin(): EventOrigin {
+    return {
+      runId: this.runId,
+      replyId: this.#replyId,
+      agentPath: this.agentPath,
+      seq: this.#run.events++,
+    };
+  }
+}
+
+/** Shows a `reply` the part of its control that is meant for it. */
+class ControlledTurn implements Turn {
+  readonly #control: TurnControl;
+
+  constructor(control: TurnControl) {
+    this.#control = control;
+  }
+
+  static controlOf(turn: unknown): TurnControl | undefined {
+    return typeof turn === 'object' && turn !== null && #control in turn ? turn.#control : undefined;
+  }
+
+  get runId(): string {
+    return this.#control.runId;
+  }
+
+  get replyId(): string {
+    return this.#control.replyId;
+  }
+
+  get agentId(): string {
+    return this.#control.agentId;
+  }
+
+  get agentPath(): readonly string[] {
+    return this.#control.agentPath;
+  }
+
+  get signal(): AbortSignal {
+    return this.#control.signal;
+  }
+
+  get structuredModel(): AnySchema | undefined {
+    return this.#control.structuredModel;
+  }
+
+  get onPending(): 'refuse' | 'close' | undefined {
+    return this.#control.onPending;
+  }
+
+  get usage(): Usage | undefined {
+    return this.#control.usage;
+  }
+
+  emit(body: EventBody): void | Promise<void> {
+    return this.#control.emit(body);
+  }
+
+  addUsage(usage: Usage | undefined): void | Promise<void> {
+    return this.#control.addUsage(usage);
+  }
+
+  step<T>(step: StepInit, body: () => Promise<T>): Promise<T> {
+    return this.#control.step(step, body);
+  }
+
+  write<T>(step: Omit<StepInit, 'kind'>, body: () => Promise<T>): Promise<T> {
+    return this.#control.write(step, body);
+  }
+
+  pause(): void | Promise<void> {
+    return this.#control.pause();
+  }
+
+  takeSteering(): readonly Msg[] {
+    return this.#control.takeSteering();
+  }
+
+  takeDecisions(): readonly PendingDecision[] {
+    return this.#control.takeDecisions();
+  }
+
+  commit(answer: Msg): void {
+    this.#control.commit(answer);
+  }
+}
+
+/** The control of a turn. @throws TypeError if it is no turn that an agent call has made */
+export function controlOf(turn: Turn): TurnControl {
+  const control = ControlledTurn.controlOf(turn);
+  if (control === undefined) throw new TypeError('This is no turn: pass on the turn that reply() got.');
+  return control;
+}
+
+/** The signal of a turn; undefined for any other value. */
+export function signalOfTurn({ turn }: { readonly turn?: unknown }): AbortSignal | undefined {
+  return ControlledTurn.controlOf(turn)?.signal;
+}
