@@ -1,4 +1,4 @@
-/** The Agent2Agent protocol: remote agents for our programs, and our agents for others. */
+/** Agent2Agent protocol: client for remote agents, and server for local agents. */
 export { A2AAgent, type A2AAgentOptions } from './client/a2a-agent.ts';
 export { A2AError, type A2AErrorDetails, type A2AFailure } from './protocol/a2a-error.ts';
 export type { A2AHeaders } from './client/limited-fetch.ts';
@@ -10,12 +10,8 @@ export {
   WellKnownAgentCardResolver,
   type WellKnownAgentCardResolverOptions,
 } from './client/well-known-agent-card-resolver.ts';
-export {
-  serveA2A,
-  type A2AListenOptions,
-  type A2AServer,
-  type A2AServerOptions,
-} from './server/a2a-server.ts';
+export { serveA2A, type A2AListenOptions, type A2AServer } from './server/a2a-server.ts';
+export type { A2AServerOptions } from './server/a2a-server-options.ts';
 export type { A2ACard, A2ASkill } from './server/server-card.ts';
-export type { A2AContext } from './server/context-keeper.ts';
-export type { A2AAgentSource } from './server/context-shelf.ts';
+export type { A2AContext } from './server/saved-context.ts';
+export type { A2AAgentSource } from './server/open-contexts.ts';

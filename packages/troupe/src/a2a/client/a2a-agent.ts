@@ -21,41 +21,42 @@ import { textPart, toParts } from '../protocol/parts.ts';
 import type { RemoteAgent, RemoteAnswer } from './remote-agent.ts';
 
 export interface A2AAgentOptions extends Omit<AgentOptions, 'name'> {
-  /** The card of the remote agent, as JSON, or what finds it. */
+  /** Card of the remote agent as JSON, or a resolver that finds the card. */
   readonly card: JsonObject | AgentCardResolver;
-  /** How others call the agent. @default the name on the card, if that is given as JSON */
+  /** Name of the agent. @default the name on the card, if the card is given as JSON */
   readonly name?: string;
-  /** Sent with each request, to the agent only; such as an `authorization`. */
+  /** Sent with each request to the agent, and only there; e.g. `authorization`. */
   readonly headers?: A2AHeaders;
-  /** Origins where the agent may be besides that of its card, such as `https://api.example`. */
+  /** Origins of the agent besides the origin of its card, such as `https://api.example`. */
   readonly allowedOrigins?: readonly string[];
-  /** Public keys, of which one must have signed the card. @default the card need not be signed */
+  /** Public keys; one of them must have signed the card. @default the card may be unsigned */
   readonly cardKeys?: readonly CardKey[];
-  /** How long one call may take. @default 10 minutes */
+  /** Time limit of one agent call. @default 10 minutes */
   readonly timeoutMs?: number;
-  /** The most bytes of one response. @default 20 MiB */
+  /** Maximum bytes of one response. @default 20 MiB */
   readonly maxBytes?: number;
 }
 
 const TIMEOUT_MS = 600_000;
 
 /**
- * An agent that lives elsewhere and speaks A2A. A call sends what was observed since the last one and the new messages, and
- * answers with what the remote agent makes of them; one conversation goes on from call to call.
+ * Remote agent that speaks A2A. An agent call sends the messages observed since the last call together with
+ * the new messages, and returns the remote answer. All calls belong to one conversation.
  *
- * A task that needs input ends the reply like a call that waits: it says what is `_pending`, and the next call goes on with that task.
- * An interrupt cancels the remote task, and waits for no server. What the remote agent sends is taken as words, never as orders.
+ * A task that needs input ends the reply with `_pending`, like a pending tool call, and the next call
+ * continues that task. An interrupt cancels the remote task without waiting for the server. Content from the
+ * remote agent is treated as data, never as instructions.
  */
 export class A2AAgent extends AgentBase {
   readonly #options: A2AAgentOptions;
   #remote: RemoteAgent | undefined;
   #isDelivered = false;
-  /** What was heard and not yet sent. */
+  /** Observed messages, not sent yet. */
   protected observed: Msg[] = [];
   protected contextId: string | null = null;
   protected openTask: OpenTask | null = null;
 
-  /** @throws TroupeError if it has no name, or an option is out of range. */
+  /** @throws TroupeError if there is no name, or an option is out of range. */
   constructor(options: A2AAgentOptions) {
     const { card, timeoutMs = TIMEOUT_MS, maxBytes = MAX_BYTES } = options ?? {};
     if (!isJsonObject(card)) {
@@ -77,7 +78,7 @@ export class A2AAgent extends AgentBase {
     });
   }
 
-  /** Keeps messages for the next call. */
+  /** Keeps messages for the next agent call. */
   override async observe(msgs: MsgInput): Promise<void> {
     this.observed.push(...Msg.list(msgs));
   }
@@ -90,46 +91,46 @@ export class A2AAgent extends AgentBase {
       throw new TroupeError('invalid_input', problem);
     }
     const decisions = readDecisions(turn.takeDecisions());
-    const answers = decisions.length === 0 ? [] : this.#decided(decisions);
+    const answers = decisions.length === 0 ? [] : this.#partsFor(decisions);
     const isNew = msgs.length > 0 && decisions.length === 0;
     if (this.openTask !== null && isNew) await this.#leaveOpenTask(this.openTask, turn);
-    const heard = this.observed.length;
+    const observedCount = this.observed.length;
     const parts = [...mergedParts([...this.observed, ...msgs]), ...answers];
     if (parts.length === 0 && this.openTask === null) {
       throw new TroupeError('invalid_input', `There is nothing to send to ${this.name}.`);
     }
     const delivered = (contextId: string | undefined): void => {
       if (turn.signal.aborted) return;
-      this.contextId = contextId ?? this.contextId; // also when nothing comes of this call
+      this.contextId = contextId ?? this.contextId; // also when this call fails
       if (this.#isDelivered) return;
       this.#isDelivered = true;
-      this.observed.splice(0, heard);
+      this.observed.splice(0, observedCount);
     };
     try {
       const answer = await turn.step({ kind: 'agent', name: 'a2a' }, () => this.#ask(parts, turn, delivered));
-      delivered(answer.contextId); // also when it was recorded
+      delivered(answer.contextId); // also when the answer was replayed
       return await this.#answer(answer, turn);
     } catch (error) {
-      const isWaiting = !this.#isDelivered && isForNow(error);
-      if (!isWaiting) this.openTask = null; // it is over, or being canceled
+      const isWaiting = !this.#isDelivered && isRepeatable(error);
+      if (!isWaiting) this.openTask = null; // ended, or being canceled
       throw error;
     }
   }
 
   override async handleInterrupt(msgs: readonly Msg[], interrupt: Interrupt): Promise<Msg> {
-    this.openTask = null; // it is being canceled
+    this.openTask = null; // being canceled
     this.observed.push(...(this.#isDelivered ? [] : msgs), ...interrupt.unread, ...interrupt.msgs);
     return super.handleInterrupt(msgs, interrupt);
   }
 
-  /** Interrupts what runs, and waits until tasks that were given up are canceled, as far as that can be done soon. */
+  /** Interrupts running calls, and waits until abandoned tasks are canceled, for a limited time. */
   override async [Symbol.asyncDispose](): Promise<void> {
     await super[Symbol.asyncDispose]();
     await this.#remote?.whenIdle();
   }
 
   async #answer({ msg, state, taskId, closing }: RemoteAnswer, turn: Turn): Promise<Msg> {
-    let answer = msg instanceof Msg ? msg : Msg.from(msg); // what was recorded may come back as JSON
+    let answer = msg instanceof Msg ? msg : Msg.from(msg); // a replayed step gives JSON
     this.openTask = null;
     if (taskId !== undefined && (state === 'input_required' || state === 'auth_required')) {
       const open = OpenTask.from(taskId, state, closing, turn.agentPath);
@@ -143,12 +144,16 @@ export class A2AAgent extends AgentBase {
     return answer;
   }
 
-  #decided(decisions: Parameters<OpenTask['partsFor']>[0]): readonly Part[] {
+  #partsFor(decisions: Parameters<OpenTask['partsFor']>[0]): readonly Part[] {
     if (this.openTask !== null) return this.openTask.partsFor(decisions);
     throw new TroupeError('decision_refused', `${this.name} has no pending call.`);
   }
 
-  /** What new words are for a task that waits: its answer, unless the caller says otherwise. @throws TroupeError */
+  /**
+   * Decides what new messages do with a task that waits for input: answer it, cancel it or refuse, by
+   * `onPending`.
+   * @throws TroupeError
+   */
   async #leaveOpenTask({ taskId, pending }: OpenTask, { onPending, signal }: Turn): Promise<void> {
     if (onPending === 'refuse') {
       const ids = pending.map(({ id }) => id).join(', ');
@@ -188,7 +193,7 @@ export class A2AAgent extends AgentBase {
     }
   }
 
-  /** Connects once. If that fails, or nobody waits for it any longer, the next call tries again. */
+  /** Connects once. After a failure or abort, the next call tries again. */
   async #connect(signal: AbortSignal): Promise<RemoteAgent> {
     return (this.#remote ??= await abortable(this.#open(signal), signal));
   }
@@ -201,14 +206,14 @@ export class A2AAgent extends AgentBase {
   }
 }
 
-/** Whether nobody has looked at what was sent, so that it can be sent again. */
-function isForNow(error: unknown): boolean {
+/** Whether the remote agent has not processed the request, so that it can be sent again. */
+function isRepeatable(error: unknown): boolean {
   if (!A2AError.isInstance(error)) return false;
-  const { failure, reason = 'INTERNAL_ERROR' } = error; // a mere HTTP status is none of the agent
+  const { failure, reason = 'INTERNAL_ERROR' } = error; // a plain HTTP error is not an answer of the agent
   return failure === 'unreachable' || (failure === 'refused' && reason === 'INTERNAL_ERROR');
 }
 
-/** Several messages as one. Where several have spoken, it says who. */
+/** Merges several messages into one. With several senders, each message starts with the sender's name. */
 function mergedParts(msgs: readonly Msg[]): readonly Part[] {
   const isSeveral = new Set(msgs.map(({ name }) => name)).size > 1;
   return msgs.flatMap((msg) => {

@@ -1,9 +1,9 @@
 import type { JsonObject } from '../../util/json.ts';
 
-/** A card as it is published, and where it was found. */
+/** Published card and its origin. */
 export interface FoundCard {
   readonly card: JsonObject;
-  /** For a card from the network: its origin. The agent that it describes must be there too, unless others are allowed. */
+  /** Origin of a card from the network. The agent must have the same origin, unless others are allowed. */
   readonly origin?: string | undefined;
 }
 

@@ -7,17 +7,17 @@ import type { FoundCard } from './agent-card-resolver.ts';
 import { verifyCard, type CardKey } from '../protocol/card-signature.ts';
 
 export interface CardRules {
-  /** Where an agent may be besides the origin of its card. */
+  /** Origins of agents besides the origin of the card. */
   readonly allowedOrigins: readonly string[];
-  /** Whose signature the card must have. */
+  /** Keys of which one must have signed the card. */
   readonly cardKeys: readonly CardKey[] | undefined;
 }
 
 const BINDINGS = ['JSONRPC', 'HTTP+JSON'];
 
 /**
- * Reads a card of protocol 1.0 or 0.3, and leaves in it those addresses that may be asked.
- * @throws A2AError if it is no card, is not signed as it must be, or has no such address.
+ * Reads a card of protocol 1.0 or 0.3, and removes addresses that may not be used.
+ * @throws A2AError if the card is invalid, lacks a required signature, or has no usable address.
  */
 export function readAgentCard({ card: json, origin }: FoundCard, rules: CardRules): AgentCard {
   const card = parseCard(json);
@@ -35,7 +35,7 @@ export function readAgentCard({ card: json, origin }: FoundCard, rules: CardRule
   throw new A2AError('unsafe_url', `${problem} If that is right, name it in allowedOrigins.`);
 }
 
-/** Where an agent that is described so may be asked. */
+/** Origins of the agent's addresses. */
 export function originsOf({ supportedInterfaces }: AgentCard): readonly string[] {
   return supportedInterfaces.flatMap(({ url }) => originOf(url) ?? []);
 }
@@ -43,10 +43,10 @@ export function originsOf({ supportedInterfaces }: AgentCard): readonly string[]
 function parseCard(json: JsonObject): AgentCard {
   let card: AgentCard;
   try {
-    // What was an old card is read a second time as a new one: then all its fields have the types that they should have.
+    // A converted old card is parsed again as a new card, which gives all fields the right types.
     card = AgentCard.fromJSON(isLegacyAgentCard(json) ? AgentCard.toJSON(parseLegacyAgentCard(json)) : json);
   } catch {
-    throw new A2AError('bad_card', 'The agent card is not as the protocol wants it.');
+    throw new A2AError('bad_card', 'The agent card is not valid by the protocol.');
   }
   if (card.name !== '') return card;
   throw new A2AError('bad_card', 'The agent card has no name.');

@@ -6,10 +6,13 @@ import { readLocalFile } from '#local-file';
 import { A2AError } from '../protocol/a2a-error.ts';
 import type { AgentCardResolver, FoundCard } from './agent-card-resolver.ts';
 
-/** The most bytes of a card. */
+/** Maximum bytes of a card. */
 export const MAX_CARD_BYTES = 1024 * 1024;
 
-/** Reads the card from a file of yours. What it says is trusted like your own code: its addresses may be private ones. */
+/**
+ * Reads the card from a local file. Its content is trusted like your own code, so its addresses may be
+ * private.
+ */
 export class FileAgentCardResolver implements AgentCardResolver {
   readonly #path: string;
 

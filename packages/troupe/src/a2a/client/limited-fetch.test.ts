@@ -33,7 +33,7 @@ test('nothing goes to an origin that was not named, not even a header', async ()
 
 test.each<[string, A2AHeaders, string]>([
   ['can not be made', () => Promise.reject(new Error('no token today')), 'no token today'],
-  ['are none', { authorization: 'sesame-1234\nx: y' }, 'they are no headers'],
+  ['are none', { authorization: 'sesame-1234\nx: y' }, 'they are not valid headers'],
 ])('headers that %s are said to be the trouble, and not repeated', async (_, headers, reason) => {
   const origin = 'http://127.0.0.1:1';
   const get = limitedFetch({ origins: [origin], headers, maxBytes: 10 });

@@ -2,24 +2,24 @@ import { messageOf } from '../../errors.ts';
 import { platformFetch, type Fetch } from '../../util/net/http.ts';
 import { A2AError } from '../protocol/a2a-error.ts';
 
-/** Sent with each request: as they are, or as they are when it is made. */
+/** Constant headers, or a function called before each request. */
 export type A2AHeaders =
   | Readonly<Record<string, string>>
   | (() => Readonly<Record<string, string>> | Promise<Readonly<Record<string, string>>>);
 
 export interface LimitedFetchOptions {
-  /** Where requests may go. */
+  /** Allowed origins of requests. */
   readonly origins: readonly string[];
   readonly headers?: A2AHeaders | undefined;
-  /** The most bytes of one response. */
+  /** Maximum bytes of one response. */
   readonly maxBytes: number;
-  /** Told, with the signal of a request, right before it is sent. What it throws keeps it from that. */
+  /** Called with the signal of a request right before sending. An exception prevents sending. */
   readonly beforeSend?: ((signal: AbortSignal | undefined) => void) | undefined;
 }
 
 /**
- * Fetches from the named origins and from nowhere else: no redirect is followed, so headers and messages stay
- * where they belong. A response breaks off once it is larger than it may be.
+ * Makes a `fetch` for the given origins only. Redirects are refused, so that headers and messages stay with
+ * these origins. A response fails as soon as it exceeds `maxBytes`.
  * @throws A2AError
  */
 export function limitedFetch({ origins, headers = {}, maxBytes, beforeSend }: LimitedFetchOptions): Fetch {
@@ -66,7 +66,7 @@ async function withHeaders(
     for (const [name, value] of Object.entries(given)) all.set(name, value);
     return all;
   } catch {
-    throw failed('they are no headers'); // what the platform says repeats them
+    throw failed('they are not valid headers'); // the platform's error text contains the headers
   }
 }
 
@@ -79,7 +79,7 @@ async function send(url: URL, init: RequestInit): Promise<Response> {
   }
 }
 
-/** What the network says holds addresses at most; its code is all that is told. */
+/** Error for a network failure, with its code only, because longer texts contain addresses. */
 export function unreachable(origin: string, error: unknown): A2AError {
   const cause = error instanceof Error ? error.cause : undefined;
   const code = cause instanceof Error && 'code' in cause ? ` (${String(cause.code)})` : '';

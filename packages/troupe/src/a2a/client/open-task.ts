@@ -1,3 +1,5 @@
+import type { Part } from '@a2a-js/sdk';
+
 import { TroupeError } from '../../errors.ts';
 import type { ToolOutputBlock, ToolUseBlock } from '../../message/blocks.ts';
 import type { PendingCall, PendingDecision } from '../../message/pending-call.ts';
@@ -5,18 +7,17 @@ import { newId } from '../../util/ids.ts';
 import { copyJson, copyJsonObject, isJsonObject, type JsonObject, type JsonValue } from '../../util/json.ts';
 import { dataOf } from '../protocol/data-block.ts';
 import { dataPart, textPart, toParts } from '../protocol/parts.ts';
-import type { RemoteRequest } from './remote-agent.ts';
 
-/** A call that the remote agent waits for, under an id of our own: theirs are just what they say. */
+/** Pending tool call of the remote agent, under an id of our own, because remote ids are untrusted. */
 interface RemoteCall {
   readonly pending: PendingCall;
-  /** By which the remote agent knows it; null for a question in words. */
+  /** Id at the remote agent; null for a question in text. */
   readonly remoteId: string | null;
 }
 
 const MAX_CALLS = 100;
 
-/** A remote task that goes on when it gets what it waits for. It is JSON in a state. */
+/** Remote task that waits for input. Part of the agent's state as JSON. */
 export class OpenTask {
   constructor(
     readonly taskId: string,
@@ -24,8 +25,8 @@ export class OpenTask {
   ) {}
 
   /**
-   * What a remote agent asks for. Calls that it names as data are those; anything else is a question, as a call that is run
-   * elsewhere and whose result is the answer.
+   * Reads the request of a waiting task. Pending tool calls sent as data become pending tool calls; any other
+   * request becomes one external tool call, whose result is the answer.
    */
   static from(
     taskId: string,
@@ -46,8 +47,8 @@ export class OpenTask {
     return this.calls.map(({ pending }) => pending);
   }
 
-  /** What to send for decisions. @throws TroupeError if one is about nothing that was asked. */
-  partsFor(decisions: readonly PendingDecision[]): RemoteRequest['parts'] {
+  /** Message parts for decisions. @throws TroupeError if a decision matches no pending tool call. */
+  partsFor(decisions: readonly PendingDecision[]): readonly Part[] {
     const forwarded: JsonValue[] = [];
     const answers = decisions.flatMap((decision) => {
       const call = this.calls.find(({ pending }) => pending.id === decision.id);
@@ -68,7 +69,7 @@ export class OpenTask {
     return copyJsonObject({ taskId: this.taskId, calls: this.calls }, 'the open task');
   }
 
-  /** @throws if it is not what `toJSON` gave. */
+  /** @throws TypeError if the JSON was not made by `toJSON`. */
   static fromJson(json: JsonValue): OpenTask {
     if (!isJsonObject(json)) throw new TypeError('it is no object');
     const { taskId, calls } = json;
@@ -86,14 +87,14 @@ export class OpenTask {
   }
 }
 
-/** What a block of data says that the remote agent waits for. */
+/** Pending tool calls named in a data block. */
 export function namedCalls(block: ToolOutputBlock): readonly JsonValue[] | undefined {
   const data = dataOf(block);
   const list = isJsonObject(data) ? data['pending'] : undefined;
   return Array.isArray(list) ? (list as readonly JsonValue[]) : undefined;
 }
 
-/** What a remote agent says is a pending call, if it is one. */
+/** Validates a pending tool call from the remote agent. */
 function remoteCall(json: JsonValue, agentPath: readonly string[]): RemoteCall | undefined {
   const pending = toPending(json);
   if (pending === undefined) return undefined;

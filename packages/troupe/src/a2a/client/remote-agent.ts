@@ -26,38 +26,38 @@ import { RemoteReply } from './remote-reply.ts';
 import type { SettledState } from './remote-state.ts';
 
 export interface RemoteRequest {
-  /** What to send; nothing: only ask how the task stands. */
+  /** Message parts; empty to ask only for the state of the task. */
   readonly parts: readonly Part[];
   readonly contextId: string | undefined;
-  /** The task that goes on. */
+  /** Task to continue. */
   readonly taskId: string | undefined;
 }
 
 export interface AskOptions {
-  /** Who is asked, as their answer says. */
+  /** Name of the agent in its answer. */
   readonly name: string;
   readonly signal: AbortSignal;
-  /** Aborted, with the reason, when it has taken too long. */
+  /** Aborted with a reason when the time limit has passed. */
   readonly deadline: AbortSignal;
   readonly print: (msg: Msg, last: boolean) => Promise<void>;
-  /** Told once the remote agent has what was sent, and in which conversation. */
+  /** Called once the remote agent has received the message, with the id of the conversation. */
   readonly onDelivered: (contextId: string | undefined) => void;
 }
 
-/** What a remote agent answered. It is JSON, but for the message. */
+/** Answer of a remote agent. JSON, except for the message. */
 export interface RemoteAnswer {
   readonly msg: Msg;
   readonly state: SettledState;
   readonly taskId: string | undefined;
   readonly contextId: string | undefined;
-  /** What the last status says: a question, if the task waits. */
+  /** Content of the last status: the question, if the task waits for input. */
   readonly closing: readonly ToolOutputBlock[];
 }
 
 const FIRST_POLL_MS = 200;
 const MAX_POLL_MS = 5000;
 const MAX_FAILED_POLLS = 3;
-/** How long the cancellation of a task may take, after nobody waits for it; and how long it is waited for one to become known. */
+/** Time limit of canceling a task, and of waiting for the id of a new task to cancel. */
 const CANCEL_MS = 2000;
 const CANCEL_AGAIN_MS = 200;
 const MAX_EXCERPT = 300;
@@ -65,16 +65,17 @@ const MAX_EXCERPT = 300;
 const ENDINGS = { failed: 'has failed', rejected: 'rejected the task', canceled: 'canceled the task' };
 
 /**
- * A remote agent, by its card. One `ask` is one message and what comes of it: streamed if the card says so, polled otherwise and
- * when a stream breaks off. Whoever gives up on a task cancels it, without waiting for that.
+ * Remote agent, described by its card. One `ask` sends one message and follows the task: streamed if the card
+ * allows it, otherwise polled, and also polled after a broken stream. An abandoned task is canceled in the
+ * background.
  */
 export class RemoteAgent {
   readonly #client: Client;
   readonly #isStreaming: boolean;
   readonly #secrets: SecretWords;
-  /** For the signal of a request, that of whoever asks. */
+  /** By the signal of a request: the signal of the caller. */
   readonly #callers: WeakMap<AbortSignal, AbortSignal>;
-  /** What is still being done, though nobody may wait for it. */
+  /** Running work, including cancellations that nobody waits for. */
   readonly #work = new Set<Promise<unknown>>();
 
   private constructor(
@@ -97,27 +98,32 @@ export class RemoteAgent {
     const card = readAgentCard(found, rules);
     const { headers = {} } = rules;
     const secrets = new SecretWords();
-    const remembered = async (): Promise<Readonly<Record<string, string>>> => {
+    const recordedHeaders = async (): Promise<Readonly<Record<string, string>>> => {
       const given = typeof headers === 'function' ? await headers() : headers;
       secrets.remember(Object.values(given));
       return given;
     };
     const callers = new WeakMap<AbortSignal, AbortSignal>();
     const beforeSend = (signal: AbortSignal | undefined): void =>
-      signal && callers.get(signal)?.throwIfAborted(); // nothing is said for who has stopped before
-    const fetchImpl = limitedFetch({ ...rules, headers: remembered, origins: originsOf(card), beforeSend });
+      signal && callers.get(signal)?.throwIfAborted(); // sends nothing for a caller that was aborted before
+    const fetchImpl = limitedFetch({
+      ...rules,
+      headers: recordedHeaders,
+      origins: originsOf(card),
+      beforeSend,
+    });
     const options = { fetchImpl, legacyCompat: { enabled: true } };
     const transports = [new JsonRpcTransportFactory(options), new RestTransportFactory(options)];
     const client = await new ClientFactory({ transports }).createFromAgentCard(card);
     return new RemoteAgent(client, card, secrets, callers);
   }
 
-  /** @throws A2AError if no answer comes of it; the signal's reason once that is aborted. */
+  /** @throws A2AError if there is no answer; the reason of an aborted signal. */
   ask(request: RemoteRequest, options: AskOptions): Promise<RemoteAnswer> {
     return this.#tracked(this.#ask(request, options));
   }
 
-  /** Resolves when all is done that was begun, which takes seconds at most once nobody asks anything. */
+  /** Resolves when all work is done; takes seconds at most if no `ask` is running. */
   async whenIdle(): Promise<void> {
     while (this.#work.size > 0) await Promise.allSettled(this.#work);
   }
@@ -130,7 +136,7 @@ export class RemoteAgent {
     const unlink = whenAborted(deadline, (reason) => stop.abort(reason));
     let stopTimer = (): void => {};
     const unlinkCaller = whenAborted(signal, (reason) => {
-      // Whoever has stopped it is answered already. A task that was just made has to be known to be canceled.
+      // The caller has its answer already. A new task can only be canceled once its id is known.
       const isKnown = reply.taskId !== undefined || request.taskId !== undefined;
       if (isKnown) void yieldToEventLoop().then(() => stop.abort(reason));
       else stopTimer = startTimer(CANCEL_MS, () => stop.abort(reason));
@@ -141,7 +147,7 @@ export class RemoteAgent {
       return this.#answerOf(reply, name);
     } catch (error) {
       const failure = failureOf(stop.signal.aborted ? stop.signal.reason : error, reply);
-      // A task that waits is left as it is if nothing has reached it.
+      // A waiting task stays as it is if the request did not reach it.
       isOpen = signal.aborted || !['unreachable', 'refused'].includes(failure.failure);
       throw signal.aborted ? signal.reason : failure;
     } finally {
@@ -169,7 +175,7 @@ export class RemoteAgent {
         if (reply.settled !== undefined) return;
       }
     } catch (error) {
-      // A connection may break off. The task goes on without it.
+      // The connection may break while the task continues.
       if (stopped.aborted || signal.aborted || reply.taskId === undefined || isFinal(error)) throw error;
       failure = error;
     }
@@ -194,7 +200,7 @@ export class RemoteAgent {
     const configuration = {
       acceptedOutputModes: [],
       taskPushNotificationConfig: undefined,
-      historyLength: 0, // what was said is known
+      historyLength: 0, // the client knows the history
     };
     if (this.#isStreaming) {
       const sent = { ...request, configuration: { ...configuration, returnImmediately: false } };
@@ -209,7 +215,7 @@ export class RemoteAgent {
     }
   }
 
-  /** Asks how a task stands until it is settled. A few failures in a row are no end. */
+  /** Polls a task until it is settled. Tolerates a few failures in a row. */
   async #poll(taskId: string, reply: RemoteReply, signal: AbortSignal, failure?: unknown): Promise<void> {
     let failures = failure === undefined ? 0 : 1;
     for (let delay = FIRST_POLL_MS; ; delay = Math.min(delay * 1.6, MAX_POLL_MS)) {
@@ -231,7 +237,7 @@ export class RemoteAgent {
     }
   }
 
-  /** @throws A2AError if the task has ended without what was asked for. */
+  /** @throws A2AError if the task failed, was rejected or canceled. */
   #answerOf(reply: RemoteReply, name: string): RemoteAnswer {
     const { settled = 'completed', taskId, contextId, closing } = reply;
     const about: JsonObject = { state: settled, ...(taskId && { taskId }), ...(contextId && { contextId }) };
@@ -240,15 +246,15 @@ export class RemoteAgent {
       return { msg, state: settled, taskId, contextId, closing };
     }
     const text = closing.flatMap((block) => (block.type === 'text' ? block.text : [])).join(' ');
-    const said = this.#secrets.hide(text);
-    const excerpt = said === '' ? '.' : `: ${oneLine(said).slice(0, MAX_EXCERPT)}`;
+    const redacted = this.#secrets.hide(text);
+    const excerpt = redacted === '' ? '.' : `: ${oneLine(redacted).slice(0, MAX_EXCERPT)}`;
     throw new A2AError(settled, `The remote agent ${name} ${ENDINGS[settled]}${excerpt}`, {
       taskId,
       reply: msg,
     });
   }
 
-  /** Cancels a task, if that can be done soon. Whoever has given it up goes on first. Never rejects. */
+  /** Cancels a task in the background, within a time limit. Never rejects. */
   cancel(taskId: string): Promise<void> {
     return this.#tracked(this.#cancel(taskId));
   }
@@ -284,13 +290,13 @@ export class RemoteAgent {
   }
 }
 
-/** Whether asking again is of no use. */
+/** Whether repeating the request is useless. */
 function isFinal(error: unknown): boolean {
   if (A2AError.isInstance(error)) return error.failure !== 'unreachable';
   return error instanceof ProtocolError;
 }
 
-/** What went wrong, without what the server or the network has said: that may hold what was sent. */
+/** Error without texts of the server or the network, which may contain sent data. */
 function failureOf(error: unknown, reply?: RemoteReply): A2AError {
   const details = { taskId: reply?.taskId, reply: reply?.soFar() };
   if (A2AError.isInstance(error)) return new A2AError(error.failure, error.message, details);
@@ -305,5 +311,5 @@ function failureOf(error: unknown, reply?: RemoteReply): A2AError {
     return new A2AError('too_large', 'The remote agent sent an event of more than 4 MiB.', details);
   if (error instanceof TypeError && error.cause !== undefined)
     return failureOf(unreachable('The agent', error), reply);
-  return new A2AError('bad_answer', 'What the remote agent sent is not as the protocol wants it.', details);
+  return new A2AError('bad_answer', 'The answer of the remote agent is not valid by the protocol.', details);
 }

@@ -9,15 +9,15 @@ import { namedCalls } from './open-task.ts';
 import { toBlocks } from '../protocol/parts.ts';
 import { remoteStateOf, type RemoteState, type SettledState } from './remote-state.ts';
 
-/** So many blocks may an answer have. Nobody reads more, and each piece that is printed shows all of them. */
+/** Maximum blocks of an answer. Every printed snapshot contains all blocks. */
 const MAX_BLOCKS = 5000;
 
 type Print = (msg: Msg, last: boolean) => Promise<void>;
 
 /**
- * Folds what a remote agent sends into one answer: the task's artifacts in their order, then what its last status says.
- * What comes in order is printed as it comes, each piece once; what comes otherwise is put right at the end. An artifact
- * that is replaced stays printed as a message of its own. All of it belongs to one task: another one's is refused.
+ * Folds the updates of a remote task into one answer: the artifacts in order, then the content of the last
+ * status. Updates in order are printed as they arrive, each piece once; others are sorted at the end. A
+ * replaced artifact stays printed as a message. Updates of another task are refused.
  */
 export class RemoteReply {
   readonly #name: string;
@@ -29,13 +29,13 @@ export class RemoteReply {
   #contextId: string | undefined;
   #state: RemoteState = 'working';
   #closing: readonly ToolOutputBlock[] = [];
-  /** The artifact at the end of the draft, to which text can still be added. */
+  /** Artifact at the end of the draft, to which text can be appended. */
   #openArtifact: string | undefined;
   #isOutOfOrder = false;
-  /** How many blocks the artifacts have. */
+  /** Number of blocks in all artifacts. */
   #blocks = 0;
 
-  /** @param expected the task that must be the one, if it is known */
+  /** @param expected id of the task, if known */
   constructor(name: string, print: Print, expected?: string) {
     this.#name = name;
     this.#print = print;
@@ -51,12 +51,12 @@ export class RemoteReply {
     return this.#contextId;
   }
 
-  /** Where the task stands, once nothing more comes by itself. */
+  /** Final or waiting state of the task; undefined while the task is working. */
   get settled(): SettledState | undefined {
     return this.#state === 'working' ? undefined : this.#state;
   }
 
-  /** @throws A2AError if it is about another task. */
+  /** @throws A2AError if the update belongs to another task. */
   async take({ payload }: StreamResponse): Promise<void> {
     switch (payload?.$case) {
       case undefined:
@@ -78,7 +78,7 @@ export class RemoteReply {
     }
   }
 
-  /** Takes in a task as a whole: its artifacts are those, whatever came before. */
+  /** Replaces all artifacts by those of a complete task. */
   async takeTask({ id, contextId, status, artifacts }: Task): Promise<void> {
     this.#identify(id, contextId);
     if (artifacts.length > 0) {
@@ -86,7 +86,8 @@ export class RemoteReply {
       this.#blocks = 0;
       for (const { artifactId, parts } of artifacts) {
         const blocks: ToolOutputBlock[] = [];
-        for (const block of toBlocks(parts)) addTo(blocks, [block]); // servers keep the pieces that they have streamed
+        // joins the pieces that servers keep after streaming
+        for (const block of toBlocks(parts)) addTo(blocks, [block]);
         this.#artifacts.set(artifactId, blocks);
         this.#count(blocks.length);
       }
@@ -95,28 +96,29 @@ export class RemoteReply {
     await this.#takeStatus(status);
   }
 
-  /** The answer. @param metadata what to say about it */
+  /** The answer. @param metadata metadata of the message */
   finish(metadata: JsonObject): Msg {
     if (this.#isOutOfOrder) {
       this.#draft.add({ type: 'reset', reason: 'The answer is whole now.' });
       this.#openArtifact = undefined;
       for (const [id, blocks] of this.#artifacts) this.#write(id, blocks, false);
     }
-    const said = [...this.#artifacts.values()].flat();
+    const content = [...this.#artifacts.values()].flat();
     const isWaiting = this.#state === 'input_required' || this.#state === 'auth_required';
-    const closing = this.#closing.filter((block) => !isWaiting || namedCalls(block) === undefined); // those go into the metadata
-    if (textOf(said) !== textOf(closing)) this.#write('', closing, false);
-    if (said.length + closing.length === 0) this.#draft.add({ type: 'text', text: this.#emptyText });
+    // pending tool calls go into the metadata
+    const closing = this.#closing.filter((block) => !isWaiting || namedCalls(block) === undefined);
+    if (jsonOf(content) !== jsonOf(closing)) this.#write('', closing, false);
+    if (content.length + closing.length === 0) this.#draft.add({ type: 'text', text: this.#emptyText });
     return this.#draft.finish(metadata);
   }
 
-  /** What there is so far; undefined if that is nothing. */
+  /** The answer so far; undefined if empty. */
   soFar(): Msg | undefined {
     const msg = this.finish({});
     return this.#artifacts.size + this.#closing.length === 0 ? undefined : msg;
   }
 
-  /** What the last status says. */
+  /** Content of the last status. */
   get closing(): readonly ToolOutputBlock[] {
     return this.#closing;
   }
@@ -154,7 +156,7 @@ export class RemoteReply {
       this.#count(known.length - before);
       if (this.#openArtifact !== artifactId) this.#isOutOfOrder = true;
     } else {
-      if (known !== undefined) await this.#startAnew(artifactId);
+      if (known !== undefined) await this.#restart(artifactId);
       this.#artifacts.set(
         artifactId,
         blocks.map((block) => ({ ...block })),
@@ -166,15 +168,15 @@ export class RemoteReply {
     await this.#print(this.#draft.snapshot(), false);
   }
 
-  /** @throws A2AError if there are too many now. */
+  /** @throws A2AError beyond the maximum number of blocks. */
   #count(more: number): void {
     this.#blocks += more;
     if (this.#blocks > MAX_BLOCKS)
       throw new A2AError('too_large', `The remote agent sent an answer of more than ${MAX_BLOCKS} parts.`);
   }
 
-  /** What was an answer so far was none: it stays what was said on the way. */
-  async #startAnew(replaced: string): Promise<void> {
+  /** Starts the answer again after an artifact was replaced. The text so far stays as an earlier message. */
+  async #restart(replaced: string): Promise<void> {
     this.#artifacts.delete(replaced);
     if (this.#artifacts.size > 0) this.#isOutOfOrder = true;
     if (this.#isOutOfOrder) return;
@@ -183,12 +185,12 @@ export class RemoteReply {
     this.#openArtifact = undefined;
   }
 
-  /** Adds blocks to the draft. Plain text goes on where the artifact's text has ended, if it is `append`ed. */
+  /** Adds blocks to the draft. With `append`, plain text continues the artifact's last text. */
   #write(artifactId: string, blocks: readonly ToolOutputBlock[], append: boolean): void {
     blocks.forEach((block, i) => {
       const isText = isPlainText(block);
-      const goesOn = append && i === 0 && this.#openArtifact === artifactId;
-      if (this.#openArtifact !== undefined && !goesOn) {
+      const continues = append && i === 0 && this.#openArtifact === artifactId;
+      if (this.#openArtifact !== undefined && !continues) {
         this.#draft.add({ type: 'text', text: '', providerMeta: { a2a: { artifact: this.#openArtifact } } });
       }
       this.#draft.add(isText ? { type: 'text', text: block.text } : { type: 'block', block });
@@ -197,7 +199,7 @@ export class RemoteReply {
   }
 }
 
-/** Adds what was appended to an artifact. */
+/** Appends blocks to an artifact, joining plain texts. */
 function addTo(artifact: ToolOutputBlock[], blocks: readonly ToolOutputBlock[]): void {
   const last = artifact.at(-1);
   const [first, ...rest] = blocks;
@@ -211,10 +213,10 @@ function isPlainText(block: ToolOutputBlock): block is TextBlock {
   return block.type === 'text' && block.providerMeta === undefined;
 }
 
-function textOf(blocks: readonly ToolOutputBlock[]): string {
+function jsonOf(blocks: readonly ToolOutputBlock[]): string {
   return JSON.stringify(blocks);
 }
 
 function contradiction(): A2AError {
-  return new A2AError('bad_answer', 'The remote agent mixed up its tasks. Nothing of that is used.');
+  return new A2AError('bad_answer', 'The remote agent answered for another task. The answer is discarded.');
 }

@@ -1,6 +1,6 @@
 import { TaskState } from '@a2a-js/sdk';
 
-/** The states in which nothing more comes by itself. In two of them the task goes on when it is given what it needs. */
+/** States without further updates. `input_required` and `auth_required` continue with the requested input. */
 export type SettledState =
   | 'completed'
   | 'failed'
@@ -9,7 +9,7 @@ export type SettledState =
   | 'input_required'
   | 'auth_required';
 
-/** Where a remote task stands. A state that we don't know is one of work. */
+/** State of a remote task. Unknown states count as working. */
 export type RemoteState = 'working' | SettledState;
 
 const STATES: Partial<Record<TaskState, SettledState>> = {

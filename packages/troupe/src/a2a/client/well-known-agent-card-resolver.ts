@@ -8,23 +8,26 @@ import { MAX_CARD_BYTES, readCard } from './file-agent-card-resolver.ts';
 import { limitedFetch, type A2AHeaders } from './limited-fetch.ts';
 
 export interface WellKnownAgentCardResolverOptions {
-  /** Where the card is, seen from the address. @default '/.well-known/agent-card.json' */
+  /** Path of the card, relative to the address. @default '/.well-known/agent-card.json' */
   readonly path?: string;
-  /** Sent along, to this address only. */
+  /** Sent only to this address. */
   readonly headers?: A2AHeaders;
-  /** @default 30 s */
+  /** Time limit in milliseconds. @default 30 s */
   readonly timeoutMs?: number;
 }
 
 const PATH = '/.well-known/agent-card.json';
 const TIMEOUT_MS = 30_000;
 
-/** Asks an agent's server for its card, at the place that the protocol names. You name the server, so it may be a private one. */
+/**
+ * Fetches the card from the agent's server, at the path that the protocol defines. The address comes from
+ * you, so it may be private.
+ */
 export class WellKnownAgentCardResolver implements AgentCardResolver {
   readonly #url: URL;
   readonly #options: WellKnownAgentCardResolverOptions;
 
-  /** @throws TroupeError if it is no http or https address. */
+  /** @throws TroupeError unless the address is http or https. */
   constructor(baseUrl: string, options: WellKnownAgentCardResolverOptions = {}) {
     const url = URL.parse(options.path ?? PATH, baseUrl);
     if (url === null || !/^https?:$/.test(url.protocol)) {
@@ -49,7 +52,7 @@ export class WellKnownAgentCardResolver implements AgentCardResolver {
     } catch (error) {
       if (stop.signal.aborted) throw stop.signal.reason;
       if (A2AError.isInstance(error)) throw error;
-      throw new A2AError('bad_card', `What ${origin} has as its agent card is none: ${messageOf(error)}.`);
+      throw new A2AError('bad_card', `The agent card of ${origin} is not valid: ${messageOf(error)}.`);
     } finally {
       unlink();
       stopTimer();

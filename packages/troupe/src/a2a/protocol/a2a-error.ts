@@ -2,9 +2,9 @@ import { TroupeError } from '../../errors.ts';
 import type { Msg } from '../../message/msg.ts';
 
 /**
- * What went wrong. How the remote agent ended its task: `failed`, `rejected`, `canceled`. On the way there:
- * `unreachable`, `timed_out`, `refused` by the server, `bad_answer` or `too_large` from it. Before anything
- * was sent: `bad_card`, `unsafe_url`.
+ * Kind of failure. The remote agent ended its task: `failed`, `rejected`, `canceled`. The request failed:
+ * `unreachable`, `timed_out`, `refused` by the server, `bad_answer` or `too_large`. Nothing was sent:
+ * `bad_card`, `unsafe_url`.
  */
 export type A2AFailure =
   | 'bad_answer'
@@ -19,15 +19,18 @@ export type A2AFailure =
   | 'unsafe_url';
 
 export interface A2AErrorDetails {
-  /** The task that it was about, if one was made. */
+  /** Task of the request, if one was created. */
   readonly taskId?: string | undefined;
-  /** What the remote agent said until then. */
+  /** Answer of the remote agent so far. */
   readonly reply?: Msg | undefined;
-  /** Why the server refused, by the protocol's name for it, such as `TASK_NOT_FOUND`. */
+  /** Protocol name of the server's reason for refusing, such as `TASK_NOT_FOUND`. */
   readonly reason?: string | undefined;
 }
 
-/** A remote agent gave no answer. What a server or the network said is not repeated here: it may hold what we sent. */
+/**
+ * Thrown when a remote agent gives no answer. Contains no text of the server or the network, which may repeat
+ * sent data.
+ */
 export class A2AError extends TroupeError {
   override readonly name = 'A2AError';
   readonly taskId: string | undefined;

@@ -6,24 +6,24 @@ import { TroupeError } from '../../errors.ts';
 import { isJsonObject, readJson } from '../../util/json.ts';
 import { A2AError } from './a2a-error.ts';
 
-/** A key, or one as PEM text. */
+/** Key, as an object or PEM text. */
 export type CardKey = KeyObject | string;
 
 export interface CardSigning {
-  /** A private key: Ed25519, P-256 or RSA. */
+  /** Private key: Ed25519, P-256 or RSA. */
   readonly key: CardKey;
-  /** Its name, by which others find the public key. */
+  /** Key id, by which others find the public key. */
   readonly keyId: string;
 }
 
-/** How each kind of key signs. The key decides, never what a signature says of itself. */
+/** Signature scheme of each kind of key. The key decides, never the header of a signature. */
 const SCHEMES: Readonly<Record<string, { readonly alg: string; readonly hash: string | null }>> = {
   ed25519: { alg: 'EdDSA', hash: null },
   ec: { alg: 'ES256', hash: 'sha256' },
   rsa: { alg: 'RS256', hash: 'sha256' },
 };
 
-/** The card with a signature added. */
+/** Adds a signature to a card. */
 export function signCard(card: AgentCard, { key, keyId }: CardSigning): Promise<AgentCard> {
   const privateKey = typeof key === 'string' ? createPrivateKey(key) : key;
   return generateAgentCardSignature(privateKey, { alg: schemeOf(privateKey).alg, kid: keyId, typ: 'JOSE' })(
@@ -31,7 +31,7 @@ export function signCard(card: AgentCard, { key, keyId }: CardSigning): Promise<
   );
 }
 
-/** @throws A2AError unless one of the keys has signed the card as it is. */
+/** @throws A2AError unless one of the keys has signed the unchanged card. */
 export function verifyCard(card: AgentCard, keys: readonly CardKey[]): void {
   const payload = base64url(canonicalizeAgentCard(card));
   const publicKeys = keys.map((key) => (typeof key === 'string' ? createPublicKey(key) : key));
@@ -50,7 +50,7 @@ function isValid(key: KeyObject, head: string, payload: string, signature: strin
   try {
     return verify(hash, signed, { key, dsaEncoding: 'ieee-p1363' }, Buffer.from(signature, 'base64url'));
   } catch {
-    return false; // no signature of this kind
+    return false; // not a signature of this kind
   }
 }
 

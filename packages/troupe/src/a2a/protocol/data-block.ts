@@ -4,13 +4,13 @@ import { copyJson, isJsonObject, type JsonValue } from '../../util/json.ts';
 
 const KEY = 'a2a';
 
-/** Data for another agent, as a block: models read it as JSON text, and on the wire it is a data part. */
+/** Data for another agent as a block: JSON text for models, a data part on the wire. */
 export function dataBlock(data: JsonValue): TextBlock {
   const copied = copyJson(data, 'data', { maxDepth: 60 });
   return { type: 'text', text: JSON.stringify(copied), providerMeta: { [KEY]: { data: copied } } };
 }
 
-/** The data in a message, in the order of its blocks. */
+/** Data in a message, in the order of its blocks. */
 export function dataIn(msg: Msg): readonly JsonValue[] {
   return msg.getContentBlocks().flatMap((block) => {
     const data = dataOf(block);

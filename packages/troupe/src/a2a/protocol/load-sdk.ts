@@ -1,6 +1,9 @@
 import { TroupeError } from '../../errors.ts';
 
-/** Loads a part of ours that needs the optional package. @throws TroupeError that says how to get it. */
+/**
+ * Loads a module that needs the optional package.
+ * @throws TroupeError with the command that installs the package.
+ */
 export async function loadSdk<T>(load: () => Promise<T>): Promise<T> {
   try {
     return await load();

@@ -14,7 +14,10 @@ type Content = NonNullable<Part['content']>;
 const UNTYPED = 'application/octet-stream';
 const MAX_DATA = { maxDepth: 60, maxSize: 1_000_000 };
 
-/** Blocks as they go to another agent: without thoughts, which are private, and without what only this machine can read. */
+/**
+ * Converts blocks for another agent, without thinking blocks (private) and without media that only this
+ * machine can read.
+ */
 export function toParts(blocks: readonly ContentBlock[]): Part[] {
   return blocks.flatMap((block) => {
     const part = toPart(block);
@@ -30,7 +33,7 @@ export function dataPart(data: JsonValue): Part {
   return part({ $case: 'data', value: data }, 'application/json');
 }
 
-/** Says what an agent waits for. */
+/** Data part with pending tool calls. */
 export function pendingPart(pending: readonly PendingCall[]): Part {
   return dataPart({ pending: copyJson(pending, 'pending') });
 }
@@ -60,7 +63,7 @@ function mediaPart(type: string, source: MediaSource, filename = ''): Part {
   }
   if (isWebUrl(source.url)) return part({ $case: 'url', value: source.url }, source.mediaType, filename);
   try {
-    if (!/^data:/i.test(source.url)) throw new TypeError('it is no address for others');
+    if (!/^data:/i.test(source.url)) throw new TypeError('not an address for others');
     const { bytes, mediaType } = parseDataUrl(source.url);
     return part({ $case: 'raw', value: Buffer.from(bytes) }, mediaType, filename);
   } catch {
@@ -77,8 +80,8 @@ function part(content: Content, mediaType = '', filename = ''): Part {
 }
 
 /**
- * What another agent sent, as blocks. Nothing is fetched: an address stays one, and any that is not http or https
- * becomes a note. Bytes are what their media type says.
+ * Converts parts from another agent to blocks. Nothing is fetched: http and https addresses stay addresses,
+ * others become a note. The media type decides the kind of block.
  */
 export function toBlocks(parts: readonly Part[]): ToolOutputBlock[] {
   return parts.flatMap((one) => {

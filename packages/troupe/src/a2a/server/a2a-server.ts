@@ -3,49 +3,24 @@ import { checkNumber } from '../../util/check-number.ts';
 import { TroupeError } from '../../errors.ts';
 import { MAX_BYTES } from '../../util/net/safe-fetch.ts';
 import { WebListener } from '../../util/net/web-listener.node.ts';
+import type { A2AServerOptions } from './a2a-server-options.ts';
 import type { A2AService, A2AServiceOptions } from './a2a-service.ts';
-import type { Session } from '../../session/session.ts';
-import type { CardSigning } from '../protocol/card-signature.ts';
-import type { A2AAgentSource } from './context-shelf.ts';
+import type { A2AAgentSource } from './open-contexts.ts';
 import { loadSdk } from '../protocol/load-sdk.ts';
-import type { A2ACard } from './server-card.ts';
-
-export interface A2AServerOptions {
-  /** What others are told about the agent. */
-  readonly card: A2ACard;
-  /** Signs the card. @default it is not signed */
-  readonly signing?: CardSigning;
-  /**
-   * Who sends a request: an id that is theirs alone, or undefined for nobody, who is refused. Tasks and conversations belong to the user.
-   * @default everybody is the same user
-   */
-  readonly authenticate?: (request: Request) => string | undefined | Promise<string | undefined>;
-  /** By which host names the server may be reached, and from which web pages. @default those of this machine */
-  readonly allowedHosts?: readonly string[];
-  /** How many conversations are open. Of the user with the most, the one that was silent for the longest time makes room. @default 1000 */
-  readonly maxContexts?: number;
-  /**
-   * Where conversations are kept: the agents' states and the tasks. What waits for input then goes on after a restart.
-   * @default nowhere: they live as long as the server
-   */
-  readonly session?: Session;
-  /** The most bytes of one request. @default 20 MiB */
-  readonly maxBodyBytes?: number;
-}
 
 export interface A2AListenOptions {
-  /** @default any that is free */
+  /** Port. @default any free port */
   readonly port?: number;
-  /** @default '127.0.0.1', which only this machine can reach */
+  /** Address to listen on. @default '127.0.0.1', reachable only from this machine */
   readonly host?: string;
 }
 
 const LOCAL_HOSTS = ['localhost', '127.0.0.1', '[::1]'];
 
 /**
- * An agent for A2A clients. Given as a function, each conversation has an agent of its own; any other is one for all, with one
- * memory, and therefore only for a single user. A canceled task interrupts its agent; calls that the agent has pending
- * make the task wait for input.
+ * Serves an agent to A2A clients. With a function, each conversation has its own agent; a single agent is
+ * shared by all, with one memory, and so suits one user only. Canceling a task interrupts its agent; pending
+ * tool calls of the agent make the task wait for input.
  */
 export class A2AServer implements AsyncDisposable {
   readonly #source: A2AAgentSource;
@@ -54,7 +29,7 @@ export class A2AServer implements AsyncDisposable {
   #service: Promise<A2AService> | undefined;
   #isClosed = false;
 
-  /** @throws TroupeError if the options can't be. */
+  /** @throws TroupeError if an option is wrong. */
   constructor(source: A2AAgentSource, options: A2AServerOptions) {
     const { card, maxContexts = 1000, maxBodyBytes = MAX_BYTES, allowedHosts = LOCAL_HOSTS } = options;
     const name = card?.name ?? (source instanceof AgentBase ? source.name : undefined);
@@ -78,7 +53,7 @@ export class A2AServer implements AsyncDisposable {
     this.#options = { ...options, card: { ...card, name }, maxContexts, maxBodyBytes, allowedHosts };
   }
 
-  /** Answers one HTTP request: for a web server that is there already. Never rejects. */
+  /** Answers one HTTP request, for use in an existing web server. Never rejects. */
   readonly fetch = async (request: Request): Promise<Response> => {
     if (this.#isClosed) return Response.json({ error: 'Closed' }, { status: 503 });
     this.#service ??= loadSdk(() => import('./a2a-service.ts')).then(
@@ -96,7 +71,10 @@ export class A2AServer implements AsyncDisposable {
     return listener.listen(port, host);
   }
 
-  /** Ends all work and all connections, for good. Tasks that wait go on some day if there is a `session`. */
+  /**
+   * Ends all work and all connections for good. With a `session`, waiting tasks can continue in a later
+   * server.
+   */
   async close(): Promise<void> {
     this.#isClosed = true;
     const service = await this.#service;

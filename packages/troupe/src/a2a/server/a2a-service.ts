@@ -7,11 +7,11 @@ import { messageOf } from '../../errors.ts';
 import { whenAborted } from '../../util/abort.ts';
 import { copyJsonObject, isJsonObject, parseJson, type JsonObject } from '../../util/json.ts';
 import { notifyOnReturn } from '../../util/async/notify-on-return.ts';
-import type { A2AServerOptions } from './a2a-server.ts';
-import { ContextShelf, type A2AAgentSource } from './context-shelf.ts';
+import type { A2AServerOptions } from './a2a-server-options.ts';
+import { OpenContexts, type A2AAgentSource } from './open-contexts.ts';
 import { signCard } from '../protocol/card-signature.ts';
 import { toServerCard, type A2ACard } from './server-card.ts';
-import { LEFT, TaskDesk } from './task-desk.ts';
+import { DISCONNECTED, TaskRequestHandler } from './task-request-handler.ts';
 
 export type A2AServiceOptions = Required<
   Pick<A2AServerOptions, 'allowedHosts' | 'maxBodyBytes' | 'maxContexts'>
@@ -22,23 +22,23 @@ const CARD_PATH = '/.well-known/agent-card.json';
 const MAX_JSON = { maxDepth: 100 };
 const INTERNAL_ERROR = -32603;
 
-/** Answers HTTP requests of A2A clients: the card for all, JSON-RPC for those who may. */
+/** Answers HTTP requests of A2A clients: the card for everyone, JSON-RPC for authenticated users. */
 export class A2AService {
   readonly #options: A2AServiceOptions;
-  readonly #shelf: ContextShelf;
-  readonly #desk: TaskDesk;
+  readonly #contexts: OpenContexts;
+  readonly #handler: TaskRequestHandler;
   readonly #rpc: JsonRpcTransportHandler;
 
   constructor(source: A2AAgentSource, options: A2AServiceOptions) {
     this.#options = options;
-    this.#shelf = new ContextShelf(source, options);
-    this.#desk = new TaskDesk(this.#shelf, toServerCard(options.card, ''));
-    this.#rpc = new JsonRpcTransportHandler(this.#desk);
+    this.#contexts = new OpenContexts(source, options);
+    this.#handler = new TaskRequestHandler(this.#contexts, toServerCard(options.card, ''));
+    this.#rpc = new JsonRpcTransportHandler(this.#handler);
   }
 
   async answer(request: Request): Promise<Response> {
     try {
-      // A web page anywhere can send requests to this machine, under any name that it gives it.
+      // Any web page can send requests to this machine, with any host name that resolves to it.
       const address = addressOf(request);
       if (!this.#isKnown(address, request.headers.get('origin'))) return refuse(403, 'Forbidden');
       if (address?.pathname.endsWith(CARD_PATH)) return await this.#answerCard(request, address);
@@ -51,7 +51,7 @@ export class A2AService {
   }
 
   async close(): Promise<void> {
-    await this.#shelf.close();
+    await this.#contexts.close();
   }
 
   #isKnown(address: URL | null, origin: string | null): boolean {
@@ -79,24 +79,24 @@ export class A2AService {
     if (!request.headers.get('content-type')?.startsWith('application/json')) return refuse(415, 'Send JSON');
     const text = await readText(request, maxBodyBytes);
     if (text === undefined) return refuse(413, 'Too large');
-    const left = new AbortController();
-    const unlink = whenAborted(request.signal, () => left.abort());
+    const disconnected = new AbortController();
+    const unlink = whenAborted(request.signal, () => disconnected.abort());
     const context = new ServerCallContext({
       user: { isAuthenticated: authenticate !== undefined, userName: user },
       requestedVersion: request.headers.get('a2a-version') ?? '0.3',
-      state: new Map([[LEFT, left.signal]]),
+      state: new Map([[DISCONNECTED, disconnected.signal]]),
     });
     const { body, problem } = await this.#read(text, context);
     const { id = null } = body;
     const failed = (error: unknown): object =>
-      discreet({ jsonrpc: '2.0', id, error: JsonRpcTransportHandler.mapToJSONRPCError(error) });
+      withoutDetails({ jsonrpc: '2.0', id, error: JsonRpcTransportHandler.mapToJSONRPCError(error) });
     const answer = problem === undefined ? await this.#rpc.handle(body, context) : failed(problem);
-    if (isStream(answer)) return stream(answer, left, failed, unlink);
+    if (isStream(answer)) return stream(answer, disconnected, failed, unlink);
     unlink();
-    return Response.json(discreet(answer));
+    return Response.json(withoutDetails(answer));
   }
 
-  /** The request, and what is wrong with it. */
+  /** Parses a request; invalid requests have a `problem`. */
   async #read(text: string, context: ServerCallContext): Promise<{ body: JsonObject; problem?: unknown }> {
     let body: JsonObject;
     try {
@@ -105,7 +105,7 @@ export class A2AService {
       return { body: {}, problem: new RequestMalformedError('Send JSON-RPC.') };
     }
     try {
-      validateVersion(context.requestedVersion, await this.#desk.getAgentCard(), 'JSONRPC');
+      validateVersion(context.requestedVersion, await this.#handler.getAgentCard(), 'JSONRPC');
       return { body };
     } catch (problem) {
       return { body, problem };
@@ -117,24 +117,24 @@ function isStream(answer: object): answer is AsyncGenerator<unknown, void, undef
   return Symbol.asyncIterator in answer;
 }
 
-/** Where the client believes us to be. What it names as its host counts, whatever the address says besides. */
+/** Address that the client used. The host header wins over the URL. */
 function addressOf({ url, headers }: Request): URL | null {
   const { protocol, host, pathname } = new URL(url);
   return URL.parse(pathname, `${protocol}//${headers.get('host') ?? host}`);
 }
 
-/** An answer that tells nothing of a failure in here: those are for the log. */
-function discreet(answer: object): object {
+/** Removes details of internal failures from an answer; they are logged. */
+function withoutDetails(answer: object): object {
   const error: unknown = 'error' in answer ? answer.error : undefined;
   if (!isJsonObject(error) || error['code'] !== INTERNAL_ERROR || error['data'] !== undefined) return answer;
   getLogger().log('error', `An A2A client could not be served: ${messageOf(error['message'])}`);
   return { ...answer, error: { code: INTERNAL_ERROR, message: 'Internal error' } };
 }
 
-/** Sends what comes, as it comes. An error before the first event is an answer like any other. */
+/** Sends events as they arrive. A failure before the first event becomes a plain answer. */
 async function stream(
   items: AsyncGenerator<unknown, void, undefined>,
-  left: AbortController,
+  disconnected: AbortController,
   failed: (error: unknown) => object,
   end: () => void,
 ): Promise<Response> {
@@ -149,7 +149,7 @@ async function stream(
     try {
       for (let step = first; !step.done; step = await items.next()) yield step.value;
     } catch (error) {
-      if (!left.signal.aborted) yield failed(error);
+      if (!disconnected.signal.aborted) yield failed(error);
     } finally {
       end();
     }
@@ -158,13 +158,13 @@ async function stream(
     const encoder = new TextEncoder();
     for await (const event of events()) yield encoder.encode(formatSSEEvent(event));
   }
-  const body = ReadableStream.from(notifyOnReturn(bytes(), () => left.abort()));
+  const body = ReadableStream.from(notifyOnReturn(bytes(), () => disconnected.abort()));
   return new Response(body, {
     headers: { 'content-type': 'text/event-stream', 'cache-control': 'no-store' },
   });
 }
 
-/** The body, unless it is larger than it may be. */
+/** Reads the body; undefined if it exceeds the limit. */
 async function readText(request: Request, maxBytes: number): Promise<string | undefined> {
   const chunks: Uint8Array[] = [];
   let size = 0;

@@ -4,24 +4,27 @@ import { Message } from '@a2a-js/sdk';
 
 interface Accepted {
   readonly content: string;
-  /** The id of the task that it began, or went on with. */
+  /** Id of the task that the message started or continued. */
   readonly taskId: Promise<string>;
 }
 
-/** How many messages are remembered. */
+/** Maximum remembered messages. */
 const MAX_MESSAGES = 10_000;
 
-/** What was accepted lately. A client that did not hear of it sends the same message again, and means the same task. */
+/**
+ * Recently accepted messages. A client that missed the answer sends the same message again, and gets the same
+ * task.
+ */
 export class AcceptedMessages {
   readonly #messages = new Map<string, Accepted>();
 
-  /** The id of the task that this very message was accepted for. @param key whose it is, and its id */
+  /** Id of the task for which this message was accepted. @param key user and message id */
   taskOf(key: string, message: Message): Promise<string> | undefined {
     const known = this.#messages.get(key);
     return known?.content === contentOf(message) ? known.taskId : undefined;
   }
 
-  /** Remembers a message that is being accepted, unless it is refused. */
+  /** Remembers a message while it is being accepted; forgets it if refused. */
   add(key: string, message: Message, taskId: Promise<string>): void {
     const accepted = { content: contentOf(message), taskId };
     this.#messages.delete(key);

@@ -9,7 +9,7 @@ import type { PendingDecision } from '../../message/pending-call.ts';
 import { StateModule } from '../../state/state-module.ts';
 import { abortable } from '../../util/abort.ts';
 import type { JsonObject } from '../../util/json.ts';
-import type { ContextKeeper } from './context-keeper.ts';
+import type { SavedContext } from './saved-context.ts';
 import { pendingPart, textPart, toBlocks, toParts } from '../protocol/parts.ts';
 import { ServedTask } from './served-task.ts';
 
@@ -18,45 +18,48 @@ export interface Work {
   readonly decisions: readonly PendingDecision[];
 }
 
-/** A conversation with one agent: its tasks are worked on one after the other. They are its state, and can be kept with the agent's. */
+/**
+ * Conversation with one agent. Its tasks run one after the other. The tasks are its state, saved together
+ * with the agent's state.
+ */
 export class ServedContext extends StateModule {
   readonly tasks = new Set<ServedTask>();
   readonly #agent: AgentBase;
-  readonly #keeper: ContextKeeper | undefined;
-  /** Settles when all work that was given is done. */
+  readonly #saved: SavedContext | undefined;
+  /** Settles when all accepted work is done. */
   #work: Promise<unknown> = Promise.resolve();
   #isClosed = false;
 
-  constructor(agent: AgentBase, keeper?: ContextKeeper) {
+  constructor(agent: AgentBase, saved?: SavedContext) {
     super();
     this.#agent = agent;
-    this.#keeper = keeper;
+    this.#saved = saved;
     this.registerStateList('records', {
       toJson: (record: JsonObject) => record,
       fromJson: (json) => ServedTask.fromJson(json).toJSON(),
     });
   }
 
-  /** A conversation as it was kept, or a new one. */
-  static async open(agent: AgentBase, keeper: ContextKeeper | undefined): Promise<ServedContext> {
-    const context = new ServedContext(agent, keeper);
-    await keeper?.open({ agent, context });
+  /** Opens a conversation from its saved state, or a new one. */
+  static async open(agent: AgentBase, saved: SavedContext | undefined): Promise<ServedContext> {
+    const context = new ServedContext(agent, saved);
+    await saved?.open({ agent, context });
     return context;
   }
 
-  /** Whether a task is being worked on, or waits for its turn. */
+  /** Whether a task is running or queued. */
   get isBusy(): boolean {
     return [...this.tasks].some((task) => !task.isSettled);
   }
 
-  /** Whether nothing can be done here any more. */
+  /** Whether no more work is accepted. */
   get isClosed(): boolean {
     return this.#isClosed;
   }
 
-  /** Whether it has gone on elsewhere, so that what is here is old. */
+  /** Whether the conversation was continued elsewhere, so that the state here is outdated. */
   get isOutdated(): boolean {
-    return this.#keeper?.isOutdated === true;
+    return this.#saved?.isOutdated === true;
   }
 
   protected get records(): readonly JsonObject[] {
@@ -68,16 +71,19 @@ export class ServedContext extends StateModule {
     for (const record of records) this.tasks.add(ServedTask.fromJson(record));
   }
 
-  /** Takes a message for a task, and returns what begins the work on it. Rejects, and has taken nothing, if it can't be kept. */
+  /**
+   * Accepts a message for a task. The returned function starts the work. Rejects without any change if saving
+   * fails.
+   */
   async accept(task: ServedTask, message: Message, work: Work): Promise<() => void> {
     const stop = new AbortController();
-    const takeBack = task.submit(message);
+    const undo = task.submit(message);
     task.cancel = async () => stop.abort();
     try {
-      await this.#keeper?.save();
+      await this.#saved?.save();
     } catch (error) {
       task.cancel = undefined;
-      takeBack();
+      undo();
       throw error;
     }
     return () => {
@@ -96,19 +102,20 @@ export class ServedContext extends StateModule {
     let isCanceled = false;
     task.cancel = async () => {
       isCanceled = true;
-      // Another task may be the one that the agent works on.
+      // The agent may be working on another task.
       if (isRunning) await this.#agent.interrupt();
       else stop.abort();
     };
-    if (this.#isClosed) stop.abort(); // it was on its way when this was closed
+    if (this.#isClosed) stop.abort(); // closed between accepting and starting
     try {
       await abortable(before, stop.signal);
       const blocks = toBlocks(parts);
-      const isAnythingWaiting = [...this.tasks].some((one) => one.isWaiting) || task.pending.length > 0;
+      const isAnyTaskWaiting = [...this.tasks].some((one) => one.isWaiting) || task.pending.length > 0;
       const events = this.#agent.stream(blocks.length === 0 ? undefined : Msg.user(blocks), {
         signal: stop.signal,
         onBusy: 'queue',
-        onPending: isAnythingWaiting ? undefined : 'close', // what was asked in a task that is over is asked no more
+        // closes pending tool calls of tasks that have ended
+        onPending: isAnyTaskWaiting ? undefined : 'close',
         decisions,
         lifetime: 'detached',
       });
@@ -120,9 +127,10 @@ export class ServedContext extends StateModule {
           isRunning = true;
           task.setState(TaskState.TASK_STATE_WORKING);
         }
-        if (isCanceled) continue; // what it has said so far stays
-        const isAnew = event.type === 'msg_reset' || (event.type === 'text_delta' && event.msgId !== msgId);
-        if (isAnew) task.startAnswer();
+        if (isCanceled) continue; // text so far stays
+        const isNewAnswer =
+          event.type === 'msg_reset' || (event.type === 'text_delta' && event.msgId !== msgId);
+        if (isNewAnswer) task.startAnswer();
         if (event.type !== 'text_delta') continue;
         msgId = event.msgId;
         task.addText(event.text, event.index);
@@ -134,23 +142,25 @@ export class ServedContext extends StateModule {
     }
   }
 
-  /** Gives up a task that nobody works on. */
+  /** Cancels a task that nobody works on. */
   async abandon(task: ServedTask): Promise<void> {
     task.pending = [];
     await this.#end(task, TaskState.TASK_STATE_CANCELED);
   }
 
-  /** Ends all work, and the agent if it was made for this context. Tasks that wait are over, unless they are kept. */
+  /**
+   * Ends all work, and disposes the agent if requested. Waiting tasks are canceled, unless they are saved.
+   */
   async close(disposes: boolean): Promise<void> {
     this.#isClosed = true;
     await Promise.all([...this.tasks].map(async (task) => task.cancel?.()));
     await this.#work;
-    if (this.#keeper === undefined)
+    if (this.#saved === undefined)
       for (const task of this.tasks) if (task.isWaiting) await this.abandon(task);
     try {
-      await this.#keeper?.close();
+      await this.#saved?.close();
     } catch (error) {
-      getLogger().log('error', `A conversation that was served could not be saved: ${messageOf(error)}`);
+      getLogger().log('error', `A served conversation could not be saved: ${messageOf(error)}`);
     }
     if (disposes) await this.#agent[Symbol.asyncDispose]();
   }
@@ -160,7 +170,7 @@ export class ServedContext extends StateModule {
     const pending = pendingIn(answer);
     task.pending = pending ?? [];
     if (pending !== undefined) {
-      task.startAnswer(); // what was said so far is the question
+      task.startAnswer(); // the text so far is the question
       return this.#end(task, TaskState.TASK_STATE_INPUT_REQUIRED, [...parts, pendingPart(pending)]);
     }
     if (answer.metadata['_is_interrupted'] === true)
@@ -174,24 +184,27 @@ export class ServedContext extends StateModule {
     if (isCanceled) return this.abandon(task);
     const code = TroupeError.isInstance(error) ? error.code : undefined;
     if (code === 'pending_calls' || code === 'decision_refused') {
-      // Nothing has happened yet: words are no decision.
+      // The agent did nothing: text is not a decision.
       if (task.pending.length === 0)
         return this.#end(task, TaskState.TASK_STATE_REJECTED, [textPart(OTHERS_WAIT)]);
       const parts = [textPart(DECIDE), pendingPart(task.pending)];
       return this.#end(task, TaskState.TASK_STATE_INPUT_REQUIRED, parts);
     }
-    getLogger().log('error', `An agent that is served has failed: ${messageOf(error)}`);
+    getLogger().log('error', `A served agent has failed: ${messageOf(error)}`);
     task.pending = [];
     return this.#end(task, TaskState.TASK_STATE_FAILED, [textPart('The agent has failed.')]);
   }
 
-  /** Says where a task has come to, once that is kept. If it can't be, it is said all the same: it has happened. */
+  /**
+   * Saves a task and then announces its state. The state is announced even if saving fails, because it is a
+   * fact.
+   */
   async #end(task: ServedTask, state: TaskState, parts: readonly Part[] = []): Promise<void> {
     await task.settle(state, parts, async () => {
       try {
-        await this.#keeper?.save();
+        await this.#saved?.save();
       } catch (error) {
-        getLogger().log('error', `A task that is served could not be saved: ${messageOf(error)}`);
+        getLogger().log('error', `A served task could not be saved: ${messageOf(error)}`);
       }
     });
   }

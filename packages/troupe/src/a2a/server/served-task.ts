@@ -26,7 +26,7 @@ const ENDED: readonly TaskState[] = [
   TaskState.TASK_STATE_REJECTED,
 ];
 
-/** A piece of an answer, and the block of the agent's message that it belongs to. */
+/** Piece of an answer, with the index of the block in the agent's message. */
 interface Piece {
   readonly part: Part;
   readonly block: number;
@@ -34,7 +34,7 @@ interface Piece {
 
 type Status = TaskStatus & { readonly timestamp: string };
 
-/** How far somebody has read. */
+/** Position of a reader in the updates of a task. */
 interface Position {
   readonly edition: number;
   readonly pieces: number;
@@ -43,14 +43,14 @@ interface Position {
 }
 
 export interface SnapshotOptions {
-  /** How many messages of its history, the last ones; all by default. */
+  /** Maximum messages of the history, newest kept. @default all */
   readonly historyLength?: number | undefined;
   readonly withArtifacts?: boolean;
 }
 
 /**
- * One task that an agent works on. Its answer is one artifact, which grows piece by piece, or is replaced. Whoever watches
- * holds a place in it and reads on from there: nothing is queued for anybody, however slow they are.
+ * Task that an agent works on. The answer is one artifact, which grows piece by piece or is replaced. A
+ * reader holds a position and reads on from there, so that slow readers need no queue.
  */
 export class ServedTask {
   readonly id: string;
@@ -58,18 +58,18 @@ export class ServedTask {
   readonly #artifactId: string;
   #history: readonly Message[] = [];
   #pieces: Piece[] = [];
-  /** Counts how often the answer was replaced. */
+  /** Number of times the answer was replaced. */
   #edition = 0;
   #status: Status = { state: TaskState.TASK_STATE_SUBMITTED, message: undefined, timestamp: timestamp() };
-  /** The status that is announced as soon as it is kept. */
+  /** Status that is announced once saved. */
   #nextStatus: Status | undefined;
   #record: { readonly changes: number; readonly status: Status; readonly json: JsonObject } | undefined;
   #statuses = 0;
   #changes = 0;
   #change = Promise.withResolvers<void>();
-  /** What the agent waits for. */
+  /** Pending tool calls of the agent. */
   pending: readonly PendingCall[] = [];
-  /** Stops the work on it; set as long as there is any. */
+  /** Stops the work on the task; undefined when there is none. */
   cancel: (() => Promise<void>) | undefined;
 
   constructor(contextId: string, id = newId(), artifactId = newId()) {
@@ -86,12 +86,12 @@ export class ServedTask {
     return ENDED.includes(this.state);
   }
 
-  /** Whether it goes on when somebody says something. */
+  /** Whether a message continues the task. */
   get isWaiting(): boolean {
     return this.state === TaskState.TASK_STATE_INPUT_REQUIRED && this.#nextStatus === undefined;
   }
 
-  /** Whether nothing more happens by itself. */
+  /** Whether the task has ended or waits for input. */
   get isSettled(): boolean {
     return this.hasEnded || this.isWaiting;
   }
@@ -100,19 +100,19 @@ export class ServedTask {
     return this.#status.timestamp;
   }
 
-  /** Whether this very message was said to it before. */
-  hasHeard({ messageId, parts }: Message): boolean {
+  /** Whether the same message was submitted before. */
+  hasMessage({ messageId, parts }: Message): boolean {
     const isSame = (old: Message): boolean =>
       old.messageId === messageId && JSON.stringify(old.parts) === JSON.stringify(parts);
     return messageId !== '' && this.#history.some(isSame);
   }
 
-  /** Takes in what was said to it, after what it has asked. The returned function takes that back. */
+  /** Adds a message to the history, after the question that it answers. The returned function undoes that. */
   submit(message: Message): () => void {
     const [history, status] = [this.#history, this.#status];
     const asked = status.message === undefined ? [] : [status.message];
-    const said = { ...message, taskId: this.id, contextId: this.contextId };
-    this.#history = [...history, ...asked, said].slice(-MAX_HISTORY);
+    const submitted = { ...message, taskId: this.id, contextId: this.contextId };
+    this.#history = [...history, ...asked, submitted].slice(-MAX_HISTORY);
     this.setState(TaskState.TASK_STATE_SUBMITTED);
     return () => {
       this.#history = history;
@@ -120,19 +120,19 @@ export class ServedTask {
     };
   }
 
-  /** Adds text to the answer. @param block the block of the agent's message that it belongs to */
+  /** Adds text to the answer. @param block index of the block in the agent's message */
   addText(text: string, block: number): void {
     this.#pieces.push({ part: textPart(text), block });
     this.#changed();
   }
 
-  /** Forgets the answer so far: a new one begins. */
+  /** Drops the answer so far and starts a new one. */
   startAnswer(): void {
     this.#pieces = [];
     this.#edition++;
   }
 
-  /** Says what the whole answer is. If that is what was added, nothing changes. */
+  /** Sets the complete answer. Nothing changes if it equals the pieces so far. */
   setAnswer(parts: readonly Part[]): void {
     const pieces = parts.map((part, block) => ({ part, block }));
     if (JSON.stringify(joined(this.#pieces, 0)) === JSON.stringify(joined(pieces, 0))) return;
@@ -145,11 +145,11 @@ export class ServedTask {
     this.#setStatus(this.#statusOf(state, parts));
   }
 
-  /** Comes to a state that nobody sees before it is kept. */
-  async settle(state: TaskState, parts: readonly Part[], keep: () => Promise<void>): Promise<void> {
+  /** Changes to a state that becomes visible only after saving. */
+  async settle(state: TaskState, parts: readonly Part[], save: () => Promise<void>): Promise<void> {
     const status = this.#statusOf(state, parts);
     this.#nextStatus = status;
-    await keep();
+    await save();
     this.#nextStatus = undefined;
     this.#setStatus(status);
   }
@@ -161,11 +161,11 @@ export class ServedTask {
   }
 
   #statusOf(state: TaskState, parts: readonly Part[]): Status {
-    const message = parts.length === 0 ? undefined : this.#say(parts);
+    const message = parts.length === 0 ? undefined : this.#message(parts);
     return { state, message, timestamp: timestamp() };
   }
 
-  /** The same object as long as nothing changes. */
+  /** Returns the same object until something changes. */
   toJSON(): JsonObject {
     const status = this.#nextStatus ?? this.#status;
     if (this.#record?.changes !== this.#changes || this.#record.status !== status) {
@@ -177,7 +177,7 @@ export class ServedTask {
     return this.#record.json;
   }
 
-  /** A task as it was kept. One that was being worked on has failed. @throws if it is none. */
+  /** Reads a saved task. A task that was running has failed. @throws TypeError if the JSON is no task. */
   static fromJson(json: JsonValue): ServedTask {
     if (!isJsonObject(json)) throw new TypeError('it is no object');
     const { artifactId, pending, task: saved } = json;
@@ -194,7 +194,7 @@ export class ServedTask {
     return task;
   }
 
-  /** The task as it is. */
+  /** Current state of the task. */
   snapshot({ historyLength = Infinity, withArtifacts = true }: SnapshotOptions = {}): Task {
     return {
       id: this.id,
@@ -206,12 +206,12 @@ export class ServedTask {
     };
   }
 
-  /** Resolves when nothing more happens by itself. Rejects with the signal's reason once that is aborted. */
+  /** Resolves when the task has ended or waits for input. Rejects with the reason of an aborted signal. */
   async settled(signal: AbortSignal): Promise<void> {
     while (!this.isSettled) await abortable(this.#change.promise, signal);
   }
 
-  /** The task as it is now, and what becomes of it from now on until it is settled. */
+  /** Current state of the task, then all updates until the task has ended or waits for input. */
   updates(options: SnapshotOptions, signal: AbortSignal): AsyncGenerator<StreamResponse, void, void> {
     return this.#updates(this.snapshot(options), this.#position(), signal);
   }
@@ -231,7 +231,7 @@ export class ServedTask {
       const artifact = this.#artifact(append ? at.pieces : 0);
       const status = here.statuses === at.statuses ? undefined : this.#status;
       const isNew = here.edition !== at.edition || here.pieces !== at.pieces;
-      at = here; // what happens while these are sent comes next
+      at = here; // later changes come in the next round
       if (isNew && artifact.parts.length > 0) {
         const value = { ...about, artifact, append, lastChunk: isSettled };
         yield { payload: { $case: 'artifactUpdate', value } };
@@ -247,7 +247,7 @@ export class ServedTask {
     return { edition: this.#edition, pieces, statuses: this.#statuses, changes: this.#changes };
   }
 
-  #say(parts: readonly Part[]): Message {
+  #message(parts: readonly Part[]): Message {
     return {
       messageId: newId(),
       contextId: this.contextId,
@@ -279,7 +279,10 @@ export class ServedTask {
   }
 }
 
-/** The pieces from one on. Texts in a row are one text, with a new line for each block: who appends parts can't tell them apart. */
+/**
+ * Joins pieces from an index on. Adjacent texts become one text, with a line break between blocks, because
+ * clients that append parts can't tell texts apart.
+ */
 function joined(pieces: readonly Piece[], start: number): Part[] {
   const parts: Part[] = [];
   let texts: string[] = [];

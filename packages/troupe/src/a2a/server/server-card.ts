@@ -1,6 +1,6 @@
 import type { AgentCard, AgentSkill } from '@a2a-js/sdk';
 
-/** One thing that an agent can do, for those who choose one. */
+/** Skill on the card of an agent. */
 export interface A2ASkill {
   readonly id: string;
   readonly name: string;
@@ -9,30 +9,30 @@ export interface A2ASkill {
   readonly examples?: readonly string[];
 }
 
-/** What the card of a served agent says. */
+/** Card of a served agent. */
 export interface A2ACard {
-  /** @default the agent's own name */
+  /** Name. @default the agent's own name */
   readonly name?: string;
-  /** What the agent can do, for people and for other agents. */
+  /** Purpose of the agent, for people and other agents. */
   readonly description: string;
-  /** Of the agent. @default '1.0.0' */
+  /** Version of the agent. @default '1.0.0' */
   readonly version?: string;
   readonly skills?: readonly A2ASkill[];
-  /** Who runs it. */
+  /** Organisation that runs the agent. */
   readonly provider?: { readonly organization: string; readonly url: string };
   /** Media types. @default ['text/plain'] */
   readonly inputModes?: readonly string[];
   /** Media types. @default ['text/plain'] */
   readonly outputModes?: readonly string[];
-  /** How callers say who they are: `bearer` for a token that `authenticate` knows. */
+  /** Authentication of clients: `bearer` for a token that `authenticate` accepts. */
   readonly security?: 'bearer';
-  /** Where clients reach the agent. @default the address at which the card was asked for */
+  /** Address of the agent. @default the address of the request for the card */
   readonly url?: string;
 }
 
 const TEXT = ['text/plain'];
 
-/** A card of protocol 1.0. */
+/** Makes a card of protocol 1.0. */
 export function toServerCard(card: A2ACard & { readonly name: string }, url: string): AgentCard {
   const { name, description, version = '1.0.0', skills = [], provider, security } = card;
   return {

@@ -28,26 +28,26 @@ import type { PendingDecision } from '../../message/pending-call.ts';
 import { newId } from '../../util/ids.ts';
 import { isJsonObject } from '../../util/json.ts';
 import { AcceptedMessages } from './accepted-messages.ts';
-import { keyOf, type ContextShelf, type FoundTask } from './context-shelf.ts';
+import { keyOf, type OpenContexts, type FoundTask } from './open-contexts.ts';
 import type { ServedTask } from './served-task.ts';
 
-/** Under this key a request says when its client has left. */
-export const LEFT = 'left';
+/** Key of the request state for the signal that is aborted when the client disconnects. */
+export const DISCONNECTED = 'disconnected';
 
 const MAX_ID = 200;
 const PAGE = 50;
 
 /**
- * Takes requests of the protocol, and has agents work on them. What belongs to another user is not there, like what never was.
- * The same message again is the same task.
+ * Handles protocol requests and lets agents work on tasks. Tasks of other users are reported as not found.
+ * Sending the same message again returns the same task.
  */
-export class TaskDesk implements A2ARequestHandler {
-  readonly #shelf: ContextShelf;
+export class TaskRequestHandler implements A2ARequestHandler {
+  readonly #contexts: OpenContexts;
   readonly #card: AgentCard;
   readonly #accepted = new AcceptedMessages();
 
-  constructor(shelf: ContextShelf, card: AgentCard) {
-    this.#shelf = shelf;
+  constructor(contexts: OpenContexts, card: AgentCard) {
+    this.#contexts = contexts;
     this.#card = card;
   }
 
@@ -63,7 +63,7 @@ export class TaskDesk implements A2ARequestHandler {
     const { task, begin } = await this.#accept(request, context);
     begin();
     const { returnImmediately = false, historyLength } = request.configuration ?? {};
-    if (!returnImmediately) await task.settled(leftOf(context));
+    if (!returnImmediately) await task.settled(disconnectSignal(context));
     return task.snapshot({ historyLength });
   }
 
@@ -72,7 +72,10 @@ export class TaskDesk implements A2ARequestHandler {
     context: ServerCallContext,
   ): AsyncGenerator<StreamResponse, void, undefined> {
     const { task, begin } = await this.#accept(request, context);
-    const updates = task.updates({ historyLength: request.configuration?.historyLength }, leftOf(context));
+    const updates = task.updates(
+      { historyLength: request.configuration?.historyLength },
+      disconnectSignal(context),
+    );
     begin();
     yield* updates;
   }
@@ -83,7 +86,7 @@ export class TaskDesk implements A2ARequestHandler {
   ): AsyncGenerator<StreamResponse, void, undefined> {
     const { task } = await this.#find(id, context);
     if (task.hasEnded) throw new UnsupportedOperationError('The task has ended.');
-    yield* task.updates({}, leftOf(context));
+    yield* task.updates({}, disconnectSignal(context));
   }
 
   async getTask({ id, historyLength }: GetTaskRequest, context: ServerCallContext): Promise<Task> {
@@ -96,7 +99,7 @@ export class TaskDesk implements A2ARequestHandler {
       if (task.isWaiting) await context.abandon(task);
       else {
         await task.cancel?.();
-        await task.settled(leftOf(call));
+        await task.settled(disconnectSignal(call));
       }
     }
     if (task.state !== TaskState.TASK_STATE_CANCELED) throw new TaskNotCancelableError('The task has ended.');
@@ -116,11 +119,11 @@ export class TaskDesk implements A2ARequestHandler {
       throw new RequestMalformedError('pageSize must be a whole number from 1 to 100.');
     const since = after === undefined ? -Infinity : Date.parse(after);
     if (Number.isNaN(since)) throw new RequestMalformedError('statusTimestampAfter is no time.');
-    const found = (await this.#shelf.tasksOf(userOf(context), contextId))
+    const found = (await this.#contexts.tasksOf(userOf(context), contextId))
       .filter((task) => status === TaskState.TASK_STATE_UNSPECIFIED || task.state === status)
       .filter((task) => Date.parse(task.changedAt) >= since)
       .reverse()
-      .toSorted((a, b) => b.changedAt.localeCompare(a.changedAt)); // the latest first
+      .toSorted((a, b) => b.changedAt.localeCompare(a.changedAt)); // latest first
     const start = pageToken === '' ? 0 : found.findIndex(({ id }) => id === pageToken);
     if (start < 0) throw new RequestMalformedError('The pageToken is not valid.');
     const withArtifacts = request.includeArtifacts === true;
@@ -150,7 +153,7 @@ export class TaskDesk implements A2ARequestHandler {
     throw new PushNotificationNotSupportedError();
   }
 
-  /** Finds or makes the task of a message. The work on it is yet to `begin`. */
+  /** Finds or makes the task of a message. The work starts with `begin`. */
   async #accept(
     { message, configuration }: SendMessageRequest,
     call: ServerCallContext,
@@ -163,53 +166,57 @@ export class TaskDesk implements A2ARequestHandler {
     const user = userOf(call);
     const key = keyOf(user, message.messageId);
     const again = this.#accepted.taskOf(key, message);
-    const known = again === undefined ? undefined : await this.#shelf.find(user, await again);
+    const known = again === undefined ? undefined : await this.#contexts.find(user, await again);
     if (known !== undefined) return { task: known.task, begin: () => {} };
-    const accepting = this.#take(message, call);
+    const accepting = this.#acceptNew(message, call);
     const taskId = accepting.then(({ task }) => task.id);
     if (message.messageId === '') taskId.catch(() => {});
     else this.#accepted.add(key, message, taskId);
     return accepting;
   }
 
-  async #take(message: Message, call: ServerCallContext): Promise<{ task: ServedTask; begin: () => void }> {
+  async #acceptNew(
+    message: Message,
+    call: ServerCallContext,
+  ): Promise<{ task: ServedTask; begin: () => void }> {
     const who = { user: userOf(call), contextId: message.contextId || newId() };
-    const heard = await this.#heard(message, who.user);
-    if (heard !== undefined) return { task: heard, begin: () => {} };
+    const repeated = await this.#findRepeated(message, who.user);
+    if (repeated !== undefined) return { task: repeated, begin: () => {} };
     const isNew = message.taskId === '';
-    let found = await (isNew ? this.#shelf.newTask(who) : this.#find(message.taskId, call));
-    while (!isNew && found.context.isClosed) found = await this.#find(message.taskId, call); // it had to make room
+    let found = await (isNew ? this.#contexts.newTask(who) : this.#find(message.taskId, call));
+    // closed meanwhile in favour of another conversation
+    while (!isNew && found.context.isClosed) found = await this.#find(message.taskId, call);
     const { task, context } = found;
-    if (!isNew) assertGoesOn(task, message);
+    if (!isNew) assertCanContinue(task, message);
     const isWaiting = task.pending.length > 0;
     const work = isWaiting ? splitDecisions(message.parts) : { parts: message.parts, decisions: [] };
     try {
       return { task, begin: await context.accept(task, message, work) };
     } catch (error) {
       getLogger().log('error', `A task could not be saved, and was not begun: ${messageOf(error)}`);
-      if (isNew) this.#shelf.forget(who.user, found);
+      if (isNew) this.#contexts.forget(who.user, found);
       throw new A2AError('The message was not taken. Try again later.');
     }
   }
 
-  /** The task that took this very message, also if that was before a restart. */
-  async #heard(message: Message, user: string): Promise<ServedTask | undefined> {
+  /** Finds the task that accepted the same message, also before a restart. */
+  async #findRepeated(message: Message, user: string): Promise<ServedTask | undefined> {
     const { contextId, taskId } = message;
     if (taskId === '' && contextId === '') return undefined;
-    const found = taskId === '' ? undefined : await this.#shelf.find(user, taskId);
-    const tasks = taskId === '' ? await this.#shelf.tasksOf(user, contextId) : found ? [found.task] : [];
-    return tasks.find((task) => task.hasHeard(message));
+    const found = taskId === '' ? undefined : await this.#contexts.find(user, taskId);
+    const tasks = taskId === '' ? await this.#contexts.tasksOf(user, contextId) : found ? [found.task] : [];
+    return tasks.find((task) => task.hasMessage(message));
   }
 
   async #find(id: string, call: ServerCallContext): Promise<FoundTask> {
-    const found = await this.#shelf.find(userOf(call), id);
+    const found = await this.#contexts.find(userOf(call), id);
     if (found === undefined) throw new TaskNotFoundError();
     return found;
   }
 }
 
-/** @throws A2AError if a message can't be for that task. */
-function assertGoesOn(task: ServedTask, { contextId }: Message): void {
+/** @throws A2AError if a message can't continue the task. */
+function assertCanContinue(task: ServedTask, { contextId }: Message): void {
   if (contextId !== '' && contextId !== task.contextId)
     throw new RequestMalformedError('The task belongs to another context.');
   if (task.hasEnded)
@@ -217,7 +224,7 @@ function assertGoesOn(task: ServedTask, { contextId }: Message): void {
   if (!task.isSettled) throw new UnsupportedOperationError('The task is being worked on.');
 }
 
-/** The decisions in a message, and what else it holds. */
+/** Splits a message into decisions and other parts. */
 function splitDecisions(parts: readonly Part[]): {
   parts: readonly Part[];
   decisions: readonly PendingDecision[];
@@ -227,7 +234,8 @@ function splitDecisions(parts: readonly Part[]): {
     const list: unknown =
       content?.$case === 'data' && isJsonObject(content.value) ? content.value['decisions'] : undefined;
     if (!Array.isArray(list)) return true;
-    decisions.push(...list.filter(isJsonObject).map((one) => one as typeof one & PendingDecision)); // the agent checks them
+    // the agent validates decisions
+    decisions.push(...list.filter(isJsonObject).map((one) => one as typeof one & PendingDecision));
     return false;
   });
   return { parts: rest, decisions };
@@ -237,7 +245,7 @@ function userOf(call: ServerCallContext): string {
   return call.user?.userName ?? '';
 }
 
-function leftOf(call: ServerCallContext): AbortSignal {
-  const signal = call.state.get(LEFT);
+function disconnectSignal(call: ServerCallContext): AbortSignal {
+  const signal = call.state.get(DISCONNECTED);
   return signal instanceof AbortSignal ? signal : new AbortController().signal;
 }

@@ -6,61 +6,62 @@ import { messageOf } from '../../errors.ts';
 import type { Session } from '../../session/session.ts';
 import { withDeadline } from '../../util/async/deadline.ts';
 import { newId } from '../../util/ids.ts';
-import { ContextKeeper, type A2AContext } from './context-keeper.ts';
+import { SavedContext, type A2AContext } from './saved-context.ts';
 import { ServedContext } from './served-context.ts';
 import { ServedTask } from './served-task.ts';
 
-/** An agent for all, or what makes one for each conversation. */
+/** One agent for all conversations, or a function that makes an agent for each. */
 export type A2AAgentSource = AgentBase | ((context: A2AContext) => AgentBase | Promise<AgentBase>);
 
-export interface ContextShelfOptions {
+export interface OpenContextsOptions {
   readonly maxContexts: number;
-  /** Where conversations are kept. */
+  /** Store of conversations. */
   readonly session?: Session | undefined;
 }
 
-/** A task, and the conversation that it belongs to. */
+/** Task and its conversation. */
 export interface FoundTask {
   readonly task: ServedTask;
   readonly context: ServedContext;
 }
 
-/** A conversation, which may still be opening. */
+/** Conversation, open or still opening. */
 interface ContextEntry {
   readonly user: string;
   readonly opening: Promise<ServedContext>;
   context: ServedContext | undefined;
 }
 
-/** How many tasks of one context are kept, and how many may wait there. */
+/** Maximum tasks of a context, ended and open. */
 const MAX_TASKS = 100;
-/** How long it may take until all are closed. */
+/** Time limit of closing all conversations. */
 const CLOSE_MS = 10_000;
-/** What the ids of sessions begin with. */
+/** Prefix of session ids. */
 const SCOPE = 'a2a@';
 
 /**
- * The conversations that are open, and their tasks. All that a user can name by an id is looked up among what is theirs.
+ * Open conversations and their tasks. Ids are looked up among the user's own.
  *
- * When there are too many, one makes room, with its tasks: of the user with the most, the one that was silent for the longest
- * time; one that is worked on never does. With a session nothing is lost by that: a conversation is opened again as it was.
+ * Beyond `maxContexts` one idle conversation is closed with its tasks: the least recently used one of the
+ * user with the most. A busy conversation is never closed. With a session nothing is lost: the conversation
+ * is opened again from its saved state.
  */
-export class ContextShelf {
+export class OpenContexts {
   readonly #source: A2AAgentSource;
   readonly #maxContexts: number;
   readonly #session: Session | undefined;
-  /** By user and id. The ones at the front were silent for the longest time. */
+  /** By user and id, least recently used first. */
   readonly #contexts = new Map<string, ContextEntry>();
   readonly #tasks = new Map<string, FoundTask>();
   #isClosed = false;
 
-  constructor(source: A2AAgentSource, { maxContexts, session }: ContextShelfOptions) {
+  constructor(source: A2AAgentSource, { maxContexts, session }: OpenContextsOptions) {
     this.#source = source;
     this.#maxContexts = maxContexts;
     this.#session = session?.scoped(SCOPE);
   }
 
-  /** The tasks of a user that are here, or those of one conversation, which may be kept elsewhere. */
+  /** Tasks of a user in memory, or the tasks of one conversation, loaded if needed. */
   async tasksOf(user: string, contextId: string): Promise<readonly ServedTask[]> {
     if (contextId !== '') {
       const context = await this.#reopen({ user, contextId });
@@ -70,27 +71,28 @@ export class ContextShelf {
     return [...this.#tasks].filter(([key]) => key.startsWith(prefix)).map(([, { task }]) => task);
   }
 
-  /** A task of a user, if there is one of that id. */
+  /** Finds a task of a user. */
   async find(user: string, id: string): Promise<FoundTask | undefined> {
     const key = keyOf(user, id);
     const found = this.#tasks.get(key);
-    if (found !== undefined && !isOld(found.context)) return found;
+    if (found !== undefined && !isStale(found.context)) return found;
     const end = id.lastIndexOf('.');
     if (end > 0) await this.#reopen({ user, contextId: id.slice(0, end) });
     return this.#tasks.get(key);
   }
 
-  /** A new task. @throws A2AError if there are too many. */
+  /** Makes a new task. @throws A2AError if there are too many. */
   async newTask(who: A2AContext): Promise<FoundTask> {
     let context = await this.#contextOf(who);
-    while (context.isClosed) context = await this.#contextOf(who); // it had to make room meanwhile
+    // closed meanwhile in favour of another conversation
+    while (context.isClosed) context = await this.#contextOf(who);
     const open = [...context.tasks].filter((task) => !task.hasEnded);
     if (open.length >= MAX_TASKS) throw busy();
     for (const old of context.tasks) {
       if (context.tasks.size < MAX_TASKS) break;
       if (old.hasEnded) this.forget(who.user, { task: old, context });
     }
-    // A task that is kept says by its id where it is.
+    // The id of a saved task contains its conversation.
     const id = this.#session === undefined ? newId() : `${who.contextId}.${newId()}`;
     const task = new ServedTask(who.contextId, id);
     context.tasks.add(task);
@@ -103,7 +105,10 @@ export class ContextShelf {
     this.#tasks.delete(keyOf(user, task.id));
   }
 
-  /** Ends all work, and the agents that were made here. An agent that is never made, or a store that hangs, is not waited for in the end. */
+  /**
+   * Ends all work, and disposes agents that were made here. Waits for a limited time, so that an agent that
+   * is never made or a store that hangs can't block.
+   */
   async close(): Promise<void> {
     this.#isClosed = true;
     const openings = [...this.#contexts.values()].map(({ opening }) => opening);
@@ -113,7 +118,7 @@ export class ContextShelf {
     try {
       await withDeadline({ timeoutMs: CLOSE_MS, signal: undefined }, () => Promise.allSettled(closings));
     } catch {
-      getLogger().log('error', `Conversations that are served were not closed within ${CLOSE_MS} ms.`);
+      getLogger().log('error', `Served conversations were not closed within ${CLOSE_MS} ms.`);
     }
   }
 
@@ -122,36 +127,40 @@ export class ContextShelf {
     for (;;) {
       const entry = this.#enter(key, who);
       const context = await entry.opening;
-      if (this.#contexts.get(key) === entry && !isOld(context)) return context;
+      if (this.#contexts.get(key) === entry && !isStale(context)) return context;
     }
   }
 
-  /** A conversation that is here, or is kept. */
+  /** Opens a conversation that is in memory or saved. */
   async #reopen(who: A2AContext): Promise<ServedContext | undefined> {
-    const isThere = this.#contexts.has(this.#keyOf(who)) || (await this.#keeperOf(who)?.exists()) === true;
+    const isThere =
+      this.#contexts.has(this.#keyOf(who)) || (await this.#savedContext(who)?.exists()) === true;
     return isThere ? this.#contextOf(who) : undefined;
   }
 
-  /** The conversation of that name, at the end of the line. A new one takes its place at once, so that there are never too many. */
+  /**
+   * Returns the entry of a conversation as most recently used. A new entry is added at once, so that the
+   * maximum holds.
+   */
   #enter(key: string, who: A2AContext): ContextEntry {
     if (this.#isClosed) throw new A2AError('The server is closed.');
     let entry = this.#contexts.get(key);
-    let room: Promise<void> | undefined;
-    if (entry?.context !== undefined && isOld(entry.context)) {
-      room = this.#drop(key, entry.user, entry.context);
+    let closing: Promise<void> | undefined;
+    if (entry?.context !== undefined && isStale(entry.context)) {
+      closing = this.#drop(key, entry.user, entry.context);
       entry = undefined;
     }
     if (entry === undefined) {
-      room ??= this.#contexts.size < this.#maxContexts ? undefined : this.#makeRoom();
-      entry = { user: who.user, opening: this.#open(who, room), context: undefined };
-      this.#follow(key, entry);
+      closing ??= this.#contexts.size < this.#maxContexts ? undefined : this.#closeIdle();
+      entry = { user: who.user, opening: this.#open(who, closing), context: undefined };
+      this.#register(key, entry);
     }
     this.#contexts.delete(key);
     this.#contexts.set(key, entry);
     return entry;
   }
 
-  #follow(key: string, entry: ContextEntry): void {
+  #register(key: string, entry: ContextEntry): void {
     entry.opening.then(
       (context) => {
         if (this.#contexts.get(key) !== entry) return;
@@ -162,22 +171,22 @@ export class ContextShelf {
     );
   }
 
-  async #open(who: A2AContext, room: Promise<void> | undefined): Promise<ServedContext> {
-    await room;
+  async #open(who: A2AContext, closing: Promise<void> | undefined): Promise<ServedContext> {
+    await closing;
     const isShared = typeof this.#source !== 'function';
     let agent: AgentBase | undefined;
     try {
       agent = typeof this.#source === 'function' ? await this.#source(who) : this.#source;
-      return await ServedContext.open(agent, this.#keeperOf(who));
+      return await ServedContext.open(agent, this.#savedContext(who));
     } catch (error) {
-      getLogger().log('error', `An agent to be served could not be made: ${messageOf(error)}`);
+      getLogger().log('error', `An agent for an A2A conversation could not be made: ${messageOf(error)}`);
       if (!isShared) await agent?.[Symbol.asyncDispose]();
-      throw new A2AError('The agent could not be made.'); // why is not the client's affair
+      throw new A2AError('The agent could not be made.'); // the reason is not for the client
     }
   }
 
-  /** Forgets a conversation that is silent. @throws A2AError if none is. */
-  #makeRoom(): Promise<void> {
+  /** Closes an idle conversation. @throws A2AError if all are busy. */
+  #closeIdle(): Promise<void> {
     const counts = new Map<string, number>();
     for (const { user } of this.#contexts.values()) counts.set(user, (counts.get(user) ?? 0) + 1);
     let most = 0;
@@ -202,9 +211,9 @@ export class ContextShelf {
     return context.close(typeof this.#source === 'function');
   }
 
-  #keeperOf({ user, contextId }: A2AContext): ContextKeeper | undefined {
+  #savedContext({ user, contextId }: A2AContext): SavedContext | undefined {
     const isShared = typeof this.#source !== 'function';
-    return this.#session && new ContextKeeper(this.#session, { user, contextId: isShared ? '' : contextId });
+    return this.#session && new SavedContext(this.#session, { user, contextId: isShared ? '' : contextId });
   }
 
   #keyOf({ user, contextId }: A2AContext): string {
@@ -212,12 +221,12 @@ export class ContextShelf {
   }
 }
 
-/** Whether it has gone on elsewhere, and nothing happens here. */
-function isOld(context: ServedContext): boolean {
+/** Whether the conversation was continued elsewhere and is idle here. */
+function isStale(context: ServedContext): boolean {
   return context.isOutdated && !context.isBusy;
 }
 
-/** No user can have a key of another: the user is in it, and marked off. */
+/** Key of a user's task or message. The quoted user id keeps keys of different users distinct. */
 export function keyOf(user: string, id: string): string {
   return `${JSON.stringify(user)} ${id}`;
 }

@@ -6,16 +6,19 @@ import { SessionConflictError } from '../../session/format/session-error.ts';
 import { SessionManager } from '../../session/session-manager.ts';
 import type { Session } from '../../session/session.ts';
 
-/** Whose conversation: a user's, by the name that they know it by. */
+/** Identity of a conversation. */
 export interface A2AContext {
-  /** Whom `authenticate` has recognised; the empty string where nobody is asked. */
+  /** User id from `authenticate`; empty without authentication. */
   readonly user: string;
-  /** The conversation, as the client knows it. */
+  /** Conversation id of the client. */
   readonly contextId: string;
 }
 
-/** Keeps one conversation in a session. Users and contexts have any names there are, so theirs are hashes of those. */
-export class ContextKeeper {
+/**
+ * Saves one conversation in a session. The session id is a hash, because user and context ids may contain any
+ * character.
+ */
+export class SavedContext {
   readonly #manager: SessionManager;
   #autoSave: AutoSave | undefined;
   #isOutdated = false;
@@ -29,21 +32,21 @@ export class ContextKeeper {
     return this.#manager.sessionExists();
   }
 
-  /** Whether somebody else has saved it since. */
+  /** Whether another process has saved the conversation since. */
   get isOutdated(): boolean {
     return this.#isOutdated;
   }
 
-  /** Loads what is kept, if anything is. From then on it is saved before the agent does what can't be undone. */
+  /** Loads the saved state, if any, and then saves before every irreversible step of the agent. */
   async open(components: SessionComponents): Promise<void> {
     for (const [name, component] of Object.entries(components)) this.#manager.addComponent(name, component);
     await this.#manager.loadIfExists();
     this.#autoSave = this.#manager.autoSave();
   }
 
-  /** @throws SessionConflictError if somebody else has saved meanwhile. */
+  /** @throws SessionConflictError if another process has saved meanwhile. */
   async save(): Promise<void> {
-    this.#autoSave?.discard(); // this is that
+    this.#autoSave?.discard(); // this save replaces the scheduled one
     try {
       await this.#manager.saveSession();
     } catch (error) {
