@@ -11,6 +11,8 @@ import type { BackgroundTools } from '../toolkit/background-tools.ts';
 import type { Toolkit } from '../toolkit/toolkit.ts';
 import type { AgentOptions } from '../agent/agent-base.ts';
 
+export const DEFAULT_MAX_ITERS = 10;
+
 export interface ReActAgentOptions extends AgentOptions {
   /** What it thinks with. */
   readonly model: ChatModelBase;
@@ -58,7 +60,7 @@ export interface ReActAgentOptions extends AgentOptions {
 
 /** @throws TroupeError */
 export function checkReActOptions(options: ReActAgentOptions): void {
-  const { model, toolkit, maxIters = 10, maxToolCalls = 128, parallelToolCalls = 1 } = options;
+  const { model, toolkit, maxIters = DEFAULT_MAX_ITERS, maxToolCalls = 128, parallelToolCalls = 1 } = options;
   if (typeof model?.stream !== 'function')
     throw new TroupeError('invalid_config', 'A ReActAgent needs a model, such as an OpenAIChatModel.');
   if (toolkit !== undefined && typeof toolkit.withTools !== 'function')

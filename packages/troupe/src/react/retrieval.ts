@@ -9,42 +9,32 @@ import { tool, type Tool } from '../toolkit/tool/tool.ts';
 import { isJsonObject, type JsonObject } from '../util/json.ts';
 import { hintMsg } from './hints.ts';
 import type { ReActAgentOptions } from './react-agent-options.ts';
+import type { ReplyState } from './reply-state.ts';
 import type { Turn } from '../agent/turn.ts';
 
-/** A memory or a knowledge base that takes longer is done without. */
+/** Time limit of a long-term memory or knowledge base; the reply goes on without. */
 const LIMIT_MS = 120_000;
 const REWRITE =
   'Write what the user wants to know as a search query that stands by itself: name what words such as "it" mean, and leave nothing out.';
 
-/** What the long-term memory and the knowledge bases have to say about the input, as messages to remember. A failure costs only that. */
-export async function retrieveContext(
-  msgs: readonly Msg[],
-  options: ReActAgentOptions,
-  turn: Turn,
-  recall: () => Promise<readonly Msg[]>,
-): Promise<readonly Msg[]> {
+/** Messages from the long-term memory and the knowledge bases that match the input. A failure leaves out only its own part. */
+export async function retrieveContext(msgs: readonly Msg[], reply: ReplyState): Promise<readonly Msg[]> {
   if (msgs.length === 0) return [];
-  return [
-    ...(await fromLongTermMemory(msgs, options, turn)),
-    ...(await fromKnowledge(msgs, options, turn, recall)),
-  ];
+  return [...(await fromLongTermMemory(msgs, reply)), ...(await fromKnowledge(msgs, reply))];
 }
 
-/** Lets the long-term memory learn from what was said in a reply. */
-export async function recordExperience(
-  said: readonly Msg[],
-  { longTermMemory, longTermMemoryMode }: ReActAgentOptions,
-  turn: Turn,
-): Promise<void> {
+/** Records the messages of a reply in the long-term memory. */
+export async function recordExperience({ added, options, turn }: ReplyState): Promise<void> {
+  const { longTermMemory, longTermMemoryMode } = options;
   if (longTermMemory === undefined || !isStatic(longTermMemoryMode)) return;
   await attempt('record what was said', turn, () =>
     turn.step({ kind: 'knowledge', name: 'record to long-term memory' }, () =>
-      longTermMemory.record(said, { signal: turn.signal }),
+      longTermMemory.record(added, { signal: turn.signal }),
     ),
   );
 }
 
-/** The tools by which a model looks into its long-term memory itself, if it is to have them. */
+/** Tools with which the model itself uses the long-term memory, in the modes that allow it. */
 export function memoryTools({ longTermMemory, longTermMemoryMode }: ReActAgentOptions): readonly Tool[] {
   if (longTermMemory === undefined || longTermMemoryMode === 'static_control') return [];
   return [
@@ -72,9 +62,9 @@ export function memoryTools({ longTermMemory, longTermMemoryMode }: ReActAgentOp
 
 async function fromLongTermMemory(
   msgs: readonly Msg[],
-  { longTermMemory, longTermMemoryMode }: ReActAgentOptions,
-  turn: Turn,
+  { options, turn }: ReplyState,
 ): Promise<readonly Msg[]> {
+  const { longTermMemory, longTermMemoryMode } = options;
   if (longTermMemory === undefined || !isStatic(longTermMemoryMode)) return [];
   const text = await attempt('look into the long-term memory', turn, () =>
     turn.step({ kind: 'knowledge', name: 'retrieve from long-term memory' }, () =>
@@ -85,20 +75,16 @@ async function fromLongTermMemory(
   return [Msg.user(`<long_term_memory>${text}</long_term_memory>`, { name: 'long_term_memory' })];
 }
 
-async function fromKnowledge(
-  msgs: readonly Msg[],
-  options: ReActAgentOptions,
-  turn: Turn,
-  recall: () => Promise<readonly Msg[]>,
-): Promise<readonly Msg[]> {
-  const { knowledge = [], enableRewriteQuery = true } = options;
+async function fromKnowledge(msgs: readonly Msg[], reply: ReplyState): Promise<readonly Msg[]> {
+  const { knowledge = [], enableRewriteQuery = true } = reply.options;
+  const { turn } = reply;
   const bases = 'retrieve' in knowledge ? [knowledge] : knowledge;
   const said = msgs
     .map((msg) => msg.text)
     .join('\n')
     .trim();
   if (bases.length === 0 || said === '') return [];
-  const query = (enableRewriteQuery && (await rewritten(options, turn, recall))) || said;
+  const query = (enableRewriteQuery && (await rewritten(reply))) || said;
   const msg = await attempt('search the knowledge bases', turn, async () => {
     const found = await turn.step({ kind: 'knowledge', name: 'search knowledge bases' }, () =>
       Promise.all(bases.map((base) => base.retrieve(query, { signal: turn.signal }))),
@@ -108,15 +94,12 @@ async function fromKnowledge(
   return msg === undefined ? [] : [msg];
 }
 
-/** The question as it stands by itself, without what was said before; undefined if the model can't say. */
-async function rewritten(
-  { model, generation }: ReActAgentOptions,
-  turn: Turn,
-  recall: () => Promise<readonly Msg[]>,
-): Promise<string | undefined> {
+/** The input as a search query that needs no history; undefined if the model call fails. */
+async function rewritten({ options, turn, memory }: ReplyState): Promise<string | undefined> {
+  const { model, generation } = options;
   return attempt('make the question clearer', turn, async () => {
     const { query, usage } = await turn.step({ kind: 'model', name: 'rewrite query' }, async () => {
-      const messages = [...(await recall()), hintMsg(REWRITE)];
+      const messages = [...(await memory.recall()), hintMsg(REWRITE)];
       const schema = textSchema('rewritten_query', 'What to search for.');
       const { value, usage } = await callStructured(model, { messages, generation }, schema, {
         signal: turn.signal,
@@ -135,7 +118,7 @@ function knowledgeMsg(documents: readonly RetrievedDocument[]): Msg | undefined 
   return Msg.user([{ type: 'text', text: open }, ...best, { type: 'text', text: close }]);
 }
 
-/** What comes of it, or nothing if it fails: the reply does without. */
+/** Resolves to undefined on failure, which is logged and sent as an `error` event: the reply goes on without. */
 async function attempt<T>(what: string, turn: Turn, body: () => Promise<T>): Promise<T | undefined> {
   try {
     return await withDeadline({ timeoutMs: LIMIT_MS, signal: turn.signal }, body);

@@ -2,23 +2,23 @@ import type { ToolUseBlock } from '../message/blocks.ts';
 import type { Exchange } from '../message/exchange.ts';
 import { oneLine } from '../util/text.ts';
 
-/** In so many thoughts in a row may the same call fail before the model is told. */
-const PATIENCE = 3;
-/** The model is told about no more calls than that at once. */
+/** Consecutive failures of the same tool call before the model gets a hint. */
+const FAILURES_BEFORE_HINT = 3;
+/** Maximum hints after one exchange. */
 const MAX_HINTS = 3;
 
-/** Notices when a model makes the same call in thought after thought, though it fails. */
-export class FailedCalls {
+/** Counts tool calls that fail in consecutive model messages with the same arguments. */
+export class RepeatedFailures {
   readonly #failures = new Map<string, number>();
 
-  /** What to tell the model after these calls. */
+  /** Hints for the next model call, after the tool calls of an exchange. */
   hintsAfter(exchange: Exchange): readonly string[] {
     const calls = new Map(exchange.calls.map((call) => [keyOf(call), call]));
     const hints: string[] = [];
     for (const [key, call] of calls) {
       const failures = exchange.answerTo(call.id)?.status === 'ok' ? 0 : (this.#failures.get(key) ?? 0) + 1;
       this.#failures.set(key, failures);
-      if (failures >= PATIENCE) hints.push(hintFor(call, failures));
+      if (failures >= FAILURES_BEFORE_HINT) hints.push(hintFor(call, failures));
     }
     return hints.slice(0, MAX_HINTS);
   }

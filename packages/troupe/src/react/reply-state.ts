@@ -1,0 +1,177 @@
+import { controlOf, type ReplyScope, type TurnControl } from '../agent/turn-control.ts';
+import type { Turn } from '../agent/turn.ts';
+import type { OpenCalls } from '../approval/open-calls.ts';
+import type { OpenExchange } from '../approval/open-exchange.ts';
+import type { OrderedMemory } from '../approval/ordered-memory.ts';
+import type { Beginning } from '../approval/reopen.ts';
+import type { ToolResultBlock } from '../message/blocks.ts';
+import type { EndReason } from '../message/end-reason.ts';
+import { Exchange } from '../message/exchange.ts';
+import { Msg } from '../message/msg.ts';
+import type { Toolkit } from '../toolkit/toolkit.ts';
+import { AnswerForm } from './answer-form.ts';
+import { assertValidReplacement } from './model-message.ts';
+import type { ReActAgentOptions } from './react-agent-options.ts';
+import { RepeatedFailures } from './repeated-failures.ts';
+
+/** The agent as the parts of a reply use it. */
+export interface ReplyAgent {
+  readonly options: ReActAgentOptions;
+  /** The toolkit, with the tools of memory, plan, compression and background tasks. */
+  readonly tools: Toolkit;
+  readonly memory: OrderedMemory;
+  readonly openCalls: OpenCalls;
+  print(msg: Msg, last?: boolean): Promise<void>;
+  /** Runs the `reasoningChunk` hooks. */
+  reasoningChunk(msg: Msg): Promise<void>;
+  /** Runs the `actingChunk` hooks. */
+  actingChunk(result: ToolResultBlock): Promise<void>;
+}
+
+/**
+ * State of one reply, passed to every part of it: the turn, the tools, the messages added to memory, and the exchange
+ * whose tool calls run or are pending. Found again by the turn, where a subclass or a hook calls a step with nothing else.
+ */
+export class ReplyState implements ReplyScope {
+  readonly id: string;
+  readonly agent: ReplyAgent;
+  readonly turn: Turn;
+  readonly control: TurnControl;
+  /** The tools of the agent, and the structured output tool if the caller wants structured output. */
+  readonly toolkit: Toolkit;
+  readonly form: AnswerForm | undefined;
+  readonly repeatedFailures = new RepeatedFailures();
+  /** Ids of the messages that the reply answers. Compression keeps these messages. */
+  readonly requestIds = new Set<string>();
+  /** Messages that the reply has added to memory. */
+  readonly added: Msg[] = [];
+  readonly addedIds = new Set<string>();
+  /** Hints for the next model call only. */
+  readonly hints: string[] = [];
+  /** Tools that need no further approval in this reply. */
+  readonly grantedTools = new Set<string>();
+  /** Tool results whose `postActing` hooks still run, by tool call id. */
+  readonly results = new Map<string, ToolResultBlock>();
+  /** Model message whose hooks still run. */
+  modelMsg: Msg | undefined;
+  /** Exchange whose tool calls run or are pending. */
+  open: OpenExchange | undefined;
+  /** Whether the input is in memory, or on its way there. */
+  isInputStored = false;
+
+  /** @throws SchemaError if the schema for structured output has no JSON Schema. */
+  constructor(agent: ReplyAgent, turn: Turn) {
+    const { structuredModel } = turn;
+    this.id = turn.replyId;
+    this.agent = agent;
+    this.turn = turn;
+    this.form = structuredModel && new AnswerForm(structuredModel);
+    this.toolkit = this.form ? agent.tools.withTools(this.form.tool) : agent.tools;
+    this.control = controlOf(turn);
+    this.control.attach(this);
+  }
+
+  get options(): ReActAgentOptions {
+    return this.agent.options;
+  }
+
+  get memory(): OrderedMemory {
+    return this.agent.memory;
+  }
+
+  /** Whether a tool call of this reply has no result yet. */
+  isCallOpen(toolCallId: string): boolean {
+    return this.open?.isOpen(toolCallId) ?? false;
+  }
+
+  /** Has the state saved, before a tool changes something; with `toolCallId` noted as started. */
+  async checkpoint(toolCallId: string | undefined): Promise<void> {
+    if (toolCallId !== undefined) this.open?.start(toolCallId);
+    await this.agent.openCalls.checkpoint();
+  }
+
+  /** Stores the input, after the exchange that it closes, and tells the results that came with it. */
+  async takeInput({ resumed, closed, answered, input }: Beginning): Promise<void> {
+    const earlier = resumed ?? closed;
+    this.isInputStored = true;
+    if (resumed !== undefined) this.control.resumeSpending(resumed.spending);
+    for (const id of earlier?.requestIds ?? []) this.requestIds.add(id); // not answered yet
+    await Promise.all([closed && this.closeExchange(closed), this.remember(input)]); // in this order
+    for (const { id } of [...input, ...(earlier?.later ?? [])]) this.requestIds.add(id);
+    await this.#recall(earlier?.saidIds);
+    for (const result of answered) await this.turn.emit({ type: 'tool_result', result });
+  }
+
+  /** Makes an exchange the open one, before its tool calls run. */
+  beginExchange(open: OpenExchange): void {
+    this.control.assertNotOver(); // another agent call may have the exchange by now
+    this.agent.openCalls.current = open;
+    this.open = open;
+    open.spending = this.control.spending;
+    for (const name of open.grantedTools) this.grantedTools.add(name);
+  }
+
+  /** Stores an exchange: the model message and one result for each tool call. Sends events for results made here. */
+  async closeExchange(open: OpenExchange): Promise<void> {
+    this.control.assertNotOver(); // the exchange stays open: the next agent call closes it
+    const { exchange } = open;
+    const unanswered = exchange.calls.filter(({ id }) => exchange.answerTo(id) === undefined);
+    const msgs = exchange.toMsgs();
+    await this.remember([...msgs, ...open.later]);
+    this.agent.openCalls.letGo(open);
+    for (const result of msgs.flatMap((msg) => msg.getContentBlocks('tool_result'))) {
+      if (unanswered.some(({ id }) => id === result.id))
+        await this.turn.emit({ type: 'tool_result', result });
+    }
+  }
+
+  /** Waits for a model message and its hooks. If a hook fails, or gives an invalid message, the model's own message is kept in memory. */
+  async hooked(reasoning: Promise<Msg>): Promise<Msg> {
+    try {
+      const msg = await reasoning;
+      if (msg !== this.modelMsg) assertValidReplacement(msg, await this.memory.recall());
+      return msg;
+    } catch (error) {
+      if (this.modelMsg !== undefined) await this.remember(new Exchange(this.modelMsg).toMsgs());
+      throw error;
+    } finally {
+      this.modelMsg = undefined;
+    }
+  }
+
+  /** The answer in an exchange: validated structured output, or the result of a tool with `returnDirect`. */
+  answerIn(exchange: Exchange, name: string): { msg: Msg; reason: EndReason } | undefined {
+    const metadata = this.form?.read(exchange);
+    if (metadata !== undefined) {
+      const text = exchange.thought.text || JSON.stringify(metadata);
+      return { msg: Msg.assistant(text, { name, metadata }), reason: 'structured' };
+    }
+    const [call, ...others] = exchange.calls;
+    if (call === undefined || others.length > 0 || this.form !== undefined) return undefined;
+    const result = exchange.answerTo(call.id);
+    if (result?.status !== 'ok' || !this.toolkit.get(call.name)?.returnDirect) return undefined;
+    return { msg: Msg.assistant(result.output, { name }), reason: 'finished' };
+  }
+
+  /** Adds messages to memory, also after an interrupt. A turn that is over changes nothing. */
+  async remember(msgs: readonly Msg[]): Promise<void> {
+    if (msgs.length === 0 || this.control.isOver) return;
+    this.added.push(...msgs);
+    for (const { id } of msgs) this.addedIds.add(id);
+    await this.memory.add(msgs, (write) => this.turn.write({ name: 'memory' }, write));
+  }
+
+  /** Finds the messages that the reply added before its tool calls were pending: the long-term memory records them. */
+  async #recall(ids: ReadonlySet<string> | undefined): Promise<void> {
+    if (!ids?.size || this.options.longTermMemory === undefined) return;
+    const msgs = (await this.memory.recall()).filter(({ id }) => ids.has(id));
+    this.added.unshift(...msgs);
+    for (const { id } of msgs) this.addedIds.add(id);
+  }
+}
+
+/** The state of the current reply of a turn, if this agent makes it. */
+export function replyStateOf(turn: Turn, agent: ReplyAgent): ReplyState | undefined {
+  const { replyScope: reply } = controlOf(turn);
+  return reply instanceof ReplyState && reply.agent === agent ? reply : undefined;
+}

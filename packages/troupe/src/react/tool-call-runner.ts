@@ -1,0 +1,116 @@
+import { currentToolCallId, runInToolCall } from '../agent/current-turn.ts';
+import { authorize } from '../approval/authorize.ts';
+import type { OpenExchange } from '../approval/open-exchange.ts';
+import type { ToolResultBlock, ToolUseBlock } from '../message/blocks.ts';
+import {
+  isSuspended,
+  type SuspendedToolCall,
+  type ToolCallOutcome,
+} from '../toolkit/call/tool-call-outcome.ts';
+import type { CallToolOptions } from '../toolkit/call/tool-call.ts';
+import type { Suspension } from '../toolkit/tool/tool-suspension.ts';
+import { forEachConcurrently } from '../util/async/for-each-concurrently.ts';
+import { newId } from '../util/ids.ts';
+import type { ReplyState } from './reply-state.ts';
+
+/** `acting` of the agent, with its hooks. */
+type Act = (call: ToolUseBlock) => Promise<ToolResultBlock | SuspendedToolCall>;
+
+/**
+ * Runs the tool calls of an exchange that have no result and are not pending, one after the other or concurrently. Each
+ * gets one result, or becomes pending; run one after the other, a pending tool call holds back the rest.
+ */
+export async function runToolCalls(open: OpenExchange, reply: ReplyState, act: Act): Promise<void> {
+  const { parallelToolCalls = false, maxToolCalls = 128 } = reply.options;
+  const { turn, agent } = reply;
+  const { exchange } = open;
+  const maxConcurrent =
+    typeof parallelToolCalls === 'number' ? parallelToolCalls : parallelToolCalls ? Infinity : 1;
+  await forEachConcurrently(open.toDo, maxConcurrent, async (call) => {
+    if (maxConcurrent === 1 && open.isWaiting) return;
+    turn.signal.throwIfAborted();
+    await turn.emit({ type: 'tool_start', call });
+    const isTooMany = exchange.calls.indexOf(call) >= maxToolCalls;
+    if (isTooMany) open.answer(tooMany(call, maxToolCalls));
+    else await actOn(call, open, reply, act);
+    const result = exchange.answerTo(call.id);
+    if (result === undefined || exchange.isClosed) return; // pending, or too late
+    await turn.emit({ type: 'tool_result', result });
+    await agent.print(exchange.resultMsg(result));
+  });
+}
+
+/** Records the outcome of one tool call. If a hook fails, the tool result is kept as it was before the hooks. */
+async function actOn(call: ToolUseBlock, open: OpenExchange, reply: ReplyState, act: Act): Promise<void> {
+  const { id, name } = call;
+  try {
+    const acted = await runInToolCall(id, () => act(open.runnable(call)));
+    if (isSuspended(acted)) return await suspend(call, acted.suspension, open, reply);
+    const result = { ...acted, id, name };
+    const isAnswer = reply.toolkit.get(name)?.returnDirect === true;
+    open.answer(isAnswer ? result : open.noted(result));
+  } catch (error) {
+    const result = reply.results.get(id);
+    if (result !== undefined) open.answer({ ...result, id, name });
+    throw error;
+  } finally {
+    reply.results.delete(id);
+  }
+}
+
+/** Makes a suspended tool call a pending one. */
+async function suspend(
+  call: ToolUseBlock,
+  suspension: Suspension,
+  open: OpenExchange,
+  { turn }: ReplyState,
+): Promise<void> {
+  if (suspension.kind === 'nested') {
+    open.waitInside(call.id, suspension.state, suspension.pending);
+    return;
+  }
+  const id = await turn.step({ kind: 'id', name: 'pending call', key: call.id }, async () =>
+    newId('pending_'),
+  );
+  open.wait({ id, agentPath: turn.agentPath, ...suspension, call: { ...suspension.call, id: call.id } });
+}
+
+/** Runs one tool call as a step, without hooks. An interrupted tool call has its result at once, with the snapshot shown last. */
+export async function runToolCallStep(call: ToolUseBlock, reply: ReplyState): Promise<ToolCallOutcome> {
+  const { turn, agent, open, options } = reply;
+  const id = currentToolCallId() ?? call.id; // hooks and middleware may have changed it
+  let running: Promise<ToolCallOutcome> | undefined;
+  let hookFailure: { readonly error: unknown } | undefined;
+  const callOptions: CallToolOptions = {
+    signal: turn.signal,
+    agentName: turn.agentPath.at(-1),
+    context: options.toolContext,
+    authorize: ({ call: judged, ...rest }) =>
+      authorize({ ...rest, call: { ...judged, id } }, options, open, reply.control),
+    resume: open?.resumeOf(id),
+    onChunk: async (result) => {
+      await turn.emit({ type: 'tool_chunk', result });
+      if (open !== undefined) await agent.print(open.exchange.resultMsg(result), false);
+      await agent.actingChunk(result).catch((error: unknown) => (hookFailure ??= { error }));
+    },
+  };
+  try {
+    const outcome = await turn.step({ kind: 'tool', name: call.name, key: id }, () => {
+      running = reply.toolkit.runToolCall(call, callOptions);
+      return running;
+    });
+    if (outcome.kind === 'suspended') return outcome;
+    reply.results.set(id, outcome.result);
+    if (hookFailure !== undefined) throw hookFailure.error; // not thrown into the tool, which is not at fault
+    return outcome;
+  } catch (error) {
+    const stopped = turn.signal.aborted ? await running : undefined;
+    if (stopped?.kind !== 'result') throw error;
+    return stopped;
+  }
+}
+
+function tooMany({ id, name }: ToolUseBlock, max: number): ToolResultBlock {
+  const output = `Error: too many calls at once. At most ${max} are made; call the rest later.`;
+  return { type: 'tool_result', id, name, output, status: 'error' };
+}
