@@ -61,7 +61,7 @@ type SummaryAnswer = {
 const TRUNCATION_TARGET = 0.75;
 /** Characters added to the length limit of a summary, for field names and punctuation. */
 const EXTRA_CHARS = 1000;
-/** Maximum model calls of one attempt. */
+/** Maximum model calls per attempt. */
 const MAX_MODEL_CALLS = 8;
 const NOTE =
   '(Older messages were left out here because the conversation got too long. No summary tells of them.)';

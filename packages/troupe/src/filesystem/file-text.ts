@@ -14,7 +14,7 @@ export interface FileLines {
 export interface TextEdit {
   readonly oldText: string;
   readonly newText: string;
-  /** True to replace every occurrence; otherwise there must be exactly one. @default false */
+  /** True to replace every occurrence; otherwise a single occurrence is required. @default false */
   readonly all?: boolean | undefined;
 }
 

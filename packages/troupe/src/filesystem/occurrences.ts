@@ -8,7 +8,7 @@ export function includesText(wanted: string, text: string): boolean {
   return !occurrencesOf(wanted, text).next().done;
 }
 
-/** Number of non-overlapping occurrences, and whether there is exactly one, overlapping ones included. */
+/** Counts non-overlapping occurrences. `isUnique` is false also for overlapping occurrences. */
 export function countOccurrences(
   wanted: string,
   text: string,

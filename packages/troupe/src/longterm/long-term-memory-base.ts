@@ -17,5 +17,5 @@ export abstract class LongTermMemoryBase extends StateModule {
   abstract record(msgs: readonly Msg[], options?: LongTermOptions): Promise<void>;
 }
 
-/** Who uses the long-term memory: the agent around each reply, the model by tools, or both. */
+/** User of the long-term memory: the agent around each reply, the model by tools, or both. */
 export type LongTermMemoryMode = 'static_control' | 'agent_control' | 'both';

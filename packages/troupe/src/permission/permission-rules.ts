@@ -67,7 +67,7 @@ const TOOL_ARGUMENTS: NonNullable<PermissionRulesOptions['toolArguments']> = {
   write_text_file: PATH_EDITED,
 };
 
-/** A tool call, or one shell command of it. */
+/** A tool call, or a single shell command in a tool call. */
 interface Part extends Pick<RuleSubject, 'argument' | 'command'> {
   /** Label in the reason of a verdict; commands are shown as text instead. */
   readonly label: string;
@@ -90,7 +90,7 @@ interface JudgedPart extends Part {
  * Mode and added rules are saved with the agent.
  */
 export class PermissionRules extends StateModule implements PermissionPolicy {
-  /** One policy may serve several agents. */
+  /** A policy may serve several agents. */
   static override readonly isShared = true;
 
   readonly workingDirectories: readonly string[];
@@ -148,7 +148,7 @@ export class PermissionRules extends StateModule implements PermissionPolicy {
     this.#added = [...this.#added, compileRule(added)];
   }
 
-  /** Removes an added rule. @returns false if there was no such rule */
+  /** Removes an added rule. @returns false for an unknown rule */
   removeRule(rule: SavedPermissionRule | JsonObject): boolean {
     const key = canonicalJson(readRule(rule) as SavedPermissionRule & JsonValue);
     const before = this.#added.length;

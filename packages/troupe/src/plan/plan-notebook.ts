@@ -313,7 +313,7 @@ export class PlanNotebook extends StateModule {
     );
   }
 
-  /** Runs one edit at a time. Hooks run afterwards, so that they can edit too. */
+  /** Runs edits one after the other. Hooks run after each edit, so that hooks can edit too. */
   async #edit(edit: AnyEdit, signal?: AbortSignal, onEdited?: (edited: Edited) => unknown): Promise<Edited> {
     this.#waiting++;
     const done = this.#edited.then(async () => {

@@ -217,7 +217,7 @@ describe('an error inside of the answer', () => {
     expect(error).toMatchObject({
       kind: 'overloaded',
       isRetryable: true,
-      message: 'google.generative-ai broke off its answer: MALFORMED_FUNCTION_CALL.',
+      message: 'google.generative-ai failed during its answer: MALFORMED_FUNCTION_CALL.',
     });
   });
 

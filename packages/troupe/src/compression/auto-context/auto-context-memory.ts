@@ -31,7 +31,7 @@ import {
 import { CompressionAttempt, type Stores } from './compression-attempt.ts';
 import { WorkingMemory, type Entry } from './working-memory.ts';
 
-/** Share of the token limit that one reload returns at most. */
+/** Maximum size of a reload, as share of the token limit. */
 const RELOAD_SHARE = 1 / 8;
 const CHARS_PER_TOKEN = 2.5;
 /** Share of new messages required before the next attempt, after an attempt without changes. */

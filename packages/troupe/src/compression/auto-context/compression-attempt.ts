@@ -38,7 +38,7 @@ export interface ProposedChange {
   readonly answer?: SummaryAnswer;
 }
 
-/** Maximum model calls of one attempt. */
+/** Maximum model calls per attempt. */
 const MAX_MODEL_CALLS = 16;
 const CHARS_PER_TOKEN = 2;
 const ESTIMATE = new AutoContextTokenCounter();
@@ -219,7 +219,7 @@ export class CompressionAttempt {
     return undefined;
   }
 
-  /** Applies one summary. A summary that saves no tokens counts as failure. */
+  /** Applies a summary. A summary without saved tokens counts as failure. */
   async replaceBySummary(strategy: CompressionStrategy, proposal: ProposedChange): Promise<void> {
     if ((await this.replace(strategy, [proposal])) > 0) return;
     await this.fail(

@@ -22,7 +22,7 @@ export interface PromptLimits {
   readonly limitForUnread: number;
 }
 
-/** Number of tokens that starts compression. */
+/** Token limit: compression starts at this number. */
 export function tokenLimitOf({ maxToken, tokenRatio }: AutoContextLimits): number {
   return Math.floor(maxToken * tokenRatio);
 }

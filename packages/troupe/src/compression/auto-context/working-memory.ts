@@ -21,7 +21,7 @@ export interface Entry {
   readonly stub?: Stub;
 }
 
-/** Replacement of messages by one message. */
+/** Replacement of messages by a single message. */
 export interface Change {
   readonly removed: readonly Msg[];
   readonly msg: Msg;

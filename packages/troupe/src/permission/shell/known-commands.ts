@@ -42,7 +42,7 @@ const isList =
   (words: readonly string[]): boolean =>
     words.every((word) => word.startsWith('-')) || words.some((word) => flags.includes(word));
 
-/** By command, with subcommand if there is one. */
+/** Knowledge by command, with optional subcommand. */
 const HARMLESS: ReadonlyMap<string, Knowledge> = new Map<string, Knowledge>([
   ...ANY.split(' ').map((name) => [name, 'any'] as const),
   ...PURE.split(' ').map((name) => [name, 'pure'] as const),

@@ -5,7 +5,7 @@ import { isReadOnly, plainName } from './known-commands.ts';
 import { readShell } from './read-shell.ts';
 import { UNKNOWN, type ShellWord } from './shell-word.ts';
 
-/** Command on one line, without quotes. */
+/** Command in a single line, without quotes. */
 export function commandText({ words, writes }: FoundCommand): string {
   const texts = [...words.map(({ text }) => text), ...writes.map(({ text }) => `> ${text}`)];
   return texts.join(' ').replaceAll(UNKNOWN, '…');

@@ -35,7 +35,7 @@ export interface ShellScript {
 /** Placeholder for an unknown part of a word. Never part of a parsed text. */
 export const UNKNOWN = '\u0000';
 
-/** A word while it is parsed. */
+/** Builder of a word during parsing. */
 export class WordDraft {
   #text = '';
   #hasUnknown = false;

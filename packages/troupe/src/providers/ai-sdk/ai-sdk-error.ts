@@ -37,7 +37,8 @@ export function toModelError(thrown: unknown, vendor: string, hasBegun: boolean)
   if (name === 'TimeoutError') return new ModelError(`${vendor} took too long.`, { kind: 'timeout' });
   const reason = networkReason(thrown);
   if (reason !== undefined) return lostAnswer(vendor, hasBegun, reason);
-  // Without a status, the SDK calls only connection errors retryable; with a good status, the answer was unreadable.
+  // Without a status, the SDK calls only connection errors retryable; with a good status, the answer was
+  // unreadable.
   if (name === 'AI_APICallError' && (isRetryable === true || statusCode !== undefined)) {
     return lostAnswer(vendor, hasBegun, messageOf(thrown));
   }
@@ -85,8 +86,8 @@ function text(value: unknown): string | undefined {
 }
 
 /**
- * Reason of a failed connection; undefined for other errors. `fetch` says 'fetch failed' or 'terminated', and
- * its cause gives the reason.
+ * Reason of a failed connection; undefined for other errors. The message of `fetch` is 'fetch failed' or
+ * 'terminated', and its cause has the reason.
  */
 function networkReason(thrown: unknown): string | undefined {
   let error = thrown;
@@ -98,7 +99,8 @@ function networkReason(thrown: unknown): string | undefined {
   }
   const isFetch =
     thrown instanceof TypeError && /^(?:fetch failed|failed to fetch|terminated)$/i.test(thrown.message);
-  const isAbort = thrown instanceof Error && thrown.name === 'AbortError'; // our own aborts were recognised before
+  // Our own aborts were recognised before.
+  const isAbort = thrown instanceof Error && thrown.name === 'AbortError';
   return isFetch || isAbort ? messageOf(thrown) : undefined;
 }
 

@@ -26,7 +26,7 @@ import {
   mergedExtra,
   PromptWriter,
   toCallOptions,
-  type Addressee,
+  type PromptTarget,
 } from './to-call.ts';
 
 /**
@@ -39,7 +39,7 @@ export type AiSdkModelOptions = Omit<HttpModelOptions, 'modelName' | 'apiKey' | 
  * Capabilities of known providers, by the beginning of the provider name. Other providers are assumed to
  * accept images.
  */
-const KNOWN: Readonly<Record<string, Partial<ModelCapabilities>>> = {
+const KNOWN_CAPABILITIES: Readonly<Record<string, Partial<ModelCapabilities>>> = {
   openai: { files: true, structured: 'native' },
   azure: { files: true, structured: 'native' },
   anthropic: { files: true, forcedTools: 'without_thinking' },
@@ -47,22 +47,24 @@ const KNOWN: Readonly<Record<string, Partial<ModelCapabilities>>> = {
 };
 
 /**
- * By default OpenAI's Responses API stores an answer and is later sent references to its parts. But the history is
- * kept here, and an answer that was interrupted is stored nowhere: it gets the parts themselves.
+ * By default OpenAI's Responses API stores an answer and is later sent references to its parts. But the
+ * history is kept here, and an answer that was interrupted is stored nowhere: it gets the parts themselves.
  */
 const STORES_NOTHING: JsonObject = { openai: { store: false } };
 
 /**
- * Any language model of the AI SDK (specification v2, v3 or v4). Provider metadata of thinking, text and tool
- * calls (signatures, ids) is kept in the message and sent back to the same provider only. Tools that the
- * provider executes itself are not reported as tool calls.
+ * Any language model of the AI SDK (specification v2, v3 or v4). First file to read in this folder:
+ * to-call.ts writes the request, part-decoder.ts reads the answer.
+ *
+ * Provider metadata of thinking, text and tool calls (signatures, ids) is kept in the message and sent back
+ * to the same provider only. Tools that the provider executes itself are not reported as tool calls.
  */
 export class AiSdkModel extends ChatModelBase {
   override readonly capabilities: ModelCapabilities;
   override readonly generation: GenerationOptions;
   readonly #model: AiSdkLanguageModel;
   readonly #options: AiSdkModelOptions;
-  readonly #addressee: Addressee;
+  readonly #target: PromptTarget;
   readonly #writer: PromptWriter;
   readonly #prompts: PromptMaker;
   #supportedUrls: SupportedUrls = {};
@@ -74,9 +76,9 @@ export class AiSdkModel extends ChatModelBase {
     const { provider, specificationVersion: version } = languageModel;
     this.#model = languageModel;
     this.#options = options;
-    this.#addressee = { provider, version };
-    this.#writer = new PromptWriter(this.#addressee);
-    const known = KNOWN[/^[a-z]*/.exec(provider)?.[0] ?? ''];
+    this.#target = { provider, version };
+    this.#writer = new PromptWriter(this.#target);
+    const known = KNOWN_CAPABILITIES[/^[a-z]*/.exec(provider)?.[0] ?? ''];
     this.capabilities = Object.freeze({
       ...PLAIN_CAPABILITIES,
       vision: true,
@@ -109,11 +111,11 @@ export class AiSdkModel extends ChatModelBase {
     this.#supportedUrls = (await Promise.resolve(this.#model.supportedUrls).catch(() => undefined)) ?? {};
     const prompt = await this.#prompts.make(request, signal);
     const options = {
-      ...toCallOptions({ ...request, generation: this.#generation(request) }, this.#addressee),
+      ...toCallOptions({ ...request, generation: this.#generation(request) }, this.#target),
       prompt: this.#writer.messages(prompt.items),
       ...(headers && { headers }),
     };
-    const decoder = new PartDecoder(this.#addressee.provider, this.#addressee.version);
+    const decoder = new PartDecoder(this.#target.provider, this.#target.version);
     const call = { model: this.#model, options, deadlines, isOver: () => decoder.isComplete };
     for await (const part of readParts(call, signal)) {
       for (const delta of decoder.read(part)) yield addCost(delta, startedAt, pricing);
@@ -123,8 +125,8 @@ export class AiSdkModel extends ChatModelBase {
 
   #generation(request: ModelRequest): GenerationOptions {
     const own = this.generation;
-    const usual = isResponsesApi(this.#addressee.provider) ? STORES_NOTHING : undefined;
-    const extra = mergedExtra(mergedExtra(usual, own.extra), request.generation?.extra);
+    const defaults = isResponsesApi(this.#target.provider) ? STORES_NOTHING : undefined;
+    const extra = mergedExtra(mergedExtra(defaults, own.extra), request.generation?.extra);
     const { extra: _, ...generation } = mergeGeneration(own, request.generation);
     return { ...generation, ...(extra && { extra }) };
   }
@@ -147,7 +149,7 @@ function invalid(message: string): TroupeError {
   return new TroupeError('invalid_config', message);
 }
 
-/** Whether a provider fetches a medium from its address by itself. */
+/** Whether a provider downloads a medium from its URL itself. */
 function isSupported(block: MediaBlock, urls: SupportedUrls): boolean {
   const { source } = block;
   if (source.type !== 'url') return false;

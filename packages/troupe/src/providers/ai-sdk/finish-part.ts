@@ -12,11 +12,11 @@ import { numberOf, stringOf } from '../../model/http/wire-values.ts';
  * @throws ModelError if it has broken off.
  */
 export function reasonOf(
-  { finishReason: said }: JsonObject,
+  { finishReason }: JsonObject,
   { provider, version }: { readonly provider: string; readonly version: SpecVersion },
 ): FinishReason {
-  const raw = isJsonObject(said) ? stringOf(said['raw']) : '';
-  const unified = stringOf(isJsonObject(said) ? said['unified'] : said);
+  const raw = isJsonObject(finishReason) ? stringOf(finishReason['raw']) : '';
+  const unified = stringOf(isJsonObject(finishReason) ? finishReason['unified'] : finishReason);
   switch (unified) {
     case 'stop':
     case 'length':
@@ -27,7 +27,7 @@ export function reasonOf(
       return version !== 'v2' && isRefusal(raw) ? 'refusal' : 'content_filter';
     case 'error': {
       const why = raw === '' ? '' : `: ${oneLine(raw).slice(0, 100)}`;
-      throw new ModelError(`${provider} broke off its answer${why}.`, { kind: 'overloaded' });
+      throw new ModelError(`${provider} failed during its answer${why}.`, { kind: 'overloaded' });
     }
     case 'other':
       if (version === 'v3' && raw === '') break; // the v3 form of the v4 reason 'interrupted'
@@ -36,10 +36,7 @@ export function reasonOf(
   throw lostAnswer(provider, true);
 }
 
-/**
- * Whether a raw finish reason is a refusal. Packages report a refusal as a content filter, with no reason of
- * its own.
- */
+/** Whether a raw finish reason is a refusal. Packages report refusals as content filter. */
 function isRefusal(raw: string): boolean {
   return raw === 'refusal' || raw === 'stop' || raw === '';
 }

@@ -416,8 +416,10 @@ describe('the end', () => {
     expect(() => decode([text('t', 'Hi.'), part, STOP])).toThrow(
       expect.objectContaining({ kind: 'overloaded', providerCode: 'overloaded_error' }) as Error,
     );
-    expect(() => decode([finish('error', 'BAD\nCALL')])).toThrow('acme.chat broke off its answer: BAD CALL.');
-    expect(() => decode([finish('error')])).toThrow('acme.chat broke off its answer.');
+    expect(() => decode([finish('error', 'BAD\nCALL')])).toThrow(
+      'acme.chat failed during its answer: BAD CALL.',
+    );
+    expect(() => decode([finish('error')])).toThrow('acme.chat failed during its answer.');
   });
 
   test('of several, the last one stands', () => {

@@ -10,7 +10,7 @@ import { reasonOf, usageOf } from './finish-part.ts';
 import type { SpecVersion } from './language-model.ts';
 import { stringOf } from '../../model/http/wire-values.ts';
 import { metadataIn } from './part-values.ts';
-import { TextRun } from './text-run.ts';
+import { TextParts } from './text-parts.ts';
 
 interface OpenCall {
   readonly index: number;
@@ -21,23 +21,23 @@ interface OpenCall {
   readonly isRaw: boolean;
 }
 
-/** Tool call that is complete unless the answer is cut off right behind. */
+/** Complete tool call, unless the answer is truncated directly after it. */
 interface HeldCall {
   readonly index: number;
   readonly metadata: JsonObject | undefined;
 }
 
-const CUT_OFF: readonly FinishReason[] = ['length', 'content_filter'];
+const TRUNCATED: readonly FinishReason[] = ['length', 'content_filter'];
 
 /** Reads the stream parts of one answer, in any version of the specification. */
 export class PartDecoder {
   readonly #provider: string;
   readonly #version: SpecVersion;
   readonly #calls = new Map<string, OpenCall>();
-  #run: TextRun | undefined;
+  #text: TextParts | undefined;
   #held: HeldCall | undefined;
   #callCount = 0;
-  #madeCount = 0;
+  #endedCount = 0;
   #hasId = false;
   #finish: JsonObject | undefined;
 
@@ -46,7 +46,7 @@ export class PartDecoder {
     this.#version = version;
   }
 
-  /** Whether the provider has said how the answer ends. */
+  /** Whether the finish reason was received. */
   get isComplete(): boolean {
     return this.#finish !== undefined;
   }
@@ -68,7 +68,7 @@ export class PartDecoder {
       case 'text-end':
       case 'reasoning-end': {
         const type = part['type'] === 'text-end' ? 'text' : 'thinking';
-        if (this.#run?.type === type) this.#run.add(part); // otherwise another block has begun already
+        if (this.#text?.type === type) this.#text.add(part); // otherwise another block has begun already
         return;
       }
       case 'tool-input-start':
@@ -93,11 +93,11 @@ export class PartDecoder {
   *end(): Generator<ModelDelta, void, void> {
     if (this.#finish === undefined) throw lostAnswer(this.#provider, true);
     const reason = reasonOf(this.#finish, { provider: this.#provider, version: this.#version });
-    yield* this.#closeRun();
-    if (!CUT_OFF.includes(reason)) yield* this.#endHeldCall();
+    yield* this.#closeText();
+    if (!TRUNCATED.includes(reason)) yield* this.#endHeldCall();
     const usage = usageOf(this.#finish);
     if (usage !== undefined) yield { type: 'usage', usage };
-    yield { type: 'finish', reason: reason === 'stop' && this.#madeCount > 0 ? 'tool_calls' : reason };
+    yield { type: 'finish', reason: reason === 'stop' && this.#endedCount > 0 ? 'tool_calls' : reason };
   }
 
   *#responseId(id: string): Generator<ModelDelta, void, void> {
@@ -106,29 +106,29 @@ export class PartDecoder {
     yield { type: 'response_id', id };
   }
 
-  *#write(type: TextRun['type'], part: JsonObject): Generator<ModelDelta, void, void> {
+  *#write(type: TextParts['type'], part: JsonObject): Generator<ModelDelta, void, void> {
     if (stringOf(part['delta']) === '' && part['providerMetadata'] === undefined) return;
-    if (this.#run?.type !== type) {
-      yield* this.#closeRun();
-      this.#run = new TextRun(type);
+    if (this.#text?.type !== type) {
+      yield* this.#closeText();
+      this.#text = new TextParts(type);
     }
-    const text = this.#run.add(part);
+    const text = this.#text.add(part);
     if (text !== '') yield type === 'text' ? { type, text } : { type, thinking: text };
   }
 
   /** Reports the metadata of the block that ends now. */
-  *#closeRun(): Generator<ModelDelta, void, void> {
-    const run = this.#run;
-    this.#run = undefined;
-    if (run?.pieces === undefined) return;
-    const providerMeta = toBlockMeta(this.#provider, { pieces: run.pieces });
-    yield run.type === 'text'
+  *#closeText(): Generator<ModelDelta, void, void> {
+    const text = this.#text;
+    this.#text = undefined;
+    if (text?.pieces === undefined) return;
+    const providerMeta = toBlockMeta(this.#provider, { pieces: text.pieces });
+    yield text.type === 'text'
       ? { type: 'text', text: '', providerMeta }
       : { type: 'thinking', thinking: '', providerMeta };
   }
 
   *#startCall(id: string, part: JsonObject): Generator<ModelDelta, OpenCall, void> {
-    yield* this.#closeRun();
+    yield* this.#closeText();
     const name = stringOf(part['toolName']);
     const call = { index: this.#callCount++, name, json: '', isRaw: part['inputEncoding'] === 'text' };
     this.#calls.set(id, call);
@@ -162,7 +162,7 @@ export class PartDecoder {
     const held = this.#held;
     this.#held = undefined;
     if (held === undefined) return;
-    this.#madeCount++;
+    this.#endedCount++;
     const { index, metadata } = held;
     yield metadata === undefined
       ? { type: 'tool_use_end', index }
@@ -174,7 +174,7 @@ export class PartDecoder {
     const mediaType = stringOf(part['mediaType']);
     const source = toSource(part['data'], mediaType);
     if (source === undefined) return;
-    yield* this.#closeRun();
+    yield* this.#closeText();
     const type = /^(?:image|audio|video)(?=\/)/.exec(mediaType)?.[0] ?? 'file';
     const providerMeta = toBlockMeta(this.#provider, { metadata: metadataIn(part) ?? {} });
     yield { type: 'block', block: toBlock({ type, source, providerMeta }, 'file') };
@@ -188,7 +188,7 @@ export class PartDecoder {
   }
 }
 
-/** Location of a file's bytes. Since v4 the part says whether the bytes are inline or at a URL. */
+/** Location of a file's bytes. From v4 on, the part has a tag for inline bytes or a URL. */
 function toSource(data: unknown, mediaType: string): JsonObject | undefined {
   if (isJsonObject(data) && data['type'] === 'url') {
     const url: unknown = data['url'];

@@ -12,10 +12,10 @@ export interface PartsCall {
 }
 
 /**
- * Makes a call and yields the parts of its stream. However it ends, the stream is cancelled and the
- * model's signal aborted: on an error, when a deadline passes, when the caller's signal is aborted, when
- * the reader leaves. A model that ignores its signal is not waited for.
- * @throws ModelError, or the reason of the signal.
+ * Makes a model call and yields the parts of its stream. In every case the stream is cancelled and the
+ * model's signal aborted at the end: on an error, a passed deadline, an abort by the caller, or when the
+ * reader stops early. Does not wait for models that ignore their signal.
+ * @throws ModelError, or the abort reason of the signal.
  */
 export async function* readParts(
   { model, options, deadlines, isOver }: PartsCall,

@@ -12,7 +12,7 @@ import type { AiSdkCallOptions, SpecVersion } from './language-model.ts';
  * Receiver of a prompt: the provider decides which blocks are sent back, the version decides the form of
  * files.
  */
-export interface Addressee {
+export interface PromptTarget {
   readonly provider: string;
   readonly version: SpecVersion;
 }
@@ -24,11 +24,11 @@ type Message =
 
 /** Turns prompt items into messages of the AI SDK, each only once: an item never changes. */
 export class PromptWriter {
-  readonly #addressee: Addressee;
+  readonly #target: PromptTarget;
   readonly #written = new WeakMap<PromptItem, readonly Message[]>();
 
-  constructor(addressee: Addressee) {
-    this.#addressee = addressee;
+  constructor(target: PromptTarget) {
+    this.#target = target;
   }
 
   /**
@@ -57,7 +57,7 @@ export class PromptWriter {
 
   #messagesOf(item: PromptItem): readonly Message[] {
     let messages = this.#written.get(item);
-    if (messages === undefined) this.#written.set(item, (messages = toMessages(item, this.#addressee)));
+    if (messages === undefined) this.#written.set(item, (messages = toMessages(item, this.#target)));
     return messages;
   }
 }
@@ -66,18 +66,18 @@ function toInstructions(item: PromptItem): Message[] {
   return item.role === 'system' ? [{ role: 'system', content: item.text }] : [];
 }
 
-function toMessages(item: PromptItem, addressee: Addressee): readonly Message[] {
+function toMessages(item: PromptItem, target: PromptTarget): readonly Message[] {
   switch (item.role) {
     case 'system':
       return [say(`<system-info>${item.text}</system-info>`)];
     case 'user':
-      return [{ role: 'user', content: toUserContent(item.content, addressee) }];
+      return [{ role: 'user', content: toUserContent(item.content, target) }];
     case 'assistant': {
-      const content = item.content.flatMap((block) => toAssistantParts(block, addressee));
+      const content = item.content.flatMap((block) => toAssistantParts(block, target));
       return content.length === 0 ? [] : [{ role: 'assistant', content }];
     }
     case 'tool':
-      return toResults(item, addressee);
+      return toResults(item, target);
   }
 }
 
@@ -85,15 +85,15 @@ function say(text: string): Message {
   return { role: 'user', content: [{ type: 'text', text }] };
 }
 
-function toUserContent(blocks: readonly (TextBlock | MediaBlock)[], addressee: Addressee): object[] {
+function toUserContent(blocks: readonly (TextBlock | MediaBlock)[], target: PromptTarget): object[] {
   return blocks.map((block) =>
-    block.type === 'text' ? { type: 'text', text: block.text } : toFilePart(block, addressee),
+    block.type === 'text' ? { type: 'text', text: block.text } : toFilePart(block, target),
   );
 }
 
 /** Converts an assistant block. Thinking and media are sent back only to the provider that made them. */
-function toAssistantParts(block: AssistantItem['content'][number], addressee: Addressee): object[] {
-  const { provider } = addressee;
+function toAssistantParts(block: AssistantItem['content'][number], target: PromptTarget): object[] {
+  const { provider } = target;
   const { providerMeta } = block;
   switch (block.type) {
     case 'text': {
@@ -111,7 +111,7 @@ function toAssistantParts(block: AssistantItem['content'][number], addressee: Ad
     default: {
       const metadata = metadataOf(providerMeta, provider);
       if (metadata === undefined || block.source.type === 'url') return [];
-      return [{ ...toFilePart(block, addressee), ...optionsFrom(metadata) }];
+      return [{ ...toFilePart(block, target), ...optionsFrom(metadata) }];
     }
   }
 }
@@ -126,9 +126,9 @@ function optionsFrom(metadata: JsonObject | undefined): { readonly providerOptio
 }
 
 /**
- * Puts all tool results in one message and their media behind: not every provider accepts media in results.
+ * Puts all tool results in one message, followed by their media: not every provider accepts media in results.
  */
-function toResults(item: ToolItem, addressee: Addressee): readonly Message[] {
+function toResults(item: ToolItem, target: PromptTarget): readonly Message[] {
   const content = item.results.map((result) => ({
     type: 'tool-result',
     toolCallId: result.id,
@@ -137,12 +137,10 @@ function toResults(item: ToolItem, addressee: Addressee): readonly Message[] {
   }));
   const media = shownMedia(item);
   const results = { role: 'tool', content } as const;
-  return media.length === 0
-    ? [results]
-    : [results, { role: 'user', content: toUserContent(media, addressee) }];
+  return media.length === 0 ? [results] : [results, { role: 'user', content: toUserContent(media, target) }];
 }
 
-function toFilePart(block: MediaBlock, { version }: Addressee): object {
+function toFilePart(block: MediaBlock, { version }: PromptTarget): object {
   const filename = block.type === 'file' ? block.filename : undefined;
   return {
     type: 'file',
@@ -181,10 +179,10 @@ function pathOf(url: string): string {
   return URL.canParse(url) ? new URL(url).pathname : '';
 }
 
-/** The options of a call besides the prompt, the signal and the headers. */
+/** Options of a model call without prompt, signal and headers. */
 export function toCallOptions(
   request: ModelRequest & { readonly generation: GenerationOptions },
-  addressee: Addressee,
+  target: PromptTarget,
 ): Omit<AiSdkCallOptions, 'prompt'> {
   const { generation, structured, toolChoice } = request;
   const tools = toolsForChoice(request);
@@ -197,13 +195,13 @@ export function toCallOptions(
     seed: generation.seed,
     presencePenalty: generation.presencePenalty,
     frequencyPenalty: generation.frequencyPenalty,
-    reasoning: addressee.version === 'v4' ? reasoningOf(generation) : undefined,
+    reasoning: target.version === 'v4' ? reasoningOf(generation) : undefined,
     responseFormat: structured && {
       type: 'json',
       name: structured.name ?? 'answer',
       schema: structured.schema,
     },
-    tools: tools.length > 0 ? tools.map((tool) => toTool(tool, addressee)) : undefined,
+    tools: tools.length > 0 ? tools.map((tool) => toTool(tool, target)) : undefined,
     toolChoice: tools.length > 0 ? toToolChoice(toolChoice) : undefined,
     providerOptions: generation.extra,
   });
@@ -213,8 +211,8 @@ function reasoningOf({ reasoningEffort, thinkingTokens }: GenerationOptions): st
   return reasoningEffort ?? (thinkingTokens === 0 ? 'none' : undefined);
 }
 
-/** The Responses API takes schemas as strict ones if nobody says otherwise, and only the package of v3 doesn't. */
-function toTool({ name, description, parameters }: ToolSchema, { version, provider }: Addressee): object {
+/** Switches strict schemas off: the default of the Responses API, except in the package of v3. */
+function toTool({ name, description, parameters }: ToolSchema, { version, provider }: PromptTarget): object {
   const strict = version === 'v3' && isResponsesApi(provider) ? false : undefined;
   return withoutUndefined({ type: 'function', name, description, inputSchema: parameters, strict });
 }

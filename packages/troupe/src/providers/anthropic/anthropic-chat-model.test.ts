@@ -212,7 +212,11 @@ describe('what a request holds', () => {
         { tools: TOOLS, toolChoice: 'required', generation },
       );
       expect(json['tool_choice']).toEqual({ type });
-      expect(warnings).toEqual(type === 'any' ? [] : [expect.stringMatching(/^This Claude can't be made/)]);
+      expect(warnings).toEqual(
+        type === 'any'
+          ? []
+          : [expect.stringMatching(/^This Claude model does not support forced tool calls/)],
+      );
     },
   );
 

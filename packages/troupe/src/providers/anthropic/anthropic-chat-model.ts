@@ -28,6 +28,9 @@ export interface AnthropicChatModelOptions extends HttpModelOptions, AnthropicAp
 
 /**
  * Claude over Anthropic's Messages API. `CLAUDE_MODELS` lists the differences between Claude generations.
+ * First file to read in this folder: `toCall` builds the request (prompt-texts.ts, anthropic-options.ts),
+ * `newDecoder` reads the answer (anthropic-from-wire.ts).
+ *
  * Thinking is kept with its signature and sent back with the next model call. No cache marker stands inside a
  * message, so the bytes of a growing history stay the same.
  */

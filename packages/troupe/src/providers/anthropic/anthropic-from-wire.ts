@@ -20,8 +20,8 @@ const REASONS: ReadonlyMap<string, FinishReason> = new Map([
 const REGULAR: readonly string[] = ['end_turn', 'stop_sequence', 'tool_use', 'pause_turn'];
 
 /**
- * Reads the events of one answer. Events and blocks that it doesn't know are left out. A call counts as made
- * once its block was closed and more follows, or the answer comes to a regular end.
+ * Decodes the events of an answer; ignores unknown events and blocks. A tool call is complete when its block
+ * was closed and either another block follows or the answer ends regularly.
  */
 export class AnthropicDecoder implements WireDecoder {
   readonly #open = new Map<number, OpenBlock>();
@@ -60,9 +60,9 @@ export class AnthropicDecoder implements WireDecoder {
   }
 
   *end(): Generator<ModelDelta, void, void> {
-    const said = this.#reason ?? '';
-    if (REGULAR.includes(said)) yield* this.#makeCalls();
-    const reason = REASONS.get(said) ?? 'other';
+    const stopReason = this.#reason ?? '';
+    if (REGULAR.includes(stopReason)) yield* this.#endCalls();
+    const reason = REASONS.get(stopReason) ?? 'other';
     yield { type: 'finish', reason: reason === 'stop' && this.#hasCalls ? 'tool_calls' : reason };
   }
 
@@ -76,8 +76,8 @@ export class AnthropicDecoder implements WireDecoder {
   }
 
   *#startBlock(index: number, start: JsonObject): Generator<ModelDelta, void, void> {
-    yield* this.#makeCalls(); // more content follows, so these tool calls were not cut off
-    const block: OpenBlock = { type: textIn(start, 'type'), hasThought: false, signature: '' };
+    yield* this.#endCalls(); // more content follows, so these tool calls were not cut off
+    const block: OpenBlock = { type: textIn(start, 'type'), hasThinking: false, signature: '' };
     this.#open.set(index, block);
     if (block.type === 'tool_use') {
       const id = textIn(start, 'id');
@@ -100,7 +100,7 @@ export class AnthropicDecoder implements WireDecoder {
     if (block?.type !== 'thinking') return;
     block.signature += textIn(piece, 'signature');
     if (thinking === '') return;
-    block.hasThought = true;
+    block.hasThinking = true;
     yield { type: 'thinking', thinking };
   }
 
@@ -109,19 +109,22 @@ export class AnthropicDecoder implements WireDecoder {
     this.#open.delete(index);
     if (block?.type === 'tool_use') this.#closedCalls.push(index);
     if (block?.type !== 'thinking') return;
-    const { signature, hasThought } = block;
-    if (hasThought) yield { type: 'thinking', thinking: '', providerMeta: { anthropic: { signature } } };
+    const { signature, hasThinking } = block;
+    if (hasThinking) yield { type: 'thinking', thinking: '', providerMeta: { anthropic: { signature } } };
     else if (signature !== '') yield wholeThinking({ signature });
   }
 
-  *#makeCalls(): Generator<ModelDelta, void, void> {
+  *#endCalls(): Generator<ModelDelta, void, void> {
     const indexes = this.#closedCalls;
     this.#closedCalls = [];
     this.#hasCalls ||= indexes.length > 0;
     for (const index of indexes) yield { type: 'tool_use_end', index };
   }
 
-  /** The counts come at the start and again at the end, where some are missing or 0: the highest of each holds. */
+  /**
+   * The counts come at the start and again at the end, where some are missing or 0: the highest of each
+   * holds.
+   */
   *#count(counts: JsonValue | undefined): Generator<ModelDelta, void, void> {
     if (!isJsonObject(counts)) return;
     const usage = highest(toUsage(counts), this.#usage);
@@ -131,10 +134,10 @@ export class AnthropicDecoder implements WireDecoder {
   }
 }
 
-/** Block of the answer that is still open. */
+/** Block of the answer before its end. */
 interface OpenBlock {
   readonly type: string;
-  hasThought: boolean;
+  hasThinking: boolean;
   signature: string;
 }
 

@@ -45,24 +45,27 @@ function maxTokens(generation: GenerationOptions, model: ClaudeModel, { budget }
 function sampling(generation: GenerationOptions, model: ClaudeModel, { isOn }: ThinkingPlan): Fields {
   if (isOn || model.sampling === 'none') return {};
   const { temperature, topP, topK } = generation;
-  const isOneTooMany = temperature !== undefined && model.sampling === 'one';
+  const mustDropTopP = temperature !== undefined && model.sampling === 'one';
   return {
     temperature: temperature === undefined ? undefined : Math.min(temperature, 1),
-    top_p: isOneTooMany ? undefined : topP,
+    top_p: mustDropTopP ? undefined : topP,
     top_k: topK,
   };
 }
 
-/** @throws ModelError if Claude can't be held to the schema: then it has to be asked in another way. */
+/** @throws ModelError if the schema is not supported; another structured strategy is needed then. */
 function outputConfig(
   structured: StructuredFormat | undefined,
   { effort }: ThinkingPlan,
 ): JsonObject | undefined {
   const schema = structured && toStrictSchema(structured.schema);
   if (structured !== undefined && schema === undefined) {
-    throw new ModelError(`${ANTHROPIC} can't be held to this schema: it is too open, or refers to itself.`, {
-      kind: 'bad_request',
-    });
+    throw new ModelError(
+      `${ANTHROPIC} does not support this schema: it allows any keys, or refers to itself.`,
+      {
+        kind: 'bad_request',
+      },
+    );
   }
   if (effort === undefined && schema === undefined) return undefined;
   return {
@@ -80,8 +83,11 @@ function toToolChoice(
   const one = generation.parallelToolCalls === false ? { disable_parallel_tool_use: true } : {};
   if (isForced(toolChoice) && canForce(model, plan)) return { ...forced(toolChoice), ...one };
   if (isForced(toolChoice)) {
-    const when = model.forcedTools === 'never' ? '' : ' while it thinks';
-    getLogger().log('warn', `This Claude can't be made to call a tool${when}: it may choose.`);
+    const when = model.forcedTools === 'never' ? '' : ' with thinking';
+    getLogger().log(
+      'warn',
+      `This Claude model does not support forced tool calls${when}. The tool choice is 'auto'.`,
+    );
   }
   return toolChoice === undefined && generation.parallelToolCalls !== false
     ? undefined

@@ -11,7 +11,7 @@ const IMAGE_TYPES: readonly string[] = ['image/jpeg', 'image/png', 'image/gif', 
 /** Pattern of accepted tool call ids. */
 const CALL_ID = /^[\w-]{1,64}$/;
 
-/** The wire messages of one prompt item. A system item that is not at the very front comes as the user's. */
+/** Wire messages of a prompt item. System items after the first position become user messages. */
 export function toMessages(item: PromptItem): readonly JsonObject[] {
   switch (item.role) {
     case 'system':

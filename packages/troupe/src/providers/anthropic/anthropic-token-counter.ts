@@ -45,7 +45,7 @@ export class AnthropicTokenCounter extends TokenCounterBase {
     });
   }
 
-  /** @throws ModelError if Anthropic does not tell. */
+  /** @throws ModelError if the answer has no count. */
   override async count(
     messages: readonly Msg[],
     tools: readonly ToolSchema[] = [],
@@ -71,7 +71,7 @@ export class AnthropicTokenCounter extends TokenCounterBase {
     const answer = readJson(text);
     const tokens = isJsonObject(answer) ? answer['input_tokens'] : undefined;
     if (typeof tokens === 'number') return tokens;
-    throw malformedResponse(ANTHROPIC, 'it holds no count', text.slice(0, 1024));
+    throw malformedResponse(ANTHROPIC, 'it contains no count', text.slice(0, 1024));
   }
 
   /** Counts tool results together with their tool calls, which the API requires. */

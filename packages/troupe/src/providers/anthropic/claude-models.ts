@@ -86,7 +86,7 @@ export const CLAUDE_MODELS: readonly ClaudeModel[] = [
   NEWEST,
 ];
 
-/** A model of somebody else, behind an API in the likeness of Anthropic's. */
+/** Model of another vendor behind a compatible API. */
 const COMPATIBLE: ClaudeModel = {
   ...FOUR,
   maxTokens: 8192,
@@ -103,7 +103,10 @@ export function claudeModel(modelName: string): ClaudeModel {
   return CLAUDE_MODELS.find(({ names }) => names.test(generation)) ?? NEWEST;
 }
 
-/** The version stood before the family once: `claude-3-5-sonnet-20241022`, `claude-opus-4-6`. A date is no version. */
+/**
+ * The version stood before the family once: `claude-3-5-sonnet-20241022`, `claude-opus-4-6`. A date is no
+ * version.
+ */
 const NAME = /claude-(?:(\d+)(?:[.-](\d+))?-)?([a-z]+)(?:-(\d{1,2})(?:[.-](\d{1,2}))?(?!\d))?/;
 
 function generationOf(name: string): string {

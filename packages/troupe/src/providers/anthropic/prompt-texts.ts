@@ -4,7 +4,7 @@ import { ToolTexts, WireTexts } from '../../model/http/wire-texts.ts';
 import type { JsonObject } from '../../util/json.ts';
 import { toMessages, toTool, userMessage, withoutThinking } from './anthropic-to-wire.ts';
 
-/** The first message must be a user's. This one stays where it is as the conversation goes on. */
+/** Inserted if the first message is not a user message. Its position never changes. */
 const OPENING = JSON.stringify(userMessage('(The conversation begins.)'));
 /** Closing user message. Claude would continue, or reject, a prompt whose last message is the assistant's. */
 const CLOSING = JSON.stringify(userMessage('(Go on.)'));

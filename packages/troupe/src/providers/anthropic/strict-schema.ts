@@ -13,17 +13,17 @@ export function toStrictSchema(schema: JsonSchema): JsonSchema | undefined {
   try {
     return new StrictWriter(schema).write(schema, []);
   } catch (error) {
-    if (error instanceof Unsayable) return undefined;
+    if (error instanceof Unsupported) return undefined;
     throw error;
   }
 }
 
-class Unsayable extends Error {}
+class Unsupported extends Error {}
 
 class StrictWriter {
   readonly #root: JsonSchema;
   /** References already found expressible. Each is checked once, because shared definitions multiply. */
-  readonly #known = new Set<string>();
+  readonly #supported = new Set<string>();
 
   constructor(root: JsonSchema) {
     this.#root = root;
@@ -31,7 +31,7 @@ class StrictWriter {
 
   /** @param refs definitions around the schema */
   write(schema: JsonValue | undefined, refs: readonly string[]): JsonObject {
-    if (!isJsonObject(schema)) throw new Unsayable(); // such as `true`, which allows any value
+    if (!isJsonObject(schema)) throw new Unsupported(); // such as `true`, which allows any value
     const strict: Record<string, JsonValue> = {};
     for (const key of ['$defs', 'definitions']) {
       if (isJsonObject(schema[key])) strict[key] = this.#each(schema[key], refs);
@@ -48,13 +48,13 @@ class StrictWriter {
     const types = [schema['type']].flat();
     if (types.includes('object')) Object.assign(strict, this.#object(schema, refs));
     if (types.includes('array')) Object.assign(strict, this.#array(schema, refs));
-    if (!['type', 'enum', 'const', 'anyOf', 'allOf'].some((key) => key in strict)) throw new Unsayable();
+    if (!['type', 'enum', 'const', 'anyOf', 'allOf'].some((key) => key in strict)) throw new Unsupported();
     return strict;
   }
 
   #object({ properties, required, additionalProperties }: JsonObject, refs: readonly string[]): JsonObject {
     const isOpen = additionalProperties !== false && !isJsonObject(properties);
-    if (isOpen) throw new Unsayable(); // the schema describes keys that are not known beforehand
+    if (isOpen) throw new Unsupported(); // the schema describes keys that are not known beforehand
     return {
       properties: isJsonObject(properties) ? this.#each(properties, refs) : {},
       ...(required !== undefined && { required }),
@@ -63,7 +63,7 @@ class StrictWriter {
   }
 
   #array({ items, prefixItems, minItems }: JsonObject, refs: readonly string[]): JsonObject {
-    if (prefixItems !== undefined) throw new Unsayable();
+    if (prefixItems !== undefined) throw new Unsupported();
     return {
       items: this.write(items, refs),
       ...((minItems === 0 || minItems === 1) && { minItems }),
@@ -77,12 +77,12 @@ class StrictWriter {
   }
 
   #ref(ref: string, refs: readonly string[]): JsonObject {
-    if (this.#known.has(ref)) return { $ref: ref };
+    if (this.#supported.has(ref)) return { $ref: ref };
     const [, key = '', name = ''] = /^#\/(\$defs|definitions)\/([^/]+)$/.exec(ref) ?? [];
     const definitions = this.#root[key];
-    if (!isJsonObject(definitions) || refs.includes(ref)) throw new Unsayable();
+    if (!isJsonObject(definitions) || refs.includes(ref)) throw new Unsupported();
     this.write(definitions[name], [...refs, ref]); // only to check that the definition is expressible
-    this.#known.add(ref);
+    this.#supported.add(ref);
     return { $ref: ref };
   }
 }

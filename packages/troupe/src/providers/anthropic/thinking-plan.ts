@@ -4,7 +4,7 @@ import type { JsonObject } from '../../util/json.ts';
 import { beginsWithThinking } from './anthropic-to-wire.ts';
 import type { ClaudeModel } from './claude-models.ts';
 
-/** Thinking settings of one model call. */
+/** Thinking settings of a model call. */
 export interface ThinkingPlan {
   readonly isOn: boolean;
   /** Value of the field `thinking`, if sent. */
@@ -12,7 +12,7 @@ export interface ThinkingPlan {
   readonly effort?: string | undefined;
   /** Token budget for thinking; 0 leaves the budget to the model. */
   readonly budget: number;
-  /** Whether earlier thinking goes back to the model. */
+  /** Whether earlier thinking is sent back. */
   readonly keepsEarlier: boolean;
 }
 
@@ -23,8 +23,10 @@ const EFFORTS = { minimal: 'low', low: 'low', medium: 'medium', high: 'high' };
 
 /** Beta name to request in the header `anthropic-beta`. */
 export const BINDING_BETA = 'thinking-binding-controls-2026-08-01';
-/** Thinking that no longer fits the history is left out instead of failing the call: memories forget and compress. */
-const DROP_UNFITTING = { block_binding: { prefix_mismatch_behavior: 'drop_block' } };
+/**
+ * Drops thinking that no longer matches the history instead of failing, because memories delete and compress.
+ */
+const DROP_MISMATCHED = { block_binding: { prefix_mismatch_behavior: 'drop_block' } };
 
 export function planThinking(
   { reasoningEffort: effort, thinkingTokens: tokens }: GenerationOptions,
@@ -60,7 +62,7 @@ function adaptive(
       field: {
         type: 'adaptive',
         ...(isAsked && { display: 'summarized' }),
-        ...(bindsThinking && DROP_UNFITTING),
+        ...(bindsThinking && DROP_MISMATCHED),
       },
     }),
     effort: isOff ? 'low' : effortOf(effort, model),

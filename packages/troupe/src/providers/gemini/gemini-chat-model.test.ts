@@ -122,7 +122,7 @@ describe('where a request goes', () => {
     expect(() => make({ apiKey: 'k', baseUrl: 'nowhere' })).toThrow('The baseUrl of Gemini must be a URL');
     expect(() => make({ apiKey: 'k', modelName: '' })).toThrow('needs a modelName');
     for (const modelName of ['../files', 'a b', 'm?key=x', 'models/', 'a:b'])
-      expect(() => make({ apiKey: 'k', modelName }), modelName).toThrow('modelName is no name of a model');
+      expect(() => make({ apiKey: 'k', modelName }), modelName).toThrow('modelName is invalid');
   });
 });
 
@@ -270,7 +270,7 @@ describe('what a request says', () => {
       },
     ]);
     expect(lines).toEqual([
-      "For Gemini, the schema of 'visit' holds 'Place' inside of itself: this part is left open.",
+      "Gemini schema: the schema of 'visit' contains 'Place' recursively. This part accepts any value.",
     ]);
   });
 
@@ -305,7 +305,7 @@ describe('what a request says', () => {
       await chat.call({ ...ASK, structured });
     });
     expect(lines).toEqual([
-      "For Gemini, the answer's schema holds '#' inside of itself: this part is left open.",
+      "Gemini schema: the answer's schema contains '#' recursively. This part accepts any value.",
     ]);
   });
 
@@ -808,7 +808,7 @@ describe('a failure', () => {
     const piece = { name: 'f', willContinue: true, partialArgs: [{ jsonPath: '$.a', stringValue: 'x' }] };
     const thrown = await failureOf(modelOf([chunk([{ functionCall: piece }])]));
     expect(thrown).toMatchObject({ kind: 'malformed', isRetryable: false });
-    expect(thrown.message).toContain('leave streamFunctionCallArguments off');
+    expect(thrown.message).toContain('Switch streamFunctionCallArguments off');
   });
 
   test('is an answer that never says that it is finished', async () => {

@@ -22,8 +22,9 @@ export interface GeminiChatModelOptions extends HttpModelOptions {
 }
 
 /**
- * Chat model over Google's Gemini API. A tool call that the model failed to write and a blocked prompt are
- * errors; an answer blocked on its way ends with 'content_filter'.
+ * Chat model over Google's Gemini API. A failed tool call and a blocked prompt are errors; an answer blocked
+ * on its way ends with 'content_filter'. First file to read in this folder: `toCall` builds the request
+ * (gemini-writer.ts), `newDecoder` reads the answer (gemini-from-wire.ts).
  */
 export class GeminiChatModel extends HttpChatModel {
   readonly #endpoint: GeminiEndpoint;

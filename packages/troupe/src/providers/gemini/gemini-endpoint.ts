@@ -29,7 +29,7 @@ export function geminiEndpoint(
 ): GeminiEndpoint {
   const { modelName, baseUrl = HOME } = options;
   if (!MODEL.test(modelName)) {
-    throw invalid("modelName is no name of a model, such as 'gemini-2.5-flash'.");
+    throw invalid("modelName is invalid. Example: 'gemini-2.5-flash'.");
   }
   const given = mergeHeaders({ 'content-type': 'application/json' }, options.headers);
   const signsIn = 'authorization' in given || KEY_HEADER in given;

@@ -86,7 +86,7 @@ export class GeminiDecoder implements WireDecoder {
     const name = stringOf(call['name']);
     if (call['partialArgs'] !== undefined || call['willContinue'] === true) {
       throw new ModelError(
-        'Gemini sent a call in pieces, which is not supported: leave streamFunctionCallArguments off.',
+        'Gemini sent a tool call in parts, which is not supported. Switch streamFunctionCallArguments off.',
         { kind: 'malformed' },
       );
     }
@@ -96,9 +96,9 @@ export class GeminiDecoder implements WireDecoder {
   }
 }
 
-function toReason(said: string): FinishReason {
-  if (said === 'STOP') return 'stop';
-  return LENGTH.test(said) ? 'length' : FILTERED.test(said) ? 'content_filter' : 'other';
+function toReason(reason: string): FinishReason {
+  if (reason === 'STOP') return 'stop';
+  return LENGTH.test(reason) ? 'length' : FILTERED.test(reason) ? 'content_filter' : 'other';
 }
 
 /** @throws ModelError if the prompt was blocked. */
@@ -142,11 +142,13 @@ function checkBase64(data: string): string {
     fromBase64(data);
     return data;
   } catch {
-    throw new ModelError('Gemini sent sound that is not base64.', { kind: 'malformed' });
+    throw new ModelError('Gemini sent audio that is not base64.', { kind: 'malformed' });
   }
 }
 
-/** Thinking is not among the candidates' tokens, nor what tools of Google's own were asked among the prompt's. */
+/**
+ * Thinking is not among the candidates' tokens, nor what tools of Google's own were asked among the prompt's.
+ */
 function toUsage(usage: JsonObject): Usage {
   const cached = usage['cachedContentTokenCount'];
   const thinking = usage['thoughtsTokenCount'];

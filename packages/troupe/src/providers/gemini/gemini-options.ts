@@ -6,8 +6,8 @@ import type { JsonSchema } from '../../util/schema.ts';
 import type { GeminiDialect } from './gemini-dialect.ts';
 
 /**
- * The fields of the body besides the contents, the system's instructions and the tools.
- * @param schema the shape that the answer shall have, references inlined
+ * Fields of the body without contents, system instruction and tools.
+ * @param schema schema of the structured output, with inlined references
  */
 export function toGeminiOptions(
   { generation, toolChoice, tools = [] }: WireRequest,

@@ -41,7 +41,7 @@ function joinAnswers(items: readonly PromptItem[]): PromptItem[] {
 
 const joins = new WeakMap<AssistantItem, { readonly next: AssistantItem; readonly item: AssistantItem }>();
 
-/** Two answers as one: the same object as the last time, so that its JSON is made only once. */
+/** Joins two answers. Returns the same object each time, so that JSON is created once. */
 function join(first: AssistantItem, next: AssistantItem): AssistantItem {
   const known = joins.get(first);
   if (known?.next === next) return known.item;

@@ -22,7 +22,9 @@ export function toContents(item: PromptItem, dialect: GeminiDialect): readonly J
   }
 }
 
-/** Whether a block of an answer is sent back: not foreign thinking, and of media only the model's own images. */
+/**
+ * Whether a block of an answer is sent back: not foreign thinking, and of media only the model's own images.
+ */
 export function isSent(block: ContentBlock): boolean {
   if (block.type === 'thinking') return signatureOf(block) !== undefined;
   if (!isMedia(block)) return true;

@@ -61,7 +61,7 @@ export class GeminiTokenCounter extends TokenCounterBase {
     const parsed = readJson(answer);
     const total = isJsonObject(parsed) ? parsed['totalTokens'] : undefined;
     if (typeof total === 'number') return total;
-    throw malformedResponse(GEMINI, 'it holds no count', answer.slice(0, 1024));
+    throw malformedResponse(GEMINI, 'it contains no count', answer.slice(0, 1024));
   }
 
   protected override async countOne(msg: Msg, options: CountOptions): Promise<number> {

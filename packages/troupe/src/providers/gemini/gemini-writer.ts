@@ -10,7 +10,10 @@ import { arrange } from './gemini-prompt.ts';
 import { toContents } from './gemini-to-wire.ts';
 import { inlineRefs } from './inline-refs.ts';
 
-/** Writes the parts of a body that are large: each item, tool and schema is turned into its wire form only once. */
+/**
+ * Writes the parts of a body that are large: each item, tool and schema is turned into its wire form only
+ * once.
+ */
 export class GeminiWriter {
   readonly #dialect: GeminiDialect;
   readonly #contents: WireTexts;
@@ -50,7 +53,7 @@ export class GeminiWriter {
     if (inlined === undefined) {
       const { schema: plain, warnings } = inlineRefs(schema, what);
       for (const warning of warnings)
-        getLogger().log('warn', `For Gemini, ${warning}: this part is left open.`);
+        getLogger().log('warn', `Gemini schema: ${warning}. This part accepts any value.`);
       this.#schemas.set(schema, (inlined = plain));
     }
     return inlined;

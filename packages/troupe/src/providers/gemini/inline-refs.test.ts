@@ -62,13 +62,13 @@ describe('references', () => {
       'to the schema itself',
       { type: 'object', properties: { child: { $ref: '#' } } },
       { type: 'object', properties: { child: { type: 'object', description: '(circular: #)' } } },
-      "it holds '#' inside of itself",
+      "it contains '#' recursively",
     ],
     [
       'to one that they are part of',
       { $ref: '#/$defs/Node', $defs: { Node: { properties: { next: { $ref: '#/$defs/Node' } } } } },
       { properties: { next: { type: 'object', description: '(circular: Node)' } } },
-      "it holds 'Node' inside of itself",
+      "it contains 'Node' recursively",
     ],
     [
       'to each other',
@@ -77,13 +77,13 @@ describe('references', () => {
         $defs: { A: { items: { $ref: '#/$defs/B' } }, B: { not: { $ref: '#/$defs/A' } } },
       },
       { items: { not: { type: 'object', description: '(circular: A)' } } },
-      "it holds 'A' inside of itself",
+      "it contains 'A' recursively",
     ],
     [
       'to nothing but each other',
       { $ref: '#/$defs/A', $defs: { A: { $ref: '#/$defs/B' }, B: { $ref: '#/$defs/A' } } },
       { type: 'object', description: '(circular: A)' },
-      "it holds 'A' inside of itself",
+      "it contains 'A' recursively",
     ],
   ])('%s end in any object, and in a warning', (_, schema, inlined, warning) => {
     expect(inlineRefs(schema, 'it')).toEqual({ schema: inlined, warnings: [warning] });
@@ -110,7 +110,7 @@ describe('references', () => {
     const schema = { properties: { a: { $ref, title: 'A' } }, $defs: { Place: PLACE } };
     expect(inlineRefs(schema, 'it')).toEqual({
       schema: { properties: { a: { title: 'A' } } },
-      warnings: [`it refers to '${$ref}', which is not in it`],
+      warnings: [`it refers to '${$ref}', which it does not contain`],
     });
   });
 });
@@ -184,7 +184,7 @@ describe('a schema that is too much', () => {
     ['repeats what is long', bomb(8, { enum: ['x'.repeat(10_000)] })],
   ])('%s is refused, and soon', (_, schema) => {
     expect(() => inlineRefs(schema, "the schema of 'f'")).toThrow(
-      "With its references written out, the schema of 'f' is larger than 1000000 characters. Use a smaller schema.",
+      "With inlined references, the schema of 'f' is larger than 1000000 characters. Use a smaller schema.",
     );
   });
 

@@ -45,7 +45,7 @@ class Inliner {
   readonly #root: JsonSchema;
   readonly #what: string;
   /** Schemas around the current schema, references included. */
-  readonly #around: JsonObject[] = [];
+  readonly #ancestors: JsonObject[] = [];
   #size = 0;
 
   constructor(root: JsonSchema, what: string) {
@@ -56,11 +56,11 @@ class Inliner {
   inline(schema: JsonValue): JsonValue {
     this.#grow(2);
     if (!isJsonObject(schema)) return schema; // `true` or `false`
-    if (this.#around.length >= MAX_DEPTH) throw this.#tooMuch(`nested deeper than ${MAX_DEPTH} levels`);
-    this.#around.push(schema);
+    if (this.#ancestors.length >= MAX_DEPTH) throw this.#tooMuch(`nested deeper than ${MAX_DEPTH} levels`);
+    this.#ancestors.push(schema);
     const { $ref, ...rest } = schema;
     const inlined = typeof $ref === 'string' ? this.#follow($ref, rest) : this.#copy(schema);
-    this.#around.pop();
+    this.#ancestors.pop();
     return inlined;
   }
 
@@ -68,11 +68,11 @@ class Inliner {
     const name = oneLine(tokensOf(ref).at(-1) ?? ref).slice(0, 100);
     const target = this.#find(ref);
     if (target === undefined) {
-      this.warnings.add(`${this.#what} refers to '${oneLine(ref).slice(0, 100)}', which is not in it`);
+      this.warnings.add(`${this.#what} refers to '${oneLine(ref).slice(0, 100)}', which it does not contain`);
       return this.#copy(beside);
     }
-    if (isJsonObject(target) && this.#around.includes(target)) {
-      this.warnings.add(`${this.#what} holds '${name}' inside of itself`);
+    if (isJsonObject(target) && this.#ancestors.includes(target)) {
+      this.warnings.add(`${this.#what} contains '${name}' recursively`);
       return { type: 'object', description: `(circular: ${name})` };
     }
     const found = this.inline(target);
@@ -129,7 +129,7 @@ class Inliner {
   #tooMuch(problem: string): TroupeError {
     return new TroupeError(
       'invalid_input',
-      `With its references written out, ${this.#what} is ${problem}. Use a smaller schema.`,
+      `With inlined references, ${this.#what} is ${problem}. Use a smaller schema.`,
     );
   }
 }

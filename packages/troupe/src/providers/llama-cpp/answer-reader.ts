@@ -52,7 +52,7 @@ export class EnvelopeReader implements AnswerReader {
     return deltas;
   }
 
-  /** Reads the current part as far as received. Returns the text behind. */
+  /** Reads the received text of the current part. Returns the text after the part. */
   #readPart(text: string, deltas: ModelDelta[]): string {
     switch (this.#part) {
       case 'head':
@@ -88,7 +88,7 @@ export class EnvelopeReader implements AnswerReader {
     return head.slice(call?.length ?? say.length);
   }
 
-  /** Reads a JSON string behind its opening quote. */
+  /** Reads a JSON string after its opening quote. */
   #readString(text: string, deltas: ModelDelta[]): string {
     const source = this.#held + text;
     this.#held = '';
@@ -115,7 +115,7 @@ export class EnvelopeReader implements AnswerReader {
     return source.slice(at + 1);
   }
 
-  /** Reads a JSON value and the brace behind. */
+  /** Reads a JSON value and the closing brace. */
   #readValue(text: string, deltas: ModelDelta[]): string {
     const isCall = this.#part === 'arguments';
     const index = this.#calls;
@@ -131,7 +131,7 @@ export class EnvelopeReader implements AnswerReader {
     return text.slice(end + 1);
   }
 
-  /** Index of the brace behind the value; the text length if not received yet. */
+  /** Index of the brace after the value; the text length if not received yet. */
   #endOfValue(text: string): number {
     for (let at = 0; at < text.length; at++) {
       const char = text.charAt(at);

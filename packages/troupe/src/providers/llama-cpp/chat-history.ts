@@ -17,19 +17,19 @@ export function toChatHistory(
   const system = items.slice(0, start).map((item) => (item.role === 'system' ? item.text : ''));
   const turns: Turn[] = [];
   for (const item of items.slice(start)) {
-    const who = item.role === 'assistant' ? 'model' : 'user';
+    const speaker = item.role === 'assistant' ? 'model' : 'user';
     const text = textOf(item, isEnveloped);
     const last = turns.at(-1);
     if (text === '') continue;
-    if (last?.who === who) last.texts.push(text);
-    else turns.push({ who, texts: [text] });
+    if (last?.speaker === speaker) last.texts.push(text);
+    else turns.push({ speaker, texts: [text] });
   }
-  if (turns.at(-1)?.who === 'model') turns.push({ who: 'user', texts: ['Go on.'] });
-  const told = [...system, instructions].filter((text) => text !== '').join('\n\n');
+  if (turns.at(-1)?.speaker === 'model') turns.push({ speaker: 'user', texts: ['Go on.'] });
+  const instructionText = [...system, instructions].filter((text) => text !== '').join('\n\n');
   return [
-    ...(told === '' ? [] : [{ type: 'system', text: told } as const]),
-    ...turns.map(({ who, texts }): ChatTurn => {
-      return who === 'user'
+    ...(instructionText === '' ? [] : [{ type: 'system', text: instructionText } as const]),
+    ...turns.map(({ speaker, texts }): ChatTurn => {
+      return speaker === 'user'
         ? { type: 'user', text: texts.join('\n\n') }
         : { type: 'model', response: [texts.join('\n')] };
     }),
@@ -37,7 +37,7 @@ export function toChatHistory(
 }
 
 interface Turn {
-  readonly who: 'user' | 'model';
+  readonly speaker: 'user' | 'model';
   readonly texts: string[];
 }
 

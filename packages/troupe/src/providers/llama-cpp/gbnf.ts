@@ -39,7 +39,7 @@ const MAX_DEPTH = 64;
 const MAX_PARTS = 10_000;
 
 /** Where in a schema we are. */
-interface Place {
+interface SchemaPosition {
   readonly root: JsonSchema;
   readonly depth: number;
   /** The rules of references. */
@@ -81,32 +81,32 @@ export class Gbnf {
     return name;
   }
 
-  #any(schema: JsonValue | undefined, outer: Place): string {
+  #any(schema: JsonValue | undefined, outer: SchemaPosition): string {
     if (!isJsonObject(schema) || outer.depth > MAX_DEPTH || this.#parts++ > MAX_PARTS) return 'value';
-    const place = { ...outer, depth: outer.depth + 1 };
-    if (typeof schema['$ref'] === 'string') return this.#ref(schema['$ref'], place);
+    const position = { ...outer, depth: outer.depth + 1 };
+    if (typeof schema['$ref'] === 'string') return this.#ref(schema['$ref'], position);
     if (schema['const'] !== undefined) return literal(spacedJson(schema['const']));
     if (isList(schema['enum'])) return choice(schema['enum'].map((value) => literal(spacedJson(value))));
     const { allOf, ...own } = schema;
     if (isList(allOf)) {
-      const parts = allOf.map((part) => resolvedSchema(part, place.root));
-      return this.#any(parts.reduce(mergedSchemas, own), place);
+      const parts = allOf.map((part) => resolvedSchema(part, position.root));
+      return this.#any(parts.reduce(mergedSchemas, own), position);
     }
     for (const key of ['anyOf', 'oneOf']) {
       const { [key]: variants, ...shared } = schema;
       if (!isList(variants)) continue;
       const whole = variants.map((one) => (isJsonObject(one) ? mergedSchemas(shared, one) : shared));
-      return choice(whole.map((one) => this.#any(one, place)));
+      return choice(whole.map((one) => this.#any(one, position)));
     }
-    return choice(typesOf(schema).map((type) => this.#typed(type, schema, place)));
+    return choice(typesOf(schema).map((type) => this.#typed(type, schema, position)));
   }
 
-  #typed(type: JsonValue, schema: JsonObject, place: Place): string {
+  #typed(type: JsonValue, schema: JsonObject, position: SchemaPosition): string {
     switch (type) {
       case 'object':
-        return this.#object(schema, { ...place, open: [] });
+        return this.#object(schema, { ...position, open: [] });
       case 'array':
-        return this.#array(schema, { ...place, open: [] });
+        return this.#array(schema, { ...position, open: [] });
       case 'string':
         return stringOf(schema);
       case 'number':
@@ -120,16 +120,16 @@ export class Gbnf {
     }
   }
 
-  #object(schema: JsonObject, place: Place): string {
+  #object(schema: JsonObject, position: SchemaPosition): string {
     const properties = isJsonObject(schema['properties']) ? Object.entries(schema['properties']) : undefined;
     const required = new Set(isList(schema['required']) ? schema['required'] : []);
     if (properties === undefined && required.size === 0) {
-      return this.#dictionary(schema['additionalProperties'], place);
+      return this.#dictionary(schema['additionalProperties'], position);
     }
     const all = new Map(properties);
     for (const name of required) if (typeof name === 'string' && !all.has(name)) all.set(name, true);
     const members = Array.from(all, ([name, value]) => ({
-      rule: this.rule(`${literal(`${JSON.stringify(name)}: `)} ${this.#any(value, place)}`),
+      rule: this.rule(`${literal(`${JSON.stringify(name)}: `)} ${this.#any(value, position)}`),
       isRequired: required.has(name),
     }));
     const needed = members.filter((member) => member.isRequired).map((member) => member.rule);
@@ -138,17 +138,17 @@ export class Gbnf {
   }
 
   /** An object whose properties have any names. */
-  #dictionary(values: JsonValue | undefined, place: Place): string {
+  #dictionary(values: JsonValue | undefined, position: SchemaPosition): string {
     if (values === false) return '"{}"';
-    const member = this.rule(`string ": " ${this.#any(values, place)}`);
+    const member = this.rule(`string ": " ${this.#any(values, position)}`);
     return `"{" (${member} (", " ${member})*)? "}"`;
   }
 
-  #array(schema: JsonObject, place: Place): string {
+  #array(schema: JsonObject, position: SchemaPosition): string {
     const { items, prefixItems } = schema;
-    const item = this.rule(this.#any(items, place));
+    const item = this.rule(this.#any(items, position));
     if (isList(prefixItems) && prefixItems.length > 0) {
-      const first = prefixItems.map((one) => this.#any(one, place)).join(' ", " ');
+      const first = prefixItems.map((one) => this.#any(one, position)).join(' ", " ');
       return isJsonObject(items) ? `"[" ${first} (", " ${item})* "]"` : `"[" ${first} "]"`;
     }
     const { min, max } = countsOf(schema['minItems'], schema['maxItems']);
@@ -157,13 +157,13 @@ export class Gbnf {
     return min > 0 ? `"[" ${list} "]"` : `"[" (${list})? "]"`;
   }
 
-  #ref(ref: string, place: Place): string {
-    if (place.open.includes(ref)) return 'value';
-    const known = place.refs.get(ref);
+  #ref(ref: string, position: SchemaPosition): string {
+    if (position.open.includes(ref)) return 'value';
+    const known = position.refs.get(ref);
     if (known !== undefined) return known;
     const name = this.#newName();
-    place.refs.set(ref, name); // before the body is known, because the body may refer to the name
-    const body = this.#any(atRef(ref, place.root), { ...place, open: [...place.open, ref] });
+    position.refs.set(ref, name); // before the body is known, because the body may refer to the name
+    const body = this.#any(atRef(ref, position.root), { ...position, open: [...position.open, ref] });
     this.#rules.push(`${name} ::= ${body}`);
     return name;
   }

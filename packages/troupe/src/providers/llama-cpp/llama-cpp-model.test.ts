@@ -417,8 +417,8 @@ test.each([
   ['getLlama', /could not be loaded: getLlama failed/],
   ['loadModel', /could not be loaded: loadModel failed/],
   ['createContext', /could not be loaded: createContext failed/],
-  ['createGrammar', /does not take the grammar of this answer: createGrammar failed/],
-  ['template', /chat template of the model does not take this history: the template failed/],
+  ['createGrammar', /does not accept the grammar of this answer: createGrammar failed/],
+  ['template', /chat template of the model does not accept this history: the template failed/],
 ] as const)('%s that fails is a bad request', async (failing, message) => {
   const { fake, model } = make(['x'], { fake: { failing } });
   const error = await model.call(asking('x', { tools: [adding] })).catch((error: unknown) => error);
@@ -481,7 +481,7 @@ test('mistakes of the program are told', async () => {
   const { model } = make([]);
   await expect(model.call(asking('x', { toolChoice: { name: 'f' } }))).rejects.toThrow('toolChoice');
   const wrong = new LlamaCppModel({ modelPath: weights, library: async () => ({}) });
-  await expect(wrong.load()).rejects.toThrow('must be the package node-llama-cpp');
+  await expect(wrong.load()).rejects.toThrow('must load the package node-llama-cpp');
 });
 
 test('without the package, the error says how to get it', async () => {

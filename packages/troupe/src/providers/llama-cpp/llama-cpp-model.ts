@@ -41,16 +41,19 @@ export interface LlamaCppModelOptions {
   readonly generation?: GenerationOptions | undefined;
   /** @default a ChatFormatter */
   readonly formatter?: FormatterBase | undefined;
-  /** Loads node-llama-cpp, e.g. from another place. @default import('node-llama-cpp') */
+  /** Loads node-llama-cpp, e.g. from another folder. @default import('node-llama-cpp') */
   readonly library?: (() => Promise<unknown>) | undefined;
 }
 
 const DEFAULT_CONTEXT = 4096;
 
 /**
- * Model that runs in this process, by llama.cpp. The weights are loaded once, by the first model call or by
- * `load`, and shared by all model calls; `dispose` frees the weights. A grammar enforces the form of tool
- * calls and structured output, however small the model is. Under a grammar the model does not think.
+ * Model that runs in this process, by llama.cpp. First file to read in this folder: answer-plan.ts chooses
+ * the grammar, llama-engine.ts computes the answer, answer-reader.ts reads it.
+ *
+ * The weights are loaded once, by the first model call or by `load`, and shared by all model calls; `dispose`
+ * frees the weights. A grammar enforces valid tool calls and structured output, however small the model is.
+ * Under a grammar the model does not think.
  */
 export class LlamaCppModel extends ChatModelBase {
   override readonly capabilities: ModelCapabilities = Object.freeze({
@@ -139,7 +142,7 @@ export class LlamaCppModel extends ChatModelBase {
   }
 
   async #close(): Promise<void> {
-    const problem = `${this.modelName} was disposed of and takes no more calls. Make a new model.`;
+    const problem = `${this.modelName} was disposed of and takes no more calls. Create a new model.`;
     this.#closing.abort(new ModelError(problem, { kind: 'bad_request' }));
     const engine = await this.#engine?.catch(() => undefined);
     await engine?.dispose();

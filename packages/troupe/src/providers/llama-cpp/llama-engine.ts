@@ -52,7 +52,7 @@ export interface EngineReport {
   readonly outputTokens: number;
 }
 
-/** A prompt is computed in parts of so many tokens: an abort is heard in between. */
+/** Number of prompt tokens computed at once. An abort takes effect between two batches. */
 const BATCH = 64;
 /** Context tokens reserved for additions of the chat template. */
 const RESERVE = 16;
@@ -90,7 +90,7 @@ export class LlamaEngine {
   static async load(options: EngineOptions): Promise<LlamaEngine> {
     const { modelPath, contextSize, parallelCalls, threads, gpu } = options;
     const file = await stat(modelPath).catch(() => undefined);
-    if (!file?.isFile()) throw refused(`There is no model file at ${modelPath}.`);
+    if (!file?.isFile()) throw badRequest(`There is no model file at ${modelPath}.`);
     const library = asLibrary(await options.library());
     let llama: Llama | undefined;
     try {
@@ -115,7 +115,7 @@ export class LlamaEngine {
       return new LlamaEngine(llama, weights.tokenizer, context.contextSize, [first, ...others]);
     } catch (error) {
       await llama?.dispose();
-      throw refused(`${modelPath} could not be loaded: ${messageOf(error)}`, error);
+      throw badRequest(`${modelPath} could not be loaded: ${messageOf(error)}`, error);
     }
   }
 
@@ -123,10 +123,10 @@ export class LlamaEngine {
   async *answer(request: EngineRequest, signal: AbortSignal): AsyncGenerator<EnginePiece, void, void> {
     const history = this.#withOpenTurn(request);
     const tokens = this.#tokensOf(history);
-    const room = this.contextSize - tokens.length - RESERVE;
-    if (room < 1) throw tooLong(tokens.length, this.contextSize);
+    const space = this.contextSize - tokens.length - RESERVE;
+    if (space < 1) throw tooLong(tokens.length, this.contextSize);
     const grammar = request.grammar === undefined ? undefined : await this.#grammar(request.grammar);
-    const chat = await this.#chats.take(
+    const chat = await this.#chats.acquire(
       ({ sequence }) => sequence.compareContextTokens(tokens).firstDifferentIndex,
       signal,
     );
@@ -134,7 +134,7 @@ export class LlamaEngine {
     const work = this.#generate(chat, history, tokens, {
       ...request.sampling,
       signal,
-      maxTokens: Math.min(request.maxTokens, room),
+      maxTokens: Math.min(request.maxTokens, space),
       ...(grammar !== undefined && { grammar }),
       contextShift: {
         strategy: () => {
@@ -144,7 +144,7 @@ export class LlamaEngine {
       onResponseChunk: (piece) => void pieces.put(piece),
     }).finally(() => {
       pieces.close();
-      this.#chats.give(chat);
+      this.#chats.release(chat);
       this.#work.delete(work);
     });
     this.#work.add(work);
@@ -209,7 +209,10 @@ export class LlamaEngine {
     try {
       return this.#template.generateContextState({ chatHistory }).contextText.tokenize(this.#tokenizer);
     } catch (error) {
-      throw refused(`The chat template of the model does not take this history: ${messageOf(error)}`, error);
+      throw badRequest(
+        `The chat template of the model does not accept this history: ${messageOf(error)}`,
+        error,
+      );
     }
   }
 
@@ -217,7 +220,7 @@ export class LlamaEngine {
     let grammar = this.#grammars.get(text);
     if (grammar === undefined) {
       grammar = this.#llama.createGrammar({ grammar: text }).catch((error: unknown) => {
-        throw refused(`llama.cpp does not take the grammar of this answer: ${messageOf(error)}`, error);
+        throw badRequest(`llama.cpp does not accept the grammar of this answer: ${messageOf(error)}`, error);
       });
       if (this.#grammars.size === MAX_GRAMMARS) this.#grammars.clear();
       this.#grammars.set(text, grammar);
@@ -231,10 +234,10 @@ function asLibrary(module: unknown): LlamaLibrary {
   if (typeof library?.getLlama === 'function' && typeof library.LlamaChat === 'function') {
     return library as LlamaLibrary;
   }
-  throw new TroupeError('invalid_config', 'What `library` loads must be the package node-llama-cpp.');
+  throw new TroupeError('invalid_config', 'The option `library` must load the package node-llama-cpp.');
 }
 
-function refused(problem: string, cause?: unknown): ModelError {
+function badRequest(problem: string, cause?: unknown): ModelError {
   return new ModelError(problem, { kind: 'bad_request', cause });
 }
 
@@ -244,7 +247,7 @@ function failed(cause: unknown): ModelError {
 
 function tooLong(tokens: number, contextSize: number): ModelError {
   return new ModelError(
-    `The prompt of ${tokens} tokens leaves no room for an answer in a context of ${contextSize}. ` +
+    `The prompt of ${tokens} tokens leaves no space for an answer in a context of ${contextSize}. ` +
       'Shorten it, or give the model a larger contextSize.',
     { kind: 'context_overflow' },
   );

@@ -48,7 +48,7 @@ export interface LlamaSequence {
   readonly nextTokenIndex: number;
   readonly tokenMeter: { readonly usedOutputTokens: number };
   compareContextTokens(tokens: readonly Token[]): { readonly firstDifferentIndex: number };
-  /** Drops computed state behind the common prefix with these tokens. */
+  /** Drops computed state after the common prefix with these tokens. */
   adaptStateToTokens(tokens: readonly Token[], allowShift: boolean): Promise<void>;
   evaluateWithoutGeneratingNewTokens(tokens: readonly Token[]): Promise<void>;
 }

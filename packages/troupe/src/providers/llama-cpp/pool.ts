@@ -13,9 +13,9 @@ export class Pool<T> {
    * Takes the free item with the highest worth; the caller must give the item back. Rejects with the signal's
    * reason as soon as the signal is aborted.
    */
-  async take(worth: (item: T) => number, signal: AbortSignal): Promise<T> {
+  async acquire(score: (item: T) => number, signal: AbortSignal): Promise<T> {
     signal.throwIfAborted();
-    const best = this.#best(worth);
+    const best = this.#best(score);
     if (best !== undefined) return best;
     return new Promise((resolve, reject) => {
       const serve = (item: T): void => {
@@ -30,15 +30,15 @@ export class Pool<T> {
     });
   }
 
-  give(item: T): void {
+  release(item: T): void {
     const serve = this.#waiting.shift();
     if (serve === undefined) this.#free.push(item);
     else serve(item);
   }
 
-  #best(worth: (item: T) => number): T | undefined {
-    const ranked = this.#free.map((item, at) => ({ at, worth: worth(item) }));
-    const [best] = ranked.sort((a, b) => b.worth - a.worth);
+  #best(score: (item: T) => number): T | undefined {
+    const ranked = this.#free.map((item, at) => ({ at, score: score(item) }));
+    const [best] = ranked.sort((a, b) => b.score - a.score);
     return best && this.#free.splice(best.at, 1)[0];
   }
 }

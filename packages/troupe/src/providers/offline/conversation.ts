@@ -13,7 +13,7 @@ export interface Conversation {
   readonly question: string;
   /** Tool calls since then, in order. */
   readonly pastCalls: readonly PastCall[];
-  /** Whether the assistant has not said anything yet. */
+  /** Whether there is no assistant message yet. */
   readonly isNew: boolean;
 }
 

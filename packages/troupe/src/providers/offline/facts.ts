@@ -16,7 +16,7 @@ export interface Facts {
   readonly timeZone: string | undefined;
 }
 
-/** Only the start of a long message is looked at. */
+/** Maximum characters of a message to read. */
 const MAX_LENGTH = 4_000;
 
 export function readFacts(message: string): Facts {
@@ -64,7 +64,8 @@ function isUrl(token: string): boolean {
 }
 
 /**
- * Word behind `in`, `of`, …, if like a folder: with a slash, at the end of the sentence, or called a folder.
+ * Word after `in`, `of`, …, if it looks like a folder: with a slash, at the end of the sentence, or before a
+ * word such as `folder`.
  */
 function folderIn(tokens: readonly string[]): string | undefined {
   for (const [i, token] of tokens.entries()) {

@@ -36,10 +36,10 @@ const FACTS_BY_NAME: readonly (readonly [
 ];
 
 /**
- * Fills a tool's parameters from what a message says. Numbers and quoted parts are given
- * out once each, in order; a string that is required and found nowhere gets the rest of
- * the sentence, once. Optional parameters stay empty unless the message clearly has them.
- * @param rest the rest of the sentence, as far as this tool is concerned
+ * Fills a tool's parameters from a message. Numbers and quoted parts are used once each, in order; a required
+ * string without a match gets the rest of the sentence, once. Optional parameters stay empty unless the
+ * message clearly has them.
+ * @param rest rest of the sentence for this tool
  */
 export function fillInput(tool: ToolSchema, facts: Facts, rest = restOfSentence(facts.text, tool)): Filled {
   const source = new Source(facts, rest);

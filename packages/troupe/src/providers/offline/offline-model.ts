@@ -5,15 +5,15 @@ import { sleep } from '../../util/clock.ts';
 import { decide, type Decision } from './decide.ts';
 
 export interface OfflineModelOptions {
-  /** Delay before each word, as if somebody were typing. @default 0 */
+  /** Delay before each word in milliseconds. @default 0 */
   readonly delayMs?: number;
 }
 
 /**
- * Stand-in for a language model, for demos without a key or a network; tests want a `ScriptedModel`. Streams,
- * and really calls the given tools, chosen by simple rules over the tool schemas and the newest user message,
- * and introduces itself as a stand-in. Equal requests get equal answers. A failed tool call is not repeated
- * until the user asks again.
+ * Model without a language model, for demos without a key or a network; for tests use `ScriptedModel`.
+ * Streams, calls the given tools, chosen by simple rules over the tool schemas and the newest user message
+ * (decide.ts), and introduces itself as a stand-in. Equal requests get equal answers. A failed tool call is
+ * not repeated until the user asks again.
  */
 export class OfflineModel extends ChatModelBase {
   readonly #delayMs: number;

@@ -18,7 +18,7 @@ export interface PlannedCall {
 /** Kind of request, with the words of a matching tool's name or description. */
 interface Rule {
   readonly why: string;
-  readonly isWished: (facts: Facts) => boolean;
+  readonly isRequested: (facts: Facts) => boolean;
   readonly verbs?: readonly string[];
   readonly nouns: readonly string[];
   readonly suits?: (tool: ToolSchema, facts: Facts) => boolean;
@@ -27,7 +27,7 @@ interface Rule {
 const RULES: readonly Rule[] = [
   {
     why: 'The message has arithmetic in it.',
-    isWished: (facts) => facts.arithmetic !== undefined,
+    isRequested: (facts) => facts.arithmetic !== undefined,
     nouns: words(
       'calculate calculator calc arithmetic math maths expression compute evaluate sum add subtract multiply divide',
     ),
@@ -35,19 +35,19 @@ const RULES: readonly Rule[] = [
   },
   {
     why: 'The message asks for the time or the date.',
-    isWished: (facts) => has(facts, 'time date today clock weekday'),
+    isRequested: (facts) => has(facts, 'time date today clock weekday'),
     nouns: words('time date clock today'),
   },
   {
     why: 'The message asks which files there are.',
-    isWished: (facts) =>
+    isRequested: (facts) =>
       has(facts, 'files folder directory ls dir') && has(facts, 'list show what which ls dir see'),
     verbs: words('list ls dir browse'),
     nouns: words('file folder directory dir entry'),
   },
   {
     why: 'The message names a file.',
-    isWished: (facts) =>
+    isRequested: (facts) =>
       facts.fileNames.length > 0 && !has(facts, 'write delete remove save create rename move copy'),
     verbs: words('read open cat view show load content'),
     nouns: words('file document text'),
@@ -63,7 +63,7 @@ const THRESHOLD = 2;
  */
 export function planCalls(tools: readonly ToolSchema[], facts: Facts): readonly PlannedCall[] {
   const calls = RULES.flatMap((rule) => {
-    const tool = rule.isWished(facts) ? best(tools, (one) => scoreByRule(one, rule, facts)) : undefined;
+    const tool = rule.isRequested(facts) ? best(tools, (one) => scoreByRule(one, rule, facts)) : undefined;
     return tool === undefined ? [] : [planCall(tool, facts, rule.why)];
   });
   const byName = new Map(calls.toReversed().map((call) => [call.name, call])); // the first rule wins
@@ -72,7 +72,7 @@ export function planCalls(tools: readonly ToolSchema[], facts: Facts): readonly 
   return tool === undefined ? [] : [planCall(tool, facts, 'The message has words of its description.')];
 }
 
-/** Plans a call of one tool, independent of the message's subject. */
+/** Plans a tool call, independent of the message's subject. */
 export function planCall(tool: ToolSchema, facts: Facts, why: string, rest?: string): PlannedCall {
   return { name: tool.name, ...fillInput(tool, facts, rest), why };
 }

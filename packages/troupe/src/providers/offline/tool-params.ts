@@ -17,7 +17,7 @@ export interface Param {
 
 const KINDS: readonly string[] = ['string', 'number', 'integer', 'boolean', 'array'] satisfies ParamKind[];
 
-/** The parameters of a tool, in the order of its schema. What the schema says besides is not looked at. */
+/** Parameters of a tool, in the order of its schema. Ignores other parts of the schema. */
 export function paramsOf(parameters: JsonSchema): readonly Param[] {
   const schema = isJsonObject(parameters) ? parameters : {}; // untrusted: tool schemas may be wrong
   const properties = isJsonObject(schema['properties']) ? schema['properties'] : {};

@@ -1,4 +1,6 @@
-/** Words in lower case, in their order. Names such as `read_file` and `readFile` fall apart into their words. */
+/**
+ * Words in lower case, in their order. Names such as `read_file` and `readFile` fall apart into their words.
+ */
 export function wordsOf(text: string): readonly string[] {
   const spaced = text.replace(/([a-z0-9])([A-Z])/g, '$1 $2').toLowerCase();
   return spaced.match(/[\p{L}\p{N}]+/gu) ?? [];

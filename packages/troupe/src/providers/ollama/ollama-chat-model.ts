@@ -21,12 +21,13 @@ export interface OllamaChatModelOptions extends HttpModelOptions {
 }
 
 const VENDOR = 'Ollama';
-const SEES = /llava|vision|-vl|2\.5vl|gemma3|llama4|minicpm-v|moondream|mistral-small3/;
+const VISION = /llava|vision|-vl|2\.5vl|gemma3|llama4|minicpm-v|moondream|mistral-small3/;
 
 /**
- * A model that runs in Ollama, by its own API. The server is at the baseUrl, else at
- * OLLAMA_HOST, else at 127.0.0.1:11434. Ollama can't be made to call a tool: a forced choice
- * only limits the tools that are offered.
+ * Chat model over Ollama's own API. Server address: `baseUrl`, else OLLAMA_HOST, else 127.0.0.1:11434. Ollama
+ * does not support forced tool calls: a forced choice only limits the offered tools. First file to read in
+ * this folder: `toCall` builds the request (ollama-to-wire.ts), `newDecoder` reads the answer
+ * (ollama-from-wire.ts).
  */
 export class OllamaChatModel extends HttpChatModel {
   readonly #url: string;
@@ -38,7 +39,7 @@ export class OllamaChatModel extends HttpChatModel {
 
   constructor(options: OllamaChatModelOptions) {
     super(VENDOR, options, {
-      vision: SEES.test(options.modelName),
+      vision: VISION.test(options.modelName),
       forcedTools: 'never',
       structured: 'native',
     });
@@ -62,7 +63,7 @@ export class OllamaChatModel extends HttpChatModel {
 
   protected override toCall(prompt: Prompt, request: WireRequest): WireCall {
     if (isForced(request.toolChoice)) {
-      getLogger().log('warn', "Ollama can't be made to call a tool: the model decides whether it does.");
+      getLogger().log('warn', 'Ollama does not support forced tool calls. The model decides.');
     }
     const tools = ollamaTools(request);
     const texts = {

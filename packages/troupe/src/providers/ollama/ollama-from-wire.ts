@@ -45,7 +45,8 @@ export class OllamaDecoder implements WireDecoder {
     const index = this.#callCount++;
     const ownId = typeof id === 'string' && id !== '' ? { id } : {};
     const { name, arguments: input = {} } = called;
-    const json = typeof input === 'string' ? input : JSON.stringify(input); // some compatible servers send text
+    // Some compatible servers send text.
+    const json = typeof input === 'string' ? input : JSON.stringify(input);
     yield { type: 'tool_use_start', index, name, ...ownId };
     yield { type: 'tool_input', index, json };
     yield { type: 'tool_use_end', index };

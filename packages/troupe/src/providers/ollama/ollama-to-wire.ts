@@ -118,7 +118,10 @@ const LEVELS = {
   xhigh: 'high',
 } as const;
 
-/** Whether to think. Left out, the model decides. Only gpt-oss is told how much, and it can't be stopped. */
+/**
+ * Switch for thinking; undefined leaves the decision to the model. Only gpt-oss has levels, and can't be
+ * switched off.
+ */
 function toThink(
   { reasoningEffort: effort, thinkingTokens: tokens }: GenerationOptions,
   modelName: string,

@@ -5,7 +5,7 @@ import type { WireDecoder } from '../../model/http/http-chat-model.ts';
 import { ModelError } from '../../model/model-error.ts';
 import { joinBase64 } from '../../util/base64.ts';
 import { isJsonObject, type JsonObject, type JsonValue } from '../../util/json.ts';
-import { ChatCalls } from './chat-calls.ts';
+import { ChatToolCalls } from './chat-tool-calls.ts';
 import type { ChatDialect } from './dialect.ts';
 import type { ChatVendor } from './vendors.ts';
 import { numberOf, objectOf, objectsOf, stringOf } from '../../model/http/wire-values.ts';
@@ -33,13 +33,13 @@ export interface ChatDecoderOptions {
   readonly toolNames: readonly string[];
 }
 
-/** Decodes the chunks of one answer. */
+/** Decodes the chunks of an answer. */
 export class ChatDecoder implements WireDecoder {
   readonly #dialect: ChatDialect;
   readonly #audioType: string;
-  readonly #calls: ChatCalls;
+  readonly #calls: ChatToolCalls;
   readonly #details: JsonObject[] = [];
-  readonly #sound: string[] = [];
+  readonly #audio: string[] = [];
   #isThinking = false;
   #responseId = '';
   #reason: FinishReason | undefined;
@@ -48,7 +48,7 @@ export class ChatDecoder implements WireDecoder {
   constructor(dialect: ChatDialect, { audioType, toolNames }: ChatDecoderOptions) {
     this.#dialect = dialect;
     this.#audioType = audioType;
-    this.#calls = new ChatCalls(toolNames);
+    this.#calls = new ChatToolCalls(toolNames);
   }
 
   get isComplete(): boolean {
@@ -72,7 +72,7 @@ export class ChatDecoder implements WireDecoder {
 
   *end(): Generator<ModelDelta, void, void> {
     yield* this.#endThinking();
-    yield* this.#tellSound();
+    yield* this.#emitAudio();
     yield { type: 'finish', reason: this.#isRefusal ? 'refusal' : (this.#reason ?? 'other') };
   }
 
@@ -84,14 +84,14 @@ export class ChatDecoder implements WireDecoder {
     for (const detail of objectsOf(delta['reasoning_details'])) this.#addDetail(detail);
     yield* this.#think(stringOf(delta['reasoning_content']) || stringOf(delta['reasoning']));
     for (const { text, isThinking } of textsIn(delta['content'])) {
-      yield* isThinking ? this.#think(text) : this.#say(text);
+      yield* isThinking ? this.#think(text) : this.#text(text);
     }
     const refusal = stringOf(delta['refusal']);
     this.#isRefusal ||= refusal !== '';
-    yield* this.#say(refusal);
+    yield* this.#text(refusal);
     const audio = objectOf(delta['audio']);
-    yield* this.#say(stringOf(audio['transcript']));
-    this.#addSound(stringOf(audio['data']));
+    yield* this.#text(stringOf(audio['transcript']));
+    this.#addAudio(stringOf(audio['data']));
     const calls = objectsOf(delta['tool_calls']);
     if (calls.length === 0) return;
     yield* this.#endThinking();
@@ -105,7 +105,7 @@ export class ChatDecoder implements WireDecoder {
     yield { type: 'thinking', thinking };
   }
 
-  *#say(text: string): Generator<ModelDelta, void, void> {
+  *#text(text: string): Generator<ModelDelta, void, void> {
     if (text === '') return;
     yield* this.#endThinking();
     yield* this.#calls.settle();
@@ -116,33 +116,33 @@ export class ChatDecoder implements WireDecoder {
    * Collects the sound, which alternates with its transcript. The transcript is reported at once, the sound
    * as a whole at the end.
    */
-  #addSound(data: string): void {
-    if (!BASE64.test(data)) throw malformedResponse(this.#dialect.vendor.title, 'sound that is not base64');
-    if (data !== '') this.#sound.push(data);
+  #addAudio(data: string): void {
+    if (!BASE64.test(data)) throw malformedResponse(this.#dialect.vendor.title, 'audio that is not base64');
+    if (data !== '') this.#audio.push(data);
   }
 
   /** Ends the answer. Tool calls count only after a regular end: a cut answer may lack arguments. */
-  *#finish(said: string): Generator<ModelDelta, void, void> {
-    if (FAILURES.includes(said)) {
-      const message = `${this.#dialect.vendor.title} broke off its answer: ${said}.`;
+  *#finish(wireReason: string): Generator<ModelDelta, void, void> {
+    if (FAILURES.includes(wireReason)) {
+      const message = `${this.#dialect.vendor.title} failed during its answer: ${wireReason}.`;
       throw new ModelError(message, { kind: 'overloaded' });
     }
     yield* this.#endThinking();
     if (this.#reason !== undefined) return; // some vendors report the finish reason twice
-    const reason = Object.hasOwn(REASONS, said) ? (REASONS[said] ?? 'other') : 'other';
+    const reason = Object.hasOwn(REASONS, wireReason) ? (REASONS[wireReason] ?? 'other') : 'other';
     const hasCalls = this.#calls.hasCalls && (reason === 'stop' || reason === 'tool_calls');
     this.#reason = hasCalls ? 'tool_calls' : reason;
     if (hasCalls) yield* this.#calls.end();
   }
 
-  *#tellSound(): Generator<ModelDelta, void, void> {
-    const pieces = this.#sound.splice(0);
+  *#emitAudio(): Generator<ModelDelta, void, void> {
+    const pieces = this.#audio.splice(0);
     if (pieces.length === 0) return;
     let data: string;
     try {
       data = joinBase64(pieces);
     } catch {
-      throw malformedResponse(this.#dialect.vendor.title, 'sound that is not base64');
+      throw malformedResponse(this.#dialect.vendor.title, 'audio that is not base64');
     }
     yield { type: 'audio', data, mediaType: this.#audioType };
   }

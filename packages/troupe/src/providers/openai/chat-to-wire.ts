@@ -49,7 +49,7 @@ function toCall({ id, name, input }: ToolUseBlock, { callIds }: ChatVendor): Jso
   return { id: fitId(id, callIds), type: 'function', function: { name, arguments: JSON.stringify(input) } };
 }
 
-/** Puts every tool result in its own message, and the media of all results behind the last. */
+/** Puts every tool result in its own message, followed by a message with the media of all results. */
 function toResults(item: ToolItem, vendor: ChatVendor): readonly JsonObject[] {
   const messages: JsonObject[] = item.results.map((result) => ({
     role: 'tool',

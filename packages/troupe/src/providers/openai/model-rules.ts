@@ -27,7 +27,7 @@ export interface ModelRule {
   readonly parallelCalls: boolean;
   /** Accepted efforts. Empty: the field itself is not accepted. */
   readonly efforts: readonly Effort[];
-  /** Rule of Chat Completions for the effort beside tools: leave the field out, or send 'none'. */
+  /** Requirement of Chat Completions with tools: no effort, or effort 'none'. */
   readonly chatTools?: 'without_effort' | 'effort_none';
   /** Thinking switch of these models, where different from the vendor's. */
   readonly thinkingSwitch?: 'reasoning_effort' | 'none';
@@ -46,7 +46,7 @@ const ANY: ModelRule = {
 
 const PLAIN: ModelRule = { ...ANY, efforts: [] };
 
-const THINKER: ModelRule = {
+const REASONING: ModelRule = {
   ...ANY,
   isReasoning: true,
   sampling: 'never',
@@ -57,7 +57,7 @@ const THINKER: ModelRule = {
 
 /** Rule for GPT-5.1 and later: with thinking off, the sampling options of older models work. */
 const SWITCHABLE: ModelRule = {
-  ...THINKER,
+  ...REASONING,
   sampling: 'without_thinking',
   efforts: ['none', 'low', 'medium', 'high', 'xhigh'],
 };
@@ -66,24 +66,24 @@ const SWITCHABLE: ModelRule = {
 export const OPENAI_MODELS: readonly ModelRule[] = [
   { ...PLAIN, models: /^gpt-[\w.-]+-search/, sampling: 'never', penalties: false },
   { ...PLAIN, models: /^(?:ft:)?(?:gpt-[34]|chatgpt|gpt-5-chat)/ },
-  { ...THINKER, models: /^o1-(?:mini|preview)/, efforts: [], parallelCalls: false },
-  { ...THINKER, models: /^(?:ft:)?o\d(?![^-:])/, parallelCalls: false },
-  { ...THINKER, models: /^gpt-[\d.]+-chat/, efforts: ['medium'] },
-  { ...THINKER, models: /^gpt-5-pro/, efforts: ['high'] },
-  { ...THINKER, models: /^gpt-[\d.]+-pro/, efforts: ['medium', 'high', 'xhigh'] },
-  { ...THINKER, models: /^(?:codex|gpt-5(?:\.1)?-codex(?!-max))/ },
-  { ...THINKER, models: /^gpt-5\.\d+-codex/, efforts: ['low', 'medium', 'high', 'xhigh'] },
-  { ...THINKER, models: /^gpt-5(?!\.)/, efforts: ['minimal', 'low', 'medium', 'high'] },
+  { ...REASONING, models: /^o1-(?:mini|preview)/, efforts: [], parallelCalls: false },
+  { ...REASONING, models: /^(?:ft:)?o\d(?![^-:])/, parallelCalls: false },
+  { ...REASONING, models: /^gpt-[\d.]+-chat/, efforts: ['medium'] },
+  { ...REASONING, models: /^gpt-5-pro/, efforts: ['high'] },
+  { ...REASONING, models: /^gpt-[\d.]+-pro/, efforts: ['medium', 'high', 'xhigh'] },
+  { ...REASONING, models: /^(?:codex|gpt-5(?:\.1)?-codex(?!-max))/ },
+  { ...REASONING, models: /^gpt-5\.\d+-codex/, efforts: ['low', 'medium', 'high', 'xhigh'] },
+  { ...REASONING, models: /^gpt-5(?!\.)/, efforts: ['minimal', 'low', 'medium', 'high'] },
   { ...SWITCHABLE, models: /^gpt-5\.1(?!\d)/, efforts: ['none', 'low', 'medium', 'high'] },
   { ...SWITCHABLE, models: /^gpt-5\.[23](?!\d)/ },
   { ...SWITCHABLE, models: /^gpt-5\.4(?!\d)/, chatTools: 'without_effort' },
   { ...SWITCHABLE, models: /^gpt-5\./, chatTools: 'effort_none' },
   { ...SWITCHABLE, models: /^gpt-6-(?:sol|luna)/, sampling: 'never', chatTools: 'effort_none' },
-  { ...THINKER, models: /^gpt-(?:[6-9]|\d\d)/, efforts: ['low', 'medium', 'high', 'xhigh'] },
+  { ...REASONING, models: /^gpt-(?:[6-9]|\d\d)/, efforts: ['low', 'medium', 'high', 'xhigh'] },
   { ...ANY, models: /gpt-oss/, isReasoning: true, efforts: ['low', 'medium', 'high'] },
 ];
 
-const GROK: ModelRule = { ...THINKER, sampling: 'always' };
+const GROK: ModelRule = { ...REASONING, sampling: 'always' };
 
 export const XAI_MODELS: readonly ModelRule[] = [
   { ...PLAIN, models: /^grok-.*non-reasoning/, penalties: false },

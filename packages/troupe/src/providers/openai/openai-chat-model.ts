@@ -19,7 +19,8 @@ export type OpenAIChatModelOptions = OpenAIEndpointOptions;
 
 /**
  * Chat model over OpenAI's Chat Completions API, or over the same API of another vendor. `CHAT_VENDORS` lists
- * the differences.
+ * the differences. First file to read in this folder: `toCall` builds the request (chat-to-wire.ts),
+ * `newDecoder` reads the answer (chat-from-wire.ts).
  */
 export class OpenAIChatModel extends HttpChatModel {
   readonly vendor: ChatVendorName;

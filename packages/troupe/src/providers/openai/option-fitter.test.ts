@@ -41,23 +41,23 @@ describe('the options of a call', () => {
     expect(fit('gpt-5', ALL)).toEqual({
       fitted: { maxTokens: 9, seed: 4, parallelToolCalls: false, extra: { temperature: 1 } },
       lines: [
-        'warn: gpt-5 does not take temperature: it is left out.',
-        'warn: gpt-5 does not take topP: it is left out.',
-        'warn: gpt-5 does not take presencePenalty: it is left out.',
-        'warn: gpt-5 does not take frequencyPenalty: it is left out.',
-        'warn: gpt-5 does not take stop: it is left out.',
+        'warn: gpt-5 does not accept temperature, so it is omitted.',
+        'warn: gpt-5 does not accept topP, so it is omitted.',
+        'warn: gpt-5 does not accept presencePenalty, so it is omitted.',
+        'warn: gpt-5 does not accept frequencyPenalty, so it is omitted.',
+        'warn: gpt-5 does not accept stop, so it is omitted.',
       ],
     });
     expect(fit('gpt-4o', { ...ALL, reasoningEffort: 'low' })).toEqual({
       fitted: ALL,
-      lines: ['warn: gpt-4o does not take reasoningEffort: it is left out.'],
+      lines: ['warn: gpt-4o does not accept reasoningEffort, so it is omitted.'],
     });
     expect(fit('grok-4', { temperature: 0, stop: ['x'], reasoningEffort: 'low' }, false, XAI_MODELS)).toEqual(
       {
         fitted: { temperature: 0 },
         lines: [
-          'warn: grok-4 does not take reasoningEffort: it is left out.',
-          'warn: grok-4 does not take stop: it is left out.',
+          'warn: grok-4 does not accept reasoningEffort, so it is omitted.',
+          'warn: grok-4 does not accept stop, so it is omitted.',
         ],
       },
     );
@@ -68,7 +68,7 @@ describe('the options of a call', () => {
     expect(fit('gpt-5.1', asked)).toEqual({ fitted: asked, lines: [] });
     expect(fit('gpt-5.1', { temperature: 0 })).toEqual({
       fitted: {},
-      lines: ['warn: gpt-5.1 does not take temperature: it is left out.'],
+      lines: ['warn: gpt-5.1 does not accept temperature, so it is omitted.'],
     });
   });
 
@@ -81,13 +81,13 @@ describe('the options of a call', () => {
     expect(nearest('gpt-5-pro')).toEqual(Array(6).fill('high'));
     expect(effortOf('grok-3-mini', 'medium', XAI_MODELS)).toBe('high');
     expect(fit('o3', { reasoningEffort: 'minimal' }).lines).toEqual([
-      "warn: o3 does not know the effort 'minimal': 'low' is sent.",
+      "warn: o3 does not accept the effort 'minimal', so 'low' is sent.",
     ]);
   });
 
   test('let a model think or call tools, where Chat Completions has no room for both', () => {
     const line = (name: string): string =>
-      `warn: ${name} takes tools in Chat Completions only while it does not think: OpenAIResponsesModel has both.`;
+      `warn: ${name} accepts tools in Chat Completions only without thinking. Use OpenAIResponsesModel for both.`;
     expect(fit('gpt-5.4', { reasoningEffort: 'high' }, true)).toEqual({
       fitted: {},
       lines: [line('gpt-5.4')],

@@ -11,7 +11,7 @@ type OptionName = keyof GenerationOptions;
 export class OptionFitter {
   readonly #modelName: string;
   readonly #rule: ModelRule;
-  readonly #told = new Set<string>();
+  readonly #logged = new Set<string>();
 
   constructor(modelName: string, rule: ModelRule) {
     this.#modelName = modelName;
@@ -22,15 +22,15 @@ export class OptionFitter {
   fit(asked: GenerationOptions, hasTools: boolean): GenerationOptions {
     const reasoningEffort = this.#effort(asked.reasoningEffort, hasTools);
     const { sampling, penalties, stop, parallelCalls, chatTools } = this.#rule;
-    const isQuiet = reasoningEffort === 'none' || (hasTools && chatTools !== undefined);
-    const isSampled = sampling === 'always' || (sampling === 'without_thinking' && isQuiet);
+    const isThinkingOff = reasoningEffort === 'none' || (hasTools && chatTools !== undefined);
+    const isSampled = sampling === 'always' || (sampling === 'without_thinking' && isThinkingOff);
     const leftOut: OptionName[] = [];
     if (!isSampled) leftOut.push('temperature', 'topP');
     if (!penalties) leftOut.push('presencePenalty', 'frequencyPenalty');
     if (!stop) leftOut.push('stop');
     if (!parallelCalls) leftOut.push('parallelToolCalls');
     for (const name of leftOut)
-      if (asked[name] !== undefined) this.#tell(`does not take ${name}: it is left out`);
+      if (asked[name] !== undefined) this.#logOnce(`does not accept ${name}, so it is omitted`);
     return { ...asked, ...Object.fromEntries(leftOut.map((name) => [name, undefined])), reasoningEffort };
   }
 
@@ -39,25 +39,25 @@ export class OptionFitter {
     if (hasTools && chatTools !== undefined) {
       const wanted = chatTools === 'effort_none' ? 'none' : undefined;
       if (asked !== 'none' && (asked !== undefined || wanted !== undefined)) {
-        this.#tell(
-          'takes tools in Chat Completions only while it does not think: OpenAIResponsesModel has both',
+        this.#logOnce(
+          'accepts tools in Chat Completions only without thinking. Use OpenAIResponsesModel for both',
         );
       }
       return wanted;
     }
     if (asked === undefined || efforts.includes(asked)) return asked;
     const nearest = nearestEffort(asked, efforts);
-    this.#tell(
+    this.#logOnce(
       nearest === undefined
-        ? 'does not take reasoningEffort: it is left out'
-        : `does not know the effort '${asked}': '${nearest}' is sent`,
+        ? 'does not accept reasoningEffort, so it is omitted'
+        : `does not accept the effort '${asked}', so '${nearest}' is sent`,
     );
     return nearest;
   }
 
-  #tell(change: string): void {
-    if (this.#told.has(change)) return;
-    this.#told.add(change);
+  #logOnce(change: string): void {
+    if (this.#logged.has(change)) return;
+    this.#logged.add(change);
     getLogger().log('warn', `${this.#modelName} ${change}.`);
   }
 }

@@ -31,7 +31,7 @@ export class ResponsesDecoder implements WireDecoder {
   /** Latest item by its index on the wire. */
   readonly #byNumber = new Map<number, OutputItem>();
   /** Tool calls with all arguments received. Only the next event shows whether the arguments are complete. */
-  #told: OutputItem[] = [];
+  #receivedCalls: OutputItem[] = [];
   #latest = 0;
   #itemCount = 0;
   #hasCalls = false;
@@ -62,22 +62,22 @@ export class ResponsesDecoder implements WireDecoder {
         if (stringOf(response['id']) !== '') yield { type: 'response_id', id: stringOf(response['id']) };
         return;
       case 'response.completed':
-        this.#closeCalls(this.#told);
+        this.#closeCalls(this.#receivedCalls);
         return yield* this.#finish(response, this.#hasCalls ? 'tool_calls' : 'stop');
       case 'response.incomplete':
-        this.#closeCalls(this.#told.slice(0, -1));
+        this.#closeCalls(this.#receivedCalls.slice(0, -1));
         return yield* this.#finish(response, incompleteReason(response));
       case 'response.failed':
-        yield* this.#letGo(response);
+        yield* this.#flush(response);
         throw this.#toError({ error: response['error'] ?? 'The answer failed.' });
       case 'error':
-        yield* this.#letGo(response);
+        yield* this.#flush(response);
         throw this.#toError({
           error: { code: stringOf(event['code']), message: stringOf(event['message']) },
         });
       default:
         this.#readItem(event);
-        yield* this.#passOn();
+        yield* this.#emitReady();
     }
   }
 
@@ -91,7 +91,7 @@ export class ResponsesDecoder implements WireDecoder {
     const delta = stringOf(event['delta']);
     switch (stringOf(event['type'])) {
       case 'response.output_item.added':
-        this.#closeCalls(this.#told);
+        this.#closeCalls(this.#receivedCalls);
         this.#begin(number, data);
         return;
       case 'response.reasoning_summary_text.delta':
@@ -100,9 +100,9 @@ export class ResponsesDecoder implements WireDecoder {
         return this.#think(number, `text ${numberOf(event['content_index'])}`, delta);
       case 'response.refusal.delta':
         this.#isRefusal = true;
-        return this.#say(number, delta);
+        return this.#text(number, delta);
       case 'response.output_text.delta':
-        return this.#say(number, delta);
+        return this.#text(number, delta);
       case 'response.function_call_arguments.delta':
         return this.#addInput(this.#byNumber.get(number), delta);
       case 'response.output_item.done':
@@ -146,7 +146,7 @@ export class ResponsesDecoder implements WireDecoder {
     item.deltas.push({ type: 'thinking', thinking: isNewPart ? `\n\n${thinking}` : thinking });
   }
 
-  #say(number: number, text: string): void {
+  #text(number: number, text: string): void {
     if (text === '') return;
     const item = this.#itemAt(number, { type: 'message' });
     item.hasContent = true;
@@ -163,7 +163,7 @@ export class ResponsesDecoder implements WireDecoder {
     if (item.type === 'function_call') {
       if (data['status'] === 'incomplete') return;
       if (!item.hasContent) this.#addInput(item, stringOf(data['arguments']));
-      this.#told.push(item);
+      this.#receivedCalls.push(item);
       return;
     }
     item.isDone = true;
@@ -193,7 +193,7 @@ export class ResponsesDecoder implements WireDecoder {
   }
 
   #closeCalls(calls: readonly OutputItem[]): void {
-    this.#told = [];
+    this.#receivedCalls = [];
     for (const call of calls) {
       call.isDone = true;
       call.deltas.push({ type: 'tool_use_end', index: call.index });
@@ -202,7 +202,7 @@ export class ResponsesDecoder implements WireDecoder {
   }
 
   /** Passes on deltas, up to a reasoning item that may still grow. */
-  *#passOn(): Generator<ModelDelta, void, void> {
+  *#emitReady(): Generator<ModelDelta, void, void> {
     for (const item of this.#items) {
       yield* item.deltas.splice(0);
       if (item.type === 'reasoning' && !item.isDone) break;
@@ -211,14 +211,14 @@ export class ResponsesDecoder implements WireDecoder {
   }
 
   /** Passes on all remaining deltas, then the usage. */
-  *#letGo(response: JsonObject): Generator<ModelDelta, void, void> {
+  *#flush(response: JsonObject): Generator<ModelDelta, void, void> {
     for (const item of this.#items) yield* item.deltas.splice(0);
     if (isJsonObject(response['usage'])) yield { type: 'usage', usage: toUsage(response['usage']) };
   }
 
   *#finish(response: JsonObject, reason: FinishReason): Generator<ModelDelta, void, void> {
     this.#reason = reason;
-    yield* this.#letGo(response);
+    yield* this.#flush(response);
   }
 }
 

@@ -36,8 +36,7 @@ export function toInputItems(item: PromptItem, metaKey: string): readonly JsonOb
 }
 
 /**
- * Keeps the order of the model's output: a reasoning item belongs to the item behind it, and is rejected
- * alone.
+ * Keeps the order of the model's output: a reasoning item belongs to the next item, and is rejected alone.
  */
 function toAssistant({ content }: AssistantItem, metaKey: string): readonly JsonObject[] {
   const items = content.flatMap((block) => toOutputItem(block, metaKey));

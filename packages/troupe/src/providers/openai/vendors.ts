@@ -2,8 +2,8 @@ import type { MediaBlock } from '../../formatter/prompt.ts';
 import { MOONSHOT_MODELS, OPENAI_MODELS, VLLM_MODELS, XAI_MODELS, type ModelRule } from './model-rules.ts';
 
 /**
- * Differences between vendors of the Chat Completions API. Quirks are data: a new vendor is a new row, and
- * the table in the docs is made from these rows.
+ * Differences between vendors of the Chat Completions API, as data: a new vendor is a new row, and the table
+ * in the docs is generated from these rows.
  */
 export interface ChatVendor {
   /** Vendor name in errors and docs. */

@@ -138,7 +138,7 @@ export function writeTextFile({
   };
 }
 
-/** Writes a file unless one exists. Resolves to false if one exists. */
+/** Writes a new file. Resolves to false if the file exists. */
 async function createFile(handle: FileSystemHandle, path: string, content: string): Promise<boolean> {
   try {
     await handle.write(path, content, { overwrite: false });

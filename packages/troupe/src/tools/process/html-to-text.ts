@@ -14,7 +14,7 @@ const BLOCKS = wordSet(
   'address article aside blockquote body br caption dd details dialog div dl dt fieldset figcaption figure footer form h1 h2 h3 h4 h5 h6 ' +
     'head header hr html legend li main menu nav ol p pre section summary table tbody tfoot thead tr ul',
 );
-/** Elements with empty lines around them. */
+/** Elements with empty lines before and after. */
 const PARAGRAPHS = wordSet('blockquote h1 h2 h3 h4 h5 h6 ol p pre table ul');
 const TAG = /^<(\/?)([a-z][^\s/>]*)/i;
 const SPACES = /[ \t\n\r\f\u00a0]+/g;

@@ -31,7 +31,7 @@ export interface ProcessToolOptions {
   readonly limits?: ProcessLimits;
   /** System user that runs the programs. Requires this process to run as root. */
   readonly runAs?: SystemUser;
-  /** Time limit of a tool call without a `timeout` of its own. @default 300 000, or `maxTimeoutMs` if less */
+  /** Time limit of a tool call without `timeout`. @default 300 000, or `maxTimeoutMs` if less */
   readonly timeoutMs?: number;
   /** Largest `timeout` that a tool call may ask for. @default 300 000, or `timeoutMs` if more */
   readonly maxTimeoutMs?: number;

@@ -10,14 +10,16 @@ interface OpenPiece {
   metadata: JsonObject | undefined;
 }
 
-/** Stands between two parts of thinking, which are paragraphs. Two parts of text may be in the same sentence. */
+/**
+ * Stands between two parts of thinking, which are paragraphs. Two parts of text may be in the same sentence.
+ */
 const GAP = '\n\n';
 
 /**
  * Text or thinking of one block, received in one or more parts with separate ids. Metadata of a part may come
  * at its start, in between or at its end; the last counts.
  */
-export class TextRun {
+export class TextParts {
   readonly type: 'text' | 'thinking';
   readonly #pieces: OpenPiece[] = [];
   #length = 0;
@@ -38,11 +40,11 @@ export class TextRun {
   /** Pieces worth keeping. Thinking always keeps its pieces, to record the provider. */
   get pieces(): readonly Piece[] | undefined {
     const kept = this.#pieces.filter((piece) => piece.end > piece.start || piece.metadata !== undefined);
-    const isWorthIt =
+    const isKept =
       this.type === 'thinking'
         ? kept.length > 0
         : this.#length > 0 && kept.some((piece) => piece.metadata !== undefined);
-    return isWorthIt
+    return isKept
       ? kept.map(({ start, end, metadata }) => ({ start, end, ...(metadata && { metadata }) }))
       : undefined;
   }

@@ -3,14 +3,14 @@ import { MsgDraft } from '../../message/msg-draft.ts';
 import type { ModelDelta } from '../../message/model-delta.ts';
 import { fakeIds } from '../../testing/fake-ids.ts';
 import type { JsonObject } from '../../util/json.ts';
-import { ChatCalls } from './chat-calls.ts';
+import { ChatToolCalls } from './chat-tool-calls.ts';
 
 const TOOLS = ['a', 'b', 'get', 'get_time'];
 
 /** The calls that come of chunks; each chunk is the list of its pieces. */
 function callsOf(...chunks: readonly (readonly JsonObject[])[]): unknown[] {
   using _ = fakeIds();
-  const calls = new ChatCalls(TOOLS);
+  const calls = new ChatToolCalls(TOOLS);
   const draft = new MsgDraft('assistant');
   const deltas: ModelDelta[] = [];
   for (const chunk of chunks) deltas.push(...calls.read(chunk));
@@ -168,7 +168,7 @@ describe('calls', () => {
   });
 
   test('are not begun before their name is whole, nor later than something else', () => {
-    const calls = new ChatCalls(TOOLS);
+    const calls = new ChatToolCalls(TOOLS);
     expect([...calls.read([piece('get', '', { index: 0, id: 'x' })])]).toEqual([]);
     expect(calls.hasCalls).toBe(true);
     expect([...calls.settle()]).toEqual([{ type: 'tool_use_start', index: 0, id: 'x', name: 'get' }]);

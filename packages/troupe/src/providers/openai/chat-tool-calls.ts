@@ -3,12 +3,12 @@ import { isJsonObject, readJson, type JsonObject } from '../../util/json.ts';
 import { numberOf, objectOf, stringOf } from '../../model/http/wire-values.ts';
 
 /** Tool call that is still receiving its pieces. */
-interface Call {
+interface PartialToolCall {
   readonly index: number;
   /** Number of the chunk with the first piece. */
   readonly chunk: number;
   /** Whether all pieces so far repeat the tool call before: then both may be the same tool call. */
-  readonly isEcho: boolean;
+  readonly mayRepeat: boolean;
   id: string;
   name: string;
   json: string;
@@ -21,11 +21,11 @@ interface Call {
  * by the name alone, and a name may come in pieces too. So a tool call is reported only when its arguments
  * begin or something else follows; by then its name is complete.
  */
-export class ChatCalls {
+export class ChatToolCalls {
   readonly #isTool: (name: string) => boolean;
-  readonly #calls: Call[] = [];
+  readonly #calls: PartialToolCall[] = [];
   /** Open tool calls by the vendor's index. The next tool call may get the same index. */
-  readonly #open = new Map<number, Call>();
+  readonly #open = new Map<number, PartialToolCall>();
   #chunks = 0;
 
   /** @param toolNames names of the tools that the model was given */
@@ -44,12 +44,12 @@ export class ChatCalls {
 
   /** Whether the answer has tool calls. */
   get hasCalls(): boolean {
-    return this.#calls.some((call) => call.isStarted || isTellable(call));
+    return this.#calls.some((call) => call.isStarted || canStart(call));
   }
 
   /** Reports the tool calls with a name and no arguments yet. */
   *settle(): Generator<ModelDelta, void, void> {
-    for (const call of this.#calls) if (!call.isStarted && isTellable(call)) yield* start(call);
+    for (const call of this.#calls) if (!call.isStarted && canStart(call)) yield* start(call);
   }
 
   /** Ends all tool calls. */
@@ -81,7 +81,7 @@ export class ChatCalls {
   }
 
   /** Whether a piece begins a new tool call, although another is open under the same index. */
-  #isNext(open: Call, id: string, name: string): boolean {
+  #isNext(open: PartialToolCall, id: string, name: string): boolean {
     if (name === '') return false;
     if (id !== '' && open.id !== '') return id !== open.id;
     if (open.name === '') return false;
@@ -90,12 +90,12 @@ export class ChatCalls {
     return open.isStarted || (this.#isTool(open.name) && !this.#isTool(open.name + name));
   }
 
-  #begin(number: number, id: string, name: string, before: Call | undefined): Call {
-    const isEcho = id === '' && name === before?.name && before.chunk !== this.#chunks;
-    const call: Call = {
+  #begin(number: number, id: string, name: string, before: PartialToolCall | undefined): PartialToolCall {
+    const mayRepeat = id === '' && name === before?.name && before.chunk !== this.#chunks;
+    const call: PartialToolCall = {
       index: (this.#calls.at(-1)?.index ?? -1) + 1,
       chunk: this.#chunks,
-      isEcho,
+      mayRepeat,
       id,
       name,
       json: '',
@@ -108,19 +108,19 @@ export class ChatCalls {
   }
 
   /** Reports tool calls in the order in which their first pieces came. */
-  *#startUpTo(last: Call): Generator<ModelDelta, void, void> {
+  *#startUpTo(last: PartialToolCall): Generator<ModelDelta, void, void> {
     for (const call of this.#calls) {
-      if (!call.isStarted && (call === last || (call.index < last.index && isTellable(call))))
+      if (!call.isStarted && (call === last || (call.index < last.index && canStart(call))))
         yield* start(call);
     }
   }
 }
 
-function isTellable({ name, json, isEcho }: Call): boolean {
-  return name !== '' && (json !== '' || !isEcho);
+function canStart({ name, json, mayRepeat }: PartialToolCall): boolean {
+  return name !== '' && (json !== '' || !mayRepeat);
 }
 
-function* start(call: Call): Generator<ModelDelta, void, void> {
+function* start(call: PartialToolCall): Generator<ModelDelta, void, void> {
   const { index, id, name, json } = call;
   call.isStarted = true;
   yield { type: 'tool_use_start', index, name, ...(id !== '' && { id }) };
@@ -131,7 +131,7 @@ function* start(call: Call): Generator<ModelDelta, void, void> {
  * Whether the arguments are complete JSON. The last piece alone mostly shows that more must follow, at no
  * cost.
  */
-function isWhole({ json, lastPiece }: Call): boolean {
+function isWhole({ json, lastPiece }: PartialToolCall): boolean {
   return /\}\s*$/.test(lastPiece) && isJsonObject(readJson(json));
 }
 
