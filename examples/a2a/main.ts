@@ -6,7 +6,7 @@ import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 
-import { agentTool, findHistoryFaults, pendingIn, ReActAgent, Toolkit } from 'troupe';
+import { agentTool, findHistoryFaults, ReActAgent, Toolkit } from 'troupe';
 import { A2AAgent, WellKnownAgentCardResolver } from 'troupe/a2a';
 import { OfflineModel } from 'troupe/offline';
 
@@ -30,7 +30,7 @@ console.log(`travel: ${weather.text}`);
 
 // 2. It wants to do something that costs money. The question comes here, and the answer goes back to the same task.
 const question = await travel.call('Book a hotel in Lisbon');
-const pending = pendingIn(question) ?? [];
+const pending = question.pending ?? [];
 for (const { agentPath, call, reason } of pending) {
   console.log(`${agentPath.join(' > ')} asks for ${call.name} ${JSON.stringify(call.input)}: ${reason}`);
 }
@@ -61,7 +61,7 @@ await once(child, 'exit');
 
 assert.match(weather.text, /Lisbon: sunny, 24 °C/);
 assert.ok(streamed.endsWith(weather.text));
-assert.equal(question.metadata['_end_reason'], 'tool_suspended');
+assert.equal(question.endReason, 'tool_suspended');
 assert.deepEqual(
   pending.map(({ call }) => call.name),
   ['book_hotel'],

@@ -52,7 +52,7 @@ async function planTrip(library: string, structuredModel: AnySchema): Promise<Js
   const [, wrong] = memory.flatMap((msg) => msg.getContentBlocks('tool_result')); // the first is of get_weather
   assert.ok(wrong?.status === 'error' && typeof wrong.output === 'string');
   console.log(`${library} said to the model:\n${wrong.output.replaceAll(/^/gm, '  ')}`);
-  assert.equal(answer.metadata['_end_reason'], 'structured');
+  assert.equal(answer.endReason, 'structured');
   return answer.metadata;
 }
 

@@ -74,7 +74,7 @@ const nowhere = await ask('And how is the weather in Atlantis?');
 assert.match(now.text, /sunny, 24 °C/);
 assert.match(later.text, /rain, 9 °C; rain, 8 °C; more rain/);
 assert.match(nowhere.text, /no weather station in Atlantis/);
-assert.equal(nowhere.metadata['_end_reason'], 'finished');
+assert.equal(nowhere.endReason, 'finished');
 
 const memory = await agent.memory.getMemory();
 assert.equal(memory.length, 12); // three times: a question, a call, its result, an answer

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterEach, describe, expect, test } from 'vitest';
 import type { Msg, ReActAgent } from '../src/index.ts';
 import { JsonSession } from '../src/stores/json/json-session.ts';
-import type { JsonObject } from '../src/util/json.ts';
+import { isJsonObject, type JsonObject, type JsonValue } from '../src/util/json.ts';
 import { goldenAgents } from './golden-agents.ts';
 
 /** Agents as version 0.1.0 saved them, and the messages that they added when they went on there. */
@@ -41,20 +41,53 @@ const masked = (json: unknown): unknown =>
       .replaceAll(/"2026-[^"]*Z"/g, '"<time>"'),
   );
 
+/** JSON of version 0.1.0 as it is now: what messages said about themselves in their metadata is in fields. */
+function modern(json: JsonValue): JsonValue {
+  if (Array.isArray(json)) return json.map(modern);
+  if (!isJsonObject(json)) return json;
+  const { metadata } = json;
+  const rest = Object.fromEntries(Object.entries(json).map(([key, value]) => [key, modern(value)]));
+  if (!isJsonObject(metadata) || typeof metadata['_end_reason'] !== 'string') return rest;
+  const { _end_reason: endReason, _pending: pending, _is_raw: _, ...others } = metadata;
+  return { ...rest, metadata: others, endReason, ...(pending !== undefined && { pending }) };
+}
+
+/** A message that was added by version 0.1.0, as the same message is added now: with what is saved besides since then. */
+function addedNow(json: JsonValue, saysWhyItStopped: boolean): JsonValue {
+  const msg = modern(json);
+  if (!isJsonObject(msg)) return msg;
+  const content = Array.isArray(msg['content']) ? (msg['content'] as readonly JsonValue[]) : [];
+  const blocks = content.map((block) => {
+    const metadata = isJsonObject(block) ? block['metadata'] : undefined;
+    if (!isJsonObject(metadata) || metadata['answer'] === undefined) return block;
+    return { ...(block as JsonObject), metadata: { ...metadata, form: 'object' } };
+  });
+  const isCalling = content.some((block) => isJsonObject(block) && block['type'] === 'tool_use');
+  const finishReason = isCalling ? 'tool_calls' : 'stop';
+  const isSaid = msg['role'] === 'assistant' && (isCalling || msg['endReason'] === 'finished');
+  return {
+    ...msg,
+    ...(content.length > 0 && { content: blocks }),
+    ...(saysWhyItStopped && isSaid && { finishReason }),
+  };
+}
+
 async function expectLoaded(agent: ReActAgent, golden: GoldenState): Promise<void> {
-  expect(agent.stateDict()).toStrictEqual(golden.loaded);
+  expect(agent.stateDict()).toStrictEqual(modern(golden.loaded));
   expect(agent.pendingCalls).toStrictEqual(golden.pendingCalls);
-  expect(await messagesOf(agent)).toStrictEqual(golden.messages);
+  expect(await messagesOf(agent)).toStrictEqual(modern(golden.messages));
 }
 
 /** Goes on as the version that saved the state did, with the same outcome. */
 async function expectToGoOn(name: string, agent: ReActAgent, golden: GoldenState): Promise<Msg> {
   const answer = await goldenAgents[name]?.goOn(agent);
   if (answer === undefined) throw new Error(`no such agent: ${name}`);
-  expect(masked(answer.toJSON())).toStrictEqual(masked(golden.answer));
+  const saysWhyItStopped = name !== 'auto-context'; // its model doesn't
+  expect(masked(answer)).toStrictEqual(masked(addedNow(golden.answer, saysWhyItStopped)));
   const kept = new Set(golden.messages.map(({ id }) => id));
   const added = (await messagesOf(agent)).filter(({ id }) => !kept.has(id ?? ''));
-  expect(masked(added)).toStrictEqual(masked(golden.added));
+  const expected = golden.added.map((json) => addedNow(json, saysWhyItStopped));
+  expect(masked(added)).toStrictEqual(masked(expected));
   expect(agent.pendingCalls).toStrictEqual([]);
   return answer;
 }

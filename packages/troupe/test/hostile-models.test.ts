@@ -2,7 +2,6 @@
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 
-import { structuredOf } from '../src/react/answer-form.ts';
 import type { ReActAgentOptions } from '../src/react/react-agent-options.ts';
 import { ReActAgent } from '../src/react/react-agent.ts';
 import { findHistoryFaults } from '../src/message/history.ts';
@@ -103,7 +102,7 @@ describe('a wanted shape', () => {
     const script = [...Array.from({ length: 3 }, () => ({ toolCalls: [form(wrong)] })), 'It is Lima!'];
     const { agent, model, history } = setUp([...script, { toolCalls: [form(right)] }], [noop]);
     const answer = await agent.call('Where?', { structuredModel });
-    expect(await structuredOf(answer, structuredModel)).toEqual(right);
+    expect(answer.structured).toEqual(right);
     expect(model.requests).toHaveLength(5);
     const [first, ...others] = resultsIn(await history());
     expect(first).toMatchObject({ status: 'error' });
@@ -125,8 +124,8 @@ describe('a wanted shape', () => {
     for (const parallelToolCalls of [false, true]) {
       const { agent, model, history } = setUp([{ toolCalls }], [noop], { parallelToolCalls });
       const answer = await agent.call('Where?', { structuredModel });
-      expect(await structuredOf(answer, structuredModel)).toEqual(expected);
-      expect(answer.metadata).toEqual({ ...expected, _end_reason: 'structured' });
+      expect(answer.structured).toEqual(expected);
+      expect([answer.metadata, answer.endReason]).toEqual([expected, 'structured']);
       expect((await history()).at(-1)).toEqual(answer);
       expect(model.requests).toHaveLength(1);
     }
@@ -139,8 +138,7 @@ describe('a wanted shape', () => {
       { maxIters: 4 },
     );
     const answer = await agent.call('Where?', { structuredModel });
-    expect(answer.metadata).toEqual({ _end_reason: 'max_iters' });
-    await expect(structuredOf(answer, structuredModel)).rejects.toMatchObject({ code: 'invalid_reply' });
+    expect([answer.metadata, answer.endReason, answer.structured]).toEqual([{}, 'max_iters', undefined]);
     expect(model.requests.length).toBeLessThanOrEqual(5);
     await history();
   });

@@ -124,7 +124,7 @@ describe.each([
       const interrupted = agent.interrupt('stop');
       const answer = await reply;
       expect(await interrupted).toBe(true);
-      expect(answer.metadata['_end_reason']).toBe('interrupted');
+      expect(answer.endReason).toBe('interrupted');
       const msgs = await historyOf(agent);
       expect(msgs.filter((msg) => msg.text === 'go')).toHaveLength(1);
       expect(msgs.filter((msg) => msg.metadata['_is_interrupted'] === true)).toHaveLength(1);
@@ -183,14 +183,14 @@ describe('from inside of a hook', () => {
       const answer = item.value;
       expect(calls).toBeGreaterThan(0);
       const isLate = type === 'postReply' || type === 'postCall';
-      expect(answer.metadata['_end_reason']).toBe(isLate ? 'max_iters' : 'interrupted');
+      expect(answer.endReason).toBe(isLate ? 'max_iters' : 'interrupted');
       expect(accepted).toBe(!isLate);
       const ends = events.filter((event) => event.type === 'run_end' || event.type === 'reply_end');
       expect(ends.map(({ type }) => type)).toEqual(['reply_end', 'run_end']);
       const msgs = await historyOf(agent);
       expect(msgs.filter((msg) => msg.text === 'go')).toHaveLength(1);
       expect(msgs.filter((msg) => msg.text === 'stop')).toHaveLength(isLate ? 0 : 1);
-      expect(msgs.filter((msg) => msg.metadata['_end_reason'] !== undefined)).toEqual([answer]);
+      expect(msgs.filter((msg) => msg.endReason !== undefined)).toEqual([answer]);
       expect([agent.isRunning, agent.abandonedReplies]).toEqual([false, 0]);
       expect((await agent.call('and now?')).text).not.toBe('');
       await historyOf(agent);

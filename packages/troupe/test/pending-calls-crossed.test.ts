@@ -104,7 +104,7 @@ test('an agent whose calls are always allowed comes to an end like any other', a
   }
   agent = restarted(agent, agentWith(['Too much.', think(9)], ran, options));
   const answer = await agent.call(undefined, { decisions: allowAll(agent) });
-  expect([answer.text, answer.metadata['_end_reason']]).toEqual(['Too much.', 'max_iters']);
+  expect([answer.text, answer.endReason]).toEqual(['Too much.', 'max_iters']);
   expect(ran).toEqual(['make 0', 'make 1', 'make 2']);
 });
 
@@ -146,7 +146,7 @@ test.each(['default', 'explore', 'dont_ask'] as const)(
       enableMetaTool: true,
     });
     const answer = await agent.call('Which city?', { structuredModel: z.object({ city: z.string() }) });
-    expect(answer.metadata).toEqual({ city: 'Lima', _end_reason: 'structured' });
+    expect([answer.metadata, answer.endReason]).toEqual([{ city: 'Lima' }, 'structured']);
     expect(await resultsIn(agent)).toEqual([
       ['m', 'ok'],
       ['p', 'ok'],

@@ -273,7 +273,7 @@ describe('what is said while a call comes to wait', () => {
           onPending: 'close',
         },
       );
-      expect((await agent.call('go')).metadata['_end_reason']).toBe('tool_suspended');
+      expect((await agent.call('go')).endReason).toBe('tool_suspended');
       const after = agentWith(['Done.'], [logged('remove', ran)]);
       after.loadStateDict(saved(agent));
       expect((await after.call(undefined, { decisions: allowAll(after) })).text).toBe('Done.');
@@ -302,7 +302,7 @@ describe('what is said while a call comes to wait', () => {
     const first = agentWith([says(call('remove', 'c1'))], [logged('remove', [])]);
     const second = agentWith(['never'], []);
     const answer = await sequentialPipeline([first, second], 'go');
-    expect(answer.metadata['_end_reason']).toBe('tool_suspended');
+    expect(answer.endReason).toBe('tool_suspended');
     expect(await second.memory.size()).toBe(0);
   });
 });

@@ -7,7 +7,8 @@ import type { ReActAgentOptions } from '../src/react/react-agent-options.ts';
 import { ReActAgent } from '../src/react/react-agent.ts';
 import type { AgentEvent } from '../src/event/agent-event.ts';
 import { findHistoryFaults } from '../src/message/history.ts';
-import { Msg } from '../src/message/msg.ts';
+import type { CallOptions } from '../src/agent/agent-base.ts';
+import { Msg, type MsgInput } from '../src/message/msg.ts';
 import type { PendingCall } from '../src/message/pending-call.ts';
 import type { PermissionPolicy } from '../src/permission/permission-policy.ts';
 import {
@@ -80,7 +81,7 @@ function restarted(saved: ReActAgent, agent: ReActAgent): ReActAgent {
   return agent;
 }
 
-const reasonOf = (msg: Msg): unknown => msg.metadata['_end_reason'];
+const reasonOf = (msg: Msg): unknown => msg.endReason;
 const onlyPending = (agent: ReActAgent): PendingCall => {
   const [pending, ...others] = agent.pendingCalls;
   expect(others).toEqual([]);
@@ -114,7 +115,7 @@ describe('a call that has to be allowed', () => {
       reason: 'it deletes',
     });
     expect(reasonOf(answer)).toBe('tool_suspended');
-    expect(answer.metadata['_pending']).toEqual([pending]);
+    expect(answer.pending).toEqual([pending]);
     expect(answer.text).toBe('May I call remove with {"path":"/a"}? (it deletes)');
     expect(events.filter(({ type }) => type === 'approval_needed')).toMatchObject([{ pending }]);
     expect((await agent.memory.getMemory()).map(({ text }) => text)).toEqual(['clean up']);
@@ -770,11 +771,13 @@ describe('disturbed at every point', () => {
       const call = agent.call.bind(agent);
       const stream = agent.stream.bind(agent);
       const decisions = [{ id: String(pending?.id), verdict: 'allow' } as const];
-      agent.call = (input, options) =>
-        agent.pendingCalls.length > 0 && input === undefined
-          ? call(input, { ...options, decisions })
-          : call(input, options);
-      agent.stream = (input, options) => stream(input, { ...options, decisions });
+      Object.assign(agent, {
+        call: (input: MsgInput, options?: CallOptions) =>
+          agent.pendingCalls.length > 0 && input === undefined
+            ? call(input, { ...options, decisions })
+            : call(input, options),
+        stream: (input: MsgInput, options?: CallOptions) => stream(input, { ...options, decisions }),
+      });
     }
     return {
       agent,

@@ -156,7 +156,7 @@ test.each<[string, ScriptedTurn, string]>([
   const model = new ScriptedModel([{ when: () => true, ...turn }]);
   const agent = agentOf(model);
   const answer = await agent.call('Go.');
-  expect(answer.metadata['_end_reason']).toBe(reason);
+  expect(answer.endReason).toBe(reason);
   expect(answer.text).not.toBe('');
   expect(model.requests.length).toBeLessThanOrEqual(10);
   await history(agent);
@@ -239,7 +239,7 @@ describe('an interrupt', () => {
     const agent = scripted([endless, 'Fine.', endless]);
     const reply = agent.call('Go.');
     const both = [agent.interrupt('One.'), agent.interrupt('Two.')];
-    expect((await reply).metadata['_end_reason']).toBe('interrupted');
+    expect((await reply).endReason).toBe('interrupted');
     expect(await Promise.all(both)).toEqual([true, true]);
     const texts = (await history(agent)).map((msg) => msg.text);
     expect(texts.filter((text) => text === 'Go.')).toHaveLength(1);

@@ -5,7 +5,8 @@ import { z } from 'zod';
 import { ReActAgent } from '../src/react/react-agent.ts';
 import { findHistoryFaults } from '../src/message/history.ts';
 import type { ModelDelta } from '../src/message/model-delta.ts';
-import { Msg } from '../src/message/msg.ts';
+import type { CallOptions } from '../src/agent/agent-base.ts';
+import { Msg, type MsgInput } from '../src/message/msg.ts';
 import { ChatModelBase, type ModelRequest } from '../src/model/chat-model-base.ts';
 import {
   abortAtEvery,
@@ -152,7 +153,7 @@ function scenario(
           'the input is in memory exactly once',
         ).toHaveLength(1);
         expectOutcome(outcome);
-        expect((await agent.call('and now?')).metadata['_end_reason']).toMatch(/finished|structured/);
+        expect((await agent.call('and now?')).endReason).toMatch(/finished|structured/);
         await checkHistory(agent);
       },
     };
@@ -164,8 +165,10 @@ function askForShape(agent: ReActAgent): void {
   const plainCall = agent.call.bind(agent);
   const plainStream = agent.stream.bind(agent);
   const structuredModel = z.object({ city: z.string() });
-  agent.call = (input, options) => plainCall(input, { ...options, structuredModel });
-  agent.stream = (input, options) => plainStream(input, { ...options, structuredModel });
+  Object.assign(agent, {
+    call: (input: MsgInput, options?: CallOptions) => plainCall(input, { ...options, structuredModel }),
+    stream: (input: MsgInput, options?: CallOptions) => plainStream(input, { ...options, structuredModel }),
+  });
 }
 
 const KINDS = (['plain', 'structured', 'nested'] as const).flatMap((kind) => [
@@ -190,7 +193,7 @@ describe.each(KINDS)('%s, %s', (kind, _, parallel) => {
     const { points } = await interruptAtEvery(
       scenario(kind, parallel, ({ msg, error }) => {
         expect(error).toBe(undefined);
-        expect(msg?.metadata['_end_reason']).toMatch(/finished|structured|interrupted/);
+        expect(msg?.endReason).toMatch(/finished|structured|interrupted/);
       }),
       EVERY,
     );

@@ -4,12 +4,12 @@ import type { AgentEvent } from '../event/agent-event.ts';
 import { replyStream, type RunListener, type StreamOptions } from '../event/reply-stream.ts';
 import type { StepRunner } from '../event/step.ts';
 import { HookedModule, type hookTypes } from '../hooks/hooked-module.ts';
-import { Msg, type MsgInput } from '../message/msg.ts';
+import { Msg, type MsgInput, type StructuredMsg } from '../message/msg.ts';
 import type { PendingDecision } from '../message/pending-call.ts';
 import { waitBriefly } from '../util/async/grace.ts';
 import type { BoundedQueue } from '../util/async/bounded-queue.ts';
 import { newId } from '../util/ids.ts';
-import type { AnySchema } from '../util/schema.ts';
+import type { AnySchema, SchemaOutput } from '../util/schema.ts';
 import { AgentCall, type AgentParts } from './agent-call.ts';
 import { AGENT_HOOK_POINTS, CALL_HOOK_TYPES, type AgentHooks } from './agent-hooks.ts';
 import type { ConsoleView } from './console-view.ts';
@@ -113,6 +113,11 @@ export abstract class AgentBase extends HookedModule implements Observer, AsyncD
   }
 
   /** Calls the agent: the answer, also when it was interrupted. Rejects when it fails or is aborted. */
+  call<const S extends AnySchema>(
+    input: MsgInput,
+    options: CallOptions & { readonly structuredModel: S },
+  ): Promise<StructuredMsg<SchemaOutput<S>>>;
+  call(input?: MsgInput, options?: CallOptions): Promise<Msg>;
   call(input?: MsgInput, options: CallOptions = {}): Promise<Msg> {
     return this.#call(input, options);
   }
@@ -212,7 +217,8 @@ export abstract class AgentBase extends HookedModule implements Observer, AsyncD
   /** The message with which an interrupted call is answered by default. */
   protected interruptReply(): Msg {
     const text = this.#options.interruptReply ?? INTERRUPT_REPLY;
-    return Msg.assistant(text, { name: this.name, metadata: { _is_interrupted: true } });
+    const metadata = { _is_interrupted: true };
+    return Msg.assistant(text, { name: this.name, metadata, endReason: 'interrupted' });
   }
 
   /** Keeps what was said to it while its answer is to wait for somebody. */

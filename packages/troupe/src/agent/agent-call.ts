@@ -197,9 +197,9 @@ function checkedMsg(value: unknown, source: string): Msg {
 }
 
 /** Keeps the pending tool calls in a question, whatever hooks make of its text: the caller has to know them. */
-function asQuestion(said: Msg, { metadata }: Msg): Msg {
-  const isOne = Object.entries(metadata).every(([key, value]) => said.metadata[key] === value);
-  return isOne ? said : said.with({ metadata: { ...said.metadata, ...metadata } });
+function asQuestion(said: Msg, { endReason, pending }: Msg): Msg {
+  const isOne = said.endReason === endReason && said.pending === pending;
+  return isOne ? said : said.with({ endReason, pending });
 }
 
 /** Whether a call rejects because of an abort from outside, or because something in it failed. */

@@ -1,11 +1,10 @@
 import { Msg } from '../message/msg.ts';
-import { isPendingCall, type PendingCall } from '../message/pending-call.ts';
-import { copyJson } from '../util/json.ts';
+import type { PendingCall } from '../message/pending-call.ts';
 import { oneLine } from '../util/text.ts';
 
 const MAX_INPUT_CHARS = 200;
 
-/** What an agent answers whose calls wait for somebody outside. The calls are in the metadata, as `_pending`. */
+/** The question with which an agent answers while tool calls are pending. */
 export function suspensionMsg(name: string, pending: readonly PendingCall[]): Msg {
   const lines = pending.map(({ call, kind, reason }) => {
     const input = JSON.stringify(call.input);
@@ -13,13 +12,5 @@ export function suspensionMsg(name: string, pending: readonly PendingCall[]): Ms
     const what = kind === 'approval' ? 'May I call' : 'I need the result of';
     return oneLine(`${what} ${call.name} with ${shown}?${reason === undefined ? '' : ` (${reason})`}`);
   });
-  return Msg.assistant(lines.join('\n'), { name, metadata: { _pending: copyJson(pending, 'pending') } });
-}
-
-/** The calls that an answer waits for, if it does. */
-export function pendingIn(answer: Msg): readonly PendingCall[] | undefined {
-  const { _end_reason: reason, _pending: pending } = answer.metadata;
-  return reason === 'tool_suspended' && Array.isArray(pending) && pending.every(isPendingCall)
-    ? pending
-    : undefined;
+  return Msg.assistant(lines.join('\n'), { name, endReason: 'tool_suspended', pending });
 }

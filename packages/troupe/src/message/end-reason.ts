@@ -1,9 +1,18 @@
 import type { Msg } from './msg.ts';
 
-/** Why a reply ended: in its metadata, as `_end_reason`. */
+/** Why a reply ended. */
 export type EndReason = 'finished' | 'structured' | 'max_iters' | 'tool_suspended' | 'interrupted' | 'error';
 
-/** A message that says why it is the last one of its reply. */
-export function endedBy(reason: EndReason, msg: Msg): Msg {
-  return msg.with({ metadata: { ...msg.metadata, _end_reason: reason } });
+export const END_REASONS: readonly EndReason[] = [
+  'finished',
+  'structured',
+  'max_iters',
+  'tool_suspended',
+  'interrupted',
+  'error',
+];
+
+/** Whether a message answers an interrupt. A `handleInterrupt` of the program's own may say so by `_is_interrupted` alone. */
+export function isInterruptReply({ endReason, metadata }: Msg): boolean {
+  return endReason === undefined ? metadata['_is_interrupted'] === true : endReason === 'interrupted';
 }

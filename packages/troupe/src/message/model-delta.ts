@@ -4,6 +4,15 @@ import type { Usage } from './usage.ts';
 /** Why a model stopped. */
 export type FinishReason = 'stop' | 'tool_calls' | 'length' | 'content_filter' | 'refusal' | 'other';
 
+export const FINISH_REASONS: readonly FinishReason[] = [
+  'stop',
+  'tool_calls',
+  'length',
+  'content_filter',
+  'refusal',
+  'other',
+];
+
 /**
  * One piece of a model's answer, as it arrives. Text and thinking go on where they
  * were, unless something else came in between, or the block has got its `providerMeta`,

@@ -5,7 +5,7 @@ import type { JsonObject } from '../util/json.ts';
 import { parseToolInput } from '../util/tool-input.ts';
 import type { BlockChange } from './block-change.ts';
 import { MAX_BLOCK_DEPTH, toBlock, toJsonObject, type ContentBlock, type ProviderMeta } from './blocks.ts';
-import type { FinishReason, ModelDelta } from './model-delta.ts';
+import { FINISH_REASONS, type FinishReason, type ModelDelta } from './model-delta.ts';
 import { Msg } from './msg.ts';
 import { addUsage, toUsage, type Usage } from './usage.ts';
 
@@ -96,10 +96,10 @@ export class MsgDraft {
         this.#usage = toUsage(delta.usage);
         return;
       case 'finish':
-        this.#finishReason = delta.reason;
+        this.#finishReason = FINISH_REASONS.find((reason) => reason === delta.reason) ?? 'other';
         return;
       case 'response_id':
-        this.#responseId = delta.id;
+        if (typeof delta.id === 'string') this.#responseId = delta.id;
         return;
       case 'reset':
         return this.#reset(delta.reason);
@@ -117,7 +117,9 @@ export class MsgDraft {
       this.#closeOpenPart();
       this.#dropOpenCalls();
       const usage = addUsage(this.#voidUsage, this.#usage);
-      this.#final = new Msg({ ...this.init(), usage, metadata }, { blocks: allOf(this.#blocks()) });
+      const [finishReason, responseId] = [this.#finishReason, this.#responseId];
+      const init = { ...this.init(), usage, metadata, finishReason, responseId };
+      this.#final = new Msg(init, { blocks: allOf(this.#blocks()) });
     }
     return this.#final;
   }

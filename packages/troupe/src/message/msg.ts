@@ -10,6 +10,10 @@ import {
   type BlockType,
   type ContentBlock,
 } from './blocks.ts';
+import { END_REASONS, type EndReason } from './end-reason.ts';
+import { FINISH_REASONS, type FinishReason } from './model-delta.ts';
+import { fromOldForm } from './old-form.ts';
+import { toPendingCalls, type PendingCall } from './pending-call.ts';
 import { toUsage, type Usage } from './usage.ts';
 
 export type Role = 'user' | 'assistant' | 'system';
@@ -22,6 +26,13 @@ export interface MsgInit {
   readonly metadata?: JsonObject | undefined;
   readonly timestamp?: string | undefined;
   readonly usage?: Usage | undefined;
+  readonly endReason?: EndReason | undefined;
+  readonly finishReason?: FinishReason | undefined;
+  readonly responseId?: string | undefined;
+  /** An empty list is none. */
+  readonly pending?: readonly PendingCall[] | undefined;
+  /** The structured output, as the schema made it. `metadata` holds it as JSON. */
+  readonly structured?: unknown;
 }
 
 interface MsgInternals {
@@ -35,7 +46,12 @@ export type MsgExtras = Partial<Omit<MsgInit, 'content' | 'role'>>;
 /** Whatever can be handed to an agent. */
 export type MsgInput = Msg | string | readonly Msg[] | null | undefined;
 
-const ROLES: readonly string[] = ['user', 'assistant', 'system'] satisfies Role[];
+/** The answer of a call with `structuredModel`. `structured` is undefined when the call was interrupted or suspended. */
+export interface StructuredMsg<Output> extends Msg {
+  readonly structured?: Output;
+}
+
+const ROLES: readonly Role[] = ['user', 'assistant', 'system'];
 const KEYS: ReadonlySet<string> = new Set([
   'id',
   'name',
@@ -44,7 +60,13 @@ const KEYS: ReadonlySet<string> = new Set([
   'metadata',
   'timestamp',
   'usage',
+  'endReason',
+  'finishReason',
+  'responseId',
+  'pending',
 ]);
+/** Room for a pending tool call, whose block stands two levels deeper than a block of the content. */
+const MAX_MSG_DEPTH = MAX_BLOCK_DEPTH + 4;
 const EMPTY: JsonObject = Object.freeze({});
 const extraKeys = Symbol('extraKeys');
 
@@ -60,8 +82,21 @@ export class Msg {
   readonly content: string | readonly ContentBlock[];
   readonly metadata: JsonObject;
   readonly timestamp: string;
-  /** On replies: what the model's answers cost. */
+  /** On replies: the cost of all model calls of the reply. */
   declare readonly usage?: Usage;
+  /** On the last message of a reply: why the reply ended. */
+  declare readonly endReason?: EndReason;
+  /** On model messages: why the model stopped. */
+  declare readonly finishReason?: FinishReason;
+  /** On model messages: the id that the provider gave to its response. */
+  declare readonly responseId?: string;
+  /** On a question: the pending tool calls that the agent asks about. */
+  declare readonly pending?: readonly PendingCall[];
+  /**
+   * On the answer of a call with `structuredModel`: the structured output, as the schema made it. It lives in the program only;
+   * a message that was saved and loaded has the same output as JSON in `metadata`.
+   */
+  declare readonly structured?: unknown;
   declare readonly [extraKeys]?: JsonObject;
 
   /**
@@ -72,11 +107,18 @@ export class Msg {
     if (!isJsonObject(init)) throw new InvalidMsgError(`A message must be an object, not ${describe(init)}.`);
     this.id = text(init.id ?? newId(), 'id');
     this.name = text(init.name, 'name');
-    this.role = role(init.role);
+    this.role = oneOf(ROLES, init.role, 'role');
     this.content = internals.blocks ?? toContent(init.content);
     this.metadata = init.metadata === undefined ? EMPTY : toJsonObject(init.metadata, 'metadata');
     this.timestamp = text(init.timestamp ?? timestamp(), 'timestamp');
     if (init.usage !== undefined) this.usage = toUsage(init.usage);
+    if (init.endReason !== undefined) this.endReason = oneOf(END_REASONS, init.endReason, 'endReason');
+    if (init.finishReason !== undefined)
+      this.finishReason = oneOf(FINISH_REASONS, init.finishReason, 'finishReason');
+    if (init.responseId !== undefined) this.responseId = text(init.responseId, 'responseId');
+    const pending = init.pending === undefined ? [] : toPendingCalls(init.pending);
+    if (pending.length > 0) this.pending = pending;
+    if (init.structured !== undefined) Object.defineProperty(this, 'structured', { value: init.structured });
     if (internals.extra !== undefined) Object.defineProperty(this, extraKeys, { value: internals.extra });
     if (new.target === Msg) Object.freeze(this);
   }
@@ -97,18 +139,13 @@ export class Msg {
   }
 
   /**
-   * The message that `toJSON` made.
-   * @throws InvalidMsgError if it is not one. Nothing in it is ever run or looked up.
+   * The message that `toJSON` made, in this version or in an earlier one.
+   * @throws InvalidMsgError if `json` is no message. Nothing in it is run or looked up.
    */
   static from(json: unknown): Msg {
-    const fields = toJsonObject(json, 'the message', MAX_BLOCK_DEPTH + 2);
+    const fields = fromOldForm(toJsonObject(json, 'the message', MAX_MSG_DEPTH));
     for (const key of ['id', 'timestamp']) text(fields[key], key);
-    const extra: { [key: string]: JsonValue } = {};
-    for (const key of Object.keys(fields)) {
-      const value = fields[key];
-      if (!KEYS.has(key) && value !== undefined) setOwn(extra, key, value);
-    }
-    return new Msg(known(fields), Object.keys(extra).length > 0 ? { extra: Object.freeze(extra) } : {});
+    return fromFields(fields);
   }
 
   /** Whatever was handed over, as a list of messages: a string is a user's message, nothing is none. */
@@ -124,9 +161,10 @@ export class Msg {
     return Object.freeze(Array.from(msgs, toMsg));
   }
 
-  /** A copy with some fields changed. The id stays, unless another is given. */
-  with(changes: Partial<MsgInit>): Msg {
-    return Msg.from({ ...this.toJSON(), ...definedOnly(changes) });
+  /** A copy with some fields changed. The id stays, unless another is given; `structured` stays with its metadata. */
+  with({ structured, ...changes }: Partial<MsgInit>): Msg {
+    const fields = toJsonObject({ ...this.toJSON(), ...definedOnly(changes) }, 'the message', MAX_MSG_DEPTH);
+    return fromFields(fields, structured ?? (changes.metadata === undefined ? this.structured : undefined));
   }
 
   /** The text blocks, joined; the empty string when there are none. */
@@ -157,7 +195,8 @@ export class Msg {
   }
 
   toJSON(): JsonObject {
-    const { id, name, role, content, metadata, timestamp, usage } = this;
+    const { id, name, role, content, metadata, timestamp } = this;
+    const { usage, endReason, finishReason, responseId, pending } = this;
     const json = {
       id,
       name,
@@ -166,6 +205,10 @@ export class Msg {
       metadata,
       timestamp,
       ...(usage && { usage }),
+      ...(endReason && { endReason }),
+      ...(finishReason && { finishReason }),
+      ...(responseId !== undefined && { responseId }),
+      ...(pending && { pending: pending as readonly (JsonObject & PendingCall)[] }),
       ...this[extraKeys],
     };
     return json as JsonObject;
@@ -177,9 +220,22 @@ function toMsg(msg: unknown, i: number): Msg {
   throw new InvalidMsgError(`Expected a list of Msg, but number ${i} is ${describe(msg)}.`);
 }
 
+/** The message of these fields. Fields that this version doesn't know are carried along. */
+function fromFields(fields: JsonObject, structured?: unknown): Msg {
+  const extra: { [key: string]: JsonValue } = {};
+  for (const key of Object.keys(fields)) {
+    const value = fields[key];
+    if (!KEYS.has(key) && value !== undefined) setOwn(extra, key, value);
+  }
+  const hasExtra = Object.keys(extra).length > 0;
+  return new Msg({ ...known(fields), structured }, hasExtra ? { extra: Object.freeze(extra) } : {});
+}
+
 function known(fields: JsonObject): MsgInit {
-  const { id, name, role, content, metadata, timestamp, usage } = fields as JsonObject & MsgInit;
-  return { id, name, role, content, metadata, timestamp, usage };
+  const { id, name, role, content, metadata, timestamp, usage, ...rest } = fields as JsonObject & MsgInit;
+  const { endReason, finishReason, responseId, pending } = rest;
+  const init = { id, name, role, content, metadata, timestamp, usage };
+  return { ...init, endReason, finishReason, responseId, pending };
 }
 
 function definedOnly(changes: object): object {
@@ -200,7 +256,8 @@ function text(value: unknown, key: string): string {
   return value;
 }
 
-function role(value: unknown): Role {
-  if (typeof value === 'string' && ROLES.includes(value)) return value as Role;
-  throw new InvalidMsgError(`role must be one of ${ROLES.join(', ')}.`);
+function oneOf<Value extends string>(values: readonly Value[], value: unknown, key: string): Value {
+  const found = values.find((known) => known === value);
+  if (found !== undefined) return found;
+  throw new InvalidMsgError(`${key} must be one of ${values.join(', ')}.`);
 }

@@ -1,5 +1,12 @@
-import { isJsonObject, type JsonObject } from '../util/json.ts';
-import { toBlock, type ToolOutputBlock, type ToolStatus, type ToolUseBlock } from './blocks.ts';
+import { InvalidMsgError, messageOf } from '../errors.ts';
+import { copyJson, isJsonObject, type JsonObject } from '../util/json.ts';
+import {
+  MAX_BLOCK_DEPTH,
+  toBlock,
+  type ToolOutputBlock,
+  type ToolStatus,
+  type ToolUseBlock,
+} from './blocks.ts';
 
 /** A call that waits for somebody outside. It is JSON. */
 export interface PendingCall {
@@ -37,6 +44,21 @@ export type PendingDecision =
       /** @default 'ok' */
       readonly status?: ToolStatus | undefined;
     };
+
+/** A frozen copy of pending tool calls. @throws InvalidMsgError */
+export function toPendingCalls(value: unknown): readonly PendingCall[] {
+  const calls = copied(value);
+  if (Array.isArray(calls) && calls.every(isPendingCall)) return calls;
+  throw new InvalidMsgError('pending must be a list of pending tool calls.');
+}
+
+function copied(value: unknown): unknown {
+  try {
+    return copyJson(value, 'pending', { maxDepth: MAX_BLOCK_DEPTH + 3 });
+  } catch (error) {
+    throw new InvalidMsgError(`${messageOf(error)}.`, { cause: error });
+  }
+}
 
 /** Whether something that was saved, or comes from elsewhere, is a pending call. */
 export function isPendingCall(value: unknown): value is JsonObject & PendingCall {

@@ -108,17 +108,13 @@ export abstract class ChatModelBase {
 
   abstract stream(request: ModelRequest, options?: ModelCallOptions): AsyncIterable<ModelDelta>;
 
-  /** The whole answer. Its `metadata` tells the `finishReason` and the provider's `responseId`. */
+  /** The whole answer, with its `finishReason` and the provider's `responseId`. */
   async call(request: ModelRequest, options?: ModelCallOptions): Promise<Msg> {
     const draft = new MsgDraft(request.agentName ?? 'assistant', {
       isCallIdTaken: (id) => request.messages.some((msg) => hasCall(msg, id)),
     });
     for await (const delta of this.stream(request, options)) draft.add(delta);
-    const { finishReason, responseId } = draft;
-    return draft.finish({
-      ...(finishReason !== undefined && { finishReason }),
-      ...(responseId !== undefined && { responseId }),
-    });
+    return draft.finish();
   }
 }
 

@@ -24,7 +24,7 @@ export async function sequentialPipeline(
   let current = input;
   for (const agent of agents) {
     const answer = await agent.call(current, options);
-    if (answer.metadata['_end_reason'] === 'tool_suspended') return answer; // a question is not for the next agent
+    if (answer.pending !== undefined) return answer; // a question is not for the next agent
     current = answer;
   }
   return current;

@@ -253,7 +253,11 @@ test('a model can not forge the marks of a reply by its structured answer', asyn
   const input = { a: 1, _is_interrupted: true, _is_raw: true, _end_reason: 'finished', _pending: [] };
   const { agent } = setUp([{ toolCalls: [{ name: 'generate_response', input }] }]);
   const structuredModel = { type: 'object', properties: { a: { type: 'number' } } };
-  expect((await agent.call('go', { structuredModel })).metadata).toEqual({ a: 1, _end_reason: 'structured' });
+  const answer = await agent.call('go', { structuredModel });
+  const metadata = { a: 1, _is_raw: true, _end_reason: 'finished', _pending: [] };
+  for (const msg of [answer, Msg.from(answer.toJSON())]) {
+    expect([msg.metadata, msg.endReason, msg.pending]).toEqual([metadata, 'structured', undefined]);
+  }
 });
 
 test('calls that an interrupt kept from starting are told as events, once', async () => {

@@ -12,7 +12,6 @@ import { Toolkit } from '../toolkit/toolkit.ts';
 import { LongTermMemoryBase } from '../longterm/long-term-memory-base.ts';
 import { KnowledgeBase, type RetrievedDocument } from '../rag/knowledge-base.ts';
 import { agentTool } from '../subagent/agent-tool.ts';
-import { structuredOf } from './answer-form.ts';
 import type { ReActAgentOptions } from './react-agent-options.ts';
 import { ReActAgent } from './react-agent.ts';
 
@@ -63,7 +62,9 @@ describe('a reply', () => {
     expect(answer).toMatchObject({
       name: 'Friday',
       role: 'assistant',
-      metadata: { _end_reason: 'finished' },
+      metadata: {},
+      endReason: 'finished',
+      finishReason: 'stop',
     });
     expect(answer.text).toBe('Hello, Ann.');
     expect((await memory()).map((msg) => msg.text)).toEqual(['Hi.', 'Hello, Ann.']);
@@ -154,7 +155,7 @@ test('an answer may be a picture, or sound', async () => {
   const image = { type: 'image', source: { type: 'base64', mediaType: 'image/png', data: 'AAAA' } } as const;
   const { agent } = setUp([{ deltas: [{ type: 'block', block: image }], finish: 'stop' }]);
   const answer = await agent.call('Draw.');
-  expect([answer.content, answer.metadata['_end_reason']]).toEqual([[image], 'finished']);
+  expect([answer.content, answer.endReason]).toEqual([[image], 'finished']);
 });
 
 test('what a tool shows on its way is printed, under the id of its result', async () => {
@@ -191,7 +192,7 @@ describe('a model that has nothing to say', () => {
   test('for ever ends in an answer that says so', async () => {
     const { agent, model } = setUp([{ when: () => true, text: '' }]);
     const answer = await agent.call('Hi.');
-    expect(answer.metadata['_end_reason']).toBe('error');
+    expect(answer.endReason).toBe('error');
     expect(answer.text).not.toBe('');
     expect(model.requests).toHaveLength(3);
   });
@@ -206,7 +207,7 @@ describe('at the limit', () => {
   test('the model sums up, without tools', async () => {
     const { agent, model, memory } = setUp([again, 'That is all I know.'], { maxIters: 3 });
     const answer = await agent.call('Go.');
-    expect([answer.text, answer.metadata['_end_reason']]).toEqual(['That is all I know.', 'max_iters']);
+    expect([answer.text, answer.endReason]).toEqual(['That is all I know.', 'max_iters']);
     expect(model.requests).toHaveLength(4);
     expect(model.requests[3]?.tools).toBe(undefined);
     expect(findHistoryFaults(await memory())).toEqual([]);
@@ -315,7 +316,8 @@ describe('an answer in a wanted shape', () => {
     for (; !step.done; step = await stream.next()) events.push(step.value);
     const answer = step.value;
     expect(answer.text).toBe('Lima it is.');
-    expect(answer.metadata).toEqual({ ...lima, _end_reason: 'structured' });
+    expect(answer.metadata).toEqual(lima);
+    expect([answer.structured, answer.endReason]).toEqual([lima, 'structured']);
     expect((await memory()).at(-1)).toBe(answer);
     expect(events.some((event) => event.type === 'text_delta' && event.msgId === answer.id)).toBe(true);
     expect(model.requests[0]?.toolChoice).toBe('required');
@@ -343,7 +345,7 @@ describe('an answer in a wanted shape', () => {
       maxIters: 4,
     });
     const answer = await agent.call('Where?', { structuredModel: schema });
-    expect(answer.metadata).toEqual({ _end_reason: 'max_iters' });
+    expect([answer.metadata, answer.structured, answer.endReason]).toEqual([{}, undefined, 'max_iters']);
     expect(model.requests).toHaveLength(5);
   });
 
@@ -361,34 +363,44 @@ describe('an answer in a wanted shape', () => {
     const { agent } = setUp([calls(form({ value: ['Lima', 7] })), calls(form({ value: ['Lima', 'Cusco'] }))]);
     const cities = z.array(z.string());
     const answer = await agent.call('Where?', { structuredModel: cities });
-    expect(answer.metadata).toEqual({ value: ['Lima', 'Cusco'], _end_reason: 'structured' });
-    expect(await structuredOf(answer, cities)).toEqual(['Lima', 'Cusco']);
+    expect(answer.metadata).toEqual({ value: ['Lima', 'Cusco'] });
+    expect(answer.structured).toEqual(['Lima', 'Cusco']);
   });
 
   test('may be turned by its schema into what JSON can not hold', async () => {
     const { agent } = setUp([calls(form({ day: '2026-11-16' }))]);
     const day = z.object({ day: z.iso.date().transform((text) => new Date(text)) });
     const answer = await agent.call('When?', { structuredModel: day });
-    expect(answer.metadata).toMatchObject({ day: '2026-11-16' });
-    expect((await structuredOf(answer, day)).day).toEqual(new Date('2026-11-16'));
+    expect(answer.metadata).toEqual({ day: '2026-11-16' });
+    expect(answer.structured?.day).toEqual(new Date('2026-11-16'));
+    expect(answer.text).toBe('{"day":"2026-11-16"}');
   });
 
-  test('is read as what it is, without what else is in the metadata', async () => {
+  test('is read as what it is, and only on the answer that has it', async () => {
     const { agent } = setUp([calls(form(lima)), 'Plain.']);
     const strict = z.strictObject({ city: z.string(), height: z.number() });
-    const value = await structuredOf(await agent.call('Where?', { structuredModel: strict }), strict);
-    expect(value.city.toUpperCase()).toBe('LIMA');
-    await expect(structuredOf(await agent.call('And?'), strict)).rejects.toThrow(
-      /^The message is no answer in a shape/,
-    );
+    const answer = await agent.call('Where?', { structuredModel: strict });
+    expect(answer.structured?.city.toUpperCase()).toBe('LIMA');
+    expect(strict.parse(answer.metadata)).toEqual(lima);
+    expect((await agent.call('And?')).structured).toBeUndefined();
   });
 
   test('is transformed once, and may have any names', async () => {
     const cents = z.object({ _id: z.string(), price: z.number().transform((euros) => euros * 100) });
     const { agent } = setUp([calls(form({ _id: 'x', price: 5 }))]);
     const answer = await agent.call('How much?', { structuredModel: cents });
-    expect(answer.metadata).toMatchObject({ _id: 'x', price: 500 });
-    expect(await structuredOf(answer, cents)).toEqual({ _id: 'x', price: 500 });
+    expect(answer.metadata).toEqual({ _id: 'x', price: 500 });
+    expect(answer.structured).toEqual({ _id: 'x', price: 500 });
+  });
+
+  test('may be turned from an object into something else, and the other way round', async () => {
+    const { agent } = setUp([calls(form(lima)), calls(form({ value: 'Cusco' }))]);
+    const name = z.object({ city: z.string() }).transform(({ city }) => city);
+    const first = await agent.call('Where?', { structuredModel: name });
+    expect([first.structured, first.metadata]).toEqual(['Lima', { value: 'Lima' }]);
+    const place = z.string().transform((city) => ({ city }));
+    const second = await agent.call('Where?', { structuredModel: place });
+    expect([second.structured, second.metadata]).toEqual([{ city: 'Cusco' }, { city: 'Cusco' }]);
   });
 
   test('does not count if it was denied on its way', async () => {
@@ -464,7 +476,8 @@ describe('what comes in meanwhile', () => {
     await agent.interrupt('Stop it.');
     expect(performance.now() - before).toBeLessThan(50);
     const answer = await reply;
-    expect(answer.metadata).toEqual({ _is_interrupted: true, _end_reason: 'interrupted' });
+    expect(answer.metadata).toEqual({ _is_interrupted: true });
+    expect(answer.endReason).toBe('interrupted');
     expect(rolesOf(await memory())).toBe('user assistant system system user assistant');
     expect(findHistoryFaults(await memory())).toEqual([]);
     expect((await memory()).at(-2)?.text).toBe('Stop it.');

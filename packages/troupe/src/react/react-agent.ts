@@ -12,7 +12,7 @@ import type { LongTermMemoryBase } from '../longterm/long-term-memory-base.ts';
 import { InMemoryMemory } from '../memory/in-memory-memory.ts';
 import type { MemoryBase } from '../memory/memory-base.ts';
 import type { ToolResultBlock, ToolUseBlock } from '../message/blocks.ts';
-import { endedBy, type EndReason } from '../message/end-reason.ts';
+import type { EndReason } from '../message/end-reason.ts';
 import { Msg, type MsgInit, type MsgInput } from '../message/msg.ts';
 import type { PendingCall } from '../message/pending-call.ts';
 import type { ChatModelBase, ToolChoice } from '../model/chat-model-base.ts';
@@ -167,7 +167,7 @@ export class ReActAgent extends ReActAgentBase {
       if (exchange.calls.length > 0) {
         const question = await this.#act(open, reply);
         if (question !== undefined) return question;
-        const answer = reply.answerIn(exchange, this.name);
+        const answer = await reply.answerIn(exchange, this.name);
         if (answer !== undefined) return this.#answer(answer.msg, answer.reason, reply);
         reply.hints.push(...reply.repeatedFailures.hintsAfter(exchange));
         emptyMsgs = 0;
@@ -305,10 +305,6 @@ export class ReActAgent extends ReActAgentBase {
     this.#openCalls.current?.later.push(...msgs);
   }
 
-  protected override interruptReply(): Msg {
-    return endedBy('interrupted', super.interruptReply());
-  }
-
   /** Interrupts a running call, waits for it, and refuses further calls. */
   override async [Symbol.asyncDispose](): Promise<void> {
     await super[Symbol.asyncDispose]();
@@ -342,7 +338,7 @@ export class ReActAgent extends ReActAgentBase {
   }
 
   #ended(msg: Msg, reason: EndReason, turn: Turn): Msg {
-    return endedBy(reason, msg).with({ usage: turn.usage });
+    return msg.with({ endReason: reason, usage: turn.usage });
   }
 
   #msg(content: MsgInit['content'], id?: string): Msg {

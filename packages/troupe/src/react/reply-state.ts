@@ -140,11 +140,11 @@ export class ReplyState implements ReplyScope {
   }
 
   /** The answer in an exchange: validated structured output, or the result of a tool with `returnDirect`. */
-  answerIn(exchange: Exchange, name: string): { msg: Msg; reason: EndReason } | undefined {
-    const metadata = this.form?.read(exchange);
-    if (metadata !== undefined) {
-      const text = exchange.thought.text || JSON.stringify(metadata);
-      return { msg: Msg.assistant(text, { name, metadata }), reason: 'structured' };
+  async answerIn(exchange: Exchange, name: string): Promise<{ msg: Msg; reason: EndReason } | undefined> {
+    const output = await this.form?.read(exchange);
+    if (output !== undefined) {
+      const text = exchange.thought.text || JSON.stringify(output.metadata);
+      return { msg: Msg.assistant(text, { name, ...output }), reason: 'structured' };
     }
     const [call, ...others] = exchange.calls;
     if (call === undefined || others.length > 0 || this.form !== undefined) return undefined;

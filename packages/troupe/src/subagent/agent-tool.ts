@@ -1,6 +1,5 @@
 import { TroupeError } from '../errors.ts';
 import type { Msg } from '../message/msg.ts';
-import { pendingIn } from '../approval/suspension-msg.ts';
 import { ToolSuspension } from '../toolkit/tool/tool-suspension.ts';
 import { tool, type Tool, type ToolContext, type ToolSettings } from '../toolkit/tool/tool.ts';
 import type { JsonObject } from '../util/json.ts';
@@ -38,7 +37,7 @@ export function agentTool(agent: AgentBase, options: AgentToolOptions): Tool {
     module: agent,
     execute: async ({ query }, context) => {
       const answer = await ask(agent, typeof query === 'string' ? query : '', context);
-      const pending = pendingIn(answer);
+      const { pending } = answer;
       if (pending === undefined) return answer.text;
       if (context.isBackground !== true) {
         if (agent instanceof ReActAgent) agent.askThrough();

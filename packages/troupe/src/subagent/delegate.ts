@@ -1,10 +1,10 @@
 import type { Emit } from '../event/agent-event.ts';
 import type { ContentBlock, ToolOutputBlock } from '../message/blocks.ts';
+import { isInterruptReply } from '../message/end-reason.ts';
 import { Msg } from '../message/msg.ts';
 import { ToolResponse } from '../toolkit/tool/tool-response.ts';
 import { ToolSuspension } from '../toolkit/tool/tool-suspension.ts';
 import type { CallOptions } from '../agent/agent-base.ts';
-import { pendingIn } from '../approval/suspension-msg.ts';
 import { currentControl, currentControlOf } from '../agent/current-turn.ts';
 import { runDelegated } from './limits/delegation-scope.ts';
 import { countedSteps } from './limits/counted-steps.ts';
@@ -49,7 +49,7 @@ export async function delegateTo(
       return running;
     });
     isDone = true;
-    const pending = pendingIn(answer);
+    const { pending } = answer;
     if (pending !== undefined) {
       isWaiting = true;
       const state = { agent: agent.stateDict(), context, spent: budget.toJSON() };
@@ -117,19 +117,23 @@ async function callObserved(
 
 /** Turns an answer into a tool response. Failed, incomplete and empty answers become failures. */
 async function toToolResponse(agent: SubAgent, answer: Msg, about: AboutTask): Promise<ToolResponse> {
-  const { _end_reason: reason, _is_interrupted: isInterrupted, ...rest } = answer.metadata;
-  if (reason === 'max_iters') {
+  const { endReason, metadata } = answer;
+  const isInterrupted = isInterruptReply(answer);
+  const { _is_interrupted: _, ...others } = metadata;
+  const rest = isInterrupted ? others : metadata;
+  if (endReason === 'max_iters') {
     const cause = `ran out of steps. What it found so far: ${answer.text}`;
     return failed(agent, { code: 'max_iters', cause }, about);
   }
-  if (reason === 'error') return failed(agent, { code: 'exception', cause: `failed: ${answer.text}` }, about);
+  if (endReason === 'error')
+    return failed(agent, { code: 'exception', cause: `failed: ${answer.text}` }, about);
   const blocks = answer.getContentBlocks().filter(isOutput);
   const content = blocks.every(({ type }) => type === 'text') ? answer.text : blocks;
   if (content.length === 0)
     return failed(agent, { code: 'invalid_reply', cause: 'gave an answer without content.' }, about);
   const results = (await agent.memory.getMemory()).flatMap((msg) => msg.getContentBlocks('tool_result'));
   return new ToolResponse(content, {
-    status: isInterrupted === true ? 'interrupted' : 'ok',
+    status: isInterrupted ? 'interrupted' : 'ok',
     metadata: {
       ...about,
       tool_trace: results.map(({ name }) => name),

@@ -4,7 +4,8 @@ import { z } from 'zod';
 
 import type { AgentEvent } from '../event/agent-event.ts';
 import { findHistoryFaults } from '../message/history.ts';
-import type { Msg } from '../message/msg.ts';
+import type { CallOptions } from '../agent/agent-base.ts';
+import type { Msg, MsgInput } from '../message/msg.ts';
 import type { PendingCall, PendingDecision } from '../message/pending-call.ts';
 import type { PermissionPolicy } from '../permission/permission-policy.ts';
 import { interruptAtEvery } from '../testing/drivers.ts';
@@ -275,8 +276,10 @@ describe('interrupted at every point', () => {
           await root.call('go');
           const call = root.call.bind(root);
           const decisions = [{ id: onlyPending(root).id, verdict: 'allow' } as const];
-          root.call = (input, options) =>
-            call(input, input === undefined ? { ...options, decisions } : options);
+          Object.assign(root, {
+            call: (input: MsgInput, options?: CallOptions) =>
+              call(input, input === undefined ? { ...options, decisions } : options),
+          });
         }
         return {
           agent: root,

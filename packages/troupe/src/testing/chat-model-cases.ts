@@ -303,8 +303,7 @@ async function read(
 function fold(deltas: readonly ModelDelta[]): Msg {
   const draft = new MsgDraft('assistant');
   for (const delta of deltas) draft.add(delta);
-  const { finishReason } = draft;
-  return draft.finish(finishReason && { finishReason });
+  return draft.finish();
 }
 
 /** What counts in the end: a reset voids what was before it. */
@@ -322,9 +321,8 @@ function checkAnswer(msg: Msg, expected: ContractSubject['expected'], what: stri
 
 /** A message without what is another one every time. */
 function comparable(msg: Msg): object {
-  const { name, role, metadata, usage } = msg;
-  const { responseId: _responseId, ...otherMetadata } = metadata;
+  const { name, role, metadata, usage, finishReason } = msg;
   const { seconds: _seconds, ...otherUsage } = usage ?? {};
   const content = msg.getContentBlocks().map((block) => ({ ...block, ...('id' in block && { id: '' }) }));
-  return { name, role, content, metadata: otherMetadata, usage: otherUsage };
+  return { name, role, content, metadata, finishReason, usage: otherUsage };
 }

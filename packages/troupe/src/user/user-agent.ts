@@ -63,7 +63,8 @@ export class UserAgent extends AgentBase {
   async reply(_msgs: readonly Msg[], turn: Turn): Promise<Msg> {
     const input = this.#input ?? inputOfClass(this.constructor) ?? new TerminalUserInput();
     const { content, structured } = await this.#ask(input, turn);
-    const msg = Msg.user(toContent(content), { name: this.name, metadata: structured });
+    const output = turn.structuredModel === undefined ? undefined : structured;
+    const msg = Msg.user(toContent(content), { name: this.name, metadata: structured, structured: output });
     this.#shownMsgId = input.showsAnswers ? msg.id : undefined;
     await this.print(msg);
     return msg;

@@ -12,7 +12,9 @@ export type AnySchema = StandardSchemaV1 | JsonSchema;
 /** Type of a value after validation. */
 export type SchemaOutput<S extends AnySchema> = S extends StandardSchemaV1
   ? StandardSchemaV1.InferOutput<S>
-  : JsonValue;
+  : S extends { readonly type: 'object' }
+    ? JsonObject
+    : JsonValue;
 
 /** Validation problem at a path such as `a.b[0]`; the path is empty for the value itself. */
 export interface SchemaProblem {

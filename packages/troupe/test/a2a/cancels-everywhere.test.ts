@@ -3,7 +3,7 @@
 import { expect, test } from 'vitest';
 
 import { A2AAgent, serveA2A, type A2AServer } from '../../src/a2a/index.ts';
-import { InMemorySession, pendingIn, ReActAgent, tool, Toolkit, type JsonObject } from '../../src/index.ts';
+import { InMemorySession, ReActAgent, tool, Toolkit, type JsonObject } from '../../src/index.ts';
 import { ScriptedModel } from '../../src/testing/index.ts';
 import { decides, rpc, says } from './rpc.ts';
 
@@ -83,7 +83,7 @@ test('a decision that is interrupted after any tick is made once at most, and th
       const card = (await (await globalThis.fetch(cardUrl)).json()) as JsonObject;
       const agent = new A2AAgent({ card });
       agent.setConsoleOutputEnabled(false);
-      const pending = pendingIn(await agent.call('Pay')) ?? [];
+      const pending = (await agent.call('Pay')).pending ?? [];
       const decisions = pending.map(({ id }) => ({ id, verdict: 'allow' }) as const);
       const deciding = agent.call(undefined, { decisions });
       hasEnded = await ticks(point, deciding);

@@ -7,7 +7,7 @@ import { connect } from 'node:net';
 import { expect, test } from 'vitest';
 
 import { serveA2A, type A2AServer, type A2AServerOptions } from '../../src/a2a/index.ts';
-import { AgentBase, Msg } from '../../src/index.ts';
+import { AgentBase, Msg, type PendingCall } from '../../src/index.ts';
 import { FakeClock } from '../../src/testing/index.ts';
 import { remoteAgent, Speaker } from './a2a-agents.ts';
 import { as, bearer, decides, rpc, says } from './rpc.ts';
@@ -55,7 +55,7 @@ test('the same message again is the same task, at once and later, and for one us
 });
 
 test('of two messages that go on with one task at the same time, one does', async () => {
-  const pending = {
+  const pending: PendingCall = {
     id: 'p',
     agentPath: ['asker'],
     kind: 'external',
@@ -65,8 +65,7 @@ test('of two messages that go on with one task at the same time, one does', asyn
   class Asker extends Counter {
     override async reply(): Promise<Msg> {
       if (answers++ > 0) return Msg.assistant('Thanks.', { name: this.name });
-      const metadata = { _end_reason: 'tool_suspended', _pending: [pending] };
-      return Msg.assistant('Well?', { name: this.name, metadata });
+      return Msg.assistant('Well?', { name: this.name, endReason: 'tool_suspended', pending: [pending] });
     }
   }
   await using server = serveA2A(() => new Asker(), { card: CARD });

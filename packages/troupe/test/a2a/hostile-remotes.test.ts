@@ -172,7 +172,8 @@ test('a remote agent can not speak for the library in its metadata', async () =>
     call.end();
   });
   const answer = await remoteAgent(remote.url).call('Hi');
-  expect(answer.metadata).toEqual({ _end_reason: 'finished', _a2a: { state: 'completed', ...IDS } });
+  expect(answer.metadata).toEqual({ a2a: { state: 'completed', ...IDS } });
+  expect([answer.endReason, answer.pending]).toEqual(['finished', undefined]);
 });
 
 test('when a stream breaks off, the task is asked for', async () => {

@@ -7,7 +7,6 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 
 import { WellKnownAgentCardResolver } from '../../src/a2a/index.ts';
-import { pendingIn } from '../../src/approval/suspension-msg.ts';
 import { until } from '../mcp/mcp-servers.ts';
 import { eventsOf, remoteAgent, textDeltas } from './a2a-agents.ts';
 
@@ -61,7 +60,7 @@ test('a server that is killed while a task waits goes on with it when it is star
   const question = await (async () => {
     await using server = await start<{ url: string }>('own-server.ts', folder);
     const asking = remoteAgent(server.said.url);
-    const pending = pendingIn(await asking.call('pay')) ?? [];
+    const pending = (await asking.call('pay')).pending ?? [];
     server.child.kill('SIGKILL');
     return { pending, state: asking.stateDict() };
   })();
@@ -96,7 +95,7 @@ test.each([
   );
 
   const question = await agent.call('ask');
-  expect([question.text, question.metadata['_end_reason']]).toEqual(['Which one?', 'tool_suspended']);
+  expect([question.text, question.endReason]).toEqual(['Which one?', 'tool_suspended']);
   expect((await agent.call('the red one')).text).toContain('the red one in the same task.');
 
   const stream = agent.stream('hang');

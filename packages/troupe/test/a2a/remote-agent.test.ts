@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest';
 
 import { A2AAgent, A2AError, dataBlock, dataIn } from '../../src/a2a/index.ts';
-import { pendingIn } from '../../src/approval/suspension-msg.ts';
 import { agentTool, findHistoryFaults, Msg, MsgHub, ReActAgent, Toolkit } from '../../src/index.ts';
 import { FakeClock, ScriptedModel } from '../../src/testing/index.ts';
 import { eventsOf, remoteAgent, textDeltas } from './a2a-agents.ts';
@@ -32,7 +31,8 @@ test('a streamed answer is printed piece by piece, each once, and returned whole
     name: 'remote',
     role: 'assistant',
     content: [{ type: 'text', text: 'Hello, world' }],
-    metadata: { _end_reason: 'finished', _a2a: { state: 'completed', ...IDS } },
+    metadata: { a2a: { state: 'completed', ...IDS } },
+    endReason: 'finished',
   });
   expect(events.at(-1)).toMatchObject({ type: 'run_end', status: 'finished' });
   const [sent] = remote.calls;
@@ -45,7 +45,8 @@ test('a message without a task is an answer', async () => {
   await using remote = await FakeRemote.listen(streams({ message }));
   const answer = await remoteAgent(remote.url).call('Hello');
   expect(answer.text).toBe('Hi.');
-  expect(answer.metadata).toEqual({ _end_reason: 'finished', _a2a: { state: 'completed', contextId: 'c' } });
+  expect(answer.metadata).toEqual({ a2a: { state: 'completed', contextId: 'c' } });
+  expect(answer.endReason).toBe('finished');
 });
 
 test('an agent that does not stream is asked until the task is settled', async () => {
@@ -163,11 +164,11 @@ test('a question ends the reply like a call that waits, and the next call goes o
   });
   const agent = remoteAgent(remote.url);
   const { events, msg: question } = await eventsOf(agent.stream('Book a room'));
-  const [pending] = pendingIn(question) ?? [];
+  const [pending] = question.pending ?? [];
   expect(question.text).toBe('Which city?');
-  expect(question.metadata).toMatchObject({
-    _end_reason: 'tool_suspended',
-    _a2a: { state: 'input_required' },
+  expect(question).toMatchObject({
+    endReason: 'tool_suspended',
+    metadata: { a2a: { state: 'input_required' } },
   });
   expect(pending).toMatchObject({
     agentPath: ['remote'],
@@ -228,7 +229,7 @@ test('calls that the remote agent names are decided under ids of our own', async
   });
   const agent = remoteAgent(remote.url);
   const question = await agent.call('Pay');
-  const [pending, ...rest] = pendingIn(question) ?? [];
+  const [pending, ...rest] = question.pending ?? [];
   expect(rest).toEqual([]);
   expect(question.content).toEqual([{ type: 'text', text: 'May I?' }]);
   expect(pending).toEqual({
@@ -258,7 +259,7 @@ test('a question of a remote agent in a tool surfaces at the root, and the answe
   const host = new ReActAgent({ name: 'host', sysPrompt: '', model, toolkit });
   host.setConsoleOutputEnabled(false);
   const waiting = await host.call('Ask');
-  const [pending] = pendingIn(waiting) ?? [];
+  const [pending] = waiting.pending ?? [];
   expect(pending).toMatchObject({
     agentPath: ['host', 'remote'],
     kind: 'external',
@@ -316,7 +317,7 @@ test('a task that was refused leaves an agent that can be asked again', async ()
     failure: 'refused',
     message: 'The remote agent refused the request (TASK_NOT_FOUND).',
   });
-  expect((await agent.call('Again')).metadata).toMatchObject({ _end_reason: 'tool_suspended' });
+  expect((await agent.call('Again')).endReason).toBe('tool_suspended');
 });
 
 test('a structured answer is not to be had', async () => {
@@ -394,7 +395,7 @@ test('agents three deep stop with their parent, with whole histories, though the
   const call = root.call('Go');
   await remote.called('SendStreamingMessage');
   await root.interrupt();
-  expect((await call).metadata).toMatchObject({ _end_reason: 'interrupted' });
+  expect((await call).endReason).toBe('interrupted');
   await remote.called('CancelTask');
   for (const agent of [middle, root]) {
     expect(findHistoryFaults(await agent.memory.getMemory())).toEqual([]);

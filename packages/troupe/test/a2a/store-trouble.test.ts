@@ -3,7 +3,7 @@
 import { expect, test } from 'vitest';
 
 import { serveA2A, type A2AServer } from '../../src/a2a/index.ts';
-import { InMemorySession, pendingIn, ReActAgent, tool, Toolkit, type Session } from '../../src/index.ts';
+import { InMemorySession, ReActAgent, tool, Toolkit, type Session } from '../../src/index.ts';
 import { FakeClock, ScriptedModel } from '../../src/testing/index.ts';
 import { remoteAgent, Speaker } from './a2a-agents.ts';
 import { decides, rpc, says } from './rpc.ts';
@@ -110,7 +110,7 @@ test('a remote agent that refuses for now is asked again about the same task', a
   const [log, session] = [[] as string[], new Disk()];
   await using server = serveA2A(() => bank(log), { card: CARD, session });
   const agent = remoteAgent(await server.listen());
-  const pending = pendingIn(await agent.call('Pay')) ?? [];
+  const pending = (await agent.call('Pay')).pending ?? [];
   const decisions = pending.map(({ id }) => ({ id, verdict: 'allow' }) as const);
   session.isFull = true;
   const refused = { code: 'a2a_failed', failure: 'refused' };

@@ -9,7 +9,7 @@ import { TroupeError } from '../../errors.ts';
 import { Msg, type MsgInput } from '../../message/msg.ts';
 import { abortable } from '../../util/abort.ts';
 import { startTimer } from '../../util/clock.ts';
-import { copyJson, isJsonObject, type JsonObject, type JsonValue } from '../../util/json.ts';
+import { isJsonObject, type JsonObject, type JsonValue } from '../../util/json.ts';
 import { MAX_BYTES } from '../../util/net/safe-fetch.ts';
 import { A2AError } from '../protocol/a2a-error.ts';
 import type { AgentCardResolver } from './agent-card-resolver.ts';
@@ -43,7 +43,7 @@ const TIMEOUT_MS = 600_000;
  * Remote agent that speaks A2A. An agent call sends the messages observed since the last call together with
  * the new messages, and returns the remote answer. All calls belong to one conversation.
  *
- * A task that needs input ends the reply with `_pending`, like a pending tool call, and the next call
+ * A task that needs input ends the reply with `pending`, like a pending tool call, and the next call
  * continues that task. An interrupt cancels the remote task without waiting for the server. Content from the
  * remote agent is treated as data, never as instructions.
  */
@@ -134,8 +134,7 @@ export class A2AAgent extends AgentBase {
     this.openTask = null;
     if (taskId !== undefined && (state === 'input_required' || state === 'auth_required')) {
       const open = OpenTask.from(taskId, state, closing, turn.agentPath);
-      const waiting = { _end_reason: 'tool_suspended', _pending: copyJson(open.pending, 'pending') };
-      answer = answer.with({ metadata: { ...answer.metadata, ...waiting } });
+      answer = answer.with({ endReason: 'tool_suspended', pending: open.pending });
       this.openTask = open;
       for (const pending of open.pending) await turn.emit({ type: 'approval_needed', pending });
     }

@@ -241,7 +241,7 @@ export class RemoteAgent {
   #answerOf(reply: RemoteReply, name: string): RemoteAnswer {
     const { settled = 'completed', taskId, contextId, closing } = reply;
     const about: JsonObject = { state: settled, ...(taskId && { taskId }), ...(contextId && { contextId }) };
-    const msg = reply.finish({ _end_reason: 'finished', _a2a: about });
+    const msg = reply.finish({ a2a: about }).with({ endReason: 'finished' });
     if (settled !== 'failed' && settled !== 'rejected' && settled !== 'canceled') {
       return { msg, state: settled, taskId, contextId, closing };
     }

@@ -1,9 +1,9 @@
 import { TaskState, type Message, type Part } from '@a2a-js/sdk';
 
 import type { AgentBase } from '../../agent/agent-base.ts';
-import { pendingIn } from '../../approval/suspension-msg.ts';
 import { getLogger } from '../../config/run-config.ts';
 import { messageOf, TroupeError } from '../../errors.ts';
+import { isInterruptReply } from '../../message/end-reason.ts';
 import { Msg } from '../../message/msg.ts';
 import type { PendingDecision } from '../../message/pending-call.ts';
 import { StateModule } from '../../state/state-module.ts';
@@ -167,17 +167,18 @@ export class ServedContext extends StateModule {
 
   async #settle(task: ServedTask, answer: Msg): Promise<void> {
     const parts = toParts(answer.getContentBlocks());
-    const pending = pendingIn(answer);
+    const { pending, endReason } = answer;
     task.pending = pending ?? [];
     if (pending !== undefined) {
       task.startAnswer(); // the text so far is the question
       return this.#end(task, TaskState.TASK_STATE_INPUT_REQUIRED, [...parts, pendingPart(pending)]);
     }
-    if (answer.metadata['_is_interrupted'] === true)
-      return this.#end(task, TaskState.TASK_STATE_CANCELED, parts);
+    if (isInterruptReply(answer)) return this.#end(task, TaskState.TASK_STATE_CANCELED, parts);
     task.setAnswer(parts);
-    const hasFailed = answer.metadata['_end_reason'] === 'error';
-    return this.#end(task, hasFailed ? TaskState.TASK_STATE_FAILED : TaskState.TASK_STATE_COMPLETED);
+    return this.#end(
+      task,
+      endReason === 'error' ? TaskState.TASK_STATE_FAILED : TaskState.TASK_STATE_COMPLETED,
+    );
   }
 
   async #fail(task: ServedTask, error: unknown, isCanceled: boolean): Promise<void> {

@@ -1,5 +1,4 @@
 import type { AgentBase } from '../../agent/agent-base.ts';
-import { pendingIn } from '../../approval/suspension-msg.ts';
 import { ReActAgent } from '../../react/react-agent.ts';
 import type { Msg } from '../../message/msg.ts';
 import type { PendingCall } from '../../message/pending-call.ts';
@@ -58,14 +57,14 @@ async function ask(agent: AgentBase, message: string, { signal, emit }: ToolCont
 }
 
 async function answerOf(agent: AgentBase, msg: Msg): Promise<ToolResponse> {
-  const pending = pendingIn(msg);
+  const { pending, endReason } = msg;
   if (pending !== undefined) {
     if (agent instanceof ReActAgent) await agent.closePending();
     return new ToolResponse(refusalOf(agent, pending), { status: 'error' });
   }
   const blocks = msg.getContentBlocks(['text', 'image', 'audio', 'video', 'file']);
   const content = blocks.every(({ type }) => type === 'text') ? msg.text : blocks;
-  return new ToolResponse(content, { status: msg.metadata['_end_reason'] === 'error' ? 'error' : 'ok' });
+  return new ToolResponse(content, { status: endReason === 'error' ? 'error' : 'ok' });
 }
 
 function refusalOf({ name }: AgentBase, pending: readonly PendingCall[]): string {

@@ -154,12 +154,8 @@ async function ask(
     draft.add(delta);
     if (++count % DELTAS_AT_ONCE === 0) await yieldToEventLoop();
   }
-  const { finishReason, responseId } = draft;
-  const msg = draft.finish({
-    ...(finishReason !== undefined && { finishReason }),
-    ...(responseId !== undefined && { responseId }),
-  });
-  return { msg, finishReason };
+  const msg = draft.finish();
+  return { msg, finishReason: msg.finishReason };
 }
 
 function warnOfTools({ tools = [] }: ModelRequest): void {
