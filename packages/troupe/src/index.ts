@@ -190,7 +190,14 @@ export { Exchange } from './message/exchange.ts';
 export { findHistoryFaults } from './message/history.ts';
 export type { FinishReason, ModelDelta } from './message/model-delta.ts';
 export { MsgDraft, type MsgDraftOptions } from './message/msg-draft.ts';
-export { Msg, type MsgExtras, type MsgInit, type MsgInput, type Role } from './message/msg.ts';
+export {
+  Msg,
+  type MsgExtras,
+  type MsgInit,
+  type MsgInput,
+  type Role,
+  type StructuredMsg,
+} from './message/msg.ts';
 export type { PendingCall, PendingDecision } from './message/pending-call.ts';
 export { addUsage, type Pricing, type Usage } from './message/usage.ts';
 export {

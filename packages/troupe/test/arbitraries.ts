@@ -92,7 +92,7 @@ function withExtras(object: fc.Arbitrary<JsonObject>, reserved: readonly string[
 
 const RESERVED = (
   'type providerMeta text thinking source filename id name input rawInput output status ' +
-  'role content metadata timestamp usage url mediaType data'
+  'role content metadata timestamp usage url mediaType data endReason finishReason responseId pending'
 ).split(' ');
 
 const source = withExtras(
@@ -136,6 +136,13 @@ export const anyBlock: fc.Arbitrary<JsonObject> = fc.oneof(
   }),
 );
 
+const anyPendingCall = fc.record({
+  id: anyText.filter((id) => id !== ''),
+  agentPath: fc.array(anyText, { maxLength: 3 }),
+  kind: fc.constantFrom('approval', 'external'),
+  call: fc.record({ type: fc.constant('tool_use'), id: anyText, name: anyText, input: anyJsonObject }),
+});
+
 /** A message as it is saved. */
 export const anyMsgJson: fc.Arbitrary<JsonObject> = withExtras(
   fc
@@ -146,11 +153,18 @@ export const anyMsgJson: fc.Arbitrary<JsonObject> = withExtras(
       content: fc.oneof(anyText, fc.array(anyBlock, { maxLength: 4 })),
       metadata: anyJsonObject,
       timestamp: anyText,
-      usage: fc.option(fc.record({ inputTokens: fc.nat(), outputTokens: fc.nat(), cachedTokens: fc.nat() }), {
-        nil: undefined,
-      }),
+      optional: fc.record(
+        {
+          usage: fc.record({ inputTokens: fc.nat(), outputTokens: fc.nat(), cachedTokens: fc.nat() }),
+          endReason: fc.constantFrom('finished', 'structured', 'tool_suspended', 'interrupted'),
+          finishReason: fc.constantFrom('stop', 'tool_calls', 'other'),
+          responseId: anyText,
+          pending: fc.array(anyPendingCall, { minLength: 1, maxLength: 2 }),
+        },
+        { requiredKeys: [] },
+      ),
     })
-    .map(({ usage, ...fields }): JsonObject => (usage === undefined ? fields : { ...fields, usage })),
+    .map(({ optional, ...fields }): JsonObject => ({ ...fields, ...optional })),
   RESERVED,
 );
 

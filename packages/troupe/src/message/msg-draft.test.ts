@@ -253,6 +253,8 @@ describe('a draft', () => {
       metadata: {},
       timestamp: '2026-01-31T00:00:00.000Z',
       usage,
+      finishReason: 'tool_calls',
+      responseId: 'r1',
     });
     expect(msg).toBeInstanceOf(Msg);
     expect(isDeepFrozen(msg)).toBe(true);

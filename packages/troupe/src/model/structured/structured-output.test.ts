@@ -678,7 +678,7 @@ test('the message is as the model made it', async () => {
   const deltas = [{ type: 'response_id', id: 'r1' }] as const;
   const model = new Able([{ deltas, text: JSON.stringify(GOOD), finish: 'stop' }], NATIVE);
   const { msg } = await callStructured(model, REQUEST, Weather);
-  expect(msg.metadata).toEqual({ finishReason: 'stop', responseId: 'r1' });
+  expect([msg.metadata, msg.finishReason, msg.responseId]).toEqual([{}, 'stop', 'r1']);
 });
 
 describe('an abort', () => {

@@ -158,7 +158,7 @@ test('a tool call comes piece by piece, under a grammar', async () => {
 test('with tools it may also speak', async () => {
   const { fake, model } = make(['{"say": "Hi\\n\\"you\\""}', '{"say": "Bye"}']);
   const msg = await model.call(asking('Hi.', { tools: [adding], agentName: 'bob' }));
-  expect(msg).toMatchObject({ name: 'bob', text: 'Hi\n"you"', metadata: { finishReason: 'stop' } });
+  expect(msg).toMatchObject({ name: 'bob', text: 'Hi\n"you"', metadata: {}, finishReason: 'stop' });
   await model.call({ messages: [Msg.user('Hi.'), msg, Msg.user('Bye.')], tools: [adding] });
   expect(fake.calls[1]?.prompt).toContain(String.raw`<model>{"say": "Hi\n\"you\""}</model>`);
   expect(fake.made.filter((made) => JSON.stringify(made).includes('createGrammar'))).toHaveLength(1); // kept
@@ -170,12 +170,15 @@ test('several calls at once, if that is asked for', async () => {
   const ask = (maxTokens: number) => model.call(asking('x', { tools: [adding], generation: { maxTokens } }));
   const inputsOf = (msg: Msg) => msg.getContentBlocks('tool_use').map((call) => call.input);
   const whole = await ask(100);
-  expect({ inputs: inputsOf(whole), ...whole.metadata }).toEqual({
+  expect({ inputs: inputsOf(whole), finishReason: whole.finishReason }).toEqual({
     inputs: [{ a: 1 }, { a: 2 }],
     finishReason: 'tool_calls',
   });
   const cut = await ask(70);
-  expect({ inputs: inputsOf(cut), ...cut.metadata }).toEqual({ inputs: [{ a: 1 }], finishReason: 'length' });
+  expect({ inputs: inputsOf(cut), finishReason: cut.finishReason }).toEqual({
+    inputs: [{ a: 1 }],
+    finishReason: 'length',
+  });
 });
 
 test('a structured answer is its text', async () => {
@@ -201,7 +204,7 @@ test('an answer that is cut off says so, and its call is not made', async () => 
     await cut(11, { tools }),
     await cut(12, { tools }),
   ];
-  expect(answers.map(({ content, metadata }) => ({ content, ...metadata }))).toEqual([
+  expect(answers.map(({ content, finishReason }) => ({ content, finishReason }))).toEqual([
     { content: [{ type: 'text', text: 'Hel' }], finishReason: 'length' },
     { content: [], finishReason: 'length' },
     { content: [{ type: 'text', text: 'He' }], finishReason: 'length' },
@@ -459,7 +462,7 @@ test('a prompt without room for an answer is a context overflow', async () => {
   });
   expect(fake.calls).toHaveLength(0);
   const fits = await model.call(asking('x'.repeat(7)));
-  expect(fits).toMatchObject({ text: 'Hel', metadata: { finishReason: 'length' } });
+  expect(fits).toMatchObject({ text: 'Hel', metadata: {}, finishReason: 'length' });
   expect(() => fake.calls[0]?.options.contextShift.strategy()).toThrow(ModelError);
 });
 
