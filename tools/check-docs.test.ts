@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { errorPageProblems, glossaryProblems } from './check-docs.ts';
+import { errorPageProblems, glossaryProblems, longCells, unlisted } from './check-docs.ts';
 import { readExamples, readMarkdown } from './lib/markdown.ts';
 
 test('fences and links are read with their lines', () => {
@@ -81,4 +81,24 @@ test('the glossaries of two documents are the same', () => {
   expect(glossaryProblems(`# One\n${table}\nMore.`, `# Two\n${table}`)).toEqual([]);
   expect(glossaryProblems(table, table.replace('all of it', 'half of it'))).toHaveLength(1);
   expect(glossaryProblems('', '')).toHaveLength(1);
+});
+
+test('a table cell holds a phrase', () => {
+  const long = 'word '.repeat(30);
+  const text = [
+    '| a | b |',
+    '|---|---|',
+    `| x | ${long}|`,
+    '```',
+    `| ${long}|`,
+    '```',
+    '| a [link](to/a.md) | b |',
+  ];
+  expect(longCells(text.join('\n'))).toEqual([{ line: 3, words: 30 }]);
+});
+
+test('an index lists every page', () => {
+  const pages = ['docs/README.md', 'docs/a.md', 'docs/how-to/b.md', 'docs/c.md'];
+  const index = 'See [a](a.md), [b](how-to/b.md).';
+  expect(unlisted('docs/README.md', index, pages)).toEqual(['docs/c.md']);
 });

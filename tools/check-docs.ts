@@ -1,7 +1,7 @@
 // Checks the documents. Every ```ts and ```js fence in a document, and below every `@example` of a doc comment, is a
 // whole program: it compiles against the built package as a user's would, and runs offline to a good end. Every
-// relative link leads to a file, and to a heading of it. `docs/errors.md` has every error code, and the glossary of
-// CONTRIBUTING.md is that of `docs/concepts.md`.
+// relative link leads to a file, and to a heading of it. `docs/errors.md` has every error code, the glossary of
+// CONTRIBUTING.md is that of `docs/concepts.md`, the indexes list every page, and table cells hold phrases.
 //   ```ts          compiled and run
 //   ```ts no-run   compiled only (needs a key, a server, a terminal)
 // `npm run check -- docs --only=sessions` takes the programs of documents whose path contains `sessions`.
@@ -78,6 +78,8 @@ function readDocument(document: string, problems: string[]): Program[] {
     const problem = linkProblem(document, target);
     if (problem !== undefined) problems.push(`${document}:${line}: ${problem}`);
   }
+  for (const { line, words } of longCells(read(document)))
+    problems.push(`${document}:${line}: a table cell has ${words} words; write a phrase, and the rest below`);
   return programsOf(document, fences, problems);
 }
 
@@ -129,6 +131,37 @@ export function glossaryProblems(first: string, second: string): string[] {
   return table(first) === table(second)
     ? []
     : ['docs/concepts.md: its glossary is not that of CONTRIBUTING.md'];
+}
+
+/** Largest number of words in a table cell: a cell holds a phrase. */
+const MAX_CELL_WORDS = 24;
+
+/** Returns the lines with table cells that hold a paragraph instead of a phrase. */
+export function longCells(text: string): { line: number; words: number }[] {
+  const outside = text.replace(/^(```|~~~)[^]*?^\1/gm, (fence) => fence.replace(/[^\n]+/g, ''));
+  return outside.split('\n').flatMap((content, index) => {
+    if (!content.startsWith('|')) return [];
+    const cells = content.replace(/\]\([^)]*\)/g, ']').split(/(?<!\\)\|/);
+    const words = Math.max(...cells.map((cell) => cell.trim().split(/\s+/).length));
+    return words > MAX_CELL_WORDS ? [{ line: index + 1, words }] : [];
+  });
+}
+
+/** Returns the pages that an index does not link to. */
+export function unlisted(index: string, indexText: string, pages: readonly string[]): string[] {
+  const linked = new Set(readMarkdown(indexText).links.map(({ target }) => join(dirname(index), target)));
+  return pages.filter((page) => page !== index && !linked.has(page));
+}
+
+/** Checks the indexes: `llms.txt` lists all pages, the guide those that are no model's and no decision. */
+function indexProblems(): string[] {
+  const pages = filesBelow('docs', '.md').map((file) => `docs/${file}`);
+  const inGuide = pages.filter((page) => !/^docs\/(?:models|decisions)\//.test(page));
+  return Object.entries({ 'llms.txt': pages, 'docs/README.md': inGuide }).flatMap(([index, listed]) =>
+    unlisted(index, read(index), listed)
+      .filter((page) => page !== 'docs/README.md')
+      .map((page) => `${index}: it does not list ${page}`),
+  );
 }
 
 function writePrograms(programs: readonly Program[]): void {
@@ -215,6 +248,7 @@ async function main(): Promise<void> {
   problems.push(
     ...errorPageProblems(read(`${SOURCES}/errors.ts`), read('docs/errors.md')),
     ...glossaryProblems(read('CONTRIBUTING.md'), read('docs/concepts.md')),
+    ...indexProblems(),
   );
   const inDocs = all.flatMap((document) => readDocument(document, problems));
   const examples = examplePrograms(problems);
