@@ -233,7 +233,7 @@ export { RateLimitModel, type RateLimitOptions } from './model/wrappers/rate-lim
 export { RecordingModel, type RecordingOptions } from './model/wrappers/recording-model.ts';
 export type { RedactOptions } from './model/wrappers/redactor.ts';
 export { ReplayModel, type ReplayOptions } from './model/wrappers/replay-model.ts';
-export type { GateLimits } from './model/wrappers/request-gate.ts';
+export type { RequestLimits } from './model/wrappers/request-limiter.ts';
 export { RetryModel, type Retry, type RetryOptions } from './model/wrappers/retry-model.ts';
 export {
   parseTape,

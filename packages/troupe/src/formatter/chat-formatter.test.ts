@@ -102,8 +102,8 @@ describe('a foreign history', () => {
     const history = [Msg.user('Hi.'), result('ghost'), calls('a'), result('a'), result('a')];
     expect(itemsOf(...history)).toHaveLength(3);
     expect(repairsOf(...history)).toEqual([
-      "left out a result of 'get_time' that no call is waiting for",
-      "left out a result of 'get_time' that no call is waiting for",
+      "left out a result of 'get_time' without a tool call",
+      "left out a result of 'get_time' without a tool call",
     ]);
   });
 

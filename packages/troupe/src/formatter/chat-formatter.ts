@@ -4,7 +4,10 @@ import { PrefixMemo } from '../util/prefix-memo.ts';
 import { PromptBuilder } from './prompt-builder.ts';
 import type { Prompt } from './prompt.ts';
 
-/** For a conversation between a user and one assistant. Of a history that has grown, only what is new is looked at. */
+/**
+ * Formatter for a conversation between a user and one assistant. Processes only the new messages of a growing
+ * history.
+ */
 export class ChatFormatter extends FormatterBase {
   readonly #known = new PrefixMemo<Msg, PromptBuilder>();
 

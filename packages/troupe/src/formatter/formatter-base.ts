@@ -2,21 +2,21 @@ import type { Msg } from '../message/msg.ts';
 import type { ToolSchema } from '../model/chat-model-base.ts';
 import type { Prompt } from './prompt.ts';
 
-/** What a formatter may want to know about the request besides the messages. */
+/** Request data for a formatter, besides the messages. */
 export interface FormatContext {
   readonly tools?: readonly ToolSchema[] | undefined;
-  /** The agent that asks. */
+  /** Name of the calling agent. */
   readonly agentName?: string | undefined;
   readonly signal?: AbortSignal | undefined;
 }
 
 /**
- * Turns a history into a prompt that every provider accepts: each call has its one
- * result behind it, nothing is empty, all ids and names are of a form that goes
- * everywhere. How that looks on the wire is the model's business.
+ * Base class of formatters, which convert a history to a prompt valid for every provider: each tool call is
+ * followed by its one result, no message is empty, and all ids and names have a portable format. Models
+ * convert the prompt to their wire format. Folder `formatter`: start here.
  *
- * The same messages give the same items, the very same objects where possible, so
- * that a model turns each of them into its wire form only once.
+ * Equal messages give equal items, the same objects where possible, so that a model converts each item only
+ * once.
  */
 export abstract class FormatterBase {
   abstract format(msgs: readonly Msg[], context?: FormatContext): Prompt | Promise<Prompt>;

@@ -49,7 +49,7 @@ describe('bytes that are here', () => {
     [inline('not base64!'), 'source.data is not base64.'],
     [inline('aGVsbG8-'), 'source.data is not base64.'],
     [inline(''), 'it is empty.'],
-    [inline('aGVsbG8h', 'png'), 'source.mediaType is no media type. One looks like image/png.'],
+    [inline('aGVsbG8h', 'png'), 'source.mediaType is not a media type such as image/png.'],
     [inline('aGVsbG8h', 'text/html'), 'it is text/html. Use a file block for that.'],
     [inline('a'.repeat(400)), 'it is larger than 100 bytes, the limit of maxBytes.'],
   ])('are checked (%#)', async (block, problem) => {

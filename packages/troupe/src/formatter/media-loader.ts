@@ -10,22 +10,25 @@ export interface MediaLoaderOptions extends Pick<
   SafeFetchOptions,
   'timeoutMs' | 'maxRedirects' | 'allowedHosts' | 'lookup'
 > {
-  /** Whether http and https URLs are downloaded. No by default: then a provider that can may do so. */
+  /**
+   * Allows downloads of http and https URLs.
+   * @default false, which leaves URLs to providers that download them
+   */
   readonly download?: boolean | undefined;
-  /** The folders below which local files are read. None by default. */
+  /** Folders below which local files may be read. @default none */
   readonly allowedDirs?: readonly string[] | undefined;
-  /** The most bytes of one medium; 20 MB by default. */
+  /** Maximum bytes of one medium. @default 20 MiB */
   readonly maxBytes?: number | undefined;
 }
 
-/** A medium whose bytes are here, as providers want it. */
+/** Loaded medium, ready for a provider. */
 export interface LoadedMedia {
   readonly mediaType: string;
-  /** In base64. */
+  /** Bytes in base64. */
   readonly data: string;
 }
 
-/** A medium that could not be loaded, and what to do about it. The cause, if any, is what the download or the file threw. */
+/** Failed load with advice. `cause` is the error of the download or file, if any. */
 export class MediaError extends TroupeError {
   override readonly name = 'MediaError';
 
@@ -34,18 +37,18 @@ export class MediaError extends TroupeError {
   }
 }
 
-/** Bytes from outside, with what else is known of their type. */
+/** Bytes with hints about their type. */
 interface RawMedia {
   readonly bytes: Uint8Array;
-  /** What the server or the URL says that they are. */
+  /** Media type given by the server or URL. */
   readonly announcedType?: string;
   readonly name?: string;
 }
 
-/** What servers say when they do not know. */
+/** Media types of servers without a real type. */
 const UNTYPED = ['application/octet-stream', 'binary/octet-stream'];
 
-/** What a server may answer for each type of block. Some call all sound in a container for films a film. */
+/** Accepted media types for each block type. Some servers label sound in a video container as video. */
 const ACCEPTED: Record<MediaBlock['type'], readonly string[] | undefined> = {
   image: ['image/*', ...UNTYPED],
   audio: ['audio/*', 'video/*', 'application/ogg', ...UNTYPED],
@@ -54,11 +57,10 @@ const ACCEPTED: Record<MediaBlock['type'], readonly string[] | undefined> = {
 };
 
 /**
- * Gets the bytes of media blocks, wherever they are: in the block, in a `data:` URL, and, only if
- * that is allowed, behind a URL or in a local file.
+ * Loads the bytes of media blocks: from the block, a `data:` URL, and, only if allowed, a web URL or a local
+ * file.
  *
- * A block is loaded once, however often and by however many it is wanted, and kept as long as
- * the block itself. A failure is not kept.
+ * Each block is loaded once for all callers and cached as long as the block exists. Failures are not cached.
  */
 export class MediaLoader {
   readonly #options: MediaLoaderOptions;
@@ -73,7 +75,7 @@ export class MediaLoader {
     }
   }
 
-  /** @throws MediaError if it can't be loaded; the signal's reason once that is aborted */
+  /** @throws MediaError if loading fails; the signal's reason after an abort */
   async load(
     block: MediaBlock,
     options: { readonly signal?: AbortSignal | undefined } = {},
@@ -96,7 +98,7 @@ export class MediaLoader {
     return { mediaType: typeFor(block, typeOf(block, raw)), data: toBase64(raw.bytes) };
   }
 
-  /** The data if it is base64 of the usual kind; rewritten if it is of another, with line breaks or without padding. */
+  /** Returns standard base64; normalizes data with line breaks or without padding. */
   #checkedBase64(block: MediaBlock, data: string): string {
     if (data === '') throw new MediaError(block, 'it is empty.');
     if (data.length > 4 * Math.ceil(this.#maxBytes / 3)) throw this.#tooLarge(block);
@@ -109,7 +111,8 @@ export class MediaLoader {
   }
 
   async #read(block: MediaBlock, url: string, signal: AbortSignal): Promise<RawMedia> {
-    const scheme = /^([a-z][a-z0-9+.-]+):/i.exec(url)?.[1]?.toLowerCase(); // one letter is a drive of Windows
+    // A single letter is a Windows drive.
+    const scheme = /^([a-z][a-z0-9+.-]+):/i.exec(url)?.[1]?.toLowerCase();
     try {
       switch (scheme) {
         case 'data':
@@ -132,7 +135,7 @@ export class MediaLoader {
   }
 
   #readDataUrl(block: MediaBlock, url: string): RawMedia {
-    if (url.length > 4 * this.#maxBytes + 1000) throw this.#tooLarge(block); // before anything is decoded
+    if (url.length > 4 * this.#maxBytes + 1000) throw this.#tooLarge(block); // before decoding
     const { bytes, mediaType } = parseDataUrl(url);
     if (bytes.length > this.#maxBytes) throw this.#tooLarge(block);
     return { bytes, announcedType: mediaType };
@@ -146,13 +149,13 @@ export class MediaLoader {
         'downloads are off. Make the MediaLoader with { download: true }, or give the bytes as base64.',
       );
     }
-    const { safeFetch } = await import('#safe-fetch'); // not before something is downloaded
+    const { safeFetch } = await import('#safe-fetch'); // loaded on first use
     const accept = ACCEPTED[block.type];
     const answer = await safeFetch(url, { ...options, accept, signal });
     return { bytes: answer.bytes, announcedType: answer.mediaType, name: new URL(answer.url).pathname };
   }
 
-  async #readFile(block: MediaBlock, place: string, signal: AbortSignal): Promise<RawMedia> {
+  async #readFile(block: MediaBlock, path: string, signal: AbortSignal): Promise<RawMedia> {
     const { allowedDirs = [] } = this.#options;
     if (allowedDirs.length === 0) {
       throw new MediaError(
@@ -162,8 +165,8 @@ export class MediaLoader {
     }
     const { readLocalFile } = await import('#local-file');
     return {
-      bytes: await readLocalFile(place, { allowedDirs, maxBytes: this.#maxBytes, signal }),
-      name: place,
+      bytes: await readLocalFile(path, { allowedDirs, maxBytes: this.#maxBytes, signal }),
+      name: path,
     };
   }
 
@@ -172,7 +175,7 @@ export class MediaLoader {
   }
 }
 
-/** What the author of the block says goes first, then what the bytes show: servers are often wrong. */
+/** Order of trust: the block's own type, then the bytes, then the server, which is often wrong. */
 function typeOf(block: MediaBlock, { bytes, announcedType = '', name = '' }: RawMedia): string {
   const isVague = announcedType === '' || UNTYPED.includes(announcedType);
   const filename = block.type === 'file' ? (block.filename ?? '') : '';
@@ -186,11 +189,11 @@ function typeOf(block: MediaBlock, { bytes, announcedType = '', name = '' }: Raw
   return type;
 }
 
-/** The media type as one of the block's own kind. Some containers hold sound as well as films. */
+/** Media type with the block's own kind. Some containers hold both sound and video. */
 function typeFor(block: MediaBlock, mediaType: string): string {
   const { type: kind } = block;
   if (!/^[\w.+-]+\/[\w.+-]+\s*(?:;|$)/.test(mediaType)) {
-    throw new MediaError(block, 'source.mediaType is no media type. One looks like image/png.');
+    throw new MediaError(block, 'source.mediaType is not a media type such as image/png.');
   }
   const container = /^(?:audio|video)\/(mp4|webm|ogg)$/.exec(mediaType)?.[1];
   if (container !== undefined && (kind === 'audio' || kind === 'video')) return `${kind}/${container}`;

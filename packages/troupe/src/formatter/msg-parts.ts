@@ -4,37 +4,40 @@ import { fingerprint } from '../util/hash.ts';
 import { readJson, type JsonObject } from '../util/json.ts';
 import type { AssistantItem, SystemItem, UserItem } from './prompt.ts';
 
-/** A message by itself, taken apart and made fit for every provider. */
+/** Parts of one message, valid for every provider. */
 export interface MsgParts {
   readonly results: readonly ToolResultBlock[];
   readonly calls: readonly ToolUseBlock[];
-  /** What is left of the message without the results. It holds the calls. */
+  /** The message without tool results. Contains the tool calls. */
   readonly item: SystemItem | UserItem | AssistantItem | undefined;
 }
 
-/** Only a half character is written so: `JSON.stringify` leaves whole ones as they are. The backslash itself is not escaped. */
+/**
+ * Escaped half of a surrogate pair; `JSON.stringify` leaves whole characters unescaped. The lookbehind
+ * excludes escaped backslashes.
+ */
 const LONE_SURROGATE = /(?<=(?:^|[^\\])(?:\\\\)*)\\ud[89a-f][0-9a-f]{2}/g;
 
 const known = new WeakMap<Msg, MsgParts>();
 let made = 0;
 
-/** The parts of a message. A message never changes, so they are made only once. */
+/** Parts of a message, cached because messages never change. */
 export function partsOf(msg: Msg): MsgParts {
   let parts = known.get(msg);
   if (parts === undefined) {
-    parts = takeApart(msg);
+    parts = split(msg);
     made++;
     known.set(msg, parts);
   }
   return parts;
 }
 
-/** How many messages were taken apart so far. */
+/** Number of messages split so far. */
 export function partsMade(): number {
   return made;
 }
 
-function takeApart(msg: Msg): MsgParts {
+function split(msg: Msg): MsgParts {
   const results: ToolResultBlock[] = [];
   const calls: ToolUseBlock[] = [];
   const rest: Exclude<ContentBlock, ToolResultBlock>[] = [];
@@ -58,8 +61,8 @@ function toItem(
   hasCalls: boolean,
 ): MsgParts['item'] {
   if (msg.role === 'assistant' || hasCalls) {
-    const saysSomething = blocks.some((block) => block.type !== 'thinking');
-    return saysSomething ? { role: 'assistant', name: wellFormed(msg.name), content: blocks } : undefined;
+    const hasContent = blocks.some((block) => block.type !== 'thinking');
+    return hasContent ? { role: 'assistant', name: wellFormed(msg.name), content: blocks } : undefined;
   }
   const content = blocks.filter((block) => block.type !== 'thinking' && block.type !== 'tool_use');
   if (content.length === 0) return undefined;
@@ -82,7 +85,7 @@ function cleanBlock<B extends Exclude<ContentBlock, ToolResultBlock>>(block: B):
       : { ...block, thinking: wellFormed(block.thinking) };
   }
   if (block.type !== 'tool_use') return block;
-  const { rawInput: _, ...call } = block; // what could not be read is not sent again
+  const { rawInput: _, ...call } = block; // unreadable input is not sent again
   return {
     ...call,
     id: cleanId(block.id),
@@ -105,23 +108,26 @@ function cleanOutput(block: ToolOutputBlock): ToolOutputBlock {
   return block.type === 'text' ? { ...block, text: wellFormed(block.text) } : block;
 }
 
-/** An id of a usual form: the same one, or one made of it. Some models want their own ids back, odd as they are. */
+/**
+ * Returns the id if it has a portable format, else an id derived from it. Some models need their own ids back
+ * unchanged.
+ */
 export function cleanId(id: string): string {
   return fitId(id, /^[\x21-\x7e]{1,64}$/);
 }
 
-/** The id if it is of that form, else one made of it. */
+/** Returns the id if it matches the format, else an id derived from it. */
 export function fitId(id: string, form: RegExp): string {
   return form.test(id) ? id : `call_${fingerprint(id)}`;
 }
 
-/** A tool's name that every provider accepts. A model may have made up any name. */
+/** Tool name valid for every provider. Models can invent any name. */
 export function cleanToolName(name: string): string {
   if (/^[\w-]{1,64}$/.test(name)) return name;
   return name.slice(0, 64).replace(/[^\w-]/g, '_') || 'unnamed';
 }
 
-/** Half a character, which JSON can hold but providers reject, becomes U+FFFD. */
+/** Replaces half surrogate pairs, which providers reject, by U+FFFD. */
 function wellFormed(text: string): string {
   return text.isWellFormed() ? text : text.toWellFormed();
 }

@@ -3,11 +3,11 @@ import type { Msg } from '../message/msg.ts';
 import { partsOf } from './msg-parts.ts';
 import type { AssistantItem, Prompt, PromptItem, ToolItem } from './prompt.ts';
 
-/** Calls that wait for their results, and what came up meanwhile. */
+/** Tool calls without all results yet, and the items that follow them. */
 interface OpenCalls {
   readonly item: AssistantItem;
   readonly calls: readonly ToolUseBlock[];
-  /** The ids as the history has them; those of the calls may be new. */
+  /** Ids in the history; the tool calls may have new ids. */
   readonly ids: readonly string[];
   readonly results: (ToolResultBlock | undefined)[];
   readonly later: PromptItem[];
@@ -15,17 +15,16 @@ interface OpenCalls {
 }
 
 /**
- * Puts messages in an order that every provider accepts, whatever the history
- * looks like: the results of a call come right behind it, each once. What has to
- * be added, moved, renamed or left out for that is reported.
+ * Orders messages so that every provider accepts them, for any history: the results of tool calls follow
+ * directly, each once. Reports everything that was added, moved, renamed or left out.
  *
- * Goes over the messages once. Items that belong to the same messages are the same objects every time.
+ * Processes each message once. Unchanged messages give the same item objects every time.
  */
 export class PromptBuilder {
   readonly #items: PromptItem[] = [];
   readonly #repairs: string[] = [];
   readonly #ids = new Set<string>();
-  /** The next number to try for an id that is used again. */
+  /** Next suffix to try for a repeated id. */
   readonly #uses = new Map<string, number>();
   #open: OpenCalls | undefined;
 
@@ -38,17 +37,17 @@ export class PromptBuilder {
     return this;
   }
 
-  /** Adds what is no message of the history. It must hold no calls. */
+  /** Adds an item without a message. Must not contain tool calls. */
   addItem(item: PromptItem): void {
     (this.#open?.later ?? this.#items).push(item);
   }
 
-  /** Whether all calls so far have their results, so that more can be added after `finish`. */
+  /** True if all tool calls have results, so that messages can be added after `finish`. */
   get isSettled(): boolean {
     return this.#open === undefined;
   }
 
-  /** The prompt so far, with the repairs since the last time. */
+  /** Prompt so far, with the repairs since the last call. */
   finish(): Prompt {
     this.#closeCalls();
     return { items: [...this.#items], repairs: this.#repairs.splice(0) };
@@ -70,14 +69,14 @@ export class PromptBuilder {
     };
   }
 
-  /** The id, or a new one if it was used before. */
+  /** Reserves an id; returns a new id if it is already used. */
   #claim(id: string): string {
     let own = id;
     for (let n = this.#uses.get(id) ?? 2; this.#ids.has(own); n++) {
       own = `${id.slice(0, 64 - String(n).length - 1)}_${n}`;
       this.#uses.set(id, n + 1);
     }
-    if (own !== id) this.#repairs.push(`the call id '${id}' was used again: it became '${own}'`);
+    if (own !== id) this.#repairs.push(`the repeated call id '${id}' became '${own}'`);
     this.#ids.add(own);
     return own;
   }
@@ -87,23 +86,23 @@ export class PromptBuilder {
     const i = open?.ids.findIndex((id, i) => id === result.id && open.results[i] === undefined) ?? -1;
     const call = open?.calls[i];
     if (open === undefined || call === undefined) {
-      this.#repairs.push(`left out a result of '${result.name}' that no call is waiting for`);
+      this.#repairs.push(`left out a result of '${result.name}' without a tool call`);
       return;
     }
     if (open.later.length > 0) this.#repairs.push(`moved the result of '${result.name}' up to its call`);
-    open.results[i] = fitting(result, call);
+    open.results[i] = matched(result, call);
     open.missing--;
     if (open.missing === 0) this.#closeCalls();
   }
 
-  /** Writes the calls with their results. A call that has none gets one that says so. */
+  /** Adds the open tool calls with their results. A missing result is replaced by a note. */
   #closeCalls(): void {
     const open = this.#open;
     if (open === undefined) return;
     this.#open = undefined;
     const results = open.calls.map((call, i) => {
       const result = open.results[i];
-      if (result === undefined) this.#repairs.push(`the call of '${call.name}' had no result: one was added`);
+      if (result === undefined) this.#repairs.push(`added the missing result of the tool call '${call.name}'`);
       return result ?? noResult(call);
     });
     this.#items.push(open.item, toolItem(open.item, results), ...open.later);
@@ -117,7 +116,7 @@ const renamedResults = new WeakMap<ToolResultBlock, ToolResultBlock>();
 const missingResults = new WeakMap<ToolUseBlock, ToolResultBlock>();
 const toolItems = new WeakMap<AssistantItem, ToolItem>();
 
-/** The item with other ids for its calls: the same object as the last time, if the ids are the same too. */
+/** Item with new ids for its tool calls; the same object as before if the ids are equal. */
 function renamed(item: AssistantItem, ids: readonly string[]): AssistantItem {
   const before = renamedItems.get(item);
   const hasSameIds = before?.content
@@ -133,8 +132,8 @@ function renamed(item: AssistantItem, ids: readonly string[]): AssistantItem {
   return own;
 }
 
-/** The result under the id and the name of its call. */
-function fitting(result: ToolResultBlock, { id, name }: ToolUseBlock): ToolResultBlock {
+/** Result with the id and name of its tool call. */
+function matched(result: ToolResultBlock, { id, name }: ToolUseBlock): ToolResultBlock {
   if (result.id === id && result.name === name) return result;
   const before = renamedResults.get(result);
   if (before?.id === id && before.name === name) return before;

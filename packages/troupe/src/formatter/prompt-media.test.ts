@@ -25,8 +25,8 @@ const media = (takesUrl = false, vision = true): PromptMedia =>
     capabilities: { ...PLAIN_CAPABILITIES, vision },
     takesUrl: () => takesUrl,
   });
-const contentOf = async (place: PromptMedia, prompt: Prompt): Promise<unknown> => {
-  const [item] = (await place.place(prompt, undefined)).items;
+const contentOf = async (promptMedia: PromptMedia, prompt: Prompt): Promise<unknown> => {
+  const [item] = (await promptMedia.prepare(prompt, undefined)).items;
   return item?.role === 'user' ? item.content : undefined;
 };
 
@@ -34,7 +34,7 @@ describe('media in a prompt', () => {
   test('that are there and fit are left alone; without any, the prompt is the same', async () => {
     expect(await contentOf(media(), promptOf(here))).toEqual([here]);
     const prompt = new ChatFormatter().format([Msg.user('Hi.')]);
-    expect(await media().place(prompt, undefined)).toBe(prompt);
+    expect(await media().prepare(prompt, undefined)).toBe(prompt);
   });
 
   test('are loaded where the provider does not fetch them', async () => {
@@ -48,11 +48,11 @@ describe('media in a prompt', () => {
   test('that the model can not take become a line of text, with a warning', async () => {
     const lines: string[] = [];
     await withRunConfig({ logging: lineLogger('warn', (line) => lines.push(line)) }, async () => {
-      const place = media();
+      const promptMedia = media();
       const prompt = promptOf(audio);
       const content = [{ type: 'text', text: "[An audio was left out here: this model can't take it.]" }];
-      expect(await contentOf(place, prompt)).toEqual(content);
-      expect(await contentOf(place, prompt)).toEqual(content);
+      expect(await contentOf(promptMedia, prompt)).toEqual(content);
+      expect(await contentOf(promptMedia, prompt)).toEqual(content);
     });
     expect(lines).toHaveLength(1);
     expect(lines[0]).toContain("An audio was left out of a prompt: this model can't take it.");
@@ -76,14 +76,14 @@ describe('media in a prompt', () => {
       Msg.assistant([{ type: 'tool_use', id: 'a', name: 'draw', input: {} }]),
       Msg.system([{ type: 'tool_result', id: 'a', name: 'draw', output: [dataUrl, audio], status: 'ok' }]),
     ]);
-    const place = media();
-    const first = await place.place(prompt, undefined);
+    const promptMedia = media();
+    const first = await promptMedia.prepare(prompt, undefined);
     expect(first.items[1]).toMatchObject({ results: [{ output: [here, { type: 'text' }] }] });
-    expect((await place.place(prompt, undefined)).items[1]).toBe(first.items[1]);
+    expect((await promptMedia.prepare(prompt, undefined)).items[1]).toBe(first.items[1]);
   });
 
   test('are given up when the caller aborts', async () => {
     const signal = AbortSignal.abort(new Error('enough'));
-    await expect(media().place(promptOf(dataUrl), signal)).rejects.toThrow('enough');
+    await expect(media().prepare(promptOf(dataUrl), signal)).rejects.toThrow('enough');
   });
 });

@@ -9,7 +9,7 @@ import type { MediaBlock, Prompt, PromptItem } from './prompt.ts';
 export interface MediaNeeds {
   readonly loader: MediaLoader;
   readonly capabilities: ModelCapabilities;
-  /** Whether the provider fetches a medium from its web address by itself. */
+  /** Tells whether the provider downloads a medium by URL itself. */
   readonly takesUrl: (block: MediaBlock) => boolean;
 }
 
@@ -21,21 +21,21 @@ export const CAPABILITY_FOR: Record<MediaBlock['type'], 'vision' | 'audio' | 'vi
 };
 
 /**
- * Makes the media of a prompt fit a model: those that it can't take become a line
- * of text that says so, those whose bytes it needs are loaded. Each item is looked at once.
+ * Adapts the media of a prompt to a model: unsupported media become a line of text, needed bytes are loaded.
+ * Processes each item once.
  */
 export class PromptMedia {
   readonly #needs: MediaNeeds;
   readonly #done = new WeakMap<PromptItem, PromptItem>();
-  /** How many items of a prompt hold media. */
+  /** Number of items with media. */
   readonly #mediaItems = new PrefixMemo<PromptItem, number>();
 
   constructor(needs: MediaNeeds) {
     this.#needs = needs;
   }
 
-  /** The prompt with all media in place; without media it is the same one. */
-  async place(prompt: Prompt, signal: AbortSignal | undefined): Promise<Prompt> {
+  /** Prompt with prepared media; the same object if there are none. */
+  async prepare(prompt: Prompt, signal: AbortSignal | undefined): Promise<Prompt> {
     const count = this.#mediaItems.workOn(
       prompt.items,
       () => 0,
@@ -47,12 +47,12 @@ export class PromptMedia {
 
   async #item(item: PromptItem, signal: AbortSignal | undefined): Promise<PromptItem> {
     if (!hasMedia(item)) return item;
-    const done = this.#done.get(item) ?? (await this.#placed(item, signal));
+    const done = this.#done.get(item) ?? (await this.#prepareItem(item, signal));
     this.#done.set(item, done);
     return done;
   }
 
-  async #placed(item: PromptItem, signal: AbortSignal | undefined): Promise<PromptItem> {
+  async #prepareItem(item: PromptItem, signal: AbortSignal | undefined): Promise<PromptItem> {
     if (item.role === 'tool') {
       return {
         ...item,
@@ -87,7 +87,7 @@ export class PromptMedia {
   }
 }
 
-/** What stands in the place of a medium that is left out. */
+/** Text instead of a medium that is left out. */
 function note({ type }: MediaBlock, why: string): TextBlock {
   const what = type === 'image' || type === 'audio' ? `An ${type}` : `A ${type}`;
   getLogger().log('warn', `${what} was left out of a prompt: ${why}.`);

@@ -11,27 +11,27 @@ import type {
 
 export type MediaBlock = ImageBlock | AudioBlock | VideoBlock | FileBlock;
 
-/** What the system says, e.g. the agent's instructions. */
+/** System instructions. */
 export interface SystemItem {
   readonly role: 'system';
   readonly text: string;
 }
 
-/** What a user, or another agent, says. Never empty. */
+/** Message of a user or another agent. Never empty. */
 export interface UserItem {
   readonly role: 'user';
   readonly name: string;
   readonly content: readonly (TextBlock | MediaBlock)[];
 }
 
-/** What the model said. It holds more than thinking. */
+/** Model message. Has more content than thinking. */
 export interface AssistantItem {
   readonly role: 'assistant';
   readonly name: string;
   readonly content: readonly (TextBlock | ThinkingBlock | MediaBlock | ToolUseBlock)[];
 }
 
-/** The results of all calls of the assistant item right before it, in the order of the calls. */
+/** Results of all tool calls of the preceding assistant item, in their order. */
 export interface ToolItem {
   readonly role: 'tool';
   readonly results: readonly ToolResultBlock[];
@@ -41,6 +41,6 @@ export type PromptItem = SystemItem | UserItem | AssistantItem | ToolItem;
 
 export interface Prompt {
   readonly items: readonly PromptItem[];
-  /** What had to be put right in what is new, in words; empty for a history of our own. */
+  /** Descriptions of repairs in the new part of the history; empty for a history made by this package. */
   readonly repairs: readonly string[];
 }

@@ -2,14 +2,14 @@ import type { TextBlock, ToolResultBlock } from '../message/blocks.ts';
 import { isMedia } from './prompt-media.ts';
 import type { MediaBlock, ToolItem } from './prompt.ts';
 
-/** A tool's result for providers that take nothing but text there. */
+/** Tool result for providers that accept only text. */
 export interface PlainOutput {
   readonly text: string;
-  /** The media that have to be shown elsewhere. */
+  /** Media to show elsewhere. */
   readonly media: readonly MediaBlock[];
 }
 
-/** The text of a result, with a line for each medium that says where it is to be found. */
+/** Text of a tool result, with a line for each medium. */
 export function plainOutput({ output }: ToolResultBlock): PlainOutput {
   if (typeof output === 'string') return { text: output, media: [] };
   const media = output.filter((block) => isMedia(block));
@@ -20,8 +20,8 @@ export function plainOutput({ output }: ToolResultBlock): PlainOutput {
 }
 
 /**
- * What a user message holds that shows the media of tool results, behind all results
- * of the calls that were made together: nothing may stand between those.
+ * Content of a user message with the media of tool results. The message must follow all results of the same
+ * exchange, which providers want together.
  */
 export function shownMedia({ results }: ToolItem): readonly (TextBlock | MediaBlock)[] {
   const content: (TextBlock | MediaBlock)[] = [];

@@ -6,38 +6,37 @@ import { FormatterBase, type FormatContext } from './formatter-base.ts';
 import type { Prompt } from './prompt.ts';
 
 export interface TruncatedFormatterOptions {
-  /** Makes the prompt of what is kept. */
+  /** Formats the kept messages. */
   readonly formatter: FormatterBase;
   readonly tokenCounter: TokenCounterBase;
-  /** What a prompt may have, tools and instructions included. Leave room for the answer. */
+  /** Maximum tokens of a prompt, including tools and instructions. Leave space for the answer. */
   readonly maxTokens: number;
-  /** What is left of a prompt that is cut. @default three quarters of `maxTokens` */
+  /** Tokens kept when a prompt is cut. @default three quarters of `maxTokens` */
   readonly keepTokens?: number;
-  /** Told of every new cut. */
+  /** Called for every new cut. */
   readonly onTruncate?: (truncation: Truncation) => void;
 }
 
 export interface Truncation {
   readonly dropped: readonly Msg[];
   readonly kept: readonly Msg[];
-  /** What the prompt has now. */
+  /** Tokens of the prompt after the cut. */
   readonly tokens: number;
 }
 
-/** Messages that stay or go together: from `start` to the next unit, instructions in between left out. */
+/** Messages kept or dropped together: from `start` to the next unit, without instructions. */
 interface Unit {
   readonly start: number;
   tokens: number;
 }
 
 /**
- * Drops the oldest messages of a prompt that is too long. All instructions stay, and the
- * newest turn: the last message of a user with all that follows. A call and
- * its results stay or go together. What must stay is sent even if it is too long.
+ * Drops the oldest messages of a prompt that is too long. Keeps all instructions and the newest turn: the
+ * last message of a user and everything after it. A tool call and its results stay together. Content that
+ * must stay is sent even if it is too long.
  *
- * A prompt that is cut differently each time would never be found in a provider's
- * cache. So more is cut than needed, down to `keepTokens`, and what grows behind the
- * cut is cut there again for as long as it fits.
+ * Cuts more than necessary, down to `keepTokens`, and reuses the same cut while the prompt fits, so that the
+ * provider's cache stays valid.
  */
 export class TruncatedFormatter extends FormatterBase {
   readonly #formatter: FormatterBase;
@@ -45,11 +44,11 @@ export class TruncatedFormatter extends FormatterBase {
   readonly #maxTokens: number;
   readonly #keepTokens: number;
   readonly #onTruncate: TruncatedFormatterOptions['onTruncate'];
-  /** The first messages behind the cuts so far. */
+  /** First messages after earlier cuts. */
   readonly #cuts = new WeakSet<Msg>();
   #hasWarned = false;
 
-  /** @throws TroupeError if the limits make no sense. */
+  /** @throws TroupeError for invalid limits */
   constructor({ formatter, tokenCounter, maxTokens, keepTokens, onTruncate }: TruncatedFormatterOptions) {
     super();
     if (!(maxTokens > 0)) throw new TroupeError('invalid_config', 'maxTokens must be more than 0.');
@@ -78,7 +77,7 @@ export class TruncatedFormatter extends FormatterBase {
     return tokens <= this.#maxTokens ? prompt : this.#tooLong(prompt, tokens);
   }
 
-  /** Where the messages begin that stay, and what the prompt has with them. */
+  /** Start of the kept messages, and the tokens of the prompt with them. */
   #cut(msgs: readonly Msg[], each: readonly number[], total: number): { start: number; tokens: number } {
     const units = withNewestTurn(toUnits(msgs, each), msgs);
     let tokens = units.reduce((rest, unit) => rest - unit.tokens, total);
@@ -109,7 +108,7 @@ export class TruncatedFormatter extends FormatterBase {
   }
 
   #tooLong(prompt: Prompt, tokens: number): Prompt {
-    const problem = `it has about ${tokens} tokens, more than the ${this.#maxTokens} that are allowed, but nothing more can be left out`;
+    const problem = `it has about ${tokens} tokens, more than the limit of ${this.#maxTokens}, and nothing more can be left out`;
     if (!this.#hasWarned) getLogger().log('warn', `A prompt is too long: ${problem}.`);
     this.#hasWarned = true;
     return { ...prompt, repairs: [...prompt.repairs, problem] };
@@ -120,26 +119,32 @@ function isInstruction(msg: Msg): boolean {
   return msg.role === 'system' && !msg.hasContentBlocks('tool_result');
 }
 
-/** A message with results belongs to the unit of its calls, with all that came in between; the rest stands alone. */
+/**
+ * Groups messages: results belong to the unit of their tool calls, with everything between; other messages
+ * are units of their own.
+ */
 function toUnits(msgs: readonly Msg[], each: readonly number[]): Unit[] {
   const units: Unit[] = [];
   const unitOfCall = new Map<string, number>();
   for (const [i, msg] of msgs.entries()) {
     if (isInstruction(msg)) continue;
-    let place = units.length;
+    let index = units.length;
     for (const { id } of msg.getContentBlocks('tool_result')) {
-      // Without a call that waits for it, a result goes with what is before it.
-      place = Math.min(place, unitOfCall.get(id) ?? place, units.length - 1);
+      // A result without an open tool call joins the previous unit.
+      index = Math.min(index, unitOfCall.get(id) ?? index, units.length - 1);
       unitOfCall.delete(id);
     }
     units.push({ start: i, tokens: each[i] ?? 0 });
-    joinFrom(units, place);
+    joinFrom(units, index);
     for (const { id } of msg.getContentBlocks('tool_use')) unitOfCall.set(id, units.length - 1);
   }
   return units;
 }
 
-/** The last message of a user and all that follows, as one unit; without a user, the last unit is the newest turn. */
+/**
+ * Joins the last message of a user and everything after it; without a user message, the last unit is the
+ * newest turn.
+ */
 function withNewestTurn(units: Unit[], msgs: readonly Msg[]): Unit[] {
   const asked = msgs.findLastIndex((msg) => msg.role === 'user' && !msg.hasContentBlocks('tool_result'));
   const newest = units.findLastIndex(({ start }) => start <= asked);
@@ -147,9 +152,9 @@ function withNewestTurn(units: Unit[], msgs: readonly Msg[]): Unit[] {
   return units;
 }
 
-/** Makes one unit of those from a place on, if there is one. */
-function joinFrom(units: Unit[], place: number): void {
-  const first = units[place];
+/** Joins all units from an index on. */
+function joinFrom(units: Unit[], index: number): void {
+  const first = units[index];
   if (first === undefined) return;
-  for (const { tokens } of units.splice(place + 1)) first.tokens += tokens;
+  for (const { tokens } of units.splice(index + 1)) first.tokens += tokens;
 }

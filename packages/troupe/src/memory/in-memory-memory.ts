@@ -10,15 +10,15 @@ import {
   type MemoryFilter,
 } from './memory-base.ts';
 
-/** A message and its marks. It never changes: other marks make another entry. */
+/** Message with its marks. Immutable: new marks make a new entry. */
 interface Entry {
   readonly msg: Msg;
   readonly marks: readonly string[];
 }
 
-/** A memory that lasts as long as the program, unless its state is saved. */
+/** Memory in the process, lost at its end unless the state is saved. */
 export class InMemoryMemory extends MemoryBase {
-  /** By id, in the order in which they came. */
+  /** Entries by message id, in order of arrival. */
   #entries = new Map<string, Entry>();
   #summary: Msg | undefined;
 
@@ -82,7 +82,7 @@ export class InMemoryMemory extends MemoryBase {
     this.compressedSummary = text;
   }
 
-  /** For the state. */
+  /** State property. */
   protected get content(): readonly Entry[] {
     return [...this.#entries.values()];
   }
@@ -101,7 +101,7 @@ export class InMemoryMemory extends MemoryBase {
   }
 }
 
-/** A message without marks is just the message, as it was before there were marks. */
+/** A message without marks is saved as the bare message, like before marks existed. */
 function entryToJson({ msg, marks }: Entry): JsonValue {
   return marks.length === 0 ? msg.toJSON() : [msg.toJSON(), marks];
 }

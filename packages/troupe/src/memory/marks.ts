@@ -1,27 +1,30 @@
 import { TroupeError } from '../errors.ts';
 import type { MarkChange, MemoryFilter } from './memory-base.ts';
 
-/** Marks as a list without doubles. @throws TroupeError if one is no text, or empty. */
+/**
+ * Marks as a list without duplicates.
+ * @throws TroupeError for a mark that is empty or not a text
+ */
 export function markList(marks: string | readonly string[] | undefined): readonly string[] {
   const list: readonly unknown[] = typeof marks === 'string' ? [marks] : (marks ?? []);
   if (!Array.isArray(list) || !list.every((mark) => typeof mark === 'string' && mark !== '')) {
-    throw new TroupeError('invalid_input', 'A mark must be a text that is not empty.');
+    throw new TroupeError('invalid_input', 'A mark must be a non-empty text.');
   }
   return Object.freeze([...new Set(list as readonly string[])]);
 }
 
-/** @throws TroupeError if it says neither what mark to add nor what mark to remove. */
+/** @throws TroupeError if there is neither a mark to add nor a mark to remove */
 export function checkMarkChange({ newMark, oldMark }: MarkChange): void {
   if (newMark === undefined && oldMark === undefined) {
     throw new TroupeError(
       'invalid_input',
-      'Say which mark to add (newMark), which to remove (oldMark), or both.',
+      'Give the mark to add (newMark), the mark to remove (oldMark), or both.',
     );
   }
   markList([newMark, oldMark].filter((mark) => mark !== undefined));
 }
 
-/** What a change makes of the marks of a message; undefined if it leaves them as they are. */
+/** Marks after a change; undefined if nothing changes. */
 export function changedMarks(
   marks: readonly string[],
   { newMark, oldMark }: MarkChange,
@@ -32,8 +35,8 @@ export function changedMarks(
   return Object.freeze(newMark === undefined ? others : [...others, newMark]);
 }
 
-/** Whether a message with these marks is one that was asked for. */
-export function isWanted(marks: readonly string[], { mark, excludeMark }: MemoryFilter): boolean {
+/** Tells whether a message with these marks passes the filter. */
+export function passesFilter(marks: readonly string[], { mark, excludeMark }: MemoryFilter): boolean {
   return (
     (mark === undefined || marks.includes(mark)) &&
     (excludeMark === undefined || !marks.includes(excludeMark))

@@ -1,7 +1,7 @@
 import { messageOf, TroupeError } from '../errors.ts';
 import { Msg, type MsgInput } from '../message/msg.ts';
 import { isJsonObject, parseJson, readJson, type JsonValue } from '../util/json.ts';
-import { changedMarks, checkMarkChange, isWanted, markList } from './marks.ts';
+import { changedMarks, checkMarkChange, passesFilter, markList } from './marks.ts';
 import {
   MemoryBase,
   summaryMsg,
@@ -11,25 +11,25 @@ import {
 } from './memory-base.ts';
 import { textKey } from './text-key.ts';
 
-/** Whose conversation it is. Other pairs never see its messages. */
+/** Key of a conversation. Conversations with another key never share messages. */
 export interface ConversationId {
   /** @default 'default' */
   readonly userId?: string | undefined;
   readonly sessionId: string;
 }
 
-/** Where a conversation stands: whoever knows it can tell what has come since, and whether anything else has changed. */
+/** Version of a conversation, for reading only the changes since. */
 export interface ConversationVersion {
-  /** Another one when the conversation was made anew; empty if there is none. */
+  /** Changes when the conversation is created again; empty if it does not exist. */
   readonly birth: string;
-  /** Goes up when messages are deleted, or get other marks. */
+  /** Increases when messages are deleted or marks change. */
   readonly epoch: number;
-  /** The number that the next message gets. They go up by one, and none is used again. */
+  /** Number of the next message. Increases by one; numbers are never reused. */
   readonly next: number;
 }
 
 export interface NewRow {
-  /** The key of the message's id. */
+  /** Key of the message id. */
   readonly id: string;
   readonly marks: string;
   readonly msg: string;
@@ -38,39 +38,42 @@ export interface NewRow {
 export interface StoredRow {
   readonly seq: number;
   readonly marks: string;
-  /** Null if whoever asks has it. */
+  /** Null if the reader already has the message. */
   readonly msg: string | null;
 }
 
 export interface ConversationReading {
   readonly version: ConversationVersion;
-  /** As JSON. */
+  /** Summary as JSON text. */
   readonly summary: string;
-  /** In order: those since the known version, or all there are if anything else has changed. */
+  /** New rows since the known version in order, or all rows after any other change. */
   readonly rows: readonly StoredRow[];
   readonly isWhole: boolean;
 }
 
-/** How a store keeps one conversation. Each method happens as a whole or not at all, whoever else is at work. */
+/** Storage of one conversation. Each method is atomic, also with concurrent users. */
 export interface ConversationStore {
   read(known: ConversationVersion): Promise<ConversationReading>;
-  /** Adds those whose id is not there yet. Tells where the conversation stood before, and which of the rows they are. */
+  /** Adds rows with new ids. Returns the version before, and the indexes of the added rows. */
   append(rows: readonly NewRow[]): Promise<{ before: ConversationVersion; added: readonly number[] }>;
-  /** Tells where the conversation stood before, and the numbers of those that were there. */
+  /** Returns the version before, and the numbers of the deleted messages. */
   deleteIds(ids: readonly string[]): Promise<{ before: ConversationVersion; deleted: readonly number[] }>;
-  /** Deletes and marks messages, unless the birth or the epoch is another by now. Tells whether it did. */
+  /**
+   * Deletes and marks messages, unless birth or epoch have changed meanwhile. Returns whether the change was
+   * made.
+   */
   change(known: ConversationVersion, change: RowChange): Promise<boolean>;
-  /** Ends the conversation. */
+  /** Deletes the conversation. */
   clear(): Promise<void>;
-  /** @param summary as JSON */
+  /** @param summary JSON text */
   setSummary(summary: string): Promise<void>;
   close(): Promise<void>;
 }
 
 export interface RowChange {
-  /** The number and the key of the id of each. */
+  /** Number and id key of each deleted message. */
   readonly deleted: readonly { readonly seq: number; readonly id: string }[];
-  /** The numbers of messages by the marks that they get. */
+  /** Message numbers by their new marks. */
   readonly marked: ReadonlyMap<string, readonly number[]>;
 }
 
@@ -81,34 +84,34 @@ interface Entry {
 
 export const NO_CONVERSATION: ConversationVersion = Object.freeze({ birth: '', epoch: 0, next: 0 });
 
-/** A stored message that is none. */
+/** Unreadable row of a stored memory. */
 export class CorruptMemoryError extends TroupeError {
   override readonly name = 'CorruptMemoryError';
 
   constructor(
     readonly sessionId: string,
-    /** Its number in the conversation. */
+    /** Number of the message in the conversation. */
     readonly row: number,
     problem: string,
     options?: ErrorOptions,
   ) {
     super(
       'memory_corrupt',
-      `Row ${row} of the memory of session '${sessionId.slice(0, 64)}' can't be read: ${problem}. Repair that row, delete the message by its id, or clear the memory.`,
+      `Row ${row} of the memory of session '${sessionId.slice(0, 64)}' can't be read: ${problem}. Repair the row, delete the message by its id, or clear the memory.`,
       options,
     );
   }
 }
 
 /**
- * A memory whose messages live in a store, which other memories and other processes may use too.
+ * Base class of memories with messages in a store that other memories and processes may share.
  *
- * What was read is kept, and stays the same object for as long as the message is there. Each look asks the store
- * for what has come since; everything is read again only if somebody else has deleted or marked messages, and then
- * without the messages that are known. Calls happen one after another, in the order in which they were made.
+ * Messages are cached and stay the same objects. Each read fetches only new rows; after deletions or mark
+ * changes by others, all rows are read again without the known messages. Method calls run one after another,
+ * in order.
  *
- * The state names the conversation and holds none of it: the messages are saved already. A state of
- * another conversation is refused, so that no state leads to the messages of somebody else.
+ * The state contains only the conversation's key, because the messages are already saved. The state of
+ * another conversation is refused, so that no state gives access to other messages.
  */
 export abstract class StoredMemory extends MemoryBase {
   readonly userId: string;
@@ -134,14 +137,15 @@ export abstract class StoredMemory extends MemoryBase {
     const marks = markList(options.marks);
     const list = Msg.list(msgs);
     if (list.length === 0) return;
-    await this.#inTurn(async () => {
+    await this.#enqueue(async () => {
       const marksText = JSON.stringify(marks);
       const rows = await Promise.all(
         list.map(async (msg) => ({ id: await textKey(msg.id), marks: marksText, msg: JSON.stringify(msg) })),
       );
       const { before, added } = await this.#store.append(rows);
       if (before.next === 0) this.#entries = new Map();
-      else if (!this.#isKnown(before) || before.next !== this.#version.next) return; // it is read with the others
+      // Read with the next sync.
+      else if (!this.#isKnown(before) || before.next !== this.#version.next) return;
       let { next } = before;
       for (const i of added) this.#entries.set(next++, { msg: list[i] as Msg, marks });
       this.#version = { ...before, next };
@@ -150,7 +154,7 @@ export abstract class StoredMemory extends MemoryBase {
 
   override async delete(ids: readonly string[]): Promise<number> {
     if (ids.length === 0) return 0;
-    return this.#inTurn(async () => {
+    return this.#enqueue(async () => {
       const { before, deleted } = await this.#store.deleteIds(await Promise.all(ids.map(textKey)));
       if (deleted.length > 0 && this.#isKnown(before)) this.#forget(deleted);
       return deleted.length;
@@ -165,22 +169,22 @@ export abstract class StoredMemory extends MemoryBase {
   }
 
   override async size(): Promise<number> {
-    return this.#inTurn(async () => {
+    return this.#enqueue(async () => {
       await this.#sync();
       return this.#entries.size;
     });
   }
 
   override async clear(): Promise<void> {
-    await this.#inTurn(() => this.#store.clear());
+    await this.#enqueue(() => this.#store.clear());
   }
 
   override async getMemory(filter: MemoryFilter = {}): Promise<readonly Msg[]> {
-    return this.#inTurn(async () => {
+    return this.#enqueue(async () => {
       await this.#sync();
       const isSummaryWanted = filter.prependSummary ?? true;
       const msgs = isSummaryWanted && this.#summary !== undefined ? [this.#summary] : [];
-      for (const { msg, marks } of this.#entries.values()) if (isWanted(marks, filter)) msgs.push(msg);
+      for (const { msg, marks } of this.#entries.values()) if (passesFilter(marks, filter)) msgs.push(msg);
       return msgs;
     });
   }
@@ -194,7 +198,7 @@ export abstract class StoredMemory extends MemoryBase {
   }
 
   override async getCompressedSummary(): Promise<string> {
-    return this.#inTurn(async () => {
+    return this.#enqueue(async () => {
       await this.#sync();
       return this.#summary?.text ?? '';
     });
@@ -202,10 +206,10 @@ export abstract class StoredMemory extends MemoryBase {
 
   override async updateCompressedSummary(text: string): Promise<void> {
     if (typeof text !== 'string') throw new TroupeError('invalid_input', 'A summary must be a text.');
-    await this.#inTurn(() => this.#store.setSummary(JSON.stringify(text)));
+    await this.#enqueue(() => this.#store.setSummary(JSON.stringify(text)));
   }
 
-  /** Ends the connection that the memory has made itself, when all that was begun is done. */
+  /** Waits for pending work, then closes the connection if this memory opened it. */
   async close(): Promise<void> {
     await this.#last;
     await this.#store.close();
@@ -215,23 +219,23 @@ export abstract class StoredMemory extends MemoryBase {
     await this.close();
   }
 
-  /** For the state. */
+  /** State property. */
   protected get conversation(): ConversationId {
     return { userId: this.userId, sessionId: this.sessionId };
   }
 
   protected set conversation(_same: ConversationId) {
-    // It was checked to be the same.
+    // Already checked to be equal.
   }
 
-  /** Runs work when all that came before it is done. */
-  #inTurn<T>(work: () => Promise<T>): Promise<T> {
+  /** Runs work after all earlier work. */
+  #enqueue<T>(work: () => Promise<T>): Promise<T> {
     const result = this.#last.then(work);
     this.#last = result.catch(() => {});
     return result;
   }
 
-  /** Brings what is known up to date. */
+  /** Reads changes from the store. */
   async #sync(): Promise<void> {
     const { version, summary, rows, isWhole } = await this.#store.read(this.#version);
     const known = version.birth === this.#version.birth ? this.#entries : new Map<number, Entry>();
@@ -243,28 +247,29 @@ export abstract class StoredMemory extends MemoryBase {
     this.#version = version;
   }
 
-  /** Deletes or marks messages, as they are by the time when it happens. Resolves to how many. */
-  #change(fateOf: (entry: Entry) => 'deleted' | readonly string[] | undefined): Promise<number> {
-    return this.#inTurn(async () => {
+  /** Deletes or marks messages, based on their latest version. Resolves to the number of changed messages. */
+  #change(changeOf: (entry: Entry) => 'deleted' | readonly string[] | undefined): Promise<number> {
+    return this.#enqueue(async () => {
       for (;;) {
         await this.#sync();
         const deleted: { seq: number; id: string }[] = [];
         const marked = new Map<string, number[]>();
         const changed = new Map<number, Entry>();
         for (const [seq, entry] of this.#entries) {
-          const fate = fateOf(entry);
-          if (fate === 'deleted') deleted.push({ seq, id: await textKey(entry.msg.id) });
-          else if (fate !== undefined) {
-            const text = JSON.stringify(fate);
+          const change = changeOf(entry);
+          if (change === 'deleted') deleted.push({ seq, id: await textKey(entry.msg.id) });
+          else if (change !== undefined) {
+            const text = JSON.stringify(change);
             const others = marked.get(text);
             if (others === undefined) marked.set(text, [seq]);
             else others.push(seq);
-            changed.set(seq, { msg: entry.msg, marks: fate });
+            changed.set(seq, { msg: entry.msg, marks: change });
           }
         }
         const count = deleted.length + changed.size;
         if (count === 0) return 0;
-        if (!(await this.#store.change(this.#version, { deleted, marked }))) continue; // somebody else was faster
+        // Changed by another user meanwhile.
+        if (!(await this.#store.change(this.#version, { deleted, marked }))) continue;
         this.#forget(deleted.map(({ seq }) => seq));
         for (const [seq, entry] of changed) this.#entries.set(seq, entry);
         return count;
@@ -272,12 +277,12 @@ export abstract class StoredMemory extends MemoryBase {
     });
   }
 
-  /** Whether nothing but new messages can have come since. */
+  /** Tells whether only new messages were added since the known version. */
   #isKnown({ birth, epoch }: ConversationVersion): boolean {
     return birth === this.#version.birth && epoch === this.#version.epoch;
   }
 
-  /** Takes over what was just done in the store. */
+  /** Applies a deletion that was just made in the store. */
   #forget(deleted: readonly number[]): void {
     for (const seq of deleted) this.#entries.delete(seq);
     this.#version = { ...this.#version, epoch: this.#version.epoch + 1 };
@@ -303,11 +308,11 @@ export abstract class StoredMemory extends MemoryBase {
   #checkConversation(json: JsonValue): ConversationId {
     const { userId, sessionId } = isJsonObject(json) ? json : {};
     if (userId === this.userId && sessionId === this.sessionId) return this.conversation;
-    throw new TypeError('it is that of another conversation. Make the memory with the ids of this one.');
+    throw new TypeError('it belongs to another conversation. Create the memory with the ids of the saved conversation.');
   }
 }
 
 function checkId(name: string, id: string): string {
   if (typeof id === 'string' && id !== '') return id;
-  throw new TroupeError('invalid_config', `${name} must be a text that is not empty.`);
+  throw new TroupeError('invalid_config', `${name} must be a non-empty text.`);
 }

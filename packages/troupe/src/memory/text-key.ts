@@ -1,11 +1,14 @@
-/** What no database keeps in a text: NUL, and halves of characters. And the backslash, which stands for them. */
+/**
+ * Characters that databases can't store in texts: NUL and half surrogate pairs; and the backslash, used to
+ * escape them.
+ */
 const NOT_STORABLE = /[\\\0]|\p{Surrogate}/gu;
-/** An index of PostgreSQL takes no more than 2700 bytes, for all columns together. */
+/** Limit for index keys: PostgreSQL allows 2700 bytes for all columns together. */
 const MAX_LENGTH = 200;
 
 /**
- * A text as a key of a database: other texts have other keys. An ordinary text is its own key; what a
- * database would change is escaped, and a long text becomes its hash.
+ * Unique database key for a text. Ordinary texts stay unchanged, other characters are escaped, and long texts
+ * become a hash.
  */
 export async function textKey(text: string): Promise<string> {
   const key = text.replace(NOT_STORABLE, (unit) => `\\${unit.charCodeAt(0).toString(16).padStart(4, '0')}`);

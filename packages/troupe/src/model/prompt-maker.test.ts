@@ -25,7 +25,7 @@ test('what was repaired is told to whoever wants to know, else logged', async ()
     { messages: [ghost] },
     signal,
   );
-  expect(told).toEqual([["left out a result of 'look' that no call is waiting for"]]);
+  expect(told).toEqual([["left out a result of 'look' without a tool call"]]);
   const lines: string[] = [];
   await withRunConfig({ logging: lineLogger('warn', (line) => lines.push(line)) }, () =>
     new PromptMaker(options).make({ messages: [ghost] }, signal),

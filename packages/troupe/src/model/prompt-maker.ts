@@ -36,7 +36,7 @@ export class PromptMaker {
     const { messages, tools, agentName, formatter = this.#formatter } = request;
     const prompt = await formatter.format(messages, { tools, agentName, signal });
     if (prompt.repairs.length > 0) this.#report(prompt.repairs);
-    return this.#media.place(prompt, signal);
+    return this.#media.prepare(prompt, signal);
   }
 
   #report(repairs: readonly string[]): void {

@@ -141,7 +141,7 @@ describe('a watched model', () => {
     );
     const answer = await withRunConfig({ logging }, () => model.call({ messages: msgs(1) }));
     expect(answer.text).toBe('Hi.');
-    expect(lines).toEqual(['warn Nothing was learned about tokens: no network']);
+    expect(lines).toEqual(['warn The token counter could not be calibrated: no network']);
   });
 });
 

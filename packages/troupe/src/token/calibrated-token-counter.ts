@@ -13,18 +13,17 @@ interface Learned {
   readonly counted: number;
 }
 
-/** A report that differs more than this from the estimate is about something else. */
+/** A larger difference between report and estimate means that they belong to different prompts. */
 const MAX_FACTOR = 4;
-/** How much of what was learned stays with each further report. */
+/** Weight of earlier reports after each new report. */
 const MEMORY = 0.8;
 
 /**
- * Corrects another counter by what the provider reports: it keeps the ratio between the
- * tokens that were reported and those that were counted. Large prompts weigh more
- * than small ones, new ones more than old ones. The ratio is saved with the state.
+ * Corrects another counter with the usage reported by the provider: keeps the ratio of reported to counted
+ * tokens. Large and recent prompts weigh more. The ratio is part of the state.
  */
 export class CalibratedTokenCounter extends TokenCounterBase {
-  /** Sums over the prompts so far; the older a prompt, the less it counts. */
+  /** Sums over the prompts so far, with decreasing weight for older prompts. */
   protected learned: Learned = { reported: 0, counted: 0 };
   readonly #inner: TokenCounterBase;
   readonly #sent = new WeakMap<readonly Msg[], readonly Msg[]>();
@@ -38,7 +37,7 @@ export class CalibratedTokenCounter extends TokenCounterBase {
     });
   }
 
-  /** What the inner counter's counts are multiplied by. */
+  /** Factor applied to the counts of the inner counter. */
   get factor(): number {
     const { reported, counted } = this.learned;
     return counted === 0 ? 1 : reported / counted;
@@ -62,7 +61,7 @@ export class CalibratedTokenCounter extends TokenCounterBase {
     this.#inner.noteSent(messages, sent);
   }
 
-  /** Learns from what the provider reported for a prompt. A report that can't be about it is ignored. */
+  /** Learns from the reported usage of a prompt. Ignores implausible reports. */
   async learn(
     messages: readonly Msg[],
     tools: readonly ToolSchema[] | undefined,
@@ -76,7 +75,7 @@ export class CalibratedTokenCounter extends TokenCounterBase {
     };
   }
 
-  /** The same model; from each of its answers is learned. */
+  /** Wraps a model so that this counter learns from each of its responses. */
   watch(model: ChatModelBase): ChatModelBase {
     return new WatchedModel(model, this);
   }
@@ -92,7 +91,7 @@ function toLearned(json: JsonValue): Learned {
     if (reported === 0 && counted === 0) return { reported, counted };
     if (counted > 0 && isCredible(reported / counted)) return { reported, counted };
   }
-  throw new TypeError('these sums of tokens do not belong together');
+  throw new TypeError('the token sums do not match');
 }
 
 class WatchedModel extends WrapperModel {
@@ -108,21 +107,21 @@ class WatchedModel extends WrapperModel {
     options: RelayOptions,
   ): AsyncGenerator<ModelDelta, void, void> {
     let usage: Usage | undefined;
-    let isOfOnePrompt = true;
+    let isSinglePrompt = true;
     for await (const delta of this.model.stream(request, options)) {
       if (delta.type === 'usage') usage = delta.usage;
-      if (delta.type === 'reset') isOfOnePrompt = false;
+      if (delta.type === 'reset') isSinglePrompt = false;
       yield delta;
     }
-    if (usage !== undefined && isOfOnePrompt) await this.#learn(request, usage);
+    if (usage !== undefined && isSinglePrompt) await this.#learn(request, usage);
   }
 
-  /** An answer is good whether or not something can be learned from it. */
+  /** Learning failures never fail the response. */
   async #learn({ messages, tools }: ModelRequest, usage: Usage): Promise<void> {
     try {
       await this.#counter.learn(messages, tools, usage);
     } catch (error) {
-      getLogger().log('warn', `Nothing was learned about tokens: ${messageOf(error)}`);
+      getLogger().log('warn', `The token counter could not be calibrated: ${messageOf(error)}`);
     }
   }
 }

@@ -4,9 +4,8 @@ import type { ToolSchema } from '../model/chat-model-base.ts';
 import { TokenCounterBase } from './token-counter-base.ts';
 
 /**
- * Counts characters: a line of JSON for each message, with its name, role and content,
- * and one for each tool. The bytes of media are left out. Not tokens at all, but
- * the same everywhere, and easy to reason about.
+ * Counts characters instead of tokens: one JSON line per message (name, role, content) and per tool, without
+ * the bytes of media. Equal everywhere and easy to predict.
  */
 export class CharTokenCounter extends TokenCounterBase {
   override async count(messages: readonly Msg[], tools: readonly ToolSchema[] = []): Promise<number> {

@@ -5,30 +5,30 @@ import { imageSize, type ImageSize } from './image-size.ts';
 import { TokenCounterBase, type CountOptions } from './token-counter-base.ts';
 import { toolTokens, type CountText } from './tool-tokens.ts';
 
-/** What goes around things: the answer to come, a message with its role, a name, a tool call. */
+/** Fixed tokens: the answer, a message with its role, a name, a tool call. */
 const ANSWER = 3;
 const MESSAGE = 4;
 const NAME = 1;
 const TOOL_CALL = 3;
 
-/** What these cost can't be told without looking into them, and that differs by provider. */
+/** Flat estimates; the real cost depends on content and provider. */
 const MEDIA = { audio: 500, video: 2000, file: 2000 };
 
-/** Names that say no more than the role does are not sent. */
+/** Names equal to a role, which are not sent. */
 const PLAIN_NAMES: ReadonlySet<string> = new Set(['user', 'assistant', 'system']);
 
 /**
- * Counts as the chat APIs do: text by its tokens, images by their size, other media at a
- * flat price, and a frame around each message, call and tool. A result is a message of its own.
+ * Counts like the chat APIs: text by tokens, images by size, other media at a flat rate, plus fixed tokens
+ * for each message, tool call and tool. A tool result counts as a message.
  */
 export abstract class ChatTokenCounter extends TokenCounterBase {
-  /** What a tool costs besides its words. */
+  /** Fixed tokens of a tool. */
   protected abstract readonly perTool: number;
   protected abstract readonly countsThinking: boolean;
 
-  /** Counts the tokens of a text. */
+  /** Function that counts the tokens of a text. */
   protected abstract textCounter(): CountText | Promise<CountText>;
-  /** The tokens of an image whose size is known, or is not. */
+  /** Tokens of an image; the size may be unknown. */
   protected abstract imageTokens(size: ImageSize | undefined): number;
 
   override async count(

@@ -19,7 +19,7 @@ type Kind =
   | 'emoji'
   | 'nothing';
 
-/** The UTF-16 units at which the characters of each kind begin. */
+/** First UTF-16 units of the ranges of each kind. */
 const STARTS: Readonly<Record<Kind, readonly number[]>> = {
   space: [0x00, 0x0b, 0x0e],
   line: [0x0a, 0x0d],
@@ -36,8 +36,8 @@ const STARTS: Readonly<Record<Kind, readonly number[]>> = {
   otherLetter: [0x370, 0x530, 0x780, 0x1200, 0x1f00],
   wideMark: [0x2e80, 0xfe10, 0xff00],
   symbol: [0x80, 0x2000, 0xfff0],
-  emoji: [0xd800, 0xe000], // the first half of whatever is beyond 0xffff
-  nothing: [0xdc00, 0xfe00], // its second half; and what only says how the character before it looks
+  emoji: [0xd800, 0xe000], // first half of characters above 0xffff
+  nothing: [0xdc00, 0xfe00], // their second half, and variation selectors
 };
 const RANGES = Object.entries(STARTS)
   .flatMap(([kind, starts]) => starts.map((start) => ({ start, kind: kind as Kind })))
@@ -45,18 +45,18 @@ const RANGES = Object.entries(STARTS)
 const rangeOfUnit = new Uint8Array(0x10000);
 for (const [i, { start }] of RANGES.entries()) rangeOfUnit.fill(i, start);
 
-/** Frequent characters that neither simplified Chinese nor Japanese has. */
+/** Frequent characters of traditional Chinese only. */
 const TRADITIONAL = new Set('這們來說對會國學經發當應將點關實權與還沒從兩樣麼讓');
 
 const LONG_WORD = 7;
-/** A text is foreign altogether once one letter of so many has an accent, and traditional Chinese likewise. */
+/** Ratio at which a whole text counts as non-English, or as traditional Chinese. */
 const LETTERS_PER_ACCENT = 40;
 const HAN_PER_TRADITIONAL = 25;
-/** The same character over and over, e.g. as a ruler, is few tokens. */
+/** Repeated characters, e.g. a ruler, take few tokens. */
 const MARKS_PER_TOKEN = 16;
 const SPACES_PER_TOKEN = 64;
 
-/** About how many tokens a text has, told in one pass by what it is made of. */
+/** Estimated tokens of a text, in one pass over its characters. */
 export function estimateText(text: string, weights: TokenWeights): number {
   let tokens = 0;
   let letters = 0;

@@ -5,17 +5,17 @@ import { weightsFor, type TokenWeights } from './token-weights.ts';
 import type { CountText } from './tool-tokens.ts';
 
 export interface EstimateOptions {
-  /** Whether thinking in the history counts: not if the model gets none of it back. @default true */
+  /** Counts thinking in the history; set false for models that get none back. @default true */
   readonly thinking?: boolean;
 }
 
-/** An image is cut or scaled so that it costs no less and no more. */
+/** Limits of the tokens of an image, which providers scale. */
 const IMAGE = { least: 85, most: 1600, unknown: 1000 };
 const PIXELS_PER_TOKEN = 750;
 
 /**
- * Estimates the tokens, for any model, with no vocabulary to load: for most texts within
- * 10 %. The model's name tells which family's tokenizer is estimated.
+ * Estimates tokens for any model without a vocabulary, within 10 % for most texts. The model name selects the
+ * tokenizer family.
  */
 export class EstimateTokenCounter extends ChatTokenCounter {
   protected override readonly perTool = 7;
@@ -31,7 +31,7 @@ export class EstimateTokenCounter extends ChatTokenCounter {
     this.countsThinking = thinking;
   }
 
-  /** About how many tokens a text has. */
+  /** Estimated tokens of a text. */
   countText(text: string): number {
     return estimateText(text, this.#weights);
   }

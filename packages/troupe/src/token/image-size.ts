@@ -6,12 +6,12 @@ export interface ImageSize {
   readonly height: number;
 }
 
-/** So much of an image is decoded to find its size: what a camera writes before it is seldom longer. */
+/** Maximum characters decoded to find the size; camera metadata before it is seldom longer. */
 const MAX_HEADER = 128 * 1024;
 
 /**
- * How large an image is, as told by its first bytes: PNG, JPEG, GIF or WebP. Undefined if
- * they don't tell, or if the image is elsewhere: nothing is ever fetched.
+ * Image size from the first bytes of PNG, JPEG, GIF or WebP. Undefined if unreadable or not embedded; never
+ * downloads.
  */
 export function imageSize(source: MediaSource): ImageSize | undefined {
   const data = source.type === 'base64' ? source.data : dataOf(source.url);
@@ -37,23 +37,23 @@ function header(data: string): DataView | undefined {
 }
 
 function pngSize(bytes: DataView): ImageSize | undefined {
-  if (!says(bytes, 0, '\x89PNG') || bytes.byteLength < 24) return undefined;
+  if (!hasText(bytes, 0, '\x89PNG') || bytes.byteLength < 24) return undefined;
   return { width: bytes.getUint32(16), height: bytes.getUint32(20) };
 }
 
 function gifSize(bytes: DataView): ImageSize | undefined {
-  if (!says(bytes, 0, 'GIF8') || bytes.byteLength < 10) return undefined;
+  if (!hasText(bytes, 0, 'GIF8') || bytes.byteLength < 10) return undefined;
   return { width: bytes.getUint16(6, true), height: bytes.getUint16(8, true) };
 }
 
-/** A row of segments; the size is in the one that starts a frame (C0 to CF, but for three that don't). */
+/** JPEG is a list of segments; the size is in a start-of-frame segment (C0 to CF except three). */
 function jpegSize(bytes: DataView): ImageSize | undefined {
-  if (!says(bytes, 0, '\xff\xd8')) return undefined;
+  if (!hasText(bytes, 0, '\xff\xd8')) return undefined;
   for (let at = 2; at + 9 <= bytes.byteLength;) {
     if (bytes.getUint8(at) !== 0xff) return undefined;
     const type = bytes.getUint8(at + 1);
     if (type === 0xff) {
-      at++; // filled up
+      at++; // padding
       continue;
     }
     if (type >= 0xc0 && type <= 0xcf && type !== 0xc4 && type !== 0xc8 && type !== 0xcc) {
@@ -64,21 +64,21 @@ function jpegSize(bytes: DataView): ImageSize | undefined {
   return undefined;
 }
 
-/** There are three kinds of WebP. */
+/** WebP has three variants. */
 function webpSize(bytes: DataView): ImageSize | undefined {
-  if (!says(bytes, 0, 'RIFF') || !says(bytes, 8, 'WEBP') || bytes.byteLength < 30) return undefined;
-  if (says(bytes, 12, 'VP8X')) {
+  if (!hasText(bytes, 0, 'RIFF') || !hasText(bytes, 8, 'WEBP') || bytes.byteLength < 30) return undefined;
+  if (hasText(bytes, 12, 'VP8X')) {
     return { width: 1 + uint24(bytes, 24), height: 1 + uint24(bytes, 27) };
   }
-  if (says(bytes, 12, 'VP8L')) {
+  if (hasText(bytes, 12, 'VP8L')) {
     const bits = bytes.getUint32(21, true);
     return { width: 1 + (bits & 0x3fff), height: 1 + ((bits >>> 14) & 0x3fff) };
   }
-  if (!says(bytes, 12, 'VP8 ')) return undefined;
+  if (!hasText(bytes, 12, 'VP8 ')) return undefined;
   return { width: bytes.getUint16(26, true) & 0x3fff, height: bytes.getUint16(28, true) & 0x3fff };
 }
 
-function says(bytes: DataView, at: number, text: string): boolean {
+function hasText(bytes: DataView, at: number, text: string): boolean {
   if (at + text.length > bytes.byteLength) return false;
   return Array.from(text).every((char, i) => bytes.getUint8(at + i) === char.charCodeAt(0));
 }

@@ -1,6 +1,8 @@
 import type { ImageSize } from './image-size.ts';
 
-/** Tiles: a base price, and one for each square of 512 pixels. Patches: squares of 32 pixels, times a factor. */
+/**
+ * Tiles: a base price plus a price per square of 512 pixels. Patches: squares of 32 pixels times a factor.
+ */
 type ImageRule = { readonly base: number; readonly tile: number } | { readonly factor: number };
 
 export type ImageDetail = 'low' | 'high';
@@ -11,10 +13,12 @@ const SHORTER_SIDE = 768;
 const PATCH = 32;
 const MAX_PATCHES = 1536;
 
-/** An image of unknown size counts as one of this size. */
+/** Size assumed for an unknown image. */
 const USUAL_SIZE: ImageSize = { width: 1024, height: 1024 };
 
-/** By the model's name; the first that fits. The factors of GPT-5 are those that are billed, lower than those documented. */
+/**
+ * Rules by model name; the first match counts. Factors of GPT-5 are the billed ones, lower than documented.
+ */
 const RULES: readonly (readonly [pattern: RegExp, rule: ImageRule])[] = [
   [/^gpt-4\.1-mini/, { factor: 1.62 }],
   [/^gpt-4\.1-nano/, { factor: 2.46 }],
@@ -28,7 +32,7 @@ const RULES: readonly (readonly [pattern: RegExp, rule: ImageRule])[] = [
   [/^/, { base: 85, tile: 170 }],
 ];
 
-/** How many tokens an image is for a model of OpenAI's. */
+/** Tokens of an image for an OpenAI model. */
 export function openAIImageTokens(
   modelName: string,
   size: ImageSize = USUAL_SIZE,
@@ -39,14 +43,14 @@ export function openAIImageTokens(
   return detail === 'low' ? rule.base : rule.base + tiles(size) * rule.tile;
 }
 
-/** The image is made to fit into a square, then its shorter side is made to fit as well. It never grows. */
+/** Scales the image down to fit a square, then limits its shorter side. Never enlarges. */
 function tiles({ width, height }: ImageSize): number {
   const fit = Math.min(1, LONGEST_SIDE / Math.max(width, height));
   const scale = fit * Math.min(1, SHORTER_SIDE / (Math.min(width, height) * fit));
   return squares(width * scale, TILE) * squares(height * scale, TILE);
 }
 
-/** With too many patches the image shrinks until it has whole ones on one side, and few enough. */
+/** Scales the image down until the number of patches is within the limit, with whole patches on one side. */
 function patches({ width, height }: ImageSize): number {
   const count = squares(width, PATCH) * squares(height, PATCH);
   if (count <= MAX_PATCHES) return count;
@@ -61,7 +65,7 @@ function whole(length: number): number {
   return Math.max(1, Math.floor(length));
 }
 
-/** How many squares cover a length; a hair's breadth more is an error of rounding. */
+/** Number of squares that cover a length; tolerates rounding errors. */
 function squares(length: number, side: number): number {
   return Math.ceil(length / side - 1e-9);
 }

@@ -5,21 +5,23 @@ import { openAIImageTokens, type ImageDetail } from './openai-image-tokens.ts';
 import type { CountText } from './tool-tokens.ts';
 
 export interface OpenAITokenCounterOptions {
-  /** How closely the model looks at images. @default 'high' */
+  /** Detail level of images. @default 'high' */
   readonly imageDetail?: ImageDetail;
 }
 
-/** Letters, spaces or marks in a row. A tokenizer takes such a run as a whole, in time that grows with its square. */
-const RUN = /[\p{L}\p{M}]+|\s+|[^\s\p{L}\p{M}\p{N}]+/gu;
-/** A longer run is cut, which may cost a token per cut. No word is that long. */
-const MAX_RUN = 256;
+/** Unbroken sequence of letters, spaces or marks. Tokenizers need quadratic time for it. */
+const SEQUENCE = /[\p{L}\p{M}]+|\s+|[^\s\p{L}\p{M}\p{N}]+/gu;
+/**
+ * Maximum length of a sequence before it is split, which may add a token per split. No real word is longer.
+ */
+const MAX_SEQUENCE = 256;
 
-/** What looks like a special token is text, in what users write. */
+/** Text of users that looks like a special token counts as plain text. */
 const AS_TEXT = { disallowedSpecial: new Set<string>() };
 
 /**
- * Counts exactly what OpenAI's models see of text, and by OpenAI's rules what frames, tools and images cost.
- * It needs the package `gpt-tokenizer`, which is loaded on the first count.
+ * Counts text exactly like OpenAI's models, and message overhead, tools and images by OpenAI's rules. Needs
+ * the package `gpt-tokenizer`, loaded on first use.
  */
 export class OpenAITokenCounter extends ChatTokenCounter {
   protected override readonly perTool: number;
@@ -34,7 +36,7 @@ export class OpenAITokenCounter extends ChatTokenCounter {
     { imageDetail = 'high' }: OpenAITokenCounterOptions = {},
   ) {
     super();
-    // As it is called without a gateway's prefix, or as the base of a fine-tuned model.
+    // Without a gateway's prefix; the base model of a fine-tuned one.
     this.#name = modelName.replace(/^.*\//, '').replace(/^ft:/, '');
     this.#isOld = /^gpt-(?:35|3\.5|4(?![o.\d]))/.test(this.#name);
     this.#imageDetail = imageDetail;
@@ -42,7 +44,7 @@ export class OpenAITokenCounter extends ChatTokenCounter {
   }
 
   protected override async textCounter(): Promise<CountText> {
-    return (this.#countText ??= inRuns(await loadEncoding(this.#isOld)));
+    return (this.#countText ??= countInPieces(await loadEncoding(this.#isOld)));
   }
 
   protected override imageTokens(size: ImageSize | undefined): number {
@@ -65,17 +67,17 @@ async function loadEncoding(isOld: boolean): Promise<CountText> {
   }
 }
 
-function inRuns(ofText: CountText): CountText {
+function countInPieces(ofText: CountText): CountText {
   return (text) => {
-    if (text.length <= MAX_RUN) return ofText(text);
+    if (text.length <= MAX_SEQUENCE) return ofText(text);
     let tokens = 0;
     let start = 0;
-    for (const { 0: run, index } of text.matchAll(RUN)) {
-      if (run.length <= MAX_RUN) continue;
+    for (const { 0: sequence, index } of text.matchAll(SEQUENCE)) {
+      if (sequence.length <= MAX_SEQUENCE) continue;
       tokens += ofText(text.slice(start, index));
-      start = index + run.length;
-      for (let at = index; at < start; at += MAX_RUN)
-        tokens += ofText(text.slice(at, Math.min(start, at + MAX_RUN)));
+      start = index + sequence.length;
+      for (let at = index; at < start; at += MAX_SEQUENCE)
+        tokens += ofText(text.slice(at, Math.min(start, at + MAX_SEQUENCE)));
     }
     return tokens + ofText(text.slice(start));
   };

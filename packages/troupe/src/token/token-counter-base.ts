@@ -7,21 +7,20 @@ export interface CountOptions {
 }
 
 /**
- * Tells how many tokens a prompt has. Counting changes nothing that it is given, and
- * never fetches what a message refers to: an image that is only an address has a
- * price by rule. A counter that learns keeps what it learned in its state.
+ * Base class of token counters. Counting has no side effects and never downloads: an image URL has a fixed
+ * price. Counters that learn keep their data in the state. Folder `token`: start here.
  */
 export abstract class TokenCounterBase extends StateModule {
   readonly #counts = new WeakMap<Msg, number>();
 
-  /** The tokens of a whole prompt. Without messages: what there is besides them, such as the tools. */
+  /** Tokens of a whole prompt. Without messages: the rest, such as the tools. */
   abstract count(
     messages: readonly Msg[],
     tools?: readonly ToolSchema[],
     options?: CountOptions,
   ): Promise<number>;
 
-  /** What each message adds to a prompt. A message never changes, so it is counted only once. */
+  /** Tokens added by each message, cached because messages never change. */
   async countEach(messages: readonly Msg[], options: CountOptions = {}): Promise<readonly number[]> {
     const counts: number[] = [];
     for (const msg of messages) {
@@ -36,10 +35,10 @@ export abstract class TokenCounterBase extends StateModule {
     return counts;
   }
 
-  /** A formatter tells here that it sends only some of the messages. Of interest to a counter that learns. */
+  /** Called by a formatter that sends only some of the messages; used by counters that learn. */
   noteSent(_messages: readonly Msg[], _sent: readonly Msg[]): void {}
 
-  /** What one message adds to a prompt. */
+  /** Tokens added by one message. */
   protected countOne(msg: Msg, options: CountOptions): Promise<number> {
     return this.count([msg], undefined, options);
   }

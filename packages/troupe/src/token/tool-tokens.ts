@@ -3,14 +3,14 @@ import { isJsonObject, type JsonObject, type JsonValue } from '../util/json.ts';
 
 export type CountText = (text: string) => number;
 
-/** What OpenAI's models see of a schema besides its words, as measured by OpenAI. */
+/** Fixed tokens of a schema for OpenAI's models, as measured by OpenAI. */
 const ALL_TOOLS = 12;
 const PROPERTIES = 3;
 const PROPERTY = 3;
 const CHOICES = -3;
 const CHOICE = 3;
 
-/** What is counted by a rule of its own, or is not shown to the model. */
+/** Keys counted by other rules, or not shown to the model. */
 const OTHERWISE_COUNTED: ReadonlySet<string> = new Set([
   '$schema',
   'additionalProperties',
@@ -23,7 +23,10 @@ const OTHERWISE_COUNTED: ReadonlySet<string> = new Set([
   'type',
 ]);
 
-/** The tokens of the tools in a prompt. `perTool` is what a tool costs besides its words. */
+/**
+ * Tokens of the tools in a prompt.
+ * @param perTool fixed tokens of a tool
+ */
 export function toolTokens(tools: readonly ToolSchema[], perTool: number, ofText: CountText): number {
   if (tools.length === 0) return 0;
 

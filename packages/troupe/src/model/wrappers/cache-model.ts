@@ -9,7 +9,7 @@ import { FallbackModel } from './fallback-model.ts';
 import { MemoryCacheStore } from './memory-cache-store.ts';
 import { WrapperModel, type RelayOptions } from './wrapper-model.ts';
 
-/** Where answers are kept. Deltas are plain JSON. */
+/** Storage of cached responses. Deltas are plain JSON. */
 export interface CacheStore {
   get(
     key: string,
@@ -18,15 +18,13 @@ export interface CacheStore {
 }
 
 export interface CacheOptions {
-  /** @default a MemoryCacheStore of 1 000 answers */
+  /** @default a MemoryCacheStore with 1 000 entries */
   readonly store?: CacheStore | undefined;
-  /** Requests with the same key have the same answer. @default a hash of what the answer depends on */
+  /** Cache key of a request. @default a hash of everything the response depends on */
   readonly key?: ((request: ModelRequest) => string | Promise<string>) | undefined;
 }
 
-/**
- * Answers that are as the model wanted them. Others, such as one that was cut off, may be better next time.
- */
+/** Finish reasons of complete responses. Others, such as a truncated response, may be better next time. */
 const COMPLETE: readonly FinishReason[] = ['stop', 'tool_calls'];
 const NO_COST: ModelDelta = Object.freeze({
   type: 'usage',
@@ -34,12 +32,11 @@ const NO_COST: ModelDelta = Object.freeze({
 });
 
 /**
- * Gives the same answer to the same request, delta by delta, without asking again. An answer from the cache
- * says that it took no tokens, because it took none.
+ * Repeats the response to an equal request delta by delta, without a model call. Cached responses report a
+ * usage of 0 tokens.
  *
- * Only an answer that was read to its end and that is complete is kept, as it was when it came: whoever
- * changes the deltas that they got changes nothing here. A store that fails is as good as an empty one: the
- * call goes on, and a warning is logged.
+ * Only complete responses that were read to the end are cached, as copies: later changes to the deltas have
+ * no effect. A failing store never fails a model call; the failure is logged as a warning.
  */
 export class CacheModel extends WrapperModel {
   readonly #store: CacheStore;
@@ -62,9 +59,9 @@ export class CacheModel extends WrapperModel {
       key === undefined ? undefined : await this.#attempt('read', signal, () => this.#store.get(key));
     if (Array.isArray(known)) return yield* replay(known, signal);
 
-    let answer = new Answer();
+    let answer = new ResponseCopy();
     for await (const delta of this.model.stream(request, options)) {
-      if (delta.type === 'reset') answer = new Answer();
+      if (delta.type === 'reset') answer = new ResponseCopy();
       else answer.add(delta);
       yield delta;
     }
@@ -72,7 +69,7 @@ export class CacheModel extends WrapperModel {
     await this.#attempt('write', signal, () => this.#store.set(key, answer.toDeltas()));
   }
 
-  /** What the cache says; undefined if it fails. Rejects only when the signal is aborted. */
+  /** Result of a cache operation; undefined if it fails. Rejects only on abort. */
   async #attempt<T>(what: string, signal: AbortSignal, work: () => T | Promise<T>): Promise<T | undefined> {
     try {
       return await abortable((async () => work())(), signal);
@@ -84,8 +81,8 @@ export class CacheModel extends WrapperModel {
   }
 }
 
-/** An answer on its way: a copy of it, as whoever reads it may change what they get. */
-class Answer {
+/** Copy of a response while it streams. */
+class ResponseCopy {
   readonly #deltas: ModelDelta[] = [];
   #problem: string | undefined;
   #finish: FinishReason | undefined;
@@ -103,7 +100,7 @@ class Answer {
     return this.#finish !== undefined && COMPLETE.includes(this.#finish);
   }
 
-  /** @throws TypeError if one of them could not be copied. */
+  /** @throws TypeError if a delta could not be copied */
   toDeltas(): readonly ModelDelta[] {
     if (this.#problem !== undefined) throw new TypeError(this.#problem);
     return this.#deltas;
@@ -117,7 +114,7 @@ function* replay(answer: readonly ModelDelta[], signal: AbortSignal): Generator<
   }
 }
 
-/** What a model's answers depend on, besides the request. */
+/** Everything besides the request that a response depends on. */
 function identityOf(model: ChatModelBase): JsonValue {
   const className = model.constructor.name;
   if (model instanceof WrapperModel) return [className, identityOf(model.model)];
@@ -126,12 +123,12 @@ function identityOf(model: ChatModelBase): JsonValue {
   return [className, modelName, vendorName, withSortedKeys(copyJson(generation, 'generation'))];
 }
 
-/** Formatters make different prompts of the same messages. */
+/** Different formatters make different prompts from the same messages. */
 function formatterName({ formatter }: ModelRequest): string | null {
   return formatter === undefined ? null : formatter.constructor.name;
 }
 
-/** A key that is short, and tells nothing of the prompt to whoever runs the store. */
+/** Short key that reveals nothing of the prompt to the store. */
 async function hash(value: unknown): Promise<string> {
   const bytes = await crypto.subtle.digest('SHA-256', new TextEncoder().encode(JSON.stringify(value)));
   return [...new Uint8Array(bytes)].map((byte) => byte.toString(16).padStart(2, '0')).join('');

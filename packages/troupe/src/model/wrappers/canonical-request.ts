@@ -3,9 +3,9 @@ import { copyJson, isJsonObject, type JsonObject, type JsonValue } from '../../u
 import type { ModelRequest } from '../chat-model-base.ts';
 
 /**
- * What of a request its answer depends on, the same for requests that mean the same: without the ids and
- * times of messages, with the ids of tool calls counted up (they are made up anew in every run), and with all
- * keys in order. The formatter is not part of it, as it is no data.
+ * Part of a request that determines its response, equal for equivalent requests: without ids and times of
+ * messages, with numbered tool call ids (they are random in every run), and with sorted keys. The formatter
+ * is left out, because it is not data.
  */
 export function canonicalRequest(request: ModelRequest): JsonObject {
   const { tools = [], toolChoice, structured, generation, agentName } = request;
@@ -19,7 +19,7 @@ export function canonicalRequest(request: ModelRequest): JsonObject {
   return { messages: request.messages.map((msg) => withCountedIds(formOf(msg))), ...(rest as JsonObject) };
 }
 
-/** The same value with the keys of all its objects in order. */
+/** Copy with the keys of all objects sorted. */
 export function withSortedKeys(value: JsonValue): JsonValue {
   if (isList(value)) return value.map(withSortedKeys);
   if (!isJsonObject(value)) return value;
@@ -31,7 +31,7 @@ export function isList(value: JsonValue | undefined): value is readonly JsonValu
   return Array.isArray(value);
 }
 
-/** A message never changes, so its form is made only once. */
+/** Cached forms of messages, which never change. */
 const forms = new WeakMap<Msg, JsonObject>();
 
 function formOf(msg: Msg): JsonObject {
@@ -44,7 +44,7 @@ function formOf(msg: Msg): JsonObject {
   return form;
 }
 
-/** Gives each call, and its result, the number of its first appearance. */
+/** Numbers each tool call and its result by first appearance. */
 function countCallIds(): (form: JsonObject) => JsonObject {
   const counted = new Map<JsonValue, string>();
   const rename = (block: JsonValue): JsonValue => {

@@ -8,10 +8,7 @@ const TOKENS_PER_MEDIUM = 1000;
 
 const known = new WeakMap<object, number>();
 
-/**
- * About how many tokens the prompt of a request has, in a glance: every message and tool is looked at only
- * once.
- */
+/** Rough number of prompt tokens of a request. Caches the estimate of each message and tool. */
 export function estimateTokens({ messages, tools = [] }: ModelRequest): number {
   const ofMessages = messages.reduce((sum, msg) => sum + once(msg, () => ofMsg(msg)), 0);
   return tools.reduce((sum, tool) => sum + once(tool, () => ofText(JSON.stringify(tool))), ofMessages);
@@ -46,7 +43,7 @@ function ofBlock(block: ContentBlock): number {
   }
 }
 
-/** By bytes of UTF-8, not by characters: a Chinese character takes as much as several Latin letters. */
+/** Counts UTF-8 bytes, because a Chinese character takes as many tokens as several Latin letters. */
 function ofText(text: string): number {
   let bytes = 0;
   for (let i = 0; i < text.length; i++) {

@@ -77,9 +77,9 @@ test('says that what came before is void, in one line that names no secret', asy
   expect(error).toBeUndefined();
   expect(deltas).toEqual([
     ...beginning,
-    { type: 'reset', reason: 'a failed (network); b is asked instead.' },
+    { type: 'reset', reason: 'a failed (network); b is used instead.' },
     text('Well'),
-    { type: 'reset', reason: 'c failed (overloaded); d is asked instead.' },
+    { type: 'reset', reason: 'c failed (overloaded); d is used instead.' },
     text('hello'),
     { type: 'usage', usage: { inputTokens: 12, outputTokens: 5 } },
     STOP,
@@ -95,7 +95,7 @@ test('says that what came before is void, in one line that names no secret', asy
 test('a model name that is more than one line does not forge a second one', async () => {
   const first = new ScriptedModel([failing({ kind: 'network' }, { text: 'x' })], 'a\nb');
   const { deltas } = await read(new FallbackModel([first, ...models('hello')]));
-  expect(deltas[1]).toEqual({ type: 'reset', reason: 'a b failed (network); a is asked instead.' });
+  expect(deltas[1]).toEqual({ type: 'reset', reason: 'a b failed (network); a is used instead.' });
 });
 
 const curable: Record<ModelErrorKind, boolean> = {
@@ -151,7 +151,7 @@ test('tells whom it asks instead of whom, and logs it', async () => {
   const model = new FallbackModel(all, { onFallback: (fallback) => fallbacks.push(fallback) });
   await withRunConfig({ logging: { log: (...line) => void lines.push(line) } }, () => read(model));
   expect(fallbacks).toEqual([{ from: all[0], to: all[1], error: broken.error }]);
-  expect(lines).toEqual([['warn', 'a failed (overloaded); b is asked instead.']]);
+  expect(lines).toEqual([['warn', 'a failed (overloaded); b is used instead.']]);
 });
 
 test('when all have failed, the error says who and why, and holds all errors', async () => {

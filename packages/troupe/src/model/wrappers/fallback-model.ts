@@ -15,7 +15,7 @@ import { isThinking } from '../generation.ts';
 import { stoppable } from '../../util/async/stoppable.ts';
 import type { RelayOptions } from './wrapper-model.ts';
 
-/** A model that failed, and the one that is asked instead. */
+/** Failed model and the model used next. */
 export interface Fallback {
   readonly from: ChatModelBase;
   readonly to: ChatModelBase;
@@ -24,30 +24,29 @@ export interface Fallback {
 
 export interface FallbackOptions {
   /**
-   * Whether the next model is to be asked after the model number `index` (from 0) has failed.
-   * @default for every ModelError but those that another model would not cure: `bad_request` and
-   * `content_filter`
+   * Tells whether the next model is used after the failure of the model at `index` (from 0).
+   * @default true for every ModelError except `bad_request` and `content_filter`, which another model can't
+   * solve
    */
   readonly shouldFallBack?: ((error: unknown, index: number) => boolean) | undefined;
-  /** Is told before the next model is asked. */
+  /** Called before the next model is used. */
   readonly onFallback?: ((fallback: Fallback) => void) | undefined;
 }
 
-/** Errors that are the request's fault, or that no other model should be asked to overlook. */
+/** Errors caused by the request itself, or by a content filter that no other model should bypass. */
 const FINAL: readonly ModelErrorKind[] = ['bad_request', 'content_filter'];
 
-/** From the weakest to the strongest. */
+/** From weakest to strongest. */
 const FORCING = ['never', 'without_thinking', 'always'] as const;
 
 /**
- * Asks the next model when one fails. Its name, vendor and options are those of the first, and it can do what
- * all of them can.
+ * Uses the next model when a model fails. Has the name, vendor and options of the first model, and only the
+ * capabilities common to all.
  *
- * Every model has a signal of its own, which follows the caller's; a caller's abort ends it all. If something
- * was passed on already, a `reset` tells that it is void and keeps what it has cost. An error after which no
- * other model shall be asked is thrown as it is. When all have failed, a ModelError says who failed and why:
- * it has the `kind` of the last error, is retryable if one of them is, and its cause is an AggregateError of
- * all.
+ * Every model gets its own signal, which follows the caller's; an abort by the caller ends everything. If
+ * deltas were already passed on, a `reset` voids them and keeps their usage. An error without fallback is
+ * thrown unchanged. When all models fail, throws a ModelError with the `kind` of the last error, retryable if
+ * any error is, and an AggregateError of all errors as its cause.
  */
 export class FallbackModel extends ChatModelBase {
   override readonly capabilities: ModelCapabilities;
@@ -62,10 +61,10 @@ export class FallbackModel extends ChatModelBase {
     if (first === undefined) throw new TroupeError('invalid_config', 'A FallbackModel needs a model.');
     super(first.modelName);
     this.models = Object.freeze([...models]);
-    this.capabilities = models.map(whatItCan).reduce(whatBothCan);
+    this.capabilities = models.map(effectiveCapabilities).reduce(commonCapabilities);
     this.generation = first.generation;
     this.vendorName = first.vendorName;
-    this.#shouldFallBack = options.shouldFallBack ?? isCurable;
+    this.#shouldFallBack = options.shouldFallBack ?? isWorthFallback;
     this.#onFallback = options.onFallback;
   }
 
@@ -94,28 +93,28 @@ export class FallbackModel extends ChatModelBase {
         failure = error;
       }
       signal.throwIfAborted();
-      attempt.abort(failure); // for what it may have left behind
+      attempt.abort(failure); // stops leftovers of the failed model
       errors.push(failure);
       const next = this.models[index + 1];
       if (next === undefined) throw this.#allFailed(errors);
       if (!this.#shouldFallBack(failure, index)) throw failure;
-      const reason = this.#tell({ from: model, to: next, error: failure });
+      const reason = this.#report({ from: model, to: next, error: failure });
       if (hasPassed) yield { type: 'reset', reason };
     }
   }
 
-  /** Tells that the next model is asked. Returns the same in one line. */
-  #tell(fallback: Fallback): string {
+  /** Reports a fallback. Returns its description in one line. */
+  #report(fallback: Fallback): string {
     const { from, to, error } = fallback;
-    const line = oneLine(`${from.modelName} failed (${kindOf(error)}); ${to.modelName} is asked instead.`);
+    const line = oneLine(`${from.modelName} failed (${kindOf(error)}); ${to.modelName} is used instead.`);
     getLogger().log('warn', line);
     this.#onFallback?.(fallback);
     return line;
   }
 
   /**
-   * The error for when no model is left to ask: for one model its own, and what is no ModelError stays as it
-   * is.
+   * Error when no model is left: a summary of all errors, or the last error if there was only one model or it
+   * is not a ModelError.
    */
   #allFailed(errors: readonly unknown[]): unknown {
     const last = errors.at(-1);
@@ -128,18 +127,18 @@ export class FallbackModel extends ChatModelBase {
       kind: last.kind,
       status: last.status,
       isRetryable: retryable.length > 0,
-      retryAfterMs: soonest(retryable),
+      retryAfterMs: shortestDelay(retryable),
       cause: new AggregateError(errors, 'The errors of all models'),
     });
   }
 }
 
-function isCurable(error: unknown): boolean {
+function isWorthFallback(error: unknown): boolean {
   return ModelError.isInstance(error) && !FINAL.includes(error.kind);
 }
 
-/** How long until the first of them may be asked again; undefined if one of them names no time. */
-function soonest(errors: readonly ModelError[]): number | undefined {
+/** Shortest delay of the errors; undefined if any error has none. */
+function shortestDelay(errors: readonly ModelError[]): number | undefined {
   const delays = errors.map((error) => error.retryAfterMs).filter((delay) => delay !== undefined);
   return delays.length > 0 && delays.length === errors.length ? Math.min(...delays) : undefined;
 }
@@ -148,13 +147,13 @@ function kindOf(error: unknown): string {
   return ModelError.isInstance(error) ? error.kind : 'error';
 }
 
-/** What a model can do as it was set up: one that thinks may not be one that can be forced. */
-function whatItCan({ capabilities, generation }: ChatModelBase): ModelCapabilities {
-  const isHeldBack = capabilities.forcedTools === 'without_thinking' && isThinking(generation);
-  return isHeldBack ? { ...capabilities, forcedTools: 'never' } : capabilities;
+/** Capabilities with the configured options: thinking can disable forced tool calls. */
+function effectiveCapabilities({ capabilities, generation }: ChatModelBase): ModelCapabilities {
+  const isDisabled = capabilities.forcedTools === 'without_thinking' && isThinking(generation);
+  return isDisabled ? { ...capabilities, forcedTools: 'never' } : capabilities;
 }
 
-function whatBothCan(a: ModelCapabilities, b: ModelCapabilities): ModelCapabilities {
+function commonCapabilities(a: ModelCapabilities, b: ModelCapabilities): ModelCapabilities {
   return Object.freeze({
     vision: a.vision && b.vision,
     audio: a.audio && b.audio,

@@ -2,10 +2,10 @@ import { isJsonObject, type JsonObject, type JsonValue } from '../../util/json.t
 import { isList } from './canonical-request.ts';
 
 const MAX_VALUE = 80;
-/** How much of two long texts is shown before the place where they part. */
+/** Number of equal characters shown before the first difference of two texts. */
 const MAX_SAME = 24;
 
-/** Where two values differ, one line each, e.g. `messages[0].content: expected "a", actual "b"`. */
+/** Differences of two values, one line each, e.g. `messages[0].content: expected "a", actual "b"`. */
 export function jsonDiff(
   expected: JsonValue | undefined,
   actual: JsonValue | undefined,
@@ -26,7 +26,7 @@ export function jsonDiff(
   return [`${path || 'the value'}: expected ${before}, actual ${after}`];
 }
 
-/** Not what every object inherits. */
+/** Own property only, not an inherited one. */
 function own(object: JsonObject, key: string): JsonValue | undefined {
   return Object.hasOwn(object, key) ? object[key] : undefined;
 }

@@ -2,9 +2,9 @@ import { checkNumber } from '../../util/check-number.ts';
 import type { CacheStore } from './cache-model.ts';
 import type { ModelDelta } from '../../message/model-delta.ts';
 
-/** Answers in memory. When there are too many, the one that was not used for the longest time is dropped. */
+/** Cache store in memory. Drops the least recently used entry when full. */
 export class MemoryCacheStore implements CacheStore {
-  /** From the one that was not used for the longest time to the latest. */
+  /** Ordered from least to most recently used. */
   readonly #answers = new Map<string, readonly ModelDelta[]>();
   readonly #maxEntries: number;
 

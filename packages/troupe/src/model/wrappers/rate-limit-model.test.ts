@@ -351,6 +351,6 @@ test.each<[RateLimitOptions, string]>([
 
 test('an estimate that is no number fails the call instead of blocking the queue', async () => {
   const { model } = limited({ tokensPerMinute: 100, estimateTokens: () => Number.NaN });
-  await expect(model.call(asking('a'))).rejects.toThrow('What estimateTokens returns must be a number');
+  await expect(model.call(asking('a'))).rejects.toThrow('The result of estimateTokens must be a number');
   expect(model.waiting).toBe(0);
 });

@@ -4,23 +4,23 @@ import { whenAborted } from '../../util/abort.ts';
 import type { ChatModelBase, ModelRequest } from '../chat-model-base.ts';
 import { checkNumber } from '../../util/check-number.ts';
 import { estimateTokens } from './estimate-tokens.ts';
-import { RequestGate, type GateLimits } from './request-gate.ts';
+import { RequestLimiter, type RequestLimits } from './request-limiter.ts';
 import { WrapperModel, type RelayOptions } from './wrapper-model.ts';
 
-export interface RateLimitOptions extends GateLimits {
-  /** About how many tokens a request will take. @default by the length of its text */
+export interface RateLimitOptions extends RequestLimits {
+  /** Estimated tokens of a request. @default by the length of its text */
   readonly estimateTokens?: ((request: ModelRequest) => number) | undefined;
 }
 
 /**
- * Makes requests wait for their turn, first come, first served, so that a model is asked no more than it
- * allows. To share a limit, share the RateLimitModel.
+ * Delays requests, first come, first served, to keep the limits of a model. To share a limit, share the
+ * RateLimitModel.
  *
- * A request holds its place until its stream ends, fails, is aborted or left, whatever the model makes of
- * that. It counts with its estimated tokens at first, and with those that the model reports once it is over.
+ * A request counts as running until its stream ends, fails, is aborted or left, even if the model ignores
+ * this. Its estimated tokens count at first, the reported tokens once it has ended.
  */
 export class RateLimitModel extends WrapperModel {
-  readonly #gate: RequestGate;
+  readonly #limiter: RequestLimiter;
   readonly #estimate: (request: ModelRequest) => number;
 
   constructor(model: ChatModelBase, options: RateLimitOptions) {
@@ -29,19 +29,19 @@ export class RateLimitModel extends WrapperModel {
       const value = options[name];
       if (value !== undefined) checkNumber(name, value, { least: 1 });
     }
-    this.#gate = new RequestGate(options);
+    this.#limiter = new RequestLimiter(options);
     const counts = options.tokensPerMinute !== undefined;
     this.#estimate = counts ? (options.estimateTokens ?? estimateTokens) : () => 0;
   }
 
-  /** How many requests wait for their turn. */
+  /** Number of waiting requests. */
   get waiting(): number {
-    return this.#gate.waiting;
+    return this.#limiter.waiting;
   }
 
-  /** How many requests are being answered. */
+  /** Number of running requests. */
   get running(): number {
-    return this.#gate.running;
+    return this.#limiter.running;
   }
 
   protected override async *relay(
@@ -49,15 +49,15 @@ export class RateLimitModel extends WrapperModel {
     options: RelayOptions,
   ): AsyncGenerator<ModelDelta, void, void> {
     const tokens = this.#estimate(request);
-    checkNumber('What estimateTokens returns', tokens, { least: 0 });
-    const visit = await this.#gate.enter(tokens, options.signal);
+    checkNumber('The result of estimateTokens', tokens, { least: 0 });
+    const admission = await this.#limiter.acquire(tokens, options.signal);
     let usage: Usage | undefined;
     let before: Usage | undefined;
     const end = (): void => {
       const spent = addUsage(before, usage);
-      visit.end(spent && spent.inputTokens + spent.outputTokens);
+      admission.end(spent && spent.inputTokens + spent.outputTokens);
     };
-    whenAborted(options.signal, end); // a model that ignores its signal must not keep the others out
+    whenAborted(options.signal, end); // a model that ignores its signal must not block other requests
     try {
       for await (const delta of this.model.stream(request, options)) {
         if (delta.type === 'usage') usage = delta.usage;

@@ -288,7 +288,7 @@ test.each(Object.entries(failingWrites))(
       isFull = false;
       expect((await model.call(asking('hi'))).text).toBe('two');
     });
-    expect(log).toEqual([['warn', 'A call of scripted is not on the tape: disk full']]);
+    expect(log).toEqual([['warn', 'A model call of scripted was not recorded: disk full']]);
     expect(lines.map((line) => Object.keys(JSON.parse(line) as object)[0])).toEqual(['tape', 'request']);
   },
 );
@@ -307,7 +307,10 @@ test('a redaction that throws writes nothing, fails nothing and is logged', asyn
     expect((await model.call(asking('hi'))).text).toBe('one');
     await expect(model.call(asking('hi'))).rejects.toBe(error);
   });
-  expect([lines, log]).toEqual([[], Array(2).fill(['warn', 'A call of scripted is not on the tape: no'])]);
+  expect([lines, log]).toEqual([
+    [],
+    Array(2).fill(['warn', 'A model call of scripted was not recorded: no']),
+  ]);
 });
 
 test('a write that hangs does not outlast an abort, and calls side by side are written one by one', async () => {

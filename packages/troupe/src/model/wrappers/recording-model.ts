@@ -12,25 +12,25 @@ import { tapeHeader, type TapedError, type TimedDelta } from './tape.ts';
 import { WrapperModel, type RelayOptions } from './wrapper-model.ts';
 
 export interface RecordingOptions extends RedactOptions {
-  /** Gets the lines of the tape, each with its line feed, one after the other. */
+  /** Receives the lines of the tape in order, each with its line feed. */
   readonly write: (line: string) => void | Promise<void>;
 }
 
-/** A call that is going on. */
-interface Take {
+/** Model call in progress. */
+interface CallInProgress {
   readonly request: ModelRequest;
   readonly startedAt: number;
   readonly deltas: TimedDelta[];
 }
 
-/** How a call came to its end. */
+/** Reason for the end of a model call. */
 type End = { readonly by: 'itself' | 'caller' } | { readonly by: 'error'; readonly error: unknown };
 
 /**
- * Writes a tape of every request and its answer, for a `ReplayModel`. The answer is passed on as it is.
+ * Records every request and its response on a tape for `ReplayModel`. Passes the response on unchanged.
  *
- * A call is written when it is over, also if it failed or was stopped. Secrets are taken out of everything
- * that is written. A tape that can't be written never fails a call: a warning is logged.
+ * A model call is written when it has ended, also after a failure or an abort. Secrets are removed before
+ * writing. A failing `write` never fails a model call; the failure is logged as a warning.
  */
 export class RecordingModel extends WrapperModel {
   readonly #write: (line: string) => void | Promise<void>;
@@ -44,7 +44,7 @@ export class RecordingModel extends WrapperModel {
     this.#redactor = new Redactor(options);
   }
 
-  /** Waits until the calls so far are on the tape, also those that were stopped. */
+  /** Waits until all model calls so far are written, also aborted ones. */
   flush(): Promise<void> {
     return this.#written;
   }
@@ -54,8 +54,8 @@ export class RecordingModel extends WrapperModel {
     options: RelayOptions,
   ): AsyncGenerator<ModelDelta, void, void> {
     const { signal } = options;
-    // The caller's list of messages may grow before the answer is there.
-    const take: Take = {
+    // Copied, because the caller's list of messages may grow before the response arrives.
+    const current: CallInProgress = {
       request: { ...request, messages: [...request.messages] },
       startedAt: now(),
       deltas: [],
@@ -63,7 +63,7 @@ export class RecordingModel extends WrapperModel {
     let end: End = { by: 'caller' };
     try {
       for await (const delta of this.model.stream(request, options)) {
-        take.deltas.push([now() - take.startedAt, delta]);
+        current.deltas.push([now() - current.startedAt, delta]);
         yield delta;
       }
       end = { by: 'itself' };
@@ -71,13 +71,13 @@ export class RecordingModel extends WrapperModel {
       if (!signal.aborted) end = { by: 'error', error };
       throw error;
     } finally {
-      const written = this.#record(take, end);
+      const written = this.#record(current, end);
       if (!signal.aborted) await abortable(written, signal).catch(() => {});
     }
   }
 
-  /** Writes a call behind those before it. Never rejects. */
-  #record({ request, startedAt, deltas }: Take, end: End): Promise<void> {
+  /** Writes a model call after all earlier ones. Never rejects. */
+  #record({ request, startedAt, deltas }: CallInProgress, end: End): Promise<void> {
     const ms = now() - startedAt;
     this.#written = this.#written
       .then(async () => {
@@ -95,7 +95,7 @@ export class RecordingModel extends WrapperModel {
         await this.#write(`${JSON.stringify(call)}\n`);
       })
       .catch((error: unknown) => {
-        getLogger().log('warn', `A call of ${this.modelName} is not on the tape: ${messageOf(error)}`);
+        getLogger().log('warn', `A model call of ${this.modelName} was not recorded: ${messageOf(error)}`);
       });
     return this.#written;
   }

@@ -3,37 +3,38 @@ import type { JsonObject } from '../../util/json.ts';
 import type { Redactor } from './redactor.ts';
 import type { TimedDelta } from './tape.ts';
 
-/** Where deltas of a type carry pieces of a longer text. */
+/** Property with the text of each delta type. */
 const PIECES = { text: 'text', thinking: 'thinking', tool_input: 'json' } as const;
 
 type TextDelta = Extract<ModelDelta, { type: 'text' | 'thinking' }>;
 type InputDelta = Extract<ModelDelta, { type: 'tool_input' }>;
 
-/** Places of deltas whose pieces make one text. */
-type Run = number[];
+/** Positions of the deltas that form one text. */
+type Positions = number[];
 
 /**
- * The deltas as JSON without secrets. A secret may come in pieces, so pieces are read as the one text that
- * they are; where a secret is found, that text is left in one piece.
+ * Converts deltas to JSON without secrets. A secret can be split over deltas, so the deltas of one text are
+ * searched together; a text with a secret ends up in its first delta.
  */
 export function redactDeltas(
   deltas: readonly TimedDelta[],
   redactor: Redactor,
 ): (readonly [number, JsonObject])[] {
   const pieces = new Map<number, string>();
-  for (const run of new Texts(deltas).runs) {
-    const texts = run.map((place) => pieceOf(deltas[place]?.[1]));
+  for (const positions of new Texts(deltas).all) {
+    const texts = positions.map((position) => pieceOf(deltas[position]?.[1]));
     const whole = texts.join('');
     const safe = redactor.text(whole);
-    for (const [i, place] of run.entries()) {
-      pieces.set(place, safe === whole ? (texts[i] ?? '') : i === 0 ? safe : '');
+    for (const [i, position] of positions.entries()) {
+      pieces.set(position, safe === whole ? (texts[i] ?? '') : i === 0 ? safe : '');
     }
   }
-  return deltas.flatMap(([ms, delta], place) => {
-    const piece = pieces.get(place);
+  return deltas.flatMap(([ms, delta], position) => {
+    const piece = pieces.get(position);
     const json = delta as JsonObject & ModelDelta;
     if (piece === undefined) return [[ms, redactor.object(json)] as const];
-    if (piece === '' && pieceOf(delta) !== '' && !('providerMeta' in delta)) return []; // went into the first
+    // Text moved to the first delta.
+    if (piece === '' && pieceOf(delta) !== '' && !('providerMeta' in delta)) return [];
     const field = PIECES[delta.type as keyof typeof PIECES];
     const { type, [field]: _piece, ...others } = json;
     return [[ms, { type, ...redactor.object(others), [field]: piece }] as const];
@@ -46,26 +47,26 @@ function pieceOf(delta: ModelDelta | undefined): string {
   return delta?.type === 'tool_input' ? delta.json : '';
 }
 
-/** The texts of an answer, told apart as `MsgDraft` does it: a text goes on until another block begins. */
+/** Groups deltas into texts like `MsgDraft`: a text continues until another block starts. */
 class Texts {
-  readonly runs: Run[] = [];
-  #text: { readonly type: TextDelta['type']; readonly run: Run; isSealed: boolean } | undefined;
+  readonly all: Positions[] = [];
+  #text: { readonly type: TextDelta['type']; readonly positions: Positions; isSealed: boolean } | undefined;
   readonly #calls = new Set<number>();
-  readonly #inputs = new Map<number, Run>();
+  readonly #inputs = new Map<number, Positions>();
 
   constructor(deltas: readonly TimedDelta[]) {
-    for (const [place, [, delta]] of deltas.entries()) this.#add(delta, place);
+    for (const [position, [, delta]] of deltas.entries()) this.#add(delta, position);
   }
 
-  #add(delta: ModelDelta, place: number): void {
+  #add(delta: ModelDelta, position: number): void {
     switch (delta.type) {
       case 'text':
       case 'thinking':
-        return this.#addText(delta, place);
+        return this.#addText(delta, position);
       case 'tool_input':
-        return this.#addInput(delta, place);
+        return this.#addInput(delta, position);
       case 'tool_use_start':
-        if (this.#calls.has(delta.index)) return; // said twice
+        if (this.#calls.has(delta.index)) return; // repeated start
         this.#calls.add(delta.index);
         this.#inputs.delete(delta.index);
         this.#text = undefined;
@@ -90,26 +91,26 @@ class Texts {
     }
   }
 
-  #addText(delta: TextDelta, place: number): void {
+  #addText(delta: TextDelta, position: number): void {
     const isEmpty = pieceOf(delta) === '';
     if (isEmpty && delta.providerMeta === undefined) return;
     let text = this.#text;
     if (text?.type !== delta.type || (text.isSealed && !isEmpty)) {
-      text = this.#text = { type: delta.type, run: this.#newRun(), isSealed: false };
+      text = this.#text = { type: delta.type, positions: this.#newText(), isSealed: false };
     }
-    text.run.push(place);
+    text.positions.push(position);
     text.isSealed ||= delta.providerMeta !== undefined;
   }
 
-  #addInput({ index }: InputDelta, place: number): void {
-    let run = this.#inputs.get(index);
-    if (run === undefined) this.#inputs.set(index, (run = this.#newRun()));
-    run.push(place);
+  #addInput({ index }: InputDelta, position: number): void {
+    let positions = this.#inputs.get(index);
+    if (positions === undefined) this.#inputs.set(index, (positions = this.#newText()));
+    positions.push(position);
   }
 
-  #newRun(): Run {
-    const run: Run = [];
-    this.runs.push(run);
-    return run;
+  #newText(): Positions {
+    const positions: Positions = [];
+    this.all.push(positions);
+    return positions;
   }
 }

@@ -4,19 +4,19 @@ import { isSecretName, REDACTED, redactKeys } from '../../util/redaction/key-pat
 import { secretForms } from '../../util/redaction/secret-forms.ts';
 
 export interface RedactOptions {
-  /** Texts that must not be written, besides those that look like a key. */
+  /** Secret texts to remove, besides those that look like a key. */
   readonly secrets?: readonly string[] | undefined;
-  /** Takes out what else must not be written. It gets one text at a time. */
+  /** Removes other secrets; called for one text at a time. */
   readonly redact?: ((text: string) => string) | undefined;
 }
 
-/** Takes secrets out of texts. What was redacted once is left alone the next time. */
+/** Removes secrets from texts. A second pass leaves redacted text unchanged. */
 export class Redactor {
   readonly #secrets: RegExp | undefined;
   readonly #redact: (text: string) => string;
 
   constructor({ secrets = [], redact = (text) => text }: RedactOptions = {}) {
-    // The longest is looked for first, as one may be part of another.
+    // Longest first, because a secret may be part of another.
     const known = secrets.filter((secret) => secret !== '').sort((a, b) => b.length - a.length);
     if (known.length > 0) this.#secrets = new RegExp(known.map(secretForms).join('|'), 'g');
     this.#redact = redact;
@@ -26,7 +26,7 @@ export class Redactor {
     return redactKeys(this.#own(text));
   }
 
-  /** The value with every text in it redacted, keys included. */
+  /** Copy with every text redacted, keys included. */
   json(value: JsonValue): JsonValue {
     if (typeof value === 'string') return this.text(value);
     if (isList(value)) return value.map((item) => this.json(item));
@@ -39,7 +39,7 @@ export class Redactor {
     );
   }
 
-  /** The name of a property may tell that its value is a secret. */
+  /** Uses the property name to recognize secret values. */
   #property(key: string, value: JsonValue): JsonValue {
     if (isList(value)) return value.map((item) => this.#property(key, item));
     if (typeof value !== 'string') return this.json(value);

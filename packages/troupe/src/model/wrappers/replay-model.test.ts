@@ -160,7 +160,7 @@ test('a request that differs fails, and tells where', async () => {
   expect(result.error).toMatchObject({ name: 'TroupeError', code: 'script_failed' });
   expect(messageOf(result)).toBe(
     [
-      'The request differs from call 1, the next of the tape:',
+      'The request differs from model call 1, the next one on the tape:',
       '  generation: expected {"temperature":0}, actual nothing',
       '  messages[0].content: expected "What is 2 + 2?", actual "What is 2 + 3?"',
       '  tools[0].description: expected "Adds.", actual "Adds!"',
@@ -192,7 +192,7 @@ test('the order of the tape holds, unless any will do', async () => {
     ['a', 'b', 'a', 'c'].map((text) => asking(text)),
   );
   const strict = new ReplayModel(tape);
-  expect(messageOf(await read(strict, asking('b')))).toContain('differs from call 1');
+  expect(messageOf(await read(strict, asking('b')))).toContain('differs from model call 1');
 
   const loose = new ReplayModel(tape, { match: 'any' });
   const texts: string[] = [];
@@ -200,7 +200,7 @@ test('the order of the tape holds, unless any will do', async () => {
   expect(texts).toEqual(['2', '1', '4', '3']);
   loose.assertUsedUp();
   expect(messageOf(await read(loose, asking('a')))).toBe(
-    'All 4 calls of the tape are used up. Record it again for more.',
+    'All 4 model calls of the tape are used up. Record the tape again for more.',
   );
 });
 
@@ -209,7 +209,7 @@ test('when any will do and none does, the first that is left is compared', async
   const model = new ReplayModel(tape, { match: 'any' });
   await model.call(asking('a'));
   expect(messageOf(await read(model, asking('c')))).toContain(
-    'The request differs from call 2, the next of the tape:\n  messages[0].content: expected "b", actual "c"\n',
+    'The request differs from model call 2, the next one on the tape:\n  messages[0].content: expected "b", actual "c"\n',
   );
 });
 
@@ -328,7 +328,7 @@ test('a call that was stopped is replayed as far as it came, and says that there
   ]);
   expect(error).toMatchObject({
     code: 'script_failed',
-    message: 'The tape goes no further here: the recorded call was aborted, or left, at this point.',
+    message: 'The tape ends here: the recorded model call was aborted or left at this point.',
   });
   // Who stops there again sees nothing of that.
   const again = new ReplayModel(tape);
@@ -346,7 +346,7 @@ test('assertUsedUp lists what nobody asked', async () => {
   const model = new ReplayModel(tape);
   await model.call(asking('a'));
   expect(() => model.assertUsedUp()).toThrow(
-    `The tape was not used up. What was not asked: call 2 ("b"), call 3 ("${'x'.repeat(39)}…).`,
+    `The tape has unused model calls: call 2 ("b"), call 3 ("${'x'.repeat(39)}…).`,
   );
 });
 
@@ -361,7 +361,7 @@ test('a stream that is not read, or aborted before, uses up nothing', async () =
 
 test('refuses what it can not read, or do', async () => {
   const { tape } = await record(new ScriptedModel(['1']), [asking('a')]);
-  expect(() => new ReplayModel(`${tape}{"request":`)).toThrow('Line 3 of the tape is no JSON');
+  expect(() => new ReplayModel(`${tape}{"request":`)).toThrow('Line 3 of the tape is not JSON');
   for (const speed of [0, -1, Number.NaN]) {
     expect(() => new ReplayModel(tape, { speed })).toThrow('speed must be');
   }

@@ -17,39 +17,35 @@ import { stoppable } from '../../util/async/stoppable.ts';
 import { parseTape, type TapedCall, type TapedError } from './tape.ts';
 
 export interface ReplayOptions extends RedactOptions {
-  /** How fast to answer: at once, as fast as it was, or so many times as fast. @default 'instant' */
+  /** Speed: without delays, as recorded, or a multiple of the recorded speed. @default 'instant' */
   readonly speed?: 'instant' | 'recorded' | number | undefined;
-  /**
-   * Whether requests come in the order of the tape, or in any, as from agents side by side.
-   * @default 'order'
-   */
+  /** Order of requests: as recorded, or any (e.g. concurrent agents). @default 'order' */
   readonly match?: 'order' | 'any' | undefined;
 }
 
 interface Entry {
   readonly number: number;
   readonly call: TapedCall;
-  /** The request as one text. */
-  readonly asked: string;
+  /** Request as text. */
+  readonly text: string;
   isUsed: boolean;
 }
 
 const MAX_DIFFERENCES = 20;
 
 /**
- * Answers from a tape, offline and exactly as it was, errors included. A request that is not the recorded one
- * fails and tells the difference; before they are compared, secrets are taken out of it as they were for the
- * tape.
+ * Replays a recorded tape offline, errors included. A request that differs from the recorded one fails with
+ * the differences; secrets are removed before comparing, as in the recording.
  */
 export class ReplayModel extends ChatModelBase {
   override readonly capabilities: ModelCapabilities;
   readonly #entries: readonly Entry[];
   readonly #redactor: Redactor;
   readonly #match: 'order' | 'any';
-  /** How many times as fast as it was. */
+  /** Multiple of the recorded speed. */
   readonly #speed: number;
 
-  /** @throws TroupeError that names the line, if the tape can't be read. */
+  /** @throws TroupeError with the line number if the tape is invalid */
   constructor(tape: string, options: ReplayOptions = {}) {
     const { model, capabilities, calls } = parseTape(tape);
     super(model);
@@ -62,7 +58,7 @@ export class ReplayModel extends ChatModelBase {
     this.#entries = calls.map((call, i) => ({
       number: i + 1,
       call,
-      asked: JSON.stringify(call.request),
+      text: JSON.stringify(call.request),
       isUsed: false,
     }));
     this.#redactor = new Redactor(options);
@@ -76,13 +72,13 @@ export class ReplayModel extends ChatModelBase {
     return stoppable((signal) => this.#play(request, signal), options.signal);
   }
 
-  /** @throws TroupeError that lists the calls of the tape that nobody made. */
+  /** @throws TroupeError with the recorded model calls that were not requested */
   assertUsedUp(): void {
     const unused = this.#entries
       .filter((entry) => !entry.isUsed)
       .map(({ number, call }) => `call ${number} (${lastMessage(call.request)})`);
     if (unused.length === 0) return;
-    throw failed(`The tape was not used up. What was not asked: ${unused.join(', ')}.`);
+    throw failed(`The tape has unused model calls: ${unused.join(', ')}.`);
   }
 
   async *#play(request: ModelRequest, signal: AbortSignal): AsyncGenerator<ModelDelta, void, void> {
@@ -96,7 +92,7 @@ export class ReplayModel extends ChatModelBase {
     await this.#wait(call.ms - position, signal);
     if (call.error !== undefined) throw toError(call.error);
     if (call.aborted) {
-      throw failed('The tape goes no further here: the recorded call was aborted, or left, at this point.');
+      throw failed('The tape ends here: the recorded model call was aborted or left at this point.');
     }
   }
 
@@ -106,16 +102,18 @@ export class ReplayModel extends ChatModelBase {
     if (delay > 0) await sleep(delay, signal);
   }
 
-  /** The call that this request stands for. */
+  /** Finds the recorded model call for a request. */
   #take(request: ModelRequest): TapedCall {
     const actual = withSortedKeys(this.#redactor.object(canonicalRequest(request)));
-    const asked = JSON.stringify(actual);
+    const text = JSON.stringify(actual);
     const open = this.#entries.filter((entry) => !entry.isUsed);
-    const next = (this.#match === 'any' && open.find((entry) => entry.asked === asked)) || open[0];
+    const next = (this.#match === 'any' && open.find((entry) => entry.text === text)) || open[0];
     if (next === undefined) {
-      throw failed(`All ${this.#entries.length} calls of the tape are used up. Record it again for more.`);
+      throw failed(
+        `All ${this.#entries.length} model calls of the tape are used up. Record the tape again for more.`,
+      );
     }
-    if (next.asked !== asked) throw failed(describeDifference(next, actual));
+    if (next.text !== text) throw failed(describeDifference(next, actual));
     next.isUsed = true;
     return next.call;
   }
@@ -125,7 +123,7 @@ function describeDifference({ number, call }: Entry, actual: JsonValue): string 
   const differences = jsonDiff(call.request, actual);
   const rest = differences.length - MAX_DIFFERENCES;
   return [
-    `The request differs from call ${number}, the next of the tape:`,
+    `The request differs from model call ${number}, the next one on the tape:`,
     ...differences.slice(0, MAX_DIFFERENCES).map((line) => `  ${line}`),
     ...(rest > 0 ? [`  … and ${rest} more`] : []),
     'If the new request is right, record the tape again.',

@@ -353,8 +353,8 @@ test('tells about every further attempt, and logs it without the words of the pr
     { attempt: 2, delayMs: 500, error: busy.error },
   ]);
   expect(lines).toEqual([
-    ['warn', 'scripted failed (rate_limit) and is asked again.', { attempt: 1, delayMs: 2000 }],
-    ['warn', 'scripted failed (overloaded) and is asked again.', { attempt: 2, delayMs: 500 }],
+    ['warn', 'scripted failed (rate_limit) and is retried.', { attempt: 1, delayMs: 2000 }],
+    ['warn', 'scripted failed (overloaded) and is retried.', { attempt: 2, delayMs: 500 }],
   ]);
 });
 

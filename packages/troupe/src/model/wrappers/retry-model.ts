@@ -7,41 +7,44 @@ import { checkNumber, MAX_TIMER_MS } from '../../util/check-number.ts';
 import { ModelError } from '../model-error.ts';
 import { WrapperModel, type RelayOptions } from './wrapper-model.ts';
 
-/** An attempt that failed and is made again. */
+/** Failed attempt that is followed by another one. */
 export interface Retry {
-  /** The number of the attempt that failed, from 1. */
+  /** Number of the failed attempt, from 1. */
   readonly attempt: number;
-  /** How long it takes until the next one. */
+  /** Delay before the next attempt. */
   readonly delayMs: number;
   readonly error: ModelError;
 }
 
 export interface RetryOptions {
-  /** How often a request is made at most, the first time included. @default 3 */
+  /** Maximum attempts, including the first. @default 3 */
   readonly maxAttempts?: number | undefined;
-  /** The upper limit of the first wait. It doubles from wait to wait. @default 500 */
+  /** Upper bound of the first delay; doubles with every attempt. @default 500 */
   readonly baseDelayMs?: number | undefined;
-  /** Where it stops to double. @default 30 seconds */
+  /** Maximum of the doubled bound. @default 30 seconds */
   readonly maxDelayMs?: number | undefined;
-  /** How long a provider may ask to wait; the call fails at once if it asks for more. @default 60 seconds */
+  /**
+   * Maximum delay that a provider may ask for; the model call fails at once if it asks for more.
+   * @default 60 seconds
+   */
   readonly maxRetryAfterMs?: number | undefined;
-  /** Which part of the upper limit to wait, from 0 to 1. @default a random one */
+  /** Fraction of the upper bound to wait, from 0 to 1. @default random */
   readonly random?: (() => number) | undefined;
-  /** Is told before each wait. */
+  /** Called before each delay. */
   readonly onRetry?: ((retry: Retry) => void) | undefined;
 }
 
-/** The options, whatever was left out. */
+/** Options with defaults filled in. */
 type Settings = {
   readonly [Key in Exclude<keyof RetryOptions, 'onRetry'>]-?: NonNullable<RetryOptions[Key]>;
 };
 
 /**
- * Makes a request again when it fails in a way that may pass (`isRetryable`), but only as long as nothing of
- * an answer was shown: after that the error goes to the caller, who has the beginning of the answer.
+ * Repeats a request after a retryable error (`isRetryable`), but only while no part of the answer was passed
+ * on; later errors go to the caller, who has the start of the answer.
  *
- * It waits as long as the provider asks for, else for a random part of a limit that doubles each time. What a
- * failed attempt has cost is kept: a `reset` stands between its usage and the next attempt.
+ * Waits as long as the provider asks, otherwise a random fraction of a bound that doubles each time. The
+ * usage of failed attempts is kept: a `reset` separates it from the next attempt.
  */
 export class RetryModel extends WrapperModel {
   readonly #options: Settings;
@@ -86,14 +89,14 @@ export class RetryModel extends WrapperModel {
       if (hasShown || !ModelError.isInstance(failure) || !failure.isRetryable) throw failure;
       const delayMs = this.#delayAfter(failure, attempt);
       if (attempt >= this.#options.maxAttempts) throw failure;
-      this.#tell({ attempt, delayMs, error: failure });
+      this.#report({ attempt, delayMs, error: failure });
       if (hasPassed)
         yield { type: 'reset', reason: `Attempt ${attempt} failed (${failure.kind}); trying again.` };
       await sleep(delayMs, options.signal);
     }
   }
 
-  /** @throws ModelError if that is longer than anybody should wait. */
+  /** @throws ModelError if the provider asks for more than `maxRetryAfterMs` */
   #delayAfter(error: ModelError, attempt: number): number {
     const { baseDelayMs, maxDelayMs, maxRetryAfterMs, random } = this.#options;
     const { retryAfterMs } = error;
@@ -102,9 +105,9 @@ export class RetryModel extends WrapperModel {
     return retryAfterMs;
   }
 
-  #tell(retry: Retry): void {
+  #report(retry: Retry): void {
     const { attempt, delayMs, error } = retry;
-    getLogger().log('warn', `${this.modelName} failed (${error.kind}) and is asked again.`, {
+    getLogger().log('warn', `${this.modelName} failed (${error.kind}) and is retried.`, {
       attempt,
       delayMs,
     });
@@ -112,7 +115,7 @@ export class RetryModel extends WrapperModel {
   }
 }
 
-/** Whether a delta is a part of the answer, and not only something about it. */
+/** Tells whether a delta is part of the answer itself. */
 function isShown({ type }: ModelDelta): boolean {
   return type !== 'usage' && type !== 'response_id' && type !== 'reset';
 }

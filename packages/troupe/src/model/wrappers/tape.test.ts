@@ -47,18 +47,18 @@ test('empty lines, a BOM, CRLF and a second header do not disturb it', () => {
 test.each([
   ['', 'The tape is empty.'],
   ['\n \n', 'The tape is empty.'],
-  [CALL, 'Line 1 of the tape is not the beginning of a tape'],
+  [CALL, 'Line 1 of the tape is not the header of a tape'],
   ['{"tape":2,"model":"m"}', 'Line 1 of the tape is of version 2, and this library reads version 1.'],
   ['{"tape":1}', 'Line 1 of the tape needs a model, which is a string, not undefined.'],
-  [`${HEADER}\n${CALL}\n{"request":{"mess`, 'Line 3 of the tape is no JSON; it may be cut off.'],
+  [`${HEADER}\n${CALL}\n{"request":{"mess`, 'Line 3 of the tape is not JSON; it may be truncated.'],
   [`${HEADER}\n\n[1]`, 'Line 3 of the tape is an array, not an object.'],
   [`${HEADER}\n{"deltas":[]}`, 'Line 2 of the tape needs a request, which is an object, not undefined.'],
   [`${HEADER}\n{"request":{}}`, 'Line 2 of the tape needs deltas, which are a list, not undefined.'],
   [`${HEADER}\n{"request":{},"deltas":[],"ms":"1"}`, 'Line 2 of the tape needs ms, which is a number'],
-  [`${HEADER}\n{"request":{},"deltas":[[1]]}`, 'Line 2 of the tape has a delta, number 1, that is none'],
-  [`${HEADER}\n{"request":{},"deltas":[{"type":"text"}]}`, 'has a delta, number 1, that is none'],
-  [`${HEADER}\n{"request":{},"deltas":[[1,{"type":"toString"}]]}`, 'has a delta, number 1, that is none'],
-  [`${HEADER}\n{"request":{},"deltas":[],"error":"x"}`, 'Line 2 of the tape has an error that is none'],
+  [`${HEADER}\n{"request":{},"deltas":[[1]]}`, 'Line 2 of the tape has an invalid delta 1'],
+  [`${HEADER}\n{"request":{},"deltas":[{"type":"text"}]}`, 'has an invalid delta 1'],
+  [`${HEADER}\n{"request":{},"deltas":[[1,{"type":"toString"}]]}`, 'has an invalid delta 1'],
+  [`${HEADER}\n{"request":{},"deltas":[],"error":"x"}`, 'Line 2 of the tape has an invalid error'],
 ])('of a corrupt tape, the line is named: %j', (text, message) => {
   expect(() => parseTape(text)).toThrow(expect.objectContaining({ code: 'script_failed' }));
   expect(() => parseTape(text)).toThrow(message);
@@ -78,9 +78,9 @@ test('a tape that is cut anywhere gives its first calls or names the line, and n
     '0 calls',
     '1 calls',
     '2 calls',
-    'Line 1 of the tape is no JSON; it may be cut off.',
-    'Line 2 of the tape is no JSON; it may be cut off.',
-    'Line 3 of the tape is no JSON; it may be cut off.',
+    'Line 1 of the tape is not JSON; it may be truncated.',
+    'Line 2 of the tape is not JSON; it may be truncated.',
+    'Line 3 of the tape is not JSON; it may be truncated.',
     'The tape is empty.',
   ]);
 });

@@ -5,10 +5,10 @@ import { isList, withSortedKeys } from './canonical-request.ts';
 import { PLAIN_CAPABILITIES, type ChatModelBase, type ModelCapabilities } from '../chat-model-base.ts';
 import type { ModelErrorKind } from '../model-error.ts';
 
-/** A delta, and how many milliseconds after the request it came. */
+/** Delta with the milliseconds since the request. */
 export type TimedDelta = readonly [ms: number, delta: ModelDelta];
 
-/** How a call failed. Only a ModelError has a kind. */
+/** Recorded error. Only a ModelError has a kind. */
 export interface TapedError {
   readonly message: string;
   readonly kind?: ModelErrorKind;
@@ -18,21 +18,21 @@ export interface TapedError {
   readonly isRetryable?: boolean;
 }
 
-/** A call and its answer. */
+/** Recorded model call. */
 export interface TapedCall {
-  /** What was asked, in its canonical form. */
+  /** Request in canonical form. */
   readonly request: JsonObject;
   readonly deltas: readonly TimedDelta[];
-  /** How long it took in all. */
+  /** Total duration. */
   readonly ms: number;
   readonly error?: TapedError;
-  /** Whether the caller stopped it, so that the answer is not whole. */
+  /** True if the caller aborted or left the response before its end. */
   readonly aborted?: true;
 }
 
 /**
- * What a model was asked and what it answered. As text: a line for the model, then one for each call, all
- * JSON.
+ * Recording of model calls: requests and responses. The text format is JSON lines: a header for the model,
+ * then one line per model call.
  */
 export interface Tape {
   readonly model: string;
@@ -42,7 +42,7 @@ export interface Tape {
 
 const VERSION = 1;
 
-/** The line with which the tape of a model begins. */
+/** First line of a tape. */
 export function tapeHeader({
   modelName,
   capabilities,
@@ -51,8 +51,8 @@ export function tapeHeader({
 }
 
 /**
- * Reads a tape. Several that were written one behind the other are one.
- * @throws TroupeError that names the line.
+ * Parses a tape; concatenated tapes form one.
+ * @throws TroupeError with the line number
  */
 export function parseTape(text: string): Tape {
   let header: Omit<Tape, 'calls'> | undefined;
@@ -65,14 +65,14 @@ export function parseTape(text: string): Tape {
     };
     const fields = readLine(line, fail);
     if (fields['tape'] !== undefined) header ??= readHeader(fields, fail);
-    else if (header === undefined) fail('is not the beginning of a tape: {"tape":1,"model":…}');
+    else if (header === undefined) fail('is not the header of a tape: {"tape":1,"model":…}');
     else calls.push(readCall(fields, fail));
   }
   if (header === undefined) throw new TroupeError('script_failed', 'The tape is empty.');
   return { ...header, calls };
 }
 
-/** Says what is wrong with a line. */
+/** Throws for an invalid line. */
 type Fail = (problem: string) => never;
 
 const DELTA_TYPES: Readonly<Record<ModelDelta['type'], true>> = {
@@ -94,7 +94,7 @@ function readLine(line: string, fail: Fail): JsonObject {
   try {
     fields = parseJson(line);
   } catch {
-    return fail('is no JSON; it may be cut off');
+    return fail('is not JSON; it may be truncated');
   }
   return isJsonObject(fields) ? fields : fail(`is ${describe(fields)}, not an object`);
 }
@@ -127,10 +127,10 @@ function readDelta(value: JsonValue, i: number, fail: Fail): TimedDelta {
   if (typeof ms === 'number' && typeof type === 'string' && Object.hasOwn(DELTA_TYPES, type)) {
     return [ms, delta as JsonObject & ModelDelta];
   }
-  return fail(`has a delta, number ${i + 1}, that is none: [milliseconds, {"type":…}]`);
+  return fail(`has an invalid delta ${i + 1}; expected [milliseconds, {"type":…}]`);
 }
 
 function readError(error: JsonValue, fail: Fail): TapedError {
   if (isJsonObject(error) && typeof error['message'] === 'string') return error as JsonObject & TapedError;
-  return fail('has an error that is none: {"message":…}');
+  return fail('has an invalid error; expected {"message":…}');
 }

@@ -8,15 +8,15 @@ import {
 } from '../chat-model-base.ts';
 import { stoppable } from '../../util/async/stoppable.ts';
 
-/** The options of a call on its way through a wrapper. */
+/** Options of a model call inside a wrapper. */
 export interface RelayOptions extends ModelCallOptions {
-  /** Aborted when the caller's signal is, and when the stream is left. */
+  /** Aborted with the caller's signal, and when the consumer leaves the stream. */
   readonly signal: AbortSignal;
 }
 
 /**
- * The base of models that stand around another one: same name, same capabilities, same options. What a
- * wrapper does is in `relay`. It is never run for a request that is aborted already.
+ * Base class of models that wrap another model, with its name, capabilities and options. Subclasses implement
+ * `relay`, which never runs for a request that is already aborted. Folder `model/wrappers`: start here.
  */
 export abstract class WrapperModel extends ChatModelBase {
   override readonly capabilities: ModelCapabilities;
@@ -24,7 +24,7 @@ export abstract class WrapperModel extends ChatModelBase {
   override readonly vendorName: string | undefined;
 
   constructor(
-    /** The model inside. */
+    /** The wrapped model. */
     readonly model: ChatModelBase,
   ) {
     super(model.modelName);
@@ -40,6 +40,6 @@ export abstract class WrapperModel extends ChatModelBase {
     return stoppable((signal) => this.relay(request, { ...options, signal }), options.signal);
   }
 
-  /** The answer, mostly that of `model`. */
+  /** Streams the response, usually from `model`. */
   protected abstract relay(request: ModelRequest, options: RelayOptions): AsyncIterable<ModelDelta>;
 }

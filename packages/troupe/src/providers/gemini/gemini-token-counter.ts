@@ -52,7 +52,7 @@ export class GeminiTokenCounter extends TokenCounterBase {
   ): Promise<number> {
     if (messages.length === 0 && tools.length === 0) return 0;
     const { formatter = new ChatFormatter() } = this.#options;
-    const prompt = await this.#media.place(await formatter.format(messages, { tools, signal }), signal);
+    const prompt = await this.#media.prepare(await formatter.format(messages, { tools, signal }), signal);
     const generateContentRequest = jsonBody(
       { model: this.#endpoint.model },
       this.#writer.texts(prompt, tools),

@@ -1,4 +1,4 @@
-import { RequestGate, type Visit } from '../../model/wrappers/request-gate.ts';
+import { RequestLimiter, type Admission } from '../../model/wrappers/request-limiter.ts';
 import { whenAborted } from '../../util/abort.ts';
 import { now, startTimer } from '../../util/clock.ts';
 
@@ -11,18 +11,18 @@ const MAX_OVERTIME_MS = 60_000;
  * block all others for ever.
  */
 export class ConcurrencyLimit {
-  readonly #gate: RequestGate;
+  readonly #limiter: RequestLimiter;
   /** Aborted tool calls in order of their abort, with the time until which they count. */
-  readonly #overtime = new Map<Visit, number>();
+  readonly #overtime = new Map<Admission, number>();
   #stopTimer: () => void = () => {};
 
   constructor(count: number) {
-    this.#gate = new RequestGate({ maxConcurrent: count });
+    this.#limiter = new RequestLimiter({ maxConcurrent: count });
   }
 
   /** Number of waiting tool calls. */
   get waiting(): number {
-    return this.#gate.waiting;
+    return this.#limiter.waiting;
   }
 
   /**
@@ -30,21 +30,21 @@ export class ConcurrencyLimit {
    * as the signal is aborted.
    */
   async acquire(signal: AbortSignal): Promise<() => void> {
-    const visit = await this.#enter(signal);
+    const admission = await this.#enter(signal);
     const stopListening = whenAborted(signal, () => {
-      this.#overtime.set(visit, now() + MAX_OVERTIME_MS);
+      this.#overtime.set(admission, now() + MAX_OVERTIME_MS);
       this.#endOvertime();
     });
     return () => {
       stopListening();
-      this.#overtime.delete(visit);
-      visit.end();
+      this.#overtime.delete(admission);
+      admission.end();
     };
   }
 
-  async #enter(signal: AbortSignal): Promise<Visit> {
+  async #enter(signal: AbortSignal): Promise<Admission> {
     try {
-      const entering = this.#gate.enter(0, signal);
+      const entering = this.#limiter.acquire(0, signal);
       this.#endOvertime();
       return await entering;
     } finally {
@@ -55,14 +55,14 @@ export class ConcurrencyLimit {
   /** Releases aborted tool calls whose time is up, now and by a timer, while others wait. */
   #endOvertime(): void {
     this.#stopTimer();
-    for (const [visit, until] of this.#overtime) {
+    for (const [admission, until] of this.#overtime) {
       if (this.waiting === 0) return;
       if (until > now()) {
         this.#stopTimer = startTimer(until - now(), () => this.#endOvertime());
         return;
       }
-      this.#overtime.delete(visit);
-      visit.end();
+      this.#overtime.delete(admission);
+      admission.end();
     }
   }
 }

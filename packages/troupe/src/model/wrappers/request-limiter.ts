@@ -1,27 +1,27 @@
 import { whenAborted } from '../../util/abort.ts';
 import { now, startTimer } from '../../util/clock.ts';
 
-export interface GateLimits {
-  /** How many requests may begin within a minute. @default any number */
+export interface RequestLimits {
+  /** Maximum requests started per minute. @default no limit */
   readonly requestsPerMinute?: number | undefined;
-  /** How many tokens they may take within a minute. @default any number */
+  /** Maximum tokens used per minute. @default no limit */
   readonly tokensPerMinute?: number | undefined;
-  /** How many requests may run at the same time. @default any number */
+  /** Maximum requests at the same time. @default no limit */
   readonly maxConcurrent?: number | undefined;
 }
 
-/** A request that was let in. */
-export interface Visit {
-  /** Makes room for others. What the request really took, if that is known, stands in for the estimate. */
+/** Running request. */
+export interface Admission {
+  /** Ends the request. Actual tokens, if known, replace the estimate. */
   end(tokens?: number): void;
 }
 
 interface Waiting {
   readonly tokens: number;
-  readonly enter: (visit: Visit) => void;
+  readonly admit: (admission: Admission) => void;
 }
 
-interface Spending {
+interface TokenUse {
   readonly at: number;
   tokens: number;
 }
@@ -29,18 +29,18 @@ interface Spending {
 const MINUTE = 60_000;
 
 /**
- * Lets requests in, in the order in which they came, as far as the limits allow in any 60 seconds. A large
- * one at the head is not overtaken by small ones, so it gets in at some time; one that is larger than the
- * limit itself waits until no other counts. Who is aborted while waiting leaves nothing behind.
+ * Admits requests in order of arrival within the limits of any 60 seconds. A large request at the head is not
+ * overtaken by smaller ones; a request above the token limit itself waits until no tokens are counted. An
+ * aborted waiting request is removed.
  */
-export class RequestGate {
+export class RequestLimiter {
   readonly #maxRequests: number;
   readonly #maxTokens: number;
   readonly #maxConcurrent: number;
-  /** A set keeps the order, and is left from anywhere in it. */
+  /** A set keeps the order and allows removal anywhere. */
   readonly #waiting = new Set<Waiting>();
   #starts: number[] = [];
-  #spendings: Spending[] = [];
+  #tokenUses: TokenUse[] = [];
   #running = 0;
   #stopTimer: () => void = () => {};
 
@@ -48,60 +48,62 @@ export class RequestGate {
     requestsPerMinute = Infinity,
     tokensPerMinute = Infinity,
     maxConcurrent = Infinity,
-  }: GateLimits) {
+  }: RequestLimits) {
     this.#maxRequests = requestsPerMinute;
     this.#maxTokens = tokensPerMinute;
     this.#maxConcurrent = maxConcurrent;
   }
 
-  /** How many requests wait. */
+  /** Number of waiting requests. */
   get waiting(): number {
     return this.#waiting.size;
   }
 
-  /** How many requests run. */
+  /** Number of running requests. */
   get running(): number {
     return this.#running;
   }
 
-  /** Waits until it is this request's turn. Rejects with the signal's reason as soon as that is aborted. */
-  enter(tokens: number, signal: AbortSignal): Promise<Visit> {
+  /**
+   * Resolves when the request may start. Rejects with the signal's reason as soon as the signal is aborted.
+   */
+  acquire(tokens: number, signal: AbortSignal): Promise<Admission> {
     return new Promise((resolve, reject) => {
       if (signal.aborted) return reject(signal.reason);
       const waiting: Waiting = {
         tokens,
-        enter(visit) {
+        admit(admission) {
           stopListening();
-          resolve(visit);
+          resolve(admission);
         },
       };
       const stopListening = whenAborted(signal, (reason) => {
         this.#waiting.delete(waiting);
-        this.#letIn();
+        this.#admit();
         reject(reason);
       });
       this.#waiting.add(waiting);
-      this.#letIn();
+      this.#admit();
     });
   }
 
-  #letIn(): void {
+  #admit(): void {
     this.#stopTimer();
     this.#forget(now() - MINUTE);
-    let spent = this.#spendings.reduce((sum, spending) => sum + spending.tokens, 0);
+    let spent = this.#tokenUses.reduce((sum, use) => sum + use.tokens, 0);
     for (const waiting of this.#waiting) {
       if (this.#running >= this.#maxConcurrent || this.#starts.length >= this.#maxRequests) break;
       if (spent > 0 && spent + waiting.tokens > this.#maxTokens) break;
       spent += waiting.tokens;
       this.#waiting.delete(waiting);
-      waiting.enter(this.#begin(waiting.tokens));
+      waiting.admit(this.#begin(waiting.tokens));
     }
-    const oldest = Math.min(this.#starts[0] ?? Infinity, this.#spendings[0]?.at ?? Infinity);
+    const oldest = Math.min(this.#starts[0] ?? Infinity, this.#tokenUses[0]?.at ?? Infinity);
     if (this.#waiting.size === 0 || oldest === Infinity) return;
-    this.#stopTimer = startTimer(oldest + MINUTE - now(), () => this.#letIn());
+    this.#stopTimer = startTimer(oldest + MINUTE - now(), () => this.#admit());
   }
 
-  #begin(tokens: number): Visit {
+  #begin(tokens: number): Admission {
     this.#running++;
     if (this.#maxRequests < Infinity) this.#starts.push(now());
     const estimate = this.#spend(tokens);
@@ -111,24 +113,24 @@ export class RequestGate {
         if (hasEnded) return;
         hasEnded = true;
         this.#running--;
-        // What went beyond the estimate counts from now on, as nobody knew of it before.
+        // Tokens above the estimate count from now on.
         if (actual > tokens) this.#spend(actual - tokens);
         else estimate.tokens = actual;
-        this.#letIn();
+        this.#admit();
       },
     };
   }
 
-  #spend(tokens: number): Spending {
-    const spending = { at: now(), tokens };
-    if (this.#maxTokens < Infinity) this.#spendings.push(spending);
-    return spending;
+  #spend(tokens: number): TokenUse {
+    const use = { at: now(), tokens };
+    if (this.#maxTokens < Infinity) this.#tokenUses.push(use);
+    return use;
   }
 
-  /** What happened up to then no longer counts. */
+  /** Removes everything up to the given time from the counts. */
   #forget(then: number): void {
     if ((this.#starts[0] ?? Infinity) <= then) this.#starts = this.#starts.filter((at) => at > then);
-    if ((this.#spendings[0]?.at ?? Infinity) <= then)
-      this.#spendings = this.#spendings.filter(({ at }) => at > then);
+    if ((this.#tokenUses[0]?.at ?? Infinity) <= then)
+      this.#tokenUses = this.#tokenUses.filter(({ at }) => at > then);
   }
 }
