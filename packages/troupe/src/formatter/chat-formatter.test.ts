@@ -95,7 +95,7 @@ describe('a foreign history', () => {
         ],
       },
     ]);
-    expect(repairsOf(...history)).toEqual(["the call of 'get_time' had no result: one was added"]);
+    expect(repairsOf(...history)).toEqual(["added the missing result of the tool call 'get_time'"]);
   });
 
   test('loses results that nobody asked for', () => {

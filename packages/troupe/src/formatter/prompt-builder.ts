@@ -102,7 +102,8 @@ export class PromptBuilder {
     this.#open = undefined;
     const results = open.calls.map((call, i) => {
       const result = open.results[i];
-      if (result === undefined) this.#repairs.push(`added the missing result of the tool call '${call.name}'`);
+      if (result === undefined)
+        this.#repairs.push(`added the missing result of the tool call '${call.name}'`);
       return result ?? noResult(call);
     });
     this.#items.push(open.item, toolItem(open.item, results), ...open.later);

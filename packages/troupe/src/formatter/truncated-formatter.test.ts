@@ -225,8 +225,7 @@ describe('what must stay but is too long', () => {
     const lines: string[] = [];
     const logging = { log: (level: string, message: string) => void lines.push(`${level} ${message}`) };
     const { formatter, inner } = setUp({ maxTokens: 50 });
-    const problem =
-      'it has about 110 tokens, more than the limit of 50, and nothing more can be left out';
+    const problem = 'it has about 110 tokens, more than the limit of 50, and nothing more can be left out';
     await withRunConfig({ logging }, async () => {
       for (let n = 0; n < 2; n++) {
         expect((await formatter.format([instructions, ask1, long])).repairs).toEqual([problem]);

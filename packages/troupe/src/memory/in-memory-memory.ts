@@ -1,7 +1,7 @@
 import { TroupeError } from '../errors.ts';
 import { Msg, type MsgInput } from '../message/msg.ts';
 import { isJsonObject, type JsonValue } from '../util/json.ts';
-import { changedMarks, checkMarkChange, isWanted, markList } from './marks.ts';
+import { changedMarks, checkMarkChange, passesFilter, markList } from './marks.ts';
 import {
   MemoryBase,
   summaryMsg,
@@ -57,7 +57,7 @@ export class InMemoryMemory extends MemoryBase {
   override async getMemory(filter: MemoryFilter = {}): Promise<readonly Msg[]> {
     const isSummaryWanted = filter.prependSummary ?? true;
     const msgs = isSummaryWanted && this.#summary !== undefined ? [this.#summary] : [];
-    for (const { msg, marks } of this.#entries.values()) if (isWanted(marks, filter)) msgs.push(msg);
+    for (const { msg, marks } of this.#entries.values()) if (passesFilter(marks, filter)) msgs.push(msg);
     return msgs;
   }
 

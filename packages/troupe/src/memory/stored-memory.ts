@@ -308,7 +308,9 @@ export abstract class StoredMemory extends MemoryBase {
   #checkConversation(json: JsonValue): ConversationId {
     const { userId, sessionId } = isJsonObject(json) ? json : {};
     if (userId === this.userId && sessionId === this.sessionId) return this.conversation;
-    throw new TypeError('it belongs to another conversation. Create the memory with the ids of the saved conversation.');
+    throw new TypeError(
+      'it belongs to another conversation. Create the memory with the ids of the saved conversation.',
+    );
   }
 }
 

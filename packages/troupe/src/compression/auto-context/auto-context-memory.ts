@@ -1,6 +1,6 @@
 import { getLogger } from '../../config/run-config.ts';
 import { messageOf, TroupeError } from '../../errors.ts';
-import { changedMarks, checkMarkChange, isWanted, markList } from '../../memory/marks.ts';
+import { changedMarks, checkMarkChange, passesFilter, markList } from '../../memory/marks.ts';
 import {
   MemoryBase,
   summaryMsg,
@@ -133,7 +133,7 @@ export class AutoContextMemory extends MemoryBase implements ContextCompressor {
     const { prependSummary = true } = filter;
     const msgs = prependSummary && this.#summary !== undefined ? [this.#summary] : [];
     for (const entry of this.#stores.working.entries) {
-      if (isWanted(entry.marks, filter)) msgs.push(entry.msg);
+      if (passesFilter(entry.marks, filter)) msgs.push(entry.msg);
     }
     return msgs;
   }

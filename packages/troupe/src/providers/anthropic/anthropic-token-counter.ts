@@ -53,7 +53,7 @@ export class AnthropicTokenCounter extends TokenCounterBase {
   ): Promise<number> {
     const { modelName, fetch = platformFetch, deadlines = {} } = this.#options;
     const formatted = await this.#formatter.format(messages, { tools, signal });
-    const prompt = await this.#media.place(formatted, signal);
+    const prompt = await this.#media.prepare(formatted, signal);
     const sent = tools.length > 0 ? tools : toolsIn(prompt.items);
     const { field, keepsEarlier } = planThinking({}, claudeModel(modelName), prompt.items);
     const call = {

@@ -310,8 +310,8 @@ test('ids must be texts that are not empty', () => {
   const database = new SqliteDatabase(':memory:');
   const make = (id: object) => () => new SqlMemory(database, id as { sessionId: string });
   expect(make({})).toThrow(TroupeError);
-  expect(make({ sessionId: '' })).toThrow('sessionId must be a text that is not empty.');
-  expect(make({ sessionId: 's', userId: '' })).toThrow('userId must be a text that is not empty.');
+  expect(make({ sessionId: '' })).toThrow('sessionId must be a non-empty text.');
+  expect(make({ sessionId: 's', userId: '' })).toThrow('userId must be a non-empty text.');
   expect(new SqlMemory(database, { sessionId: 's' }).stateDict()).toEqual({
     conversation: { userId: 'default', sessionId: 's' },
   });
