@@ -99,7 +99,7 @@ test('killed when an agent in an agent has asked: granted with other arguments, 
     ['i2', 'ok', expect.stringContaining('removed')],
   ]);
   expect([...findHistoryFaults(second.outer), ...findHistoryFaults(second.inner)]).toEqual([]);
-  await expect(live('resume', { id, verdict: 'allow' })).rejects.toThrow('There is no pending call');
+  await expect(live('resume', { id, verdict: 'allow' })).rejects.toThrow('There is no pending tool call');
   expect(await done()).toEqual([...before, 'remove /edited']);
 });
 
@@ -131,6 +131,6 @@ test('killed when a sub-agent three deep has asked: granted with other arguments
   const granted: PendingDecision = { id: String(pending?.id), verdict: 'allow', input: { path: '/edited' } };
   expect(await liveDeep('resume', granted)).toMatchObject({ text: 'The root is done.', pending: [] });
   expect(await done()).toEqual(['look /first', 'remove /edited', 'look /last']);
-  await expect(liveDeep('resume', granted)).rejects.toThrow('There is no pending call');
+  await expect(liveDeep('resume', granted)).rejects.toThrow('There is no pending tool call');
   expect(await done()).toHaveLength(3);
 });

@@ -68,9 +68,9 @@ function nested(
 describe('a decision', () => {
   const allow = { verdict: 'allow' } as const;
   test.each<[string, (id: string) => unknown, string]>([
-    ['is null', () => null, 'decisions[0] is none: it is null'],
-    ['is a text', () => 'allow', 'decisions[0] is none: it is a string'],
-    ['is a list', (id) => [id, 'allow'], 'decisions[0] is none: it is an array'],
+    ['is null', () => null, 'decisions[0] is not readable: it is null'],
+    ['is a text', () => 'allow', 'decisions[0] is not readable: it is a string'],
+    ['is a list', (id) => [id, 'allow'], 'decisions[0] is not readable: it is an array'],
     ['is one by its prototype', (id) => Object.create({ id, ...allow }) as unknown, 'not a plain object'],
     [
       'has a prototype as its key',
@@ -104,7 +104,11 @@ describe('a decision', () => {
       (id) => ({ id, verdict: 'result' }),
       'output must be a string or a list of blocks, not undefined.',
     ],
-    ['has a reason that is no text', (id) => ({ id, verdict: 'deny', reason: {} }), 'reason must be a text'],
+    [
+      'has a reason that is no text',
+      (id) => ({ id, verdict: 'deny', reason: {} }),
+      'reason must be a string',
+    ],
   ])('that %s is refused, and the call waits on', async (_, make, problem) => {
     const { agent, removed } = remover(ONE);
     await agent.call('go');

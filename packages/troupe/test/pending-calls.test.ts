@@ -385,7 +385,7 @@ describe('a decision', () => {
     await expect(twice).rejects.toEqual(refusal('has been decided already'));
     await agent.call(undefined, { decisions: [{ id, verdict: 'allow' }] });
     const again = agent.call(undefined, { decisions: [{ id, verdict: 'allow' }] });
-    await expect(again).rejects.toEqual(refusal('There is no pending call'));
+    await expect(again).rejects.toEqual(refusal('There is no pending tool call'));
     expect(log.ran).toEqual(['remove /a']);
   });
 
@@ -395,9 +395,9 @@ describe('a decision', () => {
     [
       'arguments that are no JSON',
       { verdict: 'allow', input: { path: new Date(0) } },
-      'decisions[0] is none',
+      'decisions[0] is not readable',
     ],
-    ['a result that is none', { verdict: 'result', output: 42 }, "can't be decided so"],
+    ['a result that is none', { verdict: 'result', output: 42 }, 'has a decision that is not valid'],
   ])('with %s is refused', async (_name, decision, problem) => {
     const { agent, id } = await suspended();
     const call = agent.call(undefined, { decisions: [{ id, ...decision } as never] });

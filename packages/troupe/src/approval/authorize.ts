@@ -12,35 +12,35 @@ interface AuthorizeOptions {
 }
 
 /**
- * Whether a call may run, with the arguments that its tool will get. What a policy denies stays denied, whoever allows it; what
- * it asks about runs when somebody has allowed just that, and not at all where nobody can be asked. A call that changes something is noted
- * before it starts.
+ * Decides whether a tool call may run, with the arguments that the tool will get. A denial of the policy counts more than any
+ * decision. A tool call that the policy asks about runs only after a decision allowed exactly it, and never where nobody can
+ * be asked. The start of a tool with a side effect is saved before it runs.
  */
 export async function authorize(
   request: AuthorizeRequest,
   { permissionPolicy, toolContext: context }: AuthorizeOptions,
   open: OpenExchange | undefined,
-  turn: Pick<TurnControl, 'agentPath' | 'checkpoint'>,
+  control: Pick<TurnControl, 'agentPath' | 'checkpoint'>,
 ): Promise<ToolVerdict> {
   const { call, tool } = request;
   const verdict: ToolVerdict =
     permissionPolicy === undefined
       ? { behavior: 'allow' }
-      : await verdictOf(() => permissionPolicy.decide({ call, tool, agentPath: turn.agentPath, context }));
+      : await verdictOf(() => permissionPolicy.decide({ call, tool, agentPath: control.agentPath, context }));
   if (verdict.behavior === 'deny') return verdict;
   if (verdict.behavior === 'ask' && !open?.isGranted(request, verdict.isAskedEachTime))
     return open === undefined ? { behavior: 'deny', reason: 'nobody can be asked here' } : verdict;
   if (!tool.sideEffect) return { behavior: 'allow' };
   open?.start(call.id);
   try {
-    await turn.checkpoint();
+    await control.checkpoint();
     return { behavior: 'allow' };
   } catch (error) {
     return { behavior: 'deny', reason: `its start could not be noted: ${messageOf(error)}` };
   }
 }
 
-/** What a policy says, once: whatever is no verdict, or could not be saved with a call that waits, denies. */
+/** The verdict of a policy, read once. An invalid verdict, or one that could not be saved with a pending tool call, denies. */
 async function verdictOf(decide: () => ToolVerdict | Promise<ToolVerdict>): Promise<ToolVerdict> {
   try {
     const { behavior, reason, suggestions, isAskedEachTime } = await decide();

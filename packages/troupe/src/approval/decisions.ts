@@ -3,13 +3,13 @@ import { toBlock, type ToolResultBlock, type ToolUseBlock } from '../message/blo
 import type { PendingCall, PendingDecision } from '../message/pending-call.ts';
 import { copyJsonObject, describe, type JsonObject } from '../util/json.ts';
 
-/** What a decision comes to: a result, or leave to run, with other arguments or with those that were asked about. */
+/** Effect of a decision: a tool result, or permission to run, with edited arguments or with those that were asked about. */
 export type Verdict = ToolResultBlock | { readonly type: 'grant'; readonly input: JsonObject | undefined };
 
-/** What is wanted of a result that comes from outside, such as that it is not too long. */
+/** Cuts a result that was supplied from outside to the maximum length of its tool. */
 export type FitResult = (result: ToolResultBlock) => ToolResultBlock;
 
-/** Decisions as they can be saved; what looks like one by its prototype, or by a getter, is none. @throws TroupeError */
+/** Copies decisions as JSON, so that getters and prototypes have no effect later. @throws TroupeError if one is not JSON */
 export function readDecisions(given: readonly PendingDecision[]): readonly PendingDecision[] {
   if (!Array.isArray(given))
     throw new TroupeError('decision_refused', `decisions must be a list, not ${describe(given)}.`);
@@ -17,13 +17,13 @@ export function readDecisions(given: readonly PendingDecision[]): readonly Pendi
     try {
       return copyJsonObject(decision, 'it') as JsonObject & PendingDecision;
     } catch (error) {
-      throw new TroupeError('decision_refused', `decisions[${i}] is none: ${messageOf(error)}.`);
+      throw new TroupeError('decision_refused', `decisions[${i}] is not readable: ${messageOf(error)}.`);
     }
   });
 }
 
-/** @throws TroupeError if the decision says what can't be said about the call. */
-export function verdictOf(decision: PendingDecision, pending: PendingCall, fit: FitResult): Verdict {
+/** @throws TroupeError if the decision does not fit the kind of the pending tool call. */
+export function toVerdict(decision: PendingDecision, pending: PendingCall, fit: FitResult): Verdict {
   const { id, kind, call } = pending;
   try {
     switch (decision.verdict) {
@@ -38,13 +38,16 @@ export function verdictOf(decision: PendingDecision, pending: PendingCall, fit: 
     }
   } catch (error) {
     if (TroupeError.isInstance(error) && error.code === 'decision_refused') throw error;
-    throw refused(id, `can't be decided so: ${messageOf(error).replace(/\.$/, '')}`);
+    throw refused(id, `has a decision that is not valid: ${messageOf(error).replace(/\.$/, '')}`);
   }
   throw refused(id, "needs a verdict: 'allow', 'deny' or 'result'");
 }
 
 export function refused(id: unknown, problem: string): TroupeError {
-  return new TroupeError('decision_refused', `The pending call '${String(id).slice(0, 64)}' ${problem}.`);
+  return new TroupeError(
+    'decision_refused',
+    `The pending tool call '${String(id).slice(0, 64)}' ${problem}.`,
+  );
 }
 
 function checkScope(scope: unknown): void {
@@ -65,6 +68,6 @@ function toResult(
 }
 
 function rejectionText(reason: unknown = ''): string {
-  if (typeof reason !== 'string') throw new TypeError(`reason must be a text, not ${describe(reason)}`);
+  if (typeof reason !== 'string') throw new TypeError(`reason must be a string, not ${describe(reason)}`);
   return `PermissionDenied: The user did not allow the call, and it did not run${reason === '' ? '.' : `: ${reason}`}`;
 }

@@ -1,154 +1,134 @@
+import { Spending } from '../agent/spending.ts';
 import type { ToolResultBlock, ToolUseBlock } from '../message/blocks.ts';
 import { Exchange } from '../message/exchange.ts';
 import { Msg } from '../message/msg.ts';
-import { isPendingCall, type PendingCall, type PendingDecision } from '../message/pending-call.ts';
+import type { PendingCall, PendingDecision } from '../message/pending-call.ts';
 import type { AuthorizeRequest } from '../toolkit/call/tool-call.ts';
 import type { ToolResume } from '../toolkit/tool/tool-suspension.ts';
-import { canonicalJson } from '../util/canonical-json.ts';
 import { copyJsonObject, isJsonObject, type JsonObject, type JsonValue } from '../util/json.ts';
-import { refused, verdictOf, type FitResult } from './decisions.ts';
-import { Spending } from '../agent/spending.ts';
-
-/** Where a call stands that has no result yet. It is JSON. */
-type Standing =
-  | { readonly kind: 'waiting'; readonly pending: PendingCall; readonly sent?: JsonObject }
-  /** An agent in its tool waits. */
-  | { readonly kind: 'nested'; readonly state: JsonValue; readonly pending: readonly PendingCall[] }
-  /** Somebody has allowed it: with the arguments that were asked about, or with others. */
-  | {
-      readonly kind: 'granted';
-      readonly name: string;
-      readonly input: JsonObject;
-      readonly isEdited: boolean;
-      /** What it is sent with, if it was asked about again because a hook made something else of what somebody had changed. */
-      readonly sent?: JsonObject;
-    }
-  /** What the agent in its tool waited for is decided. */
-  | ({ readonly kind: 'resumed' } & ToolResume);
+import { refused, toVerdict, type FitResult } from './decisions.ts';
+import { StatusTable } from './status-table.ts';
 
 export interface OpenExchangeOptions {
-  /** Tools about which nobody is asked any more in this run. It is added to. */
+  /** Tools that need no further approval in this reply. Decisions add to it. */
   readonly grantedTools?: Set<string>;
-  /** The ids of what the reply answers. It is added to. */
+  /** Ids of the messages that the reply answers. The reply adds to it. */
   readonly requestIds?: ReadonlySet<string>;
-  /** The ids of what the reply has added to memory so far. */
-  readonly saidIds?: ReadonlySet<string>;
-  /** The tool calls in which the agent works, from the outermost on. */
+  /** Ids of the messages that the reply has added to memory. The reply adds to it. */
+  readonly addedIds?: ReadonlySet<string>;
+  /** The tool calls in which the agent was called, from the outermost on. */
   readonly owner?: readonly string[];
-  /** Whether the reply is to have a shape. */
-  readonly wantsShape?: boolean;
+  /** Whether the reply has to give structured output. */
+  readonly wantsStructuredOutput?: boolean;
 }
 
 const OUTCOME_UNKNOWN =
   'The call was started, and then the program ended: its outcome is unknown. It may have taken effect. Check before you call it again.';
 
-/** The model is told no more than that of arguments that somebody has changed. */
+/** Maximum characters of edited arguments in a tool result. */
 const MAX_NOTE_CHARS = 10_000;
 
 /**
- * The calls of a thought while they are being made: what each gave, which of them wait for somebody outside, and which that
- * change something have been started. As it is part of the agent's state, nothing of it is forgotten when the program ends:
- * what was answered or decided is not asked again, and what was started is not run again by itself.
+ * An exchange whose tool calls run or are pending: results so far, status of each unfinished tool call, and started tool
+ * calls with side effects. Part of the agent's state, so that the end of the process loses nothing: a tool call with a
+ * result or a decision is not asked about again, and a started one is not run again.
  */
 export class OpenExchange {
   readonly exchange: Exchange;
   readonly grantedTools: Set<string>;
   readonly requestIds: ReadonlySet<string>;
-  readonly saidIds: ReadonlySet<string>;
+  readonly addedIds: ReadonlySet<string>;
   readonly owner: readonly string[];
-  readonly wantsShape: boolean;
-  /** What was said while it waited, to be read when it is over. */
-  readonly later: Msg[] = [];
-  /** What was spent on the reply. */
+  readonly wantsStructuredOutput: boolean;
+  /** Messages that came while tool calls were pending: added to memory after the exchange. */
+  readonly postponed: Msg[] = [];
+  /** Spending on the reply. */
   spending = new Spending();
-  /** How many thoughts of the reply came before. */
+  /** Number of earlier model messages of the reply. */
   iteration = 0;
-  /** Whether the call that owns it waits for what is pending, and takes the decisions. */
+  /** Whether the owning tool call is suspended for the pending tool calls: only that tool call takes decisions. */
   isAskedThrough = false;
-  readonly #standings = new Map<string, Standing>();
+  readonly #statuses = new StatusTable();
   readonly #started = new Set<string>();
 
-  constructor(thought: Msg, options: OpenExchangeOptions = {}) {
-    this.exchange = new Exchange(thought);
+  /** @param modelMsg the model message with the tool calls */
+  constructor(modelMsg: Msg, options: OpenExchangeOptions = {}) {
+    this.exchange = new Exchange(modelMsg);
     this.grantedTools = options.grantedTools ?? new Set();
     this.requestIds = options.requestIds ?? new Set();
-    this.saidIds = options.saidIds ?? new Set();
+    this.addedIds = options.addedIds ?? new Set();
     this.owner = options.owner ?? [];
-    this.wantsShape = options.wantsShape ?? false;
+    this.wantsStructuredOutput = options.wantsStructuredOutput ?? false;
   }
 
-  /** The calls that are neither answered nor waiting. */
-  get toDo(): readonly ToolUseBlock[] {
-    return this.exchange.calls.filter(({ id }) => !this.exchange.answerTo(id) && !this.#isWaiting(id));
+  /** Tool calls that have no result and are not pending. */
+  get toRun(): readonly ToolUseBlock[] {
+    return this.exchange.calls.filter(
+      ({ id }) => !this.exchange.answerTo(id) && !this.#statuses.isPending(id),
+    );
   }
 
-  get isWaiting(): boolean {
-    return [...this.#standings.keys()].some((callId) => this.#isWaiting(callId));
+  get hasPending(): boolean {
+    return this.#statuses.hasPending;
   }
 
-  /** What somebody outside has to decide, calls of agents in tools included. */
+  /** Pending tool calls, of agents in tools too. */
   get pending(): readonly PendingCall[] {
-    const all = [...this.#standings.values()].flatMap(pendingOf);
-    return [...new Map(all.map((one) => [one.id, one])).values()]; // two may wait for one agent
+    return this.#statuses.pending;
   }
 
-  /** Those of them that are calls of this very exchange. */
+  /** Pending tool calls of the exchange itself. */
   get ownPending(): readonly PendingCall[] {
-    return [...this.#standings.values()].flatMap((one) => (one.kind === 'waiting' ? [one.pending] : []));
+    return this.#statuses.ownPending;
   }
 
-  /** Whether a call of this exchange has no result yet. */
-  isOpen(callId: string): boolean {
+  /** Whether the exchange has such a tool call, without a result. */
+  isOpen(toolCallId: string): boolean {
     return (
-      this.exchange.calls.some(({ id }) => id === callId) && this.exchange.answerTo(callId) === undefined
+      this.exchange.calls.some(({ id }) => id === toolCallId) &&
+      this.exchange.answerTo(toolCallId) === undefined
     );
   }
 
   answer(result: ToolResultBlock): void {
-    if (this.exchange.answer(result)) this.#standings.delete(result.id);
+    if (this.exchange.answer(result)) this.#statuses.delete(result.id);
   }
 
-  /** Lets a call wait for a decision about itself. */
-  wait(pending: PendingCall): void {
-    const sent = this.#editedInput(pending.call.id);
-    this.#standings.set(pending.call.id, { kind: 'waiting', pending, ...(sent && { sent }) });
+  /** Makes a tool call pending until a decision about it. */
+  setPending(pending: PendingCall): void {
+    this.#statuses.setPending(pending);
   }
 
-  /** Lets a call wait for decisions about calls of the agent in its tool. */
-  waitInside(callId: string, state: JsonValue, pending: readonly PendingCall[]): void {
-    this.#standings.set(callId, { kind: 'nested', state, pending });
+  /** Makes a tool call pending until decisions about tool calls of the agent in its tool. */
+  setNestedPending(toolCallId: string, state: JsonValue, pending: readonly PendingCall[]): void {
+    this.#statuses.setNestedPending(toolCallId, state, pending);
   }
 
-  /** Notes that a call which can't be run twice is about to run. */
-  start(callId: string): void {
-    this.#started.add(callId);
+  /** Notes that a tool call which must not run twice is about to run. */
+  start(toolCallId: string): void {
+    this.#started.add(toolCallId);
   }
 
-  /** What a call is run with: the model's arguments, or those that somebody has put in their place. */
+  /** The tool call as it runs: with the model's arguments, or with those of a decision. */
   runnable(call: ToolUseBlock): ToolUseBlock {
-    const edited = this.#editedInput(call.id);
+    const edited = this.#statuses.editedInput(call.id);
     return edited === undefined ? call : { ...call, input: edited };
   }
 
-  /** What a tool that waited goes on with. */
-  resumeOf(callId: string): ToolResume | undefined {
-    const standing = this.#standings.get(callId);
-    return standing?.kind === 'resumed' ? standing : undefined;
+  /** State and decisions for a tool that was suspended. */
+  resumeOf(toolCallId: string): ToolResume | undefined {
+    return this.#statuses.resumeOf(toolCallId);
   }
 
-  /** Whether somebody has allowed this tool with exactly these arguments, or, unless it is asked each time, the tool for the whole run. */
-  isGranted({ call, sent }: AuthorizeRequest, isAskedEachTime = false): boolean {
-    if (this.grantedTools.has(call.name) && !isAskedEachTime) return true;
-    const standing = this.#standings.get(call.id);
-    if (standing?.kind === 'resumed') return true; // it has run, and goes on
-    if (standing?.kind !== 'granted' || standing.name !== call.name) return false;
-    const { input } = standing.isEdited ? sent : call;
-    return canonicalJson(standing.input) === canonicalJson(input);
+  /** Whether a decision allowed this tool with exactly these arguments, or, unless asked each time, for the whole run. */
+  isGranted(request: AuthorizeRequest, isAskedEachTime = false): boolean {
+    const isGrantedForRun = this.grantedTools.has(request.call.name) && !isAskedEachTime;
+    return isGrantedForRun || this.#statuses.isGranted(request);
   }
 
-  /** A result that says so if somebody has changed the arguments: the model knows only its own. */
-  noted(result: ToolResultBlock): ToolResultBlock {
-    const edited = this.#editedInput(result.id);
+  /** Adds a note to a result if a decision changed the arguments: the model knows only its own. */
+  withNote(result: ToolResultBlock): ToolResultBlock {
+    const edited = this.#statuses.editedInput(result.id);
     if (edited === undefined) return result;
     const text = JSON.stringify(edited);
     const shown = text.length > MAX_NOTE_CHARS ? `${text.slice(0, MAX_NOTE_CHARS)}… (cut)` : text;
@@ -160,33 +140,33 @@ export class OpenExchange {
     };
   }
 
-  /** Whether every call would have a result with these results and decisions. */
-  isWholeAfter(results: readonly ToolResultBlock[], decisions: readonly PendingDecision[]): boolean {
+  /** Whether every tool call would have a result after these results and decisions. */
+  isCompleteAfter(results: readonly ToolResultBlock[], decisions: readonly PendingDecision[]): boolean {
     const decided = new Set(decisions.filter(({ verdict }) => verdict !== 'allow').map(({ id }) => id));
     const answered = new Set(results.map(({ id }) => id));
     for (const { id, call } of this.ownPending) if (decided.has(id)) answered.add(call.id);
     return this.exchange.calls.every(({ id }) => this.exchange.answerTo(id) || answered.has(id));
   }
 
-  /** Whether calls wait, and these are decisions about all of them. */
+  /** Whether tool calls are pending, and the decisions are about all of them. */
   isDecidedBy(decisions: readonly PendingDecision[]): boolean {
     const decided = new Set(decisions.map(({ id }) => id));
-    return this.isWaiting && this.pending.every(({ id }) => decided.has(id));
+    return this.hasPending && this.pending.every(({ id }) => decided.has(id));
   }
 
   /**
-   * Takes decisions in, as `readDecisions` gives them: all of them or none.
-   * @returns the results that they brought
-   * @throws TroupeError if one is about a call that is not pending, or says what can't be said about it.
+   * Applies decisions, as `readDecisions` gives them: all of them or none.
+   * @returns the results from denials and supplied results
+   * @throws TroupeError if a decision is about a tool call that is not pending, or does not fit its kind.
    */
   decide(decisions: readonly PendingDecision[], fit: FitResult): readonly ToolResultBlock[] {
-    const open = new Map(this.pending.map((pending) => [pending.id, pending]));
+    const undecided = new Map(this.pending.map((pending) => [pending.id, pending]));
     const verdicts = new Map(
       decisions.map((decision) => {
-        const pending = open.get(decision.id);
+        const pending = undecided.get(decision.id);
         if (pending === undefined) throw refused(decision.id, this.#whyUnknown(decision.id));
-        open.delete(decision.id); // good for one decision
-        return [decision.id, verdictOf(decision, pending, fit)];
+        undecided.delete(decision.id); // one decision for each pending tool call
+        return [decision.id, toVerdict(decision, pending, fit)];
       }),
     );
     const own = new Map(this.ownPending.map(({ id, call }) => [id, call.name]));
@@ -195,26 +175,12 @@ export class OpenExchange {
       if (name !== undefined && decision.verdict === 'allow' && decision.scope === 'run')
         this.grantedTools.add(name);
     }
-    const results: ToolResultBlock[] = [];
-    for (const [callId, standing] of this.#standings) {
-      if (standing.kind === 'waiting') {
-        const { id, call } = standing.pending;
-        const verdict = verdicts.get(id);
-        if (verdict?.type === 'tool_result') results.push(verdict);
-        else if (verdict !== undefined)
-          this.#standings.set(callId, granted(call, verdict.input, standing.sent));
-        else if (!standing.sent && this.#isAllowedForRun(standing.pending)) this.#standings.delete(callId); // it is judged anew
-      } else if (standing.kind === 'nested') {
-        const inside = new Set(standing.pending.map(({ id }) => id));
-        const mine = decisions.filter(({ id }) => inside.has(id));
-        if (mine.length > 0)
-          this.#standings.set(callId, { kind: 'resumed', state: standing.state, decisions: mine });
-      }
-    }
+    const results = this.#statuses.apply(decisions, verdicts, this.grantedTools);
     for (const result of results) this.answer(result);
     return results;
   }
 
+  /** The keys are those of saved states, and stay. */
   toJSON(): JsonObject {
     const { thought, calls } = this.exchange;
     const answers = calls.map(({ id }) => this.exchange.answerTo(id)).filter((one) => one !== undefined);
@@ -223,13 +189,13 @@ export class OpenExchange {
         thought: thought.toJSON(),
         answers,
         started: [...this.#started],
-        standings: Object.fromEntries(this.#standings),
+        standings: this.#statuses.toJSON(),
         grantedTools: [...this.grantedTools],
-        later: this.later.map((msg) => msg.toJSON()),
+        later: this.postponed.map((msg) => msg.toJSON()),
         requestIds: [...this.requestIds],
-        saidIds: [...this.saidIds],
+        saidIds: [...this.addedIds],
         owner: this.owner,
-        wantsShape: this.wantsShape,
+        wantsShape: this.wantsStructuredOutput,
         spent: this.spending.toJSON(),
         iteration: this.iteration,
         isAskedThrough: this.isAskedThrough,
@@ -238,103 +204,55 @@ export class OpenExchange {
     );
   }
 
-  /** @throws if it is not what `toJSON` gave. */
+  /** Reads the result of `toJSON`. Tool calls that were started get a result with an unknown outcome. @throws TypeError if it is not readable. */
   static from(json: JsonValue): OpenExchange {
     if (!isJsonObject(json)) throw new TypeError('it is no object');
-    const { wantsShape, standings, spent, iteration = 0 } = json;
+    const { iteration = 0 } = json;
     if (!Number.isSafeInteger(iteration) || Number(iteration) < 0)
-      throw new TypeError('it does not say how many thoughts came before');
-    const thought = Msg.from(json['thought']);
-    if (thought.role !== 'assistant') throw new TypeError('its thought is not that of an assistant');
-    const open = new OpenExchange(thought, {
-      grantedTools: new Set(texts(json, 'grantedTools')),
-      requestIds: new Set(texts({ requestIds: [], ...json }, 'requestIds')), // older states have none
-      saidIds: new Set(texts({ saidIds: [], ...json }, 'saidIds')),
-      owner: texts(json, 'owner'),
-      wantsShape: wantsShape === true,
+      throw new TypeError('iteration must be a whole number');
+    const modelMsg = Msg.from(json['thought']);
+    if (modelMsg.role !== 'assistant') throw new TypeError('its model message has not the role assistant');
+    const open = new OpenExchange(modelMsg, {
+      grantedTools: new Set(strings(json, 'grantedTools')),
+      requestIds: new Set(strings({ requestIds: [], ...json }, 'requestIds')), // missing in states of older versions
+      addedIds: new Set(strings({ saidIds: [], ...json }, 'saidIds')),
+      owner: strings(json, 'owner'),
+      wantsStructuredOutput: json['wantsShape'] === true,
     });
-    open.spending = new Spending(spent);
+    open.spending = new Spending(json['spent']);
     open.iteration = Number(iteration);
     for (const answer of list(json, 'answers')) open.answer(answer as JsonValue & ToolResultBlock);
-    for (const id of texts(json, 'started')) open.start(id);
-    for (const msg of list(json, 'later')) open.later.push(Msg.from(msg));
-    if (!isJsonObject(standings)) throw new TypeError('it does not say where its calls stand');
-    for (const [id, standing] of Object.entries(standings)) {
-      if (!open.isOpen(id) || !isStanding(standing, id))
-        throw new TypeError('one of its calls is not readable');
-      open.#standings.set(id, standing);
-    }
+    for (const id of strings(json, 'started')) open.start(id);
+    for (const msg of list(json, 'later')) open.postponed.push(Msg.from(msg));
+    open.#statuses.load(json['standings'], (id) => open.isOpen(id));
     open.isAskedThrough = json['isAskedThrough'] === true;
     open.#closeStarted();
     return open;
   }
 
   #whyUnknown(id: unknown): string {
-    const isCallId = this.pending.some(({ call }) => call.id === id);
-    if (isCallId) return 'is a tool call: decide by the `id` that stands beside `call` in pendingCalls';
+    const isToolCallId = this.pending.some(({ call }) => call.id === id);
+    if (isToolCallId) return 'is a tool call: decide by the `id` that stands beside `call` in pendingCalls';
     return 'was never asked for, or has been decided already';
   }
 
-  /** What was started before the program ended is not run again. */
+  /** A tool call that was started before the process ended is not run again. */
   #closeStarted(): void {
-    for (const { id, name } of this.toDo) {
+    for (const { id, name } of this.toRun) {
       if (this.#started.has(id))
         this.answer({ type: 'tool_result', id, name, output: OUTCOME_UNKNOWN, status: 'interrupted' });
     }
   }
-
-  #isWaiting(callId: string): boolean {
-    const kind = this.#standings.get(callId)?.kind;
-    return kind === 'waiting' || kind === 'nested';
-  }
-
-  #editedInput(callId: string): JsonObject | undefined {
-    const standing = this.#standings.get(callId);
-    if (standing?.kind !== 'granted' && standing?.kind !== 'waiting') return undefined;
-    return standing.kind === 'granted' && standing.isEdited ? standing.input : standing.sent;
-  }
-
-  #isAllowedForRun({ kind, call, isAskedEachTime = false }: PendingCall): boolean {
-    return kind === 'approval' && !isAskedEachTime && this.grantedTools.has(call.name);
-  }
-}
-
-function pendingOf(standing: Standing): readonly PendingCall[] {
-  if (standing.kind === 'waiting') return [standing.pending];
-  return standing.kind === 'nested' ? standing.pending : [];
-}
-
-function granted({ name, input }: ToolUseBlock, edited: JsonObject | undefined, sent?: JsonObject): Standing {
-  if (edited !== undefined) return { kind: 'granted', name, input: edited, isEdited: true };
-  return { kind: 'granted', name, input, isEdited: false, ...(sent && { sent }) };
 }
 
 function list(json: JsonObject, key: string): readonly JsonValue[] {
   const value = json[key];
   if (Array.isArray(value)) return value as readonly JsonValue[];
-  throw new TypeError(`it has no list '${key}'`);
+  throw new TypeError(`${key} must be a list`);
 }
 
-function texts(json: JsonObject, key: string): readonly string[] {
+function strings(json: JsonObject, key: string): readonly string[] {
   const found = list(json, key).filter((one) => typeof one === 'string');
   if (found.length === list(json, key).length) return found;
-  throw new TypeError(`not all of '${key}' are texts`);
-}
-
-function isStanding(value: JsonValue, callId: string): value is JsonValue & Standing {
-  if (!isJsonObject(value)) return false;
-  const { kind, pending, name, input, isEdited, decisions, sent = {} } = value;
-  if (!isJsonObject(sent)) return false;
-  switch (kind) {
-    case 'waiting':
-      return isPendingCall(pending) && pending.call.id === callId;
-    case 'nested':
-      return Array.isArray(pending) && pending.length > 0 && pending.every(isPendingCall);
-    case 'granted':
-      return typeof name === 'string' && isJsonObject(input) && typeof isEdited === 'boolean';
-    case 'resumed':
-      return Array.isArray(decisions) && decisions.every(isJsonObject);
-    default:
-      return false;
-  }
+  throw new TypeError(`${key} must be a list of strings`);
 }

@@ -1,9 +1,9 @@
 import { currentTurn } from '../agent/current-turn.ts';
 import type { Interrupt } from '../agent/interrupt.ts';
 import type { Turn } from '../agent/turn.ts';
-import { OpenCalls } from '../approval/open-calls.ts';
+import { OpenToolCalls } from '../approval/open-tool-calls.ts';
 import { OpenExchange } from '../approval/open-exchange.ts';
-import { OrderedMemory } from '../approval/ordered-memory.ts';
+import { OrderedMemory } from '../memory/ordered-memory.ts';
 import { suspensionMsg } from '../approval/suspension-msg.ts';
 import { compressorFor } from '../compression/compressor-for.ts';
 import { getLogger } from '../config/run-config.ts';
@@ -65,7 +65,7 @@ export class ReActAgent extends ReActAgentBase {
   readonly #options: ReActAgentOptions;
   readonly #modelCaller: ModelCaller;
   readonly #memory: OrderedMemory;
-  readonly #openCalls: OpenCalls;
+  readonly #openToolCalls: OpenToolCalls;
   /** The agent as the parts of a reply use it. */
   readonly #agent: ReplyAgent;
   /** The latest reply. */
@@ -92,7 +92,7 @@ export class ReActAgent extends ReActAgentBase {
       ...(options.background?.tools ?? []),
     );
     this.#memory = new OrderedMemory(this.memory);
-    this.#openCalls = new OpenCalls(this.#memory, {
+    this.#openToolCalls = new OpenToolCalls(this.#memory, {
       onPending: options.onPending,
       fit: (result) => tools.fitResult(result),
     });
@@ -101,7 +101,7 @@ export class ReActAgent extends ReActAgentBase {
       options,
       tools,
       memory: this.#memory,
-      openCalls: this.#openCalls,
+      openToolCalls: this.#openToolCalls,
       print: (msg, last) => this.print(msg, last),
       reasoningChunk: (msg) => this.notifyReasoningChunk(msg),
       actingChunk: (result) => this.notifyActingChunk(result),
@@ -118,33 +118,33 @@ export class ReActAgent extends ReActAgentBase {
 
   /** Pending tool calls, of agents in tools too. Decided by the option `decisions` of `call`. */
   get pendingCalls(): readonly PendingCall[] {
-    return this.#openCalls.pending;
+    return this.#openToolCalls.pending;
   }
 
   /** The tool calls of other agents in which this agent was called when its tool calls were suspended, or cut off by the end of the process. */
   get openCallOwner(): readonly string[] {
-    return this.#openCalls.current?.owner ?? [];
+    return this.#openToolCalls.current?.owner ?? [];
   }
 
   /** Declares that the tool call in which this agent was called is suspended for the pending tool calls: only that tool call takes decisions. */
   askThrough(): void {
-    if (this.#openCalls.current !== undefined) this.#openCalls.current.isAskedThrough = true;
+    if (this.#openToolCalls.current !== undefined) this.#openToolCalls.current.isAskedThrough = true;
   }
 
   /** Ends unfinished tool calls with the status `interrupted`. Does nothing while the agent runs. */
   async closePending(): Promise<void> {
-    if (!this.isRunning) await this.#openCalls.close();
+    if (!this.isRunning) await this.#openToolCalls.close();
   }
 
   /** Adds a listener that is awaited before a tool with a `sideEffect` runs, so that its start can be saved. Returns a function that removes it. */
   onCheckpoint(listener: () => Promise<void>): () => void {
-    return this.#openCalls.onCheckpoint(listener);
+    return this.#openToolCalls.onCheckpoint(listener);
   }
 
   /** Alternates reasoning and acting until a model message is the answer. */
   override async reply(msgs: readonly Msg[], turn: Turn): Promise<Msg> {
     const reply = this.#beginReply(turn);
-    const start = await this.#openCalls.begin(this.name, msgs, reply.control);
+    const start = await this.#openToolCalls.begin(this.name, msgs, reply.control);
     await reply.takeInput(start);
     try {
       await reply.remember(await retrieveContext(start.input, reply));
@@ -195,9 +195,9 @@ export class ReActAgent extends ReActAgentBase {
     return new OpenExchange(modelMsg, {
       grantedTools: reply.grantedTools,
       requestIds: reply.requestIds,
-      saidIds: reply.addedIds,
+      addedIds: reply.addedIds,
       owner: reply.control.toolCallPath,
-      wantsShape: reply.form !== undefined,
+      wantsStructuredOutput: reply.form !== undefined,
     });
   }
 
@@ -215,7 +215,7 @@ export class ReActAgent extends ReActAgentBase {
         runToolCalls(open, reply, (call) => this.acting(call, turn)),
         turn.signal,
       );
-      if (open.isWaiting) {
+      if (open.hasPending) {
         const msg = this.#ended(suspensionMsg(this.name, open.pending), 'tool_suspended', turn);
         reply.control.suspend(msg); // throws if interrupted just now
         question = msg;
@@ -302,7 +302,7 @@ export class ReActAgent extends ReActAgentBase {
 
   /** Keeps messages that came while tool calls are pending: they are read after the results. */
   protected override postpone(msgs: readonly Msg[]): void {
-    this.#openCalls.current?.later.push(...msgs);
+    this.#openToolCalls.current?.postponed.push(...msgs);
   }
 
   /** Interrupts a running call, waits for it, and refuses further calls. */
@@ -314,11 +314,11 @@ export class ReActAgent extends ReActAgentBase {
 
   /** For the state. */
   protected get openExchange(): OpenExchange | undefined {
-    return this.#openCalls.current;
+    return this.#openToolCalls.current;
   }
 
   protected set openExchange(open: OpenExchange | undefined) {
-    this.#openCalls.current = open;
+    this.#openToolCalls.current = open;
   }
 
   #beginReply(turn: Turn): ReplyState {

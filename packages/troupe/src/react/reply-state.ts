@@ -1,9 +1,9 @@
 import { controlOf, type ReplyScope, type TurnControl } from '../agent/turn-control.ts';
 import type { Turn } from '../agent/turn.ts';
-import type { OpenCalls } from '../approval/open-calls.ts';
+import type { OpenToolCalls } from '../approval/open-tool-calls.ts';
 import type { OpenExchange } from '../approval/open-exchange.ts';
-import type { OrderedMemory } from '../approval/ordered-memory.ts';
-import type { Beginning } from '../approval/reopen.ts';
+import type { OrderedMemory } from '../memory/ordered-memory.ts';
+import type { CallStart } from '../approval/call-start.ts';
 import type { ToolResultBlock } from '../message/blocks.ts';
 import type { EndReason } from '../message/end-reason.ts';
 import { Exchange } from '../message/exchange.ts';
@@ -20,7 +20,7 @@ export interface ReplyAgent {
   /** The toolkit, with the tools of memory, plan, compression and background tasks. */
   readonly tools: Toolkit;
   readonly memory: OrderedMemory;
-  readonly openCalls: OpenCalls;
+  readonly openToolCalls: OpenToolCalls;
   print(msg: Msg, last?: boolean): Promise<void>;
   /** Runs the `reasoningChunk` hooks. */
   reasoningChunk(msg: Msg): Promise<void>;
@@ -87,25 +87,25 @@ export class ReplyState implements ReplyScope {
   /** Has the state saved, before a tool changes something; with `toolCallId` noted as started. */
   async checkpoint(toolCallId: string | undefined): Promise<void> {
     if (toolCallId !== undefined) this.open?.start(toolCallId);
-    await this.agent.openCalls.checkpoint();
+    await this.agent.openToolCalls.checkpoint();
   }
 
   /** Stores the input, after the exchange that it closes, and tells the results that came with it. */
-  async takeInput({ resumed, closed, answered, input }: Beginning): Promise<void> {
+  async takeInput({ resumed, closed, answered, input }: CallStart): Promise<void> {
     const earlier = resumed ?? closed;
     this.isInputStored = true;
     if (resumed !== undefined) this.control.resumeSpending(resumed.spending);
     for (const id of earlier?.requestIds ?? []) this.requestIds.add(id); // not answered yet
     await Promise.all([closed && this.closeExchange(closed), this.remember(input)]); // in this order
-    for (const { id } of [...input, ...(earlier?.later ?? [])]) this.requestIds.add(id);
-    await this.#recall(earlier?.saidIds);
+    for (const { id } of [...input, ...(earlier?.postponed ?? [])]) this.requestIds.add(id);
+    await this.#recall(earlier?.addedIds);
     for (const result of answered) await this.turn.emit({ type: 'tool_result', result });
   }
 
   /** Makes an exchange the open one, before its tool calls run. */
   beginExchange(open: OpenExchange): void {
     this.control.assertNotOver(); // another agent call may have the exchange by now
-    this.agent.openCalls.current = open;
+    this.agent.openToolCalls.current = open;
     this.open = open;
     open.spending = this.control.spending;
     for (const name of open.grantedTools) this.grantedTools.add(name);
@@ -117,8 +117,8 @@ export class ReplyState implements ReplyScope {
     const { exchange } = open;
     const unanswered = exchange.calls.filter(({ id }) => exchange.answerTo(id) === undefined);
     const msgs = exchange.toMsgs();
-    await this.remember([...msgs, ...open.later]);
-    this.agent.openCalls.letGo(open);
+    await this.remember([...msgs, ...open.postponed]);
+    this.agent.openToolCalls.release(open);
     for (const result of msgs.flatMap((msg) => msg.getContentBlocks('tool_result'))) {
       if (unanswered.some(({ id }) => id === result.id))
         await this.turn.emit({ type: 'tool_result', result });

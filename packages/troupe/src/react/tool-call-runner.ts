@@ -26,8 +26,8 @@ export async function runToolCalls(open: OpenExchange, reply: ReplyState, act: A
   const { exchange } = open;
   const maxConcurrent =
     typeof parallelToolCalls === 'number' ? parallelToolCalls : parallelToolCalls ? Infinity : 1;
-  await forEachConcurrently(open.toDo, maxConcurrent, async (call) => {
-    if (maxConcurrent === 1 && open.isWaiting) return;
+  await forEachConcurrently(open.toRun, maxConcurrent, async (call) => {
+    if (maxConcurrent === 1 && open.hasPending) return;
     turn.signal.throwIfAborted();
     await turn.emit({ type: 'tool_start', call });
     const isTooMany = exchange.calls.indexOf(call) >= maxToolCalls;
@@ -48,7 +48,7 @@ async function actOn(call: ToolUseBlock, open: OpenExchange, reply: ReplyState, 
     if (isSuspended(acted)) return await suspend(call, acted.suspension, open, reply);
     const result = { ...acted, id, name };
     const isAnswer = reply.toolkit.get(name)?.returnDirect === true;
-    open.answer(isAnswer ? result : open.noted(result));
+    open.answer(isAnswer ? result : open.withNote(result));
   } catch (error) {
     const result = reply.results.get(id);
     if (result !== undefined) open.answer({ ...result, id, name });
@@ -66,13 +66,18 @@ async function suspend(
   { turn }: ReplyState,
 ): Promise<void> {
   if (suspension.kind === 'nested') {
-    open.waitInside(call.id, suspension.state, suspension.pending);
+    open.setNestedPending(call.id, suspension.state, suspension.pending);
     return;
   }
   const id = await turn.step({ kind: 'id', name: 'pending call', key: call.id }, async () =>
     newId('pending_'),
   );
-  open.wait({ id, agentPath: turn.agentPath, ...suspension, call: { ...suspension.call, id: call.id } });
+  open.setPending({
+    id,
+    agentPath: turn.agentPath,
+    ...suspension,
+    call: { ...suspension.call, id: call.id },
+  });
 }
 
 /** Runs one tool call as a step, without hooks. An interrupted tool call has its result at once, with the snapshot shown last. */

@@ -1,9 +1,9 @@
-import { COMPRESSED_MARK, type MemoryBase } from '../memory/memory-base.ts';
 import type { Msg, MsgInput } from '../message/msg.ts';
+import { COMPRESSED_MARK, type MemoryBase } from './memory-base.ts';
 
 /**
- * An agent's memory, written in the order in which that is asked for, one write after the other. A look into it sees
- * every write that was asked for before. A write that fails holds up nothing: whoever asked for it knows.
+ * Writes to an agent's memory one after the other, in the order of the calls. A read sees every write that was asked for
+ * before. A write that fails rejects for its caller only: later writes go on.
  */
 export class OrderedMemory {
   readonly #memory: MemoryBase;
@@ -13,13 +13,13 @@ export class OrderedMemory {
     this.#memory = memory;
   }
 
-  /** What was said so far, as a model is to see it. */
+  /** The history for a model, without messages that a summary replaces. */
   async recall(): Promise<readonly Msg[]> {
     await this.#written;
     return this.#memory.getMemory({ excludeMark: COMPRESSED_MARK });
   }
 
-  /** @param asStep what the write is wrapped in when its turn has come */
+  /** @param asStep wraps the write when earlier writes are done */
   add(
     msgs: MsgInput,
     asStep: (write: () => Promise<void>) => Promise<void> = (write) => write(),

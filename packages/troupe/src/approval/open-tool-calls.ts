@@ -1,0 +1,82 @@
+import type { TurnControl } from '../agent/turn-control.ts';
+import type { OrderedMemory } from '../memory/ordered-memory.ts';
+import type { Msg } from '../message/msg.ts';
+import type { PendingCall } from '../message/pending-call.ts';
+import { planCallStart, unansweredExchange, type CallStart, type CallStartOptions } from './call-start.ts';
+import type { OpenExchange } from './open-exchange.ts';
+
+interface OpenToolCallsOptions extends Pick<CallStartOptions, 'fit'> {
+  /** Rule for agent calls without their own. @default 'refuse' */
+  readonly onPending?: CallStartOptions['onPending'] | undefined;
+}
+
+/**
+ * The unfinished tool calls of an agent: those of one exchange at a time. The exchange is added to memory when every tool
+ * call has a result; until then it is part of the agent's state.
+ */
+export class OpenToolCalls {
+  /** The exchange whose tool calls run or are pending. */
+  current: OpenExchange | undefined;
+  readonly #memory: OrderedMemory;
+  readonly #options: OpenToolCallsOptions;
+  readonly #checkpoints = new Set<() => Promise<void>>();
+
+  constructor(memory: OrderedMemory, options: OpenToolCallsOptions) {
+    this.#memory = memory;
+    this.#options = options;
+  }
+
+  get pending(): readonly PendingCall[] {
+    return this.current?.pending ?? [];
+  }
+
+  /**
+   * Plans the start of an agent call. Unanswered tool calls at the end of the history, such as those of another program,
+   * are taken out of memory and treated like the agent's own.
+   * @throws TroupeError before anything has changed
+   */
+  async begin(agentName: string, msgs: readonly Msg[], control: TurnControl): Promise<CallStart> {
+    const { onPending = 'refuse', fit } = this.#options;
+    const history = await this.#memory.recall();
+    control.assertNotOver(); // the memory may be slow
+    const isRemembered = history.some(({ id }) => id === this.current?.exchange.thought.id);
+    if (isRemembered) this.current = undefined; // saved between its write to memory and `release`
+    const foreign = this.current === undefined ? unansweredExchange(history, agentName) : undefined;
+    const start = planCallStart(this.current ?? foreign?.open, msgs, control.takeDecisions(), {
+      onPending: control.onPending ?? onPending,
+      hasStructuredModel: control.structuredModel !== undefined,
+      fit,
+      outerToolCallId: control.outerToolCallId,
+    });
+    if (foreign !== undefined) {
+      this.current = foreign.open; // first, so that a state saved now has the exchange at least once
+      await this.#memory.delete(foreign.msgs); // added again with a result for each tool call
+    }
+    return start;
+  }
+
+  /** Forgets an exchange that is in memory by now. */
+  release(open: OpenExchange): void {
+    if (this.current === open) this.current = undefined;
+  }
+
+  /** Adds the exchange to memory; unfinished tool calls get the status `interrupted`. */
+  async close(): Promise<void> {
+    const open = this.current;
+    if (open === undefined) return;
+    await this.#memory.add([...open.exchange.toMsgs(), ...open.postponed]);
+    this.release(open);
+  }
+
+  /** Adds a listener for `checkpoint`. Returns a function that removes it. */
+  onCheckpoint(listener: () => Promise<void>): () => void {
+    const entry = (): Promise<void> => listener();
+    this.#checkpoints.add(entry);
+    return () => void this.#checkpoints.delete(entry);
+  }
+
+  /** Waits for all listeners, before a tool with a side effect runs. */
+  async checkpoint(): Promise<void> {
+    await Promise.all(Array.from(this.#checkpoints, (save) => save()));
+  }
+}

@@ -1,0 +1,173 @@
+import type { ToolResultBlock, ToolUseBlock } from '../message/blocks.ts';
+import { isPendingCall, type PendingCall, type PendingDecision } from '../message/pending-call.ts';
+import type { AuthorizeRequest } from '../toolkit/call/tool-call.ts';
+import type { ToolResume } from '../toolkit/tool/tool-suspension.ts';
+import { canonicalJson } from '../util/canonical-json.ts';
+import { isJsonObject, type JsonObject, type JsonValue } from '../util/json.ts';
+import type { Verdict } from './decisions.ts';
+
+/** Status of a tool call that is pending, or was decided and has no result yet. JSON: part of saved states. */
+type ToolCallStatus =
+  /** Pending. `sent` are the arguments to run with, if a decision changed them before. */
+  | { readonly kind: 'waiting'; readonly pending: PendingCall; readonly sent?: JsonObject }
+  /** Tool calls of an agent in the tool are pending. */
+  | { readonly kind: 'nested'; readonly state: JsonValue; readonly pending: readonly PendingCall[] }
+  /** Allowed: with the arguments that were asked about, or, if `isEdited`, with those of the decision. */
+  | {
+      readonly kind: 'granted';
+      readonly name: string;
+      readonly input: JsonObject;
+      readonly isEdited: boolean;
+      /** Arguments to run with, if a hook changed edited arguments, so that approval was asked for again. */
+      readonly sent?: JsonObject;
+    }
+  /** The pending tool calls of the agent in the tool are decided. */
+  | ({ readonly kind: 'resumed' } & ToolResume);
+
+/** Statuses of the unfinished tool calls of one exchange, by tool call id. A tool call that never was pending has none. */
+export class StatusTable {
+  readonly #statuses = new Map<string, ToolCallStatus>();
+
+  /** Pending tool calls, of agents in tools too. Two tool calls may wait for the same agent: each is listed once. */
+  get pending(): readonly PendingCall[] {
+    const all = [...this.#statuses.values()].flatMap(pendingIn);
+    return [...new Map(all.map((one) => [one.id, one])).values()];
+  }
+
+  /** Pending tool calls of the exchange itself. */
+  get ownPending(): readonly PendingCall[] {
+    return [...this.#statuses.values()].flatMap((one) => (one.kind === 'waiting' ? [one.pending] : []));
+  }
+
+  get hasPending(): boolean {
+    return [...this.#statuses.keys()].some((toolCallId) => this.isPending(toolCallId));
+  }
+
+  isPending(toolCallId: string): boolean {
+    const kind = this.#statuses.get(toolCallId)?.kind;
+    return kind === 'waiting' || kind === 'nested';
+  }
+
+  setPending(pending: PendingCall): void {
+    const sent = this.editedInput(pending.call.id);
+    this.#statuses.set(pending.call.id, { kind: 'waiting', pending, ...(sent && { sent }) });
+  }
+
+  /** @param state for the tool, when it is resumed */
+  setNestedPending(toolCallId: string, state: JsonValue, pending: readonly PendingCall[]): void {
+    this.#statuses.set(toolCallId, { kind: 'nested', state, pending });
+  }
+
+  delete(toolCallId: string): void {
+    this.#statuses.delete(toolCallId);
+  }
+
+  /** State and decisions for a tool that was suspended. */
+  resumeOf(toolCallId: string): ToolResume | undefined {
+    const status = this.#statuses.get(toolCallId);
+    return status?.kind === 'resumed' ? status : undefined;
+  }
+
+  /** Whether a decision allowed this tool with exactly these arguments. */
+  isGranted({ call, sent }: AuthorizeRequest): boolean {
+    const status = this.#statuses.get(call.id);
+    if (status?.kind === 'resumed') return true; // allowed before it was suspended
+    if (status?.kind !== 'granted' || status.name !== call.name) return false;
+    const { input } = status.isEdited ? sent : call;
+    return canonicalJson(status.input) === canonicalJson(input);
+  }
+
+  /** Arguments from a decision, in place of the model's. */
+  editedInput(toolCallId: string): JsonObject | undefined {
+    const status = this.#statuses.get(toolCallId);
+    if (status?.kind !== 'granted' && status?.kind !== 'waiting') return undefined;
+    return status.kind === 'granted' && status.isEdited ? status.input : status.sent;
+  }
+
+  /**
+   * Applies verdicts, by the ids of pending tool calls, and hands decisions about nested ones to their tool calls.
+   * @param grantedTools tools that need no further approval: their other pending tool calls are judged anew
+   * @returns results from denials and supplied results; their statuses stay until the results are recorded
+   */
+  apply(
+    decisions: readonly PendingDecision[],
+    verdicts: ReadonlyMap<string, Verdict>,
+    grantedTools: ReadonlySet<string>,
+  ): readonly ToolResultBlock[] {
+    const results: ToolResultBlock[] = [];
+    for (const [toolCallId, status] of this.#statuses) {
+      if (status.kind === 'waiting') {
+        const { id, call } = status.pending;
+        const verdict = verdicts.get(id);
+        if (verdict?.type === 'tool_result') results.push(verdict);
+        else if (verdict !== undefined)
+          this.#statuses.set(toolCallId, granted(call, verdict.input, status.sent));
+        else if (!status.sent && needsNoApproval(status.pending, grantedTools))
+          this.#statuses.delete(toolCallId);
+      } else if (status.kind === 'nested') {
+        const inside = new Set(status.pending.map(({ id }) => id));
+        const own = decisions.filter(({ id }) => inside.has(id));
+        if (own.length > 0)
+          this.#statuses.set(toolCallId, { kind: 'resumed', state: status.state, decisions: own });
+      }
+    }
+    return results;
+  }
+
+  toJSON(): Record<string, ToolCallStatus> {
+    return Object.fromEntries(this.#statuses);
+  }
+
+  /**
+   * Reads the result of `toJSON`.
+   * @param isOpen whether the exchange has such a tool call, without a result
+   * @throws TypeError if a status is not readable
+   */
+  load(json: JsonValue | undefined, isOpen: (toolCallId: string) => boolean): void {
+    if (!isJsonObject(json)) throw new TypeError('the statuses of its tool calls are missing');
+    for (const [id, status] of Object.entries(json)) {
+      if (!isOpen(id) || !isToolCallStatus(status, id))
+        throw new TypeError('the status of a tool call is not readable');
+      this.#statuses.set(id, status);
+    }
+  }
+}
+
+function pendingIn(status: ToolCallStatus): readonly PendingCall[] {
+  if (status.kind === 'waiting') return [status.pending];
+  return status.kind === 'nested' ? status.pending : [];
+}
+
+function granted(
+  { name, input }: ToolUseBlock,
+  edited: JsonObject | undefined,
+  sent: JsonObject | undefined,
+): ToolCallStatus {
+  if (edited !== undefined) return { kind: 'granted', name, input: edited, isEdited: true };
+  return { kind: 'granted', name, input, isEdited: false, ...(sent && { sent }) };
+}
+
+function needsNoApproval(
+  { kind, call, isAskedEachTime = false }: PendingCall,
+  grantedTools: ReadonlySet<string>,
+): boolean {
+  return kind === 'approval' && !isAskedEachTime && grantedTools.has(call.name);
+}
+
+function isToolCallStatus(value: JsonValue, toolCallId: string): value is JsonValue & ToolCallStatus {
+  if (!isJsonObject(value)) return false;
+  const { kind, pending, name, input, isEdited, decisions, sent = {} } = value;
+  if (!isJsonObject(sent)) return false;
+  switch (kind) {
+    case 'waiting':
+      return isPendingCall(pending) && pending.call.id === toolCallId;
+    case 'nested':
+      return Array.isArray(pending) && pending.length > 0 && pending.every(isPendingCall);
+    case 'granted':
+      return typeof name === 'string' && isJsonObject(input) && typeof isEdited === 'boolean';
+    case 'resumed':
+      return Array.isArray(decisions) && decisions.every(isJsonObject);
+    default:
+      return false;
+  }
+}
