@@ -6,9 +6,18 @@ import { readJson } from '../util/json.ts';
  * `runStep`. A step without a recorded result runs, and so does every `write`, because each attempt begins with a memory of its own.
  *
  * @example
+ * ```ts
+ * import { Msg, ReActAgent } from 'troupe';
+ * import { ScriptedModel, StepJournal } from 'troupe/testing';
+ *
  * const journal = new StepJournal();
- * await makeAgent().call(input, { runStep: journal.attempt() });
- * await makeAgent().call(input, { runStep: journal.attempt() }); // calls no model and no tool
+ * const input = Msg.user('Hi.');
+ * for (const script of [['Hello.'], []]) {
+ *   const agent = new ReActAgent({ name: 'ann', model: new ScriptedModel(script) });
+ *   const answer = await agent.call(input, { runStep: journal.attempt() });
+ *   if (answer.text !== 'Hello.') throw new Error('the second attempt asks no model');
+ * }
+ * ```
  */
 export class StepJournal {
   readonly #results = new Map<string, { readonly step: Step; readonly json: string }>();

@@ -33,13 +33,17 @@ interface Case {
  * The cases that every step runner has to pass, for any test runner:
  * `for (const { name, run } of stepRunnerContract(openRun)) test(name, run)`.
  *
+ * @param openRun opens a new run, with nothing recorded
  * @example
- * const cases = stepRunnerContract(() => {
+ * ```ts
+ * import { StepJournal, stepRunnerContract } from 'troupe/testing';
+ *
+ * const openRun = () => {
  *   const journal = new StepJournal();
  *   return () => journal.attempt();
- * }, { isDurable: true });
- *
- * @param openRun opens a new run, with nothing recorded
+ * };
+ * for (const { run } of stepRunnerContract(openRun, { isDurable: true })) await run();
+ * ```
  */
 export function stepRunnerContract(
   openRun: () => BeginAttempt | Promise<BeginAttempt>,
