@@ -9,12 +9,12 @@ import { MsgHub } from './msg-hub.ts';
 import { stopAgents } from './stop-agents.ts';
 
 export interface ChatRoomOptions {
-  /** How many events may wait to be read before the agents wait. @default 64 */
+  /** Maximum unread events before the agents wait. @default 64 */
   readonly capacity?: number;
 }
 
-/** What lives from a start to the stop. */
-interface Session {
+/** State between `start` and `stop`. */
+interface OpenRoom {
   readonly hub: MsgHub;
   readonly events: BoundedQueue<AgentEvent>;
   readonly controller: AbortController;
@@ -23,16 +23,15 @@ interface Session {
 }
 
 /**
- * A room in which people and agents talk: every agent answers what comes in, and
- * hears what the others answer, but never itself.
+ * Chat of people and agents: every agent answers each input, and observes the answers of the other agents.
  *
- * All that the agents do comes out as one stream of events, which tell by their `agentPath`
- * whose they are. Agents wait while nobody reads it; leaving it stops the room.
+ * All agents share one stream of events; `agentPath` tells the agent. Agents wait while nobody reads the
+ * stream; leaving the stream stops the room.
  */
 export class ChatRoom implements AsyncDisposable {
   readonly agents: readonly AgentBase[];
   readonly #capacity: number;
-  #session: Session | undefined;
+  #room: OpenRoom | undefined;
 
   constructor(agents: readonly AgentBase[], { capacity = 64 }: ChatRoomOptions = {}) {
     this.agents = [...new Set(agents)];
@@ -40,74 +39,74 @@ export class ChatRoom implements AsyncDisposable {
   }
 
   /**
-   * Opens the room. A room that was stopped can be started again.
-   * @throws TroupeError if it is open.
+   * Opens the room. A stopped room can be started again.
+   * @throws TroupeError if the room is open.
    */
   start(): AsyncGenerator<AgentEvent, void, void> {
-    if (this.#session !== undefined) throw new TroupeError('invalid_input', 'The chat room is already open.');
-    const session: Session = {
+    if (this.#room !== undefined) throw new TroupeError('invalid_input', 'The chat room is already open.');
+    const room: OpenRoom = {
       hub: new MsgHub({ participants: this.agents }),
       events: new BoundedQueue(this.#capacity),
       controller: new AbortController(),
       answers: new Set(),
     };
-    void session.hub.open(); // with nothing to announce it is open at once
-    this.#session = session;
-    return notifyOnReturn(this.#read(session), () => void this.#stop(session));
+    void room.hub.open(); // opens synchronously without an announcement
+    this.#room = room;
+    return notifyOnReturn(this.#read(room), () => void this.#stop(room));
   }
 
   /**
-   * Gives the input to every agent; an agent that is busy answers it afterwards. Resolves when all have
-   * answered. An agent that fails does not disturb the others: its run ends in the stream as failed. One whose calls are
-   * pending hears the input, and can answer once somebody has decided.
+   * Calls every agent with the input; a busy agent queues the call. Resolves when all agents have answered. A
+   * failing agent does not affect the others: its run ends as failed in the stream. An agent with pending
+   * tool calls observes the input, and can answer after the decisions.
    * @throws TroupeError if the room is closed.
    */
   async handleInput(input: MsgInput): Promise<void> {
-    const session = this.#session;
-    if (session === undefined || session.stopped !== undefined) {
+    const room = this.#room;
+    if (room === undefined || room.stopped !== undefined) {
       throw new TroupeError('invalid_input', 'The chat room is closed. Call start() first.');
     }
     const msgs = Msg.list(input);
-    const answers = Promise.all(this.agents.map((agent) => answer(agent, msgs, session)));
-    session.answers.add(answers);
-    await answers.finally(() => session.answers.delete(answers));
+    const answers = Promise.all(this.agents.map((agent) => answer(agent, msgs, room)));
+    room.answers.add(answers);
+    await answers.finally(() => room.answers.delete(answers));
   }
 
-  /** Interrupts the agents, lets nobody hear anybody any more, and ends the stream. */
+  /** Interrupts the agents, ends their subscriptions, and ends the stream. */
   async stop(): Promise<void> {
-    if (this.#session !== undefined) await this.#stop(this.#session);
+    if (this.#room !== undefined) await this.#stop(this.#room);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.stop();
   }
 
-  async *#read(session: Session): AsyncGenerator<AgentEvent, void, void> {
+  async *#read(room: OpenRoom): AsyncGenerator<AgentEvent, void, void> {
     try {
-      yield* session.events;
+      yield* room.events;
     } finally {
-      await this.#stop(session);
+      await this.#stop(room);
     }
   }
 
-  #stop(session: Session): Promise<void> {
-    return (session.stopped ??= this.#end(session));
+  #stop(room: OpenRoom): Promise<void> {
+    return (room.stopped ??= this.#end(room));
   }
 
-  async #end({ hub, events, controller, answers }: Session): Promise<void> {
+  async #end({ hub, events, controller, answers }: OpenRoom): Promise<void> {
     events.liftCapacity();
     const work = { done: Promise.all(answers), agents: this.agents, controller };
     await stopAgents(work, new InterruptedError('The chat room', 'user'));
     await hub.close();
     events.close();
-    this.#session = undefined;
+    this.#room = undefined;
   }
 }
 
 async function answer(
   agent: AgentBase,
   msgs: readonly Msg[],
-  { events, controller }: Session,
+  { events, controller }: OpenRoom,
 ): Promise<void> {
   const { signal } = controller;
   try {
@@ -118,15 +117,18 @@ async function answer(
   } catch (error) {
     if (signal.aborted) return;
     getLogger().log('warn', `${agent.name} failed in the chat room: ${messageOf(error)}`);
-    if (TroupeError.isInstance(error) && error.code === 'pending_calls') await hear(agent, msgs);
+    if (TroupeError.isInstance(error) && error.code === 'pending_calls') await observeInput(agent, msgs);
   }
 }
 
-/** An agent that waits for a decision answers later, and knows by then what was said. */
-async function hear(agent: AgentBase, msgs: readonly Msg[]): Promise<void> {
+/**
+ * Adds the input to the memory of an agent with pending tool calls, so that a later answer takes it into
+ * account.
+ */
+async function observeInput(agent: AgentBase, msgs: readonly Msg[]): Promise<void> {
   try {
     await agent.observe(msgs);
   } catch (error) {
-    getLogger().log('warn', `${agent.name} did not hear what was said: ${messageOf(error)}`);
+    getLogger().log('warn', `${agent.name} could not observe the input: ${messageOf(error)}`);
   }
 }

@@ -4,15 +4,15 @@ import { Msg, type MsgInput } from '../message/msg.ts';
 import { whenAborted } from '../util/abort.ts';
 
 export interface FanoutOptions {
-  /** Whether the agents answer at the same time, or in turn. @default true */
+  /** Calls the agents concurrently; otherwise one after the other. @default true */
   readonly concurrent?: boolean;
-  /** How many may answer at the same time. @default all */
+  /** Maximum agents called at the same time. @default all */
   readonly maxConcurrent?: number;
 }
 
 /**
- * Calls agents with the same input; the answers come in the order of the agents.
- * When one fails, the others are aborted and waited for before its error is thrown.
+ * Calls agents with the same input. The answers have the order of the agents. When an agent fails, the other
+ * calls are aborted and awaited before the error is thrown.
  */
 export async function fanoutPipeline(
   agents: readonly AgentBase[],
@@ -25,11 +25,11 @@ export async function fanoutPipeline(
   const failures: unknown[] = [];
   const controller = new AbortController();
   const unlink = whenAborted(options.signal, (reason) => controller.abort(reason));
-  const rest = agents.entries();
+  const remaining = agents.entries();
 
-  async function callRest(): Promise<void> {
+  async function callRemaining(): Promise<void> {
     try {
-      for (const [i, agent] of rest) {
+      for (const [i, agent] of remaining) {
         controller.signal.throwIfAborted();
         answers[i] = await agent.call(msgs, { ...options, signal: controller.signal });
       }
@@ -40,13 +40,13 @@ export async function fanoutPipeline(
   }
 
   const width = Math.min(concurrent ? maxConcurrent : 1, agents.length);
-  await Promise.all(Array.from({ length: width }, callRest));
+  await Promise.all(Array.from({ length: width }, callRemaining));
   unlink();
   if (failures.length > 0) throw failures[0];
   return answers;
 }
 
-/** `fanoutPipeline` over the same agents, for more than one input. */
+/** `fanoutPipeline` over the same agents, for several inputs. */
 export class FanoutPipeline {
   readonly agents: readonly AgentBase[];
   readonly #options: FanoutOptions;

@@ -173,7 +173,7 @@ test('deleting an agent that is not there is worth a warning', async () => {
     hub.delete([bob, carol]);
     await hub.close();
   };
-  const warning = "warn: bob can't be deleted from the hub 'lobby': it is not there.";
+  const warning = "warn: bob can't be deleted from the hub 'lobby': it is no participant.";
   expect(await logOf(deletions)).toEqual([warning, warning]);
   expect(hub.participants).toEqual([alice]);
 });

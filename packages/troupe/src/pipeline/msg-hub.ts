@@ -6,22 +6,22 @@ import { Msg, type MsgInput } from '../message/msg.ts';
 import { newId } from '../util/ids.ts';
 
 export interface MsgHubOptions {
-  /** Who hears each other. */
+  /** Agents that observe each other. */
   readonly participants: readonly AgentBase[];
-  /** Told to all participants when the hub opens. */
+  /** Sent to all participants when the hub opens. */
   readonly announcement?: MsgInput;
-  /** Whether what one participant says is heard by the others. @default true */
+  /** Whether participants observe the messages of the others. @default true */
   readonly enableAutoBroadcast?: boolean;
-  /** For people and logs; hubs may share a name. @default the hub's id */
+  /** Name for people and logs; need not be unique. @default the hub's id */
   readonly name?: string;
 }
 
 /**
- * A group of agents who hear what each of them says, while the hub is open.
+ * Group of agents that observe each other's messages while the hub is open.
  *
- * Whoever leaves is silent and deaf at once, even in the middle of a reply, and
- * whoever joins hears what is said from then on. Hubs may overlap: agents who share
- * several of them hear each other once. A closed hub leaves no subscription behind.
+ * An agent that leaves neither sends nor receives from then on, even during a reply; an agent that joins
+ * observes later messages only. Hubs may overlap: agents in several common hubs observe a message once. A
+ * closed hub leaves no subscription behind.
  *
  * ```ts
  * await using hub = await MsgHub.open({ participants: [alice, bob], announcement: 'Introduce yourselves.' });
@@ -36,7 +36,7 @@ export class MsgHub implements AsyncDisposable {
   #isAutoBroadcast: boolean;
   #isOpen = false;
 
-  /** A hub that is still closed. */
+  /** Makes a closed hub. */
   constructor({ participants, announcement, enableAutoBroadcast = true, name }: MsgHubOptions) {
     this.name = name ?? this.id;
     this.#announcement = Msg.list(announcement);
@@ -44,14 +44,16 @@ export class MsgHub implements AsyncDisposable {
     this.#isAutoBroadcast = enableAutoBroadcast;
   }
 
-  /** A hub that is open and has made its announcement. */
+  /** Makes a hub, opens it and sends the announcement. */
   static async open(options: MsgHubOptions): Promise<MsgHub> {
     const hub = new MsgHub(options);
     await hub.open();
     return hub;
   }
 
-  /** Subscribes the participants to each other, then makes the announcement. Does nothing if the hub is open. */
+  /**
+   * Subscribes the participants to each other, then sends the announcement. Does nothing if the hub is open.
+   */
   async open(): Promise<void> {
     if (this.#isOpen) return;
     this.#isOpen = true;
@@ -83,25 +85,28 @@ export class MsgHub implements AsyncDisposable {
     return this.#isOpen;
   }
 
-  /** Takes in one or several agents. Those who are there already stay as they are. */
+  /** Adds agents. Existing participants are unaffected. */
   add(agents: AgentBase | readonly AgentBase[]): void {
     this.#participants = [...new Set([...this.#participants, ...[agents].flat()])];
     this.#subscribe();
   }
 
-  /** Removes one or several agents. An agent who is not there is only worth a warning. */
+  /** Removes agents. An unknown agent only causes a warning. */
   delete(agents: AgentBase | readonly AgentBase[]): void {
     const leaving = new Set([agents].flat());
     for (const agent of leaving) {
       if (this.#participants.includes(agent)) continue;
-      getLogger().log('warn', `${agent.name} can't be deleted from the hub '${this.name}': it is not there.`);
+      getLogger().log(
+        'warn',
+        `${agent.name} can't be deleted from the hub '${this.name}': it is no participant.`,
+      );
     }
     this.#unsubscribe(this.#participants.filter((agent) => leaving.has(agent)));
     this.#participants = this.#participants.filter((agent) => !leaving.has(agent));
     this.#subscribe();
   }
 
-  /** Whether what one participant says is heard by the others. */
+  /** Sets whether participants observe the messages of the others. */
   setAutoBroadcast(enabled: boolean): void {
     if (!enabled) this.#unsubscribe(this.#participants);
     this.#isAutoBroadcast = enabled;
@@ -109,8 +114,8 @@ export class MsgHub implements AsyncDisposable {
   }
 
   /**
-   * Tells all participants, the author included. One who fails to observe does not
-   * keep the others from hearing: it is reported to the logger.
+   * Sends messages to all participants, the author included. A participant that fails to observe is logged
+   * and does not affect the others.
    * @throws TroupeError if the hub is closed.
    */
   async broadcast(input: MsgInput): Promise<void> {
@@ -130,7 +135,7 @@ export class MsgHub implements AsyncDisposable {
     }
   }
 
-  /** Brings all subscriptions in line with who is there now. */
+  /** Updates all subscriptions to the current participants. */
   #subscribe(): void {
     if (!this.#isOpen) return;
     this.#audience.reset(this.id, this.#participants);
@@ -138,7 +143,7 @@ export class MsgHub implements AsyncDisposable {
     for (const agent of this.#participants) agent.resetSubscribers(this.id, this.#participants);
   }
 
-  /** Makes agents unheard in this hub. */
+  /** Ends the subscriptions to messages of these agents. */
   #unsubscribe(agents: readonly AgentBase[]): void {
     if (!this.#isOpen || !this.#isAutoBroadcast) return;
     for (const agent of agents) agent.removeSubscribers(this.id);

@@ -2,8 +2,8 @@ import type { AgentBase, CallOptions } from '../agent/agent-base.ts';
 import type { Msg, MsgInput } from '../message/msg.ts';
 
 /**
- * Calls agents one after the other, each with what the one before it answered.
- * Without agents the input is the result. An answer that waits for somebody ends it.
+ * Calls agents one after the other, each with the previous answer. Without agents the input is the result. A
+ * suspended answer (pending tool calls) ends the pipeline and is the result.
  */
 export function sequentialPipeline(
   agents: readonly [AgentBase, ...AgentBase[]],
@@ -24,13 +24,13 @@ export async function sequentialPipeline(
   let current = input;
   for (const agent of agents) {
     const answer = await agent.call(current, options);
-    if (answer.pending !== undefined) return answer; // a question is not for the next agent
+    if (answer.pending !== undefined) return answer; // a question for approval is no input of the next agent
     current = answer;
   }
   return current;
 }
 
-/** `sequentialPipeline` over the same agents, for more than one input. */
+/** `sequentialPipeline` over the same agents, for several inputs. */
 export class SequentialPipeline {
   readonly agents: readonly AgentBase[];
 

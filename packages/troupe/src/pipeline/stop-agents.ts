@@ -3,21 +3,21 @@ import { getLogger } from '../config/run-config.ts';
 import type { InterruptedError } from '../errors.ts';
 import { withGrace } from '../util/async/grace.ts';
 
-/** How often an agent may have to be told: in its reply, in its `handleInterrupt`, and once to spare. */
+/** Maximum interrupts of an agent: during its reply, during `handleInterrupt`, and one in reserve. */
 const ROUNDS_PER_AGENT = 3;
 
-/** Work that calls agents. */
+/** Running work that calls agents. */
 export interface AgentWork {
   readonly done: Promise<unknown>;
   readonly agents: readonly AgentBase[];
-  /** Aborts the signal that the work was given. */
+  /** Aborts the signal of the work. */
   readonly controller: AbortController;
 }
 
 /**
- * Stops work: interrupts the agents that run, so that they put their memory in order, and aborts its signal.
- * Should it ignore the signal and call another agent, that one is interrupted too. Resolves when the work
- * has ended and the agents are free, or soon after if it can't be stopped: then it is left behind.
+ * Stops work: interrupts running agents, which then repair their memory, and aborts the signal. If the work
+ * ignores the signal and calls another agent, that agent is interrupted too. Resolves when the work has ended
+ * and the agents are idle, or after a grace period if the work does not stop; then the work is abandoned.
  */
 export async function stopAgents(
   { done, agents, controller }: AgentWork,
@@ -31,12 +31,12 @@ export async function stopAgents(
     if (await settlesSoon(Promise.allSettled(ends), controller.signal)) return;
     if (running.length === 0) break;
   }
-  getLogger().log('warn', `${reason.message} It goes on all the same, and is left behind.`);
+  getLogger().log('warn', `${reason.message} It did not stop in time, and was abandoned.`);
 }
 
 async function settlesSoon(work: Promise<unknown>, aborted: AbortSignal): Promise<boolean> {
-  let isLeftBehind = false;
-  const leaveBehind = (): void => void (isLeftBehind = true);
-  await withGrace(work, aborted, leaveBehind).catch(() => {});
-  return !isLeftBehind;
+  let isAbandoned = false;
+  const abandon = (): void => void (isAbandoned = true);
+  await withGrace(work, aborted, abandon).catch(() => {});
+  return !isAbandoned;
 }

@@ -234,7 +234,7 @@ test('a task that ignores its signal does not hold up who leaves', async () => {
     await clock.advance(0); // until the agent is free and only the task is left
     await Promise.all([stream.return(undefined as never), clock.advance(50)]);
   });
-  expect(lines).toEqual(['warn: The task was interrupted. It goes on all the same, and is left behind.']);
+  expect(lines).toEqual(['warn: The task was interrupted. It did not stop in time, and was abandoned.']);
   expect([agent.msgQueue, clock.pendingTimers]).toEqual([undefined, 0]);
 });
 

@@ -7,18 +7,18 @@ import { notifyOnReturn } from '../util/async/notify-on-return.ts';
 import { stopAgents } from './stop-agents.ts';
 
 export interface StreamPrintingOptions {
-  /** How many printed messages may wait to be read before the agents wait. @default 100 */
+  /** Maximum unread messages before the agents wait. @default 100 */
   readonly capacity?: number;
 }
 
 type Task<T> = (signal: AbortSignal) => Promise<T>;
 
 /**
- * What agents print while a task runs, in order; returns the task's result. If the task fails, its error is
- * thrown after what was printed before. Nothing happens before the first message is asked for.
+ * Streams the printed messages of agents while a task runs, in order, and returns the task's result. If the
+ * task fails, its error is thrown after the messages printed before. The task starts with the first read.
  *
- * A consumer that leaves interrupts the agents and aborts the task's signal. Whatever happens, each
- * agent gets the message queue back that it had before.
+ * Leaving the stream interrupts the agents and aborts the task's signal. In every case each agent gets its
+ * previous message queue back.
  */
 export function streamPrintingMessages<T>(
   agents: readonly AgentBase[],
@@ -46,7 +46,7 @@ async function* readWhile<T>(
     isRunning = false;
     printed.close();
   });
-  result.catch(() => {}); // thrown below, once the messages before it are read
+  result.catch(() => {}); // thrown below, after the earlier messages are read
   try {
     yield* printed;
     return await abortable(result, left);
@@ -60,13 +60,13 @@ async function run<T>(task: Task<T>, signal: AbortSignal): Promise<T> {
   return task(signal);
 }
 
-/** Lets agents print to a queue; the returned function gives them back the queues that they had. */
+/** Redirects printing of agents to a queue. The returned function restores the previous queues. */
 function redirectPrinting(agents: readonly AgentBase[], queue: BoundedQueue<PrintedMsg>): () => void {
   const earlier = new Map(agents.map((agent) => [agent, agent.msgQueue]));
   for (const agent of earlier.keys()) agent.setMsgQueueEnabled(true, queue);
   return () => {
     for (const [agent, before] of earlier) {
-      if (agent.msgQueue !== queue) continue; // somebody has set another one meanwhile
+      if (agent.msgQueue !== queue) continue; // replaced by another queue meanwhile
       const isInUse = before !== undefined && !before.isClosed;
       agent.setMsgQueueEnabled(isInUse, before);
     }

@@ -20,7 +20,7 @@ describe('a scope of sessions', () => {
   };
   // Ids are shorter here, and hold no '@': see below.
   const cases = sessionContract(place).filter(
-    ({ name }) => !name.startsWith('users and sessions never meet'),
+    ({ name }) => !name.startsWith('users and sessions are separate'),
   );
   test.each(cases)('$name', ({ run }) => run());
 

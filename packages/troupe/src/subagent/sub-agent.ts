@@ -52,7 +52,7 @@ export interface DelegateOptions {
   readonly decisions?: readonly PendingDecision[] | undefined;
 }
 
-/** Agent that works for another agent: gets a task, returns one result. */
+/** Agent working for another agent: gets a task, returns a result. */
 export interface SubAgent extends AgentBase {
   readonly permissions: PermissionBundle;
   readonly toolkit: Toolkit;

@@ -9,56 +9,35 @@ import {
   type ModelRequest,
 } from '../model/chat-model-base.ts';
 import type { ModelErrorKind } from '../model/model-error.ts';
-import type { JsonObject } from '../util/json.ts';
-import type { ContractScenario } from './chat-model-contract.ts';
+import type { ChatModelCase, ChatModelCheck, ContractScenario, ContractSubject } from './chat-model-case.ts';
 import { STALL_CHECKS } from './chat-model-stall-cases.ts';
 import { check, checkJson, checkSame, frozen, rejects, textsIn, thrownBy } from './contract-checks.ts';
 
-/** What a case is run with. */
-export interface ContractSubject {
-  make(): Promise<ChatModelBase>;
-  readonly request: ModelRequest;
-  /** The text or the calls of the answer. */
-  readonly expected: string | readonly { readonly name: string; readonly input: JsonObject }[];
-  readonly secret: string | undefined;
-  workOf(model: ChatModelBase): number;
-  readonly runningOf: ((model: ChatModelBase) => number) | undefined;
-}
-
-interface Case {
-  readonly name: string;
-  readonly scenario: ContractScenario;
-  readonly needsSecret?: boolean;
-  run(subject: ContractSubject): Promise<void>;
-}
-
-export type Check = Case['run'];
-
-const ANSWERS: Readonly<Record<string, Check>> = {
-  'says exactly what it has to say': saysIt,
+const ANSWERS: Readonly<Record<string, ChatModelCheck>> = {
+  'gives exactly the expected answer': givesAnswer,
   '`call` gives what `stream` gives': callIsStream,
-  'finishes once, behind all content': finishesOnce,
+  'finishes once, after all content': finishesOnce,
   'every delta is plain JSON': deltasAreJson,
   'usage is made of finite numbers': usageIsFinite,
   'answers a second time': answersAgain,
   'two answers at once do not mix': answersAtOnce,
-  'leaves the request as it is': keepsRequest,
-  'takes fields that it does not know': takesUnknownFields,
+  'does not change the request': keepsRequest,
+  'accepts unknown fields': takesUnknownFields,
 };
 
-/** All cases. The same name may be there for several scenarios. */
-export const CASES: readonly Case[] = [
+/** All cases. Scenarios may share names of cases. */
+export const CASES: readonly ChatModelCase[] = [
   ...cases('text', {
-    'has a name, and capabilities that are data': describesItself,
+    'has a name, and capabilities as data': describesItself,
     ...ANSWERS,
-    'aborted beforehand, it rejects with the reason and does no work': obeysEarlyAbort,
-    'aborted between two deltas, it rejects with the reason': obeysAbortBetweenDeltas,
-    'left early, it answers the next request': survivesBeingLeft,
+    'aborted before the start, rejects with the reason and does no work': obeysEarlyAbort,
+    'aborted between two deltas, rejects with the reason': obeysAbortBetweenDeltas,
+    'answers the next request after an abandoned one': survivesBeingLeft,
   }),
-  ...cases('tools', { ...ANSWERS, 'every call starts once and ends once': callsAreWhole }),
+  ...cases('tools', { ...ANSWERS, 'every tool call starts once and ends once': callsAreWhole }),
   ...cases('stall', STALL_CHECKS),
-  ...cases('failure', { 'fails before it says anything, again and again': failsAtOnce }),
-  ...cases('breaks', { 'says something, then fails, again and again': failsInTheMiddle }),
+  ...cases('failure', { 'fails before any content, every time': failsAtOnce }),
+  ...cases('breaks', { 'fails after some content, every time': failsInTheMiddle }),
   ...(['failure', 'breaks'] as const).map((scenario) => ({
     name: 'the error holds no secret',
     scenario,
@@ -67,7 +46,10 @@ export const CASES: readonly Case[] = [
   })),
 ];
 
-function cases(scenario: ContractScenario, checks: Readonly<Record<string, Check>>): readonly Case[] {
+function cases(
+  scenario: ContractScenario,
+  checks: Readonly<Record<string, ChatModelCheck>>,
+): readonly ChatModelCase[] {
   return Object.entries(checks).map(([name, run]) => ({ name, scenario, run }));
 }
 
@@ -78,7 +60,7 @@ async function describesItself({ make }: ContractSubject): Promise<void> {
   checkSame(Object.keys(capabilities).sort(), Object.keys(PLAIN_CAPABILITIES).sort(), 'capabilities');
 }
 
-async function saysIt({ make, request, expected }: ContractSubject): Promise<void> {
+async function givesAnswer({ make, request, expected }: ContractSubject): Promise<void> {
   const deltas = await read(await make(), request);
   checkAnswer(fold(deltas), expected, 'the answer');
   if (typeof expected !== 'string') return;
@@ -102,7 +84,7 @@ async function finishesOnce({ make, request, expected }: ContractSubject): Promi
   checkSame(reasons, [typeof expected === 'string' ? 'stop' : 'tool_calls'], 'the reasons to finish');
   const late = deltas.slice(deltas.findIndex((delta) => delta.type === 'finish') + 1);
   const types = late.map((delta) => delta.type).filter((type) => type !== 'usage' && type !== 'response_id');
-  checkSame(types, [], 'what comes behind the finish');
+  checkSame(types, [], 'deltas after the finish');
 }
 
 async function deltasAreJson({ make, request }: ContractSubject): Promise<void> {
@@ -133,7 +115,7 @@ async function answersAtOnce({ make, request, expected }: ContractSubject): Prom
   for (const answer of answers) checkAnswer(answer, expected, 'one of three answers at once');
 }
 
-/** What is frozen can't be changed, but a model may hide that it tried: so it gets one that can be. */
+/** Uses a mutable request, because a model may swallow the error of changing a frozen one. */
 async function keepsRequest({ make, request, expected }: ContractSubject): Promise<void> {
   const open: ModelRequest = {
     ...structuredClone({ ...request, messages: [] }),
@@ -168,7 +150,7 @@ async function obeysEarlyAbort({ make, request, workOf }: ContractSubject): Prom
   const deltas: ModelDelta[] = [];
   await rejects(read(model, request, { signal }, deltas), reason, '`stream`');
   await rejects(model.call(request, { signal }), reason, '`call`');
-  checkSame(deltas, [], 'what came all the same');
+  checkSame(deltas, [], 'deltas after the abort');
   checkSame(workOf(model) - before, 0, 'work done');
 }
 
@@ -202,21 +184,21 @@ async function callsAreWhole({ make, request, expected }: ContractSubject): Prom
   for (const delta of sinceReset(await read(await make(), request))) {
     if (delta.type === 'block' && delta.block.type === 'tool_use') ended++;
     if (delta.type === 'tool_use_start') {
-      check(Number.isInteger(delta.index), 'The index of a call should be a whole number.');
-      check(!open.has(delta.index), `Call ${delta.index} started twice.`);
+      check(Number.isInteger(delta.index), 'The index of a tool call should be a whole number.');
+      check(!open.has(delta.index), `Tool call ${delta.index} started twice.`);
       open.add(delta.index);
       if (delta.id !== undefined) ids.push(delta.id);
     }
     if (delta.type === 'tool_input')
-      check(open.has(delta.index), `Input for call ${delta.index}, which is not open.`);
+      check(open.has(delta.index), `Input for tool call ${delta.index}, which is not open.`);
     if (delta.type === 'tool_use_end') {
-      check(open.delete(delta.index), `Call ${delta.index} ended, but is not open.`);
+      check(open.delete(delta.index), `Tool call ${delta.index} ended, but is not open.`);
       ended++;
     }
   }
-  checkSame([...open], [], 'calls that never ended');
-  checkSame(ended, expected.length, 'calls that ended');
-  checkSame([...new Set(ids)], ids, 'ids of calls');
+  checkSame([...open], [], 'tool calls that never ended');
+  checkSame(ended, expected.length, 'tool calls that ended');
+  checkSame([...new Set(ids)], ids, 'ids of tool calls');
 }
 
 async function failsAtOnce({ make, request }: ContractSubject): Promise<void> {
@@ -225,7 +207,7 @@ async function failsAtOnce({ make, request }: ContractSubject): Promise<void> {
   checkSame(
     deltas.filter(({ type }) => type !== 'usage' && type !== 'response_id' && type !== 'reset'),
     [],
-    'what was said before the failure',
+    'deltas before the failure',
   );
 }
 
@@ -234,15 +216,12 @@ async function failsInTheMiddle({ make, request }: ContractSubject): Promise<voi
   await checkFailures(await make(), request, deltas);
   check(
     deltas.some((delta) => delta.type === 'text' && delta.text !== ''),
-    'Nothing was said before the failure.',
+    'There was no content before the failure.',
   );
-  check(
-    !sinceReset(deltas).some(({ type }) => type === 'finish'),
-    'An answer that broke off says it is finished.',
-  );
+  check(!sinceReset(deltas).some(({ type }) => type === 'finish'), 'A broken answer reports a finish.');
 }
 
-/** Checks that both `stream` and `call` fail with the same kind of error, however often. */
+/** Checks that `stream` and `call` fail with the same kind of error, also repeatedly. */
 async function checkFailures(
   model: ChatModelBase,
   request: ModelRequest,
@@ -275,7 +254,7 @@ const KINDS: Readonly<Record<ModelErrorKind, true>> = {
   malformed: true,
 };
 
-/** @throws Error unless it is a ModelError. */
+/** @throws Error unless the error is a ModelError. */
 function kindOf(error: unknown): string {
   check(
     TroupeError.isInstance(error) && error.message !== '',
@@ -306,7 +285,7 @@ function fold(deltas: readonly ModelDelta[]): Msg {
   return draft.finish();
 }
 
-/** What counts in the end: a reset voids what was before it. */
+/** Deltas after the last reset, which discards the earlier ones. */
 function sinceReset(deltas: readonly ModelDelta[]): readonly ModelDelta[] {
   return deltas.slice(deltas.findLastIndex((delta) => delta.type === 'reset') + 1);
 }
@@ -315,11 +294,11 @@ function checkAnswer(msg: Msg, expected: ContractSubject['expected'], what: stri
   const calls = msg.getContentBlocks('tool_use').map(({ name, input }) => ({ name, input }));
   if (typeof expected === 'string') {
     checkSame(msg.getTextContent(''), expected, `The text of ${what}`);
-    checkSame(calls, [], `The calls of ${what}`);
-  } else checkSame(calls, expected, `The calls of ${what}`);
+    checkSame(calls, [], `The tool calls of ${what}`);
+  } else checkSame(calls, expected, `The tool calls of ${what}`);
 }
 
-/** A message without what is another one every time. */
+/** Message without the parts that differ in every answer. */
 function comparable(msg: Msg): object {
   const { name, role, metadata, usage, finishReason } = msg;
   const { seconds: _seconds, ...otherUsage } = usage ?? {};

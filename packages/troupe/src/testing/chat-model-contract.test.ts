@@ -13,8 +13,8 @@ import {
   CONTRACT_TEXT,
   contractRequest,
   type ContractOptions,
-  type ContractScenario,
 } from './chat-model-contract.ts';
+import type { ContractScenario } from './chat-model-case.ts';
 import { ScriptedModel, type ScriptedTurn } from './scripted-model.ts';
 
 const SECRET = 'sk-1234567890';
@@ -138,7 +138,7 @@ test('only the scenarios that are wanted are run, and each model is made for one
   };
   const cases = chatModelContract(make, { scenarios: ['failure'], secret: SECRET });
   expect(cases.map(({ name }) => name)).toEqual([
-    'failure: fails before it says anything, again and again',
+    'failure: fails before any content, every time',
     'failure: the error holds no secret',
   ]);
   expect(made).toEqual([]);
@@ -409,16 +409,16 @@ function refuse(keys: readonly string[]): void {
 
 /** What breaks each case, and what it says about it. */
 const BROKEN: Readonly<Record<string, readonly (readonly [problem: RegExp, make: Make])[]>> = {
-  'text: has a name, and capabilities that are data': [
+  'text: has a name, and capabilities as data': [
     [/modelName/, named('', {})],
     [/capabilities: expected/, named('x', { tools: true })],
     [/does not survive JSON/, named('x', { tools: () => true })],
   ],
-  'text: says exactly what it has to say': [
+  'text: gives exactly the expected answer': [
     [/The text of the answer: expected/, mapping(trimmed)],
     [/half a character/, mapping(halved)],
     [
-      /The calls of the answer/,
+      /The tool calls of the answer/,
       mapping((delta) =>
         delta.type === 'finish'
           ? [{ type: 'block', block: { type: 'tool_use', id: 'a', name: 'a', input: {} } }, delta]
@@ -426,7 +426,7 @@ const BROKEN: Readonly<Record<string, readonly (readonly [problem: RegExp, make:
       ),
     ],
   ],
-  'tools: says exactly what it has to say': [[/The calls of the answer: expected/, mapping(misspelt)]],
+  'tools: gives exactly the expected answer': [[/The tool calls of the answer: expected/, mapping(misspelt)]],
   'text: `call` gives what `stream` gives': [
     [/should give a Msg/, calling(() => ({ content: '' }) as Msg)],
     [/`call`: expected/, calling((msg) => msg.with({ finishReason: 'other' }))],
@@ -435,18 +435,18 @@ const BROKEN: Readonly<Record<string, readonly (readonly [problem: RegExp, make:
   'tools: `call` gives what `stream` gives': [
     [/`call`: expected/, calling((msg) => msg.with({ content: 'done' }))],
   ],
-  'text: finishes once, behind all content': [
+  'text: finishes once, after all content': [
     [
       /reasons to finish: expected \["stop"\], but found \[\]/,
       mapping((delta) => (delta.type === 'finish' ? [] : delta)),
     ],
     [/found \["stop","stop"\]/, mapping((delta) => (delta.type === 'finish' ? [delta, delta] : delta))],
     [
-      /behind the finish: .*\["text"\]/,
+      /deltas after the finish: .*\["text"\]/,
       mapping((delta) => (delta.type === 'finish' ? [delta, { type: 'text', text: '' }] : delta)),
     ],
   ],
-  'tools: finishes once, behind all content': [
+  'tools: finishes once, after all content': [
     [
       /expected \["tool_calls"\]/,
       mapping((delta) => (delta.type === 'finish' ? { type: 'finish', reason: 'stop' } : delta)),
@@ -454,7 +454,7 @@ const BROKEN: Readonly<Record<string, readonly (readonly [problem: RegExp, make:
   ],
   'text: every delta is plain JSON': [
     [/Delta 0 does not survive JSON/, adding({ providerMeta: undefined })],
-    [/Delta 0 is no JSON/, adding({ size: 1n })],
+    [/Delta 0 is not JSON/, adding({ size: 1n })],
     [/does not survive JSON/, adding({ raw: new Uint8Array(2) })],
   ],
   'tools: every delta is plain JSON': [[/does not survive JSON/, adding({ at: new Date(0) })]],
@@ -469,13 +469,13 @@ const BROKEN: Readonly<Record<string, readonly (readonly [problem: RegExp, make:
   'text: answers a second time': [[/The text of the second answer/, exceptFor(2, 2, () => saying())]],
   'tools: answers a second time': [
     [
-      /The calls of the second answer/,
+      /The tool calls of the second answer/,
       exceptFor(2, 2, () => saying({ type: 'text', text: 'Already done.' })),
     ],
   ],
   'text: two answers at once do not mix': [[/three answers at once/, sharing()]],
   'tools: two answers at once do not mix': [[/three answers at once/, sharing()]],
-  'text: leaves the request as it is': [
+  'text: does not change the request': [
     [
       /The request was changed/,
       first(({ messages }) => quietly(() => (messages as Msg[]).push(Msg.user('mine')))),
@@ -493,7 +493,7 @@ const BROKEN: Readonly<Record<string, readonly (readonly [problem: RegExp, make:
       }),
     ],
   ],
-  'tools: leaves the request as it is': [
+  'tools: does not change the request': [
     [
       /The request was changed/,
       first(({ tools }) => quietly(() => Object.assign(tools?.[0] ?? {}, { strict: true }))),
@@ -505,7 +505,7 @@ const BROKEN: Readonly<Record<string, readonly (readonly [problem: RegExp, make:
       ),
     ],
   ],
-  'text: takes fields that it does not know': [
+  'text: accepts unknown fields': [
     [/unheardOf/, first((request) => refuse(Object.keys(request)))],
     [/unheardOf/, first(({ messages }) => messages.forEach((msg) => refuse(Object.keys(msg.toJSON()))))],
     [
@@ -515,9 +515,9 @@ const BROKEN: Readonly<Record<string, readonly (readonly [problem: RegExp, make:
       ),
     ],
   ],
-  'tools: takes fields that it does not know': [
+  'tools: accepts unknown fields': [
     [
-      /The calls of the answer: expected/,
+      /The tool calls of the answer: expected/,
       (scenario) =>
         new Broken((request, options) =>
           'unheardOf' in request ? saying() : scripted(scenario).stream(request, options),
@@ -525,7 +525,7 @@ const BROKEN: Readonly<Record<string, readonly (readonly [problem: RegExp, make:
     ],
     [/unheardOf/, first((_request, options) => refuse(Object.keys(options)))],
   ],
-  'text: aborted beforehand, it rejects with the reason and does no work': [
+  'text: aborted before the start, rejects with the reason and does no work': [
     [/`stream` should have failed/, hearing(() => undefined)],
     [
       /`stream` should reject with the reason, not with Error: aborted/,
@@ -533,7 +533,7 @@ const BROKEN: Readonly<Record<string, readonly (readonly [problem: RegExp, make:
     ],
     [/`call` should have failed/, callingAnyway()],
     [
-      /what came all the same/,
+      /deltas after the abort/,
       changing(async function* (deltas) {
         yield { type: 'response_id', id: 'r' };
         yield* deltas;
@@ -542,31 +542,34 @@ const BROKEN: Readonly<Record<string, readonly (readonly [problem: RegExp, make:
     [/did not come within/, hanging()],
     [/work done: expected 0, but found 2/, working()],
   ],
-  'text: aborted between two deltas, it rejects with the reason': [
+  'text: aborted between two deltas, rejects with the reason': [
     [/`stream` should have failed/, hearing(() => undefined)],
     [/not with AbortError/, translating()],
   ],
-  'text: left early, it answers the next request': [
+  'text: answers the next request after an abandoned one': [
     [/deltas before it was left: expected 1, but found 0/, exceptFor(1, 1, () => saying())],
     [/still busy/, busyUntilEnd()],
   ],
-  'tools: every call starts once and ends once': [
-    [/Call 0 started twice/, mapping((delta) => (delta.type === 'tool_use_start' ? [delta, delta] : delta))],
+  'tools: every tool call starts once and ends once': [
     [
-      /Call 0 ended, but is not open/,
+      /Tool call 0 started twice/,
+      mapping((delta) => (delta.type === 'tool_use_start' ? [delta, delta] : delta)),
+    ],
+    [
+      /Tool call 0 ended, but is not open/,
       mapping((delta) => (delta.type === 'tool_use_end' ? [delta, delta] : delta)),
     ],
     [
-      /Input for call 8, which is not open/,
+      /Input for tool call 8, which is not open/,
       mapping((delta) => (delta.type === 'tool_input' ? { ...delta, index: delta.index + 8 } : delta)),
     ],
     [
-      /calls that never ended: expected \[\], but found \[0,1\]/,
+      /tool calls that never ended: expected \[\], but found \[0,1\]/,
       mapping((delta) => (delta.type === 'tool_use_end' ? [] : delta)),
     ],
-    [/calls that ended: expected 2, but found 0/, mapping((delta) => (isCall(delta) ? [] : delta))],
+    [/tool calls that ended: expected 2, but found 0/, mapping((delta) => (isCall(delta) ? [] : delta))],
     [
-      /ids of calls/,
+      /ids of tool calls/,
       mapping((delta) => (delta.type === 'tool_use_start' ? { ...delta, id: 'call' } : delta)),
     ],
     [
@@ -574,20 +577,20 @@ const BROKEN: Readonly<Record<string, readonly (readonly [problem: RegExp, make:
       mapping((delta) => (delta.type === 'tool_use_start' ? { ...delta, index: 0.5 } : delta)),
     ],
   ],
-  'stall: aborted while it waits, `stream` rejects with the reason at once': [
+  'stall: aborted while silent, `stream` rejects with the reason at once': [
     [/`stream` after the abort did not come/, hearing(() => undefined)],
     [/not with AbortError/, translating()],
     [/ended by itself/, () => scripted('text')],
   ],
-  'stall: aborted while it waits, `call` rejects with the reason at once': [
+  'stall: aborted while silent, `call` rejects with the reason at once': [
     [/`call` after the abort did not come/, hearing(() => undefined)],
     [/ended by itself/, () => scripted('text')],
   ],
-  'stall: left early, it returns at once and speaks again': [
+  'stall: abandoned early, returns at once and answers again': [
     [/The return of the first answer did not come/, clinging()],
     [/the second answer ended by itself/, exceptFor(2, 2, () => saying())],
   ],
-  'stall: left while it waits, it returns at once and speaks again': [
+  'stall: abandoned while silent, returns at once and answers again': [
     [/The return of the first answer did not come/, mapping((delta) => delta)],
     [/The return of the first answer did not come/, clinging()],
     [/The end of the wait for more of the first answer did not come/, forgetting()],
@@ -595,9 +598,9 @@ const BROKEN: Readonly<Record<string, readonly (readonly [problem: RegExp, make:
     [/the first answer ended by itself/, exceptFor(1, 1, () => saying({ type: 'text', text: 'Hm' }))],
     [/the second answer ended by itself/, exceptFor(2, 2, () => saying())],
   ],
-  'failure: fails before it says anything, again and again': [
+  'failure: fails before any content, every time': [
     [/`stream` should have failed/, () => scripted('text')],
-    [/what was said before the failure/, () => scripted('breaks')],
+    [/deltas before the failure/, () => scripted('breaks')],
     [/a ModelError, not with Error: boom/, failing(() => new Error('boom'))],
     [/should have a `kind`/, failing(() => new TroupeError('invalid_input', 'boom'))],
     [/should have a `kind`/, failing(() => new ModelError('boom', { kind: 'http' as 'network' }))],
@@ -619,10 +622,10 @@ const BROKEN: Readonly<Record<string, readonly (readonly [problem: RegExp, make:
     ],
     [/should have failed/, () => scripted('text')],
   ],
-  'breaks: says something, then fails, again and again': [
-    [/Nothing was said/, () => scripted('failure')],
+  'breaks: fails after some content, every time': [
+    [/There was no content/, () => scripted('failure')],
     [/`stream` should have failed/, changing(swallowing)],
-    [/says it is finished/, changing(finishing)],
+    [/reports a finish/, changing(finishing)],
     [/a ModelError, not with TypeError: terminated/, failing(() => new TypeError('terminated'))],
   ],
   'breaks: the error holds no secret': [
@@ -664,7 +667,7 @@ describe('the work behind a model', () => {
   test.each(casesFor(true, runningOf))('is over: $name', ({ run }) => run());
 
   test.each(casesFor(false, runningOf))('goes on: $name', async ({ run }) => {
-    await expect(run()).rejects.toThrow(/Nobody waits for the( first)? answer, but it is still being made/);
+    await expect(run()).rejects.toThrow(/Nobody reads the( first)? answer any more, but it is still running/);
   });
 
   test('has to be counted, where it is said to be', async () => {

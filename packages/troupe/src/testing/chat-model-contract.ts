@@ -1,52 +1,46 @@
 import { Msg } from '../message/msg.ts';
 import type { ChatModelBase, ModelRequest, ToolSchema } from '../model/chat-model-base.ts';
 import type { JsonObject } from '../util/json.ts';
-import { CASES, type ContractSubject } from './chat-model-cases.ts';
+import type { ContractScenario, ContractSubject } from './chat-model-case.ts';
+import { CASES } from './chat-model-cases.ts';
 import { frozen } from './contract-checks.ts';
 
-/**
- * What the model of a case does:
- * - `text`: answers with the text, as often as it is asked.
- * - `tools`: makes the calls side by side, as often as it is asked.
- * - `stall`: says some text, then nothing more until it is aborted or left.
- * - `failure`: fails with a ModelError before it says anything, every time.
- * - `breaks`: says some text, then fails with a ModelError, every time.
- */
-export type ContractScenario = 'text' | 'tools' | 'stall' | 'failure' | 'breaks';
-
 export interface ContractOptions {
-  /** @default all */
+  /** Scenarios to test. @default all */
   readonly scenarios?: readonly ContractScenario[] | undefined;
-  /** What the model says in `text`. @default CONTRACT_TEXT */
+  /** Text of the model in the scenario `text`. @default CONTRACT_TEXT */
   readonly text?: string | undefined;
-  /** What must not be in any error, such as the key that the model was made with. */
+  /** Text that no error may contain, such as the model's API key. */
   readonly secret?: string | undefined;
-  /** How often a model has asked whoever is behind it. If given, a request that is aborted beforehand must not count. */
+  /**
+   * Number of requests that the model has sent to its provider. If given, a request aborted before the start
+   * must send none.
+   */
   readonly workOf?: ((model: ChatModelBase) => number) | undefined;
-  /** How many requests are being answered for a model right now. If given, none may be once it was aborted or left. */
+  /** Number of running requests of a model. If given, none may run after an abort or an abandoned stream. */
   readonly runningOf?: ((model: ChatModelBase) => number) | undefined;
 }
 
-/** A case by its name. `run` throws an Error that says what is wrong. */
+/** Named case. `run` throws an Error that describes the problem. */
 export interface ContractCase {
   readonly name: string;
   run(): Promise<void>;
 }
 
-/** What the model says in `text`: lines, marks of several languages, characters of one to four bytes. */
+/** Text of the model in the scenario `text`: several lines and scripts, characters of one to four bytes. */
 export const CONTRACT_TEXT =
   'Déjà vu: “naïve” ☕\n\n日本語 and 👩‍🚀, then \\n, <b>&amp;</b> and {"json": [1]}.\n';
 
-/** The calls that the model makes in `tools`, in this order. */
+/** Tool calls of the model in the scenario `tools`, in this order. */
 export const CONTRACT_CALLS: readonly { readonly name: string; readonly input: JsonObject }[] = frozen([
   { name: 'calculate', input: { expression: '6 * 7' } },
   { name: 'read_file', input: { path: 'notes/crème-☕.txt' } },
 ]);
 
 /**
- * The cases that every chat model has to pass, for any test runner:
- * `for (const { name, run } of chatModelContract(make)) test(name, run)`.
- * @param make makes a model that does what the scenario says; called anew for every model that a case needs
+ * Cases that every chat model has to pass, for any test runner: `for (const { name, run } of
+ * chatModelContract(make)) test(name, run)`.
+ * @param make makes a model for a scenario; called for every model that a case needs
  */
 export function chatModelContract(
   make: (scenario: ContractScenario) => ChatModelBase | Promise<ChatModelBase>,
@@ -69,7 +63,7 @@ export function chatModelContract(
   });
 }
 
-/** What the model is asked in a scenario: always the same, and deeply frozen. */
+/** Request of a scenario: always the same, and deeply frozen. */
 export function contractRequest(scenario: ContractScenario): ModelRequest {
   return scenario === 'tools' ? TOOL_REQUEST : TEXT_REQUEST;
 }

@@ -1,14 +1,14 @@
 import type { ModelDelta } from '../message/model-delta.ts';
 import type { ChatModelBase } from '../model/chat-model-base.ts';
-import type { Check, ContractSubject } from './chat-model-cases.ts';
+import type { ChatModelCheck, ContractSubject } from './chat-model-case.ts';
 import { becomes, check, isPending, rejects, soon } from './contract-checks.ts';
 
-/** How a model that has fallen silent is stopped: by an abort, or by being left. */
-export const STALL_CHECKS: Readonly<Record<string, Check>> = {
-  'aborted while it waits, `stream` rejects with the reason at once': obeysAbortWhileWaiting,
-  'aborted while it waits, `call` rejects with the reason at once': callObeysAbort,
-  'left early, it returns at once and speaks again': canBeLeft,
-  'left while it waits, it returns at once and speaks again': canBeLeftWaiting,
+/** Cases that stop a silent model: by an abort, or by abandoning the stream. */
+export const STALL_CHECKS: Readonly<Record<string, ChatModelCheck>> = {
+  'aborted while silent, `stream` rejects with the reason at once': obeysAbortWhileWaiting,
+  'aborted while silent, `call` rejects with the reason at once': callObeysAbort,
+  'abandoned early, returns at once and answers again': canBeAbandoned,
+  'abandoned while silent, returns at once and answers again': canBeAbandonedWhileSilent,
 };
 
 async function obeysAbortWhileWaiting(subject: ContractSubject): Promise<void> {
@@ -45,15 +45,15 @@ async function checkAborted(
   await rejects(work, reason, what);
 }
 
-function canBeLeft(subject: ContractSubject): Promise<void> {
-  return checkLeaving(subject, async (deltas, what) => {
+function canBeAbandoned(subject: ContractSubject): Promise<void> {
+  return checkAbandoning(subject, async (deltas, what) => {
     await soon(Promise.resolve(deltas.return?.()), `The return of ${what}`);
   });
 }
 
-/** As a response stream is left when its client is gone: while the next delta is still awaited. */
-function canBeLeftWaiting(subject: ContractSubject): Promise<void> {
-  return checkLeaving(subject, async (deltas, what) => {
+/** Abandons the stream while the next delta is awaited, as a web server does when its client disconnects. */
+function canBeAbandonedWhileSilent(subject: ContractSubject): Promise<void> {
+  return checkAbandoning(subject, async (deltas, what) => {
     const { next } = await untilSilent(deltas, what);
     const failure = next.then(
       () => undefined,
@@ -61,12 +61,12 @@ function canBeLeftWaiting(subject: ContractSubject): Promise<void> {
     );
     await soon(Promise.resolve(deltas.return?.()), `The return of ${what}`);
     const error = await soon(failure, `The end of the wait for more of ${what}`);
-    check(error === undefined, `Nobody is left to hear an error, but ${what} failed with ${String(error)}.`);
+    check(error === undefined, `Nobody reads the stream any more, but ${what} failed with ${String(error)}.`);
   });
 }
 
-/** Leaves an answer in its middle, twice, as the first one may have broken something. */
-async function checkLeaving(
+/** Abandons an answer in the middle, twice, because the first time may have broken something. */
+async function checkAbandoning(
   subject: ContractSubject,
   leave: (deltas: AsyncIterator<ModelDelta>, what: string) => Promise<void>,
 ): Promise<void> {
@@ -87,7 +87,7 @@ async function nextOf(next: Promise<IteratorResult<ModelDelta>>, what: string): 
   return value;
 }
 
-/** Reads on until nothing comes any more. Gives the promise of what does not come. */
+/** Reads until the model falls silent. Returns the pending promise of the next delta. */
 async function untilSilent(
   deltas: AsyncIterator<ModelDelta>,
   what: string,
@@ -104,5 +104,5 @@ async function checkStopped(
   model: ChatModelBase,
   what: string,
 ): Promise<void> {
-  await becomes(() => runningOf(model) === 0, `Nobody waits for ${what}, but it is still being made.`);
+  await becomes(() => runningOf(model) === 0, `Nobody reads ${what} any more, but it is still running.`);
 }

@@ -1,11 +1,14 @@
 import { parseJson } from '../util/json.ts';
 import { yieldToEventLoop } from '#platform';
 
-/** What a contract suite checks with: no test runner is needed, and every failure is an Error that says what is wrong. */
+/**
+ * Checks for contract suites. They need no test runner, and every failure is an Error that describes the
+ * problem.
+ */
 
-/** As many turns of the event loop as something may take that has nothing to wait for. */
+/** Maximum turns of the event loop for work that waits for nothing. */
 const MAX_TURNS = 1_000;
-/** Turns that something gets that should not come. */
+/** Turns of the event loop for work that should stay pending. */
 const A_FEW_TURNS = 10;
 const MAX_SHOWN = 400;
 
@@ -17,18 +20,18 @@ export function checkSame(found: unknown, expected: unknown, what: string): void
   check(isSame(found, expected), `${what}: expected ${shown(expected)}, but found ${shown(found)}.`);
 }
 
-/** Checks that a value is plain JSON, so that it survives being saved or sent. */
+/** Checks that a value is plain JSON, so that saving or sending it loses nothing. */
 export function checkJson(value: unknown, what: string): void {
   let copy: unknown;
   try {
     copy = parseJson(JSON.stringify(value) ?? '');
   } catch (error) {
-    throw new Error(`${what} is no JSON: ${String(error)}`, { cause: error });
+    throw new Error(`${what} is not JSON: ${String(error)}`, { cause: error });
   }
   check(isSame(copy, value), `${what} does not survive JSON: ${shown(value)}.`);
 }
 
-/** Whether two values of plain JSON are the same, whatever the order of their keys. */
+/** Whether two JSON values are equal, in any order of keys. */
 export function isSame(a: unknown, b: unknown): boolean {
   if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null) return a === b;
   if (Array.isArray(a) !== Array.isArray(b) || !isPlain(a) || !isPlain(b)) return false;
@@ -45,7 +48,7 @@ function isPlain(value: object): boolean {
   return Array.isArray(value) || prototype === Object.prototype || prototype === null;
 }
 
-/** Waits for something that has nothing to wait for. @throws Error if it waits all the same. */
+/** Waits for work that should end soon. @throws Error if it does not. */
 export async function soon<T>(work: Promise<T>, what: string): Promise<T> {
   let isSettled = false;
   const settled = (): void => {
@@ -56,13 +59,13 @@ export async function soon<T>(work: Promise<T>, what: string): Promise<T> {
   return work;
 }
 
-/** Waits until something is true that has nothing to wait for. @throws Error if it stays false. */
+/** Waits for a condition that should become true soon. @throws Error if it stays false. */
 export async function becomes(isTrue: () => boolean, problem: string): Promise<void> {
   for (let turn = 0; turn < MAX_TURNS && !isTrue(); turn++) await yieldToEventLoop();
   check(isTrue(), problem);
 }
 
-/** What the work throws. @throws Error if it throws nothing. */
+/** Returns the error of the work. @throws Error if the work succeeds. */
 export async function thrownBy(work: Promise<unknown>, what: string): Promise<unknown> {
   try {
     await work;
@@ -72,7 +75,7 @@ export async function thrownBy(work: Promise<unknown>, what: string): Promise<un
   throw new Error(`${what} should have failed, but did not.`);
 }
 
-/** Whether something does not come, given a few turns to do so. */
+/** Whether work stays pending for a few turns of the event loop. */
 export async function isPending(work: Promise<unknown>): Promise<boolean> {
   let isOver = false;
   const over = (): void => {
@@ -83,13 +86,13 @@ export async function isPending(work: Promise<unknown>): Promise<boolean> {
   return !isOver;
 }
 
-/** Checks that work which was aborted ends soon, with the very reason. */
+/** Checks that aborted work ends soon, with the identical reason. */
 export async function rejects(work: Promise<unknown>, reason: Error, what: string): Promise<void> {
   const thrown = await soon(thrownBy(work, what), `The end of ${what} after the abort`);
   check(thrown === reason, `${what} should reject with the reason, not with ${String(thrown)}.`);
 }
 
-/** Every text that can be found in a value: hidden properties, causes and stacks too. */
+/** All texts in a value, including hidden properties, causes and stacks. */
 export function textsIn(value: unknown, seen = new Set<unknown>()): readonly string[] {
   if (typeof value === 'string') return [value];
   if (typeof value !== 'object' || value === null || seen.has(value)) return [];
@@ -100,7 +103,7 @@ export function textsIn(value: unknown, seen = new Set<unknown>()): readonly str
   ]);
 }
 
-/** Freezes a value with everything in it. */
+/** Freezes a value deeply. */
 export function frozen<T>(value: T): T {
   if (typeof value !== 'object' || value === null || Object.isFrozen(value)) return value;
   Object.values(value).forEach(frozen);

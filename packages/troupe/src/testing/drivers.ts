@@ -2,46 +2,46 @@ import type { AgentBase } from '../agent/agent-base.ts';
 import type { StepRunner } from '../event/step.ts';
 import type { Msg, MsgInput } from '../message/msg.ts';
 
-/** How one run of a scenario ended. */
+/** Result of one run of a scenario. */
 export interface Outcome {
-  /** At which point it was disturbed: the n-th tick, event or step. */
+  /** Point of the disturbance: the n-th tick, event or step. */
   readonly point: number;
-  /** The answer, if there was one. */
+  /** Answer of the agent call, if any. */
   readonly msg: Msg | undefined;
-  /** What the call threw, if it did. */
+  /** Error of the agent call, if any. */
   readonly error: unknown;
 }
 
-/** A run that a driver disturbs. Everything in it is made anew for each run. */
+/** Run to be disturbed by a driver. Made anew for every run. */
 export interface Scenario {
   readonly agent: AgentBase;
   readonly input: MsgInput;
-  /** Throws if anything is not as it should be after the run. */
+  /** Throws if the state after the run is wrong. */
   check(outcome: Outcome): void | Promise<void>;
 }
 
-/** What a driver did. */
+/** Summary of a driver. */
 export interface DriverReport {
-  /** How many points it found; it disturbed one run at each. */
+  /** Number of points found; one run was disturbed at each. */
   readonly points: number;
 }
 
 export interface DriverOptions {
-  /** Distance between the points that are disturbed, for a sample of a long scenario. @default 1: every point */
+  /** Distance between disturbed points, for a sample of a long scenario. @default 1: every point */
   readonly stride?: number;
 }
 
-/** The fault that `failAtEvery` throws. */
+/** Fault thrown by `failAtEvery`. */
 export class InjectedFault extends Error {
   override readonly name = 'InjectedFault';
 }
 
-/** A run that takes more ticks than this waits for something outside: move a fake clock instead. */
+/** Maximum ticks of a run. A longer run waits for something outside; use a fake clock for timers. */
 const MAX_TICKS = 20_000;
 
 /**
- * Interrupts a scenario at every point at which it can wait: run after run, one tick
- * of the microtask queue later each time, until a run ends before its interrupt.
+ * Interrupts a scenario at every point where it can wait: run after run, each time one tick of the microtask
+ * queue later, until a run ends before its interrupt.
  */
 export function interruptAtEvery(
   scenario: () => Scenario | Promise<Scenario>,
@@ -50,7 +50,7 @@ export function interruptAtEvery(
   return disturbAtEveryTick(scenario, (agent) => void agent.interrupt('stop'), options);
 }
 
-/** The same with the caller's own signal. */
+/** Like `interruptAtEvery`, with the caller's signal. */
 export function abortAtEvery(
   scenario: () => Scenario | Promise<Scenario>,
   options: DriverOptions = {},
@@ -62,7 +62,7 @@ export function abortAtEvery(
   );
 }
 
-/** Leaves the stream of a scenario after every event. */
+/** Abandons the stream of a scenario after every event. */
 export async function leaveAtEvery(
   scenario: () => Scenario | Promise<Scenario>,
   { stride = 1 }: DriverOptions = {},
@@ -79,8 +79,8 @@ export async function leaveAtEvery(
 }
 
 /**
- * Throws a fault in every step of a scenario, once before the step does its work and
- * once after. Steps are what goes through `turn.step`.
+ * Throws a fault in every step of a scenario (every `turn.step`), once before and once after the work of the
+ * step.
  */
 export async function failAtEvery(
   scenario: () => Scenario | Promise<Scenario>,
@@ -89,11 +89,11 @@ export async function failAtEvery(
   for (let point = 0; ; point += stride) {
     let steps = 0;
     const runStep: StepRunner = async ({ name }, body) => {
-      const place = steps;
+      const index = steps;
       steps += 2;
-      if (place === point) throw new InjectedFault(`before ${name}`);
+      if (index === point) throw new InjectedFault(`before ${name}`);
       const result = await body();
-      if (place + 1 === point) throw new InjectedFault(`after ${name}`);
+      if (index + 1 === point) throw new InjectedFault(`after ${name}`);
       return result;
     };
     const { agent, input, check } = await scenario();
@@ -120,7 +120,7 @@ async function disturbAtEveryTick(
   }
 }
 
-/** A run that needs more than promises to end could not be disturbed tick by tick. */
+/** Checks that a run needs only promises to end; otherwise ticks can't disturb it. */
 async function assertEndsByItself({ agent, input }: Scenario): Promise<void> {
   const outcome = settled(agent.call(input));
   await ticks(MAX_TICKS, agent);
@@ -137,7 +137,7 @@ async function ticks(count: number, agent: AgentBase): Promise<void> {
   for (let tick = 0; tick < count && agent.isRunning; tick++) await undefined;
 }
 
-/** @throws Error if nothing was disturbed: such a test would prove nothing. */
+/** @throws Error if nothing was disturbed, because such a test proves nothing. */
 function report(points: number): DriverReport {
   if (points === 0) throw new Error('The scenario ended before it could be disturbed.');
   return { points };

@@ -9,11 +9,10 @@ interface Timer {
 const START = Date.UTC(2026, 0, 1);
 
 /**
- * A clock that stands still until a test moves it.
+ * Clock that a test moves.
  *
- * `advance` fires the timers that fall due in the order of their time, then of
- * their start, and lets everything that waits on promises go on in between; a
- * timer started meanwhile fires too if it falls due. What a timer throws, `advance` throws.
+ * `advance` fires due timers in the order of their time, then of their start, and lets pending promises
+ * settle in between; a timer started meanwhile also fires if due. An error of a timer is thrown by `advance`.
  */
 export class FakeClock implements Clock {
   readonly #timers = new Set<Timer>();
@@ -34,17 +33,17 @@ export class FakeClock implements Clock {
     return () => void this.#timers.delete(timer);
   }
 
-  /** How many timers were started and have neither fired nor been cancelled. */
+  /** Number of timers that have neither fired nor been cancelled. */
   get pendingTimers(): number {
     return this.#timers.size;
   }
 
-  /** Moves the time on. With 0 it stands still, but timers that are due fire and promises settle. */
+  /** Moves the time forward. With 0 the time stays, but due timers fire and promises settle. */
   async advance(ms: number): Promise<void> {
     if (!(ms >= 0))
       throw new RangeError('A clock only moves forward: advance(ms) needs a number of 0 or more.');
     const end = this.#now + ms;
-    await yieldToEventLoop(); // by then every promise chain has run as far as it can, however long it is
+    await yieldToEventLoop(); // all promise chains have run as far as they can
     for (let timer = this.#next(end); timer !== undefined; timer = this.#next(end)) {
       this.#timers.delete(timer);
       this.#moveTo(timer.dueAt);
@@ -54,7 +53,7 @@ export class FakeClock implements Clock {
     this.#moveTo(end);
   }
 
-  /** Makes this the clock of the whole library, until the returned object is disposed of. */
+  /** Makes this the clock of the whole library, until the returned object is disposed. */
   install(): Disposable {
     return { [Symbol.dispose]: useClock(this) };
   }

@@ -32,7 +32,7 @@ async function fails(
 
 const CASES: readonly { name: string; run(files: FileSystemBase): Promise<void> }[] = [
   {
-    name: 'what is written is read, byte for byte',
+    name: 'written bytes are read back exactly',
     async run(files) {
       const bytes = Uint8Array.from({ length: 70_000 }, (_, i) => (i * 7) % 256);
       const written = files.write(at('data.bin'), bytes);
@@ -49,7 +49,7 @@ const CASES: readonly { name: string; run(files: FileSystemBase): Promise<void> 
     },
   },
   {
-    name: 'a part is read, and never more than asked for',
+    name: 'a part is read, and never more than requested',
     async run(files) {
       await files.write(at('a'), bytesOf('0123456789'));
       const part = async (offset: number, maxBytes: number): Promise<unknown> => {
@@ -67,7 +67,7 @@ const CASES: readonly { name: string; run(files: FileSystemBase): Promise<void> 
     },
   },
   {
-    name: 'a write makes folders, and takes the place of what was there',
+    name: 'a write makes folders, and replaces an existing file',
     async run(files) {
       await files.write(at('a/b/c.txt'), bytesOf('one and two'));
       await files.write(at('a/b/c.txt'), bytesOf('three'));
@@ -77,7 +77,7 @@ const CASES: readonly { name: string; run(files: FileSystemBase): Promise<void> 
     },
   },
   {
-    name: 'stat tells files, folders and nothing apart',
+    name: 'stat distinguishes files, folders and missing paths',
     async run(files) {
       await files.write(at('a/b.txt'), bytesOf('four'));
       const { updatedAt, ...info } = (await files.stat(at('a/b.txt'))) ?? {};
@@ -135,7 +135,7 @@ const CASES: readonly { name: string; run(files: FileSystemBase): Promise<void> 
     },
   },
   {
-    name: 'a root is never deleted, though it is empty',
+    name: 'a root is never deleted, even if empty',
     async run(files) {
       const root = parsePath('/workspace');
       await fails(files.delete(root), 'not_a_file', root, 'deleting a root');
@@ -144,7 +144,7 @@ const CASES: readonly { name: string; run(files: FileSystemBase): Promise<void> 
     },
   },
   {
-    name: 'a write can be bound to a version, or to there being none',
+    name: 'a write can require a version, or a missing file',
     async run(files) {
       const version = async (): Promise<string> => (await files.read(at('a'), { maxBytes: 0 })).version;
       await files.write(at('a'), bytesOf('one'), { expected: null });
@@ -174,7 +174,7 @@ const CASES: readonly { name: string; run(files: FileSystemBase): Promise<void> 
     },
   },
   {
-    name: 'of writers at the same time exactly one has the version',
+    name: 'of concurrent writers with the same version exactly one succeeds',
     async run(files) {
       await files.write(at('a'), bytesOf('0'));
       const { version } = await files.read(at('a'), { maxBytes: 10 });
@@ -188,7 +188,7 @@ const CASES: readonly { name: string; run(files: FileSystemBase): Promise<void> 
     },
   },
   {
-    name: 'whoever reads during writes finds one of the contents, whole',
+    name: 'a read during writes gives one complete content',
     async run(files) {
       const contents = ['a', 'b', 'c'].map((letter) => letter.repeat(50_000));
       await files.write(at('a'), bytesOf(contents[0] ?? ''));
@@ -202,7 +202,7 @@ const CASES: readonly { name: string; run(files: FileSystemBase): Promise<void> 
     },
   },
   {
-    name: 'names are names, whatever they say',
+    name: 'special characters in names have no meaning',
     async run(files) {
       const names = [
         '__proto__',
@@ -228,9 +228,9 @@ const CASES: readonly { name: string; run(files: FileSystemBase): Promise<void> 
 ];
 
 /**
- * The cases that every file system has to pass, for any test runner:
- * `for (const { name, run } of fileSystemContract(make)) test(name, run)`.
- * @param make makes one whose `/workspace` is empty; called anew for each case
+ * Cases that every file system has to pass, for any test runner: `for (const { name, run } of
+ * fileSystemContract(make)) test(name, run)`.
+ * @param make makes a file system with an empty `/workspace`; called for each case
  */
 export function fileSystemContract(
   make: () => FileSystemBase | Promise<FileSystemBase>,

@@ -5,8 +5,8 @@ export {
   contractRequest,
   type ContractCase,
   type ContractOptions,
-  type ContractScenario,
 } from './chat-model-contract.ts';
+export type { ContractScenario } from './chat-model-case.ts';
 export {
   abortAtEvery,
   failAtEvery,

@@ -5,14 +5,17 @@ import { newId } from '../util/ids.ts';
 import type { ContractCase } from './chat-model-contract.ts';
 import { check, checkSame, thrownBy } from './contract-checks.ts';
 
-/** Whose conversation a memory is asked for. A memory that keeps nothing outside of itself need not look at it. */
+/** Conversation of a memory. A memory without a store may ignore it. */
 export interface MemoryContractId {
   readonly userId: string;
   readonly sessionId: string;
 }
 
 export interface MemoryContractOptions {
-  /** Whether the messages live outside of the memory, so that a second one with the same ids has them too. @default false */
+  /**
+   * Whether messages are kept in a store, so that a second memory with the same ids has the same messages.
+   * @default false
+   */
   readonly isStored?: boolean | undefined;
 }
 
@@ -25,9 +28,10 @@ interface Case {
 }
 
 /**
- * The cases that every memory has to pass, for any test runner:
- * `for (const { name, run } of memoryContract(make)) test(name, run)`.
- * @param make makes a memory; the ids are new for each case. What it makes is cleared at the end, and disposed of if it can be
+ * Cases that every memory has to pass, for any test runner: `for (const { name, run } of
+ * memoryContract(make)) test(name, run)`.
+ * @param make makes a memory; the ids are new for each case. Every memory is cleared at the end, and disposed
+ * if possible
  */
 export function memoryContract(
   make: (id: MemoryContractId) => MemoryBase | Promise<MemoryBase>,
@@ -45,14 +49,14 @@ export function memoryContract(
           return memory;
         });
       } finally {
-        for (const memory of made) await leave(memory);
+        for (const memory of made) await cleanUp(memory);
       }
     },
   }));
 }
 
-/** Leaves nothing behind in a store. */
-async function leave(memory: MemoryBase & Partial<AsyncDisposable>): Promise<void> {
+/** Removes everything from the store. */
+async function cleanUp(memory: MemoryBase & Partial<AsyncDisposable>): Promise<void> {
   await memory.clear();
   await memory[Symbol.asyncDispose]?.();
 }
@@ -88,7 +92,7 @@ async function refuses(work: Promise<unknown>, what: string): Promise<void> {
   );
 }
 
-/** Texts that mean something to a database, to JavaScript, or to nobody. */
+/** Texts with a meaning for databases or JavaScript, and unusual characters. */
 const HOSTILE_TEXTS: readonly string[] = [
   `';--`,
   `x') OR '1'='1`,
@@ -123,7 +127,7 @@ const HOSTILE_TEXTS: readonly string[] = [
 
 const CASES: readonly Case[] = [
   {
-    name: 'an empty memory has nothing, whatever is done first',
+    name: 'an empty memory has no content, before and after every operation',
     async run(make) {
       await checkIds(await make({ sessionId: newId() }), []);
       checkSame(await (await make({ sessionId: newId() })).size(), 0, 'The size');
@@ -186,7 +190,7 @@ const CASES: readonly Case[] = [
     },
   },
   {
-    name: 'a message is the same object each time, for as long as it is there',
+    name: 'a message is the same object each time until it is deleted',
     async run(make) {
       const memory = await make();
       await memory.add(msgs(3));
@@ -206,7 +210,7 @@ const CASES: readonly Case[] = [
     },
   },
   {
-    name: 'what comes back belongs to the caller: changing the list changes no memory',
+    name: 'changing a returned list does not change the memory',
     async run(make) {
       const memory = await make();
       await memory.add(msgs(2));
@@ -216,7 +220,7 @@ const CASES: readonly Case[] = [
     },
   },
   {
-    name: 'a message is remembered once, also within one batch; the first one stays',
+    name: 'a message is added once, also within one batch; the first one stays',
     async run(make) {
       const memory = await make();
       await memory.add([msg('a', 'first'), msg('a', 'second'), msg('b')]);
@@ -231,7 +235,7 @@ const CASES: readonly Case[] = [
     },
   },
   {
-    name: 'delete counts what was there',
+    name: 'delete counts the deleted messages',
     async run(make) {
       const memory = await make();
       await memory.add(msgs(10));
@@ -244,7 +248,7 @@ const CASES: readonly Case[] = [
     },
   },
   {
-    name: 'marks find messages and leave them out',
+    name: 'marks select and exclude messages',
     async run(make) {
       const memory = await make();
       await memory.add(msgs(2), { marks: ['hint', 'hint', 'x'] });
@@ -260,7 +264,7 @@ const CASES: readonly Case[] = [
     },
   },
   {
-    name: 'marks are added, removed and replaced, and what changed is counted',
+    name: 'marks are added, removed and replaced, and the changed messages are counted',
     async run(make) {
       const memory = await make();
       await memory.add(msgs(5));
@@ -325,7 +329,7 @@ const CASES: readonly Case[] = [
     },
   },
   {
-    name: 'the summary comes first unless it is not wanted, and clear forgets it too',
+    name: 'the summary comes first unless excluded, and clear removes it too',
     async run(make) {
       const memory = await make();
       await memory.add(msgs(2), { marks: 'm' });
@@ -373,7 +377,7 @@ const CASES: readonly Case[] = [
     },
   },
   {
-    name: 'what is added side by side is all there, in the order of the calls',
+    name: 'concurrent adds are all kept, in the order of the calls',
     async run(make) {
       const memory = await make();
       await Promise.all(msgs(50).map((one) => memory.add(one)));
@@ -424,7 +428,7 @@ const CASES: readonly Case[] = [
     },
   },
   {
-    name: 'two memories of one conversation see what the other does',
+    name: 'two memories of one conversation see the changes of each other',
     isForStored: true,
     async run(make) {
       const [one, other] = [await make(), await make()];
@@ -455,7 +459,7 @@ const CASES: readonly Case[] = [
     },
   },
   {
-    name: 'several writers lose nothing, and everybody sees one order',
+    name: 'several writers lose nothing, and all see the same order',
     isForStored: true,
     async run(make) {
       const writers = await Promise.all(

@@ -129,7 +129,7 @@ test('assertUsedUp lists what answered nothing', async () => {
   expect(() => model.assertUsedUp()).toThrow(
     new TroupeError(
       'script_failed',
-      `The script was not used up. What answered nothing: turn 2 ('${'x'.repeat(40)}…'), turn 3 (calls add, sub), ` +
+      `The script was not used up. Unused: turn 2 ('${'x'.repeat(40)}…'), turn 3 (calls add, sub), ` +
         `turn 4 (an error), turn 5 (a stall), turn 6 ('never'), turn 7 (deltas).`,
     ),
   );

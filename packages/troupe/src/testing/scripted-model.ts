@@ -8,41 +8,41 @@ import { stoppable } from '../util/async/stoppable.ts';
 
 export interface ScriptedToolCall {
   readonly name: string;
-  /** A string is sent as it is, e.g. to send arguments that are no JSON. */
+  /** A string is sent unchanged, e.g. for arguments that are not JSON. */
   readonly input: JsonObject | string;
   readonly id?: string | undefined;
 }
 
-/** One answer of the model: thinking, text, tool calls and raw deltas, in this order; then how it ends. */
+/** One answer of the model: thinking, text, tool calls and raw deltas, in this order; then the ending. */
 export interface ScriptedTurn {
-  /** Makes the turn answer every request that fits, instead of one in its place in the script. */
+  /** Answers every matching request with this turn, independent of the order of the script. */
   readonly when?: ((request: ModelRequest) => boolean) | undefined;
   readonly thinking?: string | undefined;
   readonly text?: string | undefined;
   readonly toolCalls?: readonly ScriptedToolCall[] | undefined;
   readonly deltas?: readonly ModelDelta[] | undefined;
-  /** How many characters of text, thinking or tool input go into one delta. @default all of them */
+  /** Characters of text, thinking or tool input in one delta. @default all */
   readonly chunkSize?: number | undefined;
   readonly usage?: Usage | undefined;
-  /** @default 'tool_calls' or 'stop', and none after raw deltas */
+  /** Finish reason. @default 'tool_calls' or 'stop'; none after raw deltas */
   readonly finish?: FinishReason | undefined;
-  /** Is thrown once the rest was sent: at once if there is no rest. */
+  /** Thrown after the other content. */
   readonly error?: Error | undefined;
-  /** Once the rest was sent, nothing comes any more, until the signal is aborted or the stream is left. */
+  /** After the other content, sends nothing until the signal is aborted or the stream abandoned. */
   readonly stall?: boolean | undefined;
-  /** Ignores that it is aborted or left, as a badly written provider would. */
+  /** Ignores aborts and abandoned streams, like a badly written provider. */
   readonly stubborn?: boolean | undefined;
 }
 
 /**
- * A model that answers from a script, for tests.
+ * Model that answers from a script, for tests.
  *
- * A request that the `when` of a turn accepts is answered by that turn, as often as
- * it comes. Any other request uses up the next turn of the script; when there is
- * none, the request fails. A request counts from the moment its stream is read.
+ * A request accepted by the `when` of a turn is answered by that turn, any number of times. Any other request
+ * uses up the next turn of the script; without one, the request fails. A request counts from the first read
+ * of its stream.
  */
 export class ScriptedModel extends ChatModelBase {
-  /** All requests so far, as they were when they came. */
+  /** All requests so far, copied on arrival. */
   readonly requests: ModelRequest[] = [];
   readonly #script: readonly ScriptedTurn[];
   readonly #used = new Set<ScriptedTurn>();
@@ -63,27 +63,24 @@ export class ScriptedModel extends ChatModelBase {
     return stoppable((stopped) => this.#play(request, stopped), signal);
   }
 
-  /** @throws TroupeError that lists the turns of the script that answered nothing. */
+  /** @throws TroupeError with the turns of the script that answered no request. */
   assertUsedUp(): void {
     const unused = this.#script.flatMap((turn, i) =>
       this.#used.has(turn) ? [] : [`turn ${i + 1} (${describeTurn(turn)})`],
     );
     if (unused.length === 0) return;
-    throw new TroupeError(
-      'script_failed',
-      `The script was not used up. What answered nothing: ${unused.join(', ')}.`,
-    );
+    throw new TroupeError('script_failed', `The script was not used up. Unused: ${unused.join(', ')}.`);
   }
 
   async *#play(request: ModelRequest, signal: AbortSignal): AsyncGenerator<ModelDelta, void, void> {
     this.requests.push({ ...request, messages: [...request.messages] });
     const turn = this.#take(request);
-    const heard = turn.stubborn ? undefined : signal;
+    const obeyed = turn.stubborn ? undefined : signal;
     for (const delta of deltasOf(turn)) {
-      heard?.throwIfAborted();
+      obeyed?.throwIfAborted();
       yield delta;
     }
-    if (turn.stall) await stall(heard);
+    if (turn.stall) await stall(obeyed);
     if (turn.error) throw turn.error;
   }
 
@@ -120,7 +117,7 @@ function* deltasOf(turn: ScriptedTurn): Generator<ModelDelta, void, void> {
   if (turn.finish !== undefined || turn.deltas === undefined) yield { type: 'finish', reason };
 }
 
-/** The text in pieces of so many characters, none of them torn. */
+/** Splits a text into pieces of `size` characters, without splitting a character. */
 function* pieces(text: string, size: number | undefined): Generator<string, void, void> {
   if (text === '') return;
   if (size === undefined) return yield text;

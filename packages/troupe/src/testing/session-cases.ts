@@ -8,7 +8,7 @@ import { FakeClock } from './fake-clock.ts';
 
 interface SessionCase {
   readonly name: string;
-  /** @param open opens the same place once more */
+  /** @param open opens another session on the same store */
   readonly run: (open: () => Promise<Session>) => Promise<void>;
 }
 
@@ -16,11 +16,11 @@ interface Note {
   readonly value: JsonValue;
 }
 
-/** Something with a list and more, to be saved and loaded. */
+/** Component with a list and a value. */
 class Notebook extends StateModule {
   title: JsonValue = '';
   notes: readonly Note[] = [];
-  /** Called for every note that is turned into JSON. */
+  /** Called for every note that is converted to JSON. */
   onWrite: () => void = () => {};
 
   constructor() {
@@ -48,12 +48,12 @@ class Notebook extends StateModule {
   }
 }
 
-/** A notebook with another inside. */
-class Shelf extends StateModule {
+/** Component with a nested component. */
+class Nested extends StateModule {
   readonly inner = new Notebook();
 }
 
-/** A notebook that refuses to be loaded. */
+/** Component that refuses to load. */
 class Refusing extends Notebook {
   protected override assertStateCanLoad(): void {
     throw new TroupeError('invalid_state', 'Not now.');
@@ -71,7 +71,7 @@ async function isConflict(work: Promise<unknown>, what: string): Promise<void> {
   check(error instanceof SessionConflictError, `${what} should be a conflict, not ${String(error)}.`);
 }
 
-/** What is hard to keep as it is. */
+/** Values that are hard to save exactly. */
 const HARD_VALUES: readonly JsonValue[] = [
   '',
   '\u0000\n\r\u2028\u2029"\\',
@@ -121,17 +121,17 @@ const HOSTILE_IDS: readonly string[] = [
 
 export const SESSION_CASES: readonly SessionCase[] = [
   {
-    name: 'what was saved is loaded, also by who opens the place later',
+    name: 'saved state is loaded, also by a session opened later',
     run: async (open) => {
       const session = await open();
       const book = new Notebook().add(...HARD_VALUES);
       book.title = { hard: HARD_VALUES };
-      const shelf = new Shelf();
+      const shelf = new Nested();
       shelf.inner.add('inside');
       const info = await session.save({ user: 'anna', session: 'first' }, { book, shelf });
       checkSame([info.session, info.user, info.revision], ['first', 'anna', 1], 'what save returns');
 
-      const again = { book: new Notebook(), shelf: new Shelf() };
+      const again = { book: new Notebook(), shelf: new Nested() };
       check(await (await open()).load({ user: 'anna', session: 'first' }, again), 'It should be there.');
       checkSame(again.book.stateDict(), book.stateDict(), 'the notebook');
       checkSame(JSON.stringify(again.book.values), JSON.stringify(HARD_VALUES), 'its notes');
@@ -140,7 +140,7 @@ export const SESSION_CASES: readonly SessionCase[] = [
     },
   },
   {
-    name: 'a session that is not there loads nothing',
+    name: 'an unknown session loads nothing',
     run: async (open) => {
       const session = await open();
       const book = new Notebook().add('mine');
@@ -153,7 +153,7 @@ export const SESSION_CASES: readonly SessionCase[] = [
     },
   },
   {
-    name: 'a list that grew, shrank, changed, moved or was emptied is saved as it is',
+    name: 'a list that grew, shrank, changed, moved or was emptied is saved exactly',
     run: async (open) => {
       const session = await open();
       const book = new Notebook().add('a', 'b', 'c', 'd', 'e');
@@ -181,7 +181,7 @@ export const SESSION_CASES: readonly SessionCase[] = [
     },
   },
   {
-    name: 'only new items are turned into JSON, also after a load',
+    name: 'only new items are converted to JSON, also after a load',
     run: async (open) => {
       const session = await open();
       const book = new Notebook().add(...Array.from({ length: 50 }, (_, i) => i));
@@ -201,7 +201,7 @@ export const SESSION_CASES: readonly SessionCase[] = [
     },
   },
   {
-    name: 'of two that go on from the same save one gets a conflict',
+    name: 'of two writers that continue the same save one gets a conflict',
     run: async (open) => {
       const first = await open();
       const second = await open();
@@ -219,7 +219,7 @@ export const SESSION_CASES: readonly SessionCase[] = [
     },
   },
   {
-    name: 'what was not loaded is not overwritten, unless one says so',
+    name: 'a save that was not loaded is not overwritten, unless forced',
     run: async (open) => {
       const session = await open();
       await session.save('old', { book: new Notebook().add('old') });
@@ -235,7 +235,7 @@ export const SESSION_CASES: readonly SessionCase[] = [
     },
   },
   {
-    name: 'components that are not handed over stay as they are',
+    name: 'components that are not passed stay unchanged',
     run: async (open) => {
       const session = await open();
       const a = new Notebook().add('a');
@@ -268,7 +268,7 @@ export const SESSION_CASES: readonly SessionCase[] = [
     },
   },
   {
-    name: 'a session can be deleted, and is then not saved by who had loaded it',
+    name: 'a deleted session is not saved again by a session that had loaded it',
     run: async (open) => {
       const session = await open();
       const book = new Notebook().add('x');
@@ -290,7 +290,7 @@ export const SESSION_CASES: readonly SessionCase[] = [
     },
   },
   {
-    name: 'users and sessions never meet, whatever their names',
+    name: 'users and sessions are separate for all names',
     run: async (open) => {
       const session = await open();
       const keys = [
@@ -327,7 +327,7 @@ export const SESSION_CASES: readonly SessionCase[] = [
     },
   },
   {
-    name: 'ids that are not safe everywhere are refused, and not echoed at length',
+    name: 'unsafe ids are refused, and not repeated at length',
     run: async (open) => {
       const session = await open();
       const book = new Notebook();
@@ -351,7 +351,7 @@ export const SESSION_CASES: readonly SessionCase[] = [
   },
   {
     name: 'a list of sessions has the newest first, and comes in pages',
-    run: inItsOwnTime(async (open, clock) => {
+    run: withFakeClock(async (open, clock) => {
       const session = await open();
       const book = new Notebook();
       for (const id of ['s1', 's2', 's3', 's4', 's5', 's6', 's7']) {
@@ -395,7 +395,7 @@ export const SESSION_CASES: readonly SessionCase[] = [
   },
   {
     name: 'old sessions are pruned, and the newest kept',
-    run: inItsOwnTime(async (open, clock) => {
+    run: withFakeClock(async (open, clock) => {
       const session = await open();
       const names = async (): Promise<readonly string[]> =>
         (await session.list({ allUsers: true })).sessions.map((info) => info.session);
@@ -419,12 +419,12 @@ export const SESSION_CASES: readonly SessionCase[] = [
     }),
   },
   {
-    name: 'a copy goes its own way',
+    name: 'a copy is independent',
     run: async (open) => {
       const session = await open();
       const book = new Notebook().add('a', 'b');
       book.title = 'original';
-      await session.save('from', { book, shelf: new Shelf() });
+      await session.save('from', { book, shelf: new Nested() });
       await session.save('from', { book: book.add('c') });
       const info = await session.copy('from', { user: 'anna', session: 'to' });
       checkSame([info.user, info.session, info.revision], ['anna', 'to', 1], 'what copy returns');
@@ -472,7 +472,7 @@ export const SESSION_CASES: readonly SessionCase[] = [
     },
   },
   {
-    name: 'what was restored stays, also when most of what was saved is gone and all is written anew',
+    name: 'restored state stays, also when most of the saved state is removed and the rest rewritten',
     run: async (open) => {
       const session = await open();
       const book = new Notebook();
@@ -500,7 +500,7 @@ export const SESSION_CASES: readonly SessionCase[] = [
     },
   },
   {
-    name: 'a long life of changes leaves what was meant, whoever goes on',
+    name: 'many changes by several writers leave the expected state',
     run: async (open) => {
       let random = 42;
       const next = (below: number): number => {
@@ -528,7 +528,7 @@ export const SESSION_CASES: readonly SessionCase[] = [
     },
   },
   {
-    name: 'many writers that try again lose nothing',
+    name: 'many writers that retry lose nothing',
     run: async (open) => {
       const sessions = [await open(), await open(), await open()];
       await sessions[0]?.save('busy', { book: new Notebook() });
@@ -558,7 +558,7 @@ export const SESSION_CASES: readonly SessionCase[] = [
     },
   },
   {
-    name: 'saves that are made at once come one after another',
+    name: 'concurrent saves run one after another',
     run: async (open) => {
       const session = await open();
       const book = new Notebook();
@@ -574,8 +574,8 @@ export const SESSION_CASES: readonly SessionCase[] = [
   },
 ];
 
-/** A case during which only it moves the clock. */
-function inItsOwnTime(
+/** Runs a case with a fake clock, which only the case moves. */
+function withFakeClock(
   run: (open: () => Promise<Session>, clock: FakeClock) => Promise<void>,
 ): SessionCase['run'] {
   return async (open) => {

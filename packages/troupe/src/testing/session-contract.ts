@@ -2,21 +2,22 @@ import type { Session } from '../session/session.ts';
 import type { ContractCase } from './chat-model-contract.ts';
 import { SESSION_CASES } from './session-cases.ts';
 
-/** Opens the sessions that are kept in one place, as another program would. */
+/** Opens a session on one store, as another program would. */
 export type OpenSession = () => Session | Promise<Session>;
 
 /**
- * The cases that every session has to pass, for any test runner:
- * `for (const { name, run } of sessionContract(makePlace)) test(name, run)`.
- * @param makePlace makes an empty place for each case, and gives what opens it. What is opened is closed in the end
+ * Cases that every session has to pass, for any test runner: `for (const { name, run } of
+ * sessionContract(makeStore)) test(name, run)`.
+ * @param makeStore makes an empty store for each case, and returns a function that opens it. Opened sessions
+ * are closed at the end
  */
 export function sessionContract(
-  makePlace: () => OpenSession | Promise<OpenSession>,
+  makeStore: () => OpenSession | Promise<OpenSession>,
 ): readonly ContractCase[] {
   return SESSION_CASES.map(({ name, run }) => ({
     name,
     run: async () => {
-      const open = await makePlace();
+      const open = await makeStore();
       const opened: Session[] = [];
       try {
         await run(async () => {

@@ -4,12 +4,8 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 
 import { MultiAgentFormatter } from '../../src/formatter/multi-agent-formatter.ts';
 import { AiSdkModel } from '../../src/providers/ai-sdk/index.ts';
-import {
-  chatModelContract,
-  CONTRACT_CALLS,
-  CONTRACT_TEXT,
-  type ContractScenario,
-} from '../../src/testing/chat-model-contract.ts';
+import { chatModelContract, CONTRACT_CALLS, CONTRACT_TEXT } from '../../src/testing/chat-model-contract.ts';
+import type { ContractScenario } from '../../src/testing/chat-model-case.ts';
 import { isJsonObject, type JsonObject, type JsonValue } from '../../src/util/json.ts';
 import { anthropicFaults } from '../wire/anthropic-rules.ts';
 import { geminiFaults } from '../wire/gemini-rules.ts';

@@ -4,12 +4,8 @@ import type { ChatModelBase } from '../../src/model/chat-model-base.ts';
 import { OllamaChatModel } from '../../src/providers/ollama/ollama-chat-model.ts';
 import { OpenAIChatModel } from '../../src/providers/openai/openai-chat-model.ts';
 import { OpenAIResponsesModel } from '../../src/providers/openai/openai-responses-model.ts';
-import {
-  chatModelContract,
-  CONTRACT_CALLS,
-  CONTRACT_TEXT,
-  type ContractScenario,
-} from '../../src/testing/chat-model-contract.ts';
+import { chatModelContract, CONTRACT_CALLS, CONTRACT_TEXT } from '../../src/testing/chat-model-contract.ts';
+import type { ContractScenario } from '../../src/testing/chat-model-case.ts';
 import type { Fetch } from '../../src/util/net/http.ts';
 import { fetchOf, toBytes, type SentRequest } from './replay.ts';
 

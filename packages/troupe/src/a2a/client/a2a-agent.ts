@@ -149,8 +149,8 @@ export class A2AAgent extends AgentBase {
   }
 
   /**
-   * Decides what new messages do with a task that waits for input: answer it, cancel it or refuse, by
-   * `onPending`.
+   * Decides about a task waiting for input when new messages come: answers it with the messages, cancels it, or
+   * refuses the messages, by `onPending`.
    * @throws TroupeError
    */
   async #leaveOpenTask({ taskId, pending }: OpenTask, { onPending, signal }: Turn): Promise<void> {

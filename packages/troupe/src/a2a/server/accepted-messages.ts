@@ -24,7 +24,7 @@ export class AcceptedMessages {
     return known?.content === contentOf(message) ? known.taskId : undefined;
   }
 
-  /** Remembers a message while it is being accepted; forgets it if refused. */
+  /** Remembers a message while being accepted; a refused message is forgotten. */
   add(key: string, message: Message, taskId: Promise<string>): void {
     const accepted = { content: contentOf(message), taskId };
     this.#messages.delete(key);

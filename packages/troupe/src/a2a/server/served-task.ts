@@ -61,7 +61,7 @@ export class ServedTask {
   /** Number of times the answer was replaced. */
   #edition = 0;
   #status: Status = { state: TaskState.TASK_STATE_SUBMITTED, message: undefined, timestamp: timestamp() };
-  /** Status that is announced once saved. */
+  /** Next status, announced once saved. */
   #nextStatus: Status | undefined;
   #record: { readonly changes: number; readonly status: Status; readonly json: JsonObject } | undefined;
   #statuses = 0;
@@ -107,7 +107,7 @@ export class ServedTask {
     return messageId !== '' && this.#history.some(isSame);
   }
 
-  /** Adds a message to the history, after the question that it answers. The returned function undoes that. */
+  /** Adds a message to the history, after the question answered by the message. The returned function undoes the change. */
   submit(message: Message): () => void {
     const [history, status] = [this.#history, this.#status];
     const asked = status.message === undefined ? [] : [status.message];

@@ -163,7 +163,7 @@ export class McpClient {
     return this.#accepted.tools;
   }
 
-  /** Current definitions of tools that changed after being accepted. They can't be called. */
+  /** Current definitions of changed tools, which can't be called until accepted. */
   get changedTools(): readonly McpToolDefinition[] {
     return this.#accepted.changed;
   }

@@ -67,7 +67,7 @@ export function removeMcpClient(toolkit: Toolkit, client: McpClient): readonly s
   return registration?.end() ?? [];
 }
 
-/** Tools of one client in one toolkit. A tool that the application removed from the toolkit stays removed. */
+/** Tools of a client in a toolkit. A tool removed by the application stays removed. */
 class Registration {
   readonly #toolkit: Toolkit;
   readonly #client: McpClient;

@@ -130,7 +130,7 @@ export class StdioTransport implements Transport {
     this.#lines = [];
   }
 
-  /** Handles one message. Returns whether it was a notification. */
+  /** Handles a message. Returns true for a notification. */
   #handle(line: string): boolean {
     try {
       const message = deserializeMessage(line);

@@ -9,7 +9,7 @@ import type { JsonObject } from '../../util/json.ts';
 import { KeyedQueue } from '../../util/async/keyed-queue.ts';
 import { toolName } from '../protocol/tool-name.ts';
 
-/** Agent, or a function that makes one for each tool call. */
+/** Agent, or a function called for a new agent in each tool call. */
 export type AgentSource = AgentBase | (() => AgentBase);
 
 const SCHEMA: JsonObject = {

@@ -29,7 +29,7 @@ export type McpServiceOptions = McpServerOptions & { readonly name: string; read
 const MAX_SESSIONS = 1000;
 const MAX_PROGRESS_CHARS = 2000;
 
-/** Makes a protocol server for one client, or for one request. */
+/** Makes a protocol server for a client or a single request. */
 function newServer(toolkit: Toolkit, options: McpServiceOptions, onToolsChanged: () => unknown): McpServer {
   const { name, version, instructions } = options;
   const mcp = new McpServer(

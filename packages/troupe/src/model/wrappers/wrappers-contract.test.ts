@@ -5,8 +5,8 @@ import {
   CONTRACT_CALLS,
   CONTRACT_TEXT,
   contractRequest,
-  type ContractScenario,
 } from '../../testing/chat-model-contract.ts';
+import type { ContractScenario } from '../../testing/chat-model-case.ts';
 import type { ModelDelta } from '../../message/model-delta.ts';
 import { ScriptedModel, type ScriptedTurn } from '../../testing/scripted-model.ts';
 import { CacheModel } from './cache-model.ts';
@@ -96,7 +96,7 @@ describe('ReplayModel', () => {
   // Fields that are not on the tape make another request, and a tape can not stall.
   const cases = chatModelContract(make, {
     scenarios: ['text', 'tools', 'failure', 'breaks'],
-  }).filter(({ name }) => !name.includes('fields that it does not know'));
+  }).filter(({ name }) => !name.includes('unknown fields'));
 
   test.each(cases.map(({ name, run }) => [name, run] as const))('%s', (_name, run) => run());
 

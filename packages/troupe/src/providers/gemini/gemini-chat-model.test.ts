@@ -7,12 +7,8 @@ import { MediaLoader } from '../../formatter/media-loader.ts';
 import { Msg } from '../../message/msg.ts';
 import type { GenerationOptions, ModelRequest, ToolSchema } from '../../model/chat-model-base.ts';
 import { ModelError } from '../../model/model-error.ts';
-import {
-  chatModelContract,
-  CONTRACT_CALLS,
-  CONTRACT_TEXT,
-  type ContractScenario,
-} from '../../testing/chat-model-contract.ts';
+import { chatModelContract, CONTRACT_CALLS, CONTRACT_TEXT } from '../../testing/chat-model-contract.ts';
+import type { ContractScenario } from '../../testing/chat-model-case.ts';
 import { FakeClock } from '../../testing/fake-clock.ts';
 import type { JsonObject } from '../../util/json.ts';
 import { GeminiChatModel, type GeminiChatModelOptions } from './gemini-chat-model.ts';

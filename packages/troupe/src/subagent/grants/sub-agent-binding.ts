@@ -1,7 +1,7 @@
 import type { Tool } from '../../toolkit/tool/tool.ts';
 import type { SubAgentHost } from '../sub-agent-host.ts';
 
-/** Connects a tool to the sub-agent that it runs, whatever name the tool is registered under. */
+/** Connects a tool to its sub-agent, under any registered name of the tool. */
 export interface SubAgentBinding {
   readonly subagent: string;
   /** Default name of the tool. */
