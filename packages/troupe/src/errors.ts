@@ -41,6 +41,18 @@ const brand = Symbol.for('troupe.error');
 /**
  * Base class of all errors of this package. `TroupeError.isInstance` also recognizes errors of another copy
  * of the package.
+ *
+ * @example
+ * ```ts
+ * import { Msg, TroupeError } from 'troupe';
+ *
+ * try {
+ *   Msg.from({ role: 'nobody' });
+ * } catch (error) {
+ *   if (!TroupeError.isInstance(error)) throw error;
+ *   console.log(error.code); // invalid_msg
+ * }
+ * ```
  */
 export class TroupeError extends Error {
   override readonly name: string = 'TroupeError';

@@ -67,6 +67,20 @@ const INTERRUPT_REPLY = 'I noticed that you have interrupted me. What can I do f
  * An agent answers one call at a time. An interrupt settles the call at once,
  * from wherever it waits, with what `handleInterrupt` says; a foreign abort
  * rejects it. Either way the agent is free for the next call.
+ *
+ * @example
+ * ```ts
+ * import { AgentBase, Msg } from 'troupe';
+ *
+ * class Echo extends AgentBase {
+ *   async reply(msgs: readonly Msg[]): Promise<Msg> {
+ *     const answer = Msg.assistant(msgs.map((msg) => msg.text).join(' '), { name: this.name });
+ *     await this.print(answer);
+ *     return answer;
+ *   }
+ * }
+ * await new Echo({ name: 'echo' }).call('Hello!'); // prints "echo: Hello!"
+ * ```
  */
 export abstract class AgentBase extends HookedModule implements Observer, AsyncDisposable {
   static override readonly hookPoints = AGENT_HOOK_POINTS;

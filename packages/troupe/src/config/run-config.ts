@@ -40,6 +40,14 @@ export function getLogger(): Logger {
 /**
  * Sets parts of the configuration, for what runs after this in the same scope: the
  * program, or the innermost `withRunConfig` or agent call around it.
+ *
+ * @example
+ * ```ts
+ * import { getRunConfig, init } from 'troupe';
+ *
+ * init({ project: 'weather', name: 'nightly', logging: 'warn' });
+ * console.log(getRunConfig().project); // weather
+ * ```
  */
 export function init(options: InitOptions = {}): RunConfig {
   const scope = currentScope();

@@ -32,6 +32,16 @@ const PARTICIPLES = { list: 'listed', read: 'read', write: 'written', delete: 'd
  *
  * The error for a path without permission does not depend on whether the file exists. All methods reject with
  * a `FileSystemError`.
+ *
+ * @example
+ * ```ts
+ * import { FileSystemHandle, InMemoryFileSystem } from 'troupe';
+ *
+ * const handle = new FileSystemHandle(new InMemoryFileSystem());
+ * await handle.write('/workspace/poem.txt', 'Roses are red.\n');
+ * const readOnly = handle.narrow([{ path: '/workspace/', operations: ['list', 'read'] }]);
+ * console.log(readOnly.can('write', '/workspace/poem.txt')); // false
+ * ```
  */
 export class FileSystemHandle {
   readonly #files: FileSystemBase;

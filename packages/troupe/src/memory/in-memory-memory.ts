@@ -16,7 +16,19 @@ interface Entry {
   readonly marks: readonly string[];
 }
 
-/** Memory in the process, lost at its end unless the state is saved. */
+/**
+ * Memory in the process, lost at its end unless the state is saved.
+ *
+ * @example
+ * ```ts
+ * import { InMemoryMemory, Msg } from 'troupe';
+ *
+ * const memory = new InMemoryMemory();
+ * await memory.add([Msg.user('Hello!'), Msg.assistant('Good morning.')], { marks: 'greeting' });
+ * const msgs = await memory.getMemory({ mark: 'greeting' });
+ * console.log(msgs.map((msg) => msg.text));
+ * ```
+ */
 export class InMemoryMemory extends MemoryBase {
   /** Entries by message id, in order of arrival. */
   #entries = new Map<string, Entry>();

@@ -10,6 +10,16 @@ const INTERRUPTED = 'The call was interrupted before it returned a result.';
  * Providers reject a history in which a call has no result. An exchange can
  * therefore only be read whole: a call that nothing answered reads as
  * interrupted, whatever stopped it (a signal, a throw, a consumer that left).
+ *
+ * @example
+ * ```ts
+ * import { Exchange, Msg } from 'troupe';
+ *
+ * const modelMessage = Msg.assistant([{ type: 'tool_use', id: 'a', name: 'weather', input: { city: 'Rome' } }]);
+ * const exchange = new Exchange(modelMessage);
+ * exchange.answer({ type: 'tool_result', id: 'a', name: 'weather', output: '21 degrees', status: 'ok' });
+ * console.log(exchange.toMsgs().length); // 2: the model message and one result
+ * ```
  */
 export class Exchange {
   /** The calls, in the order in which the model made them. */

@@ -35,6 +35,18 @@ type Written = { providerMeta?: ProviderMeta; block?: ContentBlock | undefined }
  * `snapshot` is the message so far, `finish` the whole one, `cutShort` what is
  * left of one that was stopped: its text is kept, half-made calls are dropped.
  * Every call has an id that no other has, whatever the model sent.
+ *
+ * @example
+ * ```ts
+ * import { MsgDraft } from 'troupe';
+ *
+ * const draft = new MsgDraft('Friday');
+ * draft.add({ type: 'text', text: 'Hel' });
+ * draft.add({ type: 'text', text: 'lo!' });
+ * console.log(draft.snapshot().text); // Hello!
+ * const msg = draft.finish();
+ * console.log(msg.name);
+ * ```
  */
 export class MsgDraft {
   readonly id: string = newId();

@@ -74,6 +74,15 @@ const extraKeys = Symbol('extraKeys');
  * One message of a conversation. Deeply immutable: what is derived from it can be
  * cached, nothing needs copying, and no hook can change a history. `toJSON` and
  * `Msg.from` are exact inverses, keys that this version doesn't know included.
+ *
+ * @example
+ * ```ts
+ * import { Msg } from 'troupe';
+ *
+ * const question = Msg.user('What is on the picture?', { name: 'ann' });
+ * const shorter = question.with({ content: 'What is it?' }); // a copy with the same id
+ * console.log(shorter.text, JSON.stringify(Msg.from(question.toJSON())));
+ * ```
  */
 export class Msg {
   readonly id: string;

@@ -68,6 +68,17 @@ type AnyEdit = (current: Plan | undefined) => Edited | Promise<Edited>;
  * Edits run one after the other, each complete or without effect. The previous plan is archived before a new
  * one becomes current. The saved state contains the current plan, and the archived plans of the default
  * storage.
+ *
+ * @example
+ * ```ts
+ * import { PlanNotebook, ReActAgent } from 'troupe';
+ * import { OfflineModel } from 'troupe/offline';
+ *
+ * const planNotebook = new PlanNotebook({ maxSubtasks: 10 });
+ * planNotebook.registerPlanChangeHook('show', (_, plan) => console.log(plan?.toMarkdown() ?? 'no plan'));
+ * const agent = new ReActAgent({ name: 'Friday', model: new OfflineModel(), planNotebook });
+ * console.log(agent.toolkit.has('create_plan')); // true
+ * ```
  */
 export class PlanNotebook extends StateModule {
   static override readonly stateVersion = 2;

@@ -26,7 +26,18 @@ interface Entry {
   readonly logs: ReadonlyMap<string, Map<number, string[]>>;
 }
 
-/** Keeps sessions for as long as the program runs. */
+/**
+ * Keeps sessions for as long as the program runs.
+ *
+ * @example
+ * ```ts
+ * import { InMemoryMemory, InMemorySession } from 'troupe';
+ *
+ * const session = new InMemorySession();
+ * await session.save({ user: 'ann', session: 'chat' }, { memory: new InMemoryMemory() });
+ * console.log(await session.exists({ user: 'ann', session: 'chat' })); // true
+ * ```
+ */
 export class InMemorySession extends Session {
   constructor() {
     super(new InMemoryStore());

@@ -12,6 +12,18 @@ import { isSameMark, markOf, type StateMark } from './state-mark.ts';
  * `SessionManager.forSessionId(id).withSession(session).addComponent(agent)`.
  *
  * A component is saved under its own `componentName`, or else under the name of its class with a small first letter.
+ *
+ * @example
+ * ```ts
+ * import { InMemorySession, ReActAgent, SessionManager } from 'troupe';
+ * import { OfflineModel } from 'troupe/offline';
+ *
+ * const agent = new ReActAgent({ name: 'Friday', model: new OfflineModel() });
+ * const session = SessionManager.forSessionId('chat').withSession(new InMemorySession()).addComponent(agent);
+ * await session.loadIfExists();
+ * await agent.call('Hello!');
+ * await session.saveSession();
+ * ```
  */
 export class SessionManager implements AsyncDisposable {
   #key: { readonly session: SessionId; readonly user?: SessionId };

@@ -69,6 +69,23 @@ interface Assignment {
  * Properties that hold another `StateModule` are part of the state automatically; private `#fields` are not.
  * Other properties must be registered. Loading checks and converts everything first, then applies all or
  * nothing.
+ *
+ * @example
+ * ```ts
+ * import { StateModule } from 'troupe';
+ *
+ * class Counter extends StateModule {
+ *   count = 0;
+ *
+ *   constructor() {
+ *     super();
+ *     this.registerState('count');
+ *   }
+ * }
+ * const counter = new Counter();
+ * counter.loadStateDict({ count: 3 });
+ * console.log(counter.stateDict()); // { count: 3 }
+ * ```
  */
 export abstract class StateModule {
   /** Version of this class's state. Increase it when the state's structure changes, and add a migration. */

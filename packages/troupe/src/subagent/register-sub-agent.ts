@@ -11,7 +11,19 @@ import { failSpan, inSpan } from '../tracing/tracer.ts';
  * Registers a sub-agent as a tool of the host. Returns the name of the tool, or undefined if the sub-agent is
  * unavailable (can't be made, or its health check fails): then nothing is registered, and a warning and a
  * span record the reason.
+ *
  * @throws TroupeError if the spec is wrong, or the tool name is in use.
+ *
+ * @example
+ * ```ts
+ * import { ReActAgent, registerSubAgent, TaskSubAgent, tool } from 'troupe';
+ * import { OfflineModel } from 'troupe/offline';
+ *
+ * const host = new ReActAgent({ name: 'Friday', model: new OfflineModel() });
+ * const search = tool({ name: 'search_web', execute: () => 'The Moon: 363300 km.' });
+ * await registerSubAgent(host, TaskSubAgent, { name: 'research', description: 'Finds things out.', tools: [search] });
+ * console.log(host.toolkit.has('agent_research')); // true
+ * ```
  */
 export function registerSubAgent<Agent extends SubAgent>(
   host: SubAgentHost,

@@ -59,6 +59,15 @@ interface SharedSettings {
  * Every tool call gives exactly one result, also on failure. The schemas stay the same objects in the order
  * of registration until something changes, because providers cache by them. The state consists of the active
  * groups and the states of tools that are agents.
+ *
+ * @example
+ * ```ts
+ * import { tool, Toolkit } from 'troupe';
+ *
+ * const toolkit = new Toolkit({ tools: [tool({ name: 'now', execute: () => 'noon' })] });
+ * const result = await toolkit.callToolFunction({ type: 'tool_use', id: 'call_1', name: 'now', input: {} });
+ * console.log(result.output, result.status); // noon ok
+ * ```
  */
 export class Toolkit extends StateModule {
   /** State modules behind tools, such as agents. */

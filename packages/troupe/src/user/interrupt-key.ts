@@ -13,7 +13,19 @@ const INTERRUPTED = 130;
 /**
  * Makes Ctrl-C interrupt the running agents, and end the program only when none is running. A `UserAgent` waiting for input does not
  * count as running: Ctrl-C at its prompt ends the program. The returned function stops listening.
+ *
  * @param agents called for every Ctrl-C
+ *
+ * @example
+ * ```ts
+ * import { interruptOnCtrlC, ReActAgent } from 'troupe';
+ * import { OfflineModel } from 'troupe/offline';
+ *
+ * const agent = new ReActAgent({ name: 'Friday', model: new OfflineModel() });
+ * const stopListening = interruptOnCtrlC(() => [agent]);
+ * await agent.call('Hello!'); // the first Ctrl-C interrupts it
+ * stopListening();
+ * ```
  */
 export function interruptOnCtrlC(
   agents: () => Iterable<AgentBase>,

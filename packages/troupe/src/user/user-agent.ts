@@ -19,6 +19,14 @@ const classInputs = new WeakMap<AnyClass, readonly { readonly input: UserInputBa
 /**
  * The user as an agent: its replies are what a person, or a program in place of one, enters.
  * An interrupt withdraws the question at once.
+ *
+ * @example
+ * ```ts
+ * import { ProgrammaticUserInput, UserAgent } from 'troupe';
+ *
+ * const user = new UserAgent({ name: 'ann', input: new ProgrammaticUserInput(['Hello!']) }); // the terminal by default
+ * console.log((await user.call()).text);
+ * ```
  */
 export class UserAgent extends AgentBase {
   #input: UserInputBase | undefined;

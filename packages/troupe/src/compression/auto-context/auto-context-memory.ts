@@ -46,6 +46,17 @@ const RETRY_SHARE = 1 / 16;
  * Requests, system messages and pinned messages are never changed. Messages before a change stay the same
  * objects. A summary that fails, exceeds the time limit or saves no tokens changes nothing; the last resort
  * needs no model.
+ *
+ * @example
+ * ```ts
+ * import { AutoContextMemory, ReActAgent } from 'troupe';
+ * import { OfflineModel } from 'troupe/offline';
+ *
+ * const memory = new AutoContextMemory({ maxToken: 32_000 });
+ * const agent = new ReActAgent({ name: 'Friday', model: new OfflineModel(), memory });
+ * await agent.call('Hello!');
+ * console.log(memory.getCompressionEvents().length);
+ * ```
  */
 export class AutoContextMemory extends MemoryBase implements ContextCompressor {
   readonly contextTools: readonly Tool[];

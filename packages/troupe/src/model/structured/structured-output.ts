@@ -72,7 +72,20 @@ interface FirstAnswer {
  *
  * The tools of the request are not sent. Nothing is remembered: the next call starts with the best strategy
  * again.
+ *
  * @throws StructuredOutputError if no answer is valid, or the model refuses; ModelError; the signal's reason
+ *
+ * @example
+ * ```ts
+ * import { callStructured, Msg } from 'troupe';
+ * import { ScriptedModel } from 'troupe/testing';
+ * import { z } from 'zod';
+ *
+ * const model = new ScriptedModel([{ toolCalls: [{ name: 'generate_response', input: { degrees: 21 } }] }]);
+ * const request = { messages: [Msg.user('How warm is it?')] };
+ * const { value } = await callStructured(model, request, z.object({ degrees: z.number() }));
+ * console.log(value.degrees); // 21
+ * ```
  */
 export async function callStructured<S extends AnySchema>(
   model: ChatModelBase,

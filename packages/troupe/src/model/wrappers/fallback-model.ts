@@ -47,6 +47,15 @@ const FORCING = ['never', 'without_thinking', 'always'] as const;
  * deltas were already passed on, a `reset` voids them and keeps their usage. An error without fallback is
  * thrown unchanged. When all models fail, throws a ModelError with the `kind` of the last error, retryable if
  * any error is, and an AggregateError of all errors as its cause.
+ *
+ * @example
+ * ```ts
+ * import { FallbackModel, Msg } from 'troupe';
+ * import { ScriptedModel } from 'troupe/testing';
+ *
+ * const model = new FallbackModel([new ScriptedModel(['Hello!'], 'big'), new ScriptedModel([], 'small')]);
+ * console.log((await model.call({ messages: [Msg.user('Hi.')] })).text); // Hello!
+ * ```
  */
 export class FallbackModel extends ChatModelBase {
   override readonly capabilities: ModelCapabilities;

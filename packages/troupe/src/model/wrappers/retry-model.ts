@@ -45,6 +45,15 @@ type Settings = {
  *
  * Waits as long as the provider asks, otherwise a random fraction of a bound that doubles each time. The
  * usage of failed attempts is kept: a `reset` separates it from the next attempt.
+ *
+ * @example
+ * ```ts
+ * import { RetryModel } from 'troupe';
+ * import { OfflineModel } from 'troupe/offline';
+ *
+ * const model = new RetryModel(new OfflineModel(), { maxAttempts: 5 });
+ * console.log(model.modelName);
+ * ```
  */
 export class RetryModel extends WrapperModel {
   readonly #options: Settings;

@@ -33,6 +33,16 @@ export interface AnthropicChatModelOptions extends HttpModelOptions, AnthropicAp
  *
  * Thinking is kept with its signature and sent back with the next model call. No cache marker stands inside a
  * message, so the bytes of a growing history stay the same.
+ *
+ * @example
+ * ```ts no-run
+ * import { ReActAgent } from 'troupe';
+ * import { AnthropicChatModel } from 'troupe/anthropic';
+ *
+ * const model = new AnthropicChatModel({ modelName: 'claude-sonnet-4-5' }); // the key is in ANTHROPIC_API_KEY
+ * const agent = new ReActAgent({ name: 'Friday', model });
+ * await agent.call('Hello!');
+ * ```
  */
 export class AnthropicChatModel extends HttpChatModel {
   readonly #api: AnthropicApi;

@@ -21,6 +21,16 @@ export type OpenAIChatModelOptions = OpenAIEndpointOptions;
  * Chat model over OpenAI's Chat Completions API, or over the same API of another vendor. `CHAT_VENDORS` lists
  * the differences. First file to read in this folder: `toCall` builds the request (chat-to-wire.ts),
  * `newDecoder` reads the answer (chat-from-wire.ts).
+ *
+ * @example
+ * ```ts no-run
+ * import { ReActAgent } from 'troupe';
+ * import { OpenAIChatModel } from 'troupe/openai';
+ *
+ * const model = new OpenAIChatModel({ modelName: 'gpt-5-mini' }); // the key is in OPENAI_API_KEY
+ * const agent = new ReActAgent({ name: 'Friday', model });
+ * await agent.call('Hello!');
+ * ```
  */
 export class OpenAIChatModel extends HttpChatModel {
   readonly vendor: ChatVendorName;

@@ -13,6 +13,17 @@ const brand = Symbol.for('troupe.tool_response');
 /**
  * Return value of a tool with blocks, a status or metadata. A class, so that JSON from elsewhere can't
  * imitate a response.
+ *
+ * @example
+ * ```ts
+ * import { tool, ToolResponse } from 'troupe';
+ *
+ * const count = tool({
+ *   name: 'count',
+ *   execute: () => new ToolResponse('three files', { metadata: { files: 3 } }), // no model sees the metadata
+ * });
+ * console.log(count.name);
+ * ```
  */
 export class ToolResponse {
   readonly [brand] = true;

@@ -111,7 +111,23 @@ export interface PlainToolOptions extends Tool<Readonly<Record<string, never>>> 
   readonly schema?: undefined;
 }
 
-/** Makes a tool. The schema infers the type of the arguments of `execute`. */
+/**
+ * Makes a tool. The schema infers the type of the arguments of `execute`.
+ *
+ * @example
+ * ```ts
+ * import { tool } from 'troupe';
+ * import { z } from 'zod';
+ *
+ * const forecast = tool({
+ *   name: 'forecast',
+ *   description: 'The weather of the next days.',
+ *   schema: z.object({ city: z.string(), days: z.number().int().default(3) }),
+ *   execute: ({ city, days }) => `${city}: sun for ${days} days.`,
+ * });
+ * console.log(forecast.name);
+ * ```
+ */
 export function tool<S extends AnySchema>(options: ToolOptions<S>): Tool<ToolInput<S>>;
 export function tool(options: PlainToolOptions): Tool<Readonly<Record<string, never>>>;
 export function tool(options: Tool): Tool {
