@@ -262,8 +262,8 @@ export class SummaryAttempt {
     this.#hasChanged = true;
     await this.#memory.updateMessagesMark({ newMark: COMPRESSED_MARK, msgIds: msgs.map(({ id }) => id) });
     const next = this.#shown[this.#placeAfter(msgs)];
-    const gone = new Set(msgs);
-    this.#shown = this.#shown.filter((msg) => !gone.has(msg));
+    const removed = new Set(msgs);
+    this.#shown = this.#shown.filter((msg) => !removed.has(msg));
     this.#summary = text;
     await this.#emit('end', strategy, msgs, {
       ...answer,

@@ -37,8 +37,8 @@ export function isOwn(msg: Msg, audience: Audience): boolean {
  * requests are all inputs after the newest answer; if there are none, the inputs before the newest answer.
  */
 export function requestGroups(msgs: readonly Msg[], audience: Audience): readonly (readonly number[])[] {
-  const asked = [...msgs.keys()].filter((i) => audience.requestIds.has(msgs[i]?.id ?? ''));
-  if (asked.length > 0) return [asked];
+  const known = [...msgs.keys()].filter((i) => audience.requestIds.has(msgs[i]?.id ?? ''));
+  if (known.length > 0) return [known];
   const groups: number[][] = [];
   let startsGroup = true;
   for (let i = msgs.length - 1; i >= 0; i--) {

@@ -37,7 +37,7 @@ test('there is an end to how much it holds, and what is deleted makes room', asy
       (error: unknown) => messageOf(error),
     );
   const full = (name: string): string =>
-    `'/workspace/${name}' has no room: all files together may have 10 bytes.`;
+    `'/workspace/${name}' does not fit: all files together may have 10 bytes.`;
   expect(await write('b', 6)).toBe(full('b'));
   expect(await files.stat(parsePath('/workspace/b'))).toBe(undefined);
   expect(await write('d/b', 5)).toBe('ok');

@@ -99,7 +99,7 @@ export class InMemoryFileSystem extends FileSystemBase {
     if (typeof expected === 'string' && old?.version !== expected) throw hasChanged(path);
     const total = this.#bytes - sizeOf(old) + bytes.length;
     if (total > this.#maxBytes)
-      throw tooLarge(path, `has no room: all files together may have ${this.#maxBytes} bytes.`);
+      throw tooLarge(path, `does not fit: all files together may have ${this.#maxBytes} bytes.`);
     const file: File = {
       kind: 'file',
       bytes: bytes.slice(),

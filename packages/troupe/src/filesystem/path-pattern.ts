@@ -23,7 +23,7 @@ export class PathPattern {
     if (pattern.length > MAX_PATTERN_CHARS)
       throw badPattern(`is longer than ${MAX_PATTERN_CHARS} characters.`);
     const choices = choicesOf(pattern.normalize('NFC')).map(partsOf);
-    if (choices.flat().length > MAX_PARTS) throw badPattern('has too many parts in its choices together.');
+    if (choices.flat().length > MAX_PARTS) throw badPattern('has too many parts in its alternatives.');
     this.start = PathProgress.startOf(choices);
   }
 
@@ -119,7 +119,7 @@ function choicesOf(pattern: string): readonly string[] {
       const [before, after] = [text.slice(0, choice.index), text.slice(choice.index + choice[0].length)];
       return (choice[1] ?? '').split(',').map((way) => `${before}${way}${after}`);
     });
-    if (next.length > MAX_CHOICES) throw badPattern(`stands for more than ${MAX_CHOICES} others.`);
+    if (next.length > MAX_CHOICES) throw badPattern(`has more than ${MAX_CHOICES} alternatives.`);
     if (next.length === open.length) return next;
     open = next;
   }

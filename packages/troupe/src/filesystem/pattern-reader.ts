@@ -55,7 +55,7 @@ export function readPattern(text: string, ignoreCase: boolean): PatternNode {
     const range = readRange();
     if (range === undefined) return of;
     takeChar('?'); // lazy repetition: makes no difference for whether a line matches
-    if (of.op === 'assert') throw badPattern('repeats what has no length.');
+    if (of.op === 'assert') throw badPattern('repeats an assertion, which has no length.');
     if (range.max < range.min) throw badPattern('has a repetition whose numbers are out of order.');
     if (readRange() !== undefined)
       throw badPattern('repeats a repetition. Put brackets around the inner one.');
@@ -93,9 +93,11 @@ export function readPattern(text: string, ignoreCase: boolean): PatternNode {
 
   function group(): PatternNode {
     if (/^\(\?(?:<?[=!])/.test(text.slice(at, at + 4)))
-      throw badPattern('looks around, by (?= or the like. That is not supported.');
+      throw badPattern('has a lookaround such as (?=, which is not supported.');
     if (/^\(\?[a-z-]+[:)]/.test(text.slice(at, at + 12)))
-      throw badPattern('sets flags, by (?i) or the like. That is not supported, but case can be ignored.');
+      throw badPattern(
+        'sets flags such as (?i), which is not supported. To ignore case, use the option for it.',
+      );
     take(GROUP);
     if (text[at] === '?') throw badPattern('has a group that is not supported.');
     if (++depth > MAX_DEPTH) throw badPattern('is nested too deeply.');
@@ -109,7 +111,7 @@ export function readPattern(text: string, ignoreCase: boolean): PatternNode {
     const [escape] = take(ESCAPE) ?? [];
     if (escape === undefined) throw badPattern('ends in a backslash.');
     if (escape === '\\b' || escape === '\\B') return { op: 'assert', what: escape };
-    if (/^\\[1-9k]/.test(escape)) throw badPattern('refers back to a group. That is not supported.');
+    if (/^\\[1-9k]/.test(escape)) throw badPattern('has a back-reference, which is not supported.');
     return char(escape);
   }
 
@@ -139,5 +141,5 @@ function oneChar(source: string, flags: string): RegExp {
       // Try the next mode.
     }
   }
-  throw badPattern(`has '${source}', which is broken.`);
+  throw badPattern(`has the invalid part '${source}'.`);
 }

@@ -59,13 +59,13 @@ export class SkillFolder {
   /** Sorted paths of the files, without links; limited to 1000 entries. */
   async list(): Promise<readonly string[]> {
     const found: string[] = [];
-    let seen = 0;
+    let visited = 0;
     const walk = async (dir: string, depth: number): Promise<void> => {
       try {
         if (depth > MAX_DEPTH || (await realpath(dir)) !== dir) return;
         const entries: Dirent[] = [];
         for await (const entry of await opendir(dir)) {
-          if (++seen > MAX_ENTRIES) break;
+          if (++visited > MAX_ENTRIES) break;
           if (!isHidden(entry.name)) entries.push(entry);
         }
         if ((await realpath(dir)) !== dir) return; // replaced by a link meanwhile

@@ -52,8 +52,8 @@ export function headOf(text: string, chars: number): string {
 }
 
 /** True if the index splits a surrogate pair. */
-export function splitsCharacter(text: string, place: number): boolean {
-  return /^[\ud800-\udbff][\udc00-\udfff]$/.test(text.slice(place - 1, place + 1));
+export function splitsCharacter(text: string, index: number): boolean {
+  return /^[\ud800-\udbff][\udc00-\udfff]$/.test(text.slice(index - 1, index + 1));
 }
 
 /** Message with a summary that replaces several messages. */

@@ -98,14 +98,14 @@ export function findCommands(text: string, depth = 0): FoundCommands {
   function unwrap({ words, assignments }: ShellCommand, level: number): boolean {
     const [first, ...rest] = words;
     if (first === undefined) return false;
-    if (!first.isLiteral) fail('which command it runs is not known');
+    if (!first.isLiteral) fail('it runs an unknown command');
     const name = commandName(first);
-    if (/^\w+(?:\[.*)?\+?=/s.test(first.text)) fail('it has a construct that is not judged');
-    if (evaluates(name, rest)) fail(`${name} evaluates what it is given`);
-    if (!isKnownSetting(name, rest)) fail(`${name} is told what to run, or how`);
-    if (REDEFINING.has(name) && rest.length > 0) fail(`${name} changes what it means`);
+    if (/^\w+(?:\[.*)?\+?=/s.test(first.text)) fail("it has a construct that can't be checked");
+    if (evaluates(name, rest)) fail(`${name} evaluates its arguments`);
+    if (!isKnownSetting(name, rest)) fail(`${name} has settings that can run other programs`);
+    if (REDEFINING.has(name) && rest.length > 0) fail(`${name} changes the meaning of commands`);
     if (name === 'eval') return addText(rest.map(literalText).join(' '), level);
-    if (OTHER_SHELLS.test(name)) fail(`commands for ${name} are not judged`);
+    if (OTHER_SHELLS.test(name)) fail(`commands for ${name} can't be checked`);
     if (SHELLS.test(name)) return addShell(rest, level);
     if (DECLARING.has(name)) return addVariables(rest);
     if (name === 'find') return addFind(rest, level);
@@ -123,7 +123,7 @@ export function findCommands(text: string, depth = 0): FoundCommands {
   function addVariables(words: readonly ShellWord[]): boolean {
     const { assignments, rest } = takeAssignments(words.filter(({ text }) => !text.startsWith('-')));
     commands.push({ assignments, words: [], reads: [], writes: [], isWrapper: false });
-    return rest.some(({ hasUnknown }) => hasUnknown) ? fail('which variable it sets is not known') : false;
+    return rest.some(({ hasUnknown }) => hasUnknown) ? fail('it sets an unknown variable') : false;
   }
 
   function addText(inner: string, level: number): boolean {
@@ -135,16 +135,16 @@ export function findCommands(text: string, depth = 0): FoundCommands {
 
   function addShell([flags, code]: readonly ShellWord[], level: number): boolean {
     if (flags === undefined || !flags.isLiteral || flags.text === '-' || flags.text === '-s')
-      fail('a shell gets its commands from elsewhere');
+      fail('a shell reads its commands from another source');
     if (!flags.text.startsWith('-')) return assertFile(flags);
-    if (!/^-[eux]*c[eux]*$/.test(flags.text)) fail('a shell is started in a way that is not judged');
+    if (!/^-[eux]*c[eux]*$/.test(flags.text)) fail("a shell is started with options that can't be checked");
     return addText(literalText(code ?? UNKNOWN_WORD), level);
   }
 
   /** A script file counts as any other program. */
   function assertFile(file: ShellWord | undefined): false {
     if (file === undefined || !file.isLiteral || INPUT_FILE.test(file.text))
-      fail('a shell gets its commands from elsewhere');
+      fail('a shell reads its commands from another source');
     return false;
   }
 
@@ -158,7 +158,7 @@ export function findCommands(text: string, depth = 0): FoundCommands {
         inner = undefined;
       } else inner.push(word);
     }
-    return inner === undefined ? false : fail('find runs something that is not judged');
+    return inner === undefined ? false : fail("find runs a command that can't be checked");
   }
 
   for (const command of script.commands) add(command);
@@ -185,9 +185,9 @@ function innerOf(
     const at = letters.findIndex((letter) => !flags.includes(letter));
     const letter = letters[at];
     if (letter === undefined) continue;
-    if (!valued.includes(letter)) fail('a command is run in a way that is not judged');
+    if (!valued.includes(letter)) fail("a command is run with options that can't be checked");
     const value = letters.slice(at + 1).join('') || literalText(words.shift() ?? UNKNOWN_WORD);
-    if (letter === 'I' && value !== '{}') fail('a command is run in a way that is not judged');
+    if (letter === 'I' && value !== '{}') fail("a command is run with options that can't be checked");
   }
   const { assignments, rest } = takesVariables
     ? takeAssignments(words, ANY_ASSIGNMENT)
@@ -225,7 +225,7 @@ function isSystemProgram(word: ShellWord | undefined): boolean {
 }
 
 function literalText({ text, isLiteral }: ShellWord): string {
-  return isLiteral ? text : fail('which command it runs is not known');
+  return isLiteral ? text : fail('it runs an unknown command');
 }
 
 /** Marks `{}` as unknown: `find` and `xargs` insert a file name there. */

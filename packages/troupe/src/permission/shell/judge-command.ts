@@ -57,7 +57,7 @@ function dangerOf(
   { workingDirectories, changesDirectory }: CommandLocation,
 ): string | undefined {
   for (const { name } of assignments)
-    if (RISKY_VARIABLE.test(name)) return `it sets ${name}, which decides what runs`;
+    if (RISKY_VARIABLE.test(name)) return `it sets ${name}, which controls what runs`;
   const [, ...rest] = words;
   const name = nameOf(words);
   if (DANGEROUS.test(name)) return `${name} can do harm that can't be undone`;
@@ -68,10 +68,10 @@ function dangerOf(
   if (!REMOVING.test(name) || (name === 'find' && !rest.some(({ text }) => text === '-delete')))
     return undefined;
   for (const { text, hasUnknown } of targetsOf(name, rest)) {
-    if (hasUnknown || text.startsWith(UNKNOWN)) return `${name} gets names that are not known`;
-    if (isWholeTree(text, workingDirectories)) return `${name} gets a whole tree`;
+    if (hasUnknown || text.startsWith(UNKNOWN)) return `${name} gets unknown names`;
+    if (isWholeTree(text, workingDirectories)) return `${name} would affect a whole folder tree`;
     if (changesDirectory && !text.startsWith('/') && /^(?:rm|rmdir|unlink|find)$/.test(name))
-      return `${name} gets names in a directory that is not known`;
+      return `${name} gets names in an unknown folder`;
   }
   return undefined;
 }

@@ -128,7 +128,7 @@ test('what comes before a problem is found all the same', () => {
   const { commands, problem } = readShell('rm x; echo $(rm y; ls ${!z}');
   expect([commands.map(lineOf), problem]).toEqual([
     ['rm x', 'echo', 'rm y', 'ls'],
-    'it has an expansion that is not judged',
+    "it has an expansion that can't be checked",
   ]);
 });
 

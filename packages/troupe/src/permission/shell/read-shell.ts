@@ -67,7 +67,7 @@ export function readShell(text: string, depth = 0): ShellScript {
       if (isBlank(text[at])) at++;
       else if (text.startsWith('\\\n', at)) {
         const isApart = at === 0 || text[at - 1] === '\n' || isBlank(text[at - 1]) || isBlank(text[at + 2]);
-        if (!isApart) fail('a line is continued in the middle of something');
+        if (!isApart) fail("it has a line continuation that can't be checked");
         at += 2;
       } else if (text[at] === '#') at = endOfLine(at);
       else return;
@@ -103,13 +103,13 @@ export function readShell(text: string, depth = 0): ShellScript {
   /** Parses substitutions in the body of a here-document. */
   function expansions(end: number): void {
     // Shells remove line continuations before everything else, even in quotes.
-    if (text.slice(at, end).includes('\\\n')) fail('a line is continued in the middle of something');
+    if (text.slice(at, end).includes('\\\n')) fail("it has a line continuation that can't be checked");
     while (at < end) {
       if (text[at] === '$') dollar(new WordDraft(), true);
       else if (text[at] === '`') backtick(false);
       else at += text[at] === '\\' ? 2 : 1;
     }
-    if (at > end) fail('a here-document ends in the middle of something');
+    if (at > end) fail('a here-document ends inside an expansion');
   }
 
   /** Parses commands up to the end of the text, a bracket, or the end of a `case` branch. */
@@ -127,7 +127,7 @@ export function readShell(text: string, depth = 0): ShellScript {
       }
       const isBehindPipe = isPiped;
       isPiped = 'no';
-      if (isNext(UNREADABLE_KEYWORD)) fail('it has a construct that is not judged');
+      if (isNext(UNREADABLE_KEYWORD)) fail("it has a construct that can't be checked");
       else if (char === '(') nested(1);
       else if (text.startsWith('||', at)) at += 2;
       else if (char === '|') {
@@ -158,8 +158,7 @@ export function readShell(text: string, depth = 0): ShellScript {
     if (++depth > MAX_DEPTH) fail('it is nested too deeply');
     const isSubstitution = width > 1;
     // Inside a substitution, the body of an earlier here-document does not begin at the next line.
-    if (isSubstitution && hereDocs.length > 0)
-      fail('a here-document begins before something else is complete');
+    if (isSubstitution && hereDocs.length > 0) fail('a here-document begins inside another construct');
     const [start, before, found] = [at, hereDocCount, commands.length];
     at += width;
     list();
@@ -238,7 +237,7 @@ export function readShell(text: string, depth = 0): ShellScript {
       if (name === undefined) found.words.push(word());
       else found.assignments.push({ name, value: isEnd() || isBlank(text[at]) ? NO_WORD : word() });
     }
-    if (text[at] === '(') fail('it has a construct that is not judged');
+    if (text[at] === '(') fail("it has a construct that can't be checked");
   }
 
   function redirect(operator: string, found: ShellCommand): void {
@@ -248,7 +247,7 @@ export function readShell(text: string, depth = 0): ShellScript {
       fail('it has a redirection that shells read differently');
     if (op === '<<' || op === '<<-') {
       const [, quote, delimiter] = take(DELIMITER) ?? [];
-      if (delimiter === undefined) fail('a here-document has a mark that is not judged');
+      if (delimiter === undefined) fail("a here-document has a delimiter that can't be checked");
       hereDocCount++;
       hereDocs.push({ delimiter, isRaw: quote !== '', isIndented: op === '<<-' });
       return;
@@ -258,7 +257,7 @@ export function readShell(text: string, depth = 0): ShellScript {
     if (op === '<<<' || (op.endsWith('&') && target.isLiteral && NO_FILE.test(target.text))) return;
     // Bash expands the file name after >& twice; the second expansion may run commands.
     if (op.endsWith('&') && (op === '<&' || !target.isLiteral || !PLAIN_FILE.test(target.text)))
-      fail('it has a redirection that is not judged');
+      fail("it has a redirection that can't be checked");
     (op === '<' ? found.reads : found.writes).push(target);
   }
 
@@ -283,7 +282,7 @@ export function readShell(text: string, depth = 0): ShellScript {
         draft.addUnknown(true);
       } else if (char === '\\') {
         const next = text[at + 1];
-        if (next === undefined || next === '\n') fail('a line is continued in the middle of something');
+        if (next === undefined || next === '\n') fail("it has a line continuation that can't be checked");
         draft.add(next);
         at += 2;
       } else if (char === '{' && !isNext(NO_BRACES)) {
@@ -310,7 +309,7 @@ export function readShell(text: string, depth = 0): ShellScript {
         draft.addUnknown(false);
       } else if (char === '\\') {
         const next = text[at + 1] ?? '';
-        if (next === '\n') fail('a line is continued in the middle of something');
+        if (next === '\n') fail("it has a line continuation that can't be checked");
         draft.add('$`"\\'.includes(next) ? next : `\\${next}`);
         at += 2;
       } else {
@@ -334,7 +333,7 @@ export function readShell(text: string, depth = 0): ShellScript {
       return;
     }
     if (next === '(' || next === '{' || next === '[' || next === '\\')
-      fail('it has an expansion that is not judged');
+      fail("it has an expansion that can't be checked");
     if (!isQuoted && (next === "'" || next === '"')) fail('it has quotes that shells read differently');
     draft.add('$');
     at++;

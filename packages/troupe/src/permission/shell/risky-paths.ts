@@ -65,7 +65,7 @@ function riskyName(segment: string): string | undefined {
   if (parts.length === 1) {
     return RISKY.find(({ start, isPrefix }) => (isPrefix ? name.startsWith(start) : name === start))?.start;
   }
-  if (parts.length > MAX_PARTS) return 'a name that is not judged';
+  if (parts.length > MAX_PARTS) return "a name that can't be checked";
   if (parts.join('') === '' && !name.startsWith('.')) return undefined; // matches everything
   return RISKY.find(({ start }) => (canBeHidden || !start.startsWith('.')) && canMatch(parts, start))?.start;
 }

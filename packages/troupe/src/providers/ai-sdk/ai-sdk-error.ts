@@ -44,7 +44,7 @@ export function toModelError(thrown: unknown, vendor: string, hasBegun: boolean)
   }
   if (!(thrown instanceof Error)) return responseError({ vendor, body: complaintOf(thrown) });
   const complaint = { code: thrown.name, message: thrown.message };
-  return new ModelError(`${vendor} could not be asked: ${messageOf(thrown)}`, {
+  return new ModelError(`${vendor} could not be called: ${messageOf(thrown)}`, {
     kind: kindOf(400, complaint),
   });
 }

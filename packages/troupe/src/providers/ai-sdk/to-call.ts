@@ -42,7 +42,7 @@ export class PromptWriter {
       items.findIndex((item) => item.role !== 'system'),
     );
     const messages = items.slice(0, start).flatMap(toInstructions);
-    if (items[start]?.role === 'assistant') messages.push(say('(The conversation begins.)'));
+    if (items[start]?.role === 'assistant') messages.push(userMessage('(The conversation begins.)'));
     for (const item of items.slice(start)) {
       for (const message of this.#messagesOf(item)) {
         const last = messages.at(-1);
@@ -51,7 +51,7 @@ export class PromptWriter {
         else messages.push(message);
       }
     }
-    if (messages.at(-1)?.role === 'assistant') messages.push(say('(Go on.)'));
+    if (messages.at(-1)?.role === 'assistant') messages.push(userMessage('(Go on.)'));
     return messages;
   }
 
@@ -69,7 +69,7 @@ function toInstructions(item: PromptItem): Message[] {
 function toMessages(item: PromptItem, target: PromptTarget): readonly Message[] {
   switch (item.role) {
     case 'system':
-      return [say(`<system-info>${item.text}</system-info>`)];
+      return [userMessage(`<system-info>${item.text}</system-info>`)];
     case 'user':
       return [{ role: 'user', content: toUserContent(item.content, target) }];
     case 'assistant': {
@@ -81,7 +81,7 @@ function toMessages(item: PromptItem, target: PromptTarget): readonly Message[] 
   }
 }
 
-function say(text: string): Message {
+function userMessage(text: string): Message {
   return { role: 'user', content: [{ type: 'text', text }] };
 }
 

@@ -9,8 +9,8 @@ export interface GeminiPrompt {
   readonly items: readonly PromptItem[];
 }
 
-const OPENING: UserItem = say('Please begin.');
-const CLOSING: UserItem = say('Please go on.');
+const OPENING: UserItem = userItem('Please begin.');
+const CLOSING: UserItem = userItem('Please go on.');
 
 /**
  * Orders a prompt for Gemini, which requires a conversation to begin and end with a user, and tool calls to
@@ -50,6 +50,6 @@ function join(first: AssistantItem, next: AssistantItem): AssistantItem {
   return item;
 }
 
-function say(text: string): UserItem {
+function userItem(text: string): UserItem {
   return { role: 'user', name: 'user', content: [{ type: 'text', text }] };
 }

@@ -55,8 +55,8 @@ function envelopeGrammar(request: ModelRequest, maxCalls: number): string {
   const calls = maxCalls === 1 ? call : `${call} (${literal(NEXT_CALL)} ${call}){0,${maxCalls - 1}}`;
   if (isForced(request.toolChoice)) return grammar.text(calls);
   const { structured } = request;
-  const said = structured === undefined ? '"\\"" char+ "\\""' : grammar.schema(structured.schema);
-  return grammar.text(`${calls} | ${literal(SAY)} ${said} "}"`);
+  const answer = structured === undefined ? '"\\"" char+ "\\""' : grammar.schema(structured.schema);
+  return grammar.text(`${calls} | ${literal(SAY)} ${answer} "}"`);
 }
 
 /** Tools that the model may call now. */
@@ -71,14 +71,14 @@ function toolInstructions({ tools = [], structured }: ModelRequest, maxCalls: nu
     ({ name, description, parameters }) =>
       `- ${name}${description ? `: ${description}` : ''}\n  Arguments: ${schemaText(parameters)}`,
   );
-  const said =
+  const answer =
     structured === undefined ? '"your text"' : `JSON of this schema: ${schemaText(structured.schema)}`;
   return [
     'You can use these tools:',
     ...list,
     `To use one, answer with ${TOOL}"its name"${ARGUMENTS}{…}} and nothing else. You will be told its result.`,
     ...(maxCalls > 1 ? ['To use several at once, write one such line for each.'] : []),
-    `To speak to the user, answer with ${SAY}…} and nothing else, where … is ${said}.`,
+    `To speak to the user, answer with ${SAY}…} and nothing else, where … is ${answer}.`,
   ].join('\n');
 }
 

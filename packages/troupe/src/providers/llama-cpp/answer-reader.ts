@@ -92,13 +92,13 @@ export class EnvelopeReader implements AnswerReader {
   #readString(text: string, deltas: ModelDelta[]): string {
     const source = this.#held + text;
     this.#held = '';
-    let said = '';
+    let decodedText = '';
     let at = 0;
     while (at < source.length && source[at] !== '"') {
       const plain = /[^"\\]*/y;
       plain.lastIndex = at;
       const [run = ''] = plain.exec(source) ?? [];
-      said += run;
+      decodedText += run;
       at += run.length;
       if (source[at] !== '\\') continue;
       const end = at + (source[at + 1] === 'u' ? 6 : 2);
@@ -106,10 +106,10 @@ export class EnvelopeReader implements AnswerReader {
         this.#held = source.slice(at);
         break;
       }
-      said += decoded(`"${source.slice(at, end)}"`);
+      decodedText += decoded(`"${source.slice(at, end)}"`);
       at = end;
     }
-    if (said !== '') deltas.push({ type: 'text', text: said });
+    if (decodedText !== '') deltas.push({ type: 'text', text: decodedText });
     if (source[at] !== '"') return '';
     this.#part = 'end';
     return source.slice(at + 1);

@@ -56,10 +56,10 @@ function textOf(item: PromptItem, isEnveloped: boolean): string {
 
 /** Writes an earlier answer in the model's own output format. */
 function answerText({ content }: AssistantItem, isEnveloped: boolean): string {
-  const said = textBlocks(content).join('\n');
+  const answer = textBlocks(content).join('\n');
   const calls = content.filter((block) => block.type === 'tool_use');
   const parts = calls.map(({ name, input }) => callText(name, input));
-  if (said !== '') parts.unshift(isEnveloped ? sayText(said) : said);
+  if (answer !== '') parts.unshift(isEnveloped ? sayText(answer) : answer);
   return parts.join('\n');
 }
 

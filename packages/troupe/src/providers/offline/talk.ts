@@ -32,8 +32,8 @@ export function report(pastCalls: readonly PastCall[]): string {
 }
 
 export function askForMissing(calls: readonly PlannedCall[]): string {
-  const wishes = calls.map(({ name, missing }) => `To use ${name} I need: ${missing.join(', ')}.`);
-  return `${wishes.join(' ')} Please say it in one sentence, with text in quotes.`;
+  const requests = calls.map(({ name, missing }) => `To use ${name} I need: ${missing.join(', ')}.`);
+  return `${requests.join(' ')} Please say it in one sentence, with text in quotes.`;
 }
 
 export function refuseTools(calls: readonly PlannedCall[]): string {

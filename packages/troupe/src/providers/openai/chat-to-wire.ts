@@ -106,8 +106,8 @@ function toPart(block: MediaBlock, vendor: ChatVendor): JsonObject {
 }
 
 function audioFormat(source: MediaSource): 'wav' | 'mp3' {
-  const said = source.mediaType ?? (source.type === 'url' ? source.url : '');
-  return /wav/i.test(said) ? 'wav' : 'mp3';
+  const hint = source.mediaType ?? (source.type === 'url' ? source.url : '');
+  return /wav/i.test(hint) ? 'wav' : 'mp3';
 }
 
 function textOf(blocks: readonly TextBlock[]): string {

@@ -376,7 +376,7 @@ describe('searching', () => {
     expect(await call('grep', { pattern: 'nothing' })).toBe('No lines found.');
     expect(await call('grep', { pattern: 'y+' })).toBe(`/workspace/long:1: ${'y'.repeat(500)}…`);
     expect(await call('grep', { pattern: '(?=x)' })).toBe(
-      'error: Error: The pattern looks around, by (?= or the like. That is not supported.',
+      'error: Error: The pattern has a lookaround such as (?=, which is not supported.',
     );
   });
 

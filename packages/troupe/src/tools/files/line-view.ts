@@ -40,7 +40,9 @@ export function resolveRange([from, to]: LineRange, path: string, totalLines: nu
   if (start > totalLines)
     throw new LineRangeError(`The start line ${from} is beyond ${path}, which has ${totalLines} lines.`);
   if (start < 1 || end < start)
-    throw new LineRangeError(`[${from}, ${to}] is no range of lines. ${path} has ${totalLines} lines.`);
+    throw new LineRangeError(
+      `[${from}, ${to}] is not a valid range of lines. ${path} has ${totalLines} lines.`,
+    );
   return [start, end];
 }
 
