@@ -2,7 +2,8 @@
  * What a turn costs on a long history, and what a streamed answer costs: an adapter against the same work written by hand, in one
  * process and one run. `npm run bench`
  */
-import { Msg, type ToolSchema } from 'troupe';
+import { Msg } from 'troupe';
+import type { ToolSchema } from 'troupe/provider';
 import { OpenAIChatModel } from 'troupe/openai';
 
 import { fastest, row } from './measure.ts';

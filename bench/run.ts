@@ -2,7 +2,8 @@
  * What the kernel costs, against the same work written by hand, in one process and one run.
  * `npm run bench`
  */
-import { AgentBase, Msg, MsgDraft, type Turn } from 'troupe';
+import { AgentBase, Msg, type Turn } from 'troupe';
+import { MsgDraft } from 'troupe/kernel';
 
 import { fastest, row } from './measure.ts';
 import { measureAnswers, measureHistory } from './models.ts';

@@ -23,7 +23,7 @@ const LAYERS: readonly (readonly string[])[] = [
   ['approval'],
   ['react', 'user'],
   ['subagent', 'pipeline'],
-  ['index'],
+  ['index', 'entries'],
 ];
 
 /** Folders whose subfolders are leaves: nothing imports those. */

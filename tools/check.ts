@@ -11,6 +11,7 @@ const PARTS: Readonly<Record<string, readonly [script: string, ...args: string[]
   types: ['node_modules/typescript/bin/tsc', '-p', 'tsconfig.json', '--noEmit'],
   surface: ['tools/check-surface.ts'],
   imports: ['tools/check-imports.ts'],
+  names: ['tools/check-names.ts'],
   quirks: ['tools/quirk-table.ts'],
   format: ['node_modules/oxfmt/bin/oxfmt', '--check'],
 };

@@ -11,10 +11,10 @@ import {
   tool,
   Toolkit,
   type AgentEvent,
-  type ModelDelta,
   type ModelRequest,
   type Msg,
 } from 'troupe';
+import type { ModelDelta } from 'troupe/provider';
 import { z } from 'zod';
 
 const LETTERS = 40;

@@ -6,7 +6,8 @@ import { mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promis
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-import { FileSystemHandle, findHistoryFaults, ReActAgent, Toolkit, type JsonObject } from 'troupe';
+import { findHistoryFaults, ReActAgent, Toolkit, type JsonObject } from 'troupe';
+import { FileSystemHandle } from 'troupe/filesystem';
 import { DiskFileSystem } from 'troupe/stores/disk';
 import { ScriptedModel } from 'troupe/testing';
 import { fileTools } from 'troupe/tools';

@@ -4,7 +4,8 @@
 
 import assert from 'node:assert/strict';
 
-import { findHistoryFaults, isSuspended, ReActAgent, tool, Toolkit, ToolResponse } from 'troupe';
+import { findHistoryFaults, ReActAgent, tool, Toolkit, ToolResponse } from 'troupe';
+import { isSuspended } from 'troupe/kernel';
 import { ScriptedModel } from 'troupe/testing';
 import { z } from 'zod';
 

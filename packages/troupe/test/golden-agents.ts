@@ -1,5 +1,7 @@
 import { z } from 'zod';
 
+import type { ModelDelta } from '../src/entries/provider.ts';
+
 import {
   AutoContextMemory,
   agentTool,
@@ -13,7 +15,6 @@ import {
   TaskSubAgent,
   tool,
   Toolkit,
-  type ModelDelta,
   type ModelRequest,
   type Msg,
   type PendingDecision,

@@ -14,7 +14,7 @@ export type ModelErrorKind =
   | 'malformed';
 
 /** Name of the deadline that passed. */
-export type Deadline = 'connect' | 'first_byte' | 'idle' | 'total';
+export type DeadlineName = 'connect' | 'first_byte' | 'idle' | 'total';
 
 export interface ModelErrorDetails extends ErrorOptions {
   readonly kind: ModelErrorKind;
@@ -25,7 +25,7 @@ export interface ModelErrorDetails extends ErrorOptions {
   /** Delay requested by the provider. */
   readonly retryAfterMs?: number | undefined;
   readonly isRetryable?: boolean | undefined;
-  readonly deadline?: Deadline | undefined;
+  readonly deadline?: DeadlineName | undefined;
   /** Request id of the provider, for its support. */
   readonly requestId?: string | undefined;
   /** Response body; at most 1 kB is kept. */
@@ -46,7 +46,7 @@ export class ModelError extends TroupeError {
   declare readonly status?: number;
   declare readonly providerCode?: string;
   declare readonly retryAfterMs?: number;
-  declare readonly deadline?: Deadline;
+  declare readonly deadline?: DeadlineName;
   declare readonly requestId?: string;
   declare readonly body?: string;
 

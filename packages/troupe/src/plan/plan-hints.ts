@@ -18,7 +18,7 @@ export type PlanToHint = (
 export type PlanHint = (plan: Plan, rules: PlanRules) => string | undefined;
 
 /** Hints by progress of the plan. */
-export interface PlanHints {
+export interface PlanHintsByState {
   readonly noPlan: (rules: PlanRules) => string | undefined;
   /** No subtask was started. */
   readonly notStarted: PlanHint;
@@ -35,7 +35,7 @@ const REVISE = "- If the plan does not fit any more: change it by 'revise_curren
 const ABANDON =
   "- If the user wants something else: call 'finish_plan' with the state 'abandoned' and say why.";
 
-export const DEFAULT_PLAN_HINTS: PlanHints = {
+export const DEFAULT_PLAN_HINTS: PlanHintsByState = {
   noPlan: (rules) =>
     [
       "A request that takes several steps (a program, a paper, research) needs a plan: call 'create_plan' before you begin with it.",
@@ -77,7 +77,7 @@ export const DEFAULT_PLAN_HINTS: PlanHints = {
 };
 
 /** Selects the hint for the progress of the plan. */
-function hintFor(plan: Plan | undefined, hints: PlanHints, rules: PlanRules): string | undefined {
+function hintFor(plan: Plan | undefined, hints: PlanHintsByState, rules: PlanRules): string | undefined {
   if (plan === undefined) return hints.noPlan(rules);
   const { subtasks } = plan;
   if (subtasks.some(({ state }) => state === 'in_progress')) return hints.inProgress(plan, rules);
@@ -88,13 +88,13 @@ function hintFor(plan: Plan | undefined, hints: PlanHints, rules: PlanRules): st
 }
 
 /** Default hints with some replaced. @throws TroupeError if a replacement is not a function. */
-export function hintsByState(changes: Partial<PlanHints>): PlanToHint {
+export function hintsByState(changes: Partial<PlanHintsByState>): PlanToHint {
   const given = Object.entries(isJsonObject(changes) ? changes : { changes }).filter(
     ([, hint]) => hint !== undefined,
   );
   if (given.some(([, hint]) => typeof hint !== 'function'))
     throw new TroupeError('invalid_config', 'planToHint must be a function, or an object of functions.');
-  const hints: PlanHints = { ...DEFAULT_PLAN_HINTS, ...Object.fromEntries(given) };
+  const hints: PlanHintsByState = { ...DEFAULT_PLAN_HINTS, ...Object.fromEntries(given) };
   return (plan, rules) => hintFor(plan, hints, rules);
 }
 

@@ -24,7 +24,7 @@ import {
   type SettableState,
 } from './plan-edits.ts';
 import { PlanError, refuseIf } from './plan-error.ts';
-import { compressionHint, hintsByState, type PlanHints, type PlanToHint } from './plan-hints.ts';
+import { compressionHint, hintsByState, type PlanHintsByState, type PlanToHint } from './plan-hints.ts';
 import type { PlanStorageBase } from './plan-storage-base.ts';
 import { planTools, type EditContext } from './plan-tools.ts';
 import { Plan } from './plan.ts';
@@ -39,7 +39,7 @@ export interface PlanNotebookOptions {
   /** Instructs the model to show a plan to the user before starting it. @default false */
   readonly needUserConfirm?: boolean | undefined;
   /** Replaces the hints for the model: one function, or some of the five hints. */
-  readonly planToHint?: PlanToHint | Partial<PlanHints> | undefined;
+  readonly planToHint?: PlanToHint | Partial<PlanHintsByState> | undefined;
   /** Storage of archived plans. @default in memory, saved with the notebook */
   readonly storage?: PlanStorageBase | undefined;
   /** Maximum time that an edit waits for the storage, in milliseconds. @default 30 seconds */

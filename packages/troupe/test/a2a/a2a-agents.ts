@@ -1,7 +1,8 @@
 // For the tests: agents to ask and to be asked.
 
 import { A2AAgent, WellKnownAgentCardResolver, type A2AAgentOptions } from '../../src/a2a/index.ts';
-import { AgentBase, MsgDraft, type AgentEvent, type Msg, type Turn } from '../../src/index.ts';
+import { MsgDraft } from '../../src/entries/kernel.ts';
+import { AgentBase, type AgentEvent, type Msg, type Turn } from '../../src/index.ts';
 
 export function remoteAgent(url: string, options: Partial<A2AAgentOptions> = {}): A2AAgent {
   const agent = new A2AAgent({ name: 'remote', card: new WellKnownAgentCardResolver(url), ...options });

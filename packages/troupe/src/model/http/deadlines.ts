@@ -1,7 +1,7 @@
 import { MAX_TIMER_MS } from '../../util/check-number.ts';
 import { TroupeError } from '../../errors.ts';
 import { startTimer } from '../../util/clock.ts';
-import { ModelError, type Deadline } from '../model-error.ts';
+import { ModelError, type DeadlineName } from '../model-error.ts';
 
 /**
  * Time limits for one response in milliseconds; `Infinity` means no limit. Node's own fetch stops after 5
@@ -43,7 +43,7 @@ export function checkDeadlines(deadlines: Deadlines = {}): Limits {
   return limits;
 }
 
-const PROBLEM: Record<Deadline, string> = {
+const PROBLEM: Record<DeadlineName, string> = {
   connect: 'did not accept the request within',
   first_byte: 'did not begin to answer within',
   idle: 'sent nothing in the middle of its answer for',
@@ -90,12 +90,12 @@ export class DeadlineWatch {
     this.#stopTotal();
   }
 
-  #wait(deadline: Deadline, ms: number): void {
+  #wait(deadline: DeadlineName, ms: number): void {
     this.#stopCurrent();
     this.#stopCurrent = this.#start(deadline, ms);
   }
 
-  #start(deadline: Deadline, ms: number): () => void {
+  #start(deadline: DeadlineName, ms: number): () => void {
     if (ms > MAX_TIMER_MS) return () => {};
     return startTimer(ms, () => {
       const message = `${this.#vendor} ${PROBLEM[deadline]} ${ms / 1000} seconds.`;

@@ -1,7 +1,7 @@
 import { messageOf } from '../../errors.ts';
 import { isJsonObject, readJson } from '../../util/json.ts';
 import { oneLine } from '../../util/text.ts';
-import { ModelError, type Deadline, type ModelErrorKind } from '../model-error.ts';
+import { ModelError, type DeadlineName, type ModelErrorKind } from '../model-error.ts';
 
 /** Code and message of a provider's error response. */
 interface ProviderMessage {
@@ -97,7 +97,7 @@ export function malformedResponse(vendor: string, problem: string, body?: string
 }
 
 /** Timeouts of Node's own fetch. */
-const FETCH_TIMEOUTS: Readonly<Record<string, Deadline>> = {
+const FETCH_TIMEOUTS: Readonly<Record<string, DeadlineName>> = {
   UND_ERR_CONNECT_TIMEOUT: 'connect',
   UND_ERR_HEADERS_TIMEOUT: 'connect',
   UND_ERR_BODY_TIMEOUT: 'idle',

@@ -1,0 +1,29 @@
+/** Entry `troupe/kernel`: parts of agents and toolkits, for authors of new kinds of them. */
+
+export type { Observer } from '../agent/subscribers.ts';
+export type { StepInit } from '../event/step.ts';
+export type { Emit, EventBody, EventOrigin } from '../event/agent-event.ts';
+export { replyStream, type RunListener } from '../event/reply-stream.ts';
+export { HookedModule, hookTypes } from '../hooks/hooked-module.ts';
+export type { HookPoint, PostHook, PreHook, ResultKind } from '../hooks/run-hooks.ts';
+export { Exchange } from '../message/exchange.ts';
+export { MsgDraft, type MsgDraftOptions } from '../message/msg-draft.ts';
+export type { SavedPermissionRule } from '../permission/permission-rule.ts';
+export type { ArgumentMeaning } from '../permission/permission-rules.ts';
+export {
+  PERMISSION_TABLE,
+  type PermissionFacts,
+  type PermissionRow,
+} from '../permission/permission-table.ts';
+export type { AuthorizeRequest, CallToolOptions, Offload, ToolVerdict } from '../toolkit/call/tool-call.ts';
+export type { NextToolCall, ToolCallContext } from '../toolkit/call/tool-middleware.ts';
+export type { Suspension } from '../toolkit/tool/tool-suspension.ts';
+export type { LiveSchema, PlainToolOptions, ToolSettings } from '../toolkit/tool/tool.ts';
+export { abortableItems } from '../util/abort.ts';
+export type { JsonLimits } from '../util/json.ts';
+export { toJsonSchema, validateWith, type Validation } from '../util/schema.ts';
+export {
+  isSuspended,
+  type SuspendedToolCall,
+  type ToolCallOutcome,
+} from '../toolkit/call/tool-call-outcome.ts';
