@@ -1,4 +1,4 @@
-/** The fastest of several runs, in milliseconds. */
+/** Fastest of several runs, in milliseconds. */
 export async function fastest(runs: number, work: () => Promise<unknown>): Promise<number> {
   let best = Infinity;
   for (let i = 0; i < runs; i++) {
@@ -10,7 +10,7 @@ export async function fastest(runs: number, work: () => Promise<unknown>): Promi
   return best;
 }
 
-/** Prints a line: what was measured, ours, what it is measured against, and the ratio. */
+/** Prints a row: the measured work, our time, the baseline, and the ratio. */
 export function row(what: string, ours: number, floor: number, unit: string): void {
   const ratio = floor > 0 ? `${(ours / floor).toFixed(1)} x` : '';
   console.log(

@@ -1,6 +1,6 @@
 /**
- * What a turn costs on a long history, and what a streamed answer costs: an adapter against the same work written by hand, in one
- * process and one run. `npm run bench`
+ * Cost of a model call on a long history and of a streamed answer: a model class against the same work
+ * written by hand, in one process and one run. `npm run bench`
  */
 import { Msg } from 'troupe';
 import type { ToolSchema } from 'troupe/provider';
@@ -18,7 +18,7 @@ const TOOLS: readonly ToolSchema[] = [
 const DELTAS = 20_000;
 const ARGUMENT_BYTES = 1_000_000;
 
-/** A history of so many messages, most of them about tools. */
+/** History with `length` messages, most of them about tools. */
 function history(length: number): Msg[] {
   return Array.from({ length: length / 4 }, (_, i) => [
     Msg.user(`Question ${i}: what is the height of mountain number ${i}? ${'Please. '.repeat(10)}`),
@@ -42,7 +42,7 @@ function history(length: number): Msg[] {
 const chunk = (delta: object, finish_reason: string | null = null): string =>
   `data: ${JSON.stringify({ id: 'r1', object: 'chat.completion.chunk', created: 1, model: 'm', choices: [{ index: 0, delta, finish_reason }] })}\n\n`;
 
-/** A model whose server answers at once with this. */
+/** Model whose server answers at once with `body`. */
 function modelWith(body: string, onRequest: (body: string) => void = () => {}): OpenAIChatModel {
   const bytes = new TextEncoder().encode(body);
   return new OpenAIChatModel({
@@ -62,7 +62,7 @@ function modelWith(body: string, onRequest: (body: string) => void = () => {}): 
   });
 }
 
-/** The floor under reading a stream: split it into events, parse each, and join the text. */
+/** Baseline for reading a stream: split the stream into events, parse each, and join the text. */
 function readByHand(body: string): string {
   let text = '';
   for (const event of body.split('\n\n')) {

@@ -1,6 +1,6 @@
 /**
- * What a round of the ReAct loop costs as the history grows: a tool call, its result, and the next request, against a
- * server that answers at once. `npm run bench`
+ * Cost of an exchange in the ReAct loop as the history grows: a tool call, its result, and the next model
+ * call, against a server that answers at once. `npm run bench`
  */
 import { ReActAgent, tool, Toolkit } from 'troupe';
 import { OpenAIChatModel } from 'troupe/openai';
@@ -12,7 +12,7 @@ const ROUNDS = 200;
 const chunk = (delta: object, finish_reason: string | null = null): string =>
   `data: ${JSON.stringify({ id: 'r1', choices: [{ index: 0, delta, finish_reason }] })}\n\n`;
 
-/** The CPU time of each round, in milliseconds. */
+/** CPU time of each exchange, in milliseconds. */
 async function run(): Promise<number[]> {
   const marks: NodeJS.CpuUsage[] = [];
   const model = new OpenAIChatModel({
@@ -51,7 +51,7 @@ async function run(): Promise<number[]> {
 }
 
 export async function measureRounds(): Promise<void> {
-  for (let i = 0; i < 5; i++) await run(); // warm up
+  for (let i = 0; i < 5; i++) await run(); // warm-up
   const runs: number[][] = [];
   for (let i = 0; i < 15; i++) runs.push(await run());
   const around = (round: number): number => {

@@ -1,5 +1,5 @@
 /**
- * What the kernel costs, against the same work written by hand, in one process and one run.
+ * Cost of the kernel against the same work written by hand, in one process and one run.
  * `npm run bench`
  */
 import { AgentBase, Msg, type Turn } from 'troupe';
@@ -38,7 +38,7 @@ class Waiter extends AgentBase {
   }
 }
 
-/** The floor under streaming: deltas through a plain async generator. */
+/** Baseline for streaming: deltas through a plain async generator. */
 async function* talkByHand(): AsyncGenerator<{ type: 'text_delta'; text: string }, string, void> {
   let text = '';
   for (let i = 0; i < DELTAS; i++) {
@@ -48,7 +48,7 @@ async function* talkByHand(): AsyncGenerator<{ type: 'text_delta'; text: string 
   return text;
 }
 
-/** The floor under a call: a plain async function that makes a plain object. */
+/** Baseline for an agent call: a plain async function that makes a plain object. */
 async function echoByHand(text: string): Promise<{ role: string; content: string }> {
   return { role: 'assistant', content: text };
 }
@@ -81,7 +81,7 @@ async function measureCalls(): Promise<void> {
   row(`one of ${CALLS} concurrent calls`, (ours / CALLS) * 1000, (floor / CALLS) * 1000, 'us');
 }
 
-/** What hooks cost where none are registered: a woven method against the same method without weaving. */
+/** Cost of hooks without registered hooks: a woven method against the same method without weaving. */
 async function measureHooks(): Promise<void> {
   const agent = silent(new Echo({ name: 'echo' }));
   const plain = Echo.prototype.observe.bind(agent);

@@ -1,6 +1,7 @@
 /**
- * What saving a session after one more turn costs, with 5 000 old messages (left) against 50 (right), in
- * CPU time. PostgreSQL and Redis are measured if TROUPE_BENCH_POSTGRES and TROUPE_BENCH_REDIS say where they are. `npm run bench`
+ * CPU time of saving a session after one more reply, with 5 000 old messages (left) against 50 (right).
+ * PostgreSQL and Redis are measured if TROUPE_BENCH_POSTGRES and TROUPE_BENCH_REDIS have their addresses.
+ * `npm run bench`
  */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -22,7 +23,7 @@ const TEXT = 'x'.repeat(400);
 
 const turn = (i: number): Msg[] => [Msg.user(`question ${i} ${TEXT}`), Msg.assistant(`answer ${i} ${TEXT}`)];
 
-/** A session with so many messages, which gets one more turn with every save. */
+/** Session with a number of messages, which gets one more reply with every save. */
 async function longSession(
   session: AnySession,
   id: string,

@@ -1,4 +1,5 @@
-// For the tests: runs an example as its reader does, by Node itself and from dist. `npm test` has built that.
+// For the tests: runs an example as its reader does, with Node itself and from dist, which `npm test` has
+// built.
 
 import { spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
@@ -8,7 +9,7 @@ const ROOT = join(import.meta.dirname, '..');
 const FLAGS = ['--experimental-strip-types', '--disable-warning=ExperimentalWarning'];
 const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
 
-/** Whether there is something to run, and a Node that can. */
+/** Whether dist is built and Node is new enough. */
 export const canRunExamples =
   (major > 22 || (major === 22 && minor >= 13)) && existsSync(join(ROOT, 'packages/troupe/dist/index.js'));
 
@@ -18,7 +19,7 @@ export interface ExampleRun {
   readonly code: number | null;
 }
 
-/** Runs an example to its end, without keys and without a local model. @param input what is typed */
+/** Runs an example to its end, without keys and without a local model. @param input text typed by the user */
 export async function runExample(story: string, input = ''): Promise<ExampleRun> {
   const child = spawn(process.execPath, [...FLAGS, `examples/${story}/main.ts`], {
     cwd: ROOT,
@@ -29,7 +30,7 @@ export async function runExample(story: string, input = ''): Promise<ExampleRun>
   let errors = '';
   child.stdout.setEncoding('utf8').on('data', (text: string) => (output += text));
   child.stderr.setEncoding('utf8').on('data', (text: string) => (errors += text));
-  child.stdin.on('error', () => {}); // it may have ended without reading everything
+  child.stdin.on('error', () => {}); // the example may end without reading everything
   child.stdin.end(input);
   const code = await new Promise<number | null>((resolve, reject) => {
     child.on('error', reject).on('close', resolve);

@@ -43,16 +43,16 @@ const LEAF_CEILINGS: Readonly<Record<string, string>> = {
 /** May import anything; no other source may import it. */
 const TESTING = 'testing';
 
-/** Where Node's own modules may be imported. */
+/** Files and folders that may import Node's modules. */
 const NODE_HOMES = [
   /^util\/(?:[^/]+\/)?[^/]+\.node\.ts$/,
   /^(?:providers|stores|skills|tools|mcp|a2a|testing)\//,
 ];
 
 interface Ban {
-  /** What to look for in code, outside of comments and literals. */
+  /** Pattern in code, outside of comments and literals. */
   readonly pattern: RegExp;
-  /** The files in which it is allowed. */
+  /** Files in which the pattern is allowed. */
   readonly homes: readonly RegExp[];
   readonly advice: string;
 }
@@ -98,7 +98,7 @@ const BANS: readonly Ban[] = [
   { pattern: /\bas\s+any\b/g, homes: [], advice: 'find the type that is true' },
 ];
 
-/** The sources by their path below src (tests left out), and what they may refer to outside of it. */
+/** Sources by their path below src (without tests), and their allowed dependencies. */
 export interface Project {
   readonly sources: ReadonlyMap<string, string>;
   /** Packages that may be imported. */
@@ -167,7 +167,7 @@ function placeOf(unit: string): Place {
   return level < 0 ? { kind: 'unknown' } : { kind: 'layer', level };
 }
 
-/** Why one unit may not import another, or undefined if it may. */
+/** Reason why one unit may not import another; undefined if allowed. */
 function whyNot(from: string, to: string): string | undefined {
   if (from === to) return undefined;
   const importer = placeOf(from);
@@ -206,7 +206,9 @@ function cyclesOf(graph: ReadonlyMap<string, ReadonlySet<string>>): string[][] {
   return cycles;
 }
 
-/** Is this match the head of a method that is declared under a banned name, as in `  fetch(url: URL): Promise<…>`? */
+/**
+ * Whether a match is the declaration of a method with a banned name, as in `  fetch(url: URL): Promise<…>`.
+ */
 function isMethodHead(code: string, start: number, end: number): boolean {
   const lineStart = code.lastIndexOf('\n', start) + 1;
   if (
@@ -245,7 +247,7 @@ function packageOf(specifier: string): string {
     .join('/');
 }
 
-/** Everything that breaks the rules, one line each. */
+/** All violations of the rules, one line each. */
 export function checkProject({ sources, dependencies, aliases }: Project): string[] {
   const problems: string[] = [];
   const files = new Map<string, Set<string>>();
@@ -304,7 +306,7 @@ export function checkProject({ sources, dependencies, aliases }: Project): strin
   return problems;
 }
 
-/** The string at the end of every branch of a conditional export or import that holds the source condition. */
+/** Strings at the end of every branch of a conditional export or import with the source condition. */
 function sourceTargets(value: unknown): string[] {
   if (typeof value === 'string') return [value];
   if (typeof value !== 'object' || value === null) return [];

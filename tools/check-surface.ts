@@ -15,7 +15,7 @@ export interface ExportedName {
 const RE_EXPORT = /\bexport\s+(type\s+)?\{([^}]*)\}\s*from\s*['"][^'"]+['"]/g;
 
 /**
- * The names that an entry file exports. Entries list them one by one, `export { A, type B } from './x.ts'`:
+ * Names that an entry file exports. Entries list them one by one, `export { A, type B } from './x.ts'`;
  * anything else is a problem.
  */
 export function readEntry(source: string): { names: ExportedName[]; problems: string[] } {
@@ -86,7 +86,7 @@ async function checkPackage(folder: string, write: boolean): Promise<string[]> {
   return problems;
 }
 
-/** The values that the source lists must be those that the built entry has when it runs. */
+/** Compares the listed values with the exports of the built entry at run time. */
 async function compareWithBuilt(names: readonly ExportedName[], built: string): Promise<string[]> {
   const file = join(ROOT, built);
   if (!existsSync(file)) return [`${built}: missing: npm run build`];
@@ -102,7 +102,7 @@ async function compareWithBuilt(names: readonly ExportedName[], built: string): 
   ];
 }
 
-/** The lines that differ, with the entry that they belong to. */
+/** Differing lines, with their entry. */
 function difference(before: string, after: string): string[] {
   const linesOf = (text: string): string[] => {
     let entry = '';

@@ -9,11 +9,11 @@ import { lineAt } from './lib/source-text.ts';
 
 const SRC = 'packages/troupe/src';
 
-/** Words that stand for a subject which is somewhere else. */
+/** Words that refer to a subject elsewhere. */
 const PRONOUNS = new Set('that those it what whatever whoever who they them such ones there'.split(' '));
 const NO_SUBJECT =
   /^(?:what|that|those|it|they|who|whoever|whom|so (?:many|much|deep|long|often)|one that|the one|how)\b/i;
-/** Metaphors, and words for which the glossary has another one. */
+/** Metaphors, and words that the glossary replaces. */
 const REPLACED =
   /\b(?:lanes?|desks?|shel(?:f|ves)|lend(?:s|ing)?|lent|keepers?|purses?|ledgers?|thoughts?|thinkers?)\b/i;
 
@@ -48,7 +48,7 @@ export function pronounShare(text: string): number {
   return words.length === 0 ? 0 : words.filter((word) => PRONOUNS.has(word)).length / words.length;
 }
 
-/** What is wrong with a comment; undefined if nothing is. */
+/** Problem of a comment; undefined if none. */
 export function problemOf(text: string): string | undefined {
   const start = NO_SUBJECT.exec(text)?.[0];
   if (start !== undefined) return `begins with "${start}": begin with the thing or the verb`;

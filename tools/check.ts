@@ -4,7 +4,7 @@ import { spawn } from 'node:child_process';
 import { availableParallelism } from 'node:os';
 import { ROOT } from './lib/files.ts';
 
-/** The parts, longest first: a script that Node runs, and its arguments. */
+/** Parts, longest first: a script for Node, and its arguments. */
 const PARTS: Readonly<Record<string, readonly [script: string, ...args: string[]]>> = {
   docs: ['tools/check-docs.ts'],
   lint: ['node_modules/oxlint/bin/oxlint', '--type-aware', '--deny-warnings'],

@@ -40,7 +40,7 @@ const COMMANDS = {
   'test:local-llm': ['tools/local-llm.mjs'],
 };
 
-/** A failure whose message is all that the user needs to see. */
+/** Failure with a message for the user, without a stack. */
 class LaunchError extends Error {}
 
 /** @param {string} line */

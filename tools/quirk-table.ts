@@ -13,7 +13,7 @@ const END = '<!-- end -->';
 
 type Columns<Row> = readonly (readonly [heading: string, cell: (row: Row, name: string) => string])[];
 
-/** The columns: a heading, and what a vendor has there. */
+/** Columns: a heading, and the cell of a vendor. */
 const COLUMNS: Columns<ChatVendor> = [
   ['`vendor`', (_, name) => `\`${name}\``],
   ['Name', ({ title }) => title],
@@ -62,7 +62,7 @@ const BACK: Record<ChatVendor['thinkingBack'], (field: string) => string> = {
 };
 const FORCED: Record<ChatVendor['forcedChoice'], string> = { any: 'any', named: 'by name only', none: 'no' };
 
-/** Which models a pattern means, in words. */
+/** Models of a pattern, in words. */
 function models(pattern: RegExp): string {
   if (pattern.source === '(?:)') return 'all';
   return pattern.source === '(?!)' ? 'none' : `\`${pattern.source.replaceAll('|', '\\|')}\``;
@@ -77,10 +77,10 @@ function table<Row>(columns: Columns<Row>, rows: readonly (readonly [name: strin
   return lines.map((cells) => `| ${cells.join(' | ')} |`).join('\n');
 }
 
-/** The tables in the order in which they stand on the page. */
+/** Tables in the order of the page. */
 export function quirkTables(): readonly string[] {
   const vendors = Object.entries<ChatVendor>(CHAT_VENDORS);
-  // Those that share the rules of another vendor are named together with it.
+  // Vendors with the rules of another vendor are listed together with it.
   const owners = vendors.filter(
     ([, { models: rules }], i) => vendors.findIndex(([, own]) => own.models === rules) === i,
   );
@@ -93,7 +93,7 @@ export function quirkTables(): readonly string[] {
   return [table(COLUMNS, vendors), table(MODEL_COLUMNS, rules)];
 }
 
-/** The page with the tables of today in their places. */
+/** The page with current tables. */
 export function withTables(page: string): string {
   const [before, ...places] = page.split(START);
   const parts = quirkTables().map((text, i) => {

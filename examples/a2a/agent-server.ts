@@ -1,5 +1,5 @@
-// A program that serves an agent to others. Any A2A client can talk to it; main.ts starts it and does.
-// The model is the OfflineModel, a stand-in that follows simple rules but really calls the tools.
+// Serves an agent to other programs. Any A2A client can talk to it; main.ts starts this program and is such a
+// client. The model is the OfflineModel, which follows simple rules but really calls the tools.
 
 import { ReActAgent, tool, Toolkit } from 'troupe';
 import { serveA2A } from 'troupe/a2a';
@@ -27,7 +27,7 @@ toolkit.registerToolFunction(
 );
 
 const server = serveA2A(
-  // Each conversation gets an agent of its own.
+  // Each conversation has its own agent.
   () => {
     const agent = new ReActAgent({
       name: 'travel-agent',
@@ -51,4 +51,4 @@ const server = serveA2A(
   },
 );
 process.send?.(await server.listen()); // a free port of this machine
-process.on('disconnect', () => void server.close()); // whoever has started it is gone
+process.on('disconnect', () => void server.close()); // the parent process has ended

@@ -1,5 +1,5 @@
-// Agents in two programs: one serves a travel agent, this one talks to it over A2A. Words arrive while they are written, and what
-// the remote agent may not do by itself is decided here.
+// Agents in two programs: agent-server.ts serves a travel agent, and this program talks to it over A2A. Text
+// arrives while it is written, and tool calls of the remote agent that need approval are decided here.
 
 import assert from 'node:assert/strict';
 import { fork } from 'node:child_process';
@@ -14,7 +14,7 @@ const flags = ['--experimental-strip-types', '--disable-warning=ExperimentalWarn
 const child = fork(join(import.meta.dirname, 'agent-server.ts'), { execArgv: flags });
 const [url] = (await once(child, 'message')) as [string];
 
-// 1. The remote agent is an agent like any other: its card says where it is and what it can do.
+// 1. The remote agent is used like any other agent: its card has its address and its skills.
 const card = new WellKnownAgentCardResolver(url);
 const travel = new A2AAgent({ name: 'travel', card });
 travel.setConsoleOutputEnabled(false);
@@ -28,7 +28,7 @@ for (; !step.done; step = await events.next()) {
 const weather = step.value;
 console.log(`travel: ${weather.text}`);
 
-// 2. It wants to do something that costs money. The question comes here, and the answer goes back to the same task.
+// 2. A tool call of the remote agent needs approval. The decision goes back to the same task.
 const question = await travel.call('Book a hotel in Lisbon');
 const pending = question.pending ?? [];
 for (const { agentPath, call, reason } of pending) {
@@ -39,8 +39,8 @@ const booked = await travel.call(undefined, {
 });
 console.log(`travel: ${booked.text}`);
 
-// 3. As a tool of another agent.
-const remote = new A2AAgent({ name: 'ask_travel_agent', card }); // a conversation of its own
+// 3. The remote agent as a tool of another agent, in a new conversation.
+const remote = new A2AAgent({ name: 'ask_travel_agent', card });
 remote.setConsoleOutputEnabled(false);
 const toolkit = new Toolkit();
 toolkit.registerToolFunction(
@@ -56,7 +56,7 @@ host.setConsoleOutputEnabled(false);
 const answer = await host.call('Ask the travel agent: "What is the weather in Bergen?"');
 console.log(`host: ${answer.text}`);
 
-child.disconnect(); // it closes its server and ends
+child.disconnect(); // the server closes and the process ends
 await once(child, 'exit');
 
 assert.match(weather.text, /Lisbon: sunny, 24 °C/);

@@ -1,5 +1,6 @@
-// An agent that has to ask before it does something that counts. A person answers in the terminal; without a terminal the answers are
-// ready-made. Between the question and the answer the agent's process is killed: the question waits in a file, and another process goes on.
+// An agent that needs approval before risky tool calls. A person answers in the terminal; without a terminal
+// the answers are prepared. Between the question and the answer the agent's process is killed: the pending
+// tool call is saved in a file, and another process resumes it.
 
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
@@ -21,7 +22,10 @@ import { JsonSession } from 'troupe/stores/json';
 import { ScriptedModel } from 'troupe/testing';
 import { z } from 'zod';
 
-/** A shell that only says what it would run. `shellTool` of `troupe/tools` is a real one, with the same name and argument. */
+/**
+ * Shell that only prints the command. `shellTool` of `troupe/tools` is a real one, with the same name and
+ * argument.
+ */
 const shell = tool({
   name: 'execute_shell_command',
   description: 'Runs a shell command.',
@@ -35,7 +39,7 @@ const shell = tool({
 
 const command = (id: string, text: string) => ({ name: shell.name, id, input: { command: text } });
 
-/** What the model does. The last thing that it tries is hidden behind something harmless. */
+/** Answers of the model. The last command hides something dangerous behind something harmless. */
 const SCRIPT = [
   {
     text: 'I look around, test, and clean up.',
@@ -45,7 +49,7 @@ const SCRIPT = [
   'All is tested. I was not allowed to clean up.',
 ];
 
-/** The agent with its rules, as the file left them. @param script what the model has yet to say */
+/** Loads the agent and its rules from the session. @param script remaining answers of the model */
 async function wake(folder: string, script: typeof SCRIPT) {
   const permissionPolicy = new PermissionRules({ workingDirectories: ['/workspace'] });
   const agent = new ReActAgent({
@@ -57,12 +61,12 @@ async function wake(folder: string, script: typeof SCRIPT) {
   agent.setConsoleOutputEnabled(false);
   const session = SessionManager.forSessionId('clean-up')
     .withSession(new JsonSession(folder))
-    .addComponent(agent); // what it waits for, and the rules that were added, are part of its state
+    .addComponent(agent); // pending tool calls and granted rules are part of the agent's state
   await session.loadIfExists();
   return { agent, permissionPolicy, session };
 }
 
-/** The first process: works until it has to ask, saves, and dies. */
+/** First process: works until an approval is needed, saves, and is killed. */
 async function untilAsked(folder: string): Promise<never> {
   const { agent, session } = await wake(folder, SCRIPT);
   const answer = await agent.call('Clean up the project.');
@@ -72,7 +76,7 @@ async function untilAsked(folder: string): Promise<never> {
   return new Promise(() => {});
 }
 
-/** Asks a person, or takes the next ready-made answer: yes, always, or no. */
+/** Asks a person, or takes the next prepared answer: yes, always, or no. */
 async function ask(question: string, ready: string[]): Promise<string> {
   if (!process.stdin.isTTY) {
     const answer = ready.shift() ?? 'n';
@@ -85,7 +89,7 @@ async function ask(question: string, ready: string[]): Promise<string> {
   return answer.trim().toLowerCase();
 }
 
-/** The second process: puts the questions to somebody until there are none left. */
+/** Second process: asks a person about pending tool calls until none are left. */
 async function withPerson(folder: string): Promise<unknown[]> {
   const { agent, permissionPolicy, session } = await wake(folder, SCRIPT.slice(1));
   const ready = ['a', 'n'];
@@ -135,7 +139,7 @@ try {
   console.log('(The process was killed. Another one takes over.)');
   const asked = await withPerson(folder);
   if (!process.stdin.isTTY) {
-    // `git status` only reads. The second `npm test` was allowed by the rule that the first answer made.
+    // `git status` only reads. The second `npm test` was allowed by the rule that the first answer granted.
     assert.deepEqual(asked, ['npm test', 'ls & rm -rf ~']);
     const { permissionPolicy } = await wake(folder, []);
     assert.deepEqual(permissionPolicy.addedRules, [

@@ -1,5 +1,6 @@
-// A task that is too long for its model: forty letters are read one by one, and the model's window holds about twenty. The memory
-// makes room as the work goes on, and when a detail of an early letter is asked for, the model reloads it.
+// A task that is too long for its model: forty letters are read one by one, and the model's context holds
+// about twenty. The memory compresses itself during the work, and reloads an early letter when a detail of it
+// is needed.
 
 import assert from 'node:assert/strict';
 
@@ -20,19 +21,20 @@ import { z } from 'zod';
 const LETTERS = 40;
 const MAX_TOKEN = 6000;
 
-/** A letter of 500 characters. The third one has a secret in it. */
+/** Letter of 500 characters. The third letter contains a secret. */
 function letter(number: number): string {
   const secret = number === 3 ? 'The key is under the blue stone. ' : '';
   return `Letter ${number}. ${secret}`.padEnd(500, 'Dear friend, the weather is fine. ');
 }
 
-/** Stands in for a real model: it follows a few simple rules, but it sees nothing except the prompt that it is given. */
+/** Stands in for a real model: follows a few simple rules, and sees nothing except its prompt. */
 class ReadingModel extends ChatModelBase {
   longestPrompt = 0;
 
   override async *stream({ messages, tools = [] }: ModelRequest): AsyncGenerator<ModelDelta, void, void> {
     const prompt = JSON.stringify(messages);
-    if (tools.length === 0) return yield { type: 'text', text: summaryOf(prompt) }; // the memory asks for a summary
+    // a request of the memory for a summary
+    if (tools.length === 0) return yield { type: 'text', text: summaryOf(prompt) };
     this.longestPrompt = Math.max(this.longestPrompt, prompt.length);
     const request = messages.findLast(({ role }) => role === 'user')?.text ?? '';
     if (request.startsWith('Where')) yield* findKey(messages);
@@ -40,7 +42,7 @@ class ReadingModel extends ChatModelBase {
   }
 }
 
-/** What was read so far, for whoever goes on: this stand-in only counts. */
+/** Summary of the letters so far; this stand-in only counts them. */
 function summaryOf(prompt: string): string {
   return `I have read the letters up to number ${latestIn(prompt)}.`;
 }
@@ -56,7 +58,7 @@ function* readOn(prompt: string): Generator<ModelDelta, void, void> {
   else yield* call('read_letter', { number: next });
 }
 
-/** Looks for the key in what it sees. Where something was taken out, it reloads that, and goes on if it is long. */
+/** Looks for the key in the prompt. Reloads offloaded content, page by page if it is long. */
 function* findKey(messages: readonly Msg[]): Generator<ModelDelta, void, void> {
   const found = /The key is ([^.]*)\./.exec(JSON.stringify(messages))?.[1];
   if (found !== undefined) return yield { type: 'text', text: `It is ${found}.` };
@@ -122,7 +124,8 @@ function show(event: AgentEvent): void {
 }
 
 const done = await ask('Read all the letters.');
-assert.equal(done.text, 'I have read all 40 letters.'); // none twice, none left out, though it never saw all of them at once
+// no letter twice, none missing, although the prompt never held all of them
+assert.equal(done.text, 'I have read all 40 letters.');
 const reads = memory.getOriginalMemoryMsgs().flatMap((msg) => msg.getContentBlocks('tool_use'));
 assert.deepEqual(
   reads.map(({ input }) => input['number']),
@@ -139,5 +142,5 @@ console.log(
   `\n${memory.getOriginalMemoryMsgs().length} messages were said, ${shown.length} are left in the prompt,`,
 );
 console.log(
-  `${memory.getCompressionEvents().length} times room was made, and ${memory.getOffloadContext().size} parts can be reloaded.`,
+  `${memory.getCompressionEvents().length} compressions, and ${memory.getOffloadContext().size} parts can be reloaded.`,
 );

@@ -1,5 +1,6 @@
-// A chat that goes on where it was left: an agent with an AutoContextMemory, saved in a session after every answer. The program
-// is "started" twice here; the second one finds everything again, also what was moved out of the conversation.
+// A chat that continues after a restart: an agent with an AutoContextMemory, saved in a session after every
+// answer. The program is "started" twice here; the second start finds everything again, including offloaded
+// messages.
 
 import assert from 'node:assert/strict';
 import { mkdtemp, rm } from 'node:fs/promises';
@@ -13,7 +14,7 @@ import { z } from 'zod';
 
 const folder = await mkdtemp(join(tmpdir(), 'troupe-auto-memory-'));
 
-/** What a start of the program does: makes everything anew, and loads the session if there is one. */
+/** One start of the program: makes new objects, and loads the session if it exists. */
 async function start(): Promise<{ agent: ReActAgent; memory: AutoContextMemory; session: SessionManager }> {
   const toolkit = new Toolkit();
   toolkit.registerToolFunction(
@@ -35,7 +36,7 @@ async function start(): Promise<{ agent: ReActAgent; memory: AutoContextMemory; 
   agent.setConsoleOutputEnabled(false);
   const session = SessionManager.forSessionId('session000005')
     .withSession(new JsonSession(folder))
-    .addComponent(agent); // its memory is part of it
+    .addComponent(agent); // the memory is part of the agent's state
   if (await session.loadIfExists()) console.log('(The conversation goes on.)');
   return { agent, memory, session };
 }
@@ -45,7 +46,7 @@ async function chat(questions: readonly string[]): Promise<AutoContextMemory> {
   for (const question of questions) {
     const answer = await agent.call(question);
     console.log(`you: ${question}\nassistant: ${answer.text.slice(0, 60)}`);
-    await session.saveSession(); // writes only what is new
+    await session.saveSession(); // writes only new messages
   }
   return memory;
 }

@@ -2,7 +2,7 @@ import { ReActAgent, Toolkit, type ChatModelBase } from 'troupe';
 
 import { calculate, currentTime, fileTools } from './tools.ts';
 
-/** The agent that one chats with. It sees the files in a folder. */
+/** Agent of the chat, with access to the files in a folder. */
 export function chatAgent(model: ChatModelBase, folder: string): ReActAgent {
   const toolkit = new Toolkit();
   for (const tool of [calculate, currentTime, ...fileTools(folder)]) toolkit.registerToolFunction(tool);

@@ -9,11 +9,14 @@ type Environment = Readonly<Record<string, string | undefined>>;
 
 export interface ChosenModel {
   readonly model: ChatModelBase;
-  /** What it is, in words for the user. */
+  /** Description for the user. */
   readonly description: string;
 }
 
-/** The vendors whose key decides, in this order, and the model that is used unless TROUPE_MODEL names another. */
+/**
+ * Vendors in the order in which their keys are looked for, and their default model. TROUPE_MODEL names
+ * another model.
+ */
 const VENDORS: readonly {
   readonly variable: string;
   readonly modelName: string;
@@ -37,7 +40,7 @@ const VENDORS: readonly {
   },
 ];
 
-/** A real model if there is a key for one, or an Ollama on this machine; else the stand-in that needs neither. */
+/** A real model if there is a key or a local Ollama; otherwise the OfflineModel, which needs neither. */
 export async function chooseModel(env: Environment, delayMs = 0): Promise<ChosenModel> {
   for (const { variable, modelName, make } of VENDORS) {
     const apiKey = env[variable];
@@ -58,7 +61,7 @@ export async function chooseModel(env: Environment, delayMs = 0): Promise<Chosen
   return { model: new OfflineModel({ delayMs }), description };
 }
 
-/** The name of a model that a local Ollama has, if there is one. */
+/** Name of a model in the local Ollama, if it runs. */
 async function firstOllamaModel(host = '127.0.0.1'): Promise<string | undefined> {
   const [, name, port = '11434'] = /^([^/:]*)(?::(\d+))?$/.exec(host) ?? [];
   const base = name === undefined ? host : `http://${name.replace('0.0.0.0', '') || '127.0.0.1'}:${port}`;
@@ -67,6 +70,6 @@ async function firstOllamaModel(host = '127.0.0.1'): Promise<string | undefined>
     const { models = [] } = (await response.json()) as { models?: { name?: string }[] };
     return models.map((model) => model.name).find((name) => name !== undefined && !name.includes('embed'));
   } catch {
-    return undefined; // nobody is there
+    return undefined; // Ollama is not running
   }
 }

@@ -1,9 +1,9 @@
-// A small calculator: numbers, + - * / % ^, signs and brackets. It reads text; it never runs it.
+// A small calculator: numbers, + - * / % ^, signs and brackets. It parses the text and never runs it as code.
 
 const MAX_LENGTH = 1_000;
 const MAX_DEPTH = 100;
 
-/** The value of an arithmetic expression. Throws an Error that says what is wrong with it. */
+/** Value of an arithmetic expression. Throws an Error that describes a syntax error. */
 export function evaluate(text: string): number {
   if (text.length > MAX_LENGTH) throw new Error(`An expression has at most ${MAX_LENGTH} characters.`);
   const tokens = text.match(/\d+(?:\.\d+)?|\.\d+|\S/g) ?? [];
@@ -45,7 +45,7 @@ export function evaluate(text: string): number {
 
   function power(): number {
     const base = atom();
-    return takeOneOf('^') ? base ** signed() : base; // binds tighter than a sign before it: -2 ^ 2 is -4
+    return takeOneOf('^') ? base ** signed() : base; // binds tighter than a preceding sign: -2 ^ 2 is -4
   }
 
   function atom(): number {

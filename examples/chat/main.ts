@@ -1,11 +1,12 @@
-// What `npm start` runs: a chat in the terminal with an agent that has a few tools.
+// `npm start`: a chat in the terminal with an agent that has a few tools.
 
 import { InputEndedError, interruptOnCtrlC, TerminalUserInput, UserAgent, type Msg } from 'troupe';
 
 import { chatAgent } from './chat-agent.ts';
 import { chooseModel } from './choose-model.ts';
 
-const { model, description } = await chooseModel(process.env, process.stdout.isTTY ? 30 : 0); // as if somebody were typing
+// slow enough to look like typing
+const { model, description } = await chooseModel(process.env, process.stdout.isTTY ? 30 : 0);
 
 const BANNER = `Troupe: chat with an agent that has tools, ${description}.
 Try: What is 12 * (3 + 4)?   What time is it?   List the files   Read package.json
@@ -14,9 +15,9 @@ Ctrl-C stops an answer. To leave: /exit, Ctrl-D, or Ctrl-C at the prompt.
 
 const agent = chatAgent(model, process.cwd());
 const user = new UserAgent({ name: 'you', input: new TerminalUserInput({ prompt: 'you: ' }) });
-user.setConsoleOutputEnabled(false); // what is typed is on the screen already
+user.setConsoleOutputEnabled(false); // the terminal already shows the typed text
 
-/** What the user says next, or undefined when there is nothing more to say. */
+/** Next input of the user, or undefined at the end of the chat. */
 async function ask(): Promise<Msg | undefined> {
   try {
     const msg = await user.call();
@@ -40,6 +41,6 @@ async function chat(): Promise<void> {
   }
 }
 
-// Ctrl-C reaches the agent while it answers, and otherwise withdraws the question, which ends the chat.
+// Ctrl-C interrupts the agent during an answer, and otherwise cancels the prompt, which ends the chat.
 const stopListening = interruptOnCtrlC(() => [agent], { exit: () => void user.interrupt() });
 await chat().finally(stopListening);

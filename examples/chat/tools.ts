@@ -26,7 +26,7 @@ export const currentTime = tool({
     new Date().toLocaleString('en-GB', { dateStyle: 'full', timeStyle: 'long', timeZone }),
 });
 
-/** Tools that see the files in a folder and below it, but no hidden ones and nothing else. */
+/** Tools for the files in a folder and below, without hidden files. */
 export function fileTools(root: string): readonly Tool[] {
   const listFiles = tool({
     name: 'list_files',
@@ -53,7 +53,7 @@ export function fileTools(root: string): readonly Tool[] {
   return [listFiles, readFile];
 }
 
-/** The real path of something in the folder. What is hidden, outside or behind a link to outside is not there. */
+/** Real path of a file in the folder. Hidden files, outside files and links to outside count as missing. */
 async function pathInside(root: string, path: string): Promise<string> {
   const realRoot = await realpath(root);
   const real = await realpath(resolve(realRoot, path)).catch(() => undefined);

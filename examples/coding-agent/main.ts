@@ -1,5 +1,6 @@
-// A coding agent that is confined to a folder: it looks around, finds a bug, fixes it, and tries to leave, which it is refused.
-// Its files are those of a real folder, but the agent knows them as /workspace/ only. A ScriptedModel plays the model.
+// A coding agent that is confined to a folder: it looks around, finds a bug, fixes it, and tries to leave the
+// folder, which is refused. The files are in a real folder, but the agent only knows paths below /workspace/.
+// The model is a ScriptedModel.
 
 import assert from 'node:assert/strict';
 import { mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
@@ -22,12 +23,13 @@ await writeFile(
 );
 await writeFile(join(project, '.git', 'config'), '[core]\n');
 await writeFile(join(folder, 'password.txt'), 'xyzzy');
-await symlink(join(folder, 'password.txt'), join(project, 'notes.txt')); // a trap: a link that leads out
+await symlink(join(folder, 'password.txt'), join(project, 'notes.txt')); // a trap: a link to outside
 
 try {
   const files = await DiskFileSystem.open({ folders: { workspace: project } });
   const handle = new FileSystemHandle(files, {
-    grants: ['/workspace/', { path: '/workspace/.git/', operations: ['list', 'read'] }], // the longer path counts
+    // the longest matching path wins
+    grants: ['/workspace/', { path: '/workspace/.git/', operations: ['list', 'read'] }],
   });
   const toolkit = new Toolkit({ tools: fileTools(handle) });
 
@@ -36,7 +38,8 @@ try {
     call('glob', { pattern: '**/*.ts' }),
     call('grep', { pattern: 'return .*;', include: '*.ts' }),
     call('read_text_file', { path: '/workspace/src/area.ts', with_line_numbers: true }),
-    call('edit_file', { path: '/workspace/src/area.ts', edits: [{ oldText: 'w - h', newText: 'w * h' }] }), // misremembered
+    // wrong text
+    call('edit_file', { path: '/workspace/src/area.ts', edits: [{ oldText: 'w - h', newText: 'w * h' }] }),
     call('edit_file', { path: '/workspace/src/area.ts', edits: [{ oldText: 'w + h', newText: 'w * h' }] }),
     call('read_text_file', { path: '/workspace/../password.txt' }),
     call('read_text_file', { path: '/workspace/notes.txt' }),
@@ -66,8 +69,8 @@ try {
   assert.equal(results[0]?.output, '/workspace/src/area.ts');
   assert.match(await readFile(join(project, 'src', 'area.ts'), 'utf8'), /return w \* h;/);
   assert.equal(await readFile(join(project, '.git', 'config'), 'utf8'), '[core]\n');
-  assert.ok(!JSON.stringify(model.requests).includes('xyzzy')); // nothing of it has reached the model
-  assert.ok(!JSON.stringify(model.requests).includes(folder)); // nor where the files really are
+  assert.ok(!JSON.stringify(model.requests).includes('xyzzy')); // the model has seen nothing of the password
+  assert.ok(!JSON.stringify(model.requests).includes(folder)); // nor the real path of the files
   assert.deepEqual(findHistoryFaults(memory), []);
 } finally {
   await rm(folder, { recursive: true });

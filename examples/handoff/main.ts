@@ -1,5 +1,6 @@
-// Peers who hand a conversation over to each other. They sit in a hub, so all of them have heard everything, and whoever takes over
-// need not be told. A tool says who is next, and its result ends the turn. The models are scripted.
+// Agents that hand a conversation over to each other. They are in a hub, so all of them have observed
+// everything, and the next agent needs no summary. A tool names the next agent, and its result ends the
+// reply. The models are scripted.
 
 import assert from 'node:assert/strict';
 
@@ -7,16 +8,20 @@ import { findHistoryFaults, Msg, MsgHub, ReActAgent, tool, Toolkit } from 'troup
 import { ScriptedModel, type ScriptedTurn } from 'troupe/testing';
 import { z } from 'zod';
 
-type Desk = 'reception' | 'billing' | 'repairs';
-let next: Desk = 'reception';
+type Department = 'reception' | 'billing' | 'repairs';
+let next: Department = 'reception';
 
-/** An agent at a desk, who can send a customer on to the others. */
-function clerk(name: Desk, others: readonly [Desk, ...Desk[]], script: readonly (string | ScriptedTurn)[]) {
+/** Agent of a department, with a tool to pass the customer on to the others. */
+function departmentAgent(
+  name: Department,
+  others: readonly [Department, ...Department[]],
+  script: readonly (string | ScriptedTurn)[],
+) {
   const handOver = tool({
     name: 'hand_over',
-    description: 'Lets another desk go on with the customer.',
+    description: 'Lets another department go on with the customer.',
     schema: z.object({ to: z.enum(others), why: z.string() }),
-    returnDirect: true, // what it returns is the answer
+    returnDirect: true, // the result is the answer
     execute: ({ to, why }) => {
       next = to;
       return `I hand you over to ${to}: ${why}`;
@@ -28,29 +33,33 @@ function clerk(name: Desk, others: readonly [Desk, ...Desk[]], script: readonly 
   return { agent, model };
 }
 
-const handOver = (to: Desk, why: string): ScriptedTurn => ({
+const handOver = (to: Department, why: string): ScriptedTurn => ({
   toolCalls: [{ name: 'hand_over', input: { to, why } }],
 });
-const desks = {
-  reception: clerk('reception', ['billing', 'repairs'], [handOver('billing', 'it is about an invoice.')]),
-  billing: clerk(
+const departments = {
+  reception: departmentAgent(
+    'reception',
+    ['billing', 'repairs'],
+    [handOver('billing', 'it is about an invoice.')],
+  ),
+  billing: departmentAgent(
     'billing',
     ['reception', 'repairs'],
     ['The invoice of May is 20 EUR too high; you get them back.', handOver('repairs', 'the lamp is broken.')],
   ),
-  repairs: clerk('repairs', ['reception', 'billing'], ['Send the lamp to us, and we mend it.']),
+  repairs: departmentAgent('repairs', ['reception', 'billing'], ['Send the lamp to us, and we mend it.']),
 };
 
-await using hub = await MsgHub.open({ participants: Object.values(desks).map(({ agent }) => agent) });
+await using hub = await MsgHub.open({ participants: Object.values(departments).map(({ agent }) => agent) });
 
-/** Says something to whoever's turn it is, and goes on until nobody hands over any more. */
+/** Sends a message to the current agent, and continues until no agent hands over. */
 async function say(text: string): Promise<void> {
   console.log(`customer: ${text}`);
   await hub.broadcast(Msg.user(text, { name: 'customer' }));
-  for (let desk: Desk | undefined; desk !== next;) {
-    desk = next;
-    const answer = await desks[desk].agent.call(); // it has heard what there is to answer
-    console.log(`${desk}: ${answer.text}`);
+  for (let department: Department | undefined; department !== next;) {
+    department = next;
+    const answer = await departments[department].agent.call(); // the agent has observed the message
+    console.log(`${department}: ${answer.text}`);
   }
 }
 
@@ -58,13 +67,13 @@ await say('My invoice of May is wrong.');
 await say('Thank you. And my lamp does not work.');
 
 assert.equal(next, 'repairs');
-for (const { agent, model } of Object.values(desks)) {
+for (const { agent, model } of Object.values(departments)) {
   model.assertUsedUp();
   assert.deepEqual(findHistoryFaults(await agent.memory.getMemory()), []);
 }
-// The last one knows the whole story, though nobody told it.
+// The last agent knows the whole conversation without a summary.
 assert.deepEqual(
-  desks.repairs.model.requests[0]?.messages.map(({ name, text }) => `${name}: ${text}`),
+  departments.repairs.model.requests[0]?.messages.map(({ name, text }) => `${name}: ${text}`),
   [
     'customer: My invoice of May is wrong.',
     'reception: I hand you over to billing: it is about an invoice.',

@@ -1,5 +1,6 @@
-// A word with an agent that is busy: `steer` is heard at its next step, `followUp` is answered when it is done, `interrupt` stops
-// it at once, even in a tool that listens to nobody. A ScriptedModel plays the painter, so that every run goes the same way.
+// Messages to a busy agent: `steer` is read at the next step, `followUp` is answered afterwards, `interrupt`
+// stops the agent at once, even in a tool that ignores its signal. The model is a ScriptedModel, so that
+// every run is the same.
 
 import assert from 'node:assert/strict';
 import { EventEmitter, once } from 'node:events';
@@ -8,7 +9,7 @@ import { findHistoryFaults, ReActAgent, Toolkit } from 'troupe';
 import { ScriptedModel } from 'troupe/testing';
 import { z } from 'zod';
 
-/** Tells when the brush has `begun`, and is told when it is `done`. */
+/** Emits `begun` when the tool starts, and receives `done` to let the tool end. */
 const brush = new EventEmitter();
 
 const toolkit = new Toolkit();
@@ -18,7 +19,7 @@ toolkit.registerToolFunction({
   schema: z.object({ what: z.string(), colour: z.string() }),
   async execute({ what, colour }) {
     brush.emit('begun');
-    await once(brush, 'done'); // it could stop with its signal, the way good tools do; it does not
+    await once(brush, 'done'); // a good tool would stop with its signal; this one does not
     return `The ${what} is ${colour} now.`;
   },
 });
@@ -26,11 +27,11 @@ toolkit.registerToolFunction({
 const paint = (what: string, colour: string) => ({ toolCalls: [{ name: 'paint', input: { what, colour } }] });
 const model = new ScriptedModel([
   paint('fence', 'white'),
-  paint('fence', 'blue'), // it has heard the steering
+  paint('fence', 'blue'), // after the steering message
   'The fence is blue.',
   'You are welcome. That was two coats.', // to the follow-up
   { text: 'With pleasure.', ...paint('cat', 'green') },
-  'What cat?', // to what we say after the interrupt
+  'What cat?', // to the message after the interrupt
 ]);
 const painter = new ReActAgent({
   name: 'painter',
@@ -41,25 +42,26 @@ const painter = new ReActAgent({
 painter.setConsoleOutputEnabled(false);
 
 const fence = painter.call('Paint the fence, please.');
-await once(brush, 'begun'); // it paints the fence white now
+await once(brush, 'begun'); // painting the fence white
 assert.ok(painter.steer('On second thought: blue.'));
 assert.ok(painter.followUp('Thank you!'));
 brush.emit('done');
-await once(brush, 'begun'); // and now blue
+await once(brush, 'begun'); // painting the fence blue
 brush.emit('done');
-assert.equal((await fence).text, 'You are welcome. That was two coats.'); // a call ends with its last answer
+// an agent call returns its last answer
+assert.equal((await fence).text, 'You are welcome. That was two coats.');
 
 const cat = painter.call('Now paint the cat green.');
 await once(brush, 'begun');
 const before = performance.now();
-assert.ok(await painter.interrupt('Stop! Not the cat!')); // resolves when the painter is free
+assert.ok(await painter.interrupt('Stop! Not the cat!')); // resolves when the painter is idle
 const waited = performance.now() - before;
-const answer = await cat; // an interrupt is an answer too
+const answer = await cat; // an interrupted call returns an answer too
 assert.deepEqual(answer.metadata, { _is_interrupted: true });
 assert.equal(answer.endReason, 'interrupted');
-brush.emit('done'); // the tool returns after all: too late to matter
+brush.emit('done'); // the tool returns too late: its result is ignored
 
-await painter.call('How is the cat?'); // the next call goes on from a history that is in order
+await painter.call('How is the cat?'); // the next call continues with a valid history
 
 const memory = await painter.memory.getMemory();
 for (const msg of memory) {

@@ -1,5 +1,6 @@
-// A chat that is killed in the middle of an answer, and goes on as if nothing had been. The chat runs in a process of its own; this
-// program kills it as hard as the system can (SIGKILL: no handler runs, nothing is written in the last moment), and starts it again.
+// A chat that is killed in the middle of an answer, and continues after a restart. The chat runs in its own
+// process; this program kills that process with SIGKILL (no handler runs, nothing more is written), and
+// starts it again.
 
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
@@ -13,13 +14,16 @@ import { OfflineModel } from 'troupe/offline';
 import { JsonSession } from 'troupe/stores/json';
 import { z } from 'zod';
 
-/** The chat: says what it remembers, then asks the agent each question, and is killed while the last one is answered. */
+/**
+ * The chat: prints the saved messages, then asks the agent each question, and is killed during the last
+ * answer.
+ */
 async function chat(folder: string, questions: readonly string[]): Promise<void> {
   const order = tool({
     name: 'order_tea',
     description: 'Orders tea.',
     schema: z.object({ kind: z.string().describe('The kind of tea.') }),
-    sideEffect: true, // so its start is saved before it runs, and it is not run again by itself
+    sideEffect: true, // so its start is saved before it runs, and the tool call is not repeated automatically
     execute({ kind }) {
       if (kind !== 'mint') return `One cup of ${kind} tea is on its way.`;
       console.log('the kettle is on');
@@ -37,12 +41,12 @@ async function chat(folder: string, questions: readonly string[]): Promise<void>
   const session = SessionManager.forSessionId('tea-time')
     .forUser('anna@example.com')
     .withSession(new JsonSession(folder))
-    .addComponent(agent); // its memory, its tools and what it was doing are part of it
+    .addComponent(agent); // memory, tools and running tool calls are part of the agent's state
   await session.loadIfExists();
-  session.autoSave(); // after every answer, and before every side effect
+  session.autoSave(); // saves after every answer, and before every side effect
 
   for (const question of questions) await agent.call(question);
-  await session[Symbol.asyncDispose](); // waits until all is saved
+  await session[Symbol.asyncDispose](); // waits until everything is saved
   const history = await agent.memory.getMemory();
   assert.deepEqual(findHistoryFaults(history), []);
   for (const msg of history) {
@@ -55,7 +59,7 @@ async function chat(folder: string, questions: readonly string[]): Promise<void>
   }
 }
 
-/** Runs the chat in a process, and kills that when it says a certain line. */
+/** Runs the chat in a process, and kills the process when it prints a certain line. */
 async function run(
   folder: string,
   questions: readonly string[],
@@ -90,11 +94,12 @@ else {
     );
     console.log('The second chat, in a new process:');
     const lines = await run(folder, ['Hello, are you there?']);
-    assert.ok(lines.includes('user: Order tea of the kind "green".')); // it remembers what was said
+    assert.ok(lines.includes('user: Order tea of the kind "green".')); // earlier messages are loaded
     assert.ok(lines.some((line) => line.startsWith('order_tea: ok "One cup of green tea')));
-    assert.ok(lines.includes('user: Order tea of the kind "mint".')); // also what was being done
-    assert.ok(lines.some((line) => line.startsWith('order_tea: ') && line.includes('unknown'))); // and that nobody knows how it ended
-    assert.ok(!lines.includes('the kettle is on')); // and it was not done again
+    assert.ok(lines.includes('user: Order tea of the kind "mint".')); // also the message of the killed reply
+    // the outcome of its tool call is unknown
+    assert.ok(lines.some((line) => line.startsWith('order_tea: ') && line.includes('unknown')));
+    assert.ok(!lines.includes('the kettle is on')); // and the tool call was not repeated
     console.log('Nothing was lost, and nothing was done twice.');
   } finally {
     await rm(folder, { recursive: true, force: true });

@@ -1,5 +1,6 @@
-// MCP both ways: an agent uses the tools of a server that it starts, and is then a server itself, which another agent asks.
-// The models are the OfflineModel, a stand-in that follows simple rules but really calls the tools.
+// MCP in both directions: an agent uses the tools of a server that it starts, and then is a server itself,
+// used by another agent. The model is the OfflineModel, which follows simple rules but really calls the
+// tools.
 
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
@@ -14,7 +15,7 @@ function agentWith(name: string, toolkit: Toolkit): ReActAgent {
   return agent;
 }
 
-// 1. A server as a child process. It sees next to nothing of our environment, and goes when we go.
+// 1. A server as a child process. It gets a minimal environment, and ends with this program.
 const flags = ['--experimental-strip-types', '--disable-warning=ExperimentalWarning'];
 await using weather = new McpClient({
   name: 'weather',
@@ -32,7 +33,7 @@ const reporter = agentWith('reporter', tools);
 const answer = await reporter.call('What is the weather in Lisbon?');
 console.log(`reporter: ${answer.text}`);
 
-// 2. The agent as a server, over HTTP on this machine. Each call gets an agent of its own.
+// 2. The agent as a server, over HTTP on this machine. Every tool call gets a new agent.
 await using server = new McpServer(() => agentWith('reporter', tools), {
   description: 'Knows the weather in every city.',
 });

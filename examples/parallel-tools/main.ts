@@ -1,5 +1,6 @@
-// Four airlines are asked at the same time. One is slow, one never answers and one is out of order; each call has its one
-// result all the same, in the order in which the model asked. A ScriptedModel, because the OfflineModel does not ask for four things at once.
+// Four airlines are asked at the same time. One is slow, one never answers and one fails; each tool call
+// still has one result, in the order of the tool calls. A ScriptedModel, because the OfflineModel does not
+// make four tool calls at once.
 
 import assert from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -12,13 +13,14 @@ const AIRLINES = ['Slowly Air', 'Neverland', 'Icarus', 'Swift'] as const;
 let running = 0;
 let mostAtOnce = 0;
 
-/** An offer, when there is one. `signal` is aborted when the call is interrupted or takes too long. */
+/** Offer of an airline. `signal` is aborted on an interrupt or timeout. */
 async function offerOf(airline: (typeof AIRLINES)[number], signal: AbortSignal): Promise<string> {
   switch (airline) {
     case 'Slowly Air':
       return sleep(300, '89 EUR', { signal });
     case 'Neverland':
-      return new Promise(() => {}); // listens to nobody, and is left behind; what it did later would have no effect
+      // ignores its signal and is abandoned; later effects on its result are ignored
+      return new Promise(() => {});
     case 'Icarus':
       throw new Error('The wax has melted.');
     case 'Swift':
@@ -31,7 +33,7 @@ toolkit.registerToolFunction({
   name: 'get_offer',
   description: "An airline's price of a flight.",
   schema: z.object({ airline: z.enum(AIRLINES), to: z.string() }),
-  timeoutMs: 600, // nobody waits longer than that, whatever the tool does
+  timeoutMs: 600, // time limit, whether or not the tool stops
   async execute({ airline }, { signal }) {
     mostAtOnce = Math.max(mostAtOnce, ++running);
     return offerOf(airline, signal).finally(() => running--);
@@ -46,7 +48,8 @@ const agent = new ReActAgent({
   name: 'agent',
   model,
   toolkit,
-  parallelToolCalls: true, // a number says how many at most; false, the default, means one after the other
+  // a number limits the parallel tool calls; false, the default, runs one after the other
+  parallelToolCalls: true,
 });
 agent.setConsoleOutputEnabled(false);
 

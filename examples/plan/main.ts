@@ -1,6 +1,6 @@
-// An agent that makes a plan and works through it, while a user looks over its shoulder: the plan is shown whenever it changes, and
-// the user adds a step in the middle of the work. Then the work is saved, and another agent takes it up. A ScriptedModel
-// plays the model.
+// An agent that makes a plan and works through it, while a user follows: the plan is shown whenever it
+// changes, and the user adds a subtask during the work. Then the state is saved, and another agent continues.
+// The model is a ScriptedModel.
 
 import assert from 'node:assert/strict';
 
@@ -37,7 +37,7 @@ function makeAgent(script: ConstructorParameters<typeof ScriptedModel>[0]) {
             description: 'Insure the trip.',
             expectedOutcome: 'A policy.',
           };
-          await planNotebook.addSubtask(1, insurance); // the user, who has just thought of it
+          await planNotebook.addSubtask(1, insurance); // added by the user
         }
         return `The ${what} is booked.`;
       },
@@ -59,7 +59,7 @@ const first = makeAgent([
       step('bike', 'Two bikes.'),
       step('car', 'None.'),
     ],
-  }), // too many: nothing is made
+  }), // too many: the whole tool call fails
   call('create_plan', {
     ...step('trip to Bergen', 'Everything is booked.'),
     subtasks: [step('train', 'Two seats.'), step('hotel', 'A room.')],
@@ -78,7 +78,7 @@ const second = makeAgent([
   call('finish_plan', { state: 'done', outcome: 'Train, insurance and hotel are booked.' }),
   'Train, insurance and hotel are booked.',
 ]);
-second.agent.loadStateDict(first.agent.stateDict()); // another process, say
+second.agent.loadStateDict(first.agent.stateDict()); // for example in another process
 const answer = await second.agent.call('Yes, go on.');
 console.log(answer.text);
 
@@ -100,7 +100,8 @@ assert.deepEqual(
   ],
 );
 const told = first.model.requests.map(({ messages }) => messages.at(-1)?.text ?? '');
-assert.match(told[0] ?? '', /^<system-hint>.*create_plan/s); // a hint is given with every thought, and not remembered
+// a hint is part of every model call, and not added to the memory
+assert.match(told[0] ?? '', /^<system-hint>.*create_plan/s);
 assert.match(told.at(-1) ?? '', /Subtask 1 is in progress/);
 const memory = await second.agent.memory.getMemory();
 assert.ok(!memory.some((msg) => msg.text.includes('<system-hint>')));

@@ -1,6 +1,6 @@
-// A skill with a tool of its own. The model is told only what the skill is good for; when it reads the skill, it gets the instructions,
-// and the tool that belongs to it is offered. A ScriptedModel plays a model that first tries without, and then tries to read
-// what is none of its business.
+// A skill with its own tool. The model first sees only a description of the skill; reading the skill gives
+// the instructions, and activates its tool. The ScriptedModel first tries the tool without reading, and then
+// tries to read a file outside of the skill.
 
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
@@ -25,7 +25,8 @@ const makeSlug = tool({
 
 const toolkit = new Toolkit();
 const skills = new SkillSet({ toolkit });
-await skills.add(join(import.meta.dirname, 'slugs'), { tools: [makeSlug] }); // its setup.js is not run
+// setup.js of the skill is not run
+await skills.add(join(import.meta.dirname, 'slugs'), { tools: [makeSlug] });
 
 const call = (name: string, input: Record<string, string>) => ({ toolCalls: [{ name, input }] });
 const model = new ScriptedModel([

@@ -1,6 +1,6 @@
-// The same question, answered in the shape of a zod schema and in that of a valibot schema. The model gets it wrong at first: what is wrong
-// goes back to it in the words of the schema's library, and it tries again. A ScriptedModel plays it, because it
-// makes the mistake on purpose; a real model does the same when it happens.
+// Structured output with a zod schema and with a valibot schema. The first answer of the model is invalid:
+// the problems go back to the model in the words of the schema's library, and the model tries again. The
+// model is a ScriptedModel, to make the mistake on purpose.
 
 import assert from 'node:assert/strict';
 
@@ -28,7 +28,7 @@ const getWeather = tool({
   execute: ({ city }) => `Rain in ${city}, as usual.`,
 });
 
-/** A model that looks up the weather, answers wrongly, and then well. */
+/** Model that looks up the weather, gives an invalid answer, and then a valid one. */
 function travelModel(): ScriptedModel {
   const answer = (input: JsonObject) => ({ toolCalls: [{ name: 'generate_response', input }] });
   return new ScriptedModel([
@@ -38,26 +38,28 @@ function travelModel(): ScriptedModel {
   ]);
 }
 
-/** Plans a trip with any schema, and returns the answer's data. */
+/** Plans a trip with any schema, and returns the structured output. */
 async function planTrip(library: string, structuredModel: AnySchema): Promise<JsonObject> {
   const toolkit = new Toolkit();
   toolkit.registerToolFunction(getWeather);
   const agent = new ReActAgent({ name: 'planner', model: travelModel(), toolkit });
   agent.setConsoleOutputEnabled(false);
 
-  // For this one call the agent has a further tool, generate_response, whose arguments are the schema. Calling it well is the answer.
+  // For this agent call there is an additional tool, generate_response, with the schema as arguments. A valid
+  // tool call of it is the answer.
   const answer = await agent.call('Where shall we go this weekend?', { structuredModel });
 
   const memory = await agent.memory.getMemory();
-  const [, wrong] = memory.flatMap((msg) => msg.getContentBlocks('tool_result')); // the first is of get_weather
+  // the first is of get_weather
+  const [, wrong] = memory.flatMap((msg) => msg.getContentBlocks('tool_result'));
   assert.ok(wrong?.status === 'error' && typeof wrong.output === 'string');
   console.log(`${library} said to the model:\n${wrong.output.replaceAll(/^/gm, '  ')}`);
   assert.equal(answer.endReason, 'structured');
   return answer.metadata;
 }
 
-// A schema of zod 4.2 or later says by itself what its JSON Schema is; one of valibot is wrapped.
-const byZod = ZodTrip.parse(await planTrip('zod', ZodTrip)); // parsed for its type: it was checked before
+// A schema of zod 4.2 or later provides its JSON Schema; one of valibot is wrapped.
+const byZod = ZodTrip.parse(await planTrip('zod', ZodTrip)); // parsed only for the type; already validated
 const byValibot = v.parse(ValibotTrip, await planTrip('valibot', toStandardJsonSchema(ValibotTrip)));
 
 console.log(`\nWe go to ${byZod.city} for ${byZod.nights} nights and take: ${byZod.packing.join(', ')}.`);

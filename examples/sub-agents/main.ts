@@ -1,7 +1,7 @@
-// How long would Eliud Kipchoge run to the Moon? A supervisor without tools of its own has two sub-agents find out: one searches the
-// web, one fetches pages and notes what it found in the long-term memory that all of them share. The web is a small server in this
-// program, and the models are scripted; all else is real. At the end the server hangs: the sub-agent is stopped in time, which is logged,
-// and the supervisor makes the best of it.
+// How long would Eliud Kipchoge run to the Moon? A supervisor without other tools has two sub-agents: one
+// searches the web, one fetches pages and records findings in the shared long-term memory. The web is a small
+// server in this program, and the models are scripted; everything else is real. At the end the server hangs:
+// the sub-agent is stopped by its time limit, a warning is logged, and the supervisor answers without it.
 
 import assert from 'node:assert/strict';
 import { createServer } from 'node:http';
@@ -30,7 +30,7 @@ let isHanging = false;
 const requests: string[] = [];
 const server = createServer((request, response) => {
   requests.push(request.url ?? '');
-  if (isHanging) return; // nobody gets an answer any more
+  if (isHanging) return; // from now on no request is answered
   response.end(
     request.url?.startsWith('/search')
       ? 'Kipchoge, Berlin Marathon 2018: 2:01:09 for 42.195 km. Moon perigee: see /wiki/Moon.'
@@ -54,7 +54,7 @@ const httpRequest = tool({
   execute: async ({ path }, { signal }) => (await fetch(new URL(path, web), { signal })).text(),
 });
 
-/** What the supervisor and its sub-agents know for good. */
+/** Long-term memory shared by the supervisor and its sub-agents. */
 class Notes extends LongTermMemoryBase {
   readonly facts: string[] = [];
 
@@ -70,7 +70,7 @@ class Notes extends LongTermMemoryBase {
 const notes = new Notes();
 const made: TaskSubAgent[] = [];
 
-/** A ReAct agent that is made anew for each task. Only its prompt is special. */
+/** ReAct agent, made anew for each task, with its own system prompt. */
 class WebSearchSubAgent extends TaskSubAgent {
   constructor(init: SubAgentInit) {
     super(init, { sysPrompt: 'Find what you are asked for, and say where you found it.' });
@@ -78,7 +78,7 @@ class WebSearchSubAgent extends TaskSubAgent {
   }
 }
 
-/** One that also notes what it has found. */
+/** Sub-agent that also records its findings. */
 class HttpFetchSubAgent extends TaskSubAgent {
   constructor(init: SubAgentInit) {
     const { longTermMemory } = init.permissions;
@@ -94,7 +94,7 @@ const call = (name: string, input: ScriptedToolCall['input']): ScriptedTurn => (
   toolCalls: [{ name, input }],
 });
 
-/** A supervisor whose model follows a script, and so do those of its sub-agents. */
+/** Supervisor and sub-agents with scripted models. */
 async function supervisorWith(script: readonly (string | ScriptedTurn)[]): Promise<ResearchSupervisor> {
   const supervisor = new ResearchSupervisor({ name: 'ResearchSupervisor', model: new ScriptedModel(script) });
   supervisor.setConsoleOutputEnabled(false);
@@ -102,7 +102,7 @@ async function supervisorWith(script: readonly (string | ScriptedTurn)[]): Promi
     name: 'web_search',
     description: 'Finds public sources.',
     inputSchema,
-    tools: [searchWeb], // nobody else has it
+    tools: [searchWeb], // only this sub-agent has the tool
     modelOverride: new ScriptedModel([
       call('search_web', { terms: 'Kipchoge marathon record, Moon perigee' }),
       'Kipchoge ran 42.195 km in 2:01:09. The perigee of the Moon is on /wiki/Moon.',
@@ -128,7 +128,7 @@ async function supervisorWith(script: readonly (string | ScriptedTurn)[]): Promi
 const textOf = ({ output }: ToolResultBlock): string =>
   typeof output === 'string' ? output : JSON.stringify(output);
 
-/** Asks, and shows what was delegated. */
+/** Asks the supervisor, and shows the delegations. */
 async function ask(
   supervisor: ResearchSupervisor,
 ): Promise<{ text: string; results: readonly ToolResultBlock[] }> {
@@ -154,7 +154,7 @@ const delegations = [
 const good = await supervisorWith([...delegations, 'About 17000 hours.']);
 const { text, results } = await ask(good);
 
-// What the supervisor works out is what its sub-agents told it.
+// The supervisor's answer uses the results of its sub-agents.
 const [record = '', page = ''] = results.map(textOf);
 const [, km, hours, minutes, seconds] = /ran ([\d.]+) km in (\d+):(\d+):(\d+)/.exec(record) ?? [];
 const perigee = Number(/distance: (\d+) km/.exec(page)?.[1]);
@@ -170,7 +170,7 @@ assert.deepEqual(
   ],
 );
 for (const { metadata } of results) {
-  const context = metadata?.['delegation_context']; // all that a sub-agent is told
+  const context = metadata?.['delegation_context']; // the complete delegation context
   assert.deepEqual(Object.keys(context ?? {}), [
     'task_summary',
     'recent_events',
@@ -179,11 +179,14 @@ for (const { metadata } of results) {
     'safety_flags',
   ]);
 }
-assert.deepEqual(good.toolkit.names, ['agent_web_search', 'agent_http_fetch']); // it has no tools of its own
+// the supervisor has no other tools
+assert.deepEqual(good.toolkit.names, ['agent_web_search', 'agent_http_fetch']);
 assert.equal(requests.length, 2);
-assert.ok(!JSON.stringify(await good.memory.getMemory()).includes('<h1>')); // nor has it seen a page
-for (const { memory } of made) assert.equal(await memory.size(), 0); // what they had in mind is gone
-assert.deepEqual(notes.facts, ['Minimum perigee distance: 363300 km (/wiki/Moon).']); // what they noted is not
+assert.ok(!JSON.stringify(await good.memory.getMemory()).includes('<h1>')); // and has seen no page
+// the memories of the sub-agents are cleared
+for (const { memory } of made) assert.equal(await memory.size(), 0);
+// the long-term memory is kept
+assert.deepEqual(notes.facts, ['Minimum perigee distance: 363300 km (/wiki/Moon).']);
 
 isHanging = true;
 const late = await supervisorWith([

@@ -1,6 +1,6 @@
-// An office assistant that picks its own tools: few are offered at first, and `reset_equipped_tools` brings others. Two things keep it in
-// check: preset arguments, which the model can neither see nor change, and a middleware around every call. A ScriptedModel
-// plays a model that tries both.
+// An office assistant that chooses its tools: few are offered at first, and `reset_equipped_tools` activates
+// others. Preset arguments, which the model can neither see nor change, and a middleware around every tool
+// call restrict it. The ScriptedModel tries to get around both.
 
 import assert from 'node:assert/strict';
 
@@ -14,7 +14,7 @@ const sent: string[] = [];
 const toolkit = new Toolkit();
 toolkit.createToolGroup('mail', {
   description: 'Reading and sending mail.',
-  notes: 'Keep it short, and say who you are.', // told to the model when it activates the group
+  notes: 'Keep it short, and say who you are.', // shown to the model when it activates the group
 });
 toolkit.createToolGroup('calendar', { description: 'Appointments.' });
 
@@ -35,7 +35,7 @@ toolkit.registerToolFunction({
   execute: () => 'Tea with Bob at four.',
 });
 
-// Around every call: go on by next(), change what goes in or comes out, or answer in its place.
+// Around every tool call: continue with next(), change input or result, or answer instead.
 toolkit.registerMiddleware(async (call, next) => {
   const { to } = call.input;
   const isInside = typeof to === 'string' && to.endsWith('@troupe.example');
@@ -51,7 +51,7 @@ toolkit.registerMiddleware(async (call, next) => {
 const call = (name: string, input: Record<string, string | boolean>) => ({ toolCalls: [{ name, input }] });
 const model = new ScriptedModel([
   call('send_mail', { to: 'bob@troupe.example', text: 'Tea?' }), // not active yet: neither offered nor run
-  call('reset_equipped_tools', { mail: true }), // from now on these groups, and no others
+  call('reset_equipped_tools', { mail: true }), // exactly these groups from now on
   call('send_mail', { from: 'boss@troupe.example', to: 'bob@troupe.example', text: 'You get a raise!' }),
   call('send_mail', { to: 'press@news.example', text: 'Guess what!' }),
   call('reset_equipped_tools', { calendar: true }),
@@ -76,8 +76,10 @@ assert.deepEqual(
   ['unavailable', 'ok', 'ok', 'denied', 'ok', 'ok'],
 );
 assert.match(JSON.stringify(results[1]?.output), /Keep it short/);
-assert.deepEqual(sent, ['ann@troupe.example -> bob@troupe.example: You get a raise!']); // the preset sender has won
-assert.ok(!JSON.stringify(model.requests[2]?.tools?.[0]).includes('from')); // nor was it shown
+// the preset sender was used
+assert.deepEqual(sent, ['ann@troupe.example -> bob@troupe.example: You get a raise!']);
+// and the model never saw the argument
+assert.ok(!JSON.stringify(model.requests[2]?.tools?.[0]).includes('from'));
 assert.deepEqual(offered.slice(1, 3), ['reset_equipped_tools', 'send_mail, reset_equipped_tools']);
-assert.deepEqual(agent.toolkit.activeGroups, ['calendar']); // this is saved with the agent's state
+assert.deepEqual(agent.toolkit.activeGroups, ['calendar']); // saved with the agent's state
 assert.deepEqual(findHistoryFaults(memory), []);

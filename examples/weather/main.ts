@@ -1,5 +1,5 @@
-// An agent with two tools, watched while it works. The model is the OfflineModel, a stand-in that follows simple rules but really
-// calls the tools; every other model of the library would do in its place.
+// An agent with two tools, and its events. The model is the OfflineModel, which follows simple rules but
+// really calls the tools; any other model of the library can replace it.
 
 import assert from 'node:assert/strict';
 
@@ -12,7 +12,7 @@ const STATIONS: Readonly<Record<string, readonly string[]>> = {
   Bergen: ['rain, 9 °C', 'rain, 8 °C', 'more rain, 9 °C'],
 };
 
-/** What a tool throws is told to the model. It is no failure of the agent. */
+/** An error of a tool is shown to the model, and is not a failure of the agent. */
 function station(city: string): readonly string[] {
   const days = STATIONS[city];
   if (days === undefined) throw new Error(`There is no weather station in ${city}.`);
@@ -23,14 +23,15 @@ const city = z.string().describe('The name of the city.');
 const getWeather = tool({
   name: 'get_weather',
   description: 'The weather in a city, now.',
-  schema: z.object({ city }), // the model is told what it says, arguments are checked by it, and `city` is a string
+  // the schema is shown to the model, validates the arguments, and infers that `city` is a string
+  schema: z.object({ city }),
   execute: ({ city }) => station(city)[0],
 });
 const getForecast = tool({
   name: 'get_forecast',
   description: 'The forecast for a city, day by day.',
   schema: z.object({ city }),
-  // A generator shows how far it has got. Each value takes the place of the one before; the last one is the result.
+  // A generator reports progress. Each value replaces the one before; the last value is the result.
   *execute({ city }) {
     const days = station(city);
     for (const [i] of days.entries()) yield days.slice(0, i + 1).join('; ');
@@ -49,14 +50,14 @@ const agent = new ReActAgent({
 });
 agent.setConsoleOutputEnabled(false); // it would print by itself; here we do, from its events
 
-/** Asks, and shows what happens. Leaving the loop early would interrupt the agent. */
+/** Asks the agent, and prints events. Leaving the loop early would interrupt the agent. */
 async function ask(question: string): Promise<Msg> {
   console.log(`\nyou: ${question}`);
   const events = agent.stream(question);
   let step = await events.next();
   for (; !step.done; step = await events.next()) show(step.value);
   console.log();
-  return step.value; // the answer is what the stream returns
+  return step.value; // the stream returns the answer
 }
 
 function show(event: AgentEvent): void {
@@ -77,5 +78,5 @@ assert.match(nowhere.text, /no weather station in Atlantis/);
 assert.equal(nowhere.endReason, 'finished');
 
 const memory = await agent.memory.getMemory();
-assert.equal(memory.length, 12); // three times: a question, a call, its result, an answer
-assert.deepEqual(findHistoryFaults(memory), []); // every call has its result next to it
+assert.equal(memory.length, 12); // three times: question, tool call, tool result, answer
+assert.deepEqual(findHistoryFaults(memory), []); // every tool call is followed by its result

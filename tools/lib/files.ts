@@ -7,7 +7,10 @@ import { fileURLToPath } from 'node:url';
 /** The root folder of this repository. */
 export const ROOT = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
 
-/** All files below a folder of the repository that end so, as sorted paths relative to it; none if it is missing. */
+/**
+ * All files below a folder of the repository with the given ending, as sorted relative paths; none if the
+ * folder is missing.
+ */
 export function filesBelow(folder: string, ending: string): string[] {
   const absolute = join(ROOT, folder);
   if (!existsSync(absolute)) return [];
@@ -17,7 +20,7 @@ export function filesBelow(folder: string, ending: string): string[] {
     .sort();
 }
 
-/** Prints what is wrong, and makes the process fail if anything is. */
+/** Prints the problems; the process fails if there are any. */
 export function report(problems: readonly string[], allGood: string): void {
   console.log(problems.length === 0 ? allGood : problems.join('\n'));
   if (problems.length > 0) process.exitCode = 1;

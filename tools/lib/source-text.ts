@@ -1,24 +1,27 @@
 // A rough reader of TypeScript source: enough to look for words in code without being fooled by comments, strings
 // and regular expressions. It is no parser.
 
-/** The words after which a slash starts a regular expression and not a division. */
+/** Words after which a slash starts a regular expression and not a division. */
 const BEFORE_REGEX =
   /(?:^|[(,=:[!&|?{};+\-*%<>~^]|\b(?:return|typeof|case|in|of|do|else|void|await|yield|throw|new|delete))\s*$/;
 
-/** The same text twice, with the same offsets and line breaks: without comments, and without the insides of literals as well. */
+/**
+ * The same text twice, with the same offsets and line breaks: without comments, and also without the content
+ * of literals.
+ */
 export interface SourceText {
   readonly withoutComments: string;
   readonly bare: string;
 }
 
-/** Blanks out what is not code. */
+/** Blanks out comments, and the content of literals. */
 export function readSource(source: string): SourceText {
   const withoutComments = source.split('');
   const bare = [...withoutComments];
   const blank = (chars: string[], from: number, to: number): void => {
     for (let i = from; i < to; i++) if (chars[i] !== '\n') chars[i] = ' ';
   };
-  /** For each template literal that we are inside of: how many braces are open in its current `${…}`. */
+  /** For each enclosing template literal: number of open braces in its current `${…}`. */
   const templates: number[] = [];
   let at = 0;
 
@@ -77,7 +80,7 @@ export function readSource(source: string): SourceText {
   return { withoutComments: withoutComments.join(''), bare: bare.join('') };
 }
 
-/** The line number, from 1, of an offset. */
+/** Line number, from 1, of an offset. */
 export function lineAt(text: string, offset: number): number {
   let line = 1;
   for (let i = text.indexOf('\n'); i >= 0 && i < offset; i = text.indexOf('\n', i + 1)) line += 1;
