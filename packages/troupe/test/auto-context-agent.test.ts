@@ -1,4 +1,4 @@
-// An agent whose memory keeps itself small: nothing but the memory is passed to it.
+// An agent with an AutoContextMemory and no other configuration.
 import { afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { z } from 'zod';
 
@@ -20,7 +20,7 @@ import { tool } from '../src/toolkit/tool/tool.ts';
 import { Toolkit } from '../src/toolkit/toolkit.ts';
 import { validateWith } from '../src/util/schema.ts';
 
-/** Reads page after page, then answers; sums up when it is asked to. Refuses prompts that are too long. */
+/** Reads page after page, then answers; writes summaries on request. Refuses too long prompts. */
 class ReaderModel extends ChatModelBase {
   readonly requests: ModelRequest[] = [];
   #page = 0;

@@ -1,4 +1,5 @@
-// Random conversations, random limits, and models that sum up well, badly or not at all: what compress promises holds for all of them.
+// Random conversations, random limits, and models with good, bad or no summaries: the promises of compress
+// hold for all.
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 
@@ -14,12 +15,12 @@ import { call, result, summingModel, taskWith } from './compression-task.ts';
 import { rejectionsOf } from './five-wires.ts';
 import { PNG } from './wire/histories.ts';
 
-/** A conversation, with the places of the messages that are pinned. */
+/** A conversation, with the indexes of pinned messages. */
 interface Talk {
   readonly msgs: readonly Msg[];
   readonly pinned: ReadonlySet<Msg>;
   readonly waiting: readonly string[];
-  /** What the agent says that it was asked; it may say nothing. */
+  /** Request ids given by the agent; may be empty. */
   readonly requests: readonly Msg[];
 }
 
@@ -175,7 +176,7 @@ async function tokensOf(memory: AutoContextMemory): Promise<number> {
   return counter.count([Msg.system(SYS_PROMPT), ...(await memory.getMemory())], TOOLS);
 }
 
-/** What must stay as it is, whatever happens: told from the conversation, not from what the memory thinks. */
+/** Messages that must stay unchanged, derived from the conversation and not from the memory. */
 function mustStay(
   { msgs, pinned, waiting, requests }: Talk,
   { protectedTools = [] }: AutoContextOptions,
@@ -208,7 +209,7 @@ function mustStay(
   return stays;
 }
 
-/** All that the model sees or can reload, beginning with what it sees. */
+/** All messages visible or reloadable, visible ones first. */
 function reachable(memory: AutoContextMemory, shown: readonly Msg[]): ReadonlySet<Msg> {
   const found = new Set<Msg>(shown);
   for (const msg of found) {

@@ -1,4 +1,4 @@
-// What a memory that keeps itself small costs when it is not small at all.
+// Cost of AutoContextMemory with very long conversations.
 import { performance } from 'node:perf_hooks';
 
 import { expect, test } from 'vitest';
@@ -8,7 +8,7 @@ import { Msg } from '../src/message/msg.ts';
 import type { ScriptedTurn } from '../src/testing/scripted-model.ts';
 import { pairs, summingModel, taskWith } from './compression-task.ts';
 
-/** The time of the program, not of the machine. */
+/** CPU time of the process. */
 async function cpuMs(body: () => Promise<unknown>): Promise<number> {
   const before = process.cpuUsage();
   await body();
@@ -25,7 +25,7 @@ async function memoryOf(count: number): Promise<AutoContextMemory> {
   return memory;
 }
 
-/** The least that a turn takes: one more message, and a look at whether that is too much. */
+/** Minimum cost of a turn: one more message and a check of the limits. */
 async function turnMs(memory: AutoContextMemory): Promise<number> {
   const task = taskWith(summingModel());
   let least = Infinity;
@@ -47,7 +47,7 @@ test.each([
   ['without a model', { error: new Error('broken') }],
   ['with one', { text: 'In short: done.' }],
 ])('10 000 messages are made to fit in less than a second, %s', async (_, turn) => {
-  const ms = Math.min(await fitMs(turn), await fitMs(turn)); // the first time, the program is still being compiled
+  const ms = Math.min(await fitMs(turn), await fitMs(turn)); // the first run includes compilation
   expect(ms).toBeLessThan(1000);
 });
 

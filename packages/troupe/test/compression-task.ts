@@ -1,4 +1,4 @@
-// Conversations, and what a context compressor is told, for tests.
+// Conversations and compression tasks for tests.
 import type { CompressionTask } from '../src/compression/context-compressor.ts';
 import type { CompressionEvent } from '../src/event/agent-event.ts';
 import type { ContentBlock, ToolResultBlock, ToolUseBlock } from '../src/message/blocks.ts';
@@ -11,7 +11,7 @@ export interface FakeTask extends CompressionTask {
   readonly usages: Usage[];
 }
 
-/** What an agent would tell. */
+/** Task with recorded events and usage, as an agent would pass it. */
 export function taskWith(model: ScriptedModel, changes: Partial<CompressionTask> = {}): FakeTask {
   const events: CompressionEvent[] = [];
   const usages: Usage[] = [];
@@ -34,7 +34,7 @@ export function taskWith(model: ScriptedModel, changes: Partial<CompressionTask>
   };
 }
 
-/** A model that sums up whatever it is given in the same way, as often as it is asked. */
+/** A model that always answers with the same summary. */
 export function summingModel(turn: string | ScriptedTurn = 'In short: done.'): ScriptedModel {
   const answer = typeof turn === 'string' ? { text: turn } : turn;
   return new ScriptedModel([{ ...answer, when: () => true }]);
@@ -66,7 +66,7 @@ export const result = (
 export const thought = (...blocks: ContentBlock[]): Msg => Msg.assistant(blocks, { name: 'Friday' });
 export const results = (...blocks: ToolResultBlock[]): Msg => Msg.system(blocks);
 
-/** One call and its result, as two messages. */
+/** A tool call and its result, as two messages. */
 export function pair(id: string, output: ToolResultBlock['output'] = 'found', name = 'search'): Msg[] {
   return [thought(call(id, name)), results(result(id, output, name))];
 }

@@ -18,7 +18,7 @@ import { copyJson, type JsonObject } from '../util/json.ts';
 import type { CompressionTask } from './context-compressor.ts';
 import { SummaryCompressor, type SummaryCompressorOptions } from './summary-compressor.ts';
 
-/** One token for each character of text, ten for each call, result and tool. */
+/** One token per character of text, ten per tool call, tool result and tool. */
 class LetterCounter extends TokenCounterBase {
   override async count(msgs: readonly Msg[], tools: readonly ToolSchema[] = []): Promise<number> {
     return msgs.reduce((sum, msg) => {
@@ -48,7 +48,7 @@ function long(id: string, extras: Parameters<typeof Msg.user>[1] = {}): Msg {
   return Msg.user(id.padEnd(100, '.'), { id, ...extras });
 }
 
-/** A call with its result, as an agent puts them into memory. */
+/** A tool call with its result, as stored in memory by an agent. */
 function exchange(id: string): readonly Msg[] {
   return [
     Msg.assistant([{ type: 'tool_use', id, name: 'look', input: {} }], { id: `call ${id}` }),
@@ -102,7 +102,7 @@ class Bench {
     });
   }
 
-  /** What the model gets to see of the conversation: texts of messages, or their ids. */
+  /** Conversation as shown to the model: texts of messages, or their ids. */
   async shown(): Promise<string[]> {
     const msgs = await this.memory.getMemory({ excludeMark: COMPRESSED_MARK });
     return msgs.map((msg) => (msg.id.startsWith('summary_') ? msg.text : msg.id));
@@ -508,7 +508,7 @@ describe('what is kept', () => {
 });
 
 describe('what goes wrong', () => {
-  /** Three messages of which the oldest is left out, down to three quarters of what a prompt may have. */
+  /** Three messages; the oldest is removed, down to three quarters of the limit. */
   async function truncates(bench: Bench, problem: RegExp): Promise<void> {
     await bench.memory.add([long('a'), long('b'), Msg.user('c', { id: 'c' })]);
     expect(await bench.compress()).toBe(true);

@@ -3,8 +3,8 @@ import type { CompressionTask } from './context-compressor.ts';
 
 /**
  * Messages that are kept or removed together. `plain`: one message without tool blocks. `exchange`: a model
- * message with tool calls and all their results. `pending`: an exchange with missing results at the end of
- * the conversation. `broken`: tool calls that will never get a result, results without a tool call, and
+ * message with tool calls and all their results. `pending`: an exchange with missing results and no later
+ * message by the agent. `broken`: tool calls that will never get a result, results without a tool call, and
  * exchanges interrupted by other messages.
  */
 export interface Unit {

@@ -575,7 +575,7 @@ describe('searching', () => {
     expect(lists).toBe(2);
   });
 
-  /** As hard to search as can be, without an end that comes again. */
+  /** Text with maximum search work, without repetition. */
   const noise = (length: number): string => {
     let seed = 1;
     const next = (): number => (seed = (seed * 48_271) % 2_147_483_647);

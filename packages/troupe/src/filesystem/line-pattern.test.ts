@@ -95,7 +95,7 @@ test.each([
   '(a?){20}a{20}$',
   '^(([a-z])+.)+[A-Z]$',
 ])('%s takes no longer for being hard', (pattern) => {
-  // JavaScript's own engine would not come back from these within a lifetime.
+  // JavaScript's own engine would practically never finish these.
   expect(new LinePattern(pattern).test(`${'a'.repeat(3_000)}!`)).toBe(false);
 });
 
@@ -175,7 +175,7 @@ test('it finds what JavaScript finds', () => {
       fc.tuple(tie('pattern'), tie('pattern')).map(([one, other]) => `(${one}|${other})`),
     ),
   }));
-  // No characters of two units: V8 finds a \B in the middle of them.
+  // No surrogate pairs: V8 finds a \B inside them.
   const line = fc.string({ unit: fc.constantFrom('a', 'b', '1', ' ', '-', 'é'), maxLength: 8 });
   let matches = 0;
   fc.assert(

@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { FileSystemError } from './file-system-error.ts';
 import { isWithin, joinPath, nameOf, parentOf, parsePath, pathOfFound, segmentsOf } from './logical-path.ts';
 
-/** What a path of a hostile or confused model looks like, and what it is told. */
+/** Paths of hostile or confused models, with the error text. */
 const REFUSED: readonly (readonly [path: string, problem: RegExp])[] = [
   ['', /must begin with '\/'/],
   ['workspace/a', /must begin with '\/'/],

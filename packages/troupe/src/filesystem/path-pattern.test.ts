@@ -57,7 +57,7 @@ test('no pattern takes more than a comparison for each of its parts and names', 
     }
   }
   const [many, one] = ['**/'.repeat(300) + '*', '**/*'].map((text) => new PathPattern(text).start.into('a'));
-  expect(many?.work).toBe(one?.work); // all of them say no more than one
+  expect(many?.work).toBe(one?.work); // repeated `**` equal a single one
 });
 
 test('what a comparison takes is counted, however often a star is gone back to', () => {
@@ -76,7 +76,7 @@ test('whatever it means lies in folders that it reaches into', () => {
       fc.array(name, { minLength: 1, maxLength: 4 }),
       (parts, names) => {
         const pattern = new PathPattern(parts.join('/'));
-        // A plain way to say the same.
+        // Simple reference implementation.
         const expected = new RegExp(
           `^${parts
             .map((part) =>

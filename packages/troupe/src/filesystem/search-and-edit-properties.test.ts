@@ -1,4 +1,4 @@
-// Searches and edits do what the plainest way to say them does, whatever the files, the patterns and the texts.
+// Searches and edits equal a simple reference implementation, for any files, patterns and texts.
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 
@@ -10,7 +10,7 @@ const name = fc.constantFrom('a', 'b', 'ab', '.a', 'é');
 const path = fc.array(name, { minLength: 1, maxLength: 3 }).map((names) => `/workspace/${names.join('/')}.t`);
 const text = fc.string({ unit: fc.constantFrom('a', 'b', '\n', '\r\n', '\r', '😀', '$&'), maxLength: 12 });
 
-/** Files of which none is also a folder: the names of files end in `.t`. */
+/** Files whose names end in `.t`, so that no file is also a folder. */
 const tree = fc.dictionary(path, text, { maxKeys: 8 });
 
 /** A glob as a regular expression for whole paths. */

@@ -15,7 +15,7 @@ function matchCall(rule: PermissionRule, name: string, input: JsonObject, base?:
   });
 }
 
-/** What a rule about commands says to the last command of a text. */
+/** Match of a command rule with the last command of a text. */
 function matchCommand(behavior: 'allow' | 'deny', match: object | string, text: string): Match {
   const call = { type: 'tool_use', id: 'c1', name: 'sh', input: { command: text } } as const;
   const rule = { tool: 'sh', behavior, when: { command: match } } as PermissionRule;
@@ -179,7 +179,7 @@ test.each([Promise.resolve(true), undefined, 1, 'false'])(
 );
 
 test('a pattern that is meant to take long does not', () => {
-  const path = `${'a/'.repeat(8_000)}${'a'.repeat(3_000)}`; // it took longer than a test may
+  const path = `${'a/'.repeat(8_000)}${'a'.repeat(3_000)}`; // longer than the time limit of a test
   const say = (glob: string): Match =>
     matchCall({ tool: 't', behavior: 'deny', when: { path: { glob } } }, 't', { path });
   expect(['**/'.repeat(300), `${'**/'.repeat(300)}b`, '*a'.repeat(400)].map(say)).toEqual([

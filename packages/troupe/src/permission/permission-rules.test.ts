@@ -200,7 +200,7 @@ describe('the state', () => {
 });
 
 describe('a shell command', () => {
-  /** All of them counted as read-only with a check of prefixes, in every mode. */
+  /** All would count as read-only by a prefix check, in every mode. */
   test.each([
     'ls & rm -rf x',
     'ls\nrm -rf x',
@@ -380,7 +380,7 @@ describe('of commands that are put together', () => {
     { tool: SHELL, behavior: 'ask', when: { command: { prefix: 'git push' } } },
     { tool: SHELL, behavior: 'allow', when: { command: { prefix: 'npm test' } } },
   ] as const;
-  /** A text with the commands that are in it. */
+  /** A text with its commands. */
   interface Composed {
     readonly text: string;
     readonly parts: readonly string[];
@@ -405,7 +405,7 @@ describe('of commands that are put together', () => {
     both((a, b) => `sh -c ${quoted(a)}; eval ${quoted(b)}`),
     both((a, b) => `! ${a.includes('\n') ? `{ ${a}\n}` : a} # ${'x'}\n${b}`),
   ];
-  /** They would not be judged in a substitution or a here-document. */
+  /** These can't be checked in a substitution or a here-document. */
   const OUTER_WAYS = [
     ...WAYS,
     both((a, b) => `${a} |\\\n ${b}`),

@@ -83,11 +83,11 @@ interface JudgedPart extends Part {
 
 /**
  * Permission policy by mode, rules and knowledge about tools and shell commands; `PERMISSION_TABLE` defines
- * the decision. A shell command is split into its parts, and the strictest part decides. Dangerous tool calls
- * always need an approval, whatever rules and mode allow. Decisions access no files and run nothing, so the
- * same tool call always gets the same verdict.
+ * the decision. First file to read in this folder; shell/find-commands.ts is the first in shell/.
  *
- * Mode and added rules are saved with the agent.
+ * A shell command is split into its parts, and the strictest part decides. Dangerous tool calls never run
+ * without an approval, whatever rules and mode allow. Decisions access no files and run nothing, so the same
+ * tool call always gets the same verdict. Mode and added rules are saved with the agent.
  */
 export class PermissionRules extends StateModule implements PermissionPolicy {
   /** A policy may serve several agents. */

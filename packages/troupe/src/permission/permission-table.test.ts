@@ -15,7 +15,7 @@ import {
 const RULES = ['none', 'allow', 'ask', 'deny'] as const;
 const KINDS = ['read', 'edit', 'other'] as const;
 
-/** By mode and rule: a letter for each of read, edit, other, and then for each of them when it is dangerous. */
+/** By mode and rule: a letter for each of read, edit, other, then the same for dangerous ones. */
 const EXPECTED: Readonly<Record<PermissionMode, Readonly<Record<PermissionFacts['rule'], string>>>> = {
   default: { none: '+?? ???', allow: '+++ ???', ask: '??? ???', deny: '--- ---' },
   accept_edits: { none: '++? ???', allow: '+++ ???', ask: '??? ???', deny: '--- ---' },

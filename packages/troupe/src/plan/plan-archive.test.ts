@@ -18,12 +18,12 @@ beforeEach(() => {
 });
 afterEach(() => installed[Symbol.dispose]());
 
-/** A storage that can be stuck. */
+/** A storage that can block. */
 class SlowStorage extends InMemoryPlanStorage {
   #gate = Promise.resolve();
   #onAsked = (): void => {};
 
-  /** It answers only once the returned function was called. */
+  /** Blocks until the returned function is called. */
   stick(): { asked: Promise<void>; release: () => void } {
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#gate = promise;

@@ -20,7 +20,7 @@ async function tripOf(...subtasks: string[]): Promise<PlanNotebook> {
   return notebook;
 }
 
-/** An agent with a notebook. After its first thought, somebody else does something. */
+/** An agent with a notebook. `meanwhile` runs after its first model message. */
 function planner(planNotebook: PlanNotebook, script: Script, meanwhile?: () => Promise<unknown>): ReActAgent {
   const agent = new ReActAgent({ name: 'planner', model: new ScriptedModel(script), planNotebook });
   agent.setConsoleOutputEnabled(false);
@@ -88,7 +88,7 @@ test('what the model itself has changed in the same thought is no surprise to it
   expect(statesOf(notebook)).toEqual(['insure done', 'book done']);
 });
 
-/** Who has asked whether it may finish the first subtask. */
+/** An agent with a pending approval to finish the first subtask. */
 function asking(notebook: PlanNotebook, script: Script = [{ toolCalls: [finish(0, 'ok')] }]): ReActAgent {
   const permissionPolicy: PermissionPolicy = { decide: () => ({ behavior: 'ask' }) };
   const model = new ScriptedModel(script);

@@ -348,7 +348,9 @@ export class PlanNotebook extends StateModule {
     return edited;
   }
 
-  /** Runs all hooks concurrently, so that a slow hook does not delay the others. */
+  /**
+   * Starts all hooks at once, so that every hook gets all changes in order, independent of the other hooks.
+   */
   async #runHooks(plan: Plan | undefined): Promise<void> {
     const run = async ([name, hook]: readonly [string, PlanChangeHook]): Promise<void> => {
       try {

@@ -6,7 +6,7 @@ import { expect, test, vi } from 'vitest';
 
 import { SkillFolder } from './skill-folder.ts';
 
-/** What happens right before a folder is opened. */
+/** Callback right before a folder is opened. */
 const system = vi.hoisted(() => ({ before: async (_path: string): Promise<void> => {} }));
 vi.mock('node:fs/promises', async (original) => {
   const real = await original<typeof fs>();

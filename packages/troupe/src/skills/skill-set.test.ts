@@ -39,7 +39,7 @@ async function write(files: Record<string, string | Uint8Array>, base = root): P
 const skillText = (name: string, description = `All about ${name}.`, body = `How to ${name}.`): string =>
   `---\nname: ${name}\ndescription: ${description}\n---\n${body}\n`;
 
-/** Makes a skill folder. */
+/** Creates a skill folder. */
 async function make(name: string, files: Record<string, string | Uint8Array> = {}): Promise<string> {
   const dir = join(root, name);
   await write({ 'SKILL.md': skillText(name), ...files }, dir);
@@ -423,7 +423,7 @@ describe('read_skill', () => {
     const answer = toolkit.callToolFunction(call, { signal: controller.signal });
     controller.abort();
     expect((await answer).status).toBe('interrupted');
-    expect(await read('charts', 'none')).toEqual(['error', expect.anything()]); // by now the first one is over, too
+    expect(await read('charts', 'none')).toEqual(['error', expect.anything()]); // the first one has ended by now, too
     expect(toolkit.activeGroups).toEqual([]);
   });
 });

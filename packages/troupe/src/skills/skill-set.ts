@@ -62,7 +62,8 @@ const INSTRUCTION = `# Skills\nA skill is a folder with instructions and files f
 
 /**
  * Skills of a model: folders with a `SKILL.md`. The prompt lists names and descriptions; the model reads the
- * rest with the tool `read_skill`. Files are read again each time, so that changes apply at once.
+ * rest with the tool `read_skill`. Files are read again each time, so that changes apply at once. First file
+ * to read in this folder; skill-folder.ts reads files, parse-skill.ts parses `SKILL.md`.
  *
  * Nothing in a folder is executed or imported, and no link leads out of it. Tools of a skill come from the
  * program.

@@ -75,7 +75,7 @@ describe('options', () => {
       Msg.assistant('done'),
     ];
     const users = (count: number): Msg[] => Array.from({ length: count }, (_, i) => Msg.user(`${i}`));
-    expect(await touched([...rounds(2000), ...users(74)])).toBe(true); // 100 messages; 24 calls and results of more than 5000 tokens
+    expect(await touched([...rounds(2000), ...users(74)])).toBe(true); // 100 messages; 24 tool messages with more than 5000 tokens
     expect(await touched([...rounds(2000), ...users(73)])).toBe(false);
     const chat = (size: number): Msg[] => [
       Msg.user('x'.repeat(size)),
@@ -225,7 +225,7 @@ describe('state', () => {
       expect(items.every((item, n) => after[i]?.items[n] === item)).toBe(true);
   });
 
-  /** A saved state, taken apart to be spoiled. */
+  /** A saved state in parts, to be corrupted. */
   interface Saved {
     readonly originals: JsonValue[];
     readonly working: JsonValue[];

@@ -22,7 +22,7 @@ beforeEach(() => {
 });
 afterEach(() => ids?.[Symbol.dispose]());
 
-/** A memory that has moved something out, and the uuid of it. */
+/** A memory with one offload, and its uuid. */
 async function shrunken(msg: Msg, maxToken = 2000): Promise<{ memory: AutoContextMemory; uuid: string }> {
   const memory = new AutoContextMemory({
     maxToken,

@@ -124,7 +124,10 @@ export class ContextView {
     return isSaidToAgent(msg, this.#options.audience);
   }
 
-  /** True for messages that end a round: own messages without tool blocks, except summaries of tool calls. */
+  /**
+   * True for messages that end a round: own messages without tool blocks, except summaries and notes in place
+   * of tool calls.
+   */
   isAnswer({ msg, stub }: Entry): boolean {
     if (hasCalls(msg) || hasResults(msg) || !isOwn(msg, this.#options.audience)) return false;
     return stub?.kind !== 'tools' && stub?.kind !== 'current' && stub?.kind !== 'dropped';

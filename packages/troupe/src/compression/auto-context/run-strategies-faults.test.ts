@@ -1,4 +1,4 @@
-// A conversation stays whole, whatever the model that sums up, the counter, the listeners or an interrupt do.
+// A conversation stays valid despite failing models, counters and listeners, and interrupts.
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 
 import type { StepInit } from '../../event/step.ts';
@@ -33,7 +33,7 @@ const EAGER: AutoContextOptions = {
   minCompressionTokenThreshold: 0,
 };
 
-/** Two rounds that are over, and one that is not: there is something to do for every strategy. */
+/** Two previous rounds and a current one, with work for every strategy. */
 function talk(): Msg[] {
   const rounds = [1, 2].flatMap((i) => [
     Msg.user(`q${i}`),
@@ -230,7 +230,7 @@ test('a rule that throws, whenever it does, changes nothing by half', async () =
     await memory.compress(taskWith(summingModel()));
     const shown = await memory.getMemory();
     expect(findHistoryFaults(shown)).toEqual([]);
-    await memory.add(msgs); // all of them are known: none is added
+    await memory.add(msgs); // all are duplicates, so nothing is added
     expect(await memory.getMemory()).toEqual(shown);
   }
 });
@@ -408,10 +408,10 @@ test('after an attempt that came to nothing, it waits for more messages before i
 });
 
 interface Run {
-  /** All states that could be seen from outside, and the last one. */
+  /** All states visible from outside, and the last one. */
   readonly states: readonly string[];
   readonly state: string;
-  /** The state when it was interrupted. */
+  /** The state at the interrupt. */
   readonly stateThen: string;
   readonly ticks: number;
   readonly outcome: unknown;

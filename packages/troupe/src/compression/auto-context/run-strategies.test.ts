@@ -1,4 +1,4 @@
-// What AgentScope's AutoContextMemory does, as far as it is meant; and what it does wrong, done right.
+// Behaviour of AgentScope's AutoContextMemory as intended, with its mistakes corrected.
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 
 import { findHistoryFaults } from '../../message/history.ts';
@@ -27,7 +27,7 @@ beforeEach(() => {
 });
 afterEach(() => installed.forEach((one) => one[Symbol.dispose]()));
 
-/** Limits by which nothing is too small to be worth it. */
+/** Limits under which everything is large enough to compress. */
 const EAGER: AutoContextOptions = {
   msgThreshold: 10,
   minConsecutiveToolMessages: 3,
@@ -116,7 +116,7 @@ describe('below the thresholds', () => {
     expect(await isTouched({ minConsecutiveToolMessages, msgThreshold: 6 }, round)).toBe(false);
     expect(await isTouched({ maxToken: 204 }, msgs)).toBe(true); // 153 are three quarters of it
     expect(await isTouched({ maxToken: 206 }, msgs)).toBe(false);
-    expect(await isTouched({ maxToken: 206 }, msgs, 'Be good.')).toBe(true); // what else is in the prompt counts too
+    expect(await isTouched({ maxToken: 206 }, msgs, 'Be good.')).toBe(true); // other parts of the prompt count too
   });
 });
 
@@ -190,7 +190,7 @@ describe('tool calls of rounds that are over', () => {
       },
     ]);
     expect(task.usages).toEqual([{ inputTokens: 70, outputTokens: 3 }]);
-    expect((await compress(memory)).hasChanged).toBe(false); // still many messages, but nothing more can be done
+    expect((await compress(memory)).hasChanged).toBe(false); // still many messages, but nothing left to compress
   });
 
   test('stay if they are no more than the least number', async () => {

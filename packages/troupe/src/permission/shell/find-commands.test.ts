@@ -128,7 +128,7 @@ test('commands in commands take no more than their length', () => {
 
 const quoted = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`;
 
-/** Texts in which the commands c1 to c3 are hidden in every way that is read. */
+/** Texts that hide the commands c1 to c3 in every supported way. */
 const scripts = fc.letrec<{ script: string; simple: string }>((tie) => {
   const inner = tie('script').filter((text) => text.length < 300);
   const join = (...parts: (string | fc.Arbitrary<string>)[]): fc.Arbitrary<string> =>
@@ -180,7 +180,7 @@ const scripts = fc.letrec<{ script: string; simple: string }>((tie) => {
   };
 });
 
-/** Runs a text in a group of processes of its own, and ends whatever is left of it. */
+/** Runs a text in its own process group, and ends all remaining processes. */
 async function runToEnd(
   shell: string,
   text: string,
@@ -192,7 +192,7 @@ async function runToEnd(
     try {
       process.kill(-(child.pid ?? NaN), 'SIGKILL');
     } catch {
-      // Nothing is left.
+      // No process is left.
     }
   };
   const timer = setTimeout(end, 5_000);
@@ -229,7 +229,7 @@ describe.each(['/bin/sh', '/bin/bash'])('as %s reads it', (shell) => {
             unread++;
             return;
           }
-          const log = join(folder, `log-${++count}`); // one of its own: what it leaves running may write later
+          const log = join(folder, `log-${++count}`); // its own folder: background processes may write later
           writeFileSync(log, '');
           const env = { PATH: join(folder, 'bin'), LOG: log };
           await runToEnd(shell, `${given}\nwait`, folder, env);

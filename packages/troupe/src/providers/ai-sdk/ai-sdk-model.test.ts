@@ -19,7 +19,7 @@ const FINISH = {
   usage: { inputTokens: { total: 1000 }, outputTokens: { total: 500 } },
 };
 
-/** A language model that streams what it is given, and says nothing more if that has no finish. */
+/** A language model that streams the given parts, and then blocks if there is no finish part. */
 class FakeLanguageModel implements AiSdkLanguageModel {
   readonly specificationVersion = 'v4';
   readonly modelId = 'acme-1';
@@ -28,9 +28,9 @@ class FakeLanguageModel implements AiSdkLanguageModel {
   supportedUrls: NonNullable<AiSdkLanguageModel['supportedUrls']> = {};
   pulled = 0;
   cancelled = 0;
-  /** Settles before the stream is there. */
+  /** Settles before the stream exists. */
   opening: Promise<unknown> = Promise.resolve();
-  /** Breaks the stream, once it says nothing more. */
+  /** Breaks the stream after the given parts. */
   break: (error: Error) => void = () => {};
   readonly #parts: readonly object[];
 

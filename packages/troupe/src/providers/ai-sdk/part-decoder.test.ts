@@ -19,7 +19,7 @@ function decode(parts: readonly unknown[], version: SpecVersion = 'v4'): ModelDe
   return [...parts.flatMap((part) => [...decoder.read(part)]), ...decoder.end()];
 }
 
-/** The blocks that an answer comes to. */
+/** Blocks of the decoded answer. */
 function blocksOf(parts: readonly unknown[], version?: SpecVersion): unknown {
   const draft = new MsgDraft('acme');
   for (const delta of decode(parts, version)) draft.add(delta);
@@ -229,14 +229,14 @@ describe('a call', () => {
       blocksOf([
         startCall('a'),
         input('a', '{"n":'),
-        call('a', '{"n":1}'), // goes on where the pieces ended
+        call('a', '{"n":1}'), // continues after the received pieces
         startCall('b'),
         input('b', '{"n":99'),
         call('b', '{"n":2}'), // is not what the pieces were
         call('c', '{"n":3}'), // came without pieces
         { ...startCall('d'), inputEncoding: 'text' },
         input('d', 'n is 4'),
-        call('d', '{"n":4}'), // came in pieces of something else
+        call('d', '{"n":4}'), // its pieces belong to another input
         startCall('e', 'other'),
         call('e', '{"n":5}'), // has another name
         STOP,

@@ -325,7 +325,7 @@ describe('thinking', () => {
     );
   });
 
-  /** What Claude thinks and calls, then saved and loaded, with the results behind it. */
+  /** Thinking and tool calls of Claude, saved and loaded, followed by their results. */
   async function toolTurn(fixture: string): Promise<Msg[]> {
     const fetch = fetchOf({ pieces: [fixtures.get(fixture)!] });
     const answer = await new AnthropicChatModel({ modelName: 'claude-sonnet-5', apiKey: KEY, fetch }).call(

@@ -193,7 +193,7 @@ describe('thinking', () => {
     ['A', 'E1', '', 'E2'],
     ['', 'E1', 'B', 'E2'],
     ['', 'E1', '', 'E2'],
-    ['A', '', 'B', 'E2'], // no server that we know does so
+    ['A', '', 'B', 'E2'], // no known server does this
   ])('right behind other thinking keeps its own signature: %j %j, %j %j', (first, one, second, two) => {
     const draft = new MsgDraft('Claude');
     for (const part of read(...think(0, first, one), ...think(1, second, two)).deltas) draft.add(part);

@@ -96,5 +96,5 @@ test('definitions that share others are not looked at again for every use', () =
   };
   const $defs = Object.fromEntries(Array.from({ length: depth + 1 }, (_, n) => [`d${n}`, definition(n)]));
   expect(toStrictSchema({ $ref: '#/$defs/d0', $defs })).toMatchObject({ $ref: '#/$defs/d0' });
-  expect(reads).toBe(2 * (depth + 1)); // as they are written, and where they are used first
+  expect(reads).toBe(2 * (depth + 1)); // in the order of definition and of first use
 });

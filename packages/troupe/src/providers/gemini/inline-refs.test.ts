@@ -169,7 +169,7 @@ describe('everything else', () => {
 });
 
 describe('a schema that is too much', () => {
-  /** Each definition holds the next one twice. */
+  /** Each definition contains the next one twice. */
   const bomb = (levels: number, leaf: JsonObject): JsonObject => {
     const $defs: Record<string, JsonValue> = { [`D${levels}`]: leaf };
     for (let i = 0; i < levels; i++) {

@@ -36,7 +36,7 @@ const candidates = {
   nineCalls: Array.from({ length: 9 }, () => callText('now', {})).join('\n'),
 };
 
-/** Which of the candidates the model could write. */
+/** Candidates that the grammar accepts. */
 function admitted(request: Omit<ModelRequest, 'messages'>, generation?: GenerationOptions): string[] {
   const { grammar } = planAnswer({ messages: [], ...request }, generation);
   if (grammar === undefined) return ['anything'];

@@ -4,7 +4,7 @@ import type { ModelDelta } from '../../message/model-delta.ts';
 import { EnvelopeReader, TextReader, type AnswerReader } from './answer-reader.ts';
 import { callText, sayText } from './envelope.ts';
 
-/** What a reader makes of pieces: texts in a row joined, so that answers can be compared however they were cut. */
+/** Deltas of a reader with adjacent texts joined, comparable for every split. */
 function readAll(reader: AnswerReader, pieces: readonly string[]) {
   const deltas: ModelDelta[] = [];
   for (const delta of pieces.flatMap((piece) => reader.read(piece))) {

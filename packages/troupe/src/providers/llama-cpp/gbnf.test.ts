@@ -20,7 +20,7 @@ test.each(Object.entries(schemaExamples))('%s', (_, { schema, yes, no }) => {
   expect(no.length).toBeGreaterThan(0);
 });
 
-/** Schemas all of whose keywords a grammar can hold. */
+/** Schemas whose keywords a grammar can express completely. */
 const { schema: anySchema } = fc.letrec<{
   schema: JsonSchema;
   leaf: JsonSchema;

@@ -208,7 +208,7 @@ test('an answer that is cut off says so, and its call is not made', async () => 
     { content: [{ type: 'text', text: 'Hel' }], finishReason: 'length' },
     { content: [], finishReason: 'length' },
     { content: [{ type: 'text', text: 'He' }], finishReason: 'length' },
-    { content: [{ type: 'text', text: 'Hi' }], finishReason: 'stop' }, // nothing but the brace is missing
+    { content: [{ type: 'text', text: 'Hi' }], finishReason: 'stop' }, // only the closing brace is missing
   ]);
 });
 
@@ -296,7 +296,7 @@ test('an abort is heard at once, and the sequence can be used again', async () =
       caller.abort(reason);
     }
   })();
-  await expect(reading).rejects.toBe(reason); // though the engine is still at its token
+  await expect(reading).rejects.toBe(reason); // although the engine still computes a token
   expect(seen).toEqual([{ type: 'text', text: 'He' }]);
   const next = model.call(asking('y'));
   await new Promise((resolve) => void setImmediate(resolve));
@@ -512,7 +512,7 @@ describe('the contract of chat models', () => {
   test.each(cases)('$name', ({ run }) => run());
 });
 
-/** Answers by one call of the model, and keeps what it heard and said. */
+/** Answers with one model call, and records input and output. */
 class Speaker extends AgentBase {
   readonly history: Msg[] = [];
 

@@ -16,7 +16,7 @@ const calculate = tool('calculate', 'Works out an arithmetic expression.', { exp
 const weather = tool('get_weather', 'The weather of a city.', { city: string });
 const tools = [calculate, weather];
 
-/** A question with the calls made for it so far. */
+/** A question with its tool calls so far. */
 function asked(
   text: string,
   ...past: readonly [name: string, input: JsonObject, status: ToolStatus, output: string][]

@@ -7,7 +7,7 @@ import { ChatToolCalls } from './chat-tool-calls.ts';
 
 const TOOLS = ['a', 'b', 'get', 'get_time'];
 
-/** The calls that come of chunks; each chunk is the list of its pieces. */
+/** Tool calls of chunks; each chunk is a list of parts. */
 function callsOf(...chunks: readonly (readonly JsonObject[])[]): unknown[] {
   using _ = fakeIds();
   const calls = new ChatToolCalls(TOOLS);

@@ -262,7 +262,7 @@ describe('a request', () => {
   });
 });
 
-/** The answer that events make. */
+/** Answer decoded from events. */
 async function read(events: readonly object[]): Promise<Outcome> {
   const body = new TextEncoder().encode(events.map((event) => `data: ${JSON.stringify(event)}\n\n`).join(''));
   const fetch = fetchOf({ pieces: [body] });

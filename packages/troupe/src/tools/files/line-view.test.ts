@@ -36,7 +36,7 @@ test('whatever is replaced, the other lines, the ends of lines and a byte order 
       }),
       fc.tuple(fc.nat(5), fc.nat(5)),
       (lines, added, { mark, end, isClosed }, [from, count]) => {
-        const close = isClosed || lines.at(-1) === '' ? end : ''; // an empty last line is seen by its end only
+        const close = isClosed || lines.at(-1) === '' ? end : ''; // an empty last line is visible only by its line end
         const text = mark + (lines.length === 0 ? '' : lines.join(end) + close);
         const start = Math.min(from, lines.length) + 1;
         const changed = replaceLines(text, start, start - 1 + count, `${added.join('\n')}\n`);

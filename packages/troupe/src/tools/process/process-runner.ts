@@ -61,6 +61,7 @@ const NOT_ISOLATED =
 /**
  * Runs programs for the shell and Python tools: in a sandbox if available, with resource limits, with a
  * minimal environment. Ends all started processes, except processes that hide on purpose outside a sandbox.
+ * First file to read in this folder, then run-process.ts.
  */
 export class ProcessRunner {
   readonly #options: ProcessToolOptions;

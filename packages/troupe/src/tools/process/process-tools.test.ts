@@ -55,10 +55,10 @@ const shell = (command: string, options: ProcessToolOptions = {}, call: CallTool
   run(shellTool({ cwd: folder, ...options }), { command }, call);
 
 let tokens = 0;
-/** An argument of `sleep` by which a process can be recognised from outside of its sandbox. */
+/** An argument of `sleep` that identifies a process from outside its sandbox. */
 const newToken = (): string => `9${process.pid}.${Date.now()}${tokens++}`;
 
-/** The processes that have the text in their arguments. */
+/** Processes with the text in their arguments. */
 function running(text: string): string[] {
   return readdirSync('/proc').filter((pid) => {
     if (!/^\d+$/.test(pid)) return false;
@@ -70,7 +70,7 @@ function running(text: string): string[] {
   });
 }
 
-/** What the system tells of a process; nothing if it is gone. */
+/** Status of a process; empty if it has ended. */
 function statOf(pid: string): string {
   try {
     return readFileSync(`/proc/${pid}/stat`, 'latin1');
@@ -79,7 +79,7 @@ function statOf(pid: string): string {
   }
 }
 
-/** Runs until a snapshot has the text, and tells it then. */
+/** Runs until a snapshot contains the text, and returns the snapshot. */
 function untilShown(text: string): { onChunk: (result: ToolCallResult) => void; shown: Promise<void> } {
   let tell = (): void => {};
   const shown = new Promise<void>((resolve) => (tell = resolve));
@@ -170,7 +170,7 @@ describe.each(MODES)('%s', (_, isolation, note) => {
     await vi.waitUntil(() => running(`sleep\0${token}`).length > 0, { timeout: 10_000 });
     const isAtWork = () => running(`sleep\0${token}`).some((pid) => !/\) [TZX] /.test(statOf(pid)));
     interrupt.abort();
-    for (let i = 0; i < 100; i++) await Promise.resolve(); // promises settle, but nothing can be read from outside
+    for (let i = 0; i < 100; i++) await Promise.resolve(); // promises settle, but no input or output happens
     const until = performance.now() + 5000;
     while (isAtWork() && performance.now() < until);
     expect(isAtWork()).toBe(false);
@@ -306,7 +306,7 @@ describe.each(MODES)('%s', (_, isolation, note) => {
   });
 });
 
-/** How many processes nobody, or who runs the tests, has. */
+/** Number of processes of `nobody` or of the user running the tests. */
 function userProcesses(): number {
   const uid = isRoot ? 65_534 : process.getuid?.();
   return readdirSync('/proc').filter((pid) => {
@@ -436,7 +436,7 @@ test('without isolation, a process that left its group and cleared its environme
 });
 
 describe.each(MODES)('%s, when this process ends in the middle', (_, isolation) => {
-  /** Runs a command in a process of its own. */
+  /** Runs a command in its own process. */
   function startProgram(token: string, onReady: string): ChildProcess {
     const program = `
       import { Toolkit } from ${JSON.stringify(join(import.meta.dirname, '../../toolkit/toolkit.ts'))};
