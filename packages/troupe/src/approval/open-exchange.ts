@@ -10,11 +10,11 @@ import { refused, toVerdict, type FitResult } from './decisions.ts';
 import { StatusTable } from './status-table.ts';
 
 export interface OpenExchangeOptions {
-  /** Tools that need no further approval in this reply. Decisions add to it. */
+  /** Tools without further approvals in this reply. Decisions add tools. */
   readonly grantedTools?: Set<string>;
-  /** Ids of the messages that the reply answers. The reply adds to it. */
+  /** Ids of the messages to answer. The reply adds ids. */
   readonly requestIds?: ReadonlySet<string>;
-  /** Ids of the messages that the reply has added to memory. The reply adds to it. */
+  /** Ids of the messages added to memory. The reply adds ids. */
   readonly addedIds?: ReadonlySet<string>;
   /** The tool calls in which the agent was called, from the outermost on. */
   readonly owner?: readonly string[];
@@ -182,11 +182,11 @@ export class OpenExchange {
 
   /** The keys are those of saved states, and stay. */
   toJSON(): JsonObject {
-    const { thought, calls } = this.exchange;
+    const { modelMsg, calls } = this.exchange;
     const answers = calls.map(({ id }) => this.exchange.answerTo(id)).filter((one) => one !== undefined);
     return copyJsonObject(
       {
-        thought: thought.toJSON(),
+        thought: modelMsg.toJSON(),
         answers,
         started: [...this.#started],
         standings: this.#statuses.toJSON(),

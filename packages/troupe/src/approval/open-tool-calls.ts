@@ -39,7 +39,7 @@ export class OpenToolCalls {
     const { onPending = 'refuse', fit } = this.#options;
     const history = await this.#memory.recall();
     control.assertNotOver(); // the memory may be slow
-    const isRemembered = history.some(({ id }) => id === this.current?.exchange.thought.id);
+    const isRemembered = history.some(({ id }) => id === this.current?.exchange.modelMsg.id);
     if (isRemembered) this.current = undefined; // saved between its write to memory and `release`
     const foreign = this.current === undefined ? unansweredExchange(history, agentName) : undefined;
     const start = planCallStart(this.current ?? foreign?.open, msgs, control.takeDecisions(), {
@@ -68,7 +68,7 @@ export class OpenToolCalls {
     this.release(open);
   }
 
-  /** Adds a listener for `checkpoint`. Returns a function that removes it. */
+  /** Adds a listener for `checkpoint`. The returned function removes the listener. */
   onCheckpoint(listener: () => Promise<void>): () => void {
     const entry = (): Promise<void> => listener();
     this.#checkpoints.add(entry);

@@ -27,7 +27,7 @@ describe('an exchange', () => {
     expect(exchange.calls).toEqual([call('a'), call('b')]);
     expect([exchange.answer(result('b')), exchange.answer(result('a'))]).toEqual([true, true]);
     const [thought, ...results] = exchange.toMsgs();
-    expect(thought).toBe(exchange.thought);
+    expect(thought).toBe(exchange.modelMsg);
     expect(results.map(({ name, role, content }) => ({ name, role, content }))).toEqual([
       { name: 'system', role: 'system', content: [result('a')] },
       { name: 'system', role: 'system', content: [result('b')] },
@@ -43,7 +43,7 @@ describe('an exchange', () => {
 
   test('without calls is just the thought', () => {
     const exchange = new Exchange(Msg.assistant('Nothing to do.'));
-    expect(exchange.toMsgs()).toEqual([exchange.thought]);
+    expect(exchange.toMsgs()).toEqual([exchange.modelMsg]);
   });
 
   test('takes the first answer; the second is late', () => {
@@ -74,7 +74,7 @@ describe('an exchange', () => {
     const [, a, b] = exchange.toMsgs();
     expect(b?.id).toBe(chunk.id);
     expect(a?.id).not.toBe(b?.id);
-    expect(exchange.toMsgs().map((msg) => msg.id)).toEqual([exchange.thought.id, a?.id, b?.id]);
+    expect(exchange.toMsgs().map((msg) => msg.id)).toEqual([exchange.modelMsg.id, a?.id, b?.id]);
   });
 
   test('keeps an answer as it was given', () => {

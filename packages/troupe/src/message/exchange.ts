@@ -30,11 +30,11 @@ export class Exchange {
   #isClosed = false;
 
   /** @throws InvalidMsgError if two calls share an id. A `MsgDraft` never makes such a message. */
-  constructor(readonly thought: Msg) {
-    this.calls = thought.getContentBlocks('tool_use');
+  constructor(readonly modelMsg: Msg) {
+    this.calls = modelMsg.getContentBlocks('tool_use');
     for (const call of this.calls) {
       if (this.#resultIds.has(call.id)) throw new InvalidMsgError('Two tool calls of a message share an id.');
-      this.#resultIds.set(call.id, `${thought.id}:${call.id}`); // the same when a run is replayed
+      this.#resultIds.set(call.id, `${modelMsg.id}:${call.id}`); // the same when a run is replayed
     }
   }
 
@@ -74,11 +74,11 @@ export class Exchange {
     return Msg.system([result], { id: this.#resultIds.get(result.id) });
   }
 
-  /** The messages to remember: the thought, then exactly one result for each call. Closes the exchange. */
+  /** The messages to remember: the model message, then exactly one result for each tool call. Closes the exchange. */
   toMsgs(): readonly Msg[] {
     this.#isClosed = true;
     return [
-      this.thought,
+      this.modelMsg,
       ...this.calls.map((call) => this.resultMsg(this.#answers.get(call.id) ?? interrupted(call))),
     ];
   }

@@ -24,17 +24,17 @@ interface SummaryArgs {
   readonly turn: Turn;
 }
 
-/** The hooks of an agent that reasons and acts, besides those that every agent has. */
+/** Hooks of agents with reasoning and acting, added to the hooks of every agent. */
 export interface ReActHooks<Agent> extends AgentHooks<Agent> {
   preReasoning(agent: Agent, args: ReasoningArgs): MaybeAsync<Partial<ReasoningArgs>>;
   postReasoning(agent: Agent, args: ReasoningArgs, result: Msg): MaybeAsync<Msg>;
-  /** Each time the thought has grown; awaited before the next piece. */
+  /** After every delta of a model message; awaited before the next delta. */
   reasoningChunk(agent: Agent, args: { readonly msg: Msg }): MaybeAsync<void>;
-  /** Once for each tool call, also when calls run side by side. */
+  /** Once for each tool call, also when tool calls run concurrently. */
   preActing(agent: Agent, args: ActingArgs): MaybeAsync<Partial<ActingArgs>>;
   /** Sees, and may replace, the tool's real result. Not called for a suspended tool call, which has no result yet. */
   postActing(agent: Agent, args: ActingArgs, result: ToolResultBlock): MaybeAsync<ToolResultBlock>;
-  /** Each time a tool has shown some of its result; awaited before the next piece. */
+  /** After every snapshot of a tool; awaited before the next snapshot. */
   actingChunk(agent: Agent, args: { readonly result: ToolResultBlock }): MaybeAsync<void>;
   preSummary(agent: Agent, args: SummaryArgs): MaybeAsync<Partial<SummaryArgs>>;
   postSummary(agent: Agent, args: SummaryArgs, result: Msg): MaybeAsync<Msg>;
@@ -74,9 +74,8 @@ const REACT_HOOK_POINTS: readonly HookPoint[] = [
 ];
 
 /**
- * The base of agents that go round in steps: think (`reasoning`), use tools
- * (`acting`), and at the limit sum up (`summarizing`). How they do that is up
- * to the subclass; the hooks around the steps are there by themselves.
+ * Base of agents that alternate model calls (`reasoning`) and tool calls (`acting`), and sum up at a limit (`summarizing`).
+ * Subclasses define the three methods; hooks around them run without any code in the subclass.
  */
 export abstract class ReActAgentBase extends AgentBase {
   static override readonly hookPoints: readonly HookPoint[] = [...AgentBase.hookPoints, ...REACT_HOOK_POINTS];
@@ -88,13 +87,13 @@ export abstract class ReActAgentBase extends AgentBase {
 
   declare readonly [hookTypes]?: ReActHooks<this>;
 
-  /** Asks the model once, and returns its thought: text, tool calls, or both. */
+  /** Calls the model once. Resolves to the model message: text, tool calls, or both. */
   protected abstract reasoning(toolChoice: ToolChoice, turn: Turn): Promise<Msg>;
 
   /** Runs one tool call. A tool that fails is a result too; a suspended tool call has no result yet. */
   protected abstract acting(call: ToolUseBlock, turn: Turn): Promise<ToolResultBlock | SuspendedToolCall>;
 
-  /** Answers with what is known when there may be no further step. */
+  /** Answers from the history so far, at the limit of model calls. */
   protected abstract summarizing(turn: Turn): Promise<Msg>;
 
   /** Runs the `reasoningChunk` hooks. */

@@ -14,45 +14,45 @@ import type { AgentOptions } from '../agent/agent-base.ts';
 export const DEFAULT_MAX_ITERS = 10;
 
 export interface ReActAgentOptions extends AgentOptions {
-  /** What it thinks with. */
+  /** Model for reasoning, summaries and structured output. */
   readonly model: ChatModelBase;
-  /** What the agent is told before everything else. A function is asked before every model call. */
+  /** System prompt, the first message of every prompt. A function is called before every model call. */
   readonly sysPrompt?: string | (() => string | Promise<string>) | undefined;
-  /** Its tools. @default none */
+  /** Tools of the agent. @default none */
   readonly toolkit?: Toolkit | undefined;
-  /** What it remembers of the conversation. @default an `InMemoryMemory` */
+  /** Memory of the conversation. @default an `InMemoryMemory` */
   readonly memory?: MemoryBase | undefined;
-  /** Sums up what is old when the prompt gets too long. A memory that keeps itself small, such as `AutoContextMemory`, needs none. */
+  /** Replaces old messages by a summary when the prompt gets too long. Not needed with `AutoContextMemory`, which compresses itself. */
   readonly compression?: SummaryCompressorOptions | undefined;
   /** @default the model's own */
   readonly formatter?: FormatterBase | undefined;
-  /** How often it may think for one reply, before it has to sum up. @default 10 */
+  /** Maximum model calls of one reply; then the model sums up without tools. @default 10 */
   readonly maxIters?: number | undefined;
-  /** Whether the calls of one thought run side by side; a number says how many at most. @default false */
+  /** Whether tool calls of one model message run concurrently; a number is the maximum at once. @default false */
   readonly parallelToolCalls?: boolean | number | undefined;
-  /** How many calls of one thought are made; the rest is answered with an error. @default 128 */
+  /** Maximum tool calls run for one model message; the others get an error result. @default 128 */
   readonly maxToolCalls?: number | undefined;
-  /** Decides which tool calls may run, and about which somebody is asked. @default all may run */
+  /** Allows, denies or asks about each tool call. @default every tool call is allowed */
   readonly permissionPolicy?: PermissionPolicy | undefined;
-  /** What a call does that brings something new while calls are pending: fail, or end those without a result. @default 'refuse' */
+  /** Rule for new input while tool calls are pending: reject the agent call, or end the tool calls with the status `interrupted`. @default 'refuse' */
   readonly onPending?: 'refuse' | 'close' | undefined;
-  /** For all model calls of this agent. */
+  /** Options of every model call, such as the temperature. */
   readonly generation?: GenerationOptions | undefined;
-  /** Given to every tool as its `context`, and never shown to the model. */
+  /** `context` of every tool; never shown to the model. */
   readonly toolContext?: unknown;
-  /** Lets the model choose its groups of tools by `reset_equipped_tools`. @default false */
+  /** Whether the model can choose active tool groups with `reset_equipped_tools`. @default false */
   readonly enableMetaTool?: boolean | undefined;
-  /** Lets the agent work by a plan: its tools are the agent's, and its hints go to the model. */
+  /** Plan of the agent: adds the plan tools, and hints about the current plan to every prompt. */
   readonly planNotebook?: PlanNotebook | undefined;
-  /** Lets it have tools that run in the background: it gets the tools to look after them, and is told when one is done. */
+  /** Background tasks: adds the tools to view, await and cancel them, and a hint when a task ends. */
   readonly background?: BackgroundTools | undefined;
-  /** What it remembers from one conversation to the next. @default none */
+  /** Memory across conversations. @default none */
   readonly longTermMemory?: LongTermMemoryBase | undefined;
   /** @default 'both' */
   readonly longTermMemoryMode?: LongTermMemoryMode | undefined;
-  /** What is searched for what was asked, before it thinks. @default none */
+  /** Knowledge bases searched for every input; matches are added to memory. @default none */
   readonly knowledge?: KnowledgeBase | readonly KnowledgeBase[] | undefined;
-  /** Whether the model first writes the question as a query that stands by itself, before knowledge is searched. @default true */
+  /** Whether a model call first rewrites the input as a search query that needs no history. @default true */
   readonly enableRewriteQuery?: boolean | undefined;
   /** Whether hints to the model are printed. @default false */
   readonly printHintMsg?: boolean | undefined;

@@ -24,13 +24,13 @@ import type { SuspendedToolCall } from '../toolkit/call/tool-call-outcome.ts';
 import { Toolkit } from '../toolkit/toolkit.ts';
 import { untilStopped, waitBriefly } from '../util/async/grace.ts';
 import type { JsonValue } from '../util/json.ts';
-import { FORM_NAME } from './answer-form.ts';
-import { FILL_IN_THE_FORM, hintMsg, SAY_SOMETHING, SUM_UP } from './hints.ts';
+import { EMPTY_MSG_HINT, hintMsg, STRUCTURED_OUTPUT_HINT, SUMMARY_HINT } from './hints.ts';
 import { ModelCaller } from './model-caller.ts';
 import { isEmpty, withoutToolCalls } from './model-message.ts';
 import { ReActAgentBase } from './react-agent-base.ts';
 import { checkReActOptions, DEFAULT_MAX_ITERS, type ReActAgentOptions } from './react-agent-options.ts';
 import { ReplyState, replyStateOf, type ReplyAgent } from './reply-state.ts';
+import { STRUCTURED_OUTPUT_TOOL } from './structured-output-tool.ts';
 import { memoryTools, recordExperience, retrieveContext } from './retrieval.ts';
 import { runToolCalls, runToolCallStep } from './tool-call-runner.ts';
 import { watchPlan } from './watch-plan.ts';
@@ -136,7 +136,7 @@ export class ReActAgent extends ReActAgentBase {
     if (!this.isRunning) await this.#openToolCalls.close();
   }
 
-  /** Adds a listener that is awaited before a tool with a `sideEffect` runs, so that its start can be saved. Returns a function that removes it. */
+  /** Adds a listener that is awaited before a tool with a `sideEffect` runs, and can save its start. Returns a function that removes the listener. */
   onCheckpoint(listener: () => Promise<void>): () => void {
     return this.#openToolCalls.onCheckpoint(listener);
   }
@@ -157,7 +157,7 @@ export class ReActAgent extends ReActAgentBase {
 
   async #loop(resumed: OpenExchange | undefined, reply: ReplyState): Promise<Msg> {
     const { maxIters = DEFAULT_MAX_ITERS } = this.#options;
-    let toolChoice: ToolChoice = reply.form && this.#canForceTools ? 'required' : 'auto';
+    let toolChoice: ToolChoice = reply.structuredOutput && this.#canForceTools ? 'required' : 'auto';
     let emptyMsgs = 0;
     const first = Math.min(resumed?.iteration ?? 0, maxIters - 1);
     for (let iter = first; iter < maxIters; iter++) {
@@ -171,15 +171,15 @@ export class ReActAgent extends ReActAgentBase {
         if (answer !== undefined) return this.#answer(answer.msg, answer.reason, reply);
         reply.hints.push(...reply.repeatedFailures.hintsAfter(exchange));
         emptyMsgs = 0;
-      } else if (isEmpty(exchange.thought)) {
+      } else if (isEmpty(exchange.modelMsg)) {
         if (++emptyMsgs === MAX_EMPTY_MSGS) return this.#answer(this.#msg(NO_ANSWER), 'error', reply);
-        reply.hints.push(SAY_SOMETHING);
-      } else if (reply.form === undefined) {
-        return this.#answer(exchange.thought, 'finished', reply);
+        reply.hints.push(EMPTY_MSG_HINT);
+      } else if (reply.structuredOutput === undefined) {
+        return this.#answer(exchange.modelMsg, 'finished', reply);
       } else {
-        await reply.remember([exchange.thought]); // text in place of structured output
-        reply.hints.push(FILL_IN_THE_FORM);
-        if (this.#canForceTools) toolChoice = { name: FORM_NAME };
+        await reply.remember([exchange.modelMsg]); // text in place of structured output
+        reply.hints.push(STRUCTURED_OUTPUT_HINT);
+        if (this.#canForceTools) toolChoice = { name: STRUCTURED_OUTPUT_TOOL };
       }
     }
     const summary = await reply.hooked(this.summarizing(reply.turn));
@@ -197,7 +197,7 @@ export class ReActAgent extends ReActAgentBase {
       requestIds: reply.requestIds,
       addedIds: reply.addedIds,
       owner: reply.control.toolCallPath,
-      wantsStructuredOutput: reply.form !== undefined,
+      wantsStructuredOutput: reply.structuredOutput !== undefined,
     });
   }
 
@@ -290,7 +290,7 @@ export class ReActAgent extends ReActAgentBase {
   protected override async summarizing(turn: Turn): Promise<Msg> {
     const { maxIters = DEFAULT_MAX_ITERS } = this.#options;
     try {
-      const msg = await this.#modelCaller.call({ hints: [hintMsg(SUM_UP)] }, this.#replyOf(turn));
+      const msg = await this.#modelCaller.call({ hints: [hintMsg(SUMMARY_HINT)] }, this.#replyOf(turn));
       const summary = withoutToolCalls(msg);
       if (!isEmpty(summary)) return this.#msg(summary.content, msg.id);
     } catch (error) {
@@ -300,7 +300,7 @@ export class ReActAgent extends ReActAgentBase {
     return this.#msg(`I have no answer after ${maxIters} steps.`);
   }
 
-  /** Keeps messages that came while tool calls are pending: they are read after the results. */
+  /** Keeps messages for the time after the pending tool calls. */
   protected override postpone(msgs: readonly Msg[]): void {
     this.#openToolCalls.current?.postponed.push(...msgs);
   }

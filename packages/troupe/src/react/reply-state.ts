@@ -9,10 +9,10 @@ import type { EndReason } from '../message/end-reason.ts';
 import { Exchange } from '../message/exchange.ts';
 import { Msg } from '../message/msg.ts';
 import type { Toolkit } from '../toolkit/toolkit.ts';
-import { AnswerForm } from './answer-form.ts';
 import { assertValidReplacement } from './model-message.ts';
 import type { ReActAgentOptions } from './react-agent-options.ts';
 import { RepeatedFailures } from './repeated-failures.ts';
+import { StructuredOutputTool } from './structured-output-tool.ts';
 
 /** The agent as the parts of a reply use it. */
 export interface ReplyAgent {
@@ -39,11 +39,11 @@ export class ReplyState implements ReplyScope {
   readonly control: TurnControl;
   /** The tools of the agent, and the structured output tool if the caller wants structured output. */
   readonly toolkit: Toolkit;
-  readonly form: AnswerForm | undefined;
+  readonly structuredOutput: StructuredOutputTool | undefined;
   readonly repeatedFailures = new RepeatedFailures();
   /** Ids of the messages that the reply answers. Compression keeps these messages. */
   readonly requestIds = new Set<string>();
-  /** Messages that the reply has added to memory. */
+  /** Messages of the reply in memory. */
   readonly added: Msg[] = [];
   readonly addedIds = new Set<string>();
   /** Hints for the next model call only. */
@@ -65,8 +65,8 @@ export class ReplyState implements ReplyScope {
     this.id = turn.replyId;
     this.agent = agent;
     this.turn = turn;
-    this.form = structuredModel && new AnswerForm(structuredModel);
-    this.toolkit = this.form ? agent.tools.withTools(this.form.tool) : agent.tools;
+    this.structuredOutput = structuredModel && new StructuredOutputTool(structuredModel);
+    this.toolkit = this.structuredOutput ? agent.tools.withTools(this.structuredOutput.tool) : agent.tools;
     this.control = controlOf(turn);
     this.control.attach(this);
   }
@@ -90,7 +90,7 @@ export class ReplyState implements ReplyScope {
     await this.agent.openToolCalls.checkpoint();
   }
 
-  /** Stores the input, after the exchange that it closes, and tells the results that came with it. */
+  /** Adds the input to memory, after a closed exchange, and sends events for supplied tool results. */
   async takeInput({ resumed, closed, answered, input }: CallStart): Promise<void> {
     const earlier = resumed ?? closed;
     this.isInputStored = true;
@@ -141,13 +141,13 @@ export class ReplyState implements ReplyScope {
 
   /** The answer in an exchange: validated structured output, or the result of a tool with `returnDirect`. */
   async answerIn(exchange: Exchange, name: string): Promise<{ msg: Msg; reason: EndReason } | undefined> {
-    const output = await this.form?.read(exchange);
+    const output = await this.structuredOutput?.read(exchange);
     if (output !== undefined) {
-      const text = exchange.thought.text || JSON.stringify(output.metadata);
+      const text = exchange.modelMsg.text || JSON.stringify(output.metadata);
       return { msg: Msg.assistant(text, { name, ...output }), reason: 'structured' };
     }
     const [call, ...others] = exchange.calls;
-    if (call === undefined || others.length > 0 || this.form !== undefined) return undefined;
+    if (call === undefined || others.length > 0 || this.structuredOutput !== undefined) return undefined;
     const result = exchange.answerTo(call.id);
     if (result?.status !== 'ok' || !this.toolkit.get(call.name)?.returnDirect) return undefined;
     return { msg: Msg.assistant(result.output, { name }), reason: 'finished' };

@@ -2,7 +2,7 @@ import type { PlanNotebook } from '../plan/plan-notebook.ts';
 import { isInsideCallOf } from '../agent/current-turn.ts';
 import type { Turn } from '../agent/turn.ts';
 
-/** Tells the stream of an agent's latest turn how its plan changes. The returned function ends that. */
+/** Sends plan changes as events of the agent's latest turn. Returns a function that stops this. */
 export function watchPlan(
   notebook: PlanNotebook,
   agentId: string,
@@ -11,7 +11,7 @@ export function watchPlan(
   const name = `agent ${agentId}`;
   notebook.registerPlanChangeHook(name, (_, plan) => {
     const told = latestTurn()?.emit({ type: 'plan_change', plan: plan?.toJSON() ?? null });
-    return isInsideCallOf(agentId) ? told : undefined; // who edits from outside may be the one who reads the events
+    return isInsideCallOf(agentId) ? told : undefined; // an editor outside of the agent call may be the consumer of the events: waiting would block both
   });
   return () => notebook.removePlanChangeHook(name);
 }

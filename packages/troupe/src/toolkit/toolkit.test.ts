@@ -689,7 +689,7 @@ describe('long output', () => {
     await withRunConfig({ logging: { log: (_, text) => lines.push(text) } }, async () => {
       expect(await outputOf(toolkit, 'a')).toBe(note());
     });
-    expect(lines).toEqual(["The output of 'a' could not be kept: disk full"]);
+    expect(lines).toEqual(["The output of the tool 'a' could not be offloaded: disk full"]);
   });
 
   test('is cut in snapshots too, which nobody keeps', async () => {

@@ -248,9 +248,9 @@ export class Toolkit extends StateModule {
     const { timeoutMs, maxOutputChars, offload, concurrency, middlewares } = this.#shared;
     const find = (name: string): RegisteredTool | ToolOutput => this.#find(name);
     const onAbandoned = (): void => void this.#shared.abandonedCalls++;
-    const desk = { find, timeoutMs, maxOutputChars, offload, concurrency, middlewares, onAbandoned };
+    const settings = { find, timeoutMs, maxOutputChars, offload, concurrency, middlewares, onAbandoned };
     const { authorize = this.#shared.authorize } = options;
-    return new ToolCall(desk, call, { ...options, authorize }).run();
+    return new ToolCall(settings, call, { ...options, authorize }).run();
   }
 
   /**

@@ -3,15 +3,15 @@ import type { ToolOutput } from '../tool/tool-output.ts';
 
 type Output = ToolOutput['output'];
 
-/** An output that has more text than may be shown. */
+/** An output with more text than a model gets. */
 export interface CutOutput {
-  /** The beginning of the text, with a note of how much there was; media stay. */
+  /** The beginning of the text, with a note about its length; media stay. */
   readonly shown: Output;
-  /** All of the text. */
+  /** The whole text. */
   readonly whole: string;
 }
 
-/** Cuts the text of an output; undefined if there is no need. @param reference where the whole text is kept */
+/** Cuts the text of an output; undefined for a short one. @param reference where the whole text is kept */
 export function cutOutput(output: Output, maxChars: number, reference?: string): CutOutput | undefined {
   const size = sizeOf(output);
   if (size <= maxChars) return undefined;
@@ -23,24 +23,24 @@ export function cutOutput(output: Output, maxChars: number, reference?: string):
 
 function cutBlocks(blocks: readonly ToolOutputBlock[], maxChars: number, note: string): ToolOutputBlock[] {
   const shown: ToolOutputBlock[] = [];
-  let room = maxChars;
+  let charsLeft = maxChars;
   for (const block of blocks) {
     const { length } = textOf(block);
-    if (length <= room) {
+    if (length <= charsLeft) {
       shown.push(block);
-      room -= length;
-    } else if (room > 0 && block.type === 'text') {
-      shown.push({ ...block, text: headOf(block.text, room) });
-      room = 0;
+      charsLeft -= length;
+    } else if (charsLeft > 0 && block.type === 'text') {
+      shown.push({ ...block, text: headOf(block.text, charsLeft) });
+      charsLeft = 0;
     }
   }
   return [...shown, { type: 'text', text: note }];
 }
 
-/** The beginning of a text, never ending in half a character. */
+/** The beginning of a text, without half a character at its end. */
 function headOf(text: string, length: number): string {
   const end = /[\ud800-\udbff]/.test(text.charAt(length - 1)) ? length - 1 : length;
-  // `join` copies the characters. A mere slice would keep all of the text in memory for as long as itself.
+  // `join` copies the characters: a slice would keep the whole text in memory.
   return [text.slice(0, end), '…'].join('');
 }
 

@@ -4,7 +4,7 @@ import type { ToolOutput } from '../tool/tool-output.ts';
 
 const MAX_CHARS = 4000;
 
-/** What a model is told of whatever was thrown: its message, never a stack. */
+/** Error output for a thrown value: the message, never the stack. */
 export function failureOf(thrown: unknown): ToolOutput {
   let message = 'The tool threw something that can not be read.';
   try {
@@ -13,7 +13,7 @@ export function failureOf(thrown: unknown): ToolOutput {
     }
     message = messageIn(thrown) ?? `The tool threw ${describe(thrown)}.`;
   } catch {
-    // A getter or a proxy that throws when it is looked at.
+    // A getter or a proxy that throws when read.
   }
   const { length } = message;
   // `join` copies the characters: a mere slice would keep all of the message in memory.
@@ -26,7 +26,7 @@ export function errorOutput(output: string): ToolOutput {
   return { output, status: 'error' };
 }
 
-/** No `toString` is called: it may do anything. */
+/** Reads the message without `toString`, which may run any code. */
 function messageIn(thrown: unknown): string | undefined {
   if (typeof thrown === 'string' && thrown !== '') return thrown;
   if (typeof thrown === 'number') return String(thrown);

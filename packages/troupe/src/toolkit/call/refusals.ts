@@ -11,7 +11,7 @@ const MAX_RAW_CHARS = 300;
 const MAX_PROBLEM_CHARS = 300;
 const MAX_PROBLEMS = 20;
 
-/** What a model is told that called a tool which isn't there. @param known the tools that are */
+/** Output for a tool call of an unknown tool. @param known names of the offered tools */
 export function toolNotFound(name: string, known: readonly string[]): ToolOutput {
   const similar = known.filter((one) => isSimilar(one, name));
   const named = similar.length > 0 ? similar : known;
@@ -26,19 +26,19 @@ export function toolNotFound(name: string, known: readonly string[]): ToolOutput
   return unavailable(`FunctionNotFoundError: There is no tool '${short(name, 64)}'. ${advice}`);
 }
 
-/** What a model is told that called a tool of a group which isn't active. */
+/** Output for a tool call of a tool in an inactive group. */
 export function inactive({ tool, group }: RegisteredTool, hasMetaTool: boolean): ToolOutput {
   const problem = `FunctionInactiveError: The tool '${tool.name}' is in the tool group '${group}', which is not active.`;
   return unavailable(hasMetaTool ? `${problem} Activate it by calling '${META_TOOL_NAME}' first.` : problem);
 }
 
-/** What a model is told whose arguments are no JSON object. */
+/** Output for arguments that are not a JSON object. */
 export function unreadable(rawInput: string): ToolOutput {
   const problem = 'The arguments are not a JSON object. Call the tool again with valid JSON.';
   return errorOutput(`Arguments Validation Error: ${problem} You sent: ${short(rawInput, MAX_RAW_CHARS)}`);
 }
 
-/** What a model is told whose arguments don't fit the schema. */
+/** Output for arguments that don't fit the schema. */
 export function invalid(problems: readonly SchemaProblem[]): ToolOutput {
   const lines = problems.slice(0, MAX_PROBLEMS).map(({ path, message }) => {
     const place = path === '' ? 'the arguments' : short(path, 200);
@@ -50,7 +50,7 @@ export function invalid(problems: readonly SchemaProblem[]): ToolOutput {
   );
 }
 
-/** What a model is told whose call may not run. */
+/** Output for a tool call that the permission policy denies. */
 export function denied(reason: string | undefined): ToolOutput {
   const because = reason === undefined || reason === '' ? '.' : `: ${short(reason, MAX_PROBLEM_CHARS)}`;
   return {

@@ -8,22 +8,22 @@ import { toToolOutput, type ToolOutput } from '../tool/tool-output.ts';
 import { ToolSuspension } from '../tool/tool-suspension.ts';
 import type { Tool, ToolContext } from '../tool/tool.ts';
 
-/** A generator that yields more than that is taken for an endless one. */
+/** Maximum snapshots of one tool call; a generator with more counts as endless. */
 const MAX_SNAPSHOTS = 100_000;
-/** After so many snapshots without a pause timers and interrupts get a chance. */
+/** Number of snapshots without a wait after which timers and interrupts get time. */
 const SNAPSHOTS_BETWEEN_PAUSES = 64;
 const DEFAULT_RETRY_DELAY_MS = 500;
 const MAX_RETRY_DELAY_MS = 30_000;
 
 export interface ToolRun {
   readonly tool: Tool;
-  /** Arguments that the tool's schema has checked. */
+  /** Arguments after validation by the tool's schema. */
   readonly input: unknown;
   readonly context: Omit<ToolContext, 'signal' | 'emit'>;
   readonly deadline: DeadlineOptions;
-  /** Waits until the tool may run; what it resolves to is told when the tool has ended. @default it may at once */
-  readonly takePlace?: ((signal: AbortSignal) => Promise<() => void>) | undefined;
-  /** Made anew for each attempt: what an earlier one shows late doesn't count. */
+  /** Waits until the concurrency limits let the tool run. The returned function is called when the tool has ended. @default no limits */
+  readonly acquire?: ((signal: AbortSignal) => Promise<() => void>) | undefined;
+  /** Called for each attempt, so that late snapshots of an earlier attempt are dropped. */
   readonly newSnapshots: () => Snapshots;
 }
 
@@ -48,12 +48,12 @@ export async function runTool(run: ToolRun): Promise<ToolOutput | ToolSuspension
 }
 
 async function runOnce(run: ToolRun): Promise<ToolOutput> {
-  const { tool, input, context, deadline, takePlace } = run;
+  const { tool, input, context, deadline, acquire } = run;
   const snapshots = run.newSnapshots();
   const emit = (snapshot: unknown): void => void snapshots.show(toToolOutput(snapshot));
   try {
     const output = await withDeadline(deadline, async (signal, untimed) => {
-      const leave = takePlace && (await untimed(takePlace(signal)));
+      const release = acquire && (await untimed(acquire(signal)));
       try {
         // The one cast: `execute` takes what the schema gives, and that has been checked.
         const returned: unknown = await tool.execute(input as never, { ...context, signal, emit });
@@ -61,17 +61,17 @@ async function runOnce(run: ToolRun): Promise<ToolOutput> {
         const show = (snapshot: ToolOutput): Promise<void> => untimed(snapshots.show(snapshot));
         return items ? await lastOf(items, show, signal) : toToolOutput(returned);
       } finally {
-        leave?.();
+        release?.();
       }
     });
-    await snapshots.flush(); // how long viewers take is not the tool's fault
+    await snapshots.flush(); // outside of the deadline: slow viewers are not the tool's fault
     return output;
   } finally {
     snapshots.close();
   }
 }
 
-/** Goes through a generator to its end, which may never come. */
+/** Reads a generator to its end and returns the last value. @throws Error after too many snapshots */
 async function lastOf(
   items: AnyIterator,
   show: (snapshot: ToolOutput) => Promise<void>,
@@ -105,7 +105,7 @@ interface AnyIterator {
   return?(): unknown;
 }
 
-/** A generator, or something else that is iterated asynchronously. A mere list, map or set is a value. */
+/** The iterator of a generator or another async iterable. A list, map or set is a plain value. */
 function iteratorOf(value: unknown): AnyIterator | undefined {
   if (typeof value !== 'object' || value === null) return undefined;
   if (Symbol.asyncIterator in value) return (value as AsyncIterable<unknown>)[Symbol.asyncIterator]();
@@ -114,11 +114,11 @@ function iteratorOf(value: unknown): AnyIterator | undefined {
     : undefined;
 }
 
-/** Lets a generator clean up. Whether it does, and how long that takes, is its own affair. */
+/** Lets a generator run its `finally` blocks. Nothing waits for them. */
 async function close(items: AnyIterator): Promise<void> {
   try {
     await items.return?.();
   } catch {
-    // Its result is known already.
+    // The tool call already has its outcome.
   }
 }

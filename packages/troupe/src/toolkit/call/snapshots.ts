@@ -4,14 +4,14 @@ import type { ToolOutput } from '../tool/tool-output.ts';
 import type { ToolCallResult } from '../tool/tool.ts';
 
 export interface SnapshotViewer {
-  /** Makes of a snapshot what may be seen of it. */
+  /** Post-processes and cuts a snapshot. */
   readonly prepare: (snapshot: ToolOutput) => ToolCallResult | Promise<ToolCallResult>;
   readonly show: (result: ToolCallResult) => unknown;
 }
 
 /**
- * What one attempt of a tool shows while it runs. One snapshot is shown at a time. A snapshot is whole, so when they
- * come faster than they can be shown, only the latest one waits: a slow viewer fills no memory.
+ * Snapshots of one attempt of a tool while it runs, shown one at a time. Each snapshot replaces the one before, so only the
+ * latest is queued behind a slow viewer: memory does not grow.
  */
 export class Snapshots {
   readonly #viewer: SnapshotViewer;
@@ -23,7 +23,7 @@ export class Snapshots {
     this.#viewer = viewer;
   }
 
-  /** Resolves when this snapshot, or a later one, has been shown. Never rejects. */
+  /** Resolves when this snapshot or a later one has been shown. Never rejects. */
   show(snapshot: ToolOutput): Promise<void> {
     if (this.#isClosed) return Promise.resolve();
     this.#waiting = snapshot;
@@ -31,12 +31,12 @@ export class Snapshots {
     return this.#showing;
   }
 
-  /** Resolves when all has been shown. */
+  /** Resolves when all snapshots have been shown. */
   async flush(): Promise<void> {
     await this.#showing;
   }
 
-  /** Nothing more is shown. */
+  /** Drops queued and later snapshots. */
   close(): void {
     this.#isClosed = true;
     this.#waiting = undefined;

@@ -2,14 +2,14 @@ import { expect, test } from 'vitest';
 
 import { ConcurrencyLimit } from '../tool/concurrency-limit.ts';
 import { RegisteredTool } from '../tool/registered-tool.ts';
-import { ToolCall, type ToolDesk } from './tool-call.ts';
+import { ToolCall, type ToolCallSettings } from './tool-call.ts';
 
 /** How calls go is tested in toolkit.test.ts; this is about what can't be seen from there. */
 test('an interrupted call leaves the queue at once', async () => {
   const limit = new ConcurrencyLimit(1);
   const release = await limit.acquire(new AbortController().signal);
   const registered = new RegisteredTool({ name: 't', execute: () => 'ran' });
-  const desk: ToolDesk = {
+  const settings: ToolCallSettings = {
     find: () => registered,
     middlewares: [],
     timeoutMs: Infinity,
@@ -20,7 +20,11 @@ test('an interrupted call leaves the queue at once', async () => {
   };
   const controller = new AbortController();
   const { signal } = controller;
-  const answer = new ToolCall(desk, { type: 'tool_use', id: 'c', name: 't', input: {} }, { signal }).run();
+  const answer = new ToolCall(
+    settings,
+    { type: 'tool_use', id: 'c', name: 't', input: {} },
+    { signal },
+  ).run();
   await new Promise((resolve) => setImmediate(resolve));
   expect(limit.waiting).toBe(1);
   controller.abort();

@@ -20,48 +20,48 @@ import { resulting, suspended, type ToolCallOutcome } from './tool-call-outcome.
 import type { Tool, ToolCallResult } from '../tool/tool.ts';
 
 export interface CallToolOptions {
-  /** Once it is aborted the call is answered at once, whatever the tool does. */
+  /** Gives the tool call an `interrupted` result as soon as it is aborted, whatever the tool does. */
   readonly signal?: AbortSignal | undefined;
   /**
-   * Gets what the tool shows while it runs, as a result that takes the place of the one before. It is waited for:
-   * a generator goes on only then. What it throws is logged.
+   * Gets every snapshot of the tool while it runs, as a result that replaces the one before. Awaited before a generator
+   * goes on. Errors are logged.
    */
   readonly onChunk?: ((result: ToolCallResult) => unknown) | undefined;
-  /** For the tool and the middleware, e.g. who the user is. */
+  /** For tool and middleware, such as the user's name. */
   readonly context?: unknown;
   readonly agentName?: string | undefined;
-  /** Is asked just before the tool runs, with the arguments that it will get. @default every call may run */
+  /** Called just before the tool runs, with the arguments for the tool. @default every tool call may run */
   readonly authorize?: ((request: AuthorizeRequest) => Promise<ToolVerdict>) | undefined;
   /** State and decisions for a tool that was suspended and is resumed. */
   readonly resume?: ToolResume | undefined;
 }
 
-/** A call that is about to run. */
+/** A tool call before its tool runs. */
 export interface AuthorizeRequest {
-  /** With the arguments that the tool will get, but for presets; as they were sent, where those are no JSON. */
+  /** With the arguments for the tool, without presets; with the model's arguments, where validated ones are not JSON. */
   readonly call: ToolUseBlock;
-  /** As it was sent. */
+  /** With the model's arguments. */
   readonly sent: ToolUseBlock;
   readonly tool: Tool;
 }
 
-/** Whether a call may run. */
+/** Verdict about a tool call. */
 export interface ToolVerdict {
   readonly behavior: 'allow' | 'ask' | 'deny';
-  /** Told to whoever is asked, or to the model that is denied. */
+  /** For the person who is asked, or for the model after a denial. */
   readonly reason?: string | undefined;
-  /** Whether it is asked again even where somebody has allowed the tool for the whole run. */
+  /** Whether approval is needed again although the tool was allowed for the whole run. */
   readonly isAskedEachTime?: boolean | undefined;
-  /** For whoever is asked: rules, as JSON, after which the policy would not have to ask. */
+  /** For the person who is asked: rules, as JSON, with which the policy would not ask. */
   readonly suggestions?: readonly JsonObject[] | undefined;
 }
 
-/** Keeps a text that is too long for a model, and returns where it can be found. */
+/** Stores a text that is too long for a model, and returns a reference to load it again. */
 export type Offload = (text: string, call: ToolUseBlock) => string | Promise<string>;
 
-/** What a call needs of the toolkit. */
-export interface ToolDesk {
-  /** The tool, or what the model is told instead. */
+/** Settings of the toolkit for its tool calls. */
+export interface ToolCallSettings {
+  /** The tool, or the output for a tool that can't be called. */
   find(name: string): RegisteredTool | ToolOutput;
   readonly middlewares: readonly ToolMiddleware[];
   readonly timeoutMs: number;
@@ -79,14 +79,14 @@ const MAX_REFERENCE_CHARS = 300;
  * schema or tool that is still running can neither show a snapshot nor run a tool.
  */
 export class ToolCall {
-  readonly #desk: ToolDesk;
+  readonly #settings: ToolCallSettings;
   readonly #call: ToolUseBlock;
   readonly #options: CallToolOptions;
   #lastShown: ToolCallResult | undefined;
   #isAnswered = false;
 
-  constructor(desk: ToolDesk, call: ToolUseBlock, options: CallToolOptions) {
-    this.#desk = desk;
+  constructor(settings: ToolCallSettings, call: ToolUseBlock, options: CallToolOptions) {
+    this.#settings = settings;
     this.#call = call;
     this.#options = options;
   }
@@ -105,7 +105,7 @@ export class ToolCall {
   }
 
   async #pass(): Promise<ToolCallOutcome> {
-    const { middlewares } = this.#desk;
+    const { middlewares } = this.#settings;
     const run = (call: ToolUseBlock): Promise<ToolCallOutcome> => this.#run(call);
     if (middlewares.length === 0) return run(this.#call);
     const found = this.#find(this.#call); // no middleware sees a tool call that can't be run
@@ -116,7 +116,7 @@ export class ToolCall {
   }
 
   #find({ name, rawInput }: ToolUseBlock): RegisteredTool | ToolOutput {
-    const found = this.#desk.find(name);
+    const found = this.#settings.find(name);
     return found instanceof RegisteredTool && rawInput !== undefined ? unreadable(rawInput) : found;
   }
 
@@ -147,13 +147,13 @@ export class ToolCall {
 
   #execute(tool: RegisteredTool, call: ToolUseBlock, input: unknown): Promise<ToolOutput | ToolSuspension> {
     const { context, agentName, resume } = this.#options;
-    const limits = [tool.concurrency, this.#desk.concurrency].filter((limit) => limit !== undefined);
+    const limits = [tool.concurrency, this.#settings.concurrency].filter((limit) => limit !== undefined);
     return runTool({
       tool: tool.tool,
       input,
       context: { call, context, agentName, resume },
-      deadline: { ...this.#deadline(tool), onAbandoned: this.#desk.onAbandoned },
-      takePlace: limits.length === 0 ? undefined : (signal) => acquireAll(limits, signal),
+      deadline: { ...this.#deadline(tool), onAbandoned: this.#settings.onAbandoned },
+      acquire: limits.length === 0 ? undefined : (signal) => acquireAll(limits, signal),
       newSnapshots: () => this.#newSnapshots(tool, call),
     });
   }
@@ -198,29 +198,32 @@ export class ToolCall {
     return processed.value === undefined ? output : fromResult(processed.value);
   }
 
-  /** Where the text is kept; undefined if it isn't. */
+  /** The reference to the stored text; undefined if it could not be stored. */
   async #offload(tool: RegisteredTool, call: ToolUseBlock, text: string): Promise<string | undefined> {
-    const { offload } = this.#desk;
+    const { offload } = this.#settings;
     if (offload === undefined) return undefined;
     try {
       const reference = await withDeadline(this.#deadline(tool), async () => offload(text, call));
       return oneLine(reference.slice(0, MAX_REFERENCE_CHARS));
     } catch (error) {
       this.#options.signal?.throwIfAborted();
-      getLogger().log('warn', `The output of '${tool.tool.name}' could not be kept: ${messageOf(error)}`);
+      getLogger().log(
+        'warn',
+        `The output of the tool '${tool.tool.name}' could not be offloaded: ${messageOf(error)}`,
+      );
       return undefined;
     }
   }
 
   #deadline({ tool }: RegisteredTool): DeadlineOptions {
-    return { timeoutMs: tool.timeoutMs ?? this.#desk.timeoutMs, signal: this.#options.signal };
+    return { timeoutMs: tool.timeoutMs ?? this.#settings.timeoutMs, signal: this.#options.signal };
   }
 
   #maxChars({ tool }: RegisteredTool): number {
-    return tool.maxOutputChars ?? this.#desk.maxOutputChars;
+    return tool.maxOutputChars ?? this.#settings.maxOutputChars;
   }
 
-  /** What was shown last stays. */
+  /** Keeps the snapshot shown last. */
   #interrupted(): ToolCallResult {
     const { output, ...rest } = this.#lastShown ?? { output: [] };
     if (typeof output === 'string') {

@@ -5,10 +5,10 @@ import { tool, type Tool, type ToolCallResult } from '../toolkit/tool/tool.ts';
 import { copyJson, isJsonObject, NotJsonError, type JsonObject } from '../util/json.ts';
 import type { AnySchema, SchemaProblem } from '../util/schema.ts';
 
-export const FORM_NAME = 'generate_response';
+export const STRUCTURED_OUTPUT_TOOL = 'generate_response';
 
 /** The structured output of a reply, for its message. */
-export interface FormAnswer {
+export interface ReplyOutput {
   /** The output as JSON; the model's own arguments where the schema made something else of them, such as a `Date`. */
   readonly metadata: JsonObject;
   /** The output as the schema made it. */
@@ -19,7 +19,7 @@ export interface FormAnswer {
  * Structured output by a tool: the model calls `generate_response` with arguments that fit the schema. Arguments that don't fit come
  * back to the model with the problems. A schema that is not one of an object becomes the schema of the property `value`.
  */
-export class AnswerForm {
+export class StructuredOutputTool {
   readonly tool: Tool;
   readonly #schema: AnswerSchema<AnySchema>;
 
@@ -27,7 +27,7 @@ export class AnswerForm {
   constructor(schema: AnySchema) {
     this.#schema = new AnswerSchema(schema);
     this.tool = tool({
-      name: FORM_NAME,
+      name: STRUCTURED_OUTPUT_TOOL,
       description: 'Gives the final answer. Call it once you have everything that the answer needs.',
       schema: this.#schema.jsonSchema,
       readOnly: true,
@@ -40,11 +40,13 @@ export class AnswerForm {
   }
 
   /** The output of the last accepted tool call of an exchange. It is read from the tool result, which may be a replayed one. */
-  async read(exchange: Exchange): Promise<FormAnswer | undefined> {
+  async read(exchange: Exchange): Promise<ReplyOutput | undefined> {
     for (const call of exchange.calls.toReversed()) {
       const result: ToolCallResult | undefined = exchange.answerTo(call.id);
       const output =
-        call.name === FORM_NAME && result?.status === 'ok' ? savedIn(result.metadata) : undefined;
+        call.name === STRUCTURED_OUTPUT_TOOL && result?.status === 'ok'
+          ? savedIn(result.metadata)
+          : undefined;
       if (output === undefined) continue;
       const { answer: metadata, form } = output;
       if (form === undefined) return { metadata, structured: this.#schema.unwrap(metadata) };
@@ -83,7 +85,7 @@ function savedIn({ answer, form }: JsonObject = {}):
   return isRaw === true ? { answer: rest, form: 'arguments' } : { answer };
 }
 
-/** No model may say that its answer is the reply to an interrupt. */
+/** Drops the mark of interrupted replies, which a model must not set. */
 function withoutMark({ _is_interrupted: _, ...own }: JsonObject): JsonObject {
   return own;
 }
