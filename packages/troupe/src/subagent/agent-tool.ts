@@ -9,9 +9,9 @@ import { currentControl } from '../agent/current-turn.ts';
 import { stepsInBackground } from './limits/counted-steps.ts';
 
 export interface AgentToolOptions extends ToolSettings {
-  /** What the model is told about it: what it can be asked. */
+  /** Purpose of the agent, for the model. */
   readonly description: string;
-  /** @default the agent's own name */
+  /** Name of the tool. @default the agent's own name */
   readonly name?: string | undefined;
 }
 
@@ -24,13 +24,13 @@ const SCHEMA: JsonObject = {
 };
 
 /**
- * An agent as a tool: what it answers is the result. It stops with the call. It is one agent, with one memory: calls that
- * come while it is busy wait for their turn.
+ * Makes a tool from an agent; the answer is the result. An interrupt of the tool call stops the agent. All
+ * tool calls share one agent with one memory: a tool call waits while the agent is busy.
  */
 export function agentTool(agent: AgentBase, options: AgentToolOptions): Tool {
   const { name = agent.name, ...settings } = options;
   return tool({
-    timeoutMs: Infinity, // it has limits of its own
+    timeoutMs: Infinity, // the agent limits its own time
     ...settings,
     name,
     schema: SCHEMA,
@@ -41,15 +41,15 @@ export function agentTool(agent: AgentBase, options: AgentToolOptions): Tool {
       if (pending === undefined) return answer.text;
       if (context.isBackground !== true) {
         if (agent instanceof ReActAgent) agent.askThrough();
-        throw new ToolSuspension(undefined, { pending, state: null }); // it keeps its own
+        throw new ToolSuspension(undefined, { pending, state: null }); // the agent keeps its own state
       }
       await closePending(agent);
-      throw new Error(`It needs somebody to decide, who can't be asked from the background: ${answer.text}`);
+      throw new Error(`It needs a decision, and a background task can't ask for one: ${answer.text}`);
     },
   });
 }
 
-/** Asks the agent, or goes on where it waited. */
+/** Calls the agent with the query, or resumes its pending tool calls with the decisions. */
 async function ask(agent: AgentBase, query: string, context: ToolContext): Promise<Msg> {
   const { call, resume, signal, isBackground = false } = context;
   const inBackground =
@@ -61,7 +61,8 @@ async function ask(agent: AgentBase, query: string, context: ToolContext): Promi
   }
   if (resume !== undefined && agent.openCallOwner.at(-1) === call.id) {
     const ids = new Set(agent.pendingCalls.map(({ id }) => id));
-    const decisions = resume.decisions.filter(({ id }) => ids.has(id)); // some may have reached it before the program ended
+    // some decisions may have been applied before the program ended
+    const decisions = resume.decisions.filter(({ id }) => ids.has(id));
     return agent.call(undefined, { ...options, decisions });
   }
   try {
@@ -70,8 +71,8 @@ async function ask(agent: AgentBase, query: string, context: ToolContext): Promi
     const { openCallOwner: owner, pendingCalls: pending } = agent;
     if (!TroupeError.isInstance(error) || error.code !== 'pending_calls' || owner.length === 0) throw error;
     if (currentControl()?.hasOpenToolCall(owner))
-      throw new ToolSuspension(undefined, { pending, state: null }); // its turn comes after that call
-    await agent.closePending(); // the call that it waited in is over
+      throw new ToolSuspension(undefined, { pending, state: null }); // pending in another tool call, which comes first
+    await agent.closePending(); // their tool call has ended
     return agent.call(query, options);
   }
 }

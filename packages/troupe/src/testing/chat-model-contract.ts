@@ -10,7 +10,7 @@ export interface ContractOptions {
   readonly scenarios?: readonly ContractScenario[] | undefined;
   /** Text of the model in the scenario `text`. @default CONTRACT_TEXT */
   readonly text?: string | undefined;
-  /** Text that no error may contain, such as the model's API key. */
+  /** Secret text, absent from all errors, such as the model's API key. */
   readonly secret?: string | undefined;
   /**
    * Number of requests that the model has sent to its provider. If given, a request aborted before the start

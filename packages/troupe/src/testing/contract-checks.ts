@@ -20,7 +20,7 @@ export function checkSame(found: unknown, expected: unknown, what: string): void
   check(isSame(found, expected), `${what}: expected ${shown(expected)}, but found ${shown(found)}.`);
 }
 
-/** Checks that a value is plain JSON, so that saving or sending it loses nothing. */
+/** Checks that a value is plain JSON and survives saving and sending. */
 export function checkJson(value: unknown, what: string): void {
   let copy: unknown;
   try {
@@ -48,7 +48,7 @@ function isPlain(value: object): boolean {
   return Array.isArray(value) || prototype === Object.prototype || prototype === null;
 }
 
-/** Waits for work that should end soon. @throws Error if it does not. */
+/** Waits for work that should end soon. @throws Error otherwise. */
 export async function soon<T>(work: Promise<T>, what: string): Promise<T> {
   let isSettled = false;
   const settled = (): void => {

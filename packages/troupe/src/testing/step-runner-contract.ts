@@ -63,7 +63,7 @@ function step(name: string, kind: Step['kind'] = 'other'): Step {
   return { kind, name, key: `${kind}:${name}#1` };
 }
 
-/** The runs of one scenario, and everything that attempts at it have done. */
+/** Runs of one scenario, and the effects of all attempts. */
 class Attempts {
   readonly effects: Effects = [];
   readonly #runs: readonly BeginAttempt[];

@@ -130,7 +130,7 @@ export class BackgroundTools extends StateModule {
     return unreported.map(noticeText);
   }
 
-  /** Marks notices as undelivered, so that `takeNotices` returns them again. */
+  /** Marks notices as undelivered; `takeNotices` returns them again. */
   giveNoticesBack(notices: readonly string[]): void {
     for (const record of this.#records.values()) {
       if (notices.includes(noticeText(record))) this.#records.set(record.id, { ...record, isTold: false });

@@ -4,7 +4,7 @@ import type { TurnControl } from '../../agent/turn-control.ts';
 import { Spending } from '../../agent/spending.ts';
 import type { SafetyLimits } from './safety-limits.ts';
 
-/** A limit of a sub-agent, or of somebody around it, is used up. */
+/** Thrown when a limit of a sub-agent, or of an enclosing host, is used up. */
 export class LimitReached extends TroupeError {
   override readonly name = 'LimitReached';
 
@@ -13,19 +13,19 @@ export class LimitReached extends TroupeError {
   }
 }
 
-/** What a budget is for. */
 interface BudgetOptions {
   readonly limits: SafetyLimits;
   readonly spending: Spending;
   readonly outer: Budget | undefined;
   readonly isHost: boolean;
-  /** Aborted when nothing may be spent any more. */
+  /** Aborted when nothing more may be spent. */
   readonly until?: AbortSignal | undefined;
 }
 
 /**
- * What somebody and all sub-agents below may spend, and have spent. One spending for all of them: ten sub-agents together
- * get no further than one. A step that has begun is finished, so a limit is passed by no more than the model calls that run.
+ * Limits and spent amounts of a host or a sub-agent, including all nested sub-agents: ten sub-agents together
+ * may spend no more than a single one. A started step is finished, so that a limit is exceeded by at most the
+ * running model calls.
  */
 export class Budget {
   readonly #limits: SafetyLimits;
@@ -41,12 +41,12 @@ export class Budget {
     this.#isHost = isHost;
     this.#until = until;
     spending.start();
-    Object.freeze(this); // sub-agents have it
+    Object.freeze(this); // shared with sub-agents
   }
 
   /**
-   * That of a host, for one call of it. What the host itself spends on its model counts too.
-   * @param outer that of a sub-agent in whose task the host was called
+   * Budget of a host for one agent call. Model calls of the host count too.
+   * @param outer budget of the enclosing sub-agent, if the host was called in its task
    */
   static ofHost(limits: SafetyLimits, control: TurnControl | undefined, outer?: Budget): Budget {
     const spending = control?.spending ?? new Spending();
@@ -54,20 +54,23 @@ export class Budget {
   }
 
   /**
-   * That of a sub-agent for one task.
-   * @param saved what `toJSON` gave, if it goes on with one
-   * @param until aborted when the task is over: whoever goes on by himself then can do nothing any more
+   * Budget of a sub-agent for one task.
+   * @param saved result of `toJSON`, when a suspended task resumes
+   * @param until aborted when the task is over; afterwards the budget allows nothing
    */
   inner(limits: SafetyLimits, saved?: JsonValue, until?: AbortSignal): Budget {
     return new Budget({ limits, spending: new Spending(saved), outer: this, isHost: false, until });
   }
 
-  /** Counts what a call of the sub-agent costs, with those below it. */
+  /** Counts the usage of an agent call of the sub-agent, nested agent calls included. */
   countUsageOf(control: TurnControl | undefined): void {
     control?.countIn(this.#spending);
   }
 
-  /** Counts the delegation that it is for, with all around it. @throws LimitReached if there may be none; then it doesn't count. */
+  /**
+   * Counts the delegation of this budget in all enclosing budgets.
+   * @throws LimitReached if a limit is used up; then nothing is counted.
+   */
   begin(): void {
     const around = this.#chain().slice(1);
     for (const budget of around) {
@@ -80,8 +83,10 @@ export class Budget {
   }
 
   /**
-   * Counts a step that is about to begin, or none at all. Those around see the steps of sub-agents below and count them themselves, except for a host that
-   * is no sub-agent, and except for steps in the background. @throws LimitReached
+   * Checks the limits before a step, then counts a model call, in all counting budgets or in none. Enclosing
+   * sub-agents count relayed steps by themselves; so only this budget counts, plus that of the outermost host. In
+   * the background, where steps are not relayed, all enclosing budgets count.
+   * @throws LimitReached
    */
   beginStep(isModelCall: boolean, isBackground = false): void {
     const counting = this.#chain().filter((one, i) => isBackground || i === 0 || (i === 1 && one.#isHost));
@@ -94,17 +99,17 @@ export class Budget {
     if (isModelCall) for (const budget of counting) budget.#spending.modelCalls++;
   }
 
-  /** How long the task has taken so far, without the time in which somebody was asked. */
+  /** Time spent on the task so far, without the time in which approvals were pending. */
   get elapsedMs(): number {
     return this.#spending.elapsedMs;
   }
 
-  /** How much time is left, here and outside. */
+  /** Smallest remaining time of this and all enclosing budgets. */
   get remainingMs(): number {
     return Math.min(...this.#chain().map((one) => (one.#limits.maxWallMs ?? Infinity) - one.elapsedMs));
   }
 
-  /** @throws LimitReached if tokens, money or time are used up; TroupeError if the task is over. */
+  /** @throws LimitReached if tokens, cost or time are used up; TroupeError if the task is over. */
   check(): void {
     if (this.#until?.aborted) throw new TroupeError('limit_reached', 'The task is over.');
     const { maxTokens = Infinity, maxCost = Infinity, maxWallMs = Infinity } = this.#limits;
@@ -114,7 +119,7 @@ export class Budget {
     if (this.elapsedMs >= maxWallMs) throw new LimitReached(`${maxWallMs / 1000} s`);
   }
 
-  /** What was spent, for going on later. The time in between doesn't count. */
+  /** Spent amounts, for a resumed task. Time until the resume is not counted. */
   toJSON(): JsonObject {
     return this.#spending.toJSON();
   }

@@ -7,14 +7,15 @@ import type { Budget } from './budget.ts';
 import { isInModelStep } from './delegation-scope.ts';
 
 /**
- * The model of a sub-agent. A call that is made inside of a model step is counted by whoever made the step; any other is
- * counted here, with what it cost, and not made when a limit is used up.
+ * Model of a sub-agent with a budget. A model call inside of a model step is counted by that step; any other
+ * is counted here, with its usage, and refused when a limit is used up.
  */
 export class CountedModel extends WrapperModel {
   readonly #budget: Budget;
 
   constructor(model: ChatModelBase, budget: Budget) {
-    super(model instanceof CountedModel ? model.model : model); // a host that is a sub-agent lends its own
+    // a sub-agent as host passes on its own counted model
+    super(model instanceof CountedModel ? model.model : model);
     this.#budget = budget;
   }
 
@@ -28,7 +29,8 @@ export class CountedModel extends WrapperModel {
     }
     const turn = currentTurn();
     if (turn === undefined) this.#budget.beginStep(true);
-    else await turn.step({ kind: 'model', name: 'direct model call' }, async () => null); // all around it count it too
+    // a step, so that enclosing budgets count it too
+    else await turn.step({ kind: 'model', name: 'direct model call' }, async () => null);
     let [spent, latest]: (Usage | undefined)[] = [undefined, undefined];
     try {
       for await (const delta of this.model.stream(request, options)) {

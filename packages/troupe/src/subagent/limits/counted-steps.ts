@@ -3,7 +3,7 @@ import type { StepKind, StepRunner } from '../../event/step.ts';
 import type { Budget } from './budget.ts';
 import { permissionsAround, runStepInDelegation } from './delegation-scope.ts';
 
-/** Steps that cost nothing. They run even when a limit is reached, so that histories stay whole. */
+/** Steps without cost. They run even when a limit is reached, so that histories stay valid. */
 const UNLIMITED_KINDS: readonly StepKind[] = ['write', 'id', 'knowledge'];
 
 export interface CountedStepsOptions {

@@ -35,7 +35,7 @@ export function isInModelStep(): boolean {
   return delegations.get()?.isInModelStep === true;
 }
 
-/** Runs a step of a delegation, so that `isInModelStep` is right in it. */
+/** Runs a step of a delegation with the right value of `isInModelStep`. */
 export function runStepInDelegation<T>(isModelStep: boolean, body: () => T): T {
   const delegation = delegations.get();
   return delegation === undefined

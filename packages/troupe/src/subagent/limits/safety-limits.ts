@@ -2,27 +2,30 @@ import { checkNumber } from '../../util/check-number.ts';
 import { TroupeError } from '../../errors.ts';
 import type { JsonObject } from '../../util/json.ts';
 
-/** What sub-agents may do and spend, those of sub-agents included. What is left out is not limited, except for the depth. */
+/**
+ * Limits of all sub-agents of a host together, nested ones included. Missing limits do not apply, except
+ * `maxDepth`.
+ */
 export interface SafetyLimits {
-  /** Tokens, of prompts and answers. */
+  /** Maximum input and output tokens. */
   readonly maxTokens?: number | undefined;
-  /** In the currency of the model's `pricing`. */
+  /** Maximum cost, in the currency of the model's `pricing`. */
   readonly maxCost?: number | undefined;
-  /** Milliseconds, from the first delegation on. */
+  /** Maximum milliseconds from the first delegation on, without pending approvals. */
   readonly maxWallMs?: number | undefined;
-  /** Model calls. */
+  /** Maximum model calls. */
   readonly maxModelCalls?: number | undefined;
-  /** Delegations. */
+  /** Maximum delegations. */
   readonly maxDelegations?: number | undefined;
-  /** How many levels of sub-agents there may be: with 1, a sub-agent has none of its own. @default 1 */
+  /** Maximum levels of sub-agents; with 1, a sub-agent has none. @default 1 */
   readonly maxDepth?: number | undefined;
-  /** Tools that no sub-agent gets, wherever they come from. */
+  /** Tools forbidden for every sub-agent, from any source. */
   readonly forbiddenTools?: readonly string[] | undefined;
 }
 
 type NumberLimit = Exclude<keyof SafetyLimits, 'forbiddenTools'>;
 
-/** The limits that are numbers, and how they are called where JSON is told. */
+/** Numeric limits, and their keys in the delegation context. */
 const NUMBERS: Readonly<Record<NumberLimit, string>> = {
   maxTokens: 'max_tokens',
   maxCost: 'max_cost',
@@ -33,7 +36,10 @@ const NUMBERS: Readonly<Record<NumberLimit, string>> = {
 };
 const NUMBER_NAMES = Object.keys(NUMBERS) as readonly NumberLimit[];
 
-/** A frozen copy: nobody who has the original can change it. @throws TroupeError if a number makes no sense, or a limit is none. */
+/**
+ * Validates limits and makes a frozen copy.
+ * @throws TroupeError if a number is invalid, or a limit is unknown.
+ */
 export function copyLimits(limits: SafetyLimits = {}): SafetyLimits {
   const known: readonly string[] = [...NUMBER_NAMES, 'forbiddenTools'];
   const unknown = Object.keys(limits ?? {}).filter((name) => !known.includes(name));
@@ -44,7 +50,7 @@ export function copyLimits(limits: SafetyLimits = {}): SafetyLimits {
   return stricter(limits, {});
 }
 
-/** What both allow. @throws TroupeError if a number makes no sense. */
+/** The stricter of both limits for each key. @throws TroupeError if a number is invalid. */
 export function stricter(a: SafetyLimits, b: SafetyLimits): SafetyLimits {
   const both: { -readonly [key in NumberLimit]?: number } = {};
   for (const name of NUMBER_NAMES) {
@@ -59,7 +65,7 @@ export function stricter(a: SafetyLimits, b: SafetyLimits): SafetyLimits {
   });
 }
 
-/** The limits as they are told to a sub-agent. */
+/** Limits for the delegation context. */
 export function safetyFlags(limits: SafetyLimits): JsonObject {
   const flags: { [key: string]: number | readonly string[] } = {};
   for (const name of NUMBER_NAMES) {
@@ -70,7 +76,7 @@ export function safetyFlags(limits: SafetyLimits): JsonObject {
   return flags;
 }
 
-/** A list of names that is a text by mistake would forbid letters, and nothing else. */
+/** Refuses a string: its letters would be taken for names. */
 function namesIn(names: readonly string[] | undefined): readonly string[] {
   if (names === undefined || Array.isArray(names)) return names ?? [];
   throw new TroupeError('invalid_config', 'safetyLimits.forbiddenTools must be a list of names.');

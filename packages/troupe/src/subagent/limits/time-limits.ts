@@ -1,7 +1,10 @@
 import { DeadlineError, withDeadline } from '../../util/async/deadline.ts';
 import { LimitReached, type Budget } from './budget.ts';
 
-/** The task may take so long, and all that the host delegates may. @throws DeadlineError, LimitReached */
+/**
+ * Runs work with the time limit of the task and the remaining time of its budget.
+ * @throws DeadlineError, LimitReached
+ */
 export async function withTimeLimits<T>(
   budget: Budget,
   timeoutMs: number,

@@ -49,7 +49,7 @@ export type ToolCallResult = ToolResultBlock;
 export interface ToolSettings {
   /** Tool group. @default 'basic', which is always active */
   readonly group?: string;
-  /** Arguments that the model doesn't see. They replace arguments that the model sends. */
+  /** Arguments hidden from the model. They win over arguments sent by the model. */
   readonly preset?: JsonObject;
   /**
    * Changes results and snapshots before anyone sees them. Returns a result, any value that a tool may
@@ -78,7 +78,7 @@ export interface ToolSettings {
   readonly returnDirect?: boolean;
 }
 
-/** Schema that changes over time. Must return the same object until it changes. */
+/** Schema with changing content. `current` returns the same object until a change. */
 export interface LiveSchema {
   current(): JsonSchema;
 }
