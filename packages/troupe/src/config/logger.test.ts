@@ -51,7 +51,10 @@ describe('lineLogger', () => {
     [{}, 'an object'],
   ])('%j is no level', (level, found) => {
     expect(() => lineLogger(level as LogLevel)).toThrow(
-      new TroupeError('invalid_config', `A log level is one of debug, info, warn, error, not ${found}.`),
+      new TroupeError(
+        'invalid_config',
+        `A log level is one of debug, info, warn, error, silent, not ${found}.`,
+      ),
     );
   });
 
@@ -62,8 +65,8 @@ describe('lineLogger', () => {
     ]);
   });
 
-  test('writes to standard output by default', () => {
-    const write = vi.spyOn(process.stdout, 'write').mockReturnValue(true);
+  test('writes to standard error by default', () => {
+    const write = vi.spyOn(process.stderr, 'write').mockReturnValue(true);
     lineLogger('info').log('info', 'Hello.');
     const lines = write.mock.calls.map(([text]) => String(text));
     vi.restoreAllMocks();
@@ -73,7 +76,7 @@ describe('lineLogger', () => {
 });
 
 test('the silent logger writes nothing', () => {
-  const write = vi.spyOn(process.stdout, 'write').mockReturnValue(true);
+  const write = vi.spyOn(process.stderr, 'write').mockReturnValue(true);
   for (const level of LEVELS) silentLogger.log(level, 'Hello.', { a: 1 });
   expect(write).not.toHaveBeenCalled();
 });

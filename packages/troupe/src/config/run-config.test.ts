@@ -42,7 +42,7 @@ describe('the run configuration', () => {
     expect(rest).toEqual(DEFAULT);
     expect(config.getRunConfig()).toBe(config.getRunConfig());
     expect(Object.isFrozen(config.getRunConfig())).toBe(true);
-    const write = vi.spyOn(process.stdout, 'write').mockReturnValue(true);
+    const write = vi.spyOn(process.stderr, 'write').mockReturnValue(true);
     logger.log('error', 'Nobody hears this.');
     config.getLogger().log('error', 'Nor this.');
     expect(write).not.toHaveBeenCalled();
@@ -84,8 +84,8 @@ describe('the run configuration', () => {
     expect(logger.lines).toEqual(['debug a', 'error b']);
   });
 
-  test('takes a level, which writes to standard output', () => {
-    const write = vi.spyOn(process.stdout, 'write').mockReturnValue(true);
+  test('takes a level, which writes to standard error', () => {
+    const write = vi.spyOn(process.stderr, 'write').mockReturnValue(true);
     config.init({ logging: 'warn' });
     config.getLogger().log('info', 'a');
     config.getLogger().log('warn', 'b');
@@ -98,11 +98,11 @@ describe('the run configuration', () => {
     [{ project: 7 }, 'project must be a string, not a number.'],
     [{ name: null }, 'name must be a string, not null.'],
     [{ runId: {} }, 'runId must be a string, not an object.'],
-    [{ logging: 'loud' }, "A log level is one of debug, info, warn, error, not 'loud'."],
-    [{ logging: 7 }, 'A log level is one of debug, info, warn, error, not a number.'],
-    [{ logging: null }, 'A log level is one of debug, info, warn, error, not null.'],
-    [{ logging: {} }, 'A log level is one of debug, info, warn, error, not an object.'],
-    [{ logging: { log: 'x' } }, 'A log level is one of debug, info, warn, error, not an object.'],
+    [{ logging: 'loud' }, "A log level is one of debug, info, warn, error, silent, not 'loud'."],
+    [{ logging: 7 }, 'A log level is one of debug, info, warn, error, silent, not a number.'],
+    [{ logging: null }, 'A log level is one of debug, info, warn, error, silent, not null.'],
+    [{ logging: {} }, 'A log level is one of debug, info, warn, error, silent, not an object.'],
+    [{ logging: { log: 'x' } }, 'A log level is one of debug, info, warn, error, silent, not an object.'],
   ])('refuses %j, and stays as it is', (options, message) => {
     const before = config.getRunConfig();
     let error: unknown;
@@ -198,7 +198,7 @@ test('importing it reads no clock, makes no id, and writes nothing', async () =>
   const spies = [
     vi.spyOn(crypto, 'getRandomValues'),
     vi.spyOn(Date, 'now'),
-    vi.spyOn(process.stdout, 'write').mockReturnValue(true),
+    vi.spyOn(process.stderr, 'write').mockReturnValue(true),
     vi.spyOn(process.stderr, 'write').mockReturnValue(true),
   ];
   const { getRunConfig } = await import('./run-config.ts');

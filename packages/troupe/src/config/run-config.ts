@@ -3,9 +3,9 @@ import { timestamp } from '../util/clock.ts';
 import { newId } from '../util/ids.ts';
 import { describe } from '../util/json.ts';
 import { createAsyncScope } from '#platform';
-import { lineLogger, silentLogger, type Logger, type LogLevel } from './logger.ts';
+import { defaultLogger, loggerOf, type Logger, type LogLevel } from './logger.ts';
 
-/** What is true for a whole run of a program, or of a part of it. */
+/** Configuration of a whole program, or of one scope. */
 export interface RunConfig {
   readonly runId: string;
   readonly project: string;
@@ -15,20 +15,23 @@ export interface RunConfig {
 }
 
 export interface InitOptions {
-  /** @default a name with the date in it */
+  /** Project name. @default a name with the date */
   readonly project?: string;
-  /** Of this run. @default one made of the time */
+  /** Name of this run. @default a name with the time */
   readonly name?: string;
-  /** @default a new one */
+  /** @default a new id */
   readonly runId?: string;
-  /** A level writes lines to standard output; a logger gets everything. @default nothing is logged */
-  readonly logging?: LogLevel | Logger;
+  /**
+   * A level writes lines to standard error, 'silent' writes nothing, and a logger gets every entry.
+   * @default 'warn', or the level in the environment variable `TROUPE_LOG`
+   */
+  readonly logging?: LogLevel | 'silent' | Logger;
 }
 
 const scopes = createAsyncScope<{ config: RunConfig }>();
 let root: { config: RunConfig } | undefined;
 
-/** The configuration that holds here. */
+/** The configuration of the current scope. */
 export function getRunConfig(): RunConfig {
   return currentScope().config;
 }
@@ -77,7 +80,7 @@ function defaultConfig(): RunConfig {
     project: `UnnamedProject_At${day.replaceAll('-', '')}`,
     name: `${time.slice(0, 8).replaceAll(':', '')}_${newId().slice(0, 4)}`,
     createdAt,
-    logger: silentLogger,
+    logger: defaultLogger(),
   });
 }
 
@@ -97,8 +100,8 @@ function changed(config: RunConfig, options: InitOptions): RunConfig {
   });
 }
 
-function toLogger(logging: LogLevel | Logger | undefined): Logger | undefined {
+function toLogger(logging: InitOptions['logging']): Logger | undefined {
   if (logging === undefined) return undefined;
   if (typeof logging === 'object' && typeof logging?.log === 'function') return logging;
-  return lineLogger(logging as LogLevel);
+  return loggerOf(logging as LogLevel | 'silent');
 }

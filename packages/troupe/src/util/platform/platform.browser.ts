@@ -28,6 +28,10 @@ export function writeOutput(text: string): void {
   for (const whole of lines) console.log(whole);
 }
 
+export function writeError(text: string): void {
+  console.warn(text.replace(/\n$/, ''));
+}
+
 export function yieldToEventLoop(): Promise<void> {
   return new Promise((resolve) => void setTimeout(resolve, 0));
 }

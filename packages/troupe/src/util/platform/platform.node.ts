@@ -11,6 +11,10 @@ export function writeOutput(text: string): void {
   process.stdout.write(text);
 }
 
+export function writeError(text: string): void {
+  process.stderr.write(text);
+}
+
 export function readEnv(name: string): string | undefined {
   return process.env[name];
 }
