@@ -64,7 +64,15 @@ export {
   type ErrorCode,
   type InterruptSource,
 } from './errors.ts';
-export type { AgentEvent, CompressionEvent, EventError, RunStatus } from './event/agent-event.ts';
+export type {
+  AgentEvent,
+  CompressionEvent,
+  EventError,
+  EventOf,
+  EventType,
+  RunStatus,
+} from './event/agent-event.ts';
+export type { AgentStream, SseResponseInit } from './event/agent-stream.ts';
 export type { StreamOptions } from './event/reply-stream.ts';
 export { ChatFormatter } from './formatter/chat-formatter.ts';
 export { MediaError, MediaLoader, type MediaLoaderOptions } from './formatter/media-loader.ts';

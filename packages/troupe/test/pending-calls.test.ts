@@ -118,6 +118,11 @@ describe('a call that has to be allowed', () => {
     expect(answer.pending).toEqual([pending]);
     expect(answer.text).toBe('May I call remove with {"path":"/a"}? (it deletes)');
     expect(events.filter(({ type }) => type === 'approval_needed')).toMatchObject([{ pending }]);
+    expect(events.filter(({ type }) => type === 'text_delta')).toEqual([]); // the question is no answer
+    expect(events.slice(-2)).toMatchObject([
+      { type: 'reply_end', status: 'suspended', msgId: answer.id },
+      { type: 'run_end', status: 'suspended', msg: answer },
+    ]);
     expect((await agent.memory.getMemory()).map(({ text }) => text)).toEqual(['clean up']);
     expect(log.ran).toEqual([]);
   });

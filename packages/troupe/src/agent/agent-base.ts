@@ -1,7 +1,7 @@
 import { forkRunConfig, getLogger } from '../config/run-config.ts';
 import { AgentBusyError, AgentClosedError, messageOf, TroupeError, type InterruptSource } from '../errors.ts';
-import type { AgentEvent } from '../event/agent-event.ts';
-import { replyStream, type RunListener, type StreamOptions } from '../event/reply-stream.ts';
+import { AgentStream } from '../event/agent-stream.ts';
+import type { RunListener, StreamOptions } from '../event/reply-stream.ts';
 import type { StepRunner } from '../event/step.ts';
 import { HookedModule, type hookTypes } from '../hooks/hooked-module.ts';
 import { Msg, type MsgInput, type StructuredMsg } from '../message/msg.ts';
@@ -137,12 +137,17 @@ export abstract class AgentBase extends HookedModule implements Observer, AsyncD
   }
 
   /**
-   * The same call as a stream of events, which returns the answer. Leaving the loop interrupts the call.
-   * Nothing happens before the first event is asked for.
+   * The same agent call as a stream: of events, of text, as a web stream or as a response. `stream.answer` is the answer. A reader that
+   * leaves interrupts the call. Nothing happens before the first read, or before `answer` is asked for.
    */
-  stream(input?: MsgInput, options: CallOptions & StreamOptions = {}): AsyncGenerator<AgentEvent, Msg, void> {
+  stream<const S extends AnySchema>(
+    input: MsgInput,
+    options: CallOptions & StreamOptions & { readonly structuredModel: S },
+  ): AgentStream<StructuredMsg<SchemaOutput<S>>>;
+  stream(input?: MsgInput, options?: CallOptions & StreamOptions): AgentStream;
+  stream(input?: MsgInput, options: CallOptions & StreamOptions = {}): AgentStream {
     const msgs = Msg.list(input);
-    return replyStream((listener) => this.#call(msgs, options, listener), options);
+    return new AgentStream((listener) => this.#call(msgs, options, listener), options);
   }
 
   /** Whether a call is being answered. */

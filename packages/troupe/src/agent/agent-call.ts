@@ -1,6 +1,7 @@
 import { getLogger } from '../config/run-config.ts';
 import { messageOf, TroupeError, type InterruptSource } from '../errors.ts';
-import type { EventError } from '../event/agent-event.ts';
+import type { RunStatus } from '../event/agent-event.ts';
+import { toEventError } from '../event/event-error.ts';
 import { callHook, callHooked, runPostHooks, runPreHooks, type Hookable } from '../hooks/run-hooks.ts';
 import { Msg } from '../message/msg.ts';
 import { waitBriefly, withGrace } from '../util/async/grace.ts';
@@ -61,12 +62,12 @@ export class AgentCall {
       if (control.isSuspended) this.#parts.postpone(control.takeUnread());
       await control.emit({
         type: 'run_end',
-        status: control.interruptedBy ? 'interrupted' : 'finished',
+        status: this.#statusOf(answer),
         msg: answer,
       });
       return answer;
     } catch (error) {
-      await control.emit({ type: 'run_end', status: this.#failure, error: eventError(error) });
+      await control.emit({ type: 'run_end', status: this.#failure, error: toEventError(error) });
       throw error;
     } finally {
       const lost = control.unread.length;
@@ -85,7 +86,7 @@ export class AgentCall {
       if (!control.isSuspended) await this.#broadcast(answer); // a question is for the caller alone
       await control.emit({
         type: 'reply_end',
-        status: control.interruptedBy ? 'interrupted' : 'finished',
+        status: this.#statusOf(answer),
         msgId: answer.id,
       });
       return answer;
@@ -97,6 +98,11 @@ export class AgentCall {
       await control.emit({ type: 'reply_end', status: this.#failure });
       throw error;
     }
+  }
+
+  #statusOf({ pending }: Msg): RunStatus {
+    if (this.#control.interruptedBy) return 'interrupted';
+    return pending === undefined ? 'finished' : 'suspended';
   }
 
   async #replyOrInterrupt(msgs: readonly Msg[]): Promise<Msg> {
@@ -205,8 +211,4 @@ function asQuestion(said: Msg, { endReason, pending }: Msg): Msg {
 /** Whether a call rejects because of an abort from outside, or because something in it failed. */
 function failureStatus(control: TurnControl): 'aborted' | 'failed' {
   return control.signal.aborted && control.interruptedBy === undefined ? 'aborted' : 'failed';
-}
-
-function eventError(error: unknown): EventError {
-  return { message: messageOf(error), ...(TroupeError.isInstance(error) && { code: error.code }) };
 }

@@ -47,6 +47,11 @@ export class PrintLog {
     return [...changes, ...endings(open, msg.id)];
   }
 
+  /** Whether some of the message was printed, and it is not complete. */
+  isOpen({ id }: Msg): boolean {
+    return this.#open.has(id);
+  }
+
   #forgetOldest(): void {
     for (const id of this.#complete) return void this.#complete.delete(id);
   }

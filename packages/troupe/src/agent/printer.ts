@@ -55,7 +55,10 @@ export class Printer {
     if (call?.isOver) return;
     const console = toConsole ? this.#console : undefined;
     if (console !== undefined || call?.hasListener) {
-      for (const change of this.#log.changes(msg, last)) await show(msg.name, change, console, call);
+      // Events carry a question as `approval_needed`, and its message in `run_end`: its text is no answer.
+      const isQuestion = msg.pending !== undefined && !this.#log.isOpen(msg);
+      const stream = isQuestion ? undefined : call;
+      for (const change of this.#log.changes(msg, last)) await show(msg.name, change, console, stream);
     }
     await this.#enqueue({ msg, last }, call);
   }

@@ -255,11 +255,11 @@ export class TurnControl {
   }
 
   /** See `Turn`. */
-  addUsage(usage: Usage | undefined): void | Promise<void> {
+  addUsage(usage: Usage | undefined, msgId?: string): void | Promise<void> {
     if (usage === undefined || this.isOver) return;
     for (let call: TurnControl | undefined = this; call !== undefined; call = call.parent)
       call.#shared.usage = addUsage(call.#shared.usage, usage);
-    return this.emit({ type: 'usage', usage });
+    return this.emit({ type: 'usage', usage, ...(msgId !== undefined && { msgId }) });
   }
 
   /** Spending on the request that this call answers. */
@@ -472,8 +472,8 @@ class ControlledTurn implements Turn {
     return this.#control.emit(body);
   }
 
-  addUsage(usage: Usage | undefined): void | Promise<void> {
-    return this.#control.addUsage(usage);
+  addUsage(usage: Usage | undefined, msgId?: string): void | Promise<void> {
+    return this.#control.addUsage(usage, msgId);
   }
 
   step<T>(step: StepInit, body: () => Promise<T>): Promise<T> {

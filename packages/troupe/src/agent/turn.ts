@@ -31,7 +31,7 @@ export interface Turn {
   emit(body: EventBody): void | Promise<void>;
 
   /** Adds the costs of a model call to this agent call and the calls around it, and sends a `usage` event. */
-  addUsage(usage: Usage | undefined): void | Promise<void>;
+  addUsage(usage: Usage | undefined, msgId?: string): void | Promise<void>;
 
   /**
    * Runs a model call, a tool call or anything else that takes time, by the `runStep` of the call options.

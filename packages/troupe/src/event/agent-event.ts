@@ -6,8 +6,8 @@ import type { PendingCall } from '../message/pending-call.ts';
 import type { Usage } from '../message/usage.ts';
 import type { JsonObject } from '../util/json.ts';
 
-/** How a run ended. */
-export type RunStatus = 'finished' | 'interrupted' | 'aborted' | 'failed';
+/** How an agent call ended. `suspended`: tool calls are pending, and the agent call continues with decisions about them. */
+export type RunStatus = 'finished' | 'suspended' | 'interrupted' | 'aborted' | 'failed';
 
 /** An error as an event shows it: no stack, no cause. */
 export interface EventError {
@@ -48,7 +48,8 @@ export type EventBody =
   /** A call waits for somebody outside; it may be one of an agent in a tool. */
   | { readonly type: 'approval_needed'; readonly pending: PendingCall }
   | { readonly type: 'plan_change'; readonly plan: JsonObject | null }
-  | { readonly type: 'usage'; readonly usage: Usage }
+  /** Cost of one model call; `msgId` names the model message, if the model call was one of the loop. */
+  | { readonly type: 'usage'; readonly usage: Usage; readonly msgId?: string }
   /** Something went wrong that did not end the run. */
   | { readonly type: 'error'; readonly error: EventError }
   | { readonly type: 'reply_end'; readonly status: RunStatus; readonly msgId?: string }
@@ -66,6 +67,12 @@ export interface EventOrigin {
 
 /** Something that an agent did. `JSON.stringify` turns it into plain JSON. */
 export type AgentEvent = EventBody & EventOrigin;
+
+/** Discriminator of the event union. */
+export type EventType = AgentEvent['type'];
+
+/** The event of one type, or the union of some. */
+export type EventOf<Type extends EventType> = Extract<AgentEvent, { readonly type: Type }>;
 
 /** Takes an event; returns a promise only when the producer should wait. */
 export type Emit = (event: AgentEvent) => void | Promise<void>;

@@ -28,10 +28,10 @@ export interface StreamOptions {
  * agent down instead of filling memory. A consumer that leaves interrupts the
  * run, and leaves only once the agent has put its memory in order.
  */
-export function replyStream(
-  run: (listener: RunListener) => Promise<Msg>,
+export function replyStream<Answer extends Msg>(
+  run: (listener: RunListener) => Promise<Answer>,
   { capacity = 64, nested = false }: StreamOptions = {},
-): AsyncGenerator<AgentEvent, Msg, void> {
+): AsyncGenerator<AgentEvent, Answer, void> {
   const unread = new BoundedQueue<AgentEvent>(capacity);
   const consumer = new AbortController();
   const leave = (): void => {
@@ -39,7 +39,7 @@ export function replyStream(
     unread.close();
   };
 
-  async function* events(): AsyncGenerator<AgentEvent, Msg, void> {
+  async function* events(): AsyncGenerator<AgentEvent, Answer, void> {
     const reply = run({
       emit: (event) => unread.put(event),
       release: () => unread.liftCapacity(),

@@ -75,7 +75,7 @@ export class ModelCaller {
         return draft.finish();
       });
       const msg = recorded instanceof Msg ? recorded : Msg.from(recorded); // a replayed step gives JSON
-      await turn.addUsage(msg.usage);
+      await turn.addUsage(msg.usage, msg.id);
       return msg;
     } catch (error) {
       const rest = draft.cutShort();

@@ -1,4 +1,4 @@
-// Checked by the compiler, never run: the type of a structured answer follows from its schema.
+// Checked by the compiler, never run: the types of answers and streams follow from the schema and the event types.
 
 import type { StandardSchemaV1 } from '@standard-schema/spec';
 import { toStandardJsonSchema } from '@valibot/to-json-schema';
@@ -6,6 +6,9 @@ import * as v from 'valibot';
 import { expectTypeOf } from 'vitest';
 import { z } from 'zod';
 
+import type { AgentEvent } from '../event/agent-event.ts';
+import type { AgentStream } from '../event/agent-stream.ts';
+import type { ToolResultBlock, ToolUseBlock } from '../message/blocks.ts';
 import { Msg, type StructuredMsg } from '../message/msg.ts';
 import type { ReActAgent } from '../react/react-agent.ts';
 import type { UserAgent } from '../user/user-agent.ts';
@@ -73,3 +76,18 @@ expectTypeOf(own.structured?.metres).toEqualTypeOf<number | undefined>();
 
 // @ts-expect-error A schema is one.
 void agent.call('Where?', { structuredModel: 'City' });
+
+// A stream knows its answer, and its events by type.
+const stream = agent.stream('Where?', { structuredModel: City, nested: true });
+expectTypeOf((await stream.answer).structured?.metres).toEqualTypeOf<number | undefined>();
+expectTypeOf(agent.stream('Hi.')).toEqualTypeOf<AgentStream<Msg>>();
+for await (const event of stream) expectTypeOf(event).toEqualTypeOf<AgentEvent>();
+for await (const said of stream.text) expectTypeOf(said).toEqualTypeOf<string>();
+for await (const event of stream.filter('text_delta')) expectTypeOf(event.text).toEqualTypeOf<string>();
+for await (const event of stream.filter('tool_start', 'tool_result')) {
+  if (event.type === 'tool_start') expectTypeOf(event.call).toEqualTypeOf<ToolUseBlock>();
+  else expectTypeOf(event.result).toEqualTypeOf<ToolResultBlock>();
+}
+expectTypeOf(stream.toReadableStream()).toEqualTypeOf<ReadableStream<AgentEvent>>();
+// @ts-expect-error There is no such event.
+stream.filter('text_deltas');
