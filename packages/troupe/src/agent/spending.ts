@@ -18,7 +18,7 @@ export class Spending {
   modelCalls: number;
   /** Usage in earlier processes. */
   readonly #savedUsage: Usage | undefined;
-  /** Agent calls of this process. Each may still go on in the background. */
+  /** Agent calls of this program; each may still go on in the background. */
   readonly #sources = new Set<CostSource>();
   /** Time until the last pause; undefined before the start. */
   #ms: number | undefined;
@@ -65,7 +65,7 @@ export class Spending {
     if (this.#ms !== undefined) this.start();
   }
 
-  /** For another process. */
+  /** For another program */
   toJSON(): JsonObject {
     const { delegations: calls, modelCalls: iterations, usage } = this;
     return {

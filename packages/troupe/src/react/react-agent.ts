@@ -121,7 +121,7 @@ export class ReActAgent extends ReActAgentBase {
     return this.#openToolCalls.pending;
   }
 
-  /** The tool calls of other agents in which this agent was called when its tool calls were suspended, or cut off by the end of the process. */
+  /** The tool calls of other agents in which this agent was called when its tool calls were suspended, or cut off by the end of the program */
   get openCallOwner(): readonly string[] {
     return this.#openToolCalls.current?.owner ?? [];
   }
