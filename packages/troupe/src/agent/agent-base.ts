@@ -28,6 +28,11 @@ export interface AgentOptions {
   readonly onBusy?: OnBusy | undefined;
   /** What the agent says when it was interrupted. */
   readonly interruptReply?: string | undefined;
+  /**
+   * Whether printed messages are shown on the console, or the view to show them with. `TROUPE_DISABLE_CONSOLE_OUTPUT=true` hides them
+   * for all agents. @default true
+   */
+  readonly console?: boolean | ConsoleView | undefined;
 }
 
 /** How an agent call is tied to the agent call around it. */
@@ -111,6 +116,7 @@ export abstract class AgentBase extends HookedModule implements Observer, AsyncD
     }
     this.name = options.name;
     this.#options = options;
+    this.#printer.configureConsole(options.console);
   }
 
   /** Answers the messages. What the agent does besides is in `turn`: its signal, its events, its steps. */
@@ -195,7 +201,7 @@ export abstract class AgentBase extends HookedModule implements Observer, AsyncD
     return this.#printer.queue;
   }
 
-  /** Whether `print` writes to the console. `TROUPE_DISABLE_CONSOLE_OUTPUT=true` turns it off from the start. */
+  /** Turns console output on or off, as the option `console` does at the start. */
   setConsoleOutputEnabled(enabled: boolean, view: ConsoleView = programConsole): void {
     this.#printer.setConsole(enabled ? view : undefined);
   }

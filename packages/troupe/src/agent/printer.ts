@@ -1,4 +1,5 @@
 import { getLogger } from '../config/run-config.ts';
+import { TroupeError } from '../errors.ts';
 import type { BlockChange } from '../message/block-change.ts';
 import type { Msg } from '../message/msg.ts';
 import { abortable } from '../util/abort.ts';
@@ -43,6 +44,14 @@ export class Printer {
     if (isOwn && (!enabled || queue !== undefined)) this.#queue?.liftCapacity(); // nobody waits for it any longer
     if (!enabled) this.#queue = undefined;
     else this.#queue = queue ?? this.#queue ?? (this.#ownQueue = new BoundedQueue(QUEUE_CAPACITY));
+  }
+
+  /** Applies the option `console` of an agent; the environment variable wins. @throws TroupeError */
+  configureConsole(option: boolean | ConsoleView = true): void {
+    if (typeof option !== 'boolean' && typeof option?.show !== 'function')
+      throw new TroupeError('invalid_config', 'console must be true, false or a ConsoleView.');
+    if (this.#console === undefined || option === true) return;
+    this.#console = option === false ? undefined : option;
   }
 
   setConsole(view: ConsoleView | undefined): void {

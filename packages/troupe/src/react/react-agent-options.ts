@@ -8,8 +8,9 @@ import type { PermissionPolicy } from '../permission/permission-policy.ts';
 import type { PlanNotebook } from '../plan/plan-notebook.ts';
 import type { KnowledgeBase } from '../rag/knowledge-base.ts';
 import type { BackgroundTools } from '../toolkit/background-tools.ts';
-import type { Toolkit } from '../toolkit/toolkit.ts';
-import type { AgentOptions } from '../agent/agent-base.ts';
+import type { Tool } from '../toolkit/tool/tool.ts';
+import { Toolkit } from '../toolkit/toolkit.ts';
+import { AgentBase, type AgentOptions } from '../agent/agent-base.ts';
 
 export const DEFAULT_MAX_ITERS = 10;
 
@@ -18,7 +19,9 @@ export interface ReActAgentOptions extends AgentOptions {
   readonly model: ChatModelBase;
   /** System prompt, the first message of every prompt. A function is called before every model call. */
   readonly sysPrompt?: string | (() => string | Promise<string>) | undefined;
-  /** Tools of the agent. @default none */
+  /** Tools of this agent. Together with `toolkit`, added to a copy of that toolkit. @default none */
+  readonly tools?: readonly Tool[] | undefined;
+  /** Toolkit with groups, middleware or limits, or shared by several agents. @default a new one with `tools` */
   readonly toolkit?: Toolkit | undefined;
   /** Memory of the conversation. @default an `InMemoryMemory` */
   readonly memory?: MemoryBase | undefined;
@@ -64,7 +67,11 @@ export function checkReActOptions(options: ReActAgentOptions): void {
   if (typeof model?.stream !== 'function')
     throw new TroupeError('invalid_config', 'A ReActAgent needs a model, such as an OpenAIChatModel.');
   if (toolkit !== undefined && typeof toolkit.withTools !== 'function')
-    throw new TroupeError('invalid_config', 'toolkit must be a Toolkit: new Toolkit({ tools: [ … ] }).');
+    throw new TroupeError(
+      'invalid_config',
+      'toolkit must be a Toolkit: new Toolkit({ tools: [ … ] }). For a list of tools, use the option tools.',
+    );
+  if (options.tools !== undefined) checkTools(options.tools);
   if (Object.hasOwn(options, 'permission')) {
     // Ignored, the old name would let every tool call run.
     throw new TroupeError('invalid_config', "The option 'permission' is called 'permissionPolicy'.");
@@ -77,4 +84,33 @@ export function checkReActOptions(options: ReActAgentOptions): void {
   }).find(([, value]) => !isCount(value));
   if (wrong !== undefined)
     throw new TroupeError('invalid_config', `${wrong[0]} must be a whole number of 1 or more.`);
+}
+
+/** The toolkit of an agent: `tools` alone, or in a copy of `toolkit`, which stays unchanged. @throws TroupeError */
+export function toolkitFor({ tools = [], toolkit }: Pick<ReActAgentOptions, 'tools' | 'toolkit'>): Toolkit {
+  if (toolkit === undefined) return new Toolkit({ tools });
+  return tools.length === 0 ? toolkit : toolkit.copyWith(...tools);
+}
+
+/** @throws TroupeError for the first item that is not a tool, with the way to make one. */
+function checkTools(tools: unknown): void {
+  if (!Array.isArray(tools)) {
+    const advice = tools instanceof Toolkit ? ' A Toolkit is given as the option toolkit.' : '';
+    throw new TroupeError('invalid_config', `tools must be a list of tools: [tool({ … })].${advice}`);
+  }
+  (tools as readonly unknown[]).forEach((item, index) => {
+    const problem = problemOfTool(item);
+    if (problem !== undefined) throw new TroupeError('invalid_config', `tools[${index}] ${problem}`);
+  });
+}
+
+function problemOfTool(item: unknown): string | undefined {
+  if (item instanceof Toolkit) return 'is a Toolkit: give it as the option toolkit.';
+  if (item instanceof AgentBase)
+    return 'is an agent: make a tool of it with agentTool(agent, { description }).';
+  if (typeof item === 'function')
+    return 'is a function: make a tool of it with tool({ name, schema, execute }).';
+  const { name, execute } = (item ?? {}) as Partial<Tool>;
+  if (typeof name === 'string' && typeof execute === 'function') return undefined;
+  return 'is not a tool: make one with tool({ name, schema, execute }).';
 }

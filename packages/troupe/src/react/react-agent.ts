@@ -21,14 +21,19 @@ import type { PermissionPolicy } from '../permission/permission-policy.ts';
 import type { PlanNotebook } from '../plan/plan-notebook.ts';
 import type { BackgroundTools } from '../toolkit/background-tools.ts';
 import type { SuspendedToolCall } from '../toolkit/call/tool-call-outcome.ts';
-import { Toolkit } from '../toolkit/toolkit.ts';
+import type { Toolkit } from '../toolkit/toolkit.ts';
 import { untilStopped, waitBriefly } from '../util/async/grace.ts';
 import type { JsonValue } from '../util/json.ts';
 import { EMPTY_MSG_HINT, hintMsg, STRUCTURED_OUTPUT_HINT, SUMMARY_HINT } from './hints.ts';
 import { ModelCaller } from './model-caller.ts';
 import { isEmpty, withoutToolCalls } from './model-message.ts';
 import { ReActAgentBase } from './react-agent-base.ts';
-import { checkReActOptions, DEFAULT_MAX_ITERS, type ReActAgentOptions } from './react-agent-options.ts';
+import {
+  checkReActOptions,
+  toolkitFor,
+  DEFAULT_MAX_ITERS,
+  type ReActAgentOptions,
+} from './react-agent-options.ts';
 import { ReplyState, replyStateOf, type ReplyAgent } from './reply-state.ts';
 import { STRUCTURED_OUTPUT_TOOL } from './structured-output-tool.ts';
 import { memoryTools, recordExperience, retrieveContext } from './retrieval.ts';
@@ -78,7 +83,7 @@ export class ReActAgent extends ReActAgentBase {
     this.#options = options;
     this.permissionPolicy = options.permissionPolicy;
     this.model = options.model;
-    this.toolkit = options.toolkit ?? new Toolkit();
+    this.toolkit = toolkitFor(options);
     this.memory = options.memory ?? new InMemoryMemory();
     this.longTermMemory = options.longTermMemory;
     this.planNotebook = options.planNotebook;

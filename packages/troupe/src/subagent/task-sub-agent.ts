@@ -13,7 +13,7 @@ import type { DelegateOptions, SubAgent, SubAgentClass, SubAgentInit } from './s
 
 /** `ReActAgent` options that a subclass may set. The others come from the spec and the granted resources. */
 export type TaskSubAgentOptions = Partial<
-  Omit<ReActAgentOptions, 'name' | 'model' | 'toolkit' | 'memory' | 'permissionPolicy'>
+  Omit<ReActAgentOptions, 'name' | 'model' | 'tools' | 'toolkit' | 'console' | 'memory' | 'permissionPolicy'>
 >;
 
 const SCHEMA: JsonObject = {
@@ -48,7 +48,8 @@ export class TaskSubAgent extends ReActAgent implements SubAgent {
       );
     }
     const { permissionPolicy } = permissions;
-    super({ sysPrompt: sysPromptFor(init), ...options, name, model, toolkit, memory, permissionPolicy });
+    const given = { name, model, toolkit, tools: undefined, memory, permissionPolicy };
+    super({ sysPrompt: sysPromptFor(init), ...options, ...given });
     this.permissions = permissions;
   }
 

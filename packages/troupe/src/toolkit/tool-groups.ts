@@ -7,7 +7,7 @@ export interface ToolGroupOptions {
   /** Whether the group starts active. @default false */
   readonly active?: boolean;
   /** Instructions for the tools, shown to the model when the group is activated. */
-  readonly notes?: string;
+  readonly notes?: string | undefined;
 }
 
 export interface ToolGroup {
@@ -38,6 +38,14 @@ export class ToolGroups {
 
   isActive(name: string): boolean {
     return name === BASIC_GROUP || this.#active.has(name);
+  }
+
+  /** Replaces all groups by those of another toolkit, active as there. */
+  copyFrom(other: ToolGroups): void {
+    this.clear();
+    for (const { name, ...options } of other.all) {
+      this.create(name, { ...options, active: other.isActive(name) });
+    }
   }
 
   /** @throws TroupeError if the group exists. */

@@ -72,6 +72,15 @@ export class ToolTable {
     this.#tools.set(rest.name, new RegisteredTool(rest, tool.concurrency));
   }
 
+  /** Adds all tools of another table, with their groups and state modules. Later changes of one don't affect the other. */
+  addCopies(other: ToolTable): void {
+    for (const registered of other.#all()) {
+      const { name, module } = registered.tool;
+      this.#tools.set(name, registered.copy());
+      this.modules.set(name, module);
+    }
+  }
+
   /** Names of all tools, in the order of registration. */
   names(): readonly string[] {
     return Array.from(this.#all(), ({ tool }) => tool.name);

@@ -225,6 +225,21 @@ export class Toolkit extends StateModule {
   }
 
   /**
+   * Makes an independent toolkit with the same tools, groups and settings, and additional tools. Its tool calls pass through the
+   * middleware registered here so far and share the concurrency limits; later changes of one toolkit don't affect the other.
+   * @throws TroupeError if the name of an additional tool is in use
+   */
+  copyWith(...tools: readonly Tool[]): Toolkit {
+    const toolkit = new Toolkit();
+    const { metaTool } = toolkit.#shared;
+    toolkit.#shared = { ...this.#shared, metaTool, abandonedCalls: 0 };
+    toolkit.#tools.groups.copyFrom(this.#tools.groups);
+    toolkit.#tools.addCopies(this.#tools);
+    for (const tool of tools) toolkit.registerToolFunction(tool);
+    return toolkit;
+  }
+
+  /**
    * Makes an independent toolkit with some of these tools, all in the group `basic`. Their tool calls pass
    * through the middleware registered here so far and share the concurrency limits; later changes of one
    * toolkit don't affect the other.

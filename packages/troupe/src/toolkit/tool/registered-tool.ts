@@ -48,6 +48,14 @@ export class RegisteredTool {
     this.shown(); // fails at registration if the schema can't be shown, and not during a conversation
   }
 
+  /** An independent registration with the same extension. Both share the concurrency limit. */
+  copy(): RegisteredTool {
+    const copy = new RegisteredTool(this.tool, this.concurrency);
+    copy.#extension = this.#extension;
+    copy.#shown = this.#shown;
+    return copy;
+  }
+
   /** Schema for the model. The same object until it changes. */
   shown(): ToolSchema {
     const of = this.#current()?.jsonSchema;
