@@ -35,7 +35,7 @@ const PARTICIPLES = { list: 'listed', read: 'read', write: 'written', delete: 'd
  *
  * @example
  * ```ts
- * import { FileSystemHandle, InMemoryFileSystem } from 'troupe';
+ * import { FileSystemHandle, InMemoryFileSystem } from 'troupe/filesystem';
  *
  * const handle = new FileSystemHandle(new InMemoryFileSystem());
  * await handle.write('/workspace/poem.txt', 'Roses are red.\n');

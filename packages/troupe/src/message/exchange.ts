@@ -13,7 +13,8 @@ const INTERRUPTED = 'The call was interrupted before it returned a result.';
  *
  * @example
  * ```ts
- * import { Exchange, Msg } from 'troupe';
+ * import { Msg } from 'troupe';
+ * import { Exchange } from 'troupe/kernel';
  *
  * const modelMessage = Msg.assistant([{ type: 'tool_use', id: 'a', name: 'weather', input: { city: 'Rome' } }]);
  * const exchange = new Exchange(modelMessage);

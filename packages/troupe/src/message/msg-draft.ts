@@ -38,7 +38,7 @@ type Written = { providerMeta?: ProviderMeta; block?: ContentBlock | undefined }
  *
  * @example
  * ```ts
- * import { MsgDraft } from 'troupe';
+ * import { MsgDraft } from 'troupe/kernel';
  *
  * const draft = new MsgDraft('Friday');
  * draft.add({ type: 'text', text: 'Hel' });
