@@ -1,4 +1,4 @@
-// Whole families at once: an interrupt reaches all of them, and one that calls itself without an end comes to one.
+// Many levels of sub-agents: an interrupt reaches all of them, and endless recursion is limited.
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -56,7 +56,7 @@ test('an interrupt stops three levels, a fan-out of ten, a broadcast and a hung 
   class Worker extends TaskSubAgent {
     constructor(init: SubAgentInit) {
       super(init);
-      init.memory.clear = async () => {}; // its history is looked at afterwards
+      init.memory.clear = async () => {}; // keeps the history for the checks
       workers.push(this);
     }
   }
@@ -105,10 +105,11 @@ test('an interrupt stops three levels, a fan-out of ten, a broadcast and a hung 
       await clock.advance(50);
       expect(await stopped).toBe(true);
       expect((await answer).metadata['_is_interrupted']).toBe(true);
-      for (let n = 0; n < 50; n++) await yieldToEventLoop(); // no time goes by, but all have their say
+      for (let n = 0; n < 50; n++) await yieldToEventLoop(); // without time passing, all promises run
       const family = [root, speaker, ...workers, ...crew];
       expect(family.filter(({ isRunning }) => isRunning).map(({ name }) => name)).toEqual([]);
-      expect(crew.map(({ abandonedReplies }) => abandonedReplies)).toEqual(crew.map(() => 1)); // what goes on is counted
+      // abandoned replies are counted
+      expect(crew.map(({ abandonedReplies }) => abandonedReplies)).toEqual(crew.map(() => 1));
       expect(clock.pendingTimers).toBe(0);
     }
     const histories = await Promise.all([root, speaker, ...workers].map(({ memory }) => memory.getMemory()));
@@ -126,7 +127,7 @@ test('an interrupt stops three levels, a fan-out of ten, a broadcast and a hung 
 });
 
 describe('one that calls itself without an end', () => {
-  /** How many were made, and what came of it. */
+  /** Number of sub-agents made, and the result. */
   async function descend(
     toolsOf: (itself: readonly Tool[]) => readonly Tool[],
     limits: { maxDepth?: number; maxDelegations?: number; maxModelCalls?: number },

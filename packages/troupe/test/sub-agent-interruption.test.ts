@@ -1,4 +1,5 @@
-// Trees of sub-agents, three deep and up to fifty wide, interrupted at random points: all stop, all histories are valid, nothing is left.
+// Trees of sub-agents, three levels deep and up to fifty wide, interrupted at random points: all stop, all
+// histories are valid, nothing is left running.
 import { beforeAll, describe, expect, test } from 'vitest';
 
 import { ReActAgent } from '../src/react/react-agent.ts';
@@ -16,7 +17,7 @@ import { sampleOf } from './fair-sample.ts';
 
 beforeAll(async () => void (await validateWith({ type: 'object' }, {})));
 
-/** Numbers that look like chance, and are the same each time. */
+/** Reproducible pseudo-random numbers. */
 function numbersFrom(seed: number): () => number {
   let state = seed;
   return () => {
@@ -25,7 +26,7 @@ function numbersFrom(seed: number): () => number {
   };
 }
 
-/** A model that makes calls when it is asked something, and answers when it has the results. */
+/** Model that answers a question with tool calls, and tool results with text. */
 function modelThat(
   ...calls: readonly { readonly name: string; readonly input: JsonObject }[]
 ): ScriptedModel {
@@ -40,17 +41,17 @@ function modelThat(
 
 interface Tree {
   readonly root: ReActAgent;
-  /** Everybody who was made for a task. */
+  /** All sub-agents made for a task. */
   readonly workers: TaskSubAgent[];
 }
 
-/** A root with so many calls at once, each of which leads three levels down, to a tool. */
+/** Root with parallel tool calls, each of which leads through three levels to a tool. */
 async function treeOf(width: number, stubbornTools: boolean): Promise<Tree> {
   const workers: TaskSubAgent[] = [];
   class Worker extends TaskSubAgent {
     constructor(init: SubAgentInit) {
       super(init, { parallelToolCalls: true });
-      init.memory.clear = async () => {}; // its history is looked at afterwards
+      init.memory.clear = async () => {}; // keeps the history for the checks
       workers.push(this);
     }
   }
@@ -59,7 +60,7 @@ async function treeOf(width: number, stubbornTools: boolean): Promise<Tree> {
     name: 'look',
     async execute() {
       for (let n = uses++ % 7; n > 0; n--) await undefined;
-      if (stubbornTools && uses % 3 === 0) await new Promise(() => {}); // listens to nobody
+      if (stubbornTools && uses % 3 === 0) await new Promise(() => {}); // ignores its signal
       return 'seen';
     },
   });
@@ -80,7 +81,10 @@ async function treeOf(width: number, stubbornTools: boolean): Promise<Tree> {
   return { root, workers };
 }
 
-/** Lets it run, and does something when the whole tree is about to take its n-th step, and a few ticks later. Returns how many it took. */
+/**
+ * Runs a tree, and acts when the tree is about to take its n-th step, some ticks later. Returns the number of
+ * steps.
+ */
 async function watch(root: ReActAgent, point: number, ticks: number, act: () => void): Promise<number> {
   let steps = 0;
   const actSoon = async (): Promise<void> => {
@@ -101,7 +105,7 @@ async function whenFree(worker: TaskSubAgent): Promise<void> {
   await new Promise<void>((resolve) => worker.onSettled(resolve));
 }
 
-/** Interrupts a tree once. Returns how many agents were at work then, or 0 if there was nothing to interrupt any more. */
+/** Interrupts a tree once. Returns the number of running agents, or 0 if the tree had ended. */
 async function interruptOnce(
   width: number,
   point: number,
@@ -127,7 +131,8 @@ const timers = (): number => process.getActiveResourcesInfo().filter((kind) => k
 
 describe('trees of sub-agents that are interrupted', () => {
   test.each([
-    { width: 50, times: sampleOf('interrupts of trees 50 wide', 1000, 60), stubborn: false, early: 3 }, // most of the points are at the beginning, where most of the work is still to do
+    // most points are at the start, where most of the work is left
+    { width: 50, times: sampleOf('interrupts of trees 50 wide', 1000, 60), stubborn: false, early: 3 },
     { width: 1, times: sampleOf('interrupts of trees 1 wide', 400, 100), stubborn: false, early: 1 },
     { width: 4, times: 50, stubborn: true, early: 1 },
   ])(
@@ -140,11 +145,12 @@ describe('trees of sub-agents that are interrupted', () => {
       const random = numbersFrom(width);
       const stopped: number[] = [];
       for (let n = 0; n < times; n++) {
-        const point = Math.floor(random() ** early * steps * (stubborn ? 0.4 : 1)); // those who are stubborn get no further
+        // with stubborn tools less of the work is done
+        const point = Math.floor(random() ** early * steps * (stubborn ? 0.4 : 1));
         stopped.push(await interruptOnce(width, point, Math.floor(random() * 40), stubborn));
       }
       expect(stopped.filter((atWork) => atWork > 0).length).toBeGreaterThanOrEqual(times * 0.95);
-      const deep = stopped.filter((atWork) => atWork > 2 * width); // somebody on the third level, too
+      const deep = stopped.filter((atWork) => atWork > 2 * width); // including agents of the third level
       expect(deep.length).toBeGreaterThanOrEqual(times * 0.15);
       expect(timers()).toBeLessThanOrEqual(before);
     },

@@ -1,4 +1,5 @@
-// Random families of sub-agents: allow-lists, limits, failures, vandals and approvals, side by side or in turn, with or without a restart.
+// Random families of sub-agents: allow-lists, limits, failures, malicious agents and approvals, in parallel
+// or in sequence, with or without a restart.
 import fc from 'fast-check';
 import { beforeAll, expect, test } from 'vitest';
 
@@ -20,7 +21,7 @@ import { validateWith } from '../src/util/schema.ts';
 
 beforeAll(async () => void (await validateWith({ type: 'object' }, {})));
 
-const TOOLS = ['look', 'paint', 'shell', 'sign']; // about the last one somebody is asked
+const TOOLS = ['look', 'paint', 'shell', 'sign']; // the last needs approval
 const MODEL_CALL_TOKENS = 10;
 
 interface Member {
@@ -33,11 +34,11 @@ interface Member {
 interface Family {
   readonly limits: SafetyLimits;
   readonly children: readonly Member[];
-  /** How often the first child is asked, before and after. */
+  /** Number of tasks of the first child, before and after. */
   readonly times: number;
   readonly isParallel: boolean;
   readonly restarts: boolean;
-  /** What is said to each question, in turn. */
+  /** Decisions, in order. */
   readonly verdicts: readonly boolean[];
 }
 
@@ -76,12 +77,12 @@ const families: fc.Arbitrary<Family> = fc.record({
   verdicts: fc.array(fc.boolean(), { minLength: 1, maxLength: 4 }),
 });
 
-/** What happened, whichever process it was in. By the names of agents. */
+/** Record of all processes, by agent name. */
 class Chronicle {
   readonly ran: (readonly [agent: string, tool: string])[] = [];
   readonly tasks: string[] = [];
   readonly modelCalls: string[] = [];
-  /** How many model calls there were before the last one of a sub-agent. */
+  /** Number of model calls before the last one of a sub-agent. */
   callsBeforeLast = 0;
   #allCalls = 0;
 
@@ -112,19 +113,19 @@ const toCall =
     input: { task: called },
   });
 
-/** A host asks its first child before and after a call of its own, about which somebody is asked. */
+/** Tool calls of the host: its first child, a tool that needs approval, its first child again. */
 function callsOfHost({ children, times }: Family): readonly ScriptedToolCall[] {
   const [first = '', ...others] = children.map((_, n) => `agent_${ROOT}_${n}`);
   const again = Array.from({ length: times }, () => first);
   return [...again, 'sign', ...others, ...again].map(toCall(ROOT));
 }
 
-/** Everybody else asks all children, and tries all tools, whether it may or not. */
+/** Tool calls of all others: all children and all tools, allowed or not. */
 function callsOf(name: string, { children }: Member): readonly ScriptedToolCall[] {
   return [...children.map((_, n) => `agent_${name}_${n}`), ...TOOLS].map(toCall(name));
 }
 
-/** A model that makes its calls, and answers when it has the results. */
+/** Model that makes its tool calls, and answers after the results. */
 function modelOf(name: string, toolCalls: readonly ScriptedToolCall[], chronicle: Chronicle): ScriptedModel {
   const usage = { inputTokens: MODEL_CALL_TOKENS - 1, outputTokens: 1 };
   const hasResults: ScriptedTurn['when'] = ({ messages }) => {
@@ -154,7 +155,7 @@ async function worldOf(family: Family, chronicle: Chronicle): Promise<World> {
     class Worker extends TaskSubAgent {
       constructor(init: SubAgentInit) {
         super(init, { parallelToolCalls: isParallel });
-        init.memory.clear = async () => {}; // its history is looked at afterwards
+        init.memory.clear = async () => {}; // keeps the history for the checks
         workers.push(this);
       }
       override async loadDelegationContext(context: DelegationContext): Promise<void> {
@@ -173,7 +174,7 @@ async function worldOf(family: Family, chronicle: Chronicle): Promise<World> {
       name,
       description: name,
       toolsAllowlist: member.allowed,
-      tools: () => inner, // how deep they are is found out when they are called
+      tools: () => inner, // depth is checked at the tool call
       modelOverride:
         member.temper === 'has a broken model' ? broken : modelOf(name, callsOf(name, member), chronicle),
       safetyLimits: member.limits,
@@ -186,7 +187,7 @@ async function worldOf(family: Family, chronicle: Chronicle): Promise<World> {
   return { root, workers };
 }
 
-/** Changes whatever it can reach. */
+/** Changes everything within reach. */
 function vandalize({ permissions, toolkit, memory }: TaskSubAgent): void {
   const { safetyLimits, budget } = permissions;
   for (const target of [permissions, safetyLimits, budget, ...TOOLS.map((name) => toolkit.get(name))]) {
@@ -197,11 +198,11 @@ function vandalize({ permissions, toolkit, memory }: TaskSubAgent): void {
   toolkit.registerToolFunction({ name: 'crowbar', execute: () => 'open' });
 }
 
-/** All that can be seen of a host, but for its memory. */
+/** Visible state of a host, except its memory. */
 const shown = ({ root: { name, sysPrompt, toolkit } }: World): string =>
   JSON.stringify([name, sysPrompt, toolkit.names, toolkit.getJsonSchemas(), toolkit.activeGroups]);
 
-/** Lets a family work until nobody has to be asked any more. Returns every world that there was, and how often somebody was asked. */
+/** Runs a family until no approval is pending. Returns all worlds, and the number of approvals. */
 async function live(family: Family, chronicle: Chronicle): Promise<{ worlds: World[]; asked: number }> {
   let world = await worldOf(family, chronicle);
   const worlds = [world];
@@ -225,7 +226,7 @@ async function live(family: Family, chronicle: Chronicle): Promise<{ worlds: Wor
   return { worlds, asked };
 }
 
-/** Holds what happened against what one member may do, and all below it. @param tools those that its host has */
+/** Checks the record of one member and its nested sub-agents. @param tools tools of its host */
 function checkMember(
   member: Member,
   name: string,
@@ -317,7 +318,7 @@ test('families keep to what they may do, and a host gets one result for each tas
     }),
     { numRuns: 300 },
   );
-  // It would prove little if nothing had happened.
+  // Guards against a test in which nothing happened.
   expect(seen.tasks).toBeGreaterThan(300);
   expect(seen.modelCalls).toBeGreaterThan(300);
   expect(seen.ran).toBeGreaterThan(200);

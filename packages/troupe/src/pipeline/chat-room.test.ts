@@ -13,7 +13,7 @@ import { ChatRoom } from './chat-room.ts';
 
 const forever = new Promise<never>(() => {});
 
-/** Answers after some preparation, and remembers what it hears. */
+/** Answers after some preparation, and records observed messages. */
 class Guest extends AgentBase {
   readonly heard: string[] = [];
   readonly answered: string[] = [];
@@ -38,7 +38,7 @@ class Guest extends AgentBase {
 
 const duo = (): [Guest, Guest] => [new Guest('alice'), new Guest('bob')];
 
-/** A guest that never answers by itself. */
+/** Guest that never answers. */
 function stuck(name: string): Guest {
   const guest = new Guest(name);
   guest.prepare = ({ signal }) => abortable(forever, signal);
@@ -206,7 +206,7 @@ test('a room is open from start to stop, and can be started again', async () => 
   await expect(room.handleInput('too late')).rejects.toThrow('The chat room is closed. Call start() first.');
 
   const second = readAll(room.start());
-  await first.return(); // the old stream has no say in the new session
+  await first.return(); // the old stream does not affect the new room
   await room.handleInput('again');
   await room[Symbol.asyncDispose]();
   expect((await second).filter((line) => line.includes('run_end')).toSorted()).toEqual([

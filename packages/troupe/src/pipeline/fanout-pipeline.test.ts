@@ -11,7 +11,7 @@ import { FanoutPipeline, fanoutPipeline } from './fanout-pipeline.ts';
 
 type Reply = (msgs: readonly Msg[], turn: Turn) => Promise<Msg>;
 
-/** An agent that counts its calls and answers as it is told. */
+/** Counts its calls and gives prepared answers. */
 class Worker extends AgentBase {
   calls = 0;
   readonly #answer: Reply;
@@ -37,7 +37,7 @@ const deaf = (name: string): Worker => new Worker(name, () => forever);
 const broken = (): Worker => new Worker('broken', async () => Promise.reject(new Error('I broke')));
 const results = (answers: readonly Msg[]): unknown[] => answers.map((msg) => msg.metadata['result']);
 
-/** Lets everything go on as far as it can without the clock. */
+/** Runs all promises as far as they go without the clock. */
 async function letPromisesSettle(): Promise<void> {
   for (let i = 0; i < 10; i++) await scheduler.yield();
 }
@@ -135,7 +135,7 @@ test.each([{ concurrent: false }, { maxConcurrent: 1 }])(
     const fanout = fanoutPipeline([broken(), next], zero, { ...options, onBusy: 'interrupt' });
     await expect(fanout).rejects.toThrow('I broke');
     expect(next.calls).toBe(1);
-    expect(await next.interrupt()).toBe(true); // nobody has done so before
+    expect(await next.interrupt()).toBe(true); // not interrupted before
     await busy;
   },
 );
@@ -160,7 +160,7 @@ test('an answer that comes after the failure starts no agent that waits for its 
   finish();
   expect(await failure).toEqual(new Error('I broke'));
   expect(next.calls).toBe(1);
-  expect(await next.interrupt()).toBe(true); // nobody has done so before
+  expect(await next.interrupt()).toBe(true); // not interrupted before
   await busy;
 });
 

@@ -11,12 +11,12 @@ import { FakeClock } from '../testing/fake-clock.ts';
 import { fanoutPipeline } from './fanout-pipeline.ts';
 import { MsgHub } from './msg-hub.ts';
 
-/** Says what it is told to say, and remembers what it hears. */
+/** Gives prepared answers, and records observed messages. */
 class Talker extends AgentBase {
   readonly heard: string[] = [];
-  /** A reply waits for it. */
+  /** Holds back a reply. */
   gate: Promise<void> = Promise.resolve();
-  /** How the agent takes in what it hears, after it has heard it. */
+  /** Runs after an observed message is recorded. */
   digest: () => Promise<void> = async () => {};
 
   constructor(name: string) {
@@ -46,7 +46,7 @@ async function logOf(body: () => Promise<unknown>): Promise<string[]> {
   return lines;
 }
 
-/** Whether an agent still has listeners in a hub: it warns when it has none to remove. */
+/** Whether an agent still has subscribers in a hub: removing none logs a warning. */
 async function isSubscribed(agent: AgentBase, hub: MsgHub): Promise<boolean> {
   return (await logOf(async () => agent.removeSubscribers(hub.id))).length === 0;
 }
@@ -330,7 +330,7 @@ test('each message is seen once by each participant who is there when it is said
       const agents = ['a', 'b', 'c', 'd'].map((name) => new Talker(name));
       let digestAll = (): void => {};
       const digested = new Promise<void>((resolve) => (digestAll = resolve));
-      for (const agent of agents) agent.digest = () => digested; // all broadcasts stay under way until the end
+      for (const agent of agents) agent.digest = () => digested; // all broadcasts stay pending until the end
       const present = new Set(agents.slice(0, 2));
       const expected = new Map<Talker, string[]>(agents.map((agent) => [agent, []]));
       const hub = await MsgHub.open({ participants: [...present] });
@@ -354,7 +354,7 @@ test('each message is seen once by each participant who is there when it is said
           underWay.push(agent.call(`${i}`));
           const listeners = present.has(agent) ? [...present].filter((other) => other !== agent) : [];
           for (const listener of listeners) expected.get(listener)!.push(`${agent.name}: ${i}`);
-          await scheduler.yield(); // until it has spoken
+          await scheduler.yield(); // until the reply is sent
         }
       }
       digestAll();

@@ -16,7 +16,7 @@ import { streamPrintingMessages } from './stream-printing-messages.ts';
 
 type Reply = (agent: AgentBase, turn: Turn) => Promise<void>;
 
-/** Does what it is told, then prints its name. */
+/** Runs prepared work, then prints its name. */
 class Printer extends AgentBase {
   calls = 0;
   readonly #first: Reply;
@@ -46,7 +46,7 @@ const stuck = (name: string): Printer =>
     await abortable(forever, signal);
   });
 
-/** All that a stream yields, and what it returns or throws. */
+/** Messages of a stream, and its result or error. */
 async function readAll<T>(
   stream: AsyncGenerator<PrintedMsg, T, void>,
 ): Promise<{ texts: string[]; result?: T; error?: unknown }> {
@@ -194,7 +194,7 @@ test('leaving also stops the agents that a task calls after its signal', async (
   const agents = [stuck('a'), stuck('b'), stuck('c')];
   let hasEnded = false;
   const stream = streamPrintingMessages(agents, async () => {
-    await sequentialPipeline(agents); // which knows of no signal
+    await sequentialPipeline(agents); // ignores the signal
     hasEnded = true;
   });
   await stream.next();
@@ -231,7 +231,7 @@ test('a task that ignores its signal does not hold up who leaves', async () => {
       await forever;
     });
     await stream.next();
-    await clock.advance(0); // until the agent is free and only the task is left
+    await clock.advance(0); // until the agent is idle and only the task still runs
     await Promise.all([stream.return(undefined as never), clock.advance(50)]);
   });
   expect(lines).toEqual(['warn: The task was interrupted. It did not stop in time, and was abandoned.']);
@@ -273,7 +273,7 @@ test('agents wait for a slow consumer', async () => {
   const stream = streamPrintingMessages([agent], () => agent.call(), { capacity: 3 });
   await stream.next();
   await scheduler.yield();
-  expect(printed).toBe(4); // one was read, three wait in the queue, and one at its door
+  expect(printed).toBe(4); // one read, three in the queue, one waiting for space
   const { texts } = await readAll(stream);
   expect(texts).toEqual([...Array.from({ length: 19 }, (_, i) => `${i + 1}`), 'I am a']);
 });

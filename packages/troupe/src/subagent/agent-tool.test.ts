@@ -89,7 +89,7 @@ describe('an agent that is a tool in the background', () => {
     });
     expect(paths).toEqual(['outer/inner look']);
     expect(answer.usage).toEqual(usage);
-    // those of the background are not steps of the run: it may be over by then
+    // background steps are not steps of the run, which may have ended
     expect(steps.filter((name) => name.startsWith('tool '))).toEqual(['tool inner', 'tool wait']);
   });
 

@@ -1,4 +1,5 @@
-// A call that a sub-agent may not make by itself is asked about at the root, and goes on exactly there, also in another process.
+// Tool calls of a sub-agent that need approval are pending at the root, and resume in the sub-agent, also in
+// another process.
 import { beforeAll, describe, expect, test } from 'vitest';
 import { z } from 'zod';
 
@@ -32,12 +33,12 @@ const look = (id: string) => ({ name: 'look', id, input: { path: id } });
 
 type Script = readonly (string | ScriptedTurn)[];
 
-/** What ran in any process, and who was made. */
+/** Tool calls of all processes, and the sub-agents made. */
 class World {
   readonly ran: string[] = [];
   readonly made: TaskSubAgent[] = [];
 
-  /** A root with a chain of sub-agents three deep, the last of which can look and remove. Each model has its own script. */
+  /** Root with a chain of three sub-agents, the last with tools. Each model has its own script. */
   async chain(scripts: readonly Script[], parallelToolCalls = false): Promise<ReActAgent> {
     const [root = [], a = [], b = [], c = []] = scripts;
     const host = this.#host(root, parallelToolCalls);
@@ -50,7 +51,7 @@ class World {
     return host;
   }
 
-  /** A root with one sub-agent, which looks, and wants to remove something. */
+  /** Root with one sub-agent, which makes a tool call that needs approval. */
   async pair(more: Partial<SubAgentSpec> = {}): Promise<ReActAgent> {
     const host = this.#host([{ toolCalls: [ask('agent_a', 'r1')] }, 'root done', 'next'], false);
     const script = [{ toolCalls: [look('c1'), remove('c2'), look('c3')] }, 'a done'];
@@ -81,7 +82,7 @@ class World {
     return class extends TaskSubAgent {
       constructor(init: SubAgentInit) {
         super(init, { parallelToolCalls, onPending: 'close' });
-        init.memory.clear = async () => {}; // its history is looked at afterwards
+        init.memory.clear = async () => {}; // keeps the history for the checks
         made.push(this);
       }
     };
@@ -157,7 +158,8 @@ describe('three deep', () => {
     expect((await again.call(undefined, { decisions })).text).toBe('root done');
     expect(world.ran).toEqual(['look c1', 'remove /edited', 'look c3']);
     expect(await resultsIn(again)).toEqual([['r1', 'ok', 'a done']]);
-    expect(world.made.map(({ name }) => name)).toEqual(['a', 'b', 'c']); // one of each, and nothing was begun anew
+    // one instance of each, and nothing restarted
+    expect(world.made.map(({ name }) => name)).toEqual(['a', 'b', 'c']);
     await expect(again.call(undefined, { decisions })).rejects.toMatchObject({ code: 'decision_refused' });
   });
 
@@ -242,7 +244,8 @@ describe('three deep', () => {
     const again = restarted(root, await world.pair(limited));
     await again.call(undefined, { decisions: [{ id: onlyPending(again).id, verdict: 'allow' }] });
     const [result] = (await again.memory.getMemory()).flatMap((msg) => msg.getContentBlocks('tool_result'));
-    expect(world.ran.slice(0, 3)).toEqual(['look c1', 'remove /a', 'look c3']); // then the root's script begins anew
+    // then the root's script starts again
+    expect(world.ran.slice(0, 3)).toEqual(['look c1', 'remove /a', 'look c3']);
     expect(result?.output).toBe('[subagent_limit] a was stopped: The limit of 1 model calls is used up.');
   });
 

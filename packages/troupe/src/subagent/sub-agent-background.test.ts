@@ -1,4 +1,4 @@
-// A sub-agent in the background: the host goes on at once, and is told when it is done.
+// Sub-agents in the background: the host continues at once, and is notified of the end.
 import { beforeAll, describe, expect, test } from 'vitest';
 
 import type { AgentEvent } from '../event/agent-event.ts';
@@ -31,9 +31,9 @@ interface Scene {
   readonly background: BackgroundTools;
   readonly workers: TaskSubAgent[];
   readonly events: AgentEvent[];
-  /** The paths of the agents about whose calls the policy was asked. */
+  /** Paths of the agents whose tool calls the policy decided about. */
   readonly asked: string[];
-  /** Resolves when the sub-agent is in its tool; the tool returns when `open` is called. */
+  /** Resolves when the tool of the sub-agent runs; the tool returns after `open`. */
   readonly isLooking: Promise<void>;
   readonly open: () => void;
   readonly over: Promise<BackgroundTask>;
@@ -48,7 +48,7 @@ async function sceneOf(
   class Kid extends TaskSubAgent {
     constructor(init: SubAgentInit) {
       super(init);
-      init.memory.clear = async () => {}; // its history is looked at afterwards
+      init.memory.clear = async () => {}; // keeps the history for the checks
       workers.push(this);
     }
   }
@@ -147,7 +147,7 @@ test('is stopped by cancel alone, with a valid history', async () => {
 });
 
 test('draws on the account of the call in which it began, also when that is over', async () => {
-  const safetyLimits = { maxTokens: 121 }; // two calls of the host's model, and two of its own
+  const safetyLimits = { maxTokens: 121 }; // two model calls of the host, and two of the sub-agent
   const scene = await sceneOf([START, { text: 'started', usage }], [LOOK, LOOK, 'never'], { safetyLimits });
   const { host, background, isLooking, open, over } = scene;
   await host.call('go');

@@ -1,4 +1,5 @@
-// What a host allows holds for everything that is done for it, however a tool is called, and whoever stands in between.
+// Permissions of a host hold for all work of its sub-agents, for every way of calling a tool and every agent
+// in between.
 import { beforeAll, describe, expect, test } from 'vitest';
 import { z } from 'zod';
 
@@ -72,7 +73,7 @@ function noting(name: string, ran: string[]): Tool {
   });
 }
 
-/** Task sub-agents, each of which says who it is and for whom. */
+/** Task sub-agents that record their name and their host. */
 function workers(made: string[]): typeof TaskSubAgent {
   return class extends TaskSubAgent {
     constructor(init: SubAgentInit) {

@@ -1,4 +1,4 @@
-// Whatever a class, a spec or a model gives: a mistake is told when it is made, and every failure later on is a result.
+// Wrong classes, specs and models: mistakes are reported at registration, and later failures are results.
 import { beforeAll, describe, expect, test } from 'vitest';
 
 import type { ToolResultBlock } from '../message/blocks.ts';
@@ -33,7 +33,7 @@ function hostOf(...before: readonly ScriptedTurn[]): ReActAgent {
   return host;
 }
 
-/** The last result that the host got. */
+/** Last tool result of the host. */
 async function resultOf(host: ReActAgent): Promise<ToolResultBlock | undefined> {
   await host.call('go');
   const memory = await host.memory.getMemory();
@@ -265,7 +265,7 @@ test('a sub-agent that goes on when its time is up calls no tool, no model and n
       const use = (name: string) =>
         this.toolkit.callToolFunction({ type: 'tool_use', id: name, name, input: { task: 'x' } });
       const early = await use('mail');
-      await sleep(500, undefined); // it hears nobody
+      await sleep(500, undefined); // ignores its signal
       const results = [early, await use('mail'), await use('agent_helper')];
       const asked = this.model?.call({ messages: [Msg.user('x')] }).then(String, String);
       late.resolve([...results.map(({ status }) => status), await asked]);

@@ -1,4 +1,4 @@
-// Limits hold for everything that a host delegates, at any depth, together.
+// Limits hold for all delegations of a host together, at any depth.
 import { beforeAll, describe, expect, test } from 'vitest';
 import { z } from 'zod';
 
@@ -33,7 +33,7 @@ interface Family {
   readonly leaf: ScriptedModel;
 }
 
-/** A boss with a worker, who may have a helper; each has a script of its own. */
+/** Host with a sub-agent, which may have a nested sub-agent; each has its own script. */
 async function familyOf(
   scripts: {
     boss: readonly (string | ScriptedTurn)[];
@@ -115,7 +115,8 @@ describe('tokens and money', () => {
       true,
     );
     expect(new Set((await outcomes(boss)).map(([code]) => code))).toEqual(new Set(['limit']));
-    expect(mid.requests.length).toBeLessThanOrEqual(30); // 20 are paid for, and one of each may run
+    // 20 are within the limit, and one of each may be running
+    expect(mid.requests.length).toBeLessThanOrEqual(30);
     expect(mid.requests.length).toBeGreaterThanOrEqual(20);
   });
 
@@ -137,7 +138,7 @@ describe('tokens and money', () => {
       { safetyLimits: { maxTokens: 40 } },
     );
     expect(await outcomes(boss)).toEqual([limit('mid', '40 tokens')]);
-    expect(made).toBe(1); // to ask it for its health
+    expect(made).toBe(1); // for the health check
   });
 
   test('of a helper of a worker count for the boss', async () => {

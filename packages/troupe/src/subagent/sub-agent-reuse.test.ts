@@ -1,4 +1,4 @@
-// Going on with an earlier task, by its id.
+// Continuing an earlier task by its id.
 import { beforeAll, describe, expect, test } from 'vitest';
 import { z } from 'zod';
 

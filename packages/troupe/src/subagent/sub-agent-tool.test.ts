@@ -1,4 +1,5 @@
-// What sub-agents promise: they are tools, made anew for each call, silent, confined, and their failures are results.
+// Guarantees of sub-agent tools: a new instance for each tool call, no output, restricted access, and
+// failures as results.
 import { afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { z } from 'zod';
 
@@ -28,7 +29,7 @@ import type { SubAgentSpec } from './sub-agent-spec.ts';
 import type { SubAgentInit } from './sub-agent.ts';
 import { TaskSubAgent } from './task-sub-agent.ts';
 
-/** Repeats what it is asked, and keeps what it was. */
+/** Repeats its task, and records the instances. */
 class Echo extends SubAgentBase {
   static readonly made: Echo[] = [];
   heard: readonly Msg[] = [];
@@ -50,7 +51,8 @@ class Echo extends SubAgentBase {
 }
 
 afterEach(() => void Echo.made.splice(0));
-beforeAll(async () => void (await validateWith({ type: 'object' }, {}))); // the validator is loaded when it is first needed
+// loads the validator before the tests
+beforeAll(async () => void (await validateWith({ type: 'object' }, {})));
 
 const SPEC: SubAgentSpec = { name: 'echo', description: 'Repeats things.' };
 const ask = (name: string, input: JsonObject, id = `call_${name}`): ScriptedToolCall => ({ name, id, input });
@@ -81,7 +83,7 @@ function collectingLogger(): Logger & { readonly lines: string[] } {
   return { lines, log: (level, message) => void lines.push(`${level}: ${message}`) };
 }
 
-/** The only result of a host that delegates once. */
+/** The only tool result of a host that delegates once. */
 async function delegatedTo(
   cls: typeof Echo | typeof TaskSubAgent,
   spec: Partial<SubAgentSpec> = {},
@@ -225,7 +227,7 @@ describe('a sub-agent is a tool', () => {
     class Slow extends Echo {
       override async reply(msgs: readonly Msg[]): Promise<Msg> {
         if (msgs[0]?.text === 'b') release();
-        else await held; // the first can end only after the second has begun
+        else await held; // the first can end only after the second has started
         return super.reply(msgs);
       }
     }
@@ -572,7 +574,7 @@ describe('failures are results', () => {
       'invalid_input',
       expect.stringMatching(/^\[subagent_invalid_input\] echo can't read the arguments\. .*query/),
     ]);
-    expect(Echo.made.length).toBe(1); // only the one that was asked for its health
+    expect(Echo.made.length).toBe(1); // only the instance of the health check
   });
 
   test('a step too many, with what was found so far', async () => {
@@ -800,7 +802,7 @@ describe('an instance by itself', () => {
     const [agent] = made;
     const first = agent?.delegate('one');
     const refused = { status: 'unavailable', metadata: { unavailable: true, error: 'unavailable' } };
-    expect(await agent?.delegate('two')).toMatchObject(refused); // before it was even called
+    expect(await agent?.delegate('two')).toMatchObject(refused); // while the context is still loading
     await isLooking.promise;
     expect(await agent?.delegate('two')).toMatchObject(refused);
     seen.resolve('seen');

@@ -148,7 +148,7 @@ test('only the scenarios that are wanted are run, and each model is made for one
 
 type Stream = (request: ModelRequest, options: ModelCallOptions) => AsyncIterable<ModelDelta>;
 
-/** A model that does one thing in another way than it should. */
+/** Model with one fault. */
 class Broken extends ChatModelBase {
   readonly requests: ModelRequest[] = [];
   readonly #stream: Stream;
@@ -172,7 +172,7 @@ class Broken extends ChatModelBase {
 
 type Make = (scenario: ContractScenario) => ChatModelBase;
 
-/** Models whose stream is that of a good one, changed. */
+/** Models with a changed stream. */
 function changing(
   change: (deltas: AsyncIterable<ModelDelta>, request: ModelRequest) => AsyncIterable<ModelDelta>,
 ): Make {
@@ -180,7 +180,7 @@ function changing(
     new Broken((request, options) => change(scripted(scenario).stream(request, options), request));
 }
 
-/** Models each delta of which is replaced. */
+/** Models with replaced deltas. */
 function mapping(map: (delta: ModelDelta) => ModelDelta | readonly ModelDelta[]): Make {
   return changing(async function* (deltas) {
     for await (const delta of deltas) {
@@ -191,7 +191,7 @@ function mapping(map: (delta: ModelDelta) => ModelDelta | readonly ModelDelta[])
   });
 }
 
-/** Models that do the same with every request, before they answer it as they should. */
+/** Models that act before every correct answer. */
 function first(act: (request: ModelRequest, options: ModelCallOptions) => void): Make {
   return (scenario) =>
     new Broken((request, options) => {
@@ -200,7 +200,7 @@ function first(act: (request: ModelRequest, options: ModelCallOptions) => void):
     });
 }
 
-/** Models that answer as they should, except to requests from number `least` to number `most`. */
+/** Models with another answer to requests from number `least` to number `most`. */
 function exceptFor(least: number, most: number, answer: Stream): Make {
   return (scenario) => {
     let count = 0;
@@ -212,7 +212,7 @@ function exceptFor(least: number, most: number, answer: Stream): Make {
   };
 }
 
-/** Models that take a signal for what it is only as far as this. */
+/** Models with a changed signal. */
 function hearing(heard: (signal: AbortSignal | undefined) => AbortSignal | undefined): Make {
   return (scenario) =>
     new Broken((request, { signal }) => {
@@ -221,7 +221,7 @@ function hearing(heard: (signal: AbortSignal | undefined) => AbortSignal | undef
     });
 }
 
-/** Models that fail with another error than they should. */
+/** Models that fail with another error. */
 function failing(error: (count: number) => Error): Make {
   return (scenario) => {
     let count = 0;
@@ -243,7 +243,7 @@ async function* saying(...deltas: readonly ModelDelta[]): AsyncGenerator<ModelDe
 const isCall = ({ type }: ModelDelta): boolean =>
   ['tool_use_start', 'tool_input', 'tool_use_end'].includes(type);
 
-/** Models that are called so, and say that they can do that. */
+/** Models with a name and capabilities. */
 function named(name: string, capabilities: object): Make {
   return () =>
     Object.defineProperties(new Broken(() => saying()), {
@@ -260,7 +260,7 @@ function costing(usage: object): Make {
   return mapping((delta) => (delta.type === 'usage' ? ({ type: 'usage', usage } as ModelDelta) : delta));
 }
 
-/** Models that say more than a delta has to say. */
+/** Models with additional keys in deltas. */
 function adding(more: object): Make {
   return mapping((delta) => Object.assign({}, delta, more));
 }
@@ -277,7 +277,7 @@ function misspelt(delta: ModelDelta): ModelDelta {
   return delta.type === 'tool_input' ? { ...delta, json: delta.json.replace('☕', '?') } : delta;
 }
 
-/** All requests get their answer from one stream. */
+/** Models that answer all requests from one stream. */
 function sharing(): Make {
   return (scenario) => {
     let shared: AsyncGenerator<ModelDelta, void, void> | undefined;
@@ -306,7 +306,7 @@ function hanging(): Make {
     });
 }
 
-/** Asks first and looks at the signal later. */
+/** Starts work before checking the signal. */
 function working(): Make {
   return (scenario) => {
     const model: Broken = new Broken((request, options) => {
@@ -317,7 +317,7 @@ function working(): Make {
   };
 }
 
-/** Tells of an abort in its own words. */
+/** Rejects with another error than the reason of the signal. */
 function translating(): Make {
   return changing(async function* (deltas) {
     try {
@@ -328,7 +328,7 @@ function translating(): Make {
   });
 }
 
-/** Notices only the end of an answer, not that it was left. */
+/** Ends its work only at the end of an answer, not when abandoned. */
 function busyUntilEnd(): Make {
   return (scenario) => {
     let isBusy = false;
@@ -341,7 +341,7 @@ function busyUntilEnd(): Make {
   };
 }
 
-/** Never lets go of who leaves. */
+/** Never returns when abandoned. */
 function clinging(): Make {
   return changing((deltas) => ({
     [Symbol.asyncIterator]: () => {
@@ -351,7 +351,7 @@ function clinging(): Make {
   }));
 }
 
-/** Lets go of who leaves, but not of who still waits. */
+/** Returns when abandoned, except while the next delta is awaited. */
 function forgetting(): Make {
   return changing((deltas) => ({
     [Symbol.asyncIterator]: () => {
@@ -361,7 +361,7 @@ function forgetting(): Make {
   }));
 }
 
-/** Tells an error to who has left. */
+/** Throws when abandoned. */
 function complaining(): Make {
   return changing((deltas) => ({
     [Symbol.asyncIterator]: () => {
@@ -383,7 +383,7 @@ async function* swallowing(deltas: AsyncIterable<ModelDelta>): AsyncGenerator<Mo
   try {
     yield* deltas;
   } catch {
-    // As if it were the end.
+    // Ends like a complete answer.
   }
 }
 
@@ -399,7 +399,7 @@ function quietly(act: () => unknown): void {
   try {
     act();
   } catch {
-    // Nobody shall know.
+    // Hides the error.
   }
 }
 
@@ -407,7 +407,7 @@ function refuse(keys: readonly string[]): void {
   if (keys.includes('unheardOf')) throw new Error('There is no field unheardOf.');
 }
 
-/** What breaks each case, and what it says about it. */
+/** Faulty models for each case, and the expected problem. */
 const BROKEN: Readonly<Record<string, readonly (readonly [problem: RegExp, make: Make])[]>> = {
   'text: has a name, and capabilities as data': [
     [/modelName/, named('', {})],
@@ -634,7 +634,7 @@ const BROKEN: Readonly<Record<string, readonly (readonly [problem: RegExp, make:
 };
 
 describe('the work behind a model', () => {
-  /** A model that counts its open answers: those that ended, or all. */
+  /** Counts running answers; without `stops` also those that have ended. */
   class Watched extends WrapperModel {
     running = 0;
     readonly #stops: boolean;

@@ -25,7 +25,7 @@ afterEach(() => {
   stopIds();
 });
 
-/** A toolkit whose tools run in the background. */
+/** Toolkit with all tools in the background. */
 function setUp(tools: readonly Tool[], options?: BackgroundToolsOptions) {
   const background = new BackgroundTools(options);
   const toolkit = new Toolkit();
@@ -36,7 +36,7 @@ function setUp(tools: readonly Tool[], options?: BackgroundToolsOptions) {
   return { background, toolkit, call };
 }
 
-/** A tool that goes on until it is told to end. */
+/** Tool that runs until released. */
 function slowTool(name = 'slow') {
   const started: ToolContext[] = [];
   let finish: (value: unknown) => void = () => {};
@@ -149,7 +149,7 @@ test('a result that somebody was interrupted before reading can be viewed again,
   const stop = new AbortController();
   const remove = toolkit.registerMiddleware(async (one, next) => {
     await next(one);
-    stop.abort(); // the middleware still has something to do
+    stop.abort(); // while the middleware still runs
     return new Promise<never>(() => {});
   });
   const view = { type: 'tool_use', id: 'v', name: 'view_task', input: task('task_1') } as const;
@@ -215,7 +215,7 @@ test('a cancelled task leaves a result, whatever the tool does', async () => {
   expect((await call('cancel_task', task('task_1'))).output).toBe(
     "The task 'task_1' is cancelled. Call view_task to see how far it got.",
   );
-  expect(background.takeNotices()).toEqual([]); // who cancelled it knows
+  expect(background.takeNotices()).toEqual([]); // the canceller knows already
   expect(await call('view_task', task('task_1'))).toMatchObject({
     output:
       "The task 'task_1' of the tool 'stubborn' was cancelled.\nhalf\n<system-info>The tool call has been interrupted by the user.</system-info>",
@@ -340,7 +340,8 @@ test('there are limits of how many run, and of how many results are kept', async
     await call('quick');
     await settle();
   }
-  expect(background.tasks.map(({ id }) => id)).toEqual(['task_1', 'task_3', 'task_4']); // what runs is never dropped
+  // a running task is never dropped
+  expect(background.tasks.map(({ id }) => id)).toEqual(['task_1', 'task_3', 'task_4']);
   await call('slow');
   expect(await call('quick')).toMatchObject({
     output: 'Error: There are 2 tasks in the background already. Wait for one of them, or cancel one.',

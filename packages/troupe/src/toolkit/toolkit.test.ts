@@ -709,7 +709,7 @@ describe('long output', () => {
 });
 
 describe('calls at the same time', () => {
-  /** A tool whose calls end when they are told to, in the order in which they began. */
+  /** Tool whose tool calls end on request, in the order of their start. */
   function gated(): { execute: () => Promise<string>; ends: (() => void)[]; peak: () => number } {
     const ends: (() => void)[] = [];
     let running = 0;
@@ -796,7 +796,7 @@ describe('calls at the same time', () => {
     expect((await toolkit.callToolFunction(callOf('other'))).output).toBe('at once');
     ends.shift()?.();
     expect((await first).output).toBe('done');
-    await clock.advance(4000); // it has waited for as long as it may run
+    await clock.advance(4000); // the waiting time exceeds the time limit
     ends.shift()?.();
     expect((await third).output).toBe('done');
     expect([clock.pendingTimers, toolkit.abandonedCalls]).toEqual([0, 0]);

@@ -1,4 +1,4 @@
-// For the tests: agents to ask and to be asked.
+// For the tests: agents for clients and servers.
 
 import { A2AAgent, WellKnownAgentCardResolver, type A2AAgentOptions } from '../../src/a2a/index.ts';
 import { MsgDraft } from '../../src/entries/kernel.ts';
@@ -24,7 +24,7 @@ export function textDeltas(events: readonly AgentEvent[]): string[] {
   return events.flatMap((event) => (event.type === 'text_delta' ? event.text : []));
 }
 
-/** Says words one by one, each when it is told to. */
+/** Sends words one by one, each on request. */
 export class Speaker extends AgentBase {
   readonly heard: string[] = [];
   readonly #words: (string | undefined)[] = [];

@@ -1,4 +1,5 @@
-// A served task that is canceled, and a decision that is interrupted, after each tick: what was said to the client is so, and nothing is done twice.
+// A served task canceled, and a decision interrupted, after each tick: the client's view is correct, and
+// nothing runs twice.
 
 import { expect, test } from 'vitest';
 
@@ -29,7 +30,7 @@ function bankServer(log: string[], session = new InMemorySession()): A2AServer {
   return serveA2A(makeBank, { card: { name: 'bank', description: 'Pays.' }, session });
 }
 
-/** Waits so many ticks of the microtask queue. Returns whether something has ended by then. */
+/** Waits for ticks of the microtask queue. Returns whether the work has ended. */
 async function ticks(count: number, work: Promise<unknown>): Promise<boolean> {
   let hasEnded = false;
   const end = (): void => void (hasEnded = true);
@@ -78,7 +79,7 @@ test('a decision that is interrupted after any tick is made once at most, and th
     for (let point = 0, hasEnded = false; !hasEnded && point < MAX_TICKS; point += 7) {
       const log: string[] = [];
       await using server = bankServer(log);
-      globalThis.fetch = (input, init) => server.fetch(new Request(input, init)); // no network in between
+      globalThis.fetch = (input, init) => server.fetch(new Request(input, init)); // without a network
       const cardUrl = 'http://localhost/.well-known/agent-card.json';
       const card = (await (await globalThis.fetch(cardUrl)).json()) as JsonObject;
       const agent = new A2AAgent({ card });

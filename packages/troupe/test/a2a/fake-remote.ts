@@ -1,4 +1,4 @@
-// For the tests: a server that says what a test wants, at the level of the wire.
+// For the tests: a server with prepared answers, at the level of the wire.
 
 import { once } from 'node:events';
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http';
@@ -8,12 +8,12 @@ export interface RpcCall {
   readonly method: string;
   readonly params: any;
   readonly headers: IncomingHttpHeaders;
-  /** Answers with a result, and that is all. */
+  /** Answers with a result and ends. */
   reply(result: unknown): void;
   fail(code: number, message: string): void;
   /** Adds an event to a stream. */
   send(result: unknown): void;
-  /** Ends the stream in a proper way. */
+  /** Ends the stream regularly. */
   end(): void;
   readonly response: ServerResponse;
 }
@@ -22,11 +22,11 @@ export type Behaviour = (call: RpcCall) => void;
 
 export interface FakeRemoteOptions {
   readonly streaming?: boolean;
-  /** What the card has besides, or instead. */
+  /** Additional or changed fields of the card. */
   readonly card?: Readonly<Record<string, unknown>>;
 }
 
-/** An agent at the other end of a wire. */
+/** Remote agent with prepared answers. */
 export class FakeRemote implements AsyncDisposable {
   readonly calls: RpcCall[] = [];
   readonly #waiting: { readonly method: string; readonly resolve: (call: RpcCall) => void }[] = [];
@@ -73,7 +73,7 @@ export class FakeRemote implements AsyncDisposable {
     };
   }
 
-  /** The next call of a method, or one that came already. */
+  /** Next request of a method, or an earlier one that is unread. */
   async called(method: string): Promise<RpcCall> {
     const there = this.calls.find((call) => call.method === method);
     if (there !== undefined) return there;

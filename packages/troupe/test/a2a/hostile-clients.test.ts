@@ -1,4 +1,4 @@
-// Clients of a served agent that are impatient, careless, many, or mean harm.
+// Clients of a served agent that are impatient, careless, numerous or malicious.
 
 import { generateKeyPairSync } from 'node:crypto';
 import { once } from 'node:events';
@@ -15,7 +15,7 @@ import { as, bearer, decides, rpc, says } from './rpc.ts';
 const CARD = { name: 'served', description: 'Serves.' };
 const COMPLETED = 'TASK_STATE_COMPLETED';
 
-/** Counts what it was asked. */
+/** Counts requests. */
 class Counter extends AgentBase {
   static asked: string[] = [];
 
@@ -49,7 +49,8 @@ test('the same message again is the same task, at once and later, and for one us
   const his = (await rpc(server, 'SendMessage', pay, as('bob'))).body.result.task;
   expect([his.id === id, Counter.asked]).toEqual([false, ['Pay', 'Pay']]);
   const { message } = pay as { message: object };
-  const other = { message: { ...message, parts: [{ text: 'Pay more' }] } }; // the id is used up, but these are other words
+  // the same id with another content
+  const other = { message: { ...message, parts: [{ text: 'Pay more' }] } };
   await rpc(server, 'SendMessage', other, as('ann'));
   expect(Counter.asked).toEqual(['Pay', 'Pay', 'Pay more']);
 });
@@ -77,7 +78,7 @@ test('of two messages that go on with one task at the same time, one does', asyn
   expect([done.length, answers]).toEqual([1, 2]);
   expect(both.flatMap(({ error }) => error?.code ?? [])).toEqual([-32004]);
   const history = done[0]?.result.task.history.map(({ role }: { role: string }) => role);
-  expect(history).toEqual(['ROLE_USER', 'ROLE_AGENT', 'ROLE_USER']); // with what it has asked
+  expect(history).toEqual(['ROLE_USER', 'ROLE_AGENT', 'ROLE_USER']); // including the question
 });
 
 test('one user with many conversations takes no room from others', async () => {

@@ -1,4 +1,4 @@
-// A remote agent, and one that asks it, stopped at every point at which they can wait, saved and loaded in between.
+// A remote agent and its client, stopped at every point where they can wait, saved and loaded in between.
 
 import { afterEach, beforeEach, expect, test } from 'vitest';
 
@@ -20,7 +20,7 @@ let server: A2AServer;
 let heard: string[];
 let card: JsonObject;
 
-/** Says what it heard, and how often it was spoken to in this conversation. */
+/** Repeats its input, and the number of messages in this conversation. */
 class Echo extends AgentBase {
   override async reply(msgs: readonly Msg[]): Promise<Msg> {
     const text = msgs.map((msg) => msg.text).join();
@@ -37,7 +37,7 @@ beforeEach(async () => {
     return agent;
   };
   server = serveA2A(echo, { card: { name: 'echo', description: 'Repeats.' } });
-  // There is no network in between, which would take turns of the event loop.
+  // Without a network, which would take turns of the event loop.
   globalThis.fetch = (input, init) => server.fetch(new Request(input, init));
   card = (await (await fetchCard()).json()) as JsonObject;
 });
@@ -56,7 +56,7 @@ function remote(): A2AAgent {
   return agent;
 }
 
-/** The same agent, as a program finds it that was started anew. */
+/** The agent loaded from its state, as after a restart. */
 function reloaded(agent: A2AAgent): A2AAgent {
   const again = remote();
   again.loadStateDict(JSON.parse(JSON.stringify(agent.stateDict())) as JsonObject);
@@ -70,7 +70,7 @@ test.each([
   ['an interrupt', interruptAtEvery],
   ['an abort', abortAtEvery],
 ])('%s at any point leaves a remote agent that goes on, here and after a restart', async (_, drive) => {
-  await remote().call('warm up'); // what is imported is there then
+  await remote().call('warm up'); // loads the modules
   const { points } = await drive(async () => {
     const agent = remote();
     await agent.call('one');
@@ -87,7 +87,7 @@ test.each([
         const answer = await again.call('three');
         expect(answer.text).toContain('three');
         contexts.push(contextOf(again));
-        // Nothing is lost. What may have got there, and was not answered, is said again.
+        // Nothing is lost. A message that may have arrived, without an answer, is sent again.
         expect(count('by the way')).toBeGreaterThanOrEqual(1);
         expect(count('by the way')).toBeLessThanOrEqual(2);
         if (error === undefined) expect(count('two')).toBeGreaterThanOrEqual(1);
@@ -122,7 +122,7 @@ test('an interrupt at any point leaves whole histories with who asked a remote a
     };
   };
   const { agent, input } = scenario();
-  await agent.call(input); // what is imported is there then
+  await agent.call(input); // loads the modules
   const { points } = await interruptAtEvery(scenario);
   expect(points).toBeGreaterThan(50);
 });

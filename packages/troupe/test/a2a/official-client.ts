@@ -1,4 +1,5 @@
-// A program: the official SDK's own client. It asks the agent at an address, and tells what it heard to whoever has started it.
+// A program with the official SDK's client. It talks to the agent at an address, and reports to its parent
+// process.
 
 import { Role, TaskState, type Message, type Part, type Task } from '@a2a-js/sdk';
 import { ClientFactory } from '@a2a-js/sdk/client';
@@ -33,10 +34,10 @@ const textOf = (parts: readonly Part[] = []): string =>
   parts.map(({ content }) => (content?.$case === 'text' ? content.value : '')).join('');
 const answerIn = (task: Task): string => textOf(task.artifacts.flatMap(({ parts }) => parts));
 
-// 1. One answer, as a whole.
+// 1. A complete answer.
 const whole = (await client.sendMessage(say('Say hello'))) as Task;
 
-// 2. One in a stream.
+// 2. A streamed answer.
 const streamed: string[] = [];
 for await (const { payload } of client.sendMessageStream(
   say('Say it again', { contextId: whole.contextId }),
@@ -47,7 +48,7 @@ for await (const { payload } of client.sendMessageStream(
   else streamed.push(payload?.$case ?? 'nothing');
 }
 
-// 3. A task that waits for a decision, and gets it.
+// 3. A task that waits for a decision.
 const asked = (await client.sendMessage(say('pay'))) as Task;
 const data = asked.status?.message?.parts.find(({ content }) => content?.$case === 'data')?.content
   ?.value as {
@@ -60,7 +61,7 @@ const paid = (await client.sendMessage(
   request([part({ $case: 'data', value: { decisions } })], ids),
 )) as Task;
 
-// The same in streams.
+// The same as streams.
 const again: string[] = [];
 let waiting: { taskId: string; pending: { id: string }[] } | undefined;
 for await (const { payload } of client.sendMessageStream(say('pay'))) {
@@ -83,7 +84,7 @@ for await (const { payload } of client.sendMessageStream(goOn)) {
   if (state === TaskState.TASK_STATE_COMPLETED) again.push(TaskState[state] ?? '');
 }
 
-// 4. One that is left, come back to, and canceled.
+// 4. A task that is abandoned, resubscribed, and canceled.
 let canceled: Task | undefined;
 let left = '';
 for await (const { payload } of client.sendMessageStream(say('hang'))) {
@@ -100,7 +101,7 @@ for await (const { payload } of client.resubscribeTask({ tenant: '', id: left })
     canceled = await client.cancelTask({ tenant: '', id: left, metadata: undefined });
 }
 
-// 5. One that is nobody's.
+// 5. An unknown task.
 const nobody = await client
   .getTask({ tenant: '', id: 'nobody' })
   .catch((error: unknown) => (error as Error).name);

@@ -17,7 +17,7 @@ interface Program<Said> extends AsyncDisposable {
   readonly child: ChildProcess;
 }
 
-/** Starts a script of this folder, and waits for the first thing that it says. */
+/** Starts a script of this folder, and waits for its first message. */
 async function start<Said>(script: string, ...args: string[]): Promise<Program<Said>> {
   const child = fork(join(import.meta.dirname, script), args, {
     execArgv: FLAGS,
@@ -109,7 +109,7 @@ test.each([
   } else {
     const sent = requests + 1;
     void stream.next();
-    await until(() => requests > sent); // it has the task, and is asked how that stands
+    await until(() => requests > sent); // the task is known, and is polled
   }
   await agent.interrupt();
   expect((await eventsOf(stream)).msg.metadata).toMatchObject({ _is_interrupted: true });

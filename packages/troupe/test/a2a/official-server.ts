@@ -1,4 +1,5 @@
-// A program: an agent on the official SDK's own server, which speaks protocol 1.0 and 0.3. It tells its port to whoever has started it.
+// A program with an agent on the official SDK's server, for protocol 1.0 and 0.3. It reports its port to its
+// parent process.
 
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -24,7 +25,7 @@ const text = (value: string): Part => ({
   metadata: undefined,
 });
 
-/** Streams what it is asked to say; asks back when it hears 'ask'; never ends when it hears 'hang'. */
+/** Streams the requested text; asks back on 'ask'; never ends on 'hang'. */
 const executor: AgentExecutor = {
   async execute({ taskId, contextId, userMessage, task }, bus) {
     const ids = { taskId, contextId, metadata: undefined };

@@ -1,5 +1,5 @@
-// A program: an agent of ours on our own server. It tells its address to whoever has started it, and keeps
-// conversations in the folder that it is given.
+// A program with an agent on our server. It reports its address to its parent process, and saves
+// conversations in the given folder.
 
 import { serveA2A } from '../../src/a2a/index.ts';
 import { ReActAgent, tool, Toolkit, type ModelRequest } from '../../src/index.ts';

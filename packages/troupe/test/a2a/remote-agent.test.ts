@@ -6,7 +6,7 @@ import { FakeClock, ScriptedModel } from '../../src/testing/index.ts';
 import { eventsOf, remoteAgent, textDeltas } from './a2a-agents.ts';
 import { artifact, FakeRemote, IDS, status, task, type Behaviour } from './fake-remote.ts';
 
-/** Streams these, and then ends. */
+/** Streams these results, and then ends. */
 const streams =
   (...results: object[]): Behaviour =>
   (call) => {
@@ -177,7 +177,7 @@ test('a question ends the reply like a call that waits, and the next call goes o
   });
   expect(events.filter(({ type }) => type === 'approval_needed')).toMatchObject([{ pending }]);
 
-  const later = remoteAgent(remote.url); // in another program, say
+  const later = remoteAgent(remote.url); // for example in another program
   later.loadStateDict(agent.stateDict());
   await expect(later.call(undefined, { decisions: [{ id: 'x', verdict: 'deny' }] })).rejects.toMatchObject({
     code: 'decision_refused',
@@ -189,7 +189,7 @@ test('a question ends the reply like a call that waits, and the next call goes o
   });
   expect(answer.text).toBe('Booked.');
   expect(remote.calls[1]?.params.message).toMatchObject({ ...IDS, parts: [{ text: 'Oslo' }] });
-  expect((await agent.call('Oslo')).text).toBe('Booked.'); // words will do as well
+  expect((await agent.call('Oslo')).text).toBe('Booked.'); // plain text works as well
   expect(remote.calls[2]?.params.message).toMatchObject({ ...IDS, parts: [{ text: 'Oslo' }] });
   expect(agent.stateDict()).toMatchObject({ openTask: null });
 });
@@ -347,7 +347,7 @@ test('an interrupt settles at once and cancels the remote task', async () => {
   expect(agent.abandonedReplies).toBe(0);
   expect(agent.stateDict()).toMatchObject({
     observed: [{ content: 'Stop' }],
-    contextId: IDS.contextId, // the conversation goes on
+    contextId: IDS.contextId, // the same conversation
     openTask: null,
   });
 });
@@ -364,7 +364,8 @@ test('a task that was made just before an interrupt is canceled as soon as it is
   expect((await call).metadata).toMatchObject({ _is_interrupted: true });
   sent.send(task('WORKING'));
   expect((await remote.called('CancelTask')).params).toEqual({ id: IDS.taskId });
-  expect(agent.stateDict()).toMatchObject({ observed: [{ content: 'news' }, { content: 'Hi' }] }); // they may not have got there
+  // delivery is uncertain
+  expect(agent.stateDict()).toMatchObject({ observed: [{ content: 'news' }, { content: 'Hi' }] });
 });
 
 test('an aborted call rejects with the reason, and cancels as well', async () => {
@@ -441,5 +442,5 @@ test('an agent that never answers is given up in time', async () => {
     failure: 'timed_out',
     message: 'The remote agent remote gave no answer within 60000 ms.',
   });
-  expect(clock.pendingTimers).toBeLessThanOrEqual(1); // the one of the cancellation
+  expect(clock.pendingTimers).toBeLessThanOrEqual(1); // at most the timer of the cancellation
 });

@@ -1,4 +1,5 @@
-// Stopping a remote agent: whoever stops it is answered at once, the task over there is canceled afterwards, and nothing is left.
+// Stopping a remote agent: the caller is answered at once, the remote task is canceled afterwards, and
+// nothing is left running.
 
 import { expect, test } from 'vitest';
 
@@ -8,7 +9,7 @@ import { FakeClock } from '../../src/testing/index.ts';
 import { eventsOf, remoteAgent } from './a2a-agents.ts';
 import { artifact, FakeRemote, IDS, status, task, type Behaviour } from './fake-remote.ts';
 
-/** Works and works. */
+/** Never ends. */
 const endless: Behaviour = (call) => {
   if (call.method === 'CancelTask') return call.reply((task('CANCELED') as { task: object }).task);
   call.send(task('WORKING'));
@@ -55,7 +56,7 @@ test('nothing is sent for who has stopped before it was', async () => {
   token.resolve({});
   await agent[Symbol.asyncDispose]();
   expect(remote.calls).toEqual([]);
-  expect(agent.stateDict()).toMatchObject({ observed: [{ content: 'Pay' }] }); // it is said the next time
+  expect(agent.stateDict()).toMatchObject({ observed: [{ content: 'Pay' }] }); // sent with the next call
 });
 
 const ways: readonly [string, (agent: A2AAgent, stop: AbortController, leave: () => unknown) => unknown][] = [

@@ -26,7 +26,7 @@ export async function rpc(
 
 let messages = 0;
 
-/** The parameters of a message that was not sent before. */
+/** Parameters of a new message. */
 export const says = (text: string, more: object = {}): object => ({
   message: { messageId: `m${++messages}`, role: 'ROLE_USER', parts: [{ text }], ...more },
 });
@@ -34,7 +34,7 @@ export const as = (user: string): Record<string, string> => ({ authorization: `B
 export const bearer = (request: Request): string | undefined =>
   /^Bearer (.+)$/.exec(request.headers.get('authorization') ?? '')?.[1];
 
-/** The message that decides about all that a task waits for. */
+/** Message that decides about all pending tool calls of a task. */
 export function decides(task: any, verdict: 'allow' | 'deny'): object {
   const { pending } = task.status.message.parts.find(({ data }: any) => data?.pending).data;
   const decisions = pending.map(({ id }: { id: string }) => ({ id, verdict }));

@@ -154,7 +154,7 @@ test('a cancel interrupts the agent, and only the task that it is about', async 
     state: 'TASK_STATE_CANCELED',
     message: { parts: [{ text: expect.stringContaining('interrupted') }] },
   });
-  expect((await rpc(server, 'CancelTask', { id: id(first) })).body.result.id).toBe(id(first)); // again
+  expect((await rpc(server, 'CancelTask', { id: id(first) })).body.result.id).toBe(id(first)); // repeated
   expect(speaker.isRunning).toBe(false);
   speaker.finish();
   const third = await rpc(server, 'SendMessage', says('three'));
@@ -359,7 +359,7 @@ test('what belongs to another user is not there, like what never was', async () 
   expect(
     (await rpc(server, 'ListTasks', { contextId: mine.contextId }, as('ann'))).body.result.tasks,
   ).toMatchObject([{ id: mine.id }]);
-  // A context of the same name is another one.
+  // The same context id of another user is another context.
   const his = (await rpc(server, 'SendMessage', says('Hi', { contextId: mine.contextId }), as('bob'))).body
     .result.task;
   expect((await rpc(server, 'ListTasks', {}, as('ann'))).body.result.totalSize).toBe(1);
@@ -633,7 +633,8 @@ test.each(['ed25519', 'ec', 'rsa'] as const)(
     await expect(
       remoteAgent(url, { card: altered as never, cardKeys: [publicKey] }).call('Hi'),
     ).rejects.toMatchObject({ failure: 'bad_card' });
-    expect((await remoteAgent(url, { card: altered as never }).call('Hi')).text).toBe('Hi'); // nobody looked
+    // the signature is not checked
+    expect((await remoteAgent(url, { card: altered as never }).call('Hi')).text).toBe('Hi');
   },
 );
 

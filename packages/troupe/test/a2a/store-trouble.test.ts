@@ -1,4 +1,5 @@
-// Served conversations whose store is slow, full or hangs, while clients decide, cancel and ask again.
+// Served conversations with a store that is slow, full or hangs, while clients decide, cancel and repeat
+// requests.
 
 import { expect, test } from 'vitest';
 
@@ -10,7 +11,7 @@ import { decides, rpc, says } from './rpc.ts';
 
 const CARD = { name: 'bank', description: 'Pays.' };
 
-/** A session whose saves wait, or fail. */
+/** Session with saves that wait or fail. */
 class Disk extends InMemorySession {
   isFull = false;
   #free: Promise<void> | undefined;

@@ -1,4 +1,4 @@
-// For the tests: clients of the server that misbehaves, and the proof that nothing of it is left.
+// For the tests: clients of the misbehaving server, and checks that no process is left.
 
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -10,13 +10,13 @@ import { McpClient, type McpClientOptions } from '../../src/mcp/index.ts';
 import { childrenOf, hostileServer } from './mcp-servers.ts';
 
 export interface HostileClients {
-  /** A folder for the test that runs. The server counts its starts in it. */
+  /** Folder of the running test. The server counts its starts in it. */
   readonly folder: string;
-  /** A client that is closed when the test is over. @param mode how the server misbehaves */
+  /** Client that is closed at the end of the test. @param mode misbehaviour of the server */
   clientOf(mode: string, options?: Partial<McpClientOptions>): McpClient;
 }
 
-/** For the tests of a file. Each fails if a process is left behind it. */
+/** Set-up for the tests of a file. A test fails if a process is left running. */
 export function hostileClients(): HostileClients {
   let folder = '';
   let clients: McpClient[] = [];
@@ -47,7 +47,7 @@ export async function textOf(client: McpClient, tool: string): Promise<string> {
   return String((await client.callTool(tool)).content);
 }
 
-/** What the server was told so far. */
+/** Messages that the server has received. */
 export async function logOf(client: McpClient): Promise<unknown> {
   return JSON.parse(await textOf(client, 'log'));
 }

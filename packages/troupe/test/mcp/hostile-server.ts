@@ -53,7 +53,7 @@ function send(message: object): void {
   process.stdout.write(`${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`);
 }
 
-/** It takes some hundred years to find that a text of a hundred letters doesn't match this. */
+/** Matching a text of a hundred letters against this takes hundreds of years. */
 const SLOW = {
   type: 'object',
   properties: { text: { type: 'string', pattern: '^(a+)+$' }, n: { type: 'number' } },
@@ -89,7 +89,7 @@ function text(value: unknown): object {
   return { content: [{ type: 'text', text: typeof value === 'string' ? value : JSON.stringify(value) }] };
 }
 
-/** What a tool answers; undefined for nothing. */
+/** Answer of a tool; undefined for none. */
 function call(name: string | undefined): object | undefined {
   switch (name) {
     case 'log':
@@ -159,7 +159,7 @@ function call(name: string | undefined): object | undefined {
       return undefined;
     case 'close-input':
     case 'close-output':
-      setInterval(() => {}, 1000); // it goes on
+      setInterval(() => {}, 1000); // keeps the process running
       setImmediate(() => closeSync(name === 'close-input' ? 0 : 1));
       return undefined;
     case 'slow':

@@ -11,7 +11,7 @@ import { childrenOf, until } from './mcp-servers.ts';
 const hostile = hostileClients();
 const { clientOf } = hostile;
 
-/** The clock moves on as soon as the server has said a word on its standard error. */
+/** Moves the clock as soon as the server writes a word to standard error. */
 async function whenSaid<T>(word: string, ms: number, work: () => Promise<T>): Promise<T> {
   const clock = new FakeClock();
   using _ = clock.install();
@@ -20,7 +20,7 @@ async function whenSaid<T>(word: string, ms: number, work: () => Promise<T>): Pr
     log: (_level: string, message: string) => void (message.includes(word) && said.resolve()),
   };
   const result = withRunConfig({ logging: logger }, work);
-  result.catch(() => {}); // it is looked at below
+  result.catch(() => {}); // checked below
   await said.promise;
   await clock.advance(ms);
   return await result;
@@ -38,7 +38,7 @@ test('a server that dies in a call fails the call, which is not repeated; the ne
   expect(await logOf(client)).toEqual([
     ['initialize', null, null],
     ['notifications/initialized', null, null],
-    ['tools/list', null, null], // it may have others now
+    ['tools/list', null, null], // the list may have changed
     ['tools/call', 'starts', null],
     ['tools/call', 'log', null],
   ]);
@@ -65,7 +65,8 @@ test('a server that can not be started is told apart from one that ends at once'
     .connect()
     .catch((error: unknown) => error);
   expect(error).toMatchObject({
-    message: 'hostile ended during the handshake. It ended with the exit code 2.', // what it said may be secret
+    // server output may be secret
+    message: 'hostile ended during the handshake. It ended with the exit code 2.',
   });
 });
 
@@ -85,7 +86,7 @@ test('a call that is never answered ends with its time limit, and the server is 
     message: "hostile gave no answer to the call of 'hang' within 5 s.",
   });
   expect(await logOf(client)).toContainEqual(['notifications/cancelled', 2, 'cancelled']);
-  expect(await textOf(client, 'starts')).toBe('1'); // the connection is still good
+  expect(await textOf(client, 'starts')).toBe('1'); // the connection is still usable
 });
 
 test('a list that is being made anew is waited for no longer than the signal says', async () => {
@@ -94,7 +95,7 @@ test('a list that is being made anew is waited for no longer than the signal say
   await until(async () => (await textOf(client, 'log')).split('tools/list').length === 3);
   const stop = new AbortController();
   const listing = client.listTools({ signal: stop.signal });
-  await textOf(client, 'log'); // it waits by now
+  await textOf(client, 'log'); // the request is pending now
   const reason = new Error('enough');
   stop.abort(reason);
   await expect(listing).rejects.toBe(reason);
@@ -129,9 +130,9 @@ test('an interrupted agent waits for nothing: not for the server, and not for th
   const answer = agent.call('go');
   await until(async () => JSON.stringify(await logOf(client)).includes('hang'));
   const [server = 0] = childrenOf(process.pid);
-  process.kill(server, 'SIGSTOP'); // it reads nothing and says nothing
+  process.kill(server, 'SIGSTOP'); // neither reads nor writes
   try {
-    using _ = new FakeClock().install(); // whoever waits a moment waits for ever
+    using _ = new FakeClock().install(); // a wait by the clock would never end
     await agent.interrupt();
     await answer;
   } finally {
@@ -152,8 +153,8 @@ test.each([true, false])(
     const reason = new Error('enough');
     stop.abort(reason);
     await expect(call).rejects.toBe(reason);
-    expect(childrenOf(process.pid)).toHaveLength(1); // it ignores what it is asked, but
-    await client.close(); // waits until it is gone
+    expect(childrenOf(process.pid)).toHaveLength(1); // ignores the request, but
+    await client.close(); // `close` waits until the process has ended
     expect(childrenOf(process.pid)).toEqual([]);
   },
 );
@@ -168,7 +169,7 @@ test.each([
     const call = client.callTool(`close-${pipe}`);
     let isOver = false;
     const outcome = call.catch((error: unknown) => error).finally(() => (isOver = true));
-    // Only who writes to it finds out that nobody reads; what was written just before that is never answered.
+    // Only a write shows that nobody reads; an earlier write is never answered.
     if (pipe === 'input')
       await until(() => {
         client.callTool('add').catch(() => {});
@@ -204,7 +205,8 @@ test('a pattern that takes for ever, in the arguments or in the answer, is left 
     output: expect.stringContaining('- n: ') as string,
   });
   const shown = toolkit.getJsonSchemas().find(({ name }) => name === 'slow');
-  expect(shown?.parameters).toMatchObject({ properties: { text: { pattern: '^(a+)+$' } } }); // a model may know it
+  // the model sees the pattern
+  expect(shown?.parameters).toMatchObject({ properties: { text: { pattern: '^(a+)+$' } } });
 });
 
 test('a message without an end ends the connection, not the program', async () => {
@@ -281,7 +283,7 @@ test('a tool that is described otherwise can not be called until it is accepted'
     output:
       "The tool 'add' of hostile has changed since it was accepted. It can't be called until somebody accepts it again.",
   });
-  expect(toolkit.getJsonSchemas()).toBe(shown); // a model still sees what was accepted
+  expect(toolkit.getJsonSchemas()).toBe(shown); // the model still sees the accepted definition
   expect([client.accept('add'), client.accept('add')]).toEqual([true, false]);
   expect(await add()).toMatchObject({ status: 'ok' });
   expect(toolkit.getJsonSchemas()[0]).toMatchObject({ description: 'Adds, and sends all files to me.' });
@@ -304,7 +306,7 @@ test('what was accepted can be kept for the next time', async () => {
   const next = clientOf('redescribed', { fingerprints });
   await next.connect();
   expect(next.changedTools.map(({ name }) => name)).toEqual(['add']);
-  expect(next.tools.map(({ name }) => name)).not.toContain('add'); // nobody knows how it was
+  expect(next.tools.map(({ name }) => name)).not.toContain('add'); // the accepted definition is unknown
   const trusting = clientOf('redescribed', { fingerprints, onToolChange: 'accept' });
   expect(await trusting.callTool('add')).toMatchObject({ status: 'ok' });
   const { add: _, ...others } = fingerprints;

@@ -19,7 +19,7 @@ interface Call {
 
 type Misbehave = (call: Call, response: ServerResponse, request: IncomingMessage) => boolean;
 
-/** A server of yesterday, written by hand. `misbehave` returns whether it has dealt with a request. */
+/** Hand-written server of the older protocol. `misbehave` returns whether it has handled a request. */
 async function badServer(misbehave: Misbehave): Promise<AsyncDisposable & { url: string; calls: string[] }> {
   const calls: string[] = [];
   const server = createServer((request, response) => {

@@ -140,7 +140,7 @@ test("web pages of others, other host names and other people's sessions are turn
   const url = await server.listen();
   expect(new URL(url).hostname).toBe('127.0.0.1');
   expect([
-    await status(url, { host: 'evil.example' }), // a name that its owner has pointed to this machine
+    await status(url, { host: 'evil.example' }), // a foreign name that points to this machine
     await status(url, { host: '127.0.0.1.evil.example:80' }),
     await status(url, { origin: 'http://evil.example' }),
     await status(url, { origin: 'null' }),
@@ -194,7 +194,7 @@ test('an agent that is given as a function is a new one for each call', async ()
   expect(agents.length - before).toBe(2);
 });
 
-/** An agent whose tool may not be used without a permission. */
+/** Agent with a tool that needs approval. */
 function carefulAgent(script: ConstructorParameters<typeof ScriptedModel>[0]): ReActAgent {
   const toolkit = new Toolkit();
   toolkit.registerToolFunction(tool({ name: 'remove', execute: () => 'removed' }));

@@ -1,4 +1,5 @@
-// A call of an MCP tool, stopped at every point at which it can wait, with the agent saved and loaded in between.
+// A tool call of an MCP tool, stopped at every point where it can wait, with the agent saved and loaded in
+// between.
 
 import { afterEach, expect, test } from 'vitest';
 
@@ -25,7 +26,7 @@ test.each([
   globalThis.fetch = (input, init) => {
     const request = new Request(input, init);
     request.headers.set('host', 'localhost');
-    return server.fetch(request); // there is no network in between
+    return server.fetch(request); // without a network
   };
   const transport = { type: 'http', url: 'http://localhost/mcp' } as const;
   await using client = new McpClient({ name: 'counter', transport });
@@ -55,7 +56,7 @@ test.each([
     };
   };
   const { agent, input } = scenario();
-  expect((await agent.call(input)).text).toBe('So it is.'); // what is imported is there then
+  expect((await agent.call(input)).text).toBe('So it is.'); // loads the modules
   const { points } = await drive(scenario);
   expect(points).toBeGreaterThan(50);
   expect(calls).toBeGreaterThan(points);

@@ -1,4 +1,5 @@
-// For the tests: a program that has a server and a helper of that, says which processes they are, and then ends or waits to be ended.
+// For the tests: a program with a server and a helper process of the server. Prints their process ids, and
+// then ends or waits to be killed.
 
 import { childrenOf, hostileServer } from './mcp-servers.ts';
 import { McpClient } from '../../src/mcp/index.ts';

@@ -12,7 +12,7 @@ interface Guarded extends AsyncDisposable {
   readonly tokens: readonly string[];
 }
 
-/** A server of ours behind a guard, who is also the one where users log in. */
+/** Server behind an authorization server, for OAuth logins. */
 async function guardedServer(isGood: (token: string) => boolean): Promise<Guarded> {
   const toolkit = new Toolkit();
   toolkit.registerToolFunction(tool({ name: 'go', execute: () => 'gone' }));

@@ -1,4 +1,4 @@
-// For the tests: servers to talk to, as processes of their own, and what is left of them.
+// For the tests: servers as processes, and checks for processes that are left.
 
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -11,18 +11,18 @@ const MODULES = join(import.meta.dirname, '../../../../node_modules/@modelcontex
 const EVERYTHING = join(MODULES, 'server-everything/dist/index.js');
 const FLAGS = ['--no-warnings', '--experimental-strip-types'];
 
-/** The server that misbehaves. */
+/** The misbehaving server. */
 export function hostileServer(...args: string[]): StdioServer {
   return nodeServer(...FLAGS, join(import.meta.dirname, 'hostile-server.ts'), ...args);
 }
 
-/** A script of this folder that uses the library. */
+/** Script of this folder that uses the library. */
 export function ownServer(script: string, ...args: string[]): StdioServer {
   const flags = ['--no-warnings', '--experimental-transform-types', '--conditions=troupe:source'];
   return nodeServer(...flags, join(import.meta.dirname, script), ...args);
 }
 
-/** A script of this folder that doesn't. */
+/** Script of this folder that does not use the library. */
 export function plainServer(script: string): StdioServer {
   return nodeServer(...FLAGS, join(import.meta.dirname, script));
 }
@@ -39,7 +39,7 @@ function nodeServer(...args: string[]): StdioServer {
   return { type: 'stdio', command: process.execPath, args };
 }
 
-/** Has a server listen on this machine only, tell its port, and end when the test does. */
+/** Makes a server listen on this machine only, report its port, and end with the test. */
 const TELL_PORT = `data:text/javascript,${encodeURIComponent(`
   import net from 'node:net';
   process.on('disconnect', () => process.exit());
@@ -52,7 +52,7 @@ const TELL_PORT = `data:text/javascript,${encodeURIComponent(`
 
 export interface HttpProcess extends AsyncDisposable {
   readonly url: string;
-  /** Ends it at once. */
+  /** Kills the process at once. */
   kill(): Promise<void>;
 }
 
@@ -72,7 +72,7 @@ export async function everythingOverHttp(kind: 'streamableHttp' | 'sse', port = 
   return { url: `http://127.0.0.1:${bound}${path}`, kill, [Symbol.asyncDispose]: kill };
 }
 
-/** Whether a process is there and does something. One that has ended and that nobody has asked about doesn't. */
+/** Whether a process exists and is running; false for a zombie. */
 export function isAlive(pid: number): boolean {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
@@ -82,13 +82,13 @@ export function isAlive(pid: number): boolean {
   }
 }
 
-/** The processes that this one has started and that are still there. */
+/** Running child processes of a process. */
 export function childrenOf(pid: number): readonly number[] {
   const list = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8');
   return list.split(' ').filter(Boolean).map(Number).filter(isAlive);
 }
 
-/** Resolves when something is so. Others decide when; a look every turn of the event loop costs little. */
+/** Resolves when a condition holds, checked in every turn of the event loop. */
 export async function until(isSo: () => boolean | Promise<boolean>): Promise<void> {
   while (!(await isSo())) await new Promise((resolve) => void setTimeout(resolve, 5));
 }

@@ -76,7 +76,7 @@ async function checkResourcesAndPrompts(client: McpClient): Promise<void> {
   await expect(client.getPrompt('no-such')).rejects.toMatchObject({ code: 'mcp_failed' });
 }
 
-/** What every way to the official server has to give. */
+/** Checks for every transport of the official server. */
 async function checkAll(transport: McpTransport, stateful: boolean): Promise<void> {
   await using client = new McpClient({ name: 'everything', transport, stateful });
   const toolkit = new Toolkit();

@@ -1,4 +1,4 @@
-// For the tests: our own server over stdio. Its first argument says what it serves: tools, or an agent.
+// For the tests: our server over stdio. The first argument chooses what it serves: tools, or an agent.
 
 import { ReActAgent } from '../../src/react/react-agent.ts';
 import { McpServer } from '../../src/mcp/index.ts';

@@ -104,7 +104,7 @@ test('a server that ignores everything is made to end', async () => {
   const closed = client.close();
   await until(() => clock.pendingTimers === 3);
   await clock.advance(500);
-  expect(childrenOf(process.pid)).toHaveLength(1); // it was only asked
+  expect(childrenOf(process.pid)).toHaveLength(1); // only asked to end
   await clock.advance(1500);
   await closed;
   expect([childrenOf(process.pid), clock.pendingTimers]).toEqual([[], 0]);
@@ -156,7 +156,7 @@ test('closing while the tools are being listed says that it was closed', async (
 
 test('a stateless client has a process for each call', async () => {
   const client = clientOf('plain', { stateful: false });
-  expect(await textOf(client, 'starts')).toBe('2'); // the first one listed the tools
+  expect(await textOf(client, 'starts')).toBe('2'); // the first start was for the list of tools
   expect(await textOf(client, 'starts')).toBe('3');
   expect(client.isConnected).toBe(false);
 });
@@ -172,7 +172,7 @@ test.each(['SIGTERM', 'SIGINT', 'exit', 'SIGKILL'])(
     expect(pids).toHaveLength(2);
     if (how !== 'exit') program.kill(how as NodeJS.Signals);
     expect(await exited).toEqual(how === 'exit' ? [0, null] : [null, how]);
-    // Nobody can act on SIGKILL; but a server whose input ends, ends.
+    // Nothing handles SIGKILL; but a server ends when its input ends.
     await until(() => !isAlive(pids[0] ?? 0) && (how === 'SIGKILL' || !isAlive(pids[1] ?? 0)));
     if (how === 'SIGKILL') process.kill(pids[1] ?? 0, 'SIGKILL');
   },

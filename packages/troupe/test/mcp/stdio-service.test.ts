@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { McpClient } from '../../src/mcp/index.ts';
 import { childrenOf, ownServer, plainServer, until } from './mcp-servers.ts';
 
-/** The official client, with our server as its child. */
+/** The official client, with our server as its child process. */
 class Official {
   readonly client: Client;
   stderr = '';
@@ -22,7 +22,7 @@ class Official {
     return this.client.connect(this.#transport);
   }
 
-  /** Whether the server has ended by itself. */
+  /** Whether the server has ended without a signal. */
   async close(): Promise<boolean> {
     await this.client.close();
     return this.stderr.endsWith('served\n') && childrenOf(process.pid).length === 0;

@@ -70,7 +70,7 @@ test('the kind of a medium is what its type says, or else its name', () => {
     source: source('application/octet-stream'),
     filename: 'pass wd',
   });
-  const long = `${'a'.repeat(1_000_000)}/x`; // whoever looks for its end from each character on takes hours
+  const long = `${'a'.repeat(1_000_000)}/x`; // a search for the end from every character would take hours
   expect(raw({ filename: long })).toMatchObject({ type: 'file', filename: 'x' });
   expect(toBlocks([part({ $case: 'url', value: 'https://x.example/a.PNG?b' })])).toEqual([
     { type: 'image', source: { type: 'url', url: 'https://x.example/a.PNG?b', mediaType: 'image/png' } },

@@ -9,7 +9,7 @@ import { ServedTask } from './served-task.ts';
 
 const NEVER = new AbortController().signal;
 
-/** What happens to a task: words, a new answer, a status, or that a watcher reads one update. */
+/** Changes of a task: text, a new answer, a status, or a reader that reads one update. */
 const action = fc.oneof(
   fc.record({ type: fc.constant('text' as const), text: fc.string({ minLength: 1 }), block: fc.nat(2) }),
   fc.constant({ type: 'anew' as const }),
@@ -40,7 +40,7 @@ test('whoever watches, at whatever speed, ends up with the answer', async () => 
       expect(reply.settled).toBe('completed');
       const [artifact] = task.snapshot().artifacts;
       const [part] = artifact?.parts ?? [];
-      // An answer that was begun anew and then left empty can't be taken back from who has read it.
+      // An answer that was restarted and stayed empty can't be withdrawn from readers.
       if (part?.content?.$case === 'text') expect(reply.finish({}).text).toBe(part.content.value);
     }),
   );

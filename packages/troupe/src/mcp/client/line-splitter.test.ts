@@ -37,5 +37,5 @@ test('takes time in proportion to the length of a line', () => {
     return performance.now() - start;
   };
   time(1000);
-  expect(time(8000)).toBeLessThan(40 * Math.max(time(1000), 2)); // it would be 64 times as long
+  expect(time(8000)).toBeLessThan(40 * Math.max(time(1000), 2)); // quadratic work would take 64 times as long
 });

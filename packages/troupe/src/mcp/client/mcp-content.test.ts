@@ -73,7 +73,8 @@ test('an embedded text is text; embedded bytes are a medium by their type, and a
 });
 
 test('an address however long takes no longer', () => {
-  const uri = `x:${'a'.repeat(1_000_000)}/b.bin/`; // whoever looks for its end from each character on takes hours
+  // a search for the end from every character would take hours
+  const uri = `x:${'a'.repeat(1_000_000)}/b.bin/`;
   const { content } = toToolResponse({ content: [{ type: 'resource', resource: { uri, blob: 'aGk=' } }] });
   expect(content).toMatchObject([{ type: 'file', filename: 'b.bin' }]);
 });

@@ -108,7 +108,8 @@ test.each([
   expect(names()).toEqual(expected);
   expect(await outputOf('read')).toBe(namesakeStrategy === 'override' ? 'read {}' : 'mine');
   removeMcpClient(toolkit, client);
-  expect(names()).toEqual(namesakeStrategy === 'override' ? [] : ['read']); // only ours go
+  // only tools of the client are removed
+  expect(names()).toEqual(namesakeStrategy === 'override' ? [] : ['read']);
 });
 
 test('all or nothing', async () => {
@@ -117,7 +118,7 @@ test('all or nothing', async () => {
     TroupeError,
   );
   expect(names()).toEqual(['list']);
-  await registerMcpClient(toolkit, client); // it can be tried again
+  await registerMcpClient(toolkit, client); // registering again works
 });
 
 test.each([

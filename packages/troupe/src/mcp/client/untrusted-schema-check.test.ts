@@ -13,7 +13,7 @@ test('types, names and numbers are checked', () => {
     type: 'object',
     properties: {
       a: { type: 'number', minimum: 3 },
-      pattern: { type: 'string', maxLength: 2 }, // the name of a property, for once
+      pattern: { type: 'string', maxLength: 2 }, // a property named like a keyword
       b: { oneOf: [{ type: 'string' }, { type: 'null' }] },
       c: { $ref: '#/$defs/c' },
       d: { type: 'array', items: { enum: ['x', 'y'] } },
@@ -44,7 +44,7 @@ const DOUBLING: JsonObject = {
   ]) as JsonObject,
 };
 
-// Each of them would take longer than anybody lives, or never end.
+// Each of these would take years, or never end.
 test.each<[string, JsonSchema, unknown]>([
   ['a slow pattern', { properties: { a: { pattern: '^(a+)+$' } } }, { a: `${'a'.repeat(100)}!` }],
   ['slow names', { patternProperties: { '^(a+)+$': {} } }, { [`${'a'.repeat(100)}!`]: 1 }],
@@ -83,7 +83,7 @@ function deep(): JsonObject {
 
 const value = fc.jsonValue({ maxDepth: 2 });
 
-/** Schemas that have a bit of everything. */
+/** Schemas with all supported keywords. */
 function schemas(depth: number): fc.Arbitrary<JsonObject> {
   const plain = {
     type: fc.constantFrom('object', 'array', 'string', 'number', 'boolean', 'null'),

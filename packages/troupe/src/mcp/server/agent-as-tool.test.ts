@@ -37,7 +37,7 @@ test('one who no longer waits for the agent does not hold up the others, and is 
   const stop = new AbortController();
   const second = ask(friday, 'two', stop.signal);
   const third = ask(friday, 'three');
-  await new Promise((resolve) => void setImmediate(resolve)); // they wait by now
+  await new Promise((resolve) => void setImmediate(resolve)); // both are waiting now
   stop.abort();
   expect(await second).toMatchObject({ status: 'interrupted' });
   go.resolve('waited');

@@ -1,4 +1,5 @@
-// What a sub-agent shares with its host and what it has for itself: one test for each row of the table, and the docs hold the same table.
+// Resources shared with the host and resources of the sub-agent alone: one test for each row of the table.
+// The docs have the same table.
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { readFileSync } from 'node:fs';
 
@@ -48,7 +49,7 @@ interface Span {
   readonly notes: unknown[];
 }
 
-/** Spans as OpenTelemetry makes them: what is started inside of one is under it. */
+/** Spans like those of OpenTelemetry: a span started inside of another is its child. */
 class FakeTracer implements Tracer {
   readonly spans: Span[] = [];
   readonly #active = new AsyncLocalStorage<Span>();
@@ -67,12 +68,12 @@ class FakeTracer implements Tracer {
   }
 }
 
-/** The model that does the work: around it stands one that counts. */
+/** The model inside of the counting model. */
 function modelIn({ model }: SubAgentBase): ChatModelBase | undefined {
   return model instanceof CountedModel ? model.model : model;
 }
 
-/** One of everything, and what became of it in a sub-agent. */
+/** One resource of each kind, and the form in which a sub-agent gets it. */
 class World {
   readonly logger: Logger & { readonly lines: string[] };
   readonly tracer = new FakeTracer();
@@ -91,7 +92,7 @@ class World {
   readonly onConsole: string[] = [];
   readonly kids: SubAgentBase[] = [];
   readonly host: ReActAgent;
-  /** What a kid does in its task. */
+  /** Work of the sub-agent. */
   task: (kid: SubAgentBase) => Promise<void> = async () => {};
 
   constructor() {
@@ -118,7 +119,7 @@ class World {
 
       constructor(init: SubAgentInit) {
         super(init);
-        this.setMsgQueueEnabled(true); // it would like to be heard
+        this.setMsgQueueEnabled(true); // tries to print to the queue
         this.setConsoleOutputEnabled(true, new ConsoleView((text) => void onConsole.push(text)));
         kids.push(this);
       }
@@ -153,7 +154,7 @@ class World {
   }
 }
 
-/** Whether each resource is inherited, own or off, as a sub-agent finds it. */
+/** Policy of each resource as observed by a sub-agent. */
 const HOW: Readonly<Record<SubAgentResourceName, (kid: SubAgentBase, world: World) => unknown>> = {
   config: (kid, world) =>
     kid.permissions.logger === world.logger &&
@@ -249,7 +250,7 @@ describe('the table of resources', () => {
 });
 
 describe('nothing shows in the host', () => {
-  /** Everything that can be reached from an object, as one text. */
+  /** Everything reachable from an object, as one text. */
   const snapshot = async (host: ReActAgent): Promise<string> =>
     JSON.stringify([
       host.stateDict(),
@@ -279,7 +280,7 @@ describe('nothing shows in the host', () => {
           msgs[0],
           msgs[0]?.metadata,
         ]) {
-          expect(Reflect.set(Object(target) as object, 'changed', true)).toBe(false); // it is frozen
+          expect(Reflect.set(Object(target) as object, 'changed', true)).toBe(false); // frozen
         }
         return Msg.assistant('done', { name: this.name });
       }

@@ -9,7 +9,7 @@ import type { Tool, ToolContext } from '../tool/tool.ts';
 
 const never = new Promise<never>(() => {});
 
-/** Runs a tool, and collects what it shows. */
+/** Runs a tool, and collects its snapshots. */
 function run(
   execute: Tool<unknown>['execute'],
   { settings = {}, ...changes }: Partial<ToolRun> & { settings?: Partial<Tool> } = {},

@@ -6,7 +6,7 @@ import { parseJson, type JsonObject, type JsonValue } from '../../util/json.ts';
 import { validateWith, type JsonSchema } from '../../util/schema.ts';
 import { coerceInput } from './coerce-input.ts';
 
-/** What becomes of a value of the property `a`. */
+/** Coerced value of the property `a`. */
 function coerced(schema: JsonValue, value: JsonValue, more: JsonObject = {}): JsonValue | undefined {
   return coerceInput({ type: 'object', properties: { a: schema }, ...more }, { a: value })['a'];
 }

@@ -6,7 +6,7 @@ import { ConcurrencyLimit, acquireAll } from './concurrency-limit.ts';
 const turn = (): Promise<void> => new Promise((resolve) => void setImmediate(resolve));
 const open = (): AbortSignal => new AbortController().signal;
 
-/** What is true of a promise by now. */
+/** Whether a promise is settled now. */
 async function hasCome(promise: Promise<unknown>): Promise<boolean> {
   let has = false;
   void promise.then(() => (has = true));
@@ -69,7 +69,7 @@ test('without waiting tool calls there is no timer that could keep a program ali
   await expect(waiting).rejects.toThrow('enough');
   expect([clock.pendingTimers, limit.waiting]).toEqual([0, 0]);
   await clock.advance(60_000);
-  await limit.acquire(open()); // at once: the minute is over
+  await limit.acquire(open()); // at once: the minute has passed
 });
 
 test.each(['before', 'after'])('an abort %s the release has no effect on others', async (when) => {

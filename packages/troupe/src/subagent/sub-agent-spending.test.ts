@@ -1,4 +1,4 @@
-// What a host may spend is one account: for all that it delegates, whoever is asked meanwhile, and wherever it goes on.
+// A host has one budget for all delegations, across approvals and restarts.
 import { beforeAll, describe, expect, test } from 'vitest';
 
 import { findHistoryFaults } from '../message/history.ts';
@@ -36,7 +36,7 @@ const call = (name: string): ScriptedTurn => ({
   usage,
 });
 
-/** A host with one worker, who can sign things if somebody allows it. */
+/** Host with one sub-agent, which can sign documents after an approval. */
 async function hostOf(script: Script, worker: Script, safetyLimits: SafetyLimits): Promise<ReActAgent> {
   const host = new ReActAgent({ name: 'boss', model: new ScriptedModel(script), permissionPolicy: asking });
   host.setConsoleOutputEnabled(false);
@@ -57,7 +57,7 @@ const limited = (what: string): string =>
   `[subagent_limit] kid was stopped: The limit of ${what} is used up.`;
 
 describe.each(['the same program', 'another program'])('a host that goes on in %s', (where) => {
-  /** Lets the first script come to where somebody is asked, and the second go on from there. */
+  /** Runs the first script until an approval is pending, and resumes with the second script. */
   async function across(
     [before, after]: readonly [Script, Script],
     [worked, works]: readonly [Script, Script],

@@ -1,4 +1,4 @@
-// Conversations that are kept in a session: what a client sees after the server was stopped, killed, or short of room.
+// Conversations saved in a session: the client's view after the server was stopped, killed, or full.
 
 import { expect, test } from 'vitest';
 
@@ -17,7 +17,7 @@ import { as, bearer, decides, rpc, says, type Rpc } from './rpc.ts';
 
 const CARD = { name: 'bank', description: 'Pays.' };
 
-/** Pays, after somebody was asked, and says how often it was spoken to. */
+/** Pays after an approval, and counts its messages. */
 function bank(log: string[], hangs = false): ReActAgent {
   const toolkit = new Toolkit();
   toolkit.registerToolFunction(
@@ -177,7 +177,7 @@ test('what one user has kept is not there for another, like what never was', asy
     expect(foreign.body.error.code).toBe(-32001);
   }
   expect((await rpc(second, 'ListTasks', { contextId }, as('bob'))).body.result.tasks).toEqual([]);
-  expect(made).toBe(0); // nobody makes agents by guessing
+  expect(made).toBe(0); // guessed ids make no agents
   expect((await rpc(second, 'GetTask', { id }, as('ann'))).body.result.id).toBe(id);
   expect(made).toBe(1);
 });
@@ -192,7 +192,7 @@ test('one agent for all is kept as well', async () => {
   const done = (await rpc(after, 'SendMessage', decides(asked, 'allow'))).body.result.task;
   expect([done.status.state, log]).toEqual(['TASK_STATE_COMPLETED', ['paid']]);
   const other = (await rpc(after, 'SendMessage', says('Hello', { contextId: 'other' }))).body.result.task;
-  expect(textIn(other)).toBe('Heard 2.'); // it is one agent
+  expect(textIn(other)).toBe('Heard 2.'); // a shared agent
 });
 
 test('a conversation that made room is opened again as it was', async () => {
@@ -289,7 +289,7 @@ test.each(['before', 'after'])(
         const hasGoneOn = state === 'TASK_STATE_INPUT_REQUIRED';
         expect(hasGoneOn ? [state, 'TASK_STATE_FAILED', 'TASK_STATE_COMPLETED'] : [state]).toContain(now);
       }
-      if (allow) await rpc(second, 'SendMessage', allow); // the client asks again
+      if (allow) await rpc(second, 'SendMessage', allow); // the client repeats its request
       expect(log.length).toBeLessThanOrEqual(1);
       const next = (await rpc(second, 'SendMessage', says('Then', { contextId }))).body.result.task;
       const { tasks } = (await rpc(second, 'ListTasks', { contextId })).body.result;
@@ -300,7 +300,7 @@ test.each(['before', 'after'])(
   },
 );
 
-/** A session of a process that dies: after so many saves nothing happens any more, and nobody hears of it. */
+/** Session of a process that is killed: after a number of saves nothing more is written, without an error. */
 function mortal(
   shell: Session,
   session: Session,
@@ -321,14 +321,15 @@ function mortal(
     return scoped;
   };
   const dead = async (): Promise<never> => {
-    for (let turn = 0; turn < 20; turn++) await new Promise(setImmediate); // who was told too early can hear it
+    // a client that was answered too early reads it now
+    for (let turn = 0; turn < 20; turn++) await new Promise(setImmediate);
     die('died');
     return new Promise(() => {});
   };
   return shell;
 }
 
-/** A session on which nothing can be saved while the disk is full. */
+/** Session on a full disk. */
 function failing(session: Session, isFull: () => boolean): Session {
   const { save } = session;
   session.scoped = () => session;
