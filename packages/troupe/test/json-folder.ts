@@ -55,6 +55,6 @@ export async function filesIn(folder: string): Promise<Record<string, string>> {
   );
 }
 
-/** The first lane of the log. */
+/** List 0 of the log. */
 export const logIn = async (folder: string): Promise<string> =>
   join(folder, (await readdir(folder)).find((name) => /^[^.]+\.jsonl$/.test(name)) ?? 'no log');

@@ -20,10 +20,10 @@ export {
 export type { ConversationId } from '../memory/stored-memory.ts';
 export type { SaveSignals } from '../session/auto-save.ts';
 export type { CheckedKey, SessionKey } from '../session/format/session-key.ts';
-export type { Whose } from '../session/session-page.ts';
+export type { UserFilter } from '../session/session-page.ts';
 export type {
   Commit,
-  LanePart,
+  LogPart,
   ListCursor,
   ListQuery,
   LogRange,

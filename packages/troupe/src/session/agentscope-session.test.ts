@@ -106,7 +106,7 @@ test('a session of AgentScope for Python is loaded into an agent and a memory', 
   expect(notTaken).toStrictEqual([
     "agent.memory.content[3] can't be read: role must be one of user, assistant, system.",
     "agent.memory.content[4] can't be read: it is a string",
-    'agent.custom is not known',
+    'agent.custom is unknown',
     'broken is a number, not the state of a module',
   ]);
   const toolkit = new Toolkit();

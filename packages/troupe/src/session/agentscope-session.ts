@@ -3,20 +3,20 @@ import { Msg } from '../message/msg.ts';
 import { newId } from '../util/ids.ts';
 import { describe, isJsonObject, parseJson, setOwn, type JsonObject, type JsonValue } from '../util/json.ts';
 
-/** What was read of a session of AgentScope for Python. */
+/** Contents of a session file of AgentScope for Python. */
 export interface AgentScopeSession {
-  /** A state for each component, by its name there: for `agent.loadStateDict(state, { strict: false })`. */
+  /** State of each component by its name in the file, for `agent.loadStateDict(state, { strict: false })`. */
   readonly components: Readonly<Record<string, JsonObject>>;
-  /** What could not be taken, one line each: where it is, and why. */
+  /** Parts that could not be read, one line each, with path and reason. */
   readonly notTaken: readonly string[];
 }
 
 type Fields = { [key: string]: JsonValue };
 
 /**
- * Reads the text of a session file that AgentScope 1.x for Python has written: memories with their marks and
- * summary, active tool groups, plans, names and system prompts.
- * @throws TroupeError if it is no such file.
+ * Reads a session file written by AgentScope 1.x for Python: memories with marks and summary, active tool
+ * groups, plans, names and system prompts.
+ * @throws TroupeError for any other file
  */
 export function readAgentScopeSession(text: string): AgentScopeSession {
   let json: JsonValue;
@@ -26,7 +26,7 @@ export function readAgentScopeSession(text: string): AgentScopeSession {
     throw new TroupeError('invalid_input', `${messageOf(cause)}.`, { cause });
   }
   if (!isJsonObject(json)) {
-    throw new TroupeError('invalid_input', `A session file holds an object, not ${describe(json)}.`);
+    throw new TroupeError('invalid_input', `A session file must contain an object, not ${describe(json)}.`);
   }
   const reader = new Reader();
   const components: { [name: string]: JsonObject } = {};
@@ -39,7 +39,7 @@ export function readAgentScopeSession(text: string): AgentScopeSession {
 
 class Reader {
   readonly notTaken: string[] = [];
-  /** What becomes of each key that is known. */
+  /** Conversion of each known key. */
   readonly #keys: Readonly<Record<string, (value: JsonValue, path: string) => Fields>> = {
     name: (name) => ({ name }),
     _sys_prompt: (sysPrompt) => ({ sysPrompt }),
@@ -59,9 +59,9 @@ class Reader {
     for (const [key, value] of Object.entries(state)) {
       const at = `${path}.${key}`;
       const read = Object.hasOwn(this.#keys, key) ? this.#keys[key] : undefined;
-      // A long-term memory has no state of its own, and is there as an empty object.
+      // Long-term memories have no state and appear as empty objects.
       if (read !== undefined) Object.assign(fields, read(value, at));
-      else if (!isJsonObject(value) || Object.keys(value).length > 0) this.refuse(at, 'is not known');
+      else if (!isJsonObject(value) || Object.keys(value).length > 0) this.refuse(at, 'is unknown');
     }
     return Object.hasOwn(fields, 'content') ? { compressedSummary: '', ...fields } : fields;
   }
@@ -76,7 +76,7 @@ class Reader {
     return {};
   }
 
-  /** What can be read of a list, or of the values of an object. */
+  /** Readable items of a list, or of the values of an object. */
   #list(value: JsonValue, path: string, read: (item: JsonValue) => JsonValue): JsonValue[] {
     if (value !== null && typeof value !== 'object') this.refuse(path, `is ${describe(value)}, not a list`);
     const items = isJsonObject(value)
@@ -94,7 +94,7 @@ class Reader {
     });
   }
 
-  /** A message, or one with its marks. */
+  /** A message, or a pair of a message and its marks. */
   #entry(entry: JsonValue): JsonValue {
     const [msg, marks] = Array.isArray(entry) ? (entry as readonly JsonValue[]) : [entry, []];
     const json = toMsg(fieldsOf(msg)).toJSON();

@@ -3,28 +3,34 @@ import { getLogger } from '../config/run-config.ts';
 import { messageOf } from '../errors.ts';
 import { startTimer } from '../util/clock.ts';
 
-/** What tells when it is worth saving: an agent. */
+/** Source of save signals, such as an agent. */
 export interface SaveSignals {
-  /** Calls back whenever a call has ended in any way and the agent is free. The returned function ends that. */
+  /**
+   * Calls back when an agent call has ended in any way and the agent is idle. The returned function stops
+   * this.
+   */
   onSettled(listener: () => void): () => void;
-  /** Calls back, and waits, before something is done that can't be undone. The returned function ends that. */
+  /** Calls back and waits before an irreversible action. The returned function stops this. */
   onCheckpoint?(listener: () => Promise<void>): () => void;
-  /** Whether a call is being answered. */
+  /** True while an agent call runs. */
   readonly isRunning?: boolean;
 }
 
 export interface AutoSaveOptions {
-  /** How long after a call the state is saved; what comes until then is saved with it. @default 0 */
+  /**
+   * Delay from the end of an agent call to the save; changes until then are part of the same save.
+   * @default 0
+   */
   readonly debounceMs?: number | undefined;
-  /** Gets to know of each save that failed. The logger does too. */
+  /** Called for each failed save, which is also logged. */
   readonly onError?: ((error: unknown) => void) | undefined;
 }
 
 /**
- * Saves whenever an agent has ended a call, and before it does what can't be undone.
+ * Saves after each agent call, and before irreversible actions.
  *
- * A save that fails is reported, and made up for by the next one; a checkpoint fails with it. Disposing waits for the calls
- * that run, saves what is not saved yet, and rejects if that fails.
+ * A failed save is reported and repeated with the next one; a checkpoint fails with its save. Disposing waits
+ * for running agent calls, saves pending changes, and rejects if this fails.
  */
 export class AutoSave implements AsyncDisposable {
   readonly #save: () => Promise<void>;
@@ -36,7 +42,7 @@ export class AutoSave implements AsyncDisposable {
   #running: Promise<void> | undefined;
   #isEnding = false;
 
-  /** @param hasChanged whether there is something to save that nobody has told of */
+  /** @param hasChanged tells whether there are unsaved changes without a signal */
   constructor(
     save: () => Promise<void>,
     options: AutoSaveOptions = {},
@@ -48,7 +54,7 @@ export class AutoSave implements AsyncDisposable {
     this.#hasChanged = hasChanged;
   }
 
-  /** Saves on the signals of this component, if it gives any. */
+  /** Saves on the signals of this component, if it has any. */
   watch(component: object): void {
     if (this.#isEnding || !givesSignals(component)) return;
     const stop = component.onSettled(() => this.#saveSoon());
@@ -59,14 +65,14 @@ export class AutoSave implements AsyncDisposable {
     this.#watched.set(component, stopCheckpoints === undefined ? [stop] : [stop, stopCheckpoints]);
   }
 
-  /** Saves nothing of what has happened until now. */
+  /** Drops pending changes without saving. */
   discard(): void {
     this.#cancelTimer?.();
     this.#cancelTimer = undefined;
     this.#isDirty = false;
   }
 
-  /** Saves what is not saved yet, and waits for it. Rejects if that fails. */
+  /** Saves pending changes and waits. Rejects if the save fails. */
   async flush(): Promise<void> {
     this.#cancelTimer?.();
     this.#cancelTimer = undefined;
@@ -95,7 +101,7 @@ export class AutoSave implements AsyncDisposable {
   #saveSoon(): void {
     this.#isDirty = true;
     this.#cancelTimer ??= startTimer(this.#options.debounceMs ?? 0, () => {
-      this.flush().catch(() => {}); // reported already
+      this.flush().catch(() => {}); // already reported
     });
   }
 

@@ -22,12 +22,12 @@ interface Saved {
 interface Entry {
   readonly current: Saved;
   readonly previous: Saved | undefined;
-  /** The logs that the two name. */
+  /** Logs of the two heads. */
   readonly logs: ReadonlyMap<string, Map<number, string[]>>;
 }
 
 /**
- * Keeps sessions for as long as the program runs.
+ * Sessions in memory, lost at the end of the program.
  *
  * @example
  * ```ts
@@ -44,7 +44,7 @@ export class InMemorySession extends Session {
   }
 }
 
-/** For a session, and for tests that watch it. */
+/** Session store in memory, also for tests. */
 export class InMemoryStore implements SessionStore {
   readonly minGarbage = 256;
   readonly #entries = new Map<string, Entry>();
@@ -52,17 +52,21 @@ export class InMemoryStore implements SessionStore {
   async readHead(key: CheckedKey, which: 'current' | 'previous'): Promise<StoredHead | undefined> {
     const saved = this.#entries.get(keyText(key))?.[which];
     return (
-      saved && { revision: saved.info.revision, text: saved.text, place: `revision ${saved.info.revision}` }
+      saved && {
+        revision: saved.info.revision,
+        text: saved.text,
+        location: `revision ${saved.info.revision}`,
+      }
     );
   }
 
   async readItems(
     key: CheckedKey,
     log: string,
-    lane: number,
+    listNumber: number,
     ranges: readonly LogRange[],
   ): Promise<readonly StoredItem[]> {
-    const texts = this.#entries.get(keyText(key))?.logs.get(log)?.get(lane) ?? [];
+    const texts = this.#entries.get(keyText(key))?.logs.get(log)?.get(listNumber) ?? [];
     return ranges.flatMap(({ from, to }) =>
       Array.from({ length: to - from }, (_, i) => {
         const text = texts[from + i];
@@ -78,21 +82,21 @@ export class InMemoryStore implements SessionStore {
     const current = entry?.current;
     const isBase = base?.revision === current?.info.revision && (base?.log ?? current?.log) === current?.log;
     if (!isBase) throw new SessionConflictError(key);
-    const lanes = entry?.logs.get(log) ?? new Map<number, string[]>();
+    const lists = entry?.logs.get(log) ?? new Map<number, string[]>();
     const head = commit.head(
-      parts.map(({ lane, items }) => positionsFrom(lanes.get(lane)?.length ?? 0, items)),
+      parts.map(({ listNumber, items }) => positionsFrom(lists.get(listNumber)?.length ?? 0, items)),
     );
-    for (const { lane, items } of parts) {
-      const texts = lanes.get(lane) ?? [];
+    for (const { listNumber, items } of parts) {
+      const texts = lists.get(listNumber) ?? [];
       for (const item of items) texts.push(item);
-      lanes.set(lane, texts);
+      lists.set(listNumber, texts);
     }
     const info = { session: key.session, ...(key.user !== '' && { user: key.user }), revision, savedAt };
     const previousLog = current && entry.logs.get(current.log);
     this.#entries.set(keyText(key), {
       current: { info, log, text: head },
       previous: current,
-      logs: new Map([...(previousLog ? [[current.log, previousLog] as const] : []), [log, lanes]]),
+      logs: new Map([...(previousLog ? [[current.log, previousLog] as const] : []), [log, lists]]),
     });
   }
 
@@ -111,8 +115,8 @@ export class InMemoryStore implements SessionStore {
     return this.#entries.delete(keyText(key));
   }
 
-  placeOf(_key: CheckedKey, log: string, lane: number, { from }: StoredItem): string {
-    return `item ${from} of log ${log}, lane ${lane},`;
+  locationOf(_key: CheckedKey, log: string, listNumber: number, { from }: StoredItem): string {
+    return `item ${from} of log ${log}, list ${listNumber},`;
   }
 
   async close(): Promise<void> {}

@@ -45,7 +45,7 @@ describe('a scope of sessions', () => {
     const all = new InMemorySession();
     await all.scoped('a@').scoped('b@').save('x', { c: new Counter() });
     await expect(all.scoped('a@').exists('b@x')).rejects.toMatchObject({ code: 'invalid_id' });
-    expect(() => all.scoped('a')).toThrow("A scope of sessions ends with '@'.");
+    expect(() => all.scoped('a')).toThrow("A scope of sessions must end with '@'.");
     await expect(all.scoped('a@').exists('x'.repeat(127))).rejects.toMatchObject({ code: 'invalid_id' });
     await expect(all.scoped('../@').exists('x')).rejects.toMatchObject({ code: 'invalid_id' });
   });

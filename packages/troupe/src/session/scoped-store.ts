@@ -12,24 +12,31 @@ import type {
 } from './format/session-store.ts';
 
 const PAGE = 1000;
-/** Ends the parts of a prefix. No id inside of a scope holds it, so no scope reaches into another one. */
+/** End of a prefix. Ids inside a scope don't contain it, so that no scope reaches into another. */
 const MARK = '@';
 
-/** The sessions of a store whose ids begin with a prefix, by what follows it. It leaves the store open. */
+/**
+ * Sessions of a store with ids that start with a prefix, addressed by the rest of the id. Does not close the
+ * store.
+ */
 export class ScopedStore implements SessionStore {
   readonly #store: SessionStore;
   readonly #prefix: string;
-  /** Once one of them is aborted, nothing can be done any more. */
-  readonly #ends: readonly AbortSignal[];
+  /** Signals that end all access when aborted. */
+  readonly #endSignals: readonly AbortSignal[];
 
-  /** @param prefix ends with `@` @param until once it is aborted, nothing can be done any more @throws TroupeError if the prefix does not. */
+  /**
+   * @param prefix ends with `@`
+   * @param until signal that ends all access
+   * @throws TroupeError for an invalid prefix
+   */
   constructor(store: SessionStore, prefix: string, until?: AbortSignal) {
     if (!prefix.endsWith(MARK))
-      throw new TroupeError('invalid_id', `A scope of sessions ends with '${MARK}'.`);
+      throw new TroupeError('invalid_id', `A scope of sessions must end with '${MARK}'.`);
     const isScoped = store instanceof ScopedStore;
     this.#store = isScoped ? store.#store : store;
     this.#prefix = isScoped ? store.#prefix + prefix : prefix;
-    this.#ends = [...(isScoped ? store.#ends : []), ...(until === undefined ? [] : [until])];
+    this.#endSignals = [...(isScoped ? store.#endSignals : []), ...(until === undefined ? [] : [until])];
   }
 
   get minGarbage(): number {
@@ -37,27 +44,27 @@ export class ScopedStore implements SessionStore {
   }
 
   async readHead(key: CheckedKey, which: 'current' | 'previous'): Promise<StoredHead | undefined> {
-    return this.#store.readHead(this.#whole(key), which);
+    return this.#store.readHead(this.#fullKey(key), which);
   }
 
   async lastRevision(key: CheckedKey): Promise<number> {
-    return (await this.#store.lastRevision?.(this.#whole(key))) ?? 0;
+    return (await this.#store.lastRevision?.(this.#fullKey(key))) ?? 0;
   }
 
   async readItems(
     key: CheckedKey,
     log: string,
-    lane: number,
+    listNumber: number,
     ranges: readonly LogRange[],
   ): Promise<readonly StoredItem[]> {
-    return this.#store.readItems(this.#whole(key), log, lane, ranges);
+    return this.#store.readItems(this.#fullKey(key), log, listNumber, ranges);
   }
 
   async commit(key: CheckedKey, commit: Commit): Promise<void> {
-    return this.#store.commit(this.#whole(key), commit);
+    return this.#store.commit(this.#fullKey(key), commit);
   }
 
-  /** Looks through the list of the store until there are enough that belong here. */
+  /** Reads the store's list until enough sessions of this scope are found. */
   async list(query: ListQuery): Promise<readonly SessionInfo[]> {
     this.#assertOpen();
     const found: SessionInfo[] = [];
@@ -77,23 +84,26 @@ export class ScopedStore implements SessionStore {
   }
 
   async delete(key: CheckedKey, revision?: number): Promise<boolean> {
-    return this.#store.delete(this.#whole(key), revision);
+    return this.#store.delete(this.#fullKey(key), revision);
   }
 
-  placeOf(key: CheckedKey, log: string, lane: number, item: StoredItem): string {
-    return this.#store.placeOf(this.#whole(key), log, lane, item);
+  locationOf(key: CheckedKey, log: string, listNumber: number, item: StoredItem): string {
+    return this.#store.locationOf(this.#fullKey(key), log, listNumber, item);
   }
 
   async close(): Promise<void> {}
 
-  #whole({ user, session }: CheckedKey): CheckedKey {
+  #fullKey({ user, session }: CheckedKey): CheckedKey {
     this.#assertOpen();
     if (session.includes(MARK))
-      throw new TroupeError('invalid_id', `A session id has no '${MARK}' here: that tells scopes apart.`);
+      throw new TroupeError(
+        'invalid_id',
+        `A session id must not contain '${MARK}' here, which separates scopes.`,
+      );
     return { user, session: toSessionId(this.#prefix + session) };
   }
   #assertOpen(): void {
-    if (this.#ends.some(({ aborted }) => aborted))
-      throw new SessionError('These sessions were lent for a time that is over.');
+    if (this.#endSignals.some(({ aborted }) => aborted))
+      throw new SessionError('Access to these sessions was granted for a limited time, which is over.');
   }
 }

@@ -80,9 +80,7 @@ describe('SessionManager', () => {
     const renamed = SessionManager.forSessionId('s')
       .withSession(session)
       .addComponent('other', new Counter());
-    await expect(renamed.loadOrThrow()).rejects.toThrow(
-      "holds none of the components 'other', but 'counter'",
-    );
+    await expect(renamed.loadOrThrow()).rejects.toThrow("has none of the components 'other', but 'counter'");
     expect(await manager.sessionExists()).toBe(true);
 
     const [agent2, thing2] = [new Counter(), new ReActThing()];

@@ -5,13 +5,14 @@ import { AutoSave, type AutoSaveOptions } from './auto-save.ts';
 import { SessionNotFoundError } from './format/session-error.ts';
 import { toSessionId, toSessionKey, type SessionId } from './format/session-key.ts';
 import type { LoadOptions, SaveOptions, Session } from './session.ts';
-import { isSameMark, markOf, type StateMark } from './state-mark.ts';
+import { isSameFingerprint, fingerprintOf, type StateFingerprint } from './state-fingerprint.ts';
 
 /**
  * Loads and saves some components together, under one session id:
  * `SessionManager.forSessionId(id).withSession(session).addComponent(agent)`.
  *
- * A component is saved under its own `componentName`, or else under the name of its class with a small first letter.
+ * A component is saved under its own `componentName`, or else under the name of its class with a small
+ * first letter.
  *
  * @example
  * ```ts
@@ -30,25 +31,25 @@ export class SessionManager implements AsyncDisposable {
   #session: Session | undefined;
   readonly #components = new Map<string, StateModule>();
   readonly #autoSaves = new Set<AutoSave>();
-  /** What is saved, as far as is known. */
-  #mark: StateMark | undefined;
+  /** State at the last save or load, as far as known. */
+  #saved: StateFingerprint | undefined;
 
   private constructor(session: SessionId) {
     this.#key = { session };
   }
 
-  /** @throws TroupeError if the id is not one that is safe everywhere. */
+  /** @throws TroupeError for an unsafe id */
   static forSessionId(id: string): SessionManager {
     return new SessionManager(toSessionId(id));
   }
 
-  /** Makes it a session of this user, which has nothing to do with sessions of the same id of others. */
+  /** Uses a session of this user, separate from sessions with the same id of other users. */
   forUser(user: string): this {
     this.#key = { ...this.#key, user: toSessionId(user, 'A user id') };
     return this;
   }
 
-  /** Where it is saved. */
+  /** Sets the session storage. */
   withSession(session: Session): this {
     if (typeof session?.save !== 'function') {
       throw new TroupeError(
@@ -60,7 +61,10 @@ export class SessionManager implements AsyncDisposable {
     return this;
   }
 
-  /** Adds what is loaded and saved. @throws TroupeError if there is one of that name, or it has none. */
+  /**
+   * Adds a component to load and save.
+   * @throws TroupeError for a duplicate or missing name
+   */
   addComponent(component: StateModule): this;
   addComponent(name: string, component: StateModule): this;
   addComponent(first: string | StateModule, second?: StateModule): this {
@@ -88,33 +92,33 @@ export class SessionManager implements AsyncDisposable {
     return this.#configured().exists(this.#key);
   }
 
-  /** Loads the components, if there is such a session. Returns whether there is. */
+  /** Loads the components if the session exists. Returns whether it exists. */
   async loadIfExists(options: LoadOptions = {}): Promise<boolean> {
     const isLoaded = await this.#configured().load(this.#key, this.#named(), options);
-    if (isLoaded) this.#mark = markOf(this.#named());
+    if (isLoaded) this.#saved = fingerprintOf(this.#named());
     return isLoaded;
   }
 
-  /** @throws SessionNotFoundError, or a SessionError if the session holds none of the components. */
+  /** @throws SessionNotFoundError, or a SessionError if the session has none of the components */
   async loadOrThrow(options: LoadOptions = {}): Promise<void> {
     if (!(await this.loadIfExists({ mustMatch: true, ...options })))
       throw new SessionNotFoundError(toSessionKey(this.#key));
   }
 
-  /** @throws SessionConflictError if somebody else has saved meanwhile. */
+  /** @throws SessionConflictError if another program has saved meanwhile */
   async saveSession(options: SaveOptions = {}): Promise<void> {
     const session = this.#configured();
-    const mark = markOf(this.#named());
+    const fingerprint = fingerprintOf(this.#named());
     await session.save(this.#key, this.#named(), options);
-    this.#mark = mark;
+    this.#saved = fingerprint;
   }
 
-  /** The same as `saveSession`, by its other name. */
+  /** Alias of `saveSession`. */
   saveOrThrow(options: SaveOptions = {}): Promise<void> {
     return this.saveSession(options);
   }
 
-  /** Saves only if there is such a session. Returns whether there is. */
+  /** Saves only if the session exists. Returns whether it exists. */
   async saveIfExists(options: SaveOptions = {}): Promise<boolean> {
     if (!(await this.sessionExists())) return false;
     await this.saveSession(options);
@@ -122,18 +126,18 @@ export class SessionManager implements AsyncDisposable {
   }
 
   /**
-   * Deletes the session. Returns whether there was one. The components keep their state and may be saved anew; what was
-   * going to be saved by itself is not.
+   * Deletes the session. Returns whether it existed. The components keep their state and can be saved again;
+   * pending automatic saves are dropped.
    */
   async deleteSession(): Promise<boolean> {
     const session = this.#configured();
     for (const autoSave of this.#autoSaves) autoSave.discard();
     const wasThere = await session.delete(this.#key, this.#named());
-    this.#mark = markOf(this.#named());
+    this.#saved = fingerprintOf(this.#named());
     return wasThere;
   }
 
-  /** The same as `deleteSession`, by its other name. */
+  /** Alias of `deleteSession`. */
   deleteIfExists(): Promise<boolean> {
     return this.deleteSession();
   }
@@ -144,24 +148,24 @@ export class SessionManager implements AsyncDisposable {
   }
 
   /**
-   * Saves by itself whenever an agent among the components has ended a call, in whatever way, and before a tool
-   * with a side effect runs. Dispose of what is returned, or of the manager, to save what is left and stop; a call
-   * that still runs is waited for.
+   * Saves automatically after each agent call of the components, however it ended, and before a tool with a
+   * side effect runs. Dispose the result, or the manager, to save pending changes and stop; running agent
+   * calls are waited for.
    */
   autoSave(options: AutoSaveOptions = {}): AutoSave {
     this.#configured();
-    this.#mark ??= markOf(this.#named());
+    this.#saved ??= fingerprintOf(this.#named());
     const autoSave = new AutoSave(
       () => this.saveSession(),
       options,
-      () => !isSameMark(this.#mark, markOf(this.#named())),
+      () => !isSameFingerprint(this.#saved, fingerprintOf(this.#named())),
     );
     this.#autoSaves.add(autoSave);
     for (const component of this.#components.values()) autoSave.watch(component);
     return autoSave;
   }
 
-  /** Ends the automatic saving; the session stays open. */
+  /** Stops automatic saving; the session stays open. */
   async [Symbol.asyncDispose](): Promise<void> {
     const ends = await Promise.allSettled(
       Array.from(this.#autoSaves, (autoSave) => autoSave[Symbol.asyncDispose]()),

@@ -4,39 +4,42 @@ import { SessionError } from './format/session-error.ts';
 import { toSessionId } from './format/session-key.ts';
 import type { ListCursor, SessionInfo, SessionStore } from './format/session-store.ts';
 
-/** Whose sessions: those of a user, of all users, or (by default) those that belong to no user. */
-export interface Whose {
+/** Selection of sessions: of a user, of all users, or (by default) without a user. */
+export interface UserFilter {
   readonly user?: string | undefined;
   readonly allUsers?: boolean | undefined;
 }
 
-export interface ListOptions extends Whose {
-  /** How many at most, up to 1000. @default 100 */
+export interface ListOptions extends UserFilter {
+  /** Maximum number of sessions, up to 1000. @default 100 */
   readonly limit?: number | undefined;
-  /** Where the page begins: `next` of the page before. */
+  /** Start of the page: `next` of the previous page. */
   readonly cursor?: string | undefined;
 }
 
 export interface SessionPage {
   /** Newest first. */
   readonly sessions: readonly SessionInfo[];
-  /** The cursor of the next page, if there is one. */
+  /** Cursor of the next page, if there is one. */
   readonly next?: string;
 }
 
-export interface PruneOptions extends Whose {
-  /** Only sessions that were last saved longer ago than this are deleted. @default 0 */
+export interface PruneOptions extends UserFilter {
+  /** Minimum age of deleted sessions, since their last save. @default 0 */
   readonly olderThanMs?: number | undefined;
-  /** So many of the newest are kept, however old. @default 0 */
+  /** Number of newest sessions to keep at any age. @default 0 */
   readonly keepNewest?: number | undefined;
 }
 
-/** The largest page. */
+/** Maximum page size. */
 export const MAX_PAGE = 1000;
 const DEFAULT_PAGE = 100;
 const CURSOR = /^(\d{1,15})\/([^/]*)\/([^/]+)$/;
 
-/** One page of the sessions of a store, newest first. @throws TroupeError if the options make no sense. */
+/**
+ * One page of the sessions of a store, newest first.
+ * @throws TroupeError for invalid options
+ */
 export async function listPage(store: SessionStore, options: ListOptions): Promise<SessionPage> {
   const { limit = DEFAULT_PAGE, cursor } = options;
   checkNumber('limit', limit, { least: 1, most: MAX_PAGE, whole: true });
@@ -52,7 +55,7 @@ export async function listPage(store: SessionStore, options: ListOptions): Promi
   }
 }
 
-function userOf({ user, allUsers = false }: Whose): string | undefined {
+function userOf({ user, allUsers = false }: UserFilter): string | undefined {
   if (allUsers) return undefined;
   return user === undefined ? '' : toSessionId(user, 'A user id');
 }
@@ -61,7 +64,7 @@ function toCursor(cursor: string | undefined): ListCursor | undefined {
   if (cursor === undefined) return undefined;
   const [, savedAt, user, session] = CURSOR.exec(cursor) ?? [];
   if (session === undefined || user === undefined) {
-    throw new TroupeError('invalid_input', 'A cursor is what `next` of the page before says.');
+    throw new TroupeError('invalid_input', 'A cursor must be `next` of the previous page.');
   }
   return { savedAt: Number(savedAt), user, session };
 }

@@ -143,7 +143,7 @@ describe('what is written', () => {
     expect([again.a.values, again.b.values]).toStrictEqual([a.values, b.values]);
   });
 
-  test('lists that shared a lane once get one each with the next save', async () => {
+  test('lists that shared a listNumber once get one each with the next save', async () => {
     const store = new WatchedStore();
     const items = ['a 1', 'b 1', 'a 2'].map((value) => writeItem({ value }, ['x']));
     const range = (from: number): LogRange => ({ from, to: from + 1, count: 1 });
@@ -154,14 +154,14 @@ describe('what is written', () => {
       logEnd: 3,
       components: { a: { size: 2 }, b: { size: 1 } },
       lists: [
-        { path: ['a', 'items'], lane: 0, ranges: [range(0), range(2)] },
-        { path: ['b', 'items'], lane: 0, ranges: [range(1)] },
+        { path: ['a', 'items'], listNumber: 0, ranges: [range(0), range(2)] },
+        { path: ['b', 'items'], listNumber: 0, ranges: [range(1)] },
       ],
     };
     await store.commit(toSessionKey('s'), {
       ...head,
       base: undefined,
-      parts: [{ lane: 0, items }],
+      parts: [{ listNumber: 0, items }],
       head: () => writeHead(head),
     });
     const session = new Session(store);
@@ -272,7 +272,7 @@ describe('who may save', () => {
     await expect(session.save('s', { a: a.add('a2') })).rejects.toBeInstanceOf(SessionConflictError);
     await session.load('s', { a });
     await expect(session.save('s', { a, b: new Bag() })).rejects.toThrow(
-      "has a component 'b' that this one was not loaded from",
+      "has a saved component 'b', but the given one was not loaded from it",
     );
   });
 
@@ -283,7 +283,7 @@ describe('who may save', () => {
     await session.load('s', { a });
     await session.save('s', { b: new Bag().add('x'), a: new Bag() }, { overwrite: true });
     await session.load('s', { b });
-    await expect(session.save('s', { a, b })).rejects.toThrow('were loaded from different revisions of it');
+    await expect(session.save('s', { a, b })).rejects.toThrow('loaded from different revisions');
   });
 
   test('a component may be in several sessions', async () => {
@@ -329,7 +329,7 @@ describe('who may save', () => {
     await session.save('s', { a: new Bag().add('A'), b: new Bag().add('B') });
     const bag = new Bag();
     await session.load('s', { a: bag });
-    await expect(session.save('s', { b: bag })).rejects.toThrow("has a component 'b' that this one was not");
+    await expect(session.save('s', { b: bag })).rejects.toThrow("has a saved component 'b', but");
     await session.save('s', { a: bag, c: bag });
     const again = { a: new Bag(), b: new Bag(), c: new Bag() };
     await session.load('s', again);
@@ -351,9 +351,9 @@ describe('who may save', () => {
     const session = new Session(store);
     await session.save('s', { a: new Bag().add('a'), b: new Bag().add('b'), c: new Bag().add('c') });
     const readItems = store.readItems.bind(store);
-    store.readItems = async (key, log, lane, ranges) => {
-      if (lane === 1) throw new SessionCorruptError('item 0', 'is gone');
-      return readItems(key, log, lane, ranges);
+    store.readItems = async (key, log, listNumber, ranges) => {
+      if (listNumber === 1) throw new SessionCorruptError('item 0', 'is gone');
+      return readItems(key, log, listNumber, ranges);
     };
     await withRunConfig({ logging: { log: (level, text) => logged.push(`${level} ${text}`) } }, () =>
       session.save('s', { a: new Bag().add('new') }, { overwrite: true }),
@@ -515,8 +515,8 @@ describe('loading', () => {
       await session.load('s', { agent: new Nested(), other: new Bag() });
     });
     expect(logged).toStrictEqual([
-      "warn Session 's' holds none of the components 'friday', but 'agent', 'other'. Was one renamed?",
-      "warn Session 's' holds what was not loaded: agent.plan. The next save drops it.",
+      "warn Session 's' has none of the components 'friday', but 'agent', 'other'. Was one renamed?",
+      "warn Session 's' has saved state that was not loaded: agent.plan. The next save drops it.",
     ]);
   });
 
@@ -574,7 +574,7 @@ describe('mistakes', () => {
       await expect(session.load('s', components)).rejects.toThrow("can't be the name of a component");
     }
     await expect(session.save('s', { bag: {} as never })).rejects.toThrow(
-      "The component 'bag' is no StateModule.",
+      "The component 'bag' is not a StateModule.",
     );
     expect(await session.exists('s')).toBe(false);
   });
@@ -645,8 +645,8 @@ describe('the format', () => {
     logEnd: 9,
     components: { a: { '☕': [1.5, null, 'x'] } },
     lists: [
-      { path: ['a', 'b'], lane: 0, ranges: [{ from: 0, to: 4, count: 2 }] },
-      { path: ['a', 'c'], lane: 0, ranges: [] },
+      { path: ['a', 'b'], listNumber: 0, ranges: [{ from: 0, to: 4, count: 2 }] },
+      { path: ['a', 'c'], listNumber: 0, ranges: [] },
     ],
   };
 
@@ -685,7 +685,7 @@ describe('the format', () => {
       fc.property(pick, pick, (before, after) => {
         const saved: SavedList = {
           items: before.map((i) => items[i] as object),
-          places: before.map((i) => ({ from: 10 * i, to: 10 * i + 10, count: 1 })),
+          itemRanges: before.map((i) => ({ from: 10 * i, to: 10 * i + 10, count: 1 })),
           ranges: [],
         };
         const list = {
@@ -694,7 +694,7 @@ describe('the format', () => {
           toJson: (item: object) => item as never,
         };
         const { start, parts, items: drafted } = draftList(list, saved);
-        const whole = [...(start?.places ?? []), ...parts];
+        const whole = [...(start?.itemRanges ?? []), ...parts];
         expect(drafted).toStrictEqual(list.items);
         expect(whole).toHaveLength(after.length);
         const same = [...after, NaN].findIndex((i, at) => i !== before[at]);

@@ -19,71 +19,79 @@ import { keyName, keyText, toSessionKey, type CheckedKey, type SessionKey } from
 import { listPage, MAX_PAGE, type ListOptions, type PruneOptions, type SessionPage } from './session-page.ts';
 import { SessionReader, type Others } from './format/session-reader.ts';
 import type { SessionInfo, SessionStore, StoredHead } from './format/session-store.ts';
-import { moveTo, newTrack, pathText, Tracks, type Track } from './format/track.ts';
+import { advance, newSyncState, pathText, SyncStates, type SyncState } from './format/sync-state.ts';
 
 export interface SaveOptions {
-  /** Whether to replace whatever is saved, by whomever. @default false */
+  /** Replaces everything saved, even by others. @default false */
   readonly overwrite?: boolean | undefined;
 }
 
 export interface LoadOptions extends LoadStateOptions {
-  /** Whether it is an error if the session holds none of the components. Otherwise the logger is told. @default false */
+  /** Throws if the session has none of the components; otherwise logs a warning. @default false */
   readonly mustMatch?: boolean | undefined;
 }
 
 /**
- * Saves the state of components under a key, and loads it again. A save appears whole or not at all, whenever the
- * process dies, and costs what is new: an item of a list that was saved before is not written again.
+ * Saves the state of components under a key, and loads it again. Saves are atomic, even if the process dies,
+ * and write only new list items. Folder `session`: start here.
  *
- * Nobody overwrites what they have not seen: a save goes on from the revision that these very components were last
- * loaded from or saved to, and fails with a SessionConflictError if there is a newer one, or if they belong to another
- * session by now. Components that are saved but not handed over stay as they are. The save before the last can be restored.
+ * Nothing unseen is overwritten: a save continues from the revision that the same components were last loaded
+ * from or saved to. It fails with a SessionConflictError if there is a newer revision, or if the components
+ * belong to another session by now. Saved components that are not passed stay unchanged. The save before the
+ * last can be restored.
  */
 export class Session implements AsyncDisposable {
   readonly #store: SessionStore;
   readonly #reader: SessionReader;
-  readonly #tracks = new Tracks();
-  /** The last thing that is being done with each session. */
-  readonly #lanes = new Map<string, Promise<unknown>>();
+  readonly #syncStates = new SyncStates();
+  /** Last pending operation of each session. */
+  readonly #queues = new Map<string, Promise<unknown>>();
 
   constructor(store: SessionStore) {
     this.#store = store;
     this.#reader = new SessionReader(store);
   }
 
-  /** Saves components by their names. @throws SessionConflictError if somebody else has saved meanwhile. */
+  /**
+   * Saves components by name.
+   * @throws SessionConflictError if another program has saved meanwhile
+   */
   save(key: SessionKey, components: SessionComponents, options: SaveOptions = {}): Promise<SessionInfo> {
-    return this.#inLane('Saving', key, async (checked) => {
+    return this.#enqueue('Saving', key, async (checked) => {
       const state = new ComponentState(components);
       if (options.overwrite) return this.#overwrite(checked, components, state);
-      const tracks = await this.#tracksOf(checked, components);
+      const syncStates = await this.#syncStatesOf(checked, components);
       const { rest, lists } = state.stateParts();
-      const saved = new Map(tracks.flatMap(({ snapshot }) => [...(snapshot?.lists ?? [])]));
+      const saved = new Map(syncStates.flatMap(({ snapshot }) => [...(snapshot?.lists ?? [])]));
       const drafts = lists.map((list) => draftList(list, saved.get(pathText(list.path))));
-      const others = othersThan(components, tracks[0], saved);
+      const others = othersThan(components, syncStates[0], saved);
       const whole = { ...others.components, ...rest };
       const remember = (): void => {
         for (const [name, module] of Object.entries(components))
-          this.#tracks.wasSaved({ [name]: module }, checked, this.#tracks.of(module, checked) ?? tracks[0]);
+          this.#syncStates.wasSaved(
+            { [name]: module },
+            checked,
+            this.#syncStates.of(module, checked) ?? syncStates[0],
+          );
       };
       try {
-        const head = await saveDrafts(this.#store, checked, tracks, whole, [...drafts, ...others.drafts]);
+        const head = await saveDrafts(this.#store, checked, syncStates, whole, [...drafts, ...others.drafts]);
         remember();
         return infoOf(checked, head);
       } catch (error) {
-        if (tracks[0].unsure !== undefined) remember();
+        if (syncStates[0].uncertain !== undefined) remember();
         throw error;
       }
     });
   }
 
   /**
-   * Loads the components that are saved, all of them or none; the others keep their state.
-   * @returns false if there is no such session.
+   * Loads the saved components, all or none; components without a saved state stay unchanged.
+   * @returns false if the session does not exist
    */
   load(key: SessionKey, components: SessionComponents, options: LoadOptions = {}): Promise<boolean> {
     const { mustMatch = false, ...limits } = options;
-    return this.#inLane('Loading', key, async (checked) => {
+    return this.#enqueue('Loading', key, async (checked) => {
       new ComponentState(components);
       const found = await this.#reader.read(checked, (head) =>
         this.#reader.stateOf(checked, head, components),
@@ -101,59 +109,63 @@ export class Session implements AsyncDisposable {
       warnOfUnused(checked, head, rest, lists);
       const saved = new Map<string, SavedList>();
       for (const list of lists) {
-        const places = items.get(pathText(list.path));
+        const itemRanges = items.get(pathText(list.path));
         const isSame = versionsAlong(rest, list.path) === versionsAlong(head.components, list.path);
-        if (places === undefined || places.length !== list.items.length || !isSame) continue;
+        if (itemRanges === undefined || itemRanges.length !== list.items.length || !isSame) continue;
         saved.set(pathText(list.path), {
           items: [...list.items],
-          places: places.map(({ from, to }) => ({ from, to, count: 1 })),
+          itemRanges: itemRanges.map(({ from, to }) => ({ from, to, count: 1 })),
           ranges: head.lists.find(({ path }) => pathText(path) === pathText(list.path))?.ranges ?? [],
         });
       }
-      const track = newTrack(undefined);
-      moveTo(track, { head, lists: saved });
-      this.#tracks.wasLoaded(known, checked, track);
-      this.#tracks.wasSaved(Object.fromEntries(entries.filter((entry) => !isSaved(entry))), checked, track);
+      const syncState = newSyncState(undefined);
+      advance(syncState, { head, lists: saved });
+      this.#syncStates.wasLoaded(known, checked, syncState);
+      this.#syncStates.wasSaved(
+        Object.fromEntries(entries.filter((entry) => !isSaved(entry))),
+        checked,
+        syncState,
+      );
       return true;
     });
   }
 
   exists(key: SessionKey): Promise<boolean> {
-    return this.#inLane('Looking for', key, async (checked) => {
+    return this.#enqueue('Looking for', key, async (checked) => {
       return (await this.#store.readHead(checked, 'current')) !== undefined;
     });
   }
 
-  /** How often the session was saved: it tells whether somebody else has. 0 if there is no such session. */
+  /** Number of saves, to detect saves of others. 0 if the session does not exist. */
   revisionOf(key: SessionKey): Promise<number> {
-    return this.#inLane('Looking for', key, async (checked) => {
+    return this.#enqueue('Looking for', key, async (checked) => {
       return (await this.#store.readHead(checked, 'current'))?.revision ?? 0;
     });
   }
 
-  /** The sessions of a user, newest first, a page at a time. */
+  /** Sessions of a user, newest first, one page at a time. */
   list(options: ListOptions = {}): Promise<SessionPage> {
     return listPage(this.#store, options);
   }
 
   /**
-   * Deletes a session. Returns whether it was there.
-   * @param components those that may be saved there again, as to a new session
+   * Deletes a session. Returns whether it existed.
+   * @param components components that may be saved there again as a new session
    */
   delete(key: SessionKey, components: SessionComponents = {}): Promise<boolean> {
-    return this.#inLane('Deleting', key, async (checked) => {
+    return this.#enqueue('Deleting', key, async (checked) => {
       const wasThere = await this.#store.delete(checked);
-      this.#tracks.forget(Object.values(components), checked);
+      this.#syncStates.forget(Object.values(components), checked);
       return wasThere;
     });
   }
 
   /**
-   * Makes a new session of what is saved in another.
-   * @throws SessionNotFoundError, or SessionConflictError if the new one exists already.
+   * Copies the saved state of one session to a new session.
+   * @throws SessionNotFoundError, or SessionConflictError if the new session already exists
    */
   copy(from: SessionKey, to: SessionKey): Promise<SessionInfo> {
-    return this.#inLane('Copying to', to, async (target) => {
+    return this.#enqueue('Copying to', to, async (target) => {
       const source = toSessionKey(from);
       const found = await this.#reader.read(source, async (head) => {
         const drafts: ListDraft[] = [];
@@ -164,38 +176,38 @@ export class Session implements AsyncDisposable {
       const { head, drafts } = found;
       return infoOf(
         target,
-        await saveDrafts(this.#store, target, [newTrack(undefined)], head.components, drafts),
+        await saveDrafts(this.#store, target, [newSyncState(undefined)], head.components, drafts),
       );
     });
   }
 
-  /** Deletes sessions that are old, or more than should be kept. Returns how many. */
-  async prune({ olderThanMs = 0, keepNewest = 0, ...whose }: PruneOptions): Promise<number> {
+  /** Deletes sessions by age or number. Returns the number of deleted sessions. */
+  async prune({ olderThanMs = 0, keepNewest = 0, ...filter }: PruneOptions): Promise<number> {
     checkNumber('olderThanMs', olderThanMs, { least: 0 });
     checkNumber('keepNewest', keepNewest, { least: 0, whole: true });
     const end = now() - olderThanMs;
-    const doomed: SessionInfo[] = [];
+    const expired: SessionInfo[] = [];
     let seen = 0;
     let cursor: string | undefined;
     do {
-      const page = await this.list({ ...whose, limit: MAX_PAGE, cursor });
-      doomed.push(...page.sessions.filter(({ savedAt }) => ++seen > keepNewest && savedAt <= end));
+      const page = await this.list({ ...filter, limit: MAX_PAGE, cursor });
+      expired.push(...page.sessions.filter(({ savedAt }) => ++seen > keepNewest && savedAt <= end));
       cursor = page.next;
     } while (cursor !== undefined);
     let deleted = 0;
-    for (const info of doomed) {
-      const isGone = await this.#inLane('Deleting', info, (key) => this.#store.delete(key, info.revision));
+    for (const info of expired) {
+      const isGone = await this.#enqueue('Deleting', info, (key) => this.#store.delete(key, info.revision));
       if (isGone) deleted++;
     }
     return deleted;
   }
 
   /**
-   * Makes the save before the last the newest one. Whoever has loaded the last one has to load again.
-   * @throws SessionNotFoundError if there is none.
+   * Makes the save before the last the newest one. Programs that loaded the last save must load again.
+   * @throws SessionNotFoundError if there is no earlier save
    */
   restorePrevious(key: SessionKey): Promise<SessionInfo> {
-    return this.#inLane('Restoring', key, async (checked) => {
+    return this.#enqueue('Restoring', key, async (checked) => {
       const current = await this.#store.readHead(checked, 'current');
       const previous = await this.#store.readHead(checked, 'previous');
       if (current === undefined || previous === undefined) {
@@ -204,12 +216,12 @@ export class Session implements AsyncDisposable {
       const base = { revision: current.revision, log: logOf(current) };
       let head: Head;
       try {
-        head = readHead(previous.text, previous.place);
+        head = readHead(previous.text, previous.location);
         for (const list of head.lists) await this.#reader.draftOf(checked, head, list);
       } catch (error) {
         if (!(error instanceof SessionCorruptError)) throw error;
         const again = await this.#store.readHead(checked, 'current');
-        throw again?.text === current.text ? error.withoutWayBack() : new SessionConflictError(checked);
+        throw again?.text === current.text ? error.withoutPrevious() : new SessionConflictError(checked);
       }
       const restored = { ...head, revision: current.revision + 1, savedAt: now(), id: newId() };
       await this.#store.commit(checked, { ...restored, base, parts: [], head: () => writeHead(restored) });
@@ -218,16 +230,19 @@ export class Session implements AsyncDisposable {
   }
 
   /**
-   * The sessions whose ids begin with this prefix, by what follows it. Nobody reaches others by it, and closing it closes nothing.
-   * @param prefix ends with `@` @param until once it is aborted, nothing can be done any more @throws TroupeError if the prefix does not.
+   * Sessions with ids that start with the prefix, addressed by the rest of the id. Other sessions are not
+   * accessible, and closing has no effect.
+   * @param prefix ends with `@`
+   * @param until signal that ends all access
+   * @throws TroupeError for an invalid prefix
    */
   scoped(prefix: string, until?: AbortSignal): Session {
     return new Session(new ScopedStore(this.#store, prefix, until));
   }
 
-  /** Waits for what is being done, and lets go of the store. */
+  /** Waits for pending operations, then closes the store. */
   async close(): Promise<void> {
-    await Promise.all(this.#lanes.values());
+    await Promise.all(this.#queues.values());
     await this.#store.close();
   }
 
@@ -235,31 +250,39 @@ export class Session implements AsyncDisposable {
     await this.close();
   }
 
-  /** The tracks that a save goes on from: one if the components were loaded together, all at the same revision. */
-  async #tracksOf(key: CheckedKey, components: SessionComponents): Promise<readonly [Track, ...Track[]]> {
-    const tracks = new Set<Track>();
+  /**
+   * Sync states to continue from, all at the same revision; only one if the components were loaded together.
+   */
+  async #syncStatesOf(
+    key: CheckedKey,
+    components: SessionComponents,
+  ): Promise<readonly [SyncState, ...SyncState[]]> {
+    const syncStates = new Set<SyncState>();
     for (const [name, module] of Object.entries(components)) {
-      if (this.#tracks.isElsewhere(module, key)) {
+      if (this.#syncStates.isElsewhere(module, key)) {
         throw new SessionConflictError(key, `is not what '${name}' was last loaded from or saved to`);
       }
-      const track = this.#tracks.of(module, key);
-      if (track !== undefined) tracks.add(track);
+      const syncState = this.#syncStates.of(module, key);
+      if (syncState !== undefined) syncStates.add(syncState);
     }
-    for (const track of tracks) await this.#makeSure(key, track);
-    const [first = newTrack(undefined), ...others] = tracks;
+    for (const syncState of syncStates) await this.#resolveUncertain(key, syncState);
+    const [first = newSyncState(undefined), ...others] = syncStates;
     if (others.some(({ base }) => base?.revision !== first.base?.revision || base?.log !== first.base?.log)) {
-      throw new SessionConflictError(key, 'has components that were loaded from different revisions of it');
+      throw new SessionConflictError(key, 'has components loaded from different revisions');
     }
     for (const [name, module] of Object.entries(components)) {
       const isThere = Object.hasOwn(first.snapshot?.head.components ?? {}, name);
-      if (isThere && !this.#tracks.isKnown(module, key, name)) {
-        throw new SessionConflictError(key, `has a component '${name}' that this one was not loaded from`);
+      if (isThere && !this.#syncStates.isKnown(module, key, name)) {
+        throw new SessionConflictError(
+          key,
+          `has a saved component '${name}', but the given one was not loaded from it`,
+        );
       }
     }
     return [first, ...others];
   }
 
-  /** Replaces components, whoever has saved them. The others stay if they can be read. */
+  /** Replaces components, even if saved by others. Other components stay if they are readable. */
   async #overwrite(
     key: CheckedKey,
     components: SessionComponents,
@@ -270,44 +293,44 @@ export class Session implements AsyncDisposable {
     const others = await this.#reader.othersThan(key, current, components);
     const { rest, lists } = state.stateParts();
     const drafts = lists.map((list) => draftList(list, undefined));
-    const track = newTrack(base);
+    const syncState = newSyncState(base);
     const whole = { ...others.components, ...rest };
     try {
-      const head = await saveDrafts(this.#store, key, [track], whole, [...drafts, ...others.drafts]);
-      this.#tracks.wasSaved(components, key, track);
+      const head = await saveDrafts(this.#store, key, [syncState], whole, [...drafts, ...others.drafts]);
+      this.#syncStates.wasSaved(components, key, syncState);
       return infoOf(key, head);
     } catch (error) {
-      for (const [name, module] of track.unsure === undefined ? [] : Object.entries(components)) {
-        const old = this.#tracks.of(module, key);
-        const unsure = { ...newTrack(old?.base, old?.snapshot), unsure: track.unsure };
-        this.#tracks.wasSaved({ [name]: module }, key, unsure);
+      for (const [name, module] of syncState.uncertain === undefined ? [] : Object.entries(components)) {
+        const old = this.#syncStates.of(module, key);
+        const uncertain = { ...newSyncState(old?.base, old?.snapshot), uncertain: syncState.uncertain };
+        this.#syncStates.wasSaved({ [name]: module }, key, uncertain);
       }
       throw error;
     }
   }
 
-  /** Finds out whether a save that failed has happened all the same. */
-  async #makeSure(key: CheckedKey, track: Track): Promise<void> {
-    if (track.unsure === undefined) return;
+  /** Checks whether a save with an unknown outcome has happened. */
+  async #resolveUncertain(key: CheckedKey, syncState: SyncState): Promise<void> {
+    if (syncState.uncertain === undefined) return;
     const current = await this.#store.readHead(key, 'current');
-    if (current?.text === track.unsure.text) moveTo(track, track.unsure);
-    track.unsure = undefined;
+    if (current?.text === syncState.uncertain.text) advance(syncState, syncState.uncertain);
+    syncState.uncertain = undefined;
   }
 
-  /** One thing after another for each session. What a store throws becomes a SessionError. */
-  #inLane<T>(what: string, key: SessionKey, work: (key: CheckedKey) => Promise<T>): Promise<T> {
+  /** Runs operations on one session in sequence. Wraps errors of a store in a SessionError. */
+  #enqueue<T>(what: string, key: SessionKey, work: (key: CheckedKey) => Promise<T>): Promise<T> {
     const run = async (): Promise<T> => {
       const checked = toSessionKey(key);
-      const lane = keyText(checked);
-      const result = (this.#lanes.get(lane) ?? Promise.resolve()).then(() => work(checked));
+      const name = keyText(checked);
+      const result = (this.#queues.get(name) ?? Promise.resolve()).then(() => work(checked));
       const settled = result.then(noop, noop);
-      this.#lanes.set(lane, settled);
+      this.#queues.set(name, settled);
       try {
         return await result;
       } catch (error) {
         throw SessionError.from(error, `${what} session ${keyName(checked)}`);
       } finally {
-        if (this.#lanes.get(lane) === settled) this.#lanes.delete(lane);
+        if (this.#queues.get(name) === settled) this.#queues.delete(name);
       }
     };
     return run();
@@ -316,10 +339,10 @@ export class Session implements AsyncDisposable {
 
 function noop(): void {}
 
-/** What is saved of components that were not handed over: it stays. */
+/** Saved state of components that are not part of this save. */
 function othersThan(
   components: SessionComponents,
-  { snapshot }: Track,
+  { snapshot }: SyncState,
   saved: ReadonlyMap<string, SavedList>,
 ): Others {
   const others: { [name: string]: JsonValue } = {};
@@ -341,10 +364,10 @@ function infoOf({ user, session }: CheckedKey, { revision, savedAt }: Head): Ses
   return { session, ...(user !== '' && { user }), revision, savedAt };
 }
 
-/** The log that a head names, if it can be read. */
-function logOf({ text, place }: StoredHead): string | undefined {
+/** Log of a head, undefined if unreadable. */
+function logOf({ text, location }: StoredHead): string | undefined {
   try {
-    return readHead(text, place).log;
+    return readHead(text, location).log;
   } catch (error) {
     if (error instanceof SessionError) return undefined;
     throw error;

@@ -2,12 +2,12 @@ import { SessionError } from './session-error.ts';
 import { StateModule } from '../../state/state-module.ts';
 import { isJsonObject, setOwn, type JsonObject, type JsonValue } from '../../util/json.ts';
 
-/** What is saved in a session, by name. */
+/** Components of a session by name. */
 export type SessionComponents = Readonly<Record<string, StateModule>>;
 
 const NAME = /^[A-Za-z][\w-]{0,127}$/;
 
-/** Several modules as one, so that all of them are loaded or none. */
+/** Several modules as one, so that all are loaded or none. */
 export class ComponentState extends StateModule {
   constructor(components: SessionComponents) {
     super();
@@ -15,20 +15,20 @@ export class ComponentState extends StateModule {
       if (!NAME.test(name) || name in this) {
         const shown = JSON.stringify(name.slice(0, 64));
         throw new SessionError(
-          `${shown} can't be the name of a component. Use letters, digits, - and _, and no name of a method.`,
+          `${shown} can't be the name of a component. Use letters, digits, - and _, but not the name of a method.`,
           undefined,
           'invalid_input',
         );
       }
       if (!(module instanceof StateModule)) {
-        throw new SessionError(`The component '${name}' is no StateModule.`, undefined, 'invalid_input');
+        throw new SessionError(`The component '${name}' is not a StateModule.`, undefined, 'invalid_input');
       }
       Reflect.set(this, name, module);
     }
   }
 }
 
-/** A state with a list put in at its place. */
+/** Copy of a state with a list inserted at a path. */
 export function withList(
   state: JsonObject,
   [name = '', ...rest]: readonly string[],
@@ -40,7 +40,7 @@ export function withList(
   return copy;
 }
 
-/** The versions of the modules that lead to a list, as one text. When one has changed, its items may have too. */
+/** Versions of the modules on the path to a list, as text. If one differs, list items may differ too. */
 export function versionsAlong(state: JsonObject, path: readonly string[]): string {
   const versions: JsonValue[] = [];
   let module: JsonValue | undefined = state;

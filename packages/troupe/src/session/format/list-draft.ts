@@ -2,32 +2,32 @@ import type { StateList } from '../../state/state-module.ts';
 import { writeItem } from './session-format.ts';
 import type { LogRange } from './session-store.ts';
 
-/** A list as it was last saved or loaded: its items, where each of them is in the log, and the same with neighbours as one. */
+/** List as last saved or loaded: its items, the log range of each item, and the merged ranges. */
 export interface SavedList {
   readonly items: readonly object[];
-  readonly places: readonly LogRange[];
+  readonly itemRanges: readonly LogRange[];
   readonly ranges: readonly LogRange[];
 }
 
-/** A list as it is going to be saved. */
+/** List to be saved. */
 export interface ListDraft {
   readonly path: readonly string[];
-  /** What it begins with, if that is all of what was saved. */
+  /** Unchanged start of the list, if it is the whole saved list. */
   readonly start: SavedList | undefined;
-  /** What follows: where a part of it is in the log already, or the text of an item that is new. */
+  /** Remaining parts: log ranges of saved items, or texts of new items. */
   readonly parts: readonly (LogRange | string)[];
-  /** The items of the whole list; undefined if it belongs to a component that is not here. */
+  /** Items of the whole list; undefined for a component that is not part of the save. */
   readonly items: readonly object[] | undefined;
 }
 
-/** Finds what is new in a list: items are known by their identity, and only the new ones are turned into text. */
+/** Finds new items of a list by object identity. Only new items are converted to text. */
 export function draftList({ path, items, toJson }: StateList, saved: SavedList | undefined): ListDraft {
   const known = saved?.items ?? [];
   let same = 0;
   while (same < items.length && same < known.length && items[same] === known[same]) same++;
-  const hasGrown = same === known.length; // most lists only do that, and most of such a list is not looked at again
-  const parts: (LogRange | string)[] = hasGrown ? [] : (saved?.places.slice(0, same) ?? []);
-  const moved = new Map(known.slice(same).map((item, i) => [item, saved?.places[same + i]]));
+  const hasGrown = same === known.length; // the usual case, which skips most of the list
+  const parts: (LogRange | string)[] = hasGrown ? [] : (saved?.itemRanges.slice(0, same) ?? []);
+  const moved = new Map(known.slice(same).map((item, i) => [item, saved?.itemRanges[same + i]]));
   for (let i = same; i < items.length; i++) {
     const item = items[i] as object;
     parts.push(moved.get(item) ?? writeItem(toJson(item), [...path, i]));
@@ -35,7 +35,7 @@ export function draftList({ path, items, toJson }: StateList, saved: SavedList |
   return { path, start: hasGrown ? saved : undefined, parts, items: items.slice() };
 }
 
-/** Neighbours as one range. */
+/** Merges adjacent ranges. */
 export function mergeRanges(ranges: readonly LogRange[]): readonly LogRange[] {
   const merged: { from: number; to: number; count: number }[] = [];
   for (const { from, to, count } of ranges) {
@@ -52,7 +52,7 @@ export function lengthOf(ranges: readonly LogRange[]): number {
   return ranges.reduce((sum, { from, to }) => sum + to - from, 0);
 }
 
-/** What is in the log already, and what is new. */
+/** Separates saved ranges from new texts. */
 export function splitParts(parts: ListDraft['parts']): {
   readonly ranges: LogRange[];
   readonly texts: string[];

@@ -1,6 +1,6 @@
 import type { ListCursor, SessionInfo } from './session-store.ts';
 
-/** The order of a list of sessions: newest first, then by user and session. */
+/** Sort order of sessions: newest first, then by user and session. */
 export function compareInfos(a: SessionInfo | ListCursor, b: SessionInfo | ListCursor): number {
   return (
     b.savedAt - a.savedAt || compareText(a.user ?? '', b.user ?? '') || compareText(a.session, b.session)

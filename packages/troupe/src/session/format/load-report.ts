@@ -5,9 +5,12 @@ import type { SessionComponents } from './component-state.ts';
 import { SessionError } from './session-error.ts';
 import type { Head } from './session-format.ts';
 import { keyName, type CheckedKey } from './session-key.ts';
-import { pathText } from './track.ts';
+import { pathText } from './sync-state.ts';
 
-/** Tells that a session was found, and nothing in it to load. @throws SessionError if that must not be. */
+/**
+ * Reports a session without any of the components.
+ * @throws SessionError if `mustMatch`
+ */
 export function reportNoMatch(
   key: CheckedKey,
   components: SessionComponents,
@@ -17,13 +20,13 @@ export function reportNoMatch(
   const names = Object.keys(components);
   if (names.length === 0) return;
   const problem =
-    `Session ${keyName(key)} holds none of the components ${namesText(names)}, ` +
+    `Session ${keyName(key)} has none of the components ${namesText(names)}, ` +
     `but ${namesText(Object.keys(head.components))}. Was one renamed?`;
   if (mustMatch) throw new SessionError(problem, undefined, 'session_not_found');
   getLogger().log('warn', problem);
 }
 
-/** Tells what a session holds of the components that were loaded, and that they have no place for: the next save drops it. */
+/** Warns about saved state that the loaded components don't have; the next save drops it. */
 export function warnOfUnused(
   key: CheckedKey,
   head: Head,
@@ -40,11 +43,14 @@ export function warnOfUnused(
   const what = unused.join(', ');
   getLogger().log(
     'warn',
-    `Session ${keyName(key)} holds what was not loaded: ${what}. The next save drops it.`,
+    `Session ${keyName(key)} has saved state that was not loaded: ${what}. The next save drops it.`,
   );
 }
 
-/** The paths of what was saved and is not there. A state of another version has been migrated, and may look different. */
+/**
+ * Paths of saved values that are missing now. States of another version are skipped, because a migration may
+ * have changed them.
+ */
 function missingIn(now: unknown, saved: unknown, path: string): string[] {
   if (!isJsonObject(now) || !isJsonObject(saved) || now['__version__'] !== saved['__version__']) return [];
   return Object.keys(saved).flatMap((name) =>

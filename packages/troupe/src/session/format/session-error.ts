@@ -1,7 +1,7 @@
 import { messageOf, TroupeError, type ErrorCode } from '../../errors.ts';
 import { keyName, type CheckedKey } from './session-key.ts';
 
-/** A session could not be saved, loaded, listed or deleted. What was saved before is still there. */
+/** Failed operation on sessions. Earlier saves are unchanged. */
 export class SessionError extends TroupeError {
   override readonly name: string = 'SessionError';
 
@@ -9,24 +9,24 @@ export class SessionError extends TroupeError {
     super(code, problem, options);
   }
 
-  /** What a store threw, as an error of this kind. */
+  /** Wraps an error thrown by a store. */
   static from(thrown: unknown, what: string): TroupeError {
     if (TroupeError.isInstance(thrown)) return thrown;
     return new SessionError(`${what} failed: ${messageOf(thrown)}`, { cause: thrown });
   }
 }
 
-/** Somebody else has saved the session meanwhile, or it was never loaded. Nothing was saved. */
+/** Conflict: another program has saved the session meanwhile, or it was never loaded. Nothing was saved. */
 export class SessionConflictError extends SessionError {
   override readonly name = 'SessionConflictError';
 
-  constructor(key: CheckedKey, problem = 'was saved by somebody else, or deleted, since it was loaded') {
-    const advice = 'Load it and make the change again, or save with { overwrite: true }.';
+  constructor(key: CheckedKey, problem = 'was saved by another program, or deleted, since it was loaded') {
+    const advice = 'Load the session and repeat the change, or save with { overwrite: true }.';
     super(`Session ${keyName(key)} ${problem}. ${advice}`, undefined, 'session_conflict');
   }
 }
 
-/** There is no such session. */
+/** Session that does not exist. */
 export class SessionNotFoundError extends SessionError {
   override readonly name = 'SessionNotFoundError';
 
@@ -35,41 +35,41 @@ export class SessionNotFoundError extends SessionError {
   }
 }
 
-/** What was saved is damaged, or was never a session. It is left as it is. */
+/** Damaged or foreign data in place of a session. The data is left unchanged. */
 export class SessionCorruptError extends SessionError {
   override readonly name = 'SessionCorruptError';
 
   readonly #problem: string;
 
-  /** @param place what is damaged, and where: a file and an offset, or a row */
+  /** @param location damaged data: a file and an offset, or a row */
   constructor(
-    readonly place: string,
+    readonly location: string,
     problem: string,
     options?: ErrorOptions,
-    advice = 'restorePrevious() goes back to the save before, if there is one.',
+    advice = 'restorePrevious() restores the previous save, if there is one.',
   ) {
     super(
-      `The saved session is damaged: ${place} ${problem}. Nothing was changed. ${advice}`,
+      `The saved session is damaged: ${location} ${problem}. Nothing was changed. ${advice}`,
       options,
       'session_corrupt',
     );
     this.#problem = problem;
   }
 
-  /** The same when going back is what has failed. */
-  withoutWayBack(): SessionCorruptError {
-    const advice = 'This is the save before the last, and there is no older one.';
-    return new SessionCorruptError(this.place, this.#problem, { cause: this }, advice);
+  /** Same error for a failed `restorePrevious`. */
+  withoutPrevious(): SessionCorruptError {
+    const advice = 'This is the previous save, and there is no older one.';
+    return new SessionCorruptError(this.location, this.#problem, { cause: this }, advice);
   }
 }
 
-/** The session was saved by a newer version of this library. It is left as it is. */
+/** Session saved by a newer version of this package. The data is left unchanged. */
 export class SessionVersionError extends SessionError {
   override readonly name = 'SessionVersionError';
 
-  constructor(place: string, found: number, known: number) {
+  constructor(location: string, found: number, known: number) {
     super(
-      `${place} has format ${found}; this program knows formats up to ${known}. Update it. Nothing was changed.`,
+      `${location} has format ${found}; this program knows formats up to ${known}. Update it. Nothing was changed.`,
       undefined,
       'session_version',
     );

@@ -1,4 +1,7 @@
-/** How a session is written, in every store. A change here is a new format version, with a migration and golden files. */
+/**
+ * Text format of sessions, the same in every store. A change needs a new format version, a migration and
+ * golden files.
+ */
 import { fingerprint } from '../../util/hash.ts';
 import {
   copyJson,
@@ -12,33 +15,33 @@ import {
 import { SessionCorruptError, SessionVersionError } from './session-error.ts';
 import type { LogRange } from './session-store.ts';
 
-/** A list of the state: the names that lead to it, and the parts of its lane of the log that make it up. */
+/** List of a state: its path, its number in the log, and its ranges there. */
 export interface HeadList {
   readonly path: readonly string[];
-  readonly lane: number;
+  readonly listNumber: number;
   readonly ranges: readonly LogRange[];
 }
 
-/** What a session was at one revision. */
+/** Session at one revision. */
 export interface Head {
   readonly revision: number;
   readonly savedAt: number;
-  /** What tells this save from all others. The first sessions have none. */
+  /** Unique id of the save. Missing in the first sessions. */
   readonly id?: string;
   readonly log: string;
-  /** How long all lanes of the log were together with this save, as far as is known. */
+  /** Total length of all lists in the log, as far as known. */
   readonly logEnd: number;
-  /** The state of each component, by its name, without its lists. */
+  /** State of each component by name, without its lists. */
   readonly components: JsonObject;
   readonly lists: readonly HeadList[];
 }
 
 export const FORMAT_VERSION = 1;
 
-/** So many lists may be in one session. */
-export const MAX_LANE = 4095;
+/** Highest number of a list in one session. */
+export const MAX_LIST_NUMBER = 4095;
 
-/** How deep a state with all its lists may nest. Less than what can be loaded. */
+/** Maximum nesting of a state with its lists, below the limit for loading. */
 const MAX_STATE_DEPTH = MAX_JSON_DEPTH - 8;
 
 const HEAD = /^\{"format":"troupe-session","version":(\d{1,9}),"checksum":"([0-9a-f]{16})","head":(.*)\}\n$/s;
@@ -48,61 +51,67 @@ const LOG_NAME = /^\d{1,15}-[A-Za-z0-9_-]{1,64}$/;
 export function writeHead(head: Head): string {
   const body = JSON.stringify({
     ...head,
-    lists: head.lists.map(({ path, lane, ranges }) => [
+    lists: head.lists.map(({ path, listNumber, ranges }) => [
       path,
       ranges.map(({ from, to, count }) => [from, to, count]),
-      ...(lane === 0 ? [] : [lane]),
+      ...(listNumber === 0 ? [] : [listNumber]),
     ]),
   });
   return `{"format":"troupe-session","version":${FORMAT_VERSION},"checksum":"${checksumOf(FORMAT_VERSION, body)}","head":${body}}\n`;
 }
 
 /** @throws SessionCorruptError or SessionVersionError */
-export function readHead(text: string, place: string): Head {
+export function readHead(text: string, location: string): Head {
   const [, version, checksum, body = ''] = HEAD.exec(text) ?? [];
   if (version === undefined)
-    throw new SessionCorruptError(place, 'is no head of a session, or not all of it');
+    throw new SessionCorruptError(location, 'is not the head of a session, or is truncated');
   if (checksum !== checksumOf(Number(version), body)) {
-    throw new SessionCorruptError(place, 'was changed after it was written: its checksum is wrong');
+    throw new SessionCorruptError(location, 'was changed after it was written: its checksum does not match');
   }
-  if (Number(version) > FORMAT_VERSION) throw new SessionVersionError(place, Number(version), FORMAT_VERSION);
-  const json = parse(body, place);
+  if (Number(version) > FORMAT_VERSION)
+    throw new SessionVersionError(location, Number(version), FORMAT_VERSION);
+  const json = parse(body, location);
   const head = isJsonObject(json) ? toHead(json) : undefined;
-  if (head === undefined)
-    throw new SessionCorruptError(place, 'holds something that is no head of a session');
+  if (head === undefined) throw new SessionCorruptError(location, 'is not a valid head of a session');
   return head;
 }
 
-/** An item as one line of text. @throws NotJsonError if it is no JSON, or nested too deep to be loaded again. */
+/**
+ * Writes an item as one line.
+ * @throws NotJsonError if it is not JSON, or nested too deep to be loaded again
+ */
 export function writeItem(value: JsonValue, path: readonly (string | number)[]): string {
   const body = JSON.stringify(copyJson(value, path.join('.'), { maxDepth: MAX_STATE_DEPTH - path.length }));
   return `["${fingerprint(body)}",${body}]`;
 }
 
-/** Checks that an item is as it was written. @throws SessionCorruptError */
-export function checkItem(text: string, place: () => string): string {
+/**
+ * Checks an item against its checksum.
+ * @throws SessionCorruptError
+ */
+export function checkItem(text: string, location: () => string): string {
   const [, checksum, body = ''] = ITEM.exec(text) ?? [];
   if (checksum === undefined || checksum !== fingerprint(body)) {
-    throw new SessionCorruptError(place(), 'was changed after it was written, or not all of it is there');
+    throw new SessionCorruptError(location(), 'was changed after it was written, or is truncated');
   }
   return body;
 }
 
 /** @throws SessionCorruptError */
-export function readItem(text: string, place: () => string): JsonValue {
-  return parse(checkItem(text, place), place());
+export function readItem(text: string, location: () => string): JsonValue {
+  return parse(checkItem(text, location), location());
 }
 
 function checksumOf(version: number, body: string): string {
   return fingerprint(`${version} ${body}`);
 }
 
-function parse(body: string, place: string): JsonValue {
+function parse(body: string, location: string): JsonValue {
   try {
     return parseJson(body);
   } catch (cause) {
     const problem = cause instanceof NotJsonError ? cause.problem : 'can not be read';
-    throw new SessionCorruptError(place, problem, { cause });
+    throw new SessionCorruptError(location, problem, { cause });
   }
 }
 
@@ -121,12 +130,12 @@ function toHead(json: JsonObject): Head | undefined {
 }
 
 function toList(json: JsonValue): HeadList | undefined {
-  const [path, ranges, lane = 0] = Array.isArray(json) ? (json as readonly JsonValue[]) : [];
-  if (!isCount(lane) || lane > MAX_LANE) return undefined;
+  const [path, ranges, listNumber = 0] = Array.isArray(json) ? (json as readonly JsonValue[]) : [];
+  if (!isCount(listNumber) || listNumber > MAX_LIST_NUMBER) return undefined;
   if (!Array.isArray(path) || !Array.isArray(ranges) || path.length === 0) return undefined;
   const read = (ranges as readonly JsonValue[]).map(toRange);
   return path.every((name) => typeof name === 'string') && read.every((range) => range !== undefined)
-    ? { path, lane, ranges: read }
+    ? { path, listNumber, ranges: read }
     : undefined;
 }
 

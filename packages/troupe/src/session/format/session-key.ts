@@ -4,15 +4,15 @@ import { cutText } from '../../util/text.ts';
 
 declare const brand: unique symbol;
 
-/** An id that was checked: it can be part of a path, a key or a query. Only `toSessionId` makes one. */
+/** Checked id, safe in paths, keys and queries. Made only by `toSessionId`. */
 export type SessionId = string & { readonly [brand]: 'SessionId' };
 
-/** Which session: its id, or a user's session of that id. Sessions of different users never meet. */
+/** Key of a session: an id, or an id of a user. Different users never share sessions. */
 export type SessionKey = string | { readonly session: string; readonly user?: string | undefined };
 
-/** A key that was checked. */
+/** Checked key. */
 export interface CheckedKey {
-  /** The empty string if the session belongs to no user, which no user's id can be. */
+  /** User id, or the empty string for a session without a user. */
   readonly user: SessionId | '';
   readonly session: SessionId;
 }
@@ -20,12 +20,12 @@ export interface CheckedKey {
 const MAX_LENGTH = 128;
 const MAX_SHOWN = 64;
 const PATTERN = /^[A-Za-z0-9](?:[A-Za-z0-9@._-]*[A-Za-z0-9@_-])?$/;
-/** Names that are devices on Windows, with any ending. */
+/** Device names of Windows, with any extension. */
 const DEVICES = /^(?:con|prn|aux|nul|com\d|lpt\d)(?:\..*)?$/i;
 
 /**
- * Checks the id of a session or a user.
- * @throws TroupeError if it is not one that is safe everywhere.
+ * Checks the id of a session or user.
+ * @throws TroupeError for an unsafe id
  */
 export function toSessionId(id: unknown, what = 'A session id'): SessionId {
   if (
@@ -40,23 +40,23 @@ export function toSessionId(id: unknown, what = 'A session id'): SessionId {
   throw new TroupeError(
     'invalid_id',
     `${what} has 1 to ${MAX_LENGTH} letters, digits or @ . _ -, begins with a letter or digit, does not end with a dot, ` +
-      `and holds no '..' and no name of a device; not ${shown(id)}.`,
+      `and contains no '..' and no device name; not ${shown(id)}.`,
   );
 }
 
-/** @throws TroupeError if it is no key, or an id in it is not safe. */
+/** @throws TroupeError for an invalid key or unsafe id */
 export function toSessionKey(key: SessionKey): CheckedKey {
   if (typeof key !== 'object' || key === null) return { user: '', session: toSessionId(key) };
   const user = key.user === undefined ? '' : toSessionId(key.user, 'A user id');
   return { user, session: toSessionId(key.session) };
 }
 
-/** The key as one text. No two keys have the same, because no id holds a slash. */
+/** Key as unique text; ids contain no slash. */
 export function keyText({ user, session }: CheckedKey): string {
   return `${user}/${session}`;
 }
 
-/** The key as it is shown to people. */
+/** Key for messages. */
 export function keyName({ user, session }: CheckedKey): string {
   return user === '' ? `'${session}'` : `'${session}' of user '${user}'`;
 }

@@ -7,18 +7,18 @@ import { SessionCorruptError, SessionVersionError } from './session-error.ts';
 import { readHead, readItem, type Head, type HeadList } from './session-format.ts';
 import { keyName, type CheckedKey } from './session-key.ts';
 import type { SessionStore, StoredHead, StoredItem } from './session-store.ts';
-import { pathText } from './track.ts';
+import { pathText } from './sync-state.ts';
 
-/** So often a session is read anew because somebody saves it again and again. */
+/** Maximum reads of a session that others save again and again. */
 const MAX_READS = 20;
 
-/** Components that a save leaves as they are. */
+/** Components that a save leaves unchanged. */
 export interface Others {
   readonly components: JsonObject;
   readonly drafts: readonly ListDraft[];
 }
 
-/** Reads what is saved of a session: whole, though others may save it at the same time. */
+/** Reads saved sessions consistently, also while others save. */
 export class SessionReader {
   readonly #store: SessionStore;
 
@@ -26,13 +26,13 @@ export class SessionReader {
     this.#store = store;
   }
 
-  /** Reads what the newest head names, and again if a save has taken it away meanwhile. */
+  /** Reads the data of the newest head; repeats if a save has removed that data meanwhile. */
   async read<T>(key: CheckedKey, body: (head: Head) => Promise<T>): Promise<T | undefined> {
     for (let reads = 1; ; reads++) {
       const stored = await this.#store.readHead(key, 'current');
       if (stored === undefined) return undefined;
       try {
-        return await body(readHead(stored.text, stored.place));
+        return await body(readHead(stored.text, stored.location));
       } catch (error) {
         if (!(error instanceof SessionCorruptError) || reads === MAX_READS) throw error;
         const again = await this.#store.readHead(key, 'current');
@@ -41,7 +41,7 @@ export class SessionReader {
     }
   }
 
-  /** The state of some components, with the places of the items of its lists. */
+  /** State of some components, with the log positions of list items. */
   async stateOf(
     key: CheckedKey,
     head: Head,
@@ -49,18 +49,19 @@ export class SessionReader {
   ): Promise<{ head: Head; state: JsonObject; items: ReadonlyMap<string, readonly StoredItem[]> }> {
     const items = new Map<string, readonly StoredItem[]>();
     let state = head.components;
-    for (const { path, lane, ranges } of head.lists) {
+    for (const { path, listNumber, ranges } of head.lists) {
       if (!Object.hasOwn(components, path[0] ?? '')) continue;
-      const found = await this.#store.readItems(key, head.log, lane, ranges);
-      const placeOf = (item: StoredItem): string => this.#store.placeOf(key, head.log, lane, item);
-      const values = found.map((item) => readItem(item.text, () => placeOf(item)));
+      const found = await this.#store.readItems(key, head.log, listNumber, ranges);
+      const locationOf = (item: StoredItem): string =>
+        this.#store.locationOf(key, head.log, listNumber, item);
+      const values = found.map((item) => readItem(item.text, () => locationOf(item)));
       state = withList(state, path, values);
       items.set(pathText(path), found);
     }
     return { head, state, items };
   }
 
-  /** What is saved of components that are not to be replaced, in full. What can't be read is lost, and the logger told. */
+  /** Full saved state of components that are not replaced. Unreadable parts are dropped and logged. */
   async othersThan(
     key: CheckedKey,
     current: StoredHead | undefined,
@@ -77,8 +78,8 @@ export class SessionReader {
       }
     };
     if (current === undefined) return { components: others, drafts };
-    await orLost('what else it held', async () => {
-      const head = readHead(current.text, current.place);
+    await orLost('its other components', async () => {
+      const head = readHead(current.text, current.location);
       for (const [name, state] of Object.entries(head.components)) {
         if (Object.hasOwn(components, name)) continue;
         await orLost(`the component '${name}'`, async () => {
@@ -92,9 +93,9 @@ export class SessionReader {
     return { components: others, drafts };
   }
 
-  /** A list as it is saved, with the texts of its items. */
-  async draftOf(key: CheckedKey, { log }: Head, { path, lane, ranges }: HeadList): Promise<ListDraft> {
-    const parts = await readTexts(this.#store, key, log, lane, ranges);
+  /** Saved list with the texts of its items. */
+  async draftOf(key: CheckedKey, { log }: Head, { path, listNumber, ranges }: HeadList): Promise<ListDraft> {
+    const parts = await readTexts(this.#store, key, log, listNumber, ranges);
     return { path, start: undefined, parts, items: undefined };
   }
 }

@@ -1,13 +1,13 @@
 import type { CheckedKey } from './session-key.ts';
 
-/** A part of a lane, in the store's own unit (bytes, items): where it begins, where it ends, how many items it holds. */
+/** Range of a list in the log, in the store's own unit (bytes or items), with its number of items. */
 export interface LogRange {
   readonly from: number;
   readonly to: number;
   readonly count: number;
 }
 
-/** An item of a lane, and where it is. */
+/** Stored item with its range. */
 export interface StoredItem {
   readonly text: string;
   readonly from: number;
@@ -17,41 +17,46 @@ export interface StoredItem {
 export interface StoredHead {
   readonly revision: number;
   readonly text: string;
-  /** Where it is, for people. */
-  readonly place: string;
+  /** Description of the location for messages. */
+  readonly location: string;
 }
 
-/** Items that are appended to a lane of a log, at its end. */
-export interface LanePart {
-  readonly lane: number;
+/** Items to append to one list of a log. */
+export interface LogPart {
+  readonly listNumber: number;
   readonly items: readonly string[];
 }
 
-/** One save, all or nothing. */
+/** One atomic save. */
 export interface Commit {
-  /** What has to be the newest revision, with its log if that is known; undefined if the session has to be new. */
+  /** Required newest revision, with its log if known; undefined for a new session. */
   readonly base: { readonly revision: number; readonly log: string | undefined } | undefined;
   readonly revision: number;
   /** Milliseconds since 1970. */
   readonly savedAt: number;
-  /** The log that the items are appended to. A new one has a name that begins with the revision and a dash, and a part for its lane 0. */
+  /**
+   * Log to append to. The name of a new log starts with the revision and a dash, and its list 0 has a part.
+   */
   readonly log: string;
-  /** What is new, at most one part for each lane. */
-  readonly parts: readonly LanePart[];
-  /** Makes the head's text, given for each part where its items begin and, as the last number, where the lane ends then. */
+  /** New items, at most one part for each list. */
+  readonly parts: readonly LogPart[];
+  /**
+   * Creates the text of the head. Receives for each part the start positions of its items, plus the end of
+   * the list.
+   */
   readonly head: (positions: readonly (readonly number[])[]) => string;
 }
 
 export interface SessionInfo {
   readonly session: string;
   readonly user?: string;
-  /** Counts the saves. */
+  /** Number of saves. */
   readonly revision: number;
   /** Milliseconds since 1970. */
   readonly savedAt: number;
 }
 
-/** Where a page of a list begins. */
+/** Start of a page of sessions. */
 export interface ListCursor {
   readonly savedAt: number;
   readonly user: string;
@@ -59,51 +64,54 @@ export interface ListCursor {
 }
 
 export interface ListQuery {
-  /** The sessions of this user, the empty string for those of no user, or undefined for all. */
+  /** User id, the empty string for sessions without a user, or undefined for all. */
   readonly user: string | undefined;
   readonly limit: number;
-  /** Only what comes after this. */
+  /** Only sessions after this position. */
   readonly after: ListCursor | undefined;
 }
 
 /**
- * Where sessions are kept: for each a log of items that only grows, and small heads that say which parts of the log
- * make up the state. The newest two heads are kept, and every log that one of them names. A log has a lane for each
- * list, numbered from 0 on, so that a list that only grows is always one part of its lane.
+ * Storage of sessions: for each session a log of items that only grows, and small heads that select the
+ * ranges of the log that form the state. Keeps the newest two heads and the logs they refer to. A log has
+ * numbered lists, from 0, so that a growing list always stays one range.
  *
- * `commit` is the only thing that has to be atomic: when it returns, the head and its items survive a crash; when it
- * throws, readers see what was there before, or (if the answer was lost) all of it. Of two commits with the same base one
- * fails with a SessionConflictError.
+ * Only `commit` must be atomic: after it returns, the head and its items survive a crash; after it throws,
+ * readers see the old state, or (if the response was lost) the complete new state. Of two commits with the
+ * same base, one fails with a SessionConflictError.
  */
 export interface SessionStore {
-  /** So much of a log, in the store's unit, may be left over from older saves before it is written anew. */
+  /** Unused part of a log, in the store's unit, that is tolerated before a new log is written. */
   readonly minGarbage: number;
 
-  /** The revision after which a new session begins, in a store that goes on counting when a session was deleted. 0 by default. */
+  /** Last revision of a deleted session, in stores that continue counting. 0 by default. */
   lastRevision?(key: CheckedKey): Promise<number>;
 
-  /** The newest head, or the one before it. */
+  /** Newest head, or the head before it. */
   readHead(key: CheckedKey, which: 'current' | 'previous'): Promise<StoredHead | undefined>;
 
-  /** The items of these ranges, in their order. @throws SessionCorruptError if they are not all there. */
+  /**
+   * Items of these ranges in order.
+   * @throws SessionCorruptError if any are missing
+   */
   readItems(
     key: CheckedKey,
     log: string,
-    lane: number,
+    listNumber: number,
     ranges: readonly LogRange[],
   ): Promise<readonly StoredItem[]>;
 
-  /** @throws SessionConflictError if the newest revision is not the base. */
+  /** @throws SessionConflictError if the newest revision is not the base */
   commit(key: CheckedKey, commit: Commit): Promise<void>;
 
-  /** Newest first; among those of the same time in any order, but always the same. */
+  /** Newest first, with a stable order for equal times. */
   list(query: ListQuery): Promise<readonly SessionInfo[]>;
 
-  /** Deletes a session, if it is there and still at this revision. Returns whether it did. */
+  /** Deletes a session if it exists, optionally only at this revision. Returns whether it was deleted. */
   delete(key: CheckedKey, revision?: number): Promise<boolean>;
 
-  /** Where an item is, for people. */
-  placeOf(key: CheckedKey, log: string, lane: number, item: StoredItem): string;
+  /** Description of an item's location for messages. */
+  locationOf(key: CheckedKey, log: string, listNumber: number, item: StoredItem): string;
 
   close(): Promise<void>;
 }

@@ -494,7 +494,7 @@ describe('the folders', () => {
     const place = join(root, 'a');
     for (const userinput of [place, join(place, 'b'), root]) {
       await expect(DiskFileSystem.open({ folders: { workspace: place, userinput } })).rejects.toThrow(
-        'The folder of workspace overlaps with that of userinput. Give each a folder of its own.',
+        'The folder of workspace overlaps with the folder of userinput. Give each a folder of its own.',
       );
     }
     await DiskFileSystem.open({ folders: { workspace: place, userinput: `${place}b` } });

@@ -41,7 +41,10 @@ export type DiskRoot = 'userinput' | 'workspace' | 'internal';
 export interface DiskFileSystemOptions {
   /** Folder of all namespaces, which are subfolders; missing subfolders are made. */
   readonly root?: string | undefined;
-  /** The folder of each namespace, in place of `root`, e.g. `{ workspace: '/home/ann/project' }`. One that is left out has no files. */
+  /**
+   * Folder of each namespace, instead of `root`, e.g. `{ workspace: '/home/ann/project' }`. A namespace
+   * without a folder has no files.
+   */
   readonly folders?: Partial<Readonly<Record<DiskRoot, string>>> | undefined;
   /**
    * Way to hold the folders on a path: open descriptors, which nothing can redirect, or names that are
@@ -52,7 +55,7 @@ export interface DiskFileSystemOptions {
 
 const ROOT_NAMES: readonly DiskRoot[] = ['userinput', 'workspace', 'internal'];
 const FOLDER_MODE = 0o700;
-/** Through no link, and without waiting for the other end of a pipe. */
+/** Refuses links, and does not block on pipes. */
 const READ_FLAGS = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
 
 /** Directory entry under a name. */
@@ -87,16 +90,18 @@ export class DiskFileSystem extends FileSystemBase {
   static async open({ root, folders, reach }: DiskFileSystemOptions): Promise<DiskFileSystem> {
     if (root !== undefined && folders !== undefined)
       throw invalid('A DiskFileSystem has a root or folders, not both.');
-    const places = root === undefined ? { ...folders } : await namespacesIn(root);
+    const paths = root === undefined ? { ...folders } : await namespacesIn(root);
     const roots = new Map<string, string>();
     for (const name of ROOT_NAMES) {
-      const place = places[name];
-      if (place === undefined) continue;
-      await mkdir(place, { recursive: true, mode: FOLDER_MODE });
-      const real = await realpath(resolve(place));
+      const folder = paths[name];
+      if (folder === undefined) continue;
+      await mkdir(folder, { recursive: true, mode: FOLDER_MODE });
+      const real = await realpath(resolve(folder));
       for (const [other, path] of roots) {
         if (!isInside(real, path) && !isInside(path, real)) continue;
-        throw invalid(`The folder of ${name} overlaps with that of ${other}. Give each a folder of its own.`);
+        throw invalid(
+          `The folder of ${name} overlaps with the folder of ${other}. Give each a folder of its own.`,
+        );
       }
       roots.set(name, real);
     }
@@ -105,7 +110,7 @@ export class DiskFileSystem extends FileSystemBase {
   }
 
   stat(path: LogicalPath): Promise<FileInfo | undefined> {
-    return this.#look(path, async () => {
+    return this.#read(path, async () => {
       try {
         if (segmentsOf(path).length === 1) {
           await this.#in(path, async () => {});
@@ -125,7 +130,7 @@ export class DiskFileSystem extends FileSystemBase {
   }
 
   list(path: LogicalPath, maxEntries: number): Promise<readonly FileEntry[]> {
-    return this.#look(path, () =>
+    return this.#read(path, () =>
       this.#in(path, async (folder) => {
         const entries: FileEntry[] = [];
         for await (const entry of await opendir(folder.at('.'))) {
@@ -142,7 +147,7 @@ export class DiskFileSystem extends FileSystemBase {
   }
 
   read(path: LogicalPath, { offset = 0, maxBytes, wholeOnly }: ReadOptions): Promise<FileContent> {
-    return this.#look(path, () =>
+    return this.#read(path, () =>
       this.#inParent(path, async (folder, name) => {
         const found = await find(folder, name);
         if (found === undefined) throw notFound(path);
@@ -197,9 +202,12 @@ export class DiskFileSystem extends FileSystemBase {
     );
   }
 
-  /** Without descriptors a look must not fall in the middle of a change: what is found twice would differ. */
-  #look<T>(path: LogicalPath, look: () => Promise<T>): Promise<T> {
-    return this.#reach === 'paths' ? this.#change(path, look) : guard(path, look);
+  /**
+   * Queues reads like changes when there are no descriptors, so that two checks of one read see the same
+   * state.
+   */
+  #read<T>(path: LogicalPath, read: () => Promise<T>): Promise<T> {
+    return this.#reach === 'paths' ? this.#change(path, read) : guard(path, read);
   }
 
   /** Runs changes one after another, so that nothing of this process happens between a check and its use. */
@@ -309,9 +317,9 @@ async function namespacesIn(root: string): Promise<Readonly<Record<DiskRoot, str
     string,
     string,
   ];
-  for (const place of [userinput, workspace, internal]) {
-    await mkdir(place, { recursive: true, mode: FOLDER_MODE });
-    if ((await realpath(place)) !== place)
+  for (const path of [userinput, workspace, internal]) {
+    await mkdir(path, { recursive: true, mode: FOLDER_MODE });
+    if ((await realpath(path)) !== path)
       throw invalid('A namespace in the root folder is a link. Name its folder by `folders`.');
   }
   return { userinput, workspace, internal };

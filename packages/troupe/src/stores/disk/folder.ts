@@ -43,7 +43,10 @@ class OpenFolder implements Folder {
     return new OpenFolder(await open(path, FOLDER_FLAGS));
   }
 
-  /** By a real path, on which no folder has become a link since. */
+  /**
+   * Opens a root by its real path.
+   * @throws LinkError if a folder on the path has become a link
+   */
   static async openRoot(path: string): Promise<Folder> {
     const handle = await open(path, FOLDER_FLAGS);
     try {
@@ -117,7 +120,7 @@ async function idOf(path: string): Promise<string> {
   return identityOf(stats);
 }
 
-/** The same for two looks at the same file. */
+/** Identity of a file or folder: device and inode. */
 export function identityOf({ dev, ino }: BigIntStats): string {
   return `${dev}:${ino}`;
 }

@@ -33,8 +33,8 @@ export async function writeNew(files: Files, path: string, text: string, time: n
 }
 
 /**
- * Appends lines and waits until the disk has them. Tells where each of them begins, and where the last one ends, also if
- * others append at the same time: then the lines are looked for.
+ * Appends lines and waits until the disk has them. Returns the start of each line and the end of the last,
+ * even if others append at the same time (the lines are searched then).
  */
 export async function appendLines(
   files: Files,
@@ -54,7 +54,7 @@ export async function appendLines(
     const at = (await readRange(file, before, after)).indexOf(bytes);
     if (at === -1) {
       throw new SessionError(
-        `Not all that was written to '${path}' is there. Is the disk full? Can its file system append?`,
+        `Not all of the data written to '${path}' is there. Is the disk full? Does its file system support appending?`,
       );
     }
     await file.datasync();
@@ -76,7 +76,7 @@ export async function readRange(file: FileHandle, from: number, to: number): Pro
   return bytes.subarray(0, filled);
 }
 
-/** Waits until the disk has the names of a folder. Windows does that by itself, and refuses. */
+/** Waits until the disk has the names in a folder. Windows does this automatically and refuses the call. */
 export async function syncFolder(files: Files, path: string): Promise<void> {
   if (process.platform === 'win32') return;
   const folder = await files.open(path, constants.O_RDONLY);

@@ -3,7 +3,7 @@ import { toSessionId, type SessionId } from '../../session/format/session-key.ts
 /** Separator before the encoded capital letters. No id contains the separator. */
 const CAPITALS = '~';
 
-/** The name of an id's folder: different for different ids, also where `A` and `a` are the same name. */
+/** Folder name for an id. Different ids give different names, even on file systems that ignore case. */
 export function folderOfId(id: string): string {
   const lower = id.toLowerCase();
   if (lower === id) return id;

@@ -222,7 +222,7 @@ describe('the folders of a session', () => {
     await symlink(outside, join(dir, 'users', 'anna'));
     for (const key of ['s', { user: 'anna', session: 's' }]) {
       const error = await thrown(new JsonSession(dir).save(key, { memory: new InMemoryMemory() }));
-      expect(String(error)).toContain('is a link, or behind one');
+      expect(String(error)).toContain('is a link, or behind a link');
     }
     expect(await readdir(outside)).toStrictEqual([]);
   });

@@ -163,7 +163,7 @@ describe('what lies on the disk', () => {
         session.delete(key),
         session.exists(key),
       ]) {
-        expect(String(await thrown(work))).toMatch(/is a link, or behind one/);
+        expect(String(await thrown(work))).toMatch(/is a link, or behind a link/);
       }
     }
     expect(await filesIn(join(outside, 'sessions', 's'))).toStrictEqual(before);

@@ -34,7 +34,7 @@ import {
 } from './durable-file.ts';
 import { KEPT_NAMES, SessionFolder } from './session-folder.ts';
 
-/** The moments of a save at which a test may end the process. */
+/** Points of a save at which a test can end the process. */
 export type CrashPoint =
   | 'before log'
   | 'after log'
@@ -49,21 +49,21 @@ export interface JsonStoreSeams {
   readonly reached?: (point: CrashPoint) => void;
 }
 
-/** For so long a deleted session is remembered by the names in its folder. */
+/** Time until the folder of a deleted session is removed. */
 const MAX_DELETED_AGE_MS = 24 * 3_600_000;
 const MAX_READS = 20;
 
 /**
- * Keeps each session in a folder: `<revision>.json` is a head, `<revision>-<id>.jsonl` a log, and
- * `<revision>-<id>.<n>.jsonl` another lane of it.
+ * Session store with a folder for each session: `<revision>.json` is a head, `<revision>-<id>.jsonl` list 0
+ * of a log, and `<revision>-<id>.<n>.jsonl` list n.
  *
- * A log is appended to, and a head appears by a link that fails if its revision exists, so of two processes one gets a
- * conflict. What the loser, or a process that was killed, has left in the log is named by no head. Older heads than
- * the newest two are emptied. A log or a draft is removed once no writer can come to need it: when the revision that it
- * was made for exists, and neither of the newest two heads names it.
+ * Logs are appended to. A head appears by a link that fails if its revision exists, so that one of two
+ * processes gets a conflict. Leftovers in the log, of the loser or of a killed process, belong to no head.
+ * Heads older than the newest two are emptied. A log or draft is removed once no writer can need it: when the
+ * revision it was made for exists, and neither of the newest two heads refers to it.
  *
- * A deletion is a revision too, so that whoever is saving meanwhile gets a conflict; a new session of the same name counts
- * on from there. The folder goes a day later, with the next list.
+ * A deletion is also a revision, so that a concurrent save gets a conflict; a new session with the same name
+ * continues counting. The folder is removed a day later, with the next `list`.
  */
 export class JsonStore implements SessionStore {
   readonly minGarbage = 64 * 1024;
@@ -90,7 +90,7 @@ export class JsonStore implements SessionStore {
         const text = await folder.readHead(revision);
         return text === undefined
           ? undefined
-          : { revision, text, place: `file '${folder.headPath(revision)}'` };
+          : { revision, text, location: `file '${folder.headPath(revision)}'` };
       } catch (error) {
         if (!isMissing(error) || reads === MAX_READS) throw error; // pruned between listing and reading
       }
@@ -104,11 +104,11 @@ export class JsonStore implements SessionStore {
   async readItems(
     key: CheckedKey,
     log: string,
-    lane: number,
+    listNumber: number,
     ranges: readonly LogRange[],
   ): Promise<readonly StoredItem[]> {
     if (ranges.length === 0) return [];
-    const path = this.#logPath(key, log, lane);
+    const path = this.#logPath(key, log, listNumber);
     let file: FileHandle;
     try {
       file = await openSafely(this.#files, path, constants.O_RDONLY);
@@ -144,17 +144,18 @@ export class JsonStore implements SessionStore {
     try {
       this.#reached('before log');
       const positions: (readonly number[])[] = [];
-      for (const { lane, items } of commit.parts) {
-        const making = isNewLog ? 'must be new' : lane === 0 ? 'must exist' : 'may be new';
-        positions.push(await appendLines(this.#files, this.#logPath(key, log, lane), items, making));
+      for (const { listNumber, items } of commit.parts) {
+        const making = isNewLog ? 'must be new' : listNumber === 0 ? 'must exist' : 'may be new';
+        positions.push(await appendLines(this.#files, this.#logPath(key, log, listNumber), items, making));
       }
       this.#reached('after log');
       await folder.publish(revision, commit.head(positions), commit.savedAt, `${log}.jsonl`);
     } catch (error) {
       const isLost = isMissing(error) || isThere(error);
       if (isLost && isNewLog) {
-        for (const { lane } of commit.parts)
-          await this.#files.rm(this.#logPath(key, log, lane), { force: true }).catch(() => {}); // removed by a later sweep
+        for (const { listNumber } of commit.parts)
+          // Removed by a later sweep.
+          await this.#files.rm(this.#logPath(key, log, listNumber), { force: true }).catch(() => {});
       }
       throw isLost ? new SessionConflictError(key) : error;
     }
@@ -207,13 +208,13 @@ export class JsonStore implements SessionStore {
     }
   }
 
-  placeOf(key: CheckedKey, log: string, lane: number, { from }: StoredItem): string {
-    return `file '${this.#logPath(key, log, lane)}', byte ${from},`;
+  locationOf(key: CheckedKey, log: string, listNumber: number, { from }: StoredItem): string {
+    return `file '${this.#logPath(key, log, listNumber)}', byte ${from},`;
   }
 
   async close(): Promise<void> {}
 
-  /** Whether the newest revision is the base of a commit. */
+  /** Tells whether the newest revision is the base of a commit. */
   async #isBase(folder: SessionFolder, { base, revision }: Commit): Promise<boolean> {
     const [newest] = folder.revisions;
     if (base !== undefined) {
@@ -269,7 +270,7 @@ export class JsonStore implements SessionStore {
     }
   }
 
-  /** Makes the folders of a session, none of them behind a link, and waits until the disk has their names. */
+  /** Creates the folders of a session, none behind a link, and waits until the disk has their names. */
   async #make(key: CheckedKey): Promise<void> {
     await makeFolder(this.#files, this.#dir);
     let path = this.#dir;
@@ -282,16 +283,17 @@ export class JsonStore implements SessionStore {
         if (!isThere(error)) throw error;
       }
       await this.#assertInside(path);
-      await syncFolder(this.#files, parent); // even if present: its maker may have been killed before the sync
+      // Even if present: its maker may have been killed before the sync.
+      await syncFolder(this.#files, parent);
     }
   }
 
-  /** A link in the place of a folder would lead out of the directory. */
+  /** Refuses a link instead of a folder, which would lead out of the directory. */
   async #assertInside(path: string): Promise<void> {
     const root = await this.#files.realpath(this.#dir);
     const real = await this.#files.realpath(path);
     if (real !== join(root, path.slice(this.#dir.length))) {
-      throw new SessionError(`'${path}' is a link, or behind one. Sessions are kept in real folders only.`);
+      throw new SessionError(`'${path}' is a link, or behind a link. Sessions need real folders.`);
     }
   }
 
@@ -303,8 +305,8 @@ export class JsonStore implements SessionStore {
     return join(this.#parentOf(user), folderOfId(session));
   }
 
-  #logPath(key: CheckedKey, log: string, lane: number): string {
-    return join(this.#pathOf(key), lane === 0 ? `${log}.jsonl` : `${log}.${lane}.jsonl`);
+  #logPath(key: CheckedKey, log: string, listNumber: number): string {
+    return join(this.#pathOf(key), listNumber === 0 ? `${log}.jsonl` : `${log}.${listNumber}.jsonl`);
   }
 }
 

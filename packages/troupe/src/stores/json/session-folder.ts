@@ -8,8 +8,8 @@ import { isMissing, openSafely, syncFolder, writeNew, type Files } from './durab
 const HEAD_NAME = /^([1-9]\d{0,14})\.json$/;
 /** Name of a file made for a revision: a log, or the draft of a head. */
 const MADE_FOR = /^([1-9]\d{0,14})-[A-Za-z0-9_-]+(?:\.[1-9]\d*)?\.(?:jsonl|draft)$/;
-/** What follows the name of a log: the number of a lane other than 0, and the ending. */
-const LANE_ENDING = /(?:\.\d+)?\.jsonl$/;
+/** End of a log's file name: the number of a list other than 0, and the extension. */
+const LOG_ENDING = /(?:\.\d+)?\.jsonl$/;
 /** Content of a head after the session was deleted. */
 const DELETED = 'deleted\n';
 const MAX_DRAFT_AGE_MS = 3_600_000;
@@ -44,7 +44,7 @@ export class SessionFolder {
     return this.revisions[0] ?? 0;
   }
 
-  /** The file of a revision's head. */
+  /** Path of a revision's head. */
   headPath(revision: number): string {
     return join(this.path, `${revision}.json`);
   }
@@ -60,7 +60,7 @@ export class SessionFolder {
     }
   }
 
-  /** Whether the newest revision is a deletion. */
+  /** Tells whether the newest revision is a deletion. */
   async isDeleted(): Promise<boolean> {
     try {
       const { size } = await this.#files.lstat(this.headPath(this.newest));
@@ -71,7 +71,7 @@ export class SessionFolder {
     }
   }
 
-  /** Whether later revisions exist without the next revision. */
+  /** Tells whether there are later revisions without the next one. */
   hasGapAfter(revision: number): boolean {
     return revision < this.newest && !this.revisions.includes(revision + 1);
   }
@@ -82,7 +82,8 @@ export class SessionFolder {
     try {
       await writeNew(this.#files, draft, text, time);
       this.#onDraft();
-      // If the folder was removed and made anew since the log was written, then before the draft was, or the draft is gone too.
+      // If the folder was removed and created again since the log was written, either this finds no log, or
+      // the draft is gone too.
       if (log !== undefined) await this.#files.lstat(join(this.path, log));
       await this.#files.link(draft, this.headPath(revision)); // fails if the revision exists
     } catch (error) {
@@ -110,7 +111,7 @@ export class SessionFolder {
     const isUseless = (name: string): boolean => {
       const madeFor = MADE_FOR.exec(name)?.[1];
       if (madeFor === undefined || Number(madeFor) > newest) return false;
-      return name.endsWith('.draft') || (logs !== undefined && !logs.includes(name.replace(LANE_ENDING, '')));
+      return name.endsWith('.draft') || (logs !== undefined && !logs.includes(name.replace(LOG_ENDING, '')));
     };
     const useless = names.filter(isUseless);
     const old = revisions
@@ -121,7 +122,7 @@ export class SessionFolder {
       if (third !== undefined) await this.#empty(this.headPath(third));
       for (const name of [...useless, ...old]) await this.#files.rm(join(path, name), { force: true });
     } catch {
-      // The state is saved all the same, and the next save tries again.
+      // The state is saved; the next save tries again.
     }
   }
 

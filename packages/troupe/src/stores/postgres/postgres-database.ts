@@ -11,7 +11,7 @@ const INT8 = 20;
 /** Advisory lock of exclusive transactions: a number unlikely to be used by another program. */
 const EXCLUSIVE_LOCK = 7_407_126_251;
 
-/** A PostgreSQL database by the package `pg`, which is loaded with the first statement. */
+/** PostgreSQL database. Needs the package `pg`, loaded with the first statement. */
 export class PostgresDatabase implements SqlDatabase {
   readonly dialect = 'postgres';
   readonly #options: PostgresOptions;

@@ -2,7 +2,7 @@ import type { ConversationId } from '../../memory/stored-memory.ts';
 import { SqlMemory } from '../sql/sql-memory.ts';
 import { PostgresDatabase, type PostgresOptions } from './postgres-database.ts';
 
-/** A memory in PostgreSQL, by the package `pg`. */
+/** Memory in PostgreSQL. Needs the package `pg`. */
 export class PostgresMemory extends SqlMemory {
   /** @param database connection, or a shared database, which stays open when the memory closes */
   constructor(database: PostgresOptions | PostgresDatabase, id: ConversationId) {

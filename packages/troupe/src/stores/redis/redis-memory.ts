@@ -21,8 +21,8 @@ export interface RedisMemoryOptions extends ConversationId {
 }
 
 /**
- * The keys of a conversation: where it stands (birth, epoch, next, summary), and by the number of a message its
- * marks, its text, and the other way round the number by its id. They have one time to live.
+ * Keys of a conversation: its head (birth, epoch, next, summary), marks and text by message number, and
+ * message numbers by id. All keys expire together.
  */
 const START = `
 local head, marks, msgs, ids = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
@@ -134,8 +134,8 @@ live()
 `;
 
 /**
- * A memory in Redis, by the package `redis`. Every operation is one script, so that it happens as a whole; all keys of a
- * conversation are on one node of a cluster, and live as long as each other.
+ * Memory in Redis. Needs the package `redis`. Every operation is one script and therefore atomic; all keys of
+ * a conversation are on one cluster node and expire together.
  */
 export class RedisMemory extends StoredMemory {
   /** @param redis connection, or a shared client, which stays open when the memory closes */
@@ -216,7 +216,7 @@ class RedisConversation implements ConversationStore {
   }
 }
 
-/** As a list in JSON, no pair gives the keys of another. The braces keep them on one node. */
+/** Keys of a conversation. JSON keeps different pairs apart; the braces keep the keys on one cluster node. */
 function keysOf(prefix: string, user: string, session: string): readonly string[] {
   const pair = JSON.stringify([user, session]);
   return ['head', 'marks', 'msgs', 'ids'].map((part) => `${prefix}:memory:{${pair}}:${part}`);
@@ -227,7 +227,7 @@ function toVersion([birth = '', epoch, next]: readonly unknown[]): ConversationV
   return text === '' ? NO_CONVERSATION : { birth: text, epoch: Number(epoch), next: Number(next) };
 }
 
-/** Some clients give bytes. */
+/** Converts a reply to text; some clients return bytes. */
 function textOf(reply: unknown): string {
   if (reply instanceof Uint8Array) return new TextDecoder().decode(reply);
   return typeof reply === 'string' ? reply : '';

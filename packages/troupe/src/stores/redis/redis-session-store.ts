@@ -14,34 +14,37 @@ import type {
 } from '../../session/format/session-store.ts';
 import type { RedisClient } from './redis-client.ts';
 
-/** The keys of the lanes of a log. ARGV[1] is what their names begin with. */
-const LANES = `
-local function laneKey(log, lane)
-  if lane == 0 then return ARGV[1] .. log end
-  return ARGV[1] .. log .. ':' .. lane
+/**
+ * Keys of the lists of a log. ARGV[1] is their prefix. The hash fields keep their stored names, `lanes` and
+ * `previousLanes`: the highest list numbers.
+ */
+const LIST_KEYS = `
+local function listKey(log, list)
+  if list == 0 then return ARGV[1] .. log end
+  return ARGV[1] .. log .. ':' .. list
 end
-local function eachLane(log, lanes, command, ...)
+local function eachList(log, lists, command, ...)
   if not log then return end
-  for lane = 0, tonumber(lanes or 0) do redis.call(command, laneKey(log, lane), ...) end
+  for list = 0, tonumber(lists or 0) do redis.call(command, listKey(log, list), ...) end
 end`;
 
 /** KEYS: head, index of the user, index of all. ARGV: see `commit`. Returns 1, or 0 for a conflict. */
-const COMMIT = `${LANES}
+const COMMIT = `${LIST_KEYS}
 local old = redis.call('HMGET', KEYS[1], 'revision', 'log', 'head', 'lanes', 'previousLog', 'previousLanes')
 if (old[1] or '') ~= ARGV[2] then return 0 end
 if ARGV[3] ~= '' and old[2] ~= ARGV[3] then return 0 end
 local log = ARGV[6]
-local lanes = tonumber(old[2] == log and old[4] or old[5] == log and old[6] or 0)
+local lists = tonumber(old[2] == log and old[4] or old[5] == log and old[6] or 0)
 local at = 10
 while at <= #ARGV do
-  local key = laneKey(log, tonumber(ARGV[at]))
+  local key = listKey(log, tonumber(ARGV[at]))
   if redis.call('LLEN', key) ~= tonumber(ARGV[at + 1]) then return 0 end
-  lanes = math.max(lanes, tonumber(ARGV[at]))
+  lists = math.max(lists, tonumber(ARGV[at]))
   at = at + 3 + tonumber(ARGV[at + 2])
 end
 at = 10
 while at <= #ARGV do
-  local key = laneKey(log, tonumber(ARGV[at]))
+  local key = listKey(log, tonumber(ARGV[at]))
   local last = at + 2 + tonumber(ARGV[at + 2])
   for i = at + 3, last do redis.call('RPUSH', key, ARGV[i]) end
   at = last + 1
@@ -50,38 +53,38 @@ if old[1] then
   redis.call('HSET', KEYS[1], 'previousRevision', old[1], 'previousLog', old[2], 'previousHead', old[3],
     'previousLanes', old[4] or 0)
 end
-redis.call('HSET', KEYS[1], 'revision', ARGV[4], 'savedAt', ARGV[5], 'log', log, 'head', ARGV[7], 'lanes', lanes)
-if old[5] and old[5] ~= log and old[5] ~= old[2] then eachLane(old[5], old[6], 'DEL') end
+redis.call('HSET', KEYS[1], 'revision', ARGV[4], 'savedAt', ARGV[5], 'log', log, 'head', ARGV[7], 'lanes', lists)
+if old[5] and old[5] ~= log and old[5] ~= old[2] then eachList(old[5], old[6], 'DEL') end
 redis.call('ZADD', KEYS[2], '-' .. ARGV[5], ARGV[8])
 redis.call('ZADD', KEYS[3], '-' .. ARGV[5], ARGV[8])
 if ARGV[9] ~= '0' then
   redis.call('PEXPIRE', KEYS[1], ARGV[9])
-  eachLane(log, lanes, 'PEXPIRE', ARGV[9])
-  eachLane(old[2], old[4], 'PEXPIRE', ARGV[9])
+  eachList(log, lists, 'PEXPIRE', ARGV[9])
+  eachList(old[2], old[4], 'PEXPIRE', ARGV[9])
 end
 return 1`;
 
-/** KEYS: head. ARGV: beginning of the logs' names, time to live. Makes all of a session live on. */
-const PROLONG = `${LANES}
+/** KEYS: head. ARGV: prefix of the logs, time to live. Extends the life of a whole session. */
+const PROLONG = `${LIST_KEYS}
 local old = redis.call('HMGET', KEYS[1], 'log', 'lanes', 'previousLog', 'previousLanes')
 redis.call('PEXPIRE', KEYS[1], ARGV[2])
-eachLane(old[1], old[2], 'PEXPIRE', ARGV[2])
-eachLane(old[3], old[4], 'PEXPIRE', ARGV[2])`;
+eachList(old[1], old[2], 'PEXPIRE', ARGV[2])
+eachList(old[3], old[4], 'PEXPIRE', ARGV[2])`;
 
-/** KEYS: head, index of the user, index of all. ARGV: beginning of the logs' names, revision or '', member. */
-const DELETE = `${LANES}
+/** KEYS: head, index of the user, index of all. ARGV: prefix of the logs, revision or '', member. */
+const DELETE = `${LIST_KEYS}
 local old = redis.call('HMGET', KEYS[1], 'revision', 'log', 'lanes', 'previousLog', 'previousLanes')
 if not old[1] or (ARGV[2] ~= '' and old[1] ~= ARGV[2]) then return 0 end
 redis.call('DEL', KEYS[1])
-eachLane(old[2], old[3], 'DEL')
-eachLane(old[4], old[5], 'DEL')
+eachList(old[2], old[3], 'DEL')
+eachList(old[4], old[5], 'DEL')
 redis.call('ZREM', KEYS[2], ARGV[3])
 redis.call('ZREM', KEYS[3], ARGV[3])
 return 1`;
 
 /**
- * KEYS: index. ARGV: least score, offset, limit, beginning of the heads' names, index of all, beginning of the users' indexes.
- * Returns member, revision and time of each, and removes from the indexes what has expired.
+ * KEYS: index. ARGV: minimum score, offset, limit, prefix of the heads, index of all, prefix of the users'
+ * indexes. Returns member, revision and time of each session, and removes expired sessions from the indexes.
  */
 const LIST = `
 local members = redis.call('ZRANGE', KEYS[1], ARGV[1], '+inf', 'BYSCORE', 'LIMIT', ARGV[2], ARGV[3])
@@ -139,26 +142,31 @@ export class RedisSessionStore implements SessionStore {
     const fields = which === 'current' ? ['revision', 'head'] : ['previousRevision', 'previousHead'];
     const [revision, text] = asTexts(await this.#client.send('HMGET', this.#headKey(key), ...fields));
     if (revision === undefined || text === undefined) return undefined;
-    return { revision: Number(revision), text, place: `revision ${revision} of session ${keyName(key)}` };
+    return { revision: Number(revision), text, location: `revision ${revision} of session ${keyName(key)}` };
   }
 
   async readItems(
     key: CheckedKey,
     log: string,
-    lane: number,
+    listNumber: number,
     ranges: readonly LogRange[],
   ): Promise<readonly StoredItem[]> {
     const items: StoredItem[] = [];
     for (let first = 0; first < ranges.length; first += MAX_AT_ONCE) {
       const some = ranges.slice(first, first + MAX_AT_ONCE);
       const answers = await Promise.all(
-        some.map(({ from, to }) => this.#client.send('LRANGE', this.#logKey(key, log, lane), from, to - 1)),
+        some.map(({ from, to }) =>
+          this.#client.send('LRANGE', this.#logKey(key, log, listNumber), from, to - 1),
+        ),
       );
       for (const [i, { from, to, count }] of some.entries()) {
         const texts = asTexts(answers[i]);
         if (texts.length !== count) {
-          const place = this.placeOf(key, log, lane, { text: '', from, to });
-          throw new SessionCorruptError(place, `and the next ones are ${texts.length} instead of ${count}`);
+          const location = this.locationOf(key, log, listNumber, { text: '', from, to });
+          throw new SessionCorruptError(
+            location,
+            `and the next ones are ${texts.length} instead of ${count}`,
+          );
         }
         texts.forEach((text, k) => items.push({ text: text ?? '', from: from + k, to: from + k + 1 }));
       }
@@ -168,8 +176,8 @@ export class RedisSessionStore implements SessionStore {
 
   async commit(key: CheckedKey, { base, revision, savedAt, log, parts, head }: Commit): Promise<void> {
     const starts: number[] = [];
-    for (const { lane } of parts)
-      starts.push(Number(await this.#client.send('LLEN', this.#logKey(key, log, lane))));
+    for (const { listNumber } of parts)
+      starts.push(Number(await this.#client.send('LLEN', this.#logKey(key, log, listNumber))));
     const text = head(parts.map(({ items }, i) => positionsFrom(starts[i] ?? NaN, items)));
     const done = await this.#client.run(
       COMMIT,
@@ -184,7 +192,12 @@ export class RedisSessionStore implements SessionStore {
         text,
         keyText(key),
         this.#ttlMs,
-        ...parts.flatMap(({ lane, items }, i) => [lane, starts[i] ?? NaN, items.length, ...items]),
+        ...parts.flatMap(({ listNumber, items }, i) => [
+          listNumber,
+          starts[i] ?? NaN,
+          items.length,
+          ...items,
+        ]),
       ],
     );
     if (done !== 1) throw new SessionConflictError(key);
@@ -219,8 +232,8 @@ export class RedisSessionStore implements SessionStore {
     );
   }
 
-  placeOf(key: CheckedKey, log: string, lane: number, { from }: StoredItem): string {
-    return `item ${from} of log ${log}, lane ${lane}, of session ${keyName(key)}`;
+  locationOf(key: CheckedKey, log: string, listNumber: number, { from }: StoredItem): string {
+    return `item ${from} of log ${log}, list ${listNumber}, of session ${keyName(key)}`;
   }
 
   async close(): Promise<void> {
@@ -235,8 +248,8 @@ export class RedisSessionStore implements SessionStore {
     return `${this.#prefix}:head:${text}`;
   }
 
-  #logKey(key: CheckedKey, log: string, lane = 0): string {
-    return `${this.#prefix}:log:${keyText(key)}:${log}${lane === 0 ? '' : `:${lane}`}`;
+  #logKey(key: CheckedKey, log: string, listNumber = 0): string {
+    return `${this.#prefix}:log:${keyText(key)}:${log}${listNumber === 0 ? '' : `:${listNumber}`}`;
   }
 
   #indexes({ user }: CheckedKey): [ofUser: string, ofAll: string] {

@@ -52,7 +52,7 @@ describe.skipIf(!hasRedis)('RedisSession', () => {
     await client.close();
   });
 
-  test('all lanes of both logs live on with the head, and go with it', async () => {
+  test('all lists of both logs live on with the head, and go with it', async () => {
     const prefix = `test-${newId()}`;
     prefixes.push(prefix);
     const client = new RedisClient(REDIS_URL);

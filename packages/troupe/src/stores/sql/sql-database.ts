@@ -20,7 +20,7 @@ export interface SqlDatabase extends SqlQueries {
    */
   transaction<T>(body: (tx: SqlQueries) => Promise<T>): Promise<T>;
 
-  /** A transaction beside which no other exclusive one runs, in any process: for making tables. */
+  /** Transaction that excludes all other exclusive ones, in any process; for creating tables. */
   exclusive<T>(body: (tx: SqlQueries) => Promise<T>): Promise<T>;
 
   /** Closes connections made by this object. */

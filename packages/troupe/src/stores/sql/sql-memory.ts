@@ -89,7 +89,7 @@ class SqlConversation implements ConversationStore {
       const before = toVersion((await tx.query(LOCK_OR_MAKE, [...key, newId()]))[0]);
       const taken = new Set<SqlValue | undefined>();
       for (const some of chunks(rows.map(({ id }) => id))) {
-        const sql = `SELECT id FROM troupe_message WHERE birth = ? AND id IN (${places(some)})`;
+        const sql = `SELECT id FROM troupe_message WHERE birth = ? AND id IN (${placeholders(some)})`;
         for (const row of await tx.query(sql, [before.birth, ...some])) taken.add(row['id']);
       }
       const added: number[] = [];
@@ -115,7 +115,7 @@ class SqlConversation implements ConversationStore {
       const before = toVersion((await tx.query(LOCK, key))[0]);
       const deleted: number[] = [];
       for (const some of chunks(ids)) {
-        const sql = `DELETE FROM troupe_message WHERE birth = ? AND id IN (${places(some)}) RETURNING seq`;
+        const sql = `DELETE FROM troupe_message WHERE birth = ? AND id IN (${placeholders(some)}) RETURNING seq`;
         for (const row of await tx.query(sql, [before.birth, ...some])) deleted.push(Number(row['seq']));
       }
       const sql = 'UPDATE troupe_conversation SET epoch = epoch + 1 WHERE user_id = ? AND session_id = ?';
@@ -133,12 +133,12 @@ class SqlConversation implements ConversationStore {
       );
       if (changed.length === 0) return false;
       for (const some of chunks(deleted.map(({ seq }) => seq))) {
-        const sql = `DELETE FROM troupe_message WHERE birth = ? AND seq IN (${places(some)})`;
+        const sql = `DELETE FROM troupe_message WHERE birth = ? AND seq IN (${placeholders(some)})`;
         await tx.query(sql, [birth, ...some]);
       }
       for (const [marks, seqs] of marked) {
         for (const some of chunks(seqs)) {
-          const sql = `UPDATE troupe_message SET marks = ? WHERE birth = ? AND seq IN (${places(some)})`;
+          const sql = `UPDATE troupe_message SET marks = ? WHERE birth = ? AND seq IN (${placeholders(some)})`;
           await tx.query(sql, [marks, birth, ...some]);
         }
       }
@@ -201,7 +201,7 @@ function toReading(rows: readonly SqlRow[], isWhole: boolean): ConversationReadi
   };
 }
 
-function places(values: readonly unknown[]): string {
+function placeholders(values: readonly unknown[]): string {
   return values.map(() => '?').join(', ');
 }
 

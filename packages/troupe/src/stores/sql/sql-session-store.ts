@@ -33,10 +33,10 @@ const OF_KEY = 'user_id = ? AND session_id = ?';
 const MAX_ROWS = 1000;
 /** Maximum ranges read by one statement. */
 const MAX_RANGES = 200;
-/** The positions of each lane begin at a multiple of this. */
-const LANE = 2 ** 40;
+/** Distance between the first positions of two lists. */
+const LIST_SIZE = 2 ** 40;
 
-/** Keeps sessions in two tables of a SQL database. A save is one transaction that checks the revision. */
+/** Session store in two tables of a SQL database. A save is one transaction that checks the revision. */
 export class SqlSessionStore implements SessionStore {
   readonly minGarbage = 256;
   readonly #db: SqlDatabase;
@@ -56,13 +56,17 @@ export class SqlSessionStore implements SessionStore {
     const [row] = await db.query(`SELECT ${columns} FROM troupe_sessions WHERE ${OF_KEY}`, params(key));
     if (row === undefined || row['head'] === null) return undefined;
     const revision = Number(row['revision']);
-    return { revision, text: String(row['head']), place: `revision ${revision} of session ${keyName(key)}` };
+    return {
+      revision,
+      text: String(row['head']),
+      location: `revision ${revision} of session ${keyName(key)}`,
+    };
   }
 
   async readItems(
     key: CheckedKey,
     log: string,
-    lane: number,
+    listNumber: number,
     ranges: readonly LogRange[],
   ): Promise<readonly StoredItem[]> {
     const db = await this.#prepared();
@@ -72,13 +76,20 @@ export class SqlSessionStore implements SessionStore {
       const rows = await db.query(
         `SELECT position, item FROM troupe_session_items
          WHERE ${OF_KEY} AND log = ? AND (${some.map(() => '(position >= ? AND position < ?)').join(' OR ')})`,
-        [...params(key), log, ...some.flatMap(({ from, to }) => [lane * LANE + from, lane * LANE + to])],
+        [
+          ...params(key),
+          log,
+          ...some.flatMap(({ from, to }) => [listNumber * LIST_SIZE + from, listNumber * LIST_SIZE + to]),
+        ],
       );
-      const texts = new Map(rows.map((row) => [Number(row['position']) - lane * LANE, String(row['item'])]));
+      const texts = new Map(
+        rows.map((row) => [Number(row['position']) - listNumber * LIST_SIZE, String(row['item'])]),
+      );
       for (const { from, to } of some) {
         for (let at = from; at < to; at++) {
           const item = { text: texts.get(at) ?? '', from: at, to: at + 1 };
-          if (!texts.has(at)) throw new SessionCorruptError(this.placeOf(key, log, lane, item), 'is missing');
+          if (!texts.has(at))
+            throw new SessionCorruptError(this.locationOf(key, log, listNumber, item), 'is missing');
           items.push(item);
         }
       }
@@ -94,18 +105,18 @@ export class SqlSessionStore implements SessionStore {
         params(key),
       );
       const positions: (readonly number[])[] = [];
-      for (const { lane, items } of commit.parts) {
+      for (const { listNumber, items } of commit.parts) {
         const [end] = await tx.query(
           `SELECT MAX(position) AS position FROM troupe_session_items
            WHERE ${OF_KEY} AND log = ? AND position >= ? AND position < ?`,
-          [...params(key), commit.log, lane * LANE, (lane + 1) * LANE],
+          [...params(key), commit.log, listNumber * LIST_SIZE, (listNumber + 1) * LIST_SIZE],
         );
         const last = end?.['position'] ?? null;
-        positions.push(positionsFrom(last === null ? 0 : Number(last) - lane * LANE + 1, items));
+        positions.push(positionsFrom(last === null ? 0 : Number(last) - listNumber * LIST_SIZE + 1, items));
       }
       if (!(await replaceHead(tx, key, commit, commit.head(positions)))) throw new SessionConflictError(key);
-      for (const [i, { lane, items }] of commit.parts.entries())
-        await insertItems(tx, key, commit.log, items, lane * LANE + (positions[i]?.[0] ?? NaN));
+      for (const [i, { listNumber, items }] of commit.parts.entries())
+        await insertItems(tx, key, commit.log, items, listNumber * LIST_SIZE + (positions[i]?.[0] ?? NaN));
       const retired = current?.['previous_log'] ?? null;
       if (retired !== null && retired !== commit.log && retired !== current?.['log']) {
         await tx.query(`DELETE FROM troupe_session_items WHERE ${OF_KEY} AND log = ?`, [
@@ -158,15 +169,15 @@ export class SqlSessionStore implements SessionStore {
     });
   }
 
-  placeOf(key: CheckedKey, log: string, lane: number, { from }: StoredItem): string {
-    return `item ${from} of log ${log}, lane ${lane}, of session ${keyName(key)}`;
+  locationOf(key: CheckedKey, log: string, listNumber: number, { from }: StoredItem): string {
+    return `item ${from} of log ${log}, list ${listNumber}, of session ${keyName(key)}`;
   }
 
   async close(): Promise<void> {
     if (this.#isOwn) await this.#db.close();
   }
 
-  /** The database with its tables. */
+  /** Database with its tables. */
   async #prepared(): Promise<SqlDatabase> {
     this.#ready ??= prepareSchema(this.#db, 'sessions', SCHEMA).catch((error: unknown) => {
       this.#ready = undefined; // the next use tries again
@@ -177,7 +188,7 @@ export class SqlSessionStore implements SessionStore {
   }
 }
 
-/** Returns whether the base was the newest revision. */
+/** Replaces the head. Returns false if the base is not the newest revision. */
 async function replaceHead(tx: SqlQueries, key: CheckedKey, commit: Commit, head: string): Promise<boolean> {
   const { base, revision, savedAt, log } = commit;
   if (base === undefined) {
@@ -216,7 +227,7 @@ async function insertItems(
   }
 }
 
-/** Whether PostgreSQL has undone a transaction for the sake of another one. */
+/** Tells whether PostgreSQL has rolled back a transaction in favor of another. */
 function isLostRace(error: unknown): boolean {
   return error instanceof Error && 'code' in error && (error.code === '40001' || error.code === '40P01');
 }

@@ -11,10 +11,10 @@ const BUSY_WAIT_MS = 10;
 const MAX_BUSY_MS = 30_000;
 
 /**
- * A SQLite file by Node's own driver. What was committed survives a crash of the machine (WAL, synchronous FULL).
+ * SQLite file, with Node's own driver. Commits survive a crash of the machine (WAL, synchronous FULL).
  *
- * Statements and transactions run one after another; another process that writes is waited for without blocking this
- * one. The file is made readable for its owner only. It is opened with the first statement.
+ * Statements and transactions run one after another; writes of other processes are awaited without blocking.
+ * The file is private to its owner and opened with the first statement.
  */
 export class SqliteDatabase implements SqlDatabase {
   readonly dialect = 'sqlite';
@@ -32,11 +32,11 @@ export class SqliteDatabase implements SqlDatabase {
   }
 
   query(sql: string, params: readonly SqlValue[] = []): Promise<readonly SqlRow[]> {
-    return this.#inTurn((connection) => whenFree(() => run(connection, sql, params)));
+    return this.#enqueue((connection) => whenFree(() => run(connection, sql, params)));
   }
 
   transaction<T>(body: (tx: SqlQueries) => Promise<T>): Promise<T> {
-    return this.#inTurn(async (connection) => {
+    return this.#enqueue(async (connection) => {
       await whenFree(() => connection.exec('BEGIN IMMEDIATE'));
       try {
         const result = await body({ query: async (sql, params = []) => run(connection, sql, params) });
@@ -61,7 +61,7 @@ export class SqliteDatabase implements SqlDatabase {
   }
 
   /** Runs work after all earlier work. */
-  #inTurn<T>(work: (connection: DatabaseSync) => Promise<T>): Promise<T> {
+  #enqueue<T>(work: (connection: DatabaseSync) => Promise<T>): Promise<T> {
     const result = this.#last.then(async () => work(await this.#open()));
     this.#last = result.catch(() => {});
     return result;
@@ -71,7 +71,8 @@ export class SqliteDatabase implements SqlDatabase {
     if (this.#connection !== undefined) return this.#connection;
     if (this.#isClosed)
       throw new TroupeError('store_failed', 'The SQLite database was closed. Make a new one.');
-    const { DatabaseSync } = await import('node:sqlite'); // loaded late, because older Node versions print a warning
+    // Loaded late, because older Node versions print a warning.
+    const { DatabaseSync } = await import('node:sqlite');
     try {
       if (this.#path !== ':memory:') closeSync(openSync(this.#path, 'a', 0o600));
       const connection = new DatabaseSync(this.#path);
@@ -102,7 +103,7 @@ function rollBack(connection: DatabaseSync): void {
   }
 }
 
-/** Does something again for as long as another connection writes. */
+/** Repeats an attempt while another connection writes. */
 async function whenFree<T>(attempt: () => T): Promise<T> {
   const end = now() + MAX_BUSY_MS;
   for (;;) {

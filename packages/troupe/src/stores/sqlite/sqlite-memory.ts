@@ -2,9 +2,11 @@ import type { ConversationId } from '../../memory/stored-memory.ts';
 import { SqlMemory } from '../sql/sql-memory.ts';
 import { SqliteDatabase } from './sqlite-database.ts';
 
-/** A memory in a SQLite file, by Node's own driver: nothing to install. Several processes may share the file. */
+/** Memory in a SQLite file, with Node's own driver. Several processes may share the file. */
 export class SqliteMemory extends SqlMemory {
-  /** @param database a file, ':memory:', or a database that is used for other things too, and is not closed with the memory */
+  /**
+   * @param database path of a file, ':memory:', or a shared database, which stays open when the memory closes
+   */
   constructor(database: string | SqliteDatabase, id: ConversationId) {
     const isOwn = typeof database === 'string';
     super(isOwn ? new SqliteDatabase(database) : database, id, { isOwn });

@@ -2,7 +2,7 @@ import { Session } from '../../session/session.ts';
 import { SqlSessionStore } from '../sql/sql-session-store.ts';
 import { SqliteDatabase } from './sqlite-database.ts';
 
-/** Keeps sessions in a SQLite file, by Node's own driver. Several processes may use it at the same time. */
+/** Sessions in a SQLite file, with Node's own driver. Several processes may share the file. */
 export class SqliteSession extends Session {
   /** @param database path of a file, or a shared database, which stays open when the session closes */
   constructor(database: string | SqliteDatabase) {

@@ -1,13 +1,13 @@
 import { ComponentState, type SessionComponents } from './format/component-state.ts';
 
-/** What tells whether components have changed: their state as text, and the items of their lists. */
-export interface StateMark {
+/** Data to detect changes of components: their state as text, and the items of their lists. */
+export interface StateFingerprint {
   readonly rest: string;
   readonly lists: readonly (readonly object[])[];
 }
 
-/** @returns undefined if it is no state that can be saved */
-export function markOf(components: SessionComponents): StateMark | undefined {
+/** @returns undefined if the state can't be saved */
+export function fingerprintOf(components: SessionComponents): StateFingerprint | undefined {
   try {
     const { rest, lists } = new ComponentState(components).stateParts();
     return { rest: JSON.stringify(rest), lists: lists.map(({ items }) => items.slice()) };
@@ -16,7 +16,7 @@ export function markOf(components: SessionComponents): StateMark | undefined {
   }
 }
 
-export function isSameMark(a: StateMark | undefined, b: StateMark | undefined): boolean {
+export function isSameFingerprint(a: StateFingerprint | undefined, b: StateFingerprint | undefined): boolean {
   return (
     a !== undefined &&
     a.rest === b?.rest &&
