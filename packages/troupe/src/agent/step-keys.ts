@@ -7,7 +7,7 @@ import type { StepInit } from '../event/step.ts';
  */
 export class StepKeys {
   readonly #prefix: string;
-  readonly #counts = new Map<string, number>();
+  #counts: Map<string, number> | undefined;
 
   constructor(prefix = '') {
     this.#prefix = prefix;
@@ -26,8 +26,9 @@ export class StepKeys {
   }
 
   #count(label: string): string {
-    const count = (this.#counts.get(label) ?? 0) + 1;
-    this.#counts.set(label, count);
+    const counts = (this.#counts ??= new Map());
+    const count = (counts.get(label) ?? 0) + 1;
+    counts.set(label, count);
     return `${this.#prefix}${label}#${count}`;
   }
 }

@@ -302,7 +302,7 @@ export class TurnControl {
   }
 
   /** Runs a step of this call, or of one nested in it, by the step runner of this call. */
-  async relayStep<T>(step: Step | undefined, body: () => Promise<T>): Promise<T> {
+  relayStep<T>(step: Step | undefined, body: () => Promise<T>): Promise<T> {
     return this.#runStep && step ? this.#runStep(step, body) : body();
   }
 
