@@ -22,11 +22,11 @@ import { TurnControl } from './turn-control.ts';
 import type { Turn } from './turn.ts';
 
 export interface AgentOptions {
-  /** How others call the agent. */
+  /** Name of the agent in messages, events and paths. */
   readonly name: string;
-  /** What a call does while another runs. @default 'reject' */
+  /** Behaviour of a call while the agent answers another one. @default 'reject' */
   readonly onBusy?: OnBusy | undefined;
-  /** What the agent says when it was interrupted. */
+  /** Text of the default answer to an interrupt. */
   readonly interruptReply?: string | undefined;
   /**
    * Whether printed messages are shown on the console, or the view to show them with. `TROUPE_DISABLE_CONSOLE_OUTPUT=true` hides them
@@ -35,26 +35,26 @@ export interface AgentOptions {
   readonly console?: boolean | ConsoleView | undefined;
 }
 
-/** How an agent call is tied to the agent call around it. */
+/** Relation of an agent call to the agent call around it. */
 export type CallLifetime = 'nested' | 'background' | 'detached';
 
 export interface CallOptions {
-  /** Aborts the call, which then rejects with the signal's reason. An interrupt is something else: it is answered. */
+  /** Aborts the call, which then rejects with the reason of the signal. Unlike an abort, an interrupt is answered. */
   readonly signal?: AbortSignal | undefined;
-  /** What is done while another call runs. @default as the agent was set up */
+  /** Behaviour while the agent answers another call. @default `onBusy` of the agent */
   readonly onBusy?: OnBusy | undefined;
-  /** The shape that the answer's `metadata` should have, for agents that can do that. */
+  /** Schema of the structured output, for agents with structured output. */
   readonly structuredModel?: AnySchema | undefined;
-  /** What is decided about the agent's pending calls, which then go on. */
+  /** Decisions about pending tool calls, which then go on. */
   readonly decisions?: readonly PendingDecision[] | undefined;
-  /** What is done when there is something new while calls are pending: fail, or end those. @default as the agent was set up */
+  /** New input while tool calls are pending: fail, or close those tool calls. @default `onPending` of the agent */
   readonly onPending?: 'refuse' | 'close' | undefined;
   /**
-   * How an agent call is tied to the agent call around it. `'nested'`: same run, and stops with it. `'background'`: same run, path and
-   * costs, but its own steps, and does not stop with it. `'detached'`: a run of its own. @default 'nested'
+   * Relation to the agent call around this one. `'nested'`: same run, and stops with the outer call. `'background'`: same run, path
+   * and costs, but own steps, and goes on when the outer call stops. `'detached'`: a run of its own. @default 'nested'
    */
   readonly lifetime?: CallLifetime | undefined;
-  /** Runs the steps of this call and of the calls made in it. */
+  /** Runs the steps of this call and of nested agent calls. */
   readonly runStep?: StepRunner | undefined;
 }
 
@@ -65,13 +65,11 @@ const MAX_CALLS_IN_RUN = 10_000;
 const INTERRUPT_REPLY = 'I noticed that you have interrupted me. What can I do for you?';
 
 /**
- * The base of all agents. A subclass writes `reply`, and may write `observe`,
- * `handleInterrupt` and `print`; hooks, interrupts, events and broadcasts are
- * there by themselves.
+ * The base of all agents. A subclass writes `reply`, and may write `observe`, `handleInterrupt` and `print`. Hooks, interrupts,
+ * events and broadcasts need no code in the subclass.
  *
- * An agent answers one call at a time. An interrupt settles the call at once,
- * from wherever it waits, with what `handleInterrupt` says; a foreign abort
- * rejects it. Either way the agent is free for the next call.
+ * An agent answers one call at a time. An interrupt settles the call at once, from any await, with the answer of
+ * `handleInterrupt`; an abort from outside rejects the call. Either way the agent is free for the next call.
  *
  * @example
  * ```ts
@@ -119,20 +117,20 @@ export abstract class AgentBase extends HookedModule implements Observer, AsyncD
     this.#printer.configureConsole(options.console);
   }
 
-  /** Answers the messages. What the agent does besides is in `turn`: its signal, its events, its steps. */
+  /** Answers the messages. `turn` has the signal, the events and the steps of the call. */
   abstract reply(msgs: readonly Msg[], turn: Turn): Promise<Msg>;
 
   /** Takes messages in without answering. */
   async observe(_msgs: MsgInput): Promise<void> {}
 
-  /** What an interrupted call answers. After a second, or a second interrupt, the default answer is given instead. */
+  /** Answers an interrupted call. After one second, or after a second interrupt, the call gives the default answer instead. */
   async handleInterrupt(_msgs: readonly Msg[], _interrupt: Interrupt): Promise<Msg> {
     const msg = this.interruptReply();
     await waitBriefly(this.print(msg)).catch((error: unknown) => getLogger().log('warn', messageOf(error)));
     return msg;
   }
 
-  /** Calls the agent: the answer, also when it was interrupted. Rejects when it fails or is aborted. */
+  /** Calls the agent. Resolves to the answer, also after an interrupt. Rejects when the call fails or is aborted. */
   call<const S extends AnySchema>(
     input: MsgInput,
     options: CallOptions & { readonly structuredModel: S },
@@ -161,38 +159,38 @@ export abstract class AgentBase extends HookedModule implements Observer, AsyncD
     return this.#queue.current !== undefined;
   }
 
-  /** How many replies ignored an interrupt and are still running, with no effect any more. */
+  /** Number of replies that ignored an interrupt and still run, without effect. */
   get abandonedReplies(): number {
     return this.#abandoned;
   }
 
   /**
-   * Stops the call that runs now, with a message to go with it. Resolves when the agent is free.
-   * @returns false if there was nothing to stop: no call, or its answer was already there.
+   * Interrupts the current call, with a message if given. Resolves when the agent is free.
+   * @returns false if there was nothing to interrupt: no call, or a call with a committed answer
    */
   async interrupt(input?: MsgInput): Promise<boolean> {
     return this.#interrupt('user', Msg.list(input));
   }
 
-  /** Hands messages to the running reply, which reads them at its next step. Returns false if none is running. */
+  /** Hands messages to the running reply, which reads them at its next step. @returns false if no reply is running */
   steer(input: MsgInput): boolean {
     return this.#queue.current?.steer(Msg.list(input)) ?? false;
   }
 
-  /** Has messages answered after the running reply, in the same call. Returns false if none is running. */
+  /** Has messages answered after the running reply, in the same call. @returns false if no reply is running */
   followUp(input: MsgInput): boolean {
     return this.#queue.current?.followUp(Msg.list(input)) ?? false;
   }
 
   /**
-   * Shows a message, or what is new of one that grows: to the console, the stream and the queue.
+   * Shows a message on the console, the stream and the queue. A growing message is printed again and again, and only its new part is shown.
    * @param last whether the message is complete
    */
   async print(msg: Msg, last = true): Promise<void> {
     await this.#printer.print({ msg, last }, this.#callHere(), this.showsOnConsole(msg));
   }
 
-  /** Everything printed goes to a queue as well, while it is enabled. A full queue makes the agent wait. */
+  /** Also puts printed messages into a queue. A full queue makes the agent wait. */
   setMsgQueueEnabled(enabled: boolean, queue?: BoundedQueue<PrintedMsg>): void {
     this.#printer.setQueueEnabled(enabled, queue);
   }
@@ -206,7 +204,7 @@ export abstract class AgentBase extends HookedModule implements Observer, AsyncD
     this.#printer.setConsole(enabled ? view : undefined);
   }
 
-  /** Sets who hears what the agent says in a hub; the agent itself never does. */
+  /** Sets the observers of the agent's answers in a hub. The agent does not observe itself. */
   resetSubscribers(hub: string, observers: readonly Observer[]): void {
     this.#subscribers.reset(
       hub,
@@ -219,7 +217,7 @@ export abstract class AgentBase extends HookedModule implements Observer, AsyncD
       getLogger().log('warn', `${this.name} has no subscribers in the hub '${hub}'.`);
   }
 
-  /** Is told each time a call has ended, in whatever way, and the agent is free. The returned function ends that. */
+  /** Calls the listener each time a call has settled and the agent is free. The returned function removes the listener. */
   onSettled(listener: () => void): () => void {
     const entry = (): void => {
       try {
@@ -232,24 +230,24 @@ export abstract class AgentBase extends HookedModule implements Observer, AsyncD
     return () => void this.#settledListeners.delete(entry);
   }
 
-  /** Interrupts what runs, waits for it, and takes no more calls. */
+  /** Interrupts the current call, waits for its end, and refuses further calls. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#isClosed = true;
     await this.#interrupt('dispose', []);
     this.setMsgQueueEnabled(false);
   }
 
-  /** The message with which an interrupted call is answered by default. */
+  /** The default answer to an interrupt. */
   protected interruptReply(): Msg {
     const text = this.#options.interruptReply ?? INTERRUPT_REPLY;
     const metadata = { _is_interrupted: true };
     return Msg.assistant(text, { name: this.name, metadata, endReason: 'interrupted' });
   }
 
-  /** Keeps what was said to it while its answer is to wait for somebody. */
+  /** Gets messages that came in while the answer became a question for an approval. */
   protected postpone(_msgs: readonly Msg[]): void {}
 
-  /** Whether a message belongs on the console, provided that output to it is enabled. */
+  /** Whether a message belongs on the console, if output is enabled. */
   protected showsOnConsole(_msg: Msg): boolean {
     return true;
   }
@@ -322,7 +320,7 @@ export abstract class AgentBase extends HookedModule implements Observer, AsyncD
     work.then(settled, settled);
   }
 
-  /** The call of this agent that the calling code belongs to; it may be over. */
+  /** The call of this agent around the calling code, over or not. */
   #callHere(): TurnControl | undefined {
     return currentControlOf(this.id) ?? this.#queue.current;
   }

@@ -13,7 +13,7 @@ import type { Printer } from './printer.ts';
 import type { Observer, Subscribers } from './subscribers.ts';
 import type { TurnControl } from './turn-control.ts';
 
-/** An agent, as its calls see it. */
+/** The part of an agent that its calls use. */
 export interface CalledAgent extends Hookable {
   readonly name: string;
   handleInterrupt(msgs: readonly Msg[], interrupt: Interrupt): Promise<Msg>;

@@ -31,13 +31,13 @@ interface ErrorArgs {
 }
 
 /**
- * The hooks that every agent has. A `pre` hook may return some of the arguments
- * anew, a `post` hook a new result; returning nothing changes nothing.
+ * The hooks of every agent. A `pre` hook may return replacements for some of the arguments, a `post` hook a new result. Returning
+ * nothing changes nothing.
  */
 export interface AgentHooks<Agent> {
-  /** Before a call's reply, outside of `preReply`. */
+  /** Runs before the reply of a call, outside of `preReply`. */
   preCall(agent: Agent, args: CallArgs): MaybeAsync<Partial<CallArgs>>;
-  /** After a call's reply; not when it was interrupted or failed. */
+  /** Runs after the reply of a call, unless the call was interrupted or failed. */
   postCall(agent: Agent, args: CallArgs, result: Msg): MaybeAsync<Msg>;
   preReply(agent: Agent, args: ReplyArgs): MaybeAsync<Partial<ReplyArgs>>;
   postReply(agent: Agent, args: ReplyArgs, result: Msg): MaybeAsync<Msg>;
@@ -45,7 +45,7 @@ export interface AgentHooks<Agent> {
   postObserve(agent: Agent, args: ObserveArgs): MaybeAsync<void>;
   prePrint(agent: Agent, args: PrintArgs): MaybeAsync<Partial<PrintArgs>>;
   postPrint(agent: Agent, args: PrintArgs): MaybeAsync<void>;
-  /** When a call failed. The error goes on to the caller whatever the hook does. */
+  /** Runs when a call failed. The caller gets the error whatever the hook does. */
   error(agent: Agent, args: ErrorArgs): MaybeAsync<void>;
 }
 
@@ -84,10 +84,10 @@ export const AGENT_HOOK_POINTS: readonly HookPoint[] = [
   },
 ];
 
-/** Whoever calls the method, or returns arguments from a hook, may hand over messages in any form. */
+/** Makes a list of messages from any form that callers and hooks may pass. */
 function toMsgList([input, ...rest]: readonly unknown[]): unknown[] {
   return [Msg.list(input as MsgInput), ...rest];
 }
 
-/** The hooks that belong to no method of their own. */
+/** Hook types without a method. */
 export const CALL_HOOK_TYPES: readonly string[] = ['preCall', 'postCall', 'error'];

@@ -8,7 +8,7 @@ export type OnBusy = 'reject' | 'queue' | 'interrupt';
 
 const ON_BUSY: readonly OnBusy[] = ['reject', 'queue', 'interrupt'];
 
-/** A call that is being answered. */
+/** The call in progress. */
 interface CurrentCall {
   readonly control: TurnControl;
   /** Resolves when the call has left the queue. */

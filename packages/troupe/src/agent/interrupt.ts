@@ -1,12 +1,12 @@
 import type { InterruptSource } from '../errors.ts';
 import type { Msg } from '../message/msg.ts';
 
-/** An interrupt, as `handleInterrupt` gets it. */
+/** Argument of `handleInterrupt`. */
 export interface Interrupt {
   readonly source: InterruptSource;
-  /** Messages that came with the interrupt. */
+  /** Messages passed to `interrupt`. */
   readonly msgs: readonly Msg[];
-  /** Steering and follow-ups that nobody read. */
+  /** Unread steering and follow-ups. */
   readonly unread: readonly Msg[];
   /** Aborted when nobody waits for the answer any longer. `handleInterrupt` should do nothing more then. */
   readonly signal: AbortSignal;

@@ -3,35 +3,34 @@ import type { ContentBlock } from '../message/blocks.ts';
 import { DraftSnapshot, type MsgDraft } from '../message/msg-draft.ts';
 import type { Msg } from '../message/msg.ts';
 
-/** So many complete messages are remembered, so that none of them is shown twice. */
+/** Number of complete messages whose ids are kept, so that printing one again shows nothing. */
 const MAX_REMEMBERED = 64;
 
-/** How much of a block was shown. */
+/** Shown part of a block. */
 interface Shown {
   readonly type: ContentBlock['type'];
   length: number;
   hasEnded: boolean;
 }
 
-/** A message that is being printed. */
+/** A message in print. */
 interface OpenMsg {
   readonly shown: Shown[];
   draft: MsgDraft | undefined;
-  /** How many of the draft's changes were shown. */
+  /** Number of shown changes of the draft. */
   position: number;
 }
 
 /**
- * Turns messages that are printed again and again while they grow into what is
- * new about them. The messages of a draft know their own changes, so they cost
- * the same however long they are; others are compared by length.
+ * Computes the changes between two prints of a growing message. Snapshots of a draft carry their changes, so the cost does not
+ * depend on the length of the message; other messages are compared by length.
  */
 export class PrintLog {
   readonly #open = new Map<string, OpenMsg>();
-  /** The ids of messages that are complete, the latest ones since the log was closed. */
+  /** Ids of the latest complete messages since the log was closed. */
   readonly #complete = new Set<string>();
 
-  /** What is new since the message was last printed. The last time ends all its blocks. */
+  /** Changes since the message was last printed. The last print ends all blocks. */
   changes(msg: Msg, last: boolean): readonly BlockChange[] {
     if (this.#complete.has(msg.id)) return [];
     let open = this.#open.get(msg.id);
@@ -56,7 +55,7 @@ export class PrintLog {
     for (const id of this.#complete) return void this.#complete.delete(id);
   }
 
-  /** The ends of messages that were never printed for the last time. From here on, any message is new again. */
+  /** Ends all incomplete messages. Afterwards every message counts as new. */
   close(): readonly BlockChange[] {
     const changes = [...this.#open].flatMap(([msgId, open]) => endings(open, msgId));
     this.#open.clear();

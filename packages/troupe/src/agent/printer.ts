@@ -9,10 +9,10 @@ import { ConsoleView } from './console-view.ts';
 import { PrintLog } from './print-log.ts';
 import type { TurnControl } from './turn-control.ts';
 
-/** A message as it was printed. */
+/** A printed message. */
 export interface PrintedMsg {
   readonly msg: Msg;
-  /** Whether it is complete. The same message is printed again and again while it grows. */
+  /** Whether the message is complete. A growing message is printed again and again. */
   readonly last: boolean;
 }
 
@@ -23,15 +23,15 @@ const QUEUE_CAPACITY = 100;
 export const programConsole = new ConsoleView();
 
 /**
- * Where an agent's messages go when it prints them: to the console and the stream, what is
- * new of them; to the queue, the messages themselves. What a turn that is over prints is dropped.
+ * Sends printed messages to the console and the stream (only the changes) and to the queue (whole messages). Prints of a call
+ * that is over are dropped.
  */
 export class Printer {
   readonly #log = new PrintLog();
   #console: ConsoleView | undefined =
     readEnv(SILENCE_VARIABLE)?.toLowerCase() === 'true' ? undefined : programConsole;
   #queue: BoundedQueue<PrintedMsg> | undefined;
-  /** The last queue that was made here, and not given. */
+  /** The last queue made by the printer itself. */
   #ownQueue: BoundedQueue<PrintedMsg> | undefined;
   #hasWarned = false;
 
@@ -41,7 +41,7 @@ export class Printer {
 
   setQueueEnabled(enabled: boolean, queue?: BoundedQueue<PrintedMsg>): void {
     const isOwn = this.#queue !== undefined && this.#queue === this.#ownQueue;
-    if (isOwn && (!enabled || queue !== undefined)) this.#queue?.liftCapacity(); // nobody waits for it any longer
+    if (isOwn && (!enabled || queue !== undefined)) this.#queue?.liftCapacity(); // its writers must not wait any longer
     if (!enabled) this.#queue = undefined;
     else this.#queue = queue ?? this.#queue ?? (this.#ownQueue = new BoundedQueue(QUEUE_CAPACITY));
   }
@@ -59,7 +59,7 @@ export class Printer {
   }
 
   async print({ msg, last }: PrintedMsg, call: TurnControl | undefined, toConsole: boolean): Promise<void> {
-    const pauses = call?.pause(); // who prints on and on must not hold up an interrupt
+    const pauses = call?.pause(); // endless printing must not delay an interrupt
     if (pauses) await pauses;
     if (call?.isOver) return;
     const console = toConsole ? this.#console : undefined;
@@ -72,7 +72,7 @@ export class Printer {
     await this.#enqueue({ msg, last }, call);
   }
 
-  /** Ends what was printed in part and will not be printed again. */
+  /** Ends messages that were printed in part only. */
   async end(agentName: string, call: TurnControl): Promise<void> {
     for (const change of this.#log.close()) await show(agentName, change, this.#console, call);
   }

@@ -1,14 +1,14 @@
 import { createAsyncScope } from '#platform';
 
-/** A tool call, with the agent call that made it. */
+/** A tool call and the control of its agent call. */
 interface ScopedToolCall {
   readonly id: string;
   readonly madeBy: object | undefined;
 }
 
-/** Everything that follows the code of a run through its awaits: one record, extended on the way in. */
+/** Data that follows the code of a run through its awaits: one record, extended on the way in. */
 interface RunScope {
-  /** Control of the innermost agent call. `current-turn.ts` gives it its type. */
+  /** Control of the innermost agent call, typed by `current-turn.ts`. */
   readonly control: object | undefined;
   /** The innermost tool call; may belong to an agent call further out. */
   readonly toolCall: ScopedToolCall | undefined;
@@ -19,7 +19,7 @@ interface RunScope {
 const scopes = createAsyncScope<RunScope>();
 const OUTSIDE: RunScope = { control: undefined, toolCall: undefined, slots: new Map() };
 
-/** The scope of the calling code; an empty one outside of any run. */
+/** The scope of the calling code; empty outside of any run. */
 export function currentScope(): RunScope {
   return scopes.getStore() ?? OUTSIDE;
 }

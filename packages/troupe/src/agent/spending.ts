@@ -2,7 +2,7 @@ import { addUsage, type Usage } from '../message/usage.ts';
 import { now } from '../util/clock.ts';
 import { isJsonObject, type JsonObject, type JsonValue } from '../util/json.ts';
 
-/** An agent call that counts its costs. */
+/** Costs of an agent call. */
 interface CostSource {
   readonly usage: Usage | undefined;
 }
@@ -48,19 +48,19 @@ export class Spending {
     this.#sources.add(source);
   }
 
-  /** Starts counting time, unless it counts already. */
+  /** Starts the time, unless started. */
   start(): void {
     this.#ms ??= 0;
     this.#since ??= now();
   }
 
-  /** Stops counting time until `resume`. */
+  /** Stops the time until `resume`. */
   pause(): void {
     if (this.#ms !== undefined) this.#ms = this.elapsedMs;
     this.#since = undefined;
   }
 
-  /** Counts time again, if it was ever started. */
+  /** Continues the time, if started before. */
   resume(): void {
     if (this.#ms !== undefined) this.start();
   }

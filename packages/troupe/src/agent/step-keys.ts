@@ -33,7 +33,7 @@ export class StepKeys {
   }
 }
 
-/** Keeps names apart from the marks between them. */
+/** Escapes the characters that separate the parts of a key. */
 function escaped(name: string): string {
   return name.replace(/[%/:#]/g, (mark) => `%${mark.charCodeAt(0).toString(16)}`);
 }

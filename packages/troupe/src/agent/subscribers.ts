@@ -2,18 +2,18 @@ import type { Msg } from '../message/msg.ts';
 import { whenAborted } from '../util/abort.ts';
 import { startTimer } from '../util/clock.ts';
 
-/** Somebody who listens to what an agent says. */
+/** Receives the answers of an agent. */
 export interface Observer {
   readonly name: string;
   observe(msgs: readonly Msg[]): Promise<void>;
 }
 
-/** How long a speaker waits for its slowest listener. */
+/** Maximum time that a broadcast waits for the slowest observer. */
 const OBSERVE_LIMIT_MS = 1000;
 
 /**
- * The listeners of one agent, grouped by hub. Each hears a message once, even if
- * it shares several hubs with the speaker, and none can break or block it.
+ * The observers of one agent, grouped by hub. Each gets a message once, even when it shares several hubs with the agent, and none
+ * can fail or block the agent.
  */
 export class Subscribers {
   readonly #hubs = new Map<string, readonly Observer[]>();
@@ -31,8 +31,8 @@ export class Subscribers {
   }
 
   /**
-   * Tells all listeners at the same time, and `report`s those that fail or take too long.
-   * The signal ends the waiting for those that are not done.
+   * Passes a message to all observers at the same time, and reports failures and timeouts. The signal ends the wait for slow
+   * observers.
    */
   async broadcast(
     msg: Msg,
@@ -62,7 +62,7 @@ async function deliver(observer: Observer, msg: Msg, signal: AbortSignal | undef
   }
 }
 
-/** The message as others may hear it, or undefined if there is nothing to hear. */
+/** The message without its thinking; undefined if nothing else is in it. */
 function withoutThinking(msg: Msg): Msg | undefined {
   if (typeof msg.content === 'string' || !msg.hasContentBlocks('thinking')) return msg;
   const content = msg.content.filter((block) => block.type !== 'thinking');

@@ -142,7 +142,7 @@ export class TurnControl {
     return this.#state.tag === 'over';
   }
 
-  /** Whether the answer is a question for decisions about pending tool calls: messages that come in are not answered now. */
+  /** Whether the answer is a question for decisions about pending tool calls. Incoming messages are not answered then. */
   get isSuspended(): boolean {
     return this.#state.tag === 'suspended';
   }
@@ -157,7 +157,7 @@ export class TurnControl {
     return interruptIn(this.#state)?.error.source;
   }
 
-  /** Messages that came with the interrupt. */
+  /** Messages passed with the interrupt. */
   get interruptMsgs(): readonly Msg[] {
     return interruptIn(this.#state)?.msgs ?? [];
   }
@@ -169,7 +169,7 @@ export class TurnControl {
 
   /**
    * Stops the call. A second interrupt adds its messages to the first, as long as `handleInterrupt` has not begun.
-   * @returns false if it comes too late: the outcome is decided, or the call was stopped otherwise
+   * @returns false if too late: the outcome is decided, or the call was aborted
    */
   interrupt(source: InterruptSource, msgs: readonly Msg[] = []): boolean {
     const state = this.#state;
@@ -200,12 +200,12 @@ export class TurnControl {
     });
   }
 
-  /** Cuts short everything after the answer: post hooks, `handleInterrupt`, observers. */
+  /** Aborts everything after the answer: post hooks, `handleInterrupt`, observers. */
   hurry(): void {
     this.#abort(new InterruptedError(this.#agentName, 'user'));
   }
 
-  /** Aborted when the end of the call must not wait for anything any longer. */
+  /** Aborted when the end of the call must wait for nothing any longer. */
   get closing(): AbortSignal {
     return (this.#closing ??= new AbortController()).signal;
   }
@@ -224,7 +224,7 @@ export class TurnControl {
     if (!this.isOver) this.#state = { tag: 'suspended', answer: question };
   }
 
-  /** Declares that there will be no answer of `reply`: something failed, or `handleInterrupt` has answered. An interrupt does not change that. */
+  /** Closes the outcome without an answer of `reply`: after a failure, or after `handleInterrupt`. Later interrupts come too late. */
   decide(): void {
     const { tag } = this.#state;
     if (tag === 'running' || tag === 'interrupted')
@@ -244,7 +244,7 @@ export class TurnControl {
     return both(this.#outlet.emit(body), this.pause()) as void | Promise<void>;
   }
 
-  /** Whether anybody would see an event. */
+  /** Whether events have a consumer. */
   get hasListener(): boolean {
     return this.#outlet.hasListener;
   }
@@ -262,7 +262,7 @@ export class TurnControl {
     return this.emit({ type: 'usage', usage, ...(msgId !== undefined && { msgId }) });
   }
 
-  /** Spending on the request that this call answers. */
+  /** Spending on the current request. */
   get spending(): Spending {
     return this.#shared.spending ?? this.resumeSpending(new Spending());
   }
@@ -316,7 +316,7 @@ export class TurnControl {
     return this.#replyScope;
   }
 
-  /** Saves the positions of this call and the calls around it, before something is done that can't be undone. */
+  /** Saves the positions of this call and the calls around, before an action that can't be undone. */
   async checkpoint(toolCallId?: string): Promise<void> {
     await this.#replyScope?.checkpoint(toolCallId);
     await this.parent?.checkpoint(this.outerToolCallId);
@@ -328,7 +328,7 @@ export class TurnControl {
     return this.outerToolCallId === undefined ? outer : [...outer, this.outerToolCallId];
   }
 
-  /** Whether one of these tool calls has no result yet, in this agent call or in one around it. */
+  /** Whether one of the tool calls has no result yet, in this agent call or in the calls around. */
   hasOpenToolCall(toolCallIds: readonly string[]): boolean {
     const isMine = toolCallIds.some((id) => this.#replyScope?.isCallOpen(id) === true);
     return isMine || (this.parent?.hasOpenToolCall(toolCallIds) ?? false);
@@ -356,7 +356,7 @@ export class TurnControl {
     return this.#inbox.takeSteering();
   }
 
-  /** Messages for the next reply of this call: follow-ups, and steering that nobody read. Without any, the call takes no more in. */
+  /** Takes the messages for the next reply of this call: follow-ups and unread steering. Closes the inbox if there are none. */
   takeFollowUps(): readonly Msg[] {
     const next = this.#inbox.takeAll();
     if (next.length === 0) this.#inbox.close();
@@ -367,13 +367,13 @@ export class TurnControl {
     return next;
   }
 
-  /** Takes all messages that were neither read nor answered, and takes no more in. */
+  /** Takes all unread messages, and closes the inbox. */
   takeUnread(): readonly Msg[] {
     this.#inbox.close();
     return this.#inbox.takeAll();
   }
 
-  /** Messages that were neither read nor answered. */
+  /** Unread steering and unanswered follow-ups. */
   get unread(): readonly Msg[] {
     return this.#inbox.unread;
   }
@@ -383,7 +383,7 @@ export class TurnControl {
     return runInScope({ control: this }, body);
   }
 
-  /** Agent calls that were made in this one and still run. They stop with it. */
+  /** Running nested agent calls. All stop with this call. */
   get children(): Iterable<Promise<unknown>> {
     return this.#children;
   }
@@ -394,7 +394,7 @@ export class TurnControl {
     child.then(settled, settled);
   }
 
-  /** Stops everything, also what comes after the answer. */
+  /** Stops the reply and everything after the answer. */
   #abort(reason: unknown): void {
     (this.#closing ??= new AbortController()).abort(reason);
     this.#controller.abort(reason);
@@ -406,7 +406,7 @@ export class TurnControl {
     return { keys, usage: undefined, spending: undefined };
   }
 
-  /** A step with its key, if anybody asks for keys. */
+  /** Adds the key to a step; undefined without a step runner. */
   #keyed(kind: StepKind, { name, key }: Omit<StepInit, 'kind'>): Step | undefined {
     if (this.#runStep === undefined) return undefined;
     const { toolCall } = currentScope();
@@ -424,7 +424,7 @@ export class TurnControl {
   }
 }
 
-/** Shows a `reply` the part of its control that is meant for it. */
+/** The part of a control for `reply`. */
 class ControlledTurn implements Turn {
   readonly #control: TurnControl;
 
@@ -501,7 +501,7 @@ class ControlledTurn implements Turn {
   }
 }
 
-/** The control of a turn. @throws TypeError if it is no turn that an agent call has made */
+/** The control of a turn. @throws TypeError for any other object */
 export function controlOf(turn: Turn): TurnControl {
   const control = ControlledTurn.controlOf(turn);
   if (control === undefined) throw new TypeError('This is no turn: pass on the turn that reply() got.');

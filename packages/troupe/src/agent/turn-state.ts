@@ -1,10 +1,10 @@
 import type { InterruptedError } from '../errors.ts';
 import type { Msg } from '../message/msg.ts';
 
-/** An interrupt that was accepted. */
+/** An interrupt in effect. */
 export interface AcceptedInterrupt {
   readonly error: InterruptedError;
-  /** Messages that came with the interrupt. */
+  /** Messages passed with the interrupt. */
   readonly msgs: readonly Msg[];
 }
 

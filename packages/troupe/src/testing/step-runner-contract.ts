@@ -249,7 +249,7 @@ const CASES: readonly Case[] = [
       const attempts = await Attempts.open(openRun);
       const { answer, error, steps, agents } = await attempts.play();
       checkSame(answer, { total: 3 }, `The answer (${String(error)})`);
-      checkSame(attempts.effects.toSorted(), ['count', 'look a', 'look b', 'sign'], 'The tools that ran');
+      checkSame(attempts.effects.toSorted(), ['count', 'look "a"', 'look "b"', 'sign'], 'The tools that ran');
       const kinds = new Set(steps.flat().map(({ kind }) => kind));
       checkSame([...kinds].toSorted(), ['id', 'model', 'tool', 'write'], 'The kinds of steps');
       await checkHistories(agents);

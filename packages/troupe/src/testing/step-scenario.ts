@@ -16,7 +16,7 @@ export interface ScenarioAgents {
   readonly expert: ReActAgent;
 }
 
-/** Tools that ran, over all attempts. */
+/** Names of executed tools, over all attempts. */
 export type Effects = string[];
 
 const INPUT = Msg.user('Please do everything.', { id: 'input', timestamp: '2026-01-01T00:00:00.000Z' });
@@ -26,15 +26,14 @@ const SCHEMA = objectSchema('total', 'number');
 export const SCENARIO_RUNS = 2;
 
 /**
- * Makes a host that calls three tools in parallel: a plain one, an expert agent that calls two tools in parallel itself, and one
- * that needs an approval; then it gives structured output. The models answer by the history alone, so that they can go on
- * anywhere.
+ * Makes a host with three parallel tool calls (a plain tool, an expert agent with two parallel tool calls, a tool behind an
+ * approval) and structured output. The models answer by the history alone, so an attempt can go on from anywhere.
  */
 export function makeScenarioAgents(effects: Effects): ScenarioAgents {
   const look = tool({
     name: 'look',
     schema: objectSchema('at', 'string'),
-    execute: (input: JsonObject) => noted(effects, `look ${String(input['at'])}`),
+    execute: (input: JsonObject) => noted(effects, `look ${JSON.stringify(input['at'])}`),
   });
   const expert = new ReActAgent({
     name: 'expert',

@@ -2,18 +2,18 @@ import { getLogger } from '../config/run-config.ts';
 import { TroupeError } from '../errors.ts';
 import { redactedMessage } from '../util/redaction/redacted-text.ts';
 
-/** A part of a trace. OpenTelemetry's `Span` is one. */
+/** One span of a trace, such as OpenTelemetry's `Span`. */
 export interface TraceSpan {
   setAttribute(key: string, value: string | number | boolean): unknown;
-  /** `code` 2 means that it failed. */
+  /** `code` 2 means failed. */
   setStatus(status: { code: 0 | 1 | 2; message?: string }): unknown;
   recordException(exception: { name: string; message: string }): void;
   end(): void;
 }
 
 /**
- * Where spans come from. OpenTelemetry's `Tracer` is one: what is traced inside of `run`, sub-agents of a sub-agent included,
- * comes under the span.
+ * Makes spans, such as OpenTelemetry's `Tracer`. Spans made inside of `run` become children of its span, those of nested sub-agents
+ * included.
  */
 export interface Tracer {
   startActiveSpan<T>(
@@ -25,14 +25,14 @@ export interface Tracer {
 
 const FAILED = 2;
 
-/** Marks a span as failed, by a code and a line: no stack, nothing of a conversation. */
+/** Marks a span as failed, with a code and one line: no stack, no part of a conversation. */
 export function failSpan(span: TraceSpan, code: string, message: string): void {
   span.setAttribute('subagent.error', code);
   span.setStatus({ code: FAILED, message: code });
   span.recordException({ name: code, message });
 }
 
-/** Runs something inside of a span, which ends with it; without a tracer, or with one that fails, it just runs. */
+/** Calls `run` inside of a span. Without a tracer, or when the tracer fails, calls `run` without a span. */
 export async function inSpan<T>(
   tracer: Tracer | undefined,
   name: string,
@@ -58,7 +58,7 @@ async function traced<T>(given: TraceSpan, run: (span: TraceSpan) => Promise<T>)
   }
 }
 
-/** A span whose failures are nobody's but the tracer's. */
+/** A span whose failures are logged instead of thrown. */
 function quiet(span: TraceSpan): TraceSpan {
   return {
     setAttribute: (key, value) => quietly(() => span.setAttribute(key, value)),
