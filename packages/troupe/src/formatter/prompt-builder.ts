@@ -3,7 +3,7 @@ import type { Msg } from '../message/msg.ts';
 import { partsOf } from './msg-parts.ts';
 import type { AssistantItem, Prompt, PromptItem, ToolItem } from './prompt.ts';
 
-/** Tool calls without all results yet, and the items that follow them. */
+/** Tool calls with missing results, and the items after the tool calls. */
 interface OpenCalls {
   readonly item: AssistantItem;
   readonly calls: readonly ToolUseBlock[];

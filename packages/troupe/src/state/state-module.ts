@@ -315,7 +315,7 @@ function convert<T>(converter: Pick<StateConverter<T>, 'fromJson'>, json: JsonVa
   }
 }
 
-/** A setter that rejects its own value has not changed it. */
+/** The setter rejects its own old value, so the property is unchanged. */
 function thaw(json: JsonValue): unknown {
   if (Array.isArray(json)) return json.map(thaw);
   if (!isJsonObject(json)) return json;

@@ -18,7 +18,7 @@ export interface JsonLimits {
 export const MAX_JSON_DEPTH = 128;
 export const MAX_JSON_SIZE = 256 * 1024 * 1024;
 
-/** Value that JSON can't represent, or that exceeds the limits. */
+/** Value outside of JSON, or beyond the limits. */
 export class NotJsonError extends TypeError {
   override readonly name = 'NotJsonError';
   readonly path: string;

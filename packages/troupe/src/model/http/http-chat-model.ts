@@ -142,7 +142,7 @@ export abstract class HttpChatModel extends ChatModelBase {
     return 'sse';
   }
 
-  /** Texts that must not appear in errors. */
+  /** Secrets to remove from errors. */
   protected get secrets(): readonly string[] {
     return this.#options.apiKey === undefined ? [] : [this.#options.apiKey];
   }

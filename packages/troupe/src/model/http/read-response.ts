@@ -15,7 +15,7 @@ export interface HttpCall {
   readonly body: string;
   readonly fetch: Fetch;
   readonly deadlines: Deadlines;
-  /** Texts that must not appear in errors, such as the key. */
+  /** Secrets to remove from errors, e.g. the key. */
   readonly secrets: readonly string[];
   /** True once no more events can follow, even if the server keeps the connection open. */
   readonly isOver: () => boolean;

@@ -1,6 +1,6 @@
 import { isJsonObject, type JsonObject } from '../../util/json.ts';
 
-/** What a server should have sent as text; nothing if it did not. */
+/** Text sent by a server; empty for any other type. */
 export function stringOf(value: unknown): string {
   return typeof value === 'string' ? value : '';
 }

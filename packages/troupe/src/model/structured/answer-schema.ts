@@ -9,7 +9,7 @@ import {
   type Validation,
 } from '../../util/schema.ts';
 
-/** Property that holds a value that is not an object. */
+/** Property for a value of any other type than object. */
 const KEY = 'value';
 
 /**

@@ -4,7 +4,7 @@ import { isSecretName, REDACTED, redactKeys } from '../../util/redaction/key-pat
 import { secretForms } from '../../util/redaction/secret-forms.ts';
 
 export interface RedactOptions {
-  /** Secret texts to remove, besides those that look like a key. */
+  /** Secret texts to remove, in addition to texts with the format of a key. */
   readonly secrets?: readonly string[] | undefined;
   /** Removes other secrets; called for one text at a time. */
   readonly redact?: ((text: string) => string) | undefined;

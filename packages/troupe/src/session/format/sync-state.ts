@@ -18,7 +18,7 @@ export interface Snapshot {
 export interface SyncState {
   /** Base of the next save. */
   base: Commit['base'];
-  /** Saved state; undefined if there is none, or if it will be replaced. */
+  /** Saved state; undefined if nothing is saved, or if the next save replaces everything. */
   snapshot: Snapshot | undefined;
   /** Failed save that may have happened because its response was lost, with the text of its head. */
   uncertain: (Snapshot & { readonly text: string }) | undefined;

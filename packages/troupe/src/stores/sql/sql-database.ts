@@ -20,7 +20,10 @@ export interface SqlDatabase extends SqlQueries {
    */
   transaction<T>(body: (tx: SqlQueries) => Promise<T>): Promise<T>;
 
-  /** Transaction that excludes all other exclusive ones, in any process; for creating tables. */
+  /**
+   * Transaction without any other exclusive transaction at the same time, in any process; for creating
+   * tables.
+   */
   exclusive<T>(body: (tx: SqlQueries) => Promise<T>): Promise<T>;
 
   /** Closes connections made by this object. */

@@ -1,4 +1,4 @@
-/** Browser version of `safe-fetch.node.ts`, for hosts that hide the address they connect to. */
+/** Browser version of `safe-fetch.node.ts`, for hosts with hidden connection addresses. */
 import { DownloadError, type Download, type SafeFetchOptions } from './safe-fetch.ts';
 
 export async function safeFetch(url: string, _options?: SafeFetchOptions): Promise<Download> {

@@ -107,7 +107,7 @@ async function readPiped(prompt: string, signal: AbortSignal): Promise<string | 
   return takeShown();
 }
 
-/** Returns the next line that was not typed into the prompt, and prints it as if it were. */
+/** Returns the next line of a pipe or of early input, and prints the line like typed text. */
 function takeShown(): string | undefined {
   const line = arrived.shift();
   process.stdout.write(`${line ?? ''}\n`);
