@@ -17,6 +17,6 @@ for (const name of DOCUMENTS) {
   if (flag === '--clean' || !existsSync(source)) continue;
   cpSync(source, copy, {
     recursive: true,
-    filter: (file) => basename(file) !== 'node_modules' && !/\.test\.ts$/.test(file),
+    filter: (file) => basename(file) !== 'node_modules' && !file.endsWith('.test.ts'),
   });
 }

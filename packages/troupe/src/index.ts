@@ -72,7 +72,7 @@ export type {
   EventType,
   RunStatus,
 } from './event/agent-event.ts';
-export type { AgentStream, SseResponseInit } from './event/agent-stream.ts';
+export { AgentStream, type SseResponseInit } from './event/agent-stream.ts';
 export type { StreamOptions } from './event/reply-stream.ts';
 export { ChatFormatter } from './formatter/chat-formatter.ts';
 export { MediaError, MediaLoader, type MediaLoaderOptions } from './formatter/media-loader.ts';

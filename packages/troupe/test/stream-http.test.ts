@@ -1,5 +1,5 @@
 // Streams over real HTTP: an agent behind a server on the loopback, a client that reads server-sent events.
-import { createServer, type Server } from 'node:http';
+import { createServer, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
@@ -17,14 +17,15 @@ afterEach(() => {
 /** Answers every request with a response, as a framework for Node does. */
 async function serve(respond: () => Response): Promise<{ url: string; closed: Promise<void> }> {
   const { promise: closed, resolve } = Promise.withResolvers<void>();
-  const server = createServer(async (_, res) => {
+  const answer = async (res: ServerResponse): Promise<void> => {
     const response = respond();
     res.writeHead(response.status, Object.fromEntries(response.headers));
     res.flushHeaders();
     // a disconnected client ends the pipeline, which cancels the body
     if (response.body) await pipeline(Readable.fromWeb(response.body), res).catch(() => {});
     resolve();
-  });
+  };
+  const server = createServer((_, res) => void answer(res));
   servers.push(server);
   await new Promise<void>((listening) => void server.listen(0, '127.0.0.1', listening));
   return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, closed };

@@ -257,9 +257,14 @@ export class TurnControl {
   /** See `Turn`. */
   addUsage(usage: Usage | undefined, msgId?: string): void | Promise<void> {
     if (usage === undefined || this.isOver) return;
-    for (let call: TurnControl | undefined = this; call !== undefined; call = call.parent)
-      call.#shared.usage = addUsage(call.#shared.usage, usage);
+    this.#countUsage(usage);
     return this.emit({ type: 'usage', usage, ...(msgId !== undefined && { msgId }) });
+  }
+
+  /** Counts costs in this call and in the calls around. */
+  #countUsage(usage: Usage): void {
+    this.#shared.usage = addUsage(this.#shared.usage, usage);
+    if (this.parent !== undefined) this.parent.#countUsage(usage);
   }
 
   /** Spending on the current request. */

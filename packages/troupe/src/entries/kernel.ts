@@ -3,7 +3,6 @@
 export type { Observer } from '../agent/subscribers.ts';
 export type { StepInit } from '../event/step.ts';
 export type { Emit, EventBody, EventOrigin } from '../event/agent-event.ts';
-export { AgentStream } from '../event/agent-stream.ts';
 export type { RunListener } from '../event/reply-stream.ts';
 export { HookedModule, hookTypes } from '../hooks/hooked-module.ts';
 export type { HookPoint, PostHook, PreHook, ResultKind } from '../hooks/run-hooks.ts';

@@ -194,7 +194,7 @@ describe('a run that fails', () => {
   const failed: AgentEvent = { type: 'run_end', status: 'failed', error: { message: 'Oh.' }, ...origin(2) };
 
   test('rejects the read and the answer, and no rejection is left over', async () => {
-    const unhandled = vi.fn();
+    const unhandled = vi.fn<(reason: unknown) => void>();
     process.on('unhandledRejection', unhandled);
     try {
       const { stream } = runOf([start, failed], { error: new Error('Oh.') });

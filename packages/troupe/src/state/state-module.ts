@@ -291,7 +291,7 @@ export abstract class StateModule {
   *#modules(): Generator<[name: string, module: StateModule]> {
     for (const [property, value] of Object.entries(this)) {
       if (!(value instanceof StateModule)) continue;
-      const { stateNames = {} } = this.#class;
+      const { stateNames } = this.#class;
       const name = (Object.hasOwn(stateNames, property) && stateNames[property]) || property;
       if (name !== property && Reflect.get(this, name) instanceof StateModule)
         throw new StateError(name, `is also the saved name of '${property}'. Rename the property.`);

@@ -11,11 +11,11 @@ const journalled = (): BeginAttempt => {
 };
 
 describe('no runner at all', () => {
-  for (const { name, run } of stepRunnerContract(() => () => identity)) test(name, run);
+  test.each(stepRunnerContract(() => () => identity))('$name', ({ run }) => run());
 });
 
 describe('a journal', () => {
-  for (const { name, run } of stepRunnerContract(journalled, { isDurable: true })) test(name, run);
+  test.each(stepRunnerContract(journalled, { isDurable: true }))('$name', ({ run }) => run());
 });
 
 /** Names of the cases that a runner fails. */

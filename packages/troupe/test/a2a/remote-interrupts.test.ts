@@ -73,7 +73,7 @@ test.each(ways)('%s at any event leaves a free agent, and cancels what was begun
     const stop = new AbortController();
     const stream = agent.stream('Hi', { capacity: 1, signal: stop.signal });
     for (let seen = 0; seen < point; seen++) await stream.next();
-    const acted = act(agent, stop, () => stream.return(undefined as never));
+    const acted = act(agent, stop, () => stream.return());
     await eventsOf(stream).catch((error: unknown) => expect(error).toMatchObject({ message: 'enough' }));
     await acted;
     expect([agent.isRunning, agent.abandonedReplies]).toEqual([false, 0]);
@@ -192,7 +192,7 @@ test('an agent that is saved with an open task, in the middle of a call, goes on
   await session.save('s', { agent });
   const later = remoteAgent(remote.url);
   await session.load('s', { agent: later });
-  await stream.return(undefined as never);
+  await stream.return();
   expect((await later.call('Bergen')).text).toBe('Booked.');
   expect(remote.calls.at(-1)?.params.message).toMatchObject({ ...IDS, parts: [{ text: 'Bergen' }] });
 });

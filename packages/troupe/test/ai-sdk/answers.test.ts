@@ -68,7 +68,7 @@ describe.each(WIRES)('$title', ({ model: languageModel, body, reasons, responseI
     server.willAnswer(body({ text: ['Lima.'], reason: reasons.stop }));
     const msg = await makeModel().call(ASK);
     expect(msg.text).toBe('Lima.');
-    expect(msg.metadata).toEqual({ finishReason: 'stop', responseId });
+    expect(msg).toMatchObject({ finishReason: 'stop', responseId, metadata: {} });
     expect(msg.usage).toMatchObject({
       inputTokens: 60,
       outputTokens: 20,
@@ -85,20 +85,20 @@ describe.each(WIRES)('$title', ({ model: languageModel, body, reasons, responseI
       { name: 'get_capital', input: { country: 'Perú' } },
       { name: 'get_time', input: {} },
     ]);
-    expect(msg.metadata['finishReason']).toBe('tool_calls');
+    expect(msg.finishReason).toBe('tool_calls');
   });
 
   test('of an answer that is cut off, the last call is not made, even if it can be read', async () => {
     server.willAnswer(body({ calls: CALLS, reason: reasons.length }));
     const msg = await makeModel().call(ASK);
     expect(msg.getContentBlocks('tool_use').map((call) => call.name)).toEqual(['get_capital']);
-    expect(msg.metadata['finishReason']).toBe('length');
+    expect(msg.finishReason).toBe('length');
   });
 
   test('text that is cut off is kept', async () => {
     server.willAnswer(body({ text: ['The capital of'], reason: reasons.length }));
     const msg = await makeModel().call(ASK);
-    expect([msg.text, msg.metadata['finishReason']]).toEqual(['The capital of', 'length']);
+    expect([msg.text, msg.finishReason]).toEqual(['The capital of', 'length']);
   });
 
   test('connections are used again', async () => {
@@ -119,7 +119,7 @@ test.each(filtering)('$title: a content filter, which makes no call', async ({ m
   const msg = await new AiSdkModel(model(server.url)).call(ASK);
   expect(msg.text).toBe('The ');
   expect(msg.getContentBlocks('tool_use')).toEqual([]);
-  expect(msg.metadata['finishReason']).toBe('content_filter');
+  expect(msg.finishReason).toBe('content_filter');
 });
 
 test.each(CHAT_WIRES)('$title: arguments that are cut off are never a call', async (wire) => {
@@ -135,13 +135,13 @@ describe('a refusal', () => {
   test.each(wires)('$title', async ({ model, body, reasons }) => {
     server.willAnswer(body({ refusal: "I can't help with that.", reason: reasons.stop }));
     const msg = await new AiSdkModel(model(server.url)).call(ASK);
-    expect([msg.text, msg.metadata['finishReason']]).toEqual(["I can't help with that.", 'refusal']);
+    expect([msg.text, msg.finishReason]).toEqual(["I can't help with that.", 'refusal']);
   });
 
   test('Anthropic, v4', async () => {
     server.willAnswer(ANTHROPIC.body({ text: ['I can'], reason: 'refusal' }));
     const msg = await new AiSdkModel(ANTHROPIC.model(server.url)).call(ASK);
-    expect([msg.text, msg.metadata['finishReason']]).toEqual(['I can', 'refusal']);
+    expect([msg.text, msg.finishReason]).toEqual(['I can', 'refusal']);
   });
 });
 
