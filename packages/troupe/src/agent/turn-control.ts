@@ -449,10 +449,6 @@ class ControlledTurn implements Turn {
     return this.#control.replyId;
   }
 
-  get agentId(): string {
-    return this.#control.agentId;
-  }
-
   get agentPath(): readonly string[] {
     return this.#control.agentPath;
   }
