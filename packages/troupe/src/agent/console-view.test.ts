@@ -314,6 +314,70 @@ test('a message that starts anew says so on a line of its own', () => {
   expect(screen.lines).toEqual(['ann: So', 'ann starts anew: line lost', 'ann: Hello']);
 });
 
+describe('on a terminal', () => {
+  /** Says a text in pieces of a few characters. */
+  function say(screen: Screen, name: string, text: string, type: 'text' | 'thinking' = 'text'): void {
+    const pieces = text.match(/[^]{1,5}/gu) ?? [];
+    const at = { msgId: name, index: 0 };
+    for (const piece of pieces) {
+      if (type === 'text') screen.view.show(name, { type: 'text_delta', ...at, text: piece });
+      else screen.view.show(name, { type: 'thinking_delta', ...at, thinking: piece });
+    }
+  }
+  const end = (screen: Screen, name: string): void =>
+    screen.view.show(name, { type: 'block_end', msgId: name, index: 0 });
+
+  test('lines break between words, at the width, after the name', () => {
+    const screen = new Screen({ columns: () => 30 });
+    say(screen, 'ann', 'It will be sunny in Lisbon for the whole week.\n\n  - 日本語日本語日本語日本語');
+    end(screen, 'ann');
+    expect(screen.lines).toEqual([
+      'ann: It will be sunny in',
+      'Lisbon for the whole week.',
+      '',
+      '  - 日本語日本語日本語日本語',
+      '',
+    ]);
+  });
+
+  test('a word is written when it is complete, and when another agent or a tool call comes between', () => {
+    const screen = new Screen({ columns: () => 30, colors: true });
+    say(screen, 'ann', 'It will be sun', 'thinking');
+    expect(screen.lines).toEqual([
+      '\u001b[2mann(thinking): \u001b[22m\u001b[2mIt\u001b[22m\u001b[2m will\u001b[22m\u001b[2m be\u001b[22m',
+    ]);
+    say(screen, 'ben', 'No, it wi');
+    screen.print('cem', call('look', {}));
+    say(screen, 'ann', 'ny.', 'thinking');
+    end(screen, 'ann');
+    end(screen, 'ben');
+    expect(screen.text.replaceAll(/\u001b\[\d+m/g, '').split('\n')).toEqual([
+      'ann(thinking): It will be sun',
+      'ben: No, it wi',
+      'cem → look()',
+      'ann(thinking): ny.',
+      '',
+    ]);
+    expect(screen.text).toContain('\u001b[2m sun\u001b[22m\n');
+  });
+
+  test('a new width counts from the next word on', () => {
+    let columns: number | undefined = 40;
+    const screen = new Screen({ columns: () => columns });
+    say(screen, 'ann', 'one two three four five six ');
+    columns = 20;
+    say(screen, 'ann', 'seven eight nine te');
+    columns = undefined;
+    say(screen, 'ann', 'n eleven twelve thirteen');
+    end(screen, 'ann');
+    expect(screen.lines).toEqual([
+      'ann: one two three four five six',
+      'seven eight nine ten eleven twelve thirteen',
+      '',
+    ]);
+  });
+});
+
 describe('colours', () => {
   const show = (screen: Screen): string =>
     screen
@@ -356,9 +420,11 @@ describe('colours', () => {
     const spy = vi
       .spyOn(process, 'stdout', 'get')
       .mockReturnValue({ ...stdout, columns: 40, write } as never);
-    new ConsoleView().show('ann', { type: 'text_delta', msgId: 'm', index: 0, text: 'Hi' });
+    const view = new ConsoleView();
+    view.show('ann', { type: 'text_delta', msgId: 'm', index: 0, text: 'Hi' });
+    view.show('ann', { type: 'block_end', msgId: 'm', index: 0 });
     spy.mockRestore();
-    expect(text).toBe(expected ? '\u001b[36mann: \u001b[39mHi' : 'ann: Hi');
+    expect(text).toBe(expected ? '\u001b[36mann: \u001b[39mHi\n' : 'ann: Hi\n');
   });
 });
 

@@ -1,6 +1,7 @@
 import type { BlockChange } from '../message/block-change.ts';
 import type { ContentBlock, ToolResultBlock, ToolUseBlock } from '../message/blocks.ts';
 import { displayWidth } from '../util/display-width.ts';
+import { LineWrapper } from '../util/line-wrapper.ts';
 import { oneLine, withoutControls } from '../util/text.ts';
 import { hasOutputColors, outputColumns, writeOutput } from '#platform';
 import { mediaText, toolArgumentsText, toolOutputText, type BlockLayout } from './block-text.ts';
@@ -16,7 +17,7 @@ export interface ConsoleViewOptions {
    */
   readonly colors?: boolean;
   /**
-   * Returns the current width of the terminal; undefined if there is none.
+   * Returns the current width of the terminal, at which lines break between words; undefined if there is none.
    * @default the width of standard output. No terminal with a `write` of your own
    */
   readonly columns?: () => number | undefined;
@@ -46,7 +47,8 @@ const MAX_SHOWN_CALLS = 100;
 
 /**
  * Shows messages on a console while they grow: text as `name: …`, thinking as `name(thinking): …`, tool calls and results
- * on a few lines. Writes only what is new. When agents speak at the same time, each piece starts on a line of its own,
+ * on a few lines. Writes only what is new. On a terminal, lines break between words at its width, and a word is written when
+ * it is complete. When agents speak at the same time, each piece starts on a line of its own,
  * with the name. Control characters of a model or a tool are never written.
  *
  * @example
@@ -64,7 +66,10 @@ export class ConsoleView {
   readonly #columns: () => number | undefined;
   #colors: boolean | undefined;
   readonly #calls = new Map<string, ShownCall>();
+  readonly #wrapper = new LineWrapper();
   #speaking: string | undefined;
+  /** Style of the text that is being spoken. */
+  #style: Style | undefined;
   #isAtLineStart = true;
 
   /** @param options a function is `{ write }` */
@@ -142,31 +147,41 @@ export class ConsoleView {
 
   /** Shows whole lines, between what agents say. */
   #showLines(lines: string): void {
-    const output = `${this.#isAtLineStart ? '' : '\n'}${lines}\n`;
-    this.#speaking = undefined;
-    this.#isAtLineStart = true;
-    this.#write(output);
+    this.#write(`${this.#endSpeech()}${lines}\n`);
   }
 
   #speak(block: { msgId: string; index: number }, prefix: string, text: string, style?: Style): void {
     const speaker = `${block.msgId} ${block.index}`;
     const clean = withoutControls(text);
-    let output = this.#painted(style, clean);
+    let output = '';
     if (this.#speaking !== speaker) {
-      const lineEnd = this.#isAtLineStart ? '' : '\n';
-      output = lineEnd + this.#painted(style ?? CYAN, oneLine(prefix)) + output;
+      const name = oneLine(prefix);
+      output = this.#endSpeech() + this.#painted(style ?? CYAN, name);
+      this.#wrapper.start(displayWidth(name));
+      this.#speaking = speaker;
+      this.#style = style;
       this.#isAtLineStart = false;
     }
     if (clean !== '') this.#isAtLineStart = clean.endsWith('\n');
-    this.#speaking = speaker;
-    this.#write(output);
+    const columns = this.#columns();
+    const spoken = columns ? this.#wrapper.push(clean, columns) : this.#wrapper.flush(Infinity) + clean;
+    output += this.#painted(style, spoken);
+    if (output !== '') this.#write(output);
   }
 
   #endLine({ msgId, index }: { msgId: string; index: number }): void {
     if (this.#speaking !== `${msgId} ${index}`) return;
-    if (!this.#isAtLineStart) this.#write('\n');
-    this.#isAtLineStart = true;
+    const output = this.#endSpeech();
+    if (output !== '') this.#write(output);
+  }
+
+  /** Ends the line of the agent that speaks. Returns the end of the line: the word that was held back, and a line feed. */
+  #endSpeech(): string {
+    const word = this.#wrapper.flush(this.#columns() || Infinity);
+    const output = this.#painted(this.#style, word) + (this.#isAtLineStart ? '' : '\n');
     this.#speaking = undefined;
+    this.#isAtLineStart = true;
+    return output;
   }
 
   /** A text in a style, which ends with the text: output of others is never coloured. */
