@@ -5,7 +5,8 @@ export const HELP = `Commands
 Keys
   Enter   sends the message;
           pasted lines are one message
-  Ctrl-C  stops an answer, clears a line,
+  Ctrl-C  stops an answer,
+          clears a half-typed line, or
           leaves at an empty prompt
   Ctrl-D  leaves at an empty prompt
 Try

@@ -16,7 +16,7 @@ export interface BlockLayout {
 /** Output lines of a tool result that are shown. */
 const SHOWN_LINES = 3;
 /** Columns that a first line, and an argument in it, get at least. */
-const MIN_COLUMNS = 20;
+const MIN_COLUMNS = 10;
 
 /** Text of a tool call's arguments: `(city: "Lisbon")`, or a line for each one when they are long and everything is shown. */
 export function toolArgumentsText(call: ToolUseBlock, layout: BlockLayout): string {

@@ -115,15 +115,20 @@ describe('a tool call', () => {
     expect(new Screen().print('ann', call('say', { text: '日本'.repeat(90) })).text).toBe(
       `ann → say(text: "${'日本'.repeat(25)}…)\n`,
     );
+    expect(
+      new Screen({ columns: () => 40 }).print('assistant', call('calculate', { expression: '6 * 7' })).text,
+    ).toBe(
+      'assistant → calculate(expression: "6 *…)\n', // 40 columns
+    );
     expect(new Screen({ columns: () => 20 }).print('ann', write).text).toBe(
-      'ann → write_file(text: "xxxxxxxxxx…)\n', // the terminal breaks the line
+      'ann → write_file(text: "…)\n', // the terminal breaks the line
     );
     expect(new Screen({ columns: () => 0 }).print('ann', call('say', { text: 'x'.repeat(200) })).text).toBe(
       `ann → say(text: "${'x'.repeat(101)}…)\n`,
     );
     const many = Object.fromEntries(Array.from({ length: 50 }, (_, i) => [`key${i}`, 'value of the key']));
     expect(new Screen({ columns: () => 60 }).print('ann', call('set', many)).text).toBe(
-      'ann → set(key0: "value of the…, key1: "value of the…, key2…)\n',
+      'ann → set(key0: "va…, key1: "va…, key2: "va…, key3: "va…, …)\n',
     );
   });
 

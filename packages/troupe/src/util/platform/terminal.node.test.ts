@@ -264,24 +264,34 @@ describe('text pasted at a terminal', () => {
 
 describe('Ctrl-C at a question', () => {
   test.each([
-    ['half a line', 'half a li'],
-    ['a line in the middle', 'half a li\x1b[D\x1b[D'],
-    ['pasted lines', '\x1b[200~one\rtwo\x1b[201~ more'],
-    ['a paste that does not end', '\x1b[200~one\rtwo'],
-    ['a pasted line feed', '\x1b[200~\r\x1b[201~'],
-  ])('clears %s, and nobody is told; the next one is for those who listen', async (_, text) => {
+    ['half a line', 'half a li', ['? half a li^C']],
+    ['a line, from its middle', 'half a li\x1b[D\x1b[D', ['? half a li^C']],
+    ['pasted lines', '\x1b[200~one\rtwo\x1b[201~ more', ['? one', 'two more^C']],
+    ['a paste that does not end', '\x1b[200~one\rtwo', ['? one', 'two^C']],
+    ['a pasted line feed', '\x1b[200~\r\x1b[201~', ['? ', '^C']],
+  ])('clears %s, and nobody is told; the next one is for those who listen', async (_, text, shown) => {
     const pressed = vi.fn<() => void>();
     const stop = terminal.onInterruptKey(pressed);
     const answer = open.ask('? ');
     keyboard.write(text);
     keyboard.write(CTRL_C);
     expect(pressed).not.toHaveBeenCalled();
-    expect(screen.lines.at(-1)).toMatch(/\? $/);
+    expect(screen.lines).toEqual([...shown, '? ']);
     keyboard.write(CTRL_C);
     expect(pressed).toHaveBeenCalledTimes(1);
     stop();
     keyboard.write(`other${CTRL_C}whole\r`);
     expect(await answer).toBe('whole');
+    expect(screen.lines).toEqual([...shown, '? other^C', '? whole', '']);
+  });
+
+  test('keeps what it clears out of the history', async () => {
+    const first = open.ask('? ');
+    keyboard.write('one\r');
+    await first;
+    const second = open.ask('? ');
+    keyboard.write(`two${CTRL_C}${ARROW_UP}\r`);
+    expect(await second).toBe('one');
   });
 });
 

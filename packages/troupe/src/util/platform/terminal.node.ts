@@ -94,6 +94,7 @@ class Question {
   /** Pasted lines above the one that is edited. */
   #pasted: string[] = [];
   #isPasting = false;
+  #isDropping = false;
 
   constructor(prompt: string) {
     const { stdin: input, stdout: output } = process;
@@ -133,6 +134,7 @@ class Question {
   }
 
   #takeLine(line: string): void {
+    if (this.#isDropping) return;
     if (this.#isPasting) {
       this.#pasted.push(line);
       this.#lines.setPrompt(''); // the prompt stands before the first line
@@ -140,13 +142,13 @@ class Question {
     }
     const isLineFeed = line === '' && this.#pasted.length > 0; // the paste ended with one
     arrive([...this.#pasted, ...(isLineFeed ? [] : [line])].join('\n'));
-    this.#pasted = [];
-    this.#lines.setPrompt(this.#prompt);
+    this.#startAnew();
   }
 
-  /** Keeps the history of lines. A line of a pasted text alone is none of them. */
+  /** Keeps the history of lines, without dropped ones and without single lines of a pasted text. */
   #keepHistory(entries: string[]): void {
-    if (this.#isPasting || this.#pasted.length > 0) entries.splice(0, entries.length, ...history);
+    if (this.#isDropping || this.#isPasting || this.#pasted.length > 0)
+      entries.splice(0, entries.length, ...history);
     else history = [...entries];
   }
 
@@ -158,12 +160,21 @@ class Question {
     process.kill(process.pid, 'SIGINT');
   }
 
+  /** Drops the text so far, and asks again on a new line. Pasted text can be higher than the screen, so it is not erased. */
   #clear(): void {
+    this.#lines.write(null, { ctrl: true, name: 'e' }); // to the end of the line
+    process.stdout.write('^C');
+    this.#isDropping = true;
+    this.#lines.write(null, { name: 'return' });
+    this.#isDropping = false;
+    this.#startAnew();
+    this.#lines.prompt();
+  }
+
+  #startAnew(): void {
     this.#isPasting = false;
     this.#pasted = [];
-    this.#lines.write(null, { ctrl: true, name: 'e' }); // to the end of the line
     this.#lines.setPrompt(this.#prompt);
-    this.#lines.write(null, { ctrl: true, name: 'u' }); // deletes what is before the cursor
   }
 }
 
