@@ -2,7 +2,7 @@ export { AgentBase, type AgentOptions, type CallLifetime, type CallOptions } fro
 export type { Interrupt } from './agent/interrupt.ts';
 export type { AgentHooks } from './agent/agent-hooks.ts';
 export { agentTool, type AgentToolOptions } from './subagent/agent-tool.ts';
-export { ConsoleView } from './agent/console-view.ts';
+export { ConsoleView, type ConsoleViewOptions } from './agent/console-view.ts';
 export { interruptOnCtrlC, type InterruptOnCtrlCOptions } from './user/interrupt-key.ts';
 export type { PrintedMsg } from './agent/printer.ts';
 export { ReActAgentBase, type ReActHooks } from './react/react-agent-base.ts';

@@ -100,6 +100,17 @@ describe('20 000 deltas cost twice as much as 10 000', { timeout: 120_000 }, () 
     });
   });
 
+  test('through print, to a terminal, where lines break between words', async () => {
+    await expectLinear(async (deltas) => {
+      const agent = new Talker(deltas);
+      let letters = 0;
+      const write = (text: string): void => void (letters += text.replaceAll('\n', '').length);
+      agent.setConsoleOutputEnabled(true, new ConsoleView({ write, columns: () => 80 }));
+      await agent.call('go');
+      expect(letters).toBeGreaterThan(deltas * 4);
+    });
+  });
+
   test('through print, to the message queue', async () => {
     await expectLinear(async (deltas) => {
       const agent = new Talker(deltas);

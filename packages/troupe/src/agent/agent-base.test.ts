@@ -894,7 +894,7 @@ describe('print', () => {
     return output;
   }
 
-  test('writes what is new, text and thinking under their names, other blocks as JSON', async () => {
+  test('writes what is new: text, thinking, tool calls and a mention of media, under the name', async () => {
     const output = await shown(async (agent) => {
       const msg = (content: Msg['content']): Msg => Msg.assistant(content, { id: 'm', name: 'bob' });
       await agent.print(msg([{ type: 'thinking', thinking: 'Hm' }]), false);
@@ -916,9 +916,7 @@ describe('print', () => {
         true,
       );
     });
-    expect(output).toBe(
-      'bob(thinking): Hmm.\nbob: Yes, sir.\nbob: {\n  "type": "tool_use",\n  "id": "c",\n  "name": "add",\n  "input": {\n    "a": 1\n  }\n}\n',
-    );
+    expect(output).toBe('bob(thinking): Hmm.\nbob: Yes, sir.\nbob → add(a: 1)\nbob: [image, example.com]\n');
   });
 
   test('never prints again what it printed', async () => {

@@ -12,7 +12,7 @@ const INTERRUPTED = 130;
 
 /**
  * Makes Ctrl-C interrupt the running agents, and end the program only when none is running. A `UserAgent` waiting for input does not
- * count as running: Ctrl-C at its prompt ends the program. The returned function stops listening.
+ * count as running: Ctrl-C at its empty prompt ends the program, and with half a line typed clears the line. The returned function stops listening.
  *
  * @param agents called for every Ctrl-C
  *

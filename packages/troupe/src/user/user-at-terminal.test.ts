@@ -99,7 +99,8 @@ class Program {
   #onOutput: () => void = () => {};
 
   constructor(name: keyof typeof PROGRAMS, ...args: readonly string[]) {
-    this.#child = spawn(process.execPath, [join(folder, 'out', `${name}.mjs`), ...args]);
+    const env = { ...process.env, FORCE_COLOR: '0' };
+    this.#child = spawn(process.execPath, [join(folder, 'out', `${name}.mjs`), ...args], { env });
     running.add(this.#child);
     for (const stream of [this.#child.stdout, this.#child.stderr]) {
       stream?.setEncoding('utf8').on('data', (text: string) => {

@@ -37,7 +37,8 @@ export interface TerminalUserInputOptions {
 }
 
 /**
- * Asks on the terminal: for a line of text and then, if there is a structured model, for its fields.
+ * Asks on the terminal: for a line of text and then, if there is a structured model, for its fields. Lines that are pasted
+ * together are one answer, which Enter sends. Ctrl-C clears a line that is half typed.
  * Agents that ask at the same time take turns. Rejects with an `InputEndedError` after Ctrl-D, or when
  * the pipe in place of a person has no more lines.
  */

@@ -28,6 +28,15 @@ export function writeOutput(text: string): void {
   for (const whole of lines) console.log(whole);
 }
 
+/** Undefined: browsers have no terminal. */
+export function outputColumns(): number | undefined {
+  return undefined;
+}
+
+export function hasOutputColors(): boolean {
+  return false;
+}
+
 export function writeError(text: string): void {
   console.warn(text.replace(/\n$/, ''));
 }
