@@ -116,7 +116,7 @@ describe('a stream', () => {
   test('is read in one way only', async () => {
     const { stream } = runOf(EVENTS);
     await stream.next();
-    const problem = 'A stream has one reader, and this one is read already.';
+    const problem = 'A stream has one reader, and this stream has one already.';
     await expect(listOf(stream.text)).rejects.toThrow(problem);
     expect(await listOf(stream)).toEqual(EVENTS.slice(1));
     const awaited = runOf(EVENTS).stream;

@@ -6,7 +6,7 @@ import { Exchange } from './exchange.ts';
 import { findHistoryFaults } from './history.ts';
 import { Msg } from './msg.ts';
 
-const INTERRUPTED = 'The call was interrupted before it returned a result.';
+const INTERRUPTED = 'The tool call was interrupted before it returned a result.';
 
 const call = (id: string): ToolUseBlock => ({ type: 'tool_use', id, name: `tool-${id}`, input: {} });
 const result = (id: string, output = `result of ${id}`): ToolResultBlock => ({
@@ -95,7 +95,7 @@ describe('an exchange', () => {
     const exchange = new Exchange(thoughtWith('a'));
     for (const id of ['b', '__proto__', 'constructor', '']) {
       expect(() => exchange.answer(result(id))).toThrow(
-        new InvalidMsgError('A tool result answers a call that was not made.'),
+        new InvalidMsgError('A tool result has the id of no tool call of this message.'),
       );
     }
     expect(exchange.lateAnswers).toBe(0);

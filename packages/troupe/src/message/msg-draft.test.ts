@@ -267,7 +267,7 @@ describe('a draft', () => {
       fc.property(anyDeltas, (deltas) => {
         countIds();
         const taken = (id: string): boolean => id === 'taken';
-        const { content } = draftOf(deltas, { isCallIdTaken: taken }).finish();
+        const { content } = draftOf(deltas, { isToolCallIdTaken: taken }).finish();
         expect(content).toEqual(naiveFold(deltas, taken));
         for (const block of content as ContentBlock[]) {
           count.blocks++;
@@ -397,7 +397,7 @@ describe('call ids', () => {
       ...[0, 1, 2, 3, 4].map(end),
       { type: 'block', block: { type: 'tool_use', id: 'a', name: 'tool', input: {} } } as const,
     ];
-    const blocks = contentOf(deltas, { isCallIdTaken: (id) => id === 'old' }) as { id: string }[];
+    const blocks = contentOf(deltas, { isToolCallIdTaken: (id) => id === 'old' }) as { id: string }[];
     expect(blocks.map(({ id }) => id)).toEqual([
       'a',
       'call_id2',

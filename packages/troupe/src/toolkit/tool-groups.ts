@@ -40,7 +40,7 @@ export class ToolGroups {
     return name === BASIC_GROUP || this.#active.has(name);
   }
 
-  /** Replaces all groups by those of another toolkit, active as there. */
+  /** Replaces all groups by the groups of another toolkit. Active groups stay active. */
   copyFrom(other: ToolGroups): void {
     this.clear();
     for (const { name, ...options } of other.all) {
