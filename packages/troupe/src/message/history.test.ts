@@ -172,7 +172,7 @@ const nearlyValid = fc
     return spoilt;
   });
 
-test('finds a fault exactly where a slower definition finds one', () => {
+test('finds the same faults as a slower definition', () => {
   const count = { valid: 0, faulty: 0 };
   fc.assert(
     fc.property(fc.oneof(anything, nearlyValid), (msgs) => {
