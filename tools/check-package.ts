@@ -1,5 +1,5 @@
 // Checks the package as it would be published: packs it, then looks at its size, at its documents, at its entries
-// (publint, attw), and compiles a program against it with every TypeScript that is supported.
+// (publint, attw), and compiles a program against the package with every supported TypeScript.
 
 import { spawn, spawnSync } from 'node:child_process';
 import {

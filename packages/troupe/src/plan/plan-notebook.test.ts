@@ -256,7 +256,7 @@ describe('hints', () => {
     await notebook.finishSubtask(0, 'four');
     const details = notebook.currentPlan?.subtasks[1]?.toMarkdown(true);
     expect(await hintOf(notebook)).toBe(
-      `${shown()}Subtask 1 is in progress:\n\`\`\`\n${details}\n\`\`\`\nWhat you can do:\n- Work on it.\n- When it is done: call 'finish_subtask' with subtask_idx=1 and what came of it.\n- If something is missing that only the user can tell: ask.\n${revise}\n${abandon}</system-hint>`,
+      `${shown()}Subtask 1 is in progress:\n\`\`\`\n${details}\n\`\`\`\nWhat you can do:\n- Work on it.\n- When it is done: call 'finish_subtask' with subtask_idx=1 and the outcome.\n- If something is missing that only the user can tell: ask.\n${revise}\n${abandon}</system-hint>`,
     );
     await notebook.updateSubtaskState(1, 'todo');
     expect(await hintOf(notebook)).toBe(
@@ -578,7 +578,7 @@ describe('a storage', () => {
     ];
     for (const id of [...names, 5 as never, undefined as never]) {
       expect(await failure(notebook.recoverHistoricalPlan(id))).toEqual([
-        'There is no archived plan with such an id. See view_historical_plans for those there are.',
+        'There is no archived plan with such an id. See view_historical_plans for the ids.',
       ]);
     }
     expect(storage.asked).toEqual([]);

@@ -55,7 +55,7 @@ export const PLAN_GROUP = 'plan_related';
 
 const STORAGE_TIMEOUT_MS = 30_000;
 const CHANGED_MEANWHILE =
-  'Somebody else has changed the plan since you saw it, and nothing was done. Look at it again, and call again if that still fits.';
+  'Somebody else has changed the plan since you saw it, and nothing was changed by this tool call. Look at the plan again, and repeat the tool call if it still fits.';
 
 /** Plan that an agent has seen; in a loaded state `latest` for the current plan and `older` for another. */
 type SeenPlan = Plan | undefined | 'latest' | 'older';
@@ -301,7 +301,7 @@ export class PlanNotebook extends StateModule {
       if (old === undefined) {
         const shown = isPlanId(id) ? `the id '${id}'` : 'such an id';
         throw new PlanError([
-          `There is no archived plan with ${shown}. See view_historical_plans for those there are.`,
+          `There is no archived plan with ${shown}. See view_historical_plans for the ids.`,
         ]);
       }
       return recoverPlan(old)(current);

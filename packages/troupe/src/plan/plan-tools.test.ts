@@ -46,14 +46,14 @@ test('there are nine tools, the eight of AgentScope first', () => {
   ]);
   expect(toolkit.getJsonSchemas()[4]).toEqual({
     name: 'revise_current_plan',
-    description: 'Adds a subtask to the current plan, puts one in other words, or deletes one.',
+    description: 'Adds a subtask to the current plan, revises a subtask, or deletes one.',
     parameters: {
       type: 'object',
       properties: {
         subtask_idx: {
           type: 'integer',
           minimum: 0,
-          description: 'Which one, from 0; for a new one, its place.',
+          description: 'Index of the subtask, from 0; the position of a new subtask.',
         },
         action: { enum: ['add', 'revise', 'delete'] },
         subtask: expect.objectContaining({ required: ['name', 'description', 'expected_outcome'] }),
@@ -109,7 +109,7 @@ describe('without a plan', () => {
     expect(await call('view_historical_plans')).toBe('There are no archived plans.');
     expect(await call('recover_historical_plan', { plan_id: 'nope' })).toEqual([
       'error',
-      "Error: There is no archived plan with the id 'nope'. See view_historical_plans for those there are.",
+      "Error: There is no archived plan with the id 'nope'. See view_historical_plans for the ids.",
     ]);
   });
 });

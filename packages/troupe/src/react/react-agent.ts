@@ -225,7 +225,7 @@ export class ReActAgent extends ReActAgentBase {
         reply.control.suspend(msg); // throws if interrupted just now
         question = msg;
         open.spending.pause();
-        for (const pending of open.pending) await turn.emit({ type: 'approval_needed', pending }); // leaving the stream here leaves it pending
+        for (const pending of open.pending) await turn.emit({ type: 'approval_needed', pending }); // the tool calls stay pending if the stream is left here
         await this.print(question);
       }
       return question;

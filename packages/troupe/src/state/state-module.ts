@@ -342,6 +342,6 @@ function restore({ module, name, value }: Assignment): void {
   try {
     Reflect.set(module, name, value);
   } catch {
-    // A setter that refuses what it holds has not changed it either.
+    // A setter that refuses its own current value has not applied a new value either.
   }
 }

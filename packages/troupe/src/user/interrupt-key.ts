@@ -23,7 +23,7 @@ const INTERRUPTED = 130;
  *
  * const agent = new ReActAgent({ name: 'Friday', model: new OfflineModel() });
  * const stopListening = interruptOnCtrlC(() => [agent]);
- * await agent.call('Hello!'); // the first Ctrl-C interrupts it
+ * await agent.call('Hello!'); // the first Ctrl-C interrupts the agent
  * stopListening();
  * ```
  */

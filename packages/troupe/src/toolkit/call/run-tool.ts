@@ -55,7 +55,7 @@ async function runOnce(run: ToolRun): Promise<ToolOutput> {
     const output = await withDeadline(deadline, async (signal, untimed) => {
       const release = acquire && (await untimed(acquire(signal)));
       try {
-        // The one cast: `execute` takes what the schema gives, and that has been checked.
+        // The only cast: `execute` takes the output of the schema, and `input` has passed the schema.
         const returned: unknown = await tool.execute(input as never, { ...context, signal, emit });
         const items = iteratorOf(returned);
         const show = (snapshot: ToolOutput): Promise<void> => untimed(snapshots.show(snapshot));

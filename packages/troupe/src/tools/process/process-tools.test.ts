@@ -517,7 +517,7 @@ test('the model is told what it can ask for', () => {
   const toolkit = new Toolkit();
   toolkit.registerToolFunction(shellTool({ timeoutMs: 600_000 }));
   toolkit.registerToolFunction(pythonTool({ maxTimeoutMs: 60_000 }));
-  const timeout = { type: 'number', exclusiveMinimum: 0, description: 'How many seconds it may take.' };
+  const timeout = { type: 'number', exclusiveMinimum: 0, description: 'Maximum time in seconds.' };
   expect(toolkit.getJsonSchemas().map(({ name, parameters }) => ({ name, parameters }))).toEqual([
     {
       name: 'execute_shell_command',
