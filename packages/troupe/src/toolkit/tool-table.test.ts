@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 
 import { withRunConfig } from '../config/run-config.ts';
 import { TroupeError } from '../errors.ts';
-import { ToolGroups } from './tool-groups.ts';
+import { ToolGroupTable } from './tool-group-table.ts';
 import { ToolTable } from './tool-table.ts';
 import type { Tool } from './tool/tool.ts';
 
@@ -11,7 +11,7 @@ function named(name: string, settings: Partial<Tool> = {}): Tool {
 }
 
 function tableOf(...tools: readonly Tool[]): ToolTable {
-  const table = new ToolTable(new ToolGroups());
+  const table = new ToolTable(new ToolGroupTable());
   for (const tool of tools) table.add(tool, 'raise');
   return table;
 }

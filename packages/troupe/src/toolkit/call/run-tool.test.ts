@@ -4,7 +4,7 @@ import { FakeClock } from '../../testing/fake-clock.ts';
 import { useRandomSource } from '../../util/ids.ts';
 import { DeadlineError } from '../../util/async/deadline.ts';
 import { runTool, type ToolRun } from './run-tool.ts';
-import { Snapshots } from './snapshots.ts';
+import { SnapshotQueue } from './snapshot-queue.ts';
 import type { Tool, ToolContext } from '../tool/tool.ts';
 
 const never = new Promise<never>(() => {});
@@ -21,7 +21,7 @@ function run(
     context: { call: { type: 'tool_use', id: 'c', name: 't', input: {} }, context: 'mine', agentName: 'Ada' },
     deadline: { timeoutMs: 1000, signal: undefined },
     newSnapshots: () =>
-      new Snapshots({
+      new SnapshotQueue({
         prepare: ({ output, status }) => ({ type: 'tool_result', id: 'c', name: 't', output, status }),
         show: (result) => shown.push(result.output),
       }),
@@ -162,7 +162,7 @@ describe('a generator', () => {
       },
       {
         newSnapshots: () =>
-          new Snapshots({
+          new SnapshotQueue({
             prepare: ({ output, status }) => ({ type: 'tool_result', id: 'c', name: 't', output, status }),
             async show({ output }) {
               await new Promise((resolve) => setImmediate(resolve));
@@ -241,7 +241,7 @@ describe('emit', () => {
     const shown: unknown[] = [];
     const { output } = run((_, { emit }) => (emit('half'), 'done'), {
       newSnapshots: () =>
-        new Snapshots({
+        new SnapshotQueue({
           prepare: ({ output, status }) => ({ type: 'tool_result', id: 'c', name: 't', output, status }),
           async show(result) {
             await new Promise((resolve) => setImmediate(resolve));

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 
 import { withRunConfig } from '../../config/run-config.ts';
-import { Snapshots } from './snapshots.ts';
+import { SnapshotQueue } from './snapshot-queue.ts';
 import type { ToolOutput } from '../tool/tool-output.ts';
 import type { ToolCallResult } from '../tool/tool.ts';
 
@@ -14,7 +14,7 @@ function prepare({ output, status }: ToolOutput): ToolCallResult {
 test('shows one after the other, and of those that wait only the latest', async () => {
   const shown: unknown[] = [];
   const waiting: (() => void)[] = [];
-  const snapshots = new Snapshots({
+  const snapshots = new SnapshotQueue({
     prepare,
     show({ output }) {
       shown.push(output);
@@ -35,7 +35,7 @@ test('shows one after the other, and of those that wait only the latest', async 
 
 test('shows all to whoever waits for each', async () => {
   const shown: unknown[] = [];
-  const snapshots = new Snapshots({ prepare, show: ({ output }) => shown.push(output) });
+  const snapshots = new SnapshotQueue({ prepare, show: ({ output }) => shown.push(output) });
   for (const text of ['a', 'ab', 'abc']) await snapshots.show(snapshot(text));
   expect(shown).toEqual(['a', 'ab', 'abc']);
 });
@@ -43,7 +43,7 @@ test('shows all to whoever waits for each', async () => {
 test('shows nothing once it is closed, not even what was being prepared', async () => {
   const shown: unknown[] = [];
   let finish = (): void => {};
-  const snapshots = new Snapshots({
+  const snapshots = new SnapshotQueue({
     async prepare(output) {
       await new Promise<void>((resolve) => {
         finish = resolve;
@@ -65,7 +65,7 @@ test('goes on when a snapshot can not be shown, and logs it', async () => {
   const shown: unknown[] = [];
   const lines: string[] = [];
   await withRunConfig({ logging: { log: (level, text) => lines.push(`${level} ${text}`) } }, async () => {
-    const snapshots = new Snapshots({
+    const snapshots = new SnapshotQueue({
       prepare,
       show({ output }) {
         if (output === 'bad') throw new Error('no screen');
