@@ -101,6 +101,9 @@ function programsOf(document: string, fences: readonly Fence[], problems: string
   return programs;
 }
 
+/** Smallest number of doc comments with an `@example`: about the most used exports. */
+const MIN_EXAMPLES = 30;
+
 /** The programs of all `@example` tags in the library's sources. */
 function examplePrograms(problems: string[]): Program[] {
   return filesBelow(SOURCES, '.ts')
@@ -328,6 +331,8 @@ async function main(): Promise<void> {
   );
   const inDocs = all.flatMap((document) => readDocument(document, problems));
   const examples = examplePrograms(problems);
+  if (examples.length < MIN_EXAMPLES)
+    problems.push(`${SOURCES}: ${examples.length} doc comments have an @example, fewer than ${MIN_EXAMPLES}`);
   const only = process.argv.find((arg) => arg.startsWith('--only='))?.slice('--only='.length) ?? '';
   const programs = [...inDocs, ...examples].filter(({ document }) => document.includes(only));
   if (programs.length > 0) {

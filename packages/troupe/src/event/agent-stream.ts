@@ -16,6 +16,18 @@ export interface SseResponseInit extends ResponseInit {
  *
  * The run starts with the first read, or with the first use of `answer`. A slow reader slows the agent down. Leaving the stream
  * interrupts the run at once; the loop ends after the agent has repaired its memory.
+ *
+ * @example
+ * ```ts
+ * import { ReActAgent } from 'troupe';
+ * import { OfflineModel } from 'troupe/offline';
+ *
+ * const agent = new ReActAgent({ name: 'Friday', model: new OfflineModel(), console: false });
+ * for await (const event of agent.stream('Hello!')) if (event.type === 'run_end') console.log(event.status);
+ * for await (const text of agent.stream('Hello!').text) process.stdout.write(text);
+ * const answer = await agent.stream('Hello!').answer;
+ * console.log(answer.text);
+ * ```
  */
 export class AgentStream<Answer extends Msg = Msg> implements AsyncGenerator<AgentEvent, Answer, void> {
   readonly #events: AsyncGenerator<AgentEvent, Answer, void>;

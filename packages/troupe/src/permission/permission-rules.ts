@@ -88,6 +88,21 @@ interface JudgedPart extends Part {
  * A shell command is split into its parts, and the strictest part decides. Dangerous tool calls never run
  * without an approval, whatever rules and mode allow. Decisions access no files and run nothing, so the same
  * tool call always gets the same verdict. Mode and added rules are saved with the agent.
+ *
+ * @example
+ * ```ts
+ * import { PermissionRules, ReActAgent } from 'troupe';
+ * import { OfflineModel } from 'troupe/offline';
+ *
+ * const permissionPolicy = new PermissionRules({
+ *   rules: [
+ *     { tool: 'delete_file', behavior: 'deny' },
+ *     { tool: 'execute_shell_command', behavior: 'allow', when: { command: { prefix: 'git status' } } },
+ *   ],
+ * });
+ * const agent = new ReActAgent({ name: 'Friday', model: new OfflineModel(), permissionPolicy });
+ * console.log(agent.permissionPolicy === permissionPolicy); // true
+ * ```
  */
 export class PermissionRules extends StateModule implements PermissionPolicy {
   /** A policy may serve several agents. */
