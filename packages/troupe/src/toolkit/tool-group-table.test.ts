@@ -74,7 +74,7 @@ test.each<[string, (groups: ToolGroupTable) => void, string]>([
   expect(activeOf(groups)).toEqual(['b']);
 });
 
-test('what is removed is gone, also from the active ones', () => {
+test('a removed group is also no longer active', () => {
   const groups = make();
   groups.remove(['b']);
   groups.create('b', { description: 'again' });

@@ -18,7 +18,7 @@ function tableOf(...tools: readonly Tool[]): ToolTable {
 
 const namesOf = (table: ToolTable): string[] => table.offered().map(({ name }) => name);
 
-describe('a name that is taken', () => {
+describe('a taken name', () => {
   test('is an error by default, and by any strategy that is none', () => {
     const table = tableOf(named('a'));
     const problem =
@@ -55,7 +55,7 @@ describe('a name that is taken', () => {
   });
 });
 
-describe('what is offered', () => {
+describe('offered tools', () => {
   test('is in the order of registration, and the same list until something changes', () => {
     const table = tableOf(named('b'), named('a'), named('c'));
     const before = table.offered();

@@ -83,7 +83,7 @@ describe('a generator', () => {
     expect(shown).toEqual(['1', '12']);
   });
 
-  test('what it returns is the result, if that is anything', async () => {
+  test('gives its return value, if there is one', async () => {
     const { output, shown } = run(function* () {
       yield 'working';
       return { done: true };
@@ -92,7 +92,7 @@ describe('a generator', () => {
     expect(shown).toEqual(['working']);
   });
 
-  test('that yields nothing is done', async () => {
+  test('that yields nothing gives the result Done.', async () => {
     expect(await run(function* () {}).output).toEqual(ok('Done.'));
   });
 
@@ -105,7 +105,7 @@ describe('a generator', () => {
     expect(shown).toEqual(['half']);
   });
 
-  test('that gives no snapshot but a function fails', async () => {
+  test('that yields a function fails', async () => {
     let closed = 0;
     const { output } = run(function* () {
       try {
@@ -118,7 +118,7 @@ describe('a generator', () => {
     expect(closed).toBe(1);
   });
 
-  test('that never ends is cut, sync or async, and may clean up', async () => {
+  test('that never ends is stopped, sync or async, and may clean up', async () => {
     let closed = 0;
     const { output, shown } = run(
       function* () {
@@ -136,7 +136,7 @@ describe('a generator', () => {
     expect([shown.length, closed]).toEqual([100_000, 1]);
   });
 
-  test('that never ends lets timers fire meanwhile', async () => {
+  test('that never ends does not block timers', async () => {
     const clock = new FakeClock();
     using _ = clock.install();
     let yielded = 0;
@@ -194,7 +194,7 @@ describe('a generator', () => {
     await expect(output).rejects.toThrow('stop');
   });
 
-  test('that can not be closed is at least left', async () => {
+  test('that can not be closed is abandoned', async () => {
     const controller = new AbortController();
     let made = 0;
     const source = {

@@ -11,7 +11,7 @@ function prepare({ output, status }: ToolOutput): ToolCallResult {
   return { type: 'tool_result', id: 'c', name: 't', output, status };
 }
 
-test('shows one after the other, and of those that wait only the latest', async () => {
+test('shows one snapshot at a time, and only the latest of the queued ones', async () => {
   const shown: unknown[] = [];
   const waiting: (() => void)[] = [];
   const snapshots = new SnapshotQueue({
@@ -40,7 +40,7 @@ test('shows all to whoever waits for each', async () => {
   expect(shown).toEqual(['a', 'ab', 'abc']);
 });
 
-test('shows nothing once it is closed, not even what was being prepared', async () => {
+test('shows nothing after close, not even a snapshot in preparation', async () => {
   const shown: unknown[] = [];
   let finish = (): void => {};
   const snapshots = new SnapshotQueue({
