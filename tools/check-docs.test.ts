@@ -1,5 +1,5 @@
-import { expect, test } from 'vitest';
-import { errorPageProblems, glossaryProblems, longCells, unlisted } from './check-docs.ts';
+import { describe, expect, test } from 'vitest';
+import { errorPageProblems, glossaryProblems, longCells, unknownNames, unlisted } from './check-docs.ts';
 import { readExamples, readMarkdown } from './lib/markdown.ts';
 
 test('fences and links are read with their lines', () => {
@@ -101,4 +101,34 @@ test('an index lists every page', () => {
   const pages = ['docs/README.md', 'docs/a.md', 'docs/how-to/b.md', 'docs/c.md'];
   const index = 'See [a](a.md), [b](how-to/b.md).';
   expect(unlisted('docs/README.md', index, pages)).toEqual(['docs/c.md']);
+});
+
+describe('names in the guide for contributors', () => {
+  const repository = {
+    files: ['tools/check.ts', 'src/agent/agent-base.ts', 'src/agent/turn.ts'],
+    sources: {
+      'agent/agent-base.ts': 'export class AgentBase {\n  #run() {}\n  call() {}\n}',
+      'agent/turn.ts': 'export interface Turn {}\nexport function withGrace() {}',
+    },
+  };
+
+  test('that exist are fine: files, folders, classes, members and functions', () => {
+    const text =
+      'See `agent/turn.ts`, `tools/check.ts`, `agent/`, `Turn`, `AgentBase.call`, `withGrace`, `AbortSignal`, `npm test`, `*.test.ts`.\n' +
+      '```text\nsrc/agent/agent-base.ts  AgentBase.#run, then withGrace()\n```\n';
+    expect(unknownNames(text, repository)).toEqual([]);
+  });
+
+  test.each([
+    ['`agent/gone.ts`', 'there is no file agent/gone.ts'],
+    ['`gone/`', 'there is no folder gone/'],
+    ['`Thinker`', 'there is no Thinker'],
+    ['`AgentBase.think`', 'AgentBase has no think'],
+    ['`Gone.think`', 'there is no Gone'],
+    ['`weave`', 'there is no weave'],
+    ['```text\nagent/gone.ts\n```', 'there is no file agent/gone.ts'],
+    ['```text\nx -> AgentBase.think\n```', 'AgentBase has no think'],
+  ])('%j is reported', (text, problem) => {
+    expect(unknownNames(text, repository)).toEqual([problem]);
+  });
 });

@@ -96,8 +96,11 @@ const call = (name: string, input: ScriptedToolCall['input']): ScriptedTurn => (
 
 /** Supervisor and sub-agents with scripted models. */
 async function supervisorWith(script: readonly (string | ScriptedTurn)[]): Promise<ResearchSupervisor> {
-  const supervisor = new ResearchSupervisor({ name: 'ResearchSupervisor', model: new ScriptedModel(script) });
-  supervisor.setConsoleOutputEnabled(false);
+  const supervisor = new ResearchSupervisor({
+    name: 'ResearchSupervisor',
+    model: new ScriptedModel(script),
+    console: false,
+  });
   const search: SubAgentSpec = {
     name: 'web_search',
     description: 'Finds public sources.',

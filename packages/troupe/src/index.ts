@@ -138,7 +138,7 @@ export { RecordingModel, type RecordingOptions } from './model/wrappers/recordin
 export { ReplayModel, type ReplayOptions } from './model/wrappers/replay-model.ts';
 export { RetryModel, type RetryOptions } from './model/wrappers/retry-model.ts';
 export type { PermissionPolicy, PermissionRequest } from './permission/permission-policy.ts';
-export type { ArgumentMatch, PermissionRule } from './permission/permission-rule.ts';
+export type { ArgumentMatch, ToolRule } from './permission/tool-rule.ts';
 export { PermissionRules, type PermissionRulesOptions } from './permission/permission-rules.ts';
 export {
   PERMISSION_MODES,
@@ -180,7 +180,7 @@ export { EstimateTokenCounter, type EstimateOptions } from './token/estimate-tok
 export type { BackgroundTask, BackgroundTaskState } from './toolkit/background-task.ts';
 export { BackgroundTools, type BackgroundToolsOptions } from './toolkit/background-tools.ts';
 export { externalTool, type ExternalToolOptions } from './toolkit/tool/external-tool.ts';
-export type { ToolGroupOptions } from './toolkit/tool-groups.ts';
+export type { ToolGroupOptions } from './toolkit/tool-group-table.ts';
 export type { ToolMiddleware } from './toolkit/call/tool-middleware.ts';
 export { ToolResponse, type ToolResponseOptions } from './toolkit/tool/tool-response.ts';
 export {

@@ -241,7 +241,7 @@ async function check(
   const { maxToken = 0 } = options;
 
   expect(findHistoryFaults(shown)).toEqual(
-    talk.waiting.map((id) => `the call '${id}' at the end has no result`),
+    talk.waiting.map((id) => `the tool call '${id}' at the end has no result`),
   );
   const stays = mustStay(talk, options);
   expect([...stays].filter((msg) => !shown.includes(msg))).toEqual([]);

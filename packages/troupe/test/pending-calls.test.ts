@@ -166,7 +166,11 @@ describe('a call that has to be allowed', () => {
     expect((await agent.call(undefined, { decisions })).text).toBe('I see.');
     expect(log.ran).toEqual([]);
     expect(await resultsIn(agent)).toEqual([
-      ['c1', 'denied', 'PermissionDenied: The user did not allow the call, and it did not run: keep it'],
+      [
+        'c1',
+        'denied',
+        'PermissionDenied: The user did not allow the tool call, and the tool did not run: keep it',
+      ],
     ]);
   });
 

@@ -71,7 +71,7 @@ export class ReferenceAgent extends ReActAgentBase {
     const taken = new Set(
       this.history.flatMap((msg) => msg.getContentBlocks('tool_use').map((call) => call.id)),
     );
-    const draft = new MsgDraft(this.name, { isCallIdTaken: (id) => taken.has(id) });
+    const draft = new MsgDraft(this.name, { isToolCallIdTaken: (id) => taken.has(id) });
     try {
       return await turn.step({ kind: 'model', name: 'reasoning' }, async () => {
         const deltas = this.#options.model.stream({ messages: this.history }, { signal: turn.signal });

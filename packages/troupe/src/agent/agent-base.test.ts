@@ -72,7 +72,7 @@ describe('call', () => {
     expect((await new TestAgent(echo).call(input)).text).toBe(`You said: ${text}`);
   });
 
-  test('refuses what is not a message, and a reply that is none', async () => {
+  test('refuses input and replies that are not messages', async () => {
     await expect(new TestAgent(echo).call(42 as never)).rejects.toThrow(
       'Expected a Msg, a list of Msg, a string or nothing, not a number.',
     );
@@ -331,7 +331,7 @@ describe('one call at a time', () => {
     expect((await third).text).toBe('c');
   });
 
-  test("onBusy 'interrupt' stops the running call and goes before those that queue", async () => {
+  test("onBusy 'interrupt' stops the running call and goes before queued calls", async () => {
     const started: string[] = [];
     const agent = new TestAgent(async (msgs, turn, self) => {
       started.push(msgs[0]?.text ?? '');
@@ -433,7 +433,7 @@ describe('interrupt', () => {
     expect(isInterrupted(await call)).toBe(true);
   });
 
-  test('an answer that is committed stands, and the interrupt says that it came too late', async () => {
+  test('a committed answer stays, and the interrupt returns false', async () => {
     const agent = new TestAgent(async (_msgs, turn) => {
       const answer = Msg.assistant('committed');
       turn.commit(answer);
@@ -472,14 +472,14 @@ describe('interrupt', () => {
     expect(agent.abandonedReplies).toBe(1);
   });
 
-  test('what it says can be chosen', async () => {
+  test('the text of the answer is an option', async () => {
     const agent = new TestAgent(hang, { interruptReply: 'Stopped.' });
     const call = agent.call();
     await agent.interrupt();
     expect((await call).text).toBe('Stopped.');
   });
 
-  test('a caller who leaves does not wait for a handleInterrupt that hangs', async () => {
+  test('leaving a stream does not wait for a hanging handleInterrupt', async () => {
     const agent = new TestAgent(hang);
     agent.onInterrupt = () => new Promise<never>(() => {});
     const caller = new AbortController();
@@ -546,7 +546,7 @@ describe('a foreign signal', () => {
     expect(agent.isRunning).toBe(false);
   });
 
-  test('that is aborted already keeps the reply from starting', async () => {
+  test('already aborted keeps the reply from starting', async () => {
     let replies = 0;
     const agent = new TestAgent(async () => {
       replies++;
@@ -559,7 +559,7 @@ describe('a foreign signal', () => {
   });
 });
 
-describe('agents that call agents', () => {
+describe('nested agent calls', () => {
   const ask =
     (worker: TestAgent): Reply =>
     async (_msgs, _turn, agent) =>
@@ -711,7 +711,7 @@ describe('stream', () => {
     ]);
   });
 
-  test('leaving it interrupts the call and waits until that is done', async () => {
+  test('leaving the stream interrupts the call and waits for its end', async () => {
     const agent = new TestAgent(async (msgs, turn, self) => {
       await self.print(Msg.assistant('working'), true);
       return hang(msgs, turn, self);
@@ -787,7 +787,7 @@ describe('steer and followUp', () => {
     expect(accepted).toEqual([false, false]);
   });
 
-  test('what nobody read reaches handleInterrupt', async () => {
+  test('unread messages reach handleInterrupt', async () => {
     const agent = new TestAgent(hang);
     const call = agent.call();
     agent.steer('left');
@@ -919,7 +919,7 @@ describe('print', () => {
     expect(output).toBe('bob(thinking): Hmm.\nbob: Yes, sir.\nbob → add(a: 1)\nbob: [image, example.com]\n');
   });
 
-  test('never prints again what it printed', async () => {
+  test('prints each part of a message once', async () => {
     const output = await shown(async (agent) => {
       const msg = Msg.assistant('same', { name: 'bob' });
       await agent.print(msg, false);
@@ -938,7 +938,7 @@ describe('print', () => {
     ).toBe('bob: a[31mred\tb\nc0m\n');
   });
 
-  test('prints in every call what it says in every call', async () => {
+  test('prints the same text again in another call', async () => {
     const canned = Msg.assistant('as always', { name: 'bob' });
     const agent = new TestAgent(async (_msgs, _turn, self) => {
       await self.print(canned);
@@ -1031,7 +1031,7 @@ test('currentTurn is the turn of the code that asks, through timers and awaits',
   expect(currentTurn()).toBeUndefined();
 });
 
-test('agents that each call two others are stopped, however shallow they stay', async () => {
+test('endless calls of other agents are stopped by the number of agent calls in a run', async () => {
   let calls = 0;
   class Asks extends AgentBase {
     override async reply(): Promise<Msg> {

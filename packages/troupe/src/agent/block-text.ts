@@ -15,7 +15,7 @@ export interface BlockLayout {
 
 /** Output lines of a tool result that are shown. */
 const SHOWN_LINES = 3;
-/** Columns that a first line, and an argument in it, get at least. */
+/** Minimum columns of the first line, and of an argument in the line. */
 const MIN_COLUMNS = 10;
 
 /** Text of a tool call's arguments: `(city: "Lisbon")`, or a line for each one when they are long and everything is shown. */

@@ -51,7 +51,7 @@ test('the environment variable silences all of them', async () => {
   }
 });
 
-test('setConsoleOutputEnabled changes it later', async () => {
+test('setConsoleOutputEnabled changes the console later', async () => {
   let output = '';
   const agent = new Speaker({ name: 'ann', console: false });
   agent.setConsoleOutputEnabled(true, new ConsoleView((text) => (output += text)));

@@ -52,7 +52,7 @@ test('a turn that is over hears nothing of its parent or its caller', () => {
   expect(turn.signal.aborted).toBe(false);
 });
 
-test('adds up what it cost, with the calls inside of it', async () => {
+test('adds up the usage of the call and of nested calls', async () => {
   const turn = makeTurn();
   expect(turn.usage).toBe(undefined);
   const inner = new TurnControl({ agentId: 'b', agentName: 'bob', parent: turn });

@@ -67,7 +67,7 @@ export function planCallStart(
   for (const result of results) open.answer(result); // the first result of a tool call counts
   const answered = [...decided, ...results.filter(({ id }) => !decided.some((one) => one.id === id))];
   if (!isResumed) return { closed: open, input, answered };
-  open.postponed.push(...input); // tool calls that were allowed come first
+  open.postponed.push(...input); // allowed tool calls first
   return { resumed: open, input: [], answered };
 }
 
@@ -129,7 +129,7 @@ function askedElsewhere({ pending }: OpenExchange): TroupeError {
   const [outermost = 'another agent'] = pending[0]?.agentPath ?? [];
   return new TroupeError(
     'decision_refused',
-    `The agent was called by ${oneLine(outermost)}, which waits for it: decide there. If that call is over, end what is pending by closePending().`,
+    `The agent was called by ${oneLine(outermost)}, which waits for the answer: decide there. If that agent call is over, end the pending tool calls by closePending().`,
   );
 }
 

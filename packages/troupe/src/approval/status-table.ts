@@ -71,7 +71,7 @@ export class StatusTable {
   /** Whether a decision allowed this tool with exactly these arguments. */
   isGranted({ call, sent }: AuthorizeRequest): boolean {
     const status = this.#statuses.get(call.id);
-    if (status?.kind === 'resumed') return true; // allowed before it was suspended
+    if (status?.kind === 'resumed') return true; // allowed before the suspension
     if (status?.kind !== 'granted' || status.name !== call.name) return false;
     const { input } = status.isEdited ? sent : call;
     return canonicalJson(status.input) === canonicalJson(input);

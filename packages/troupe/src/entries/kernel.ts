@@ -8,7 +8,7 @@ export { HookedModule, hookTypes } from '../hooks/hooked-module.ts';
 export type { HookPoint, PostHook, PreHook, ResultKind } from '../hooks/run-hooks.ts';
 export { Exchange } from '../message/exchange.ts';
 export { MsgDraft, type MsgDraftOptions } from '../message/msg-draft.ts';
-export type { SavedPermissionRule } from '../permission/permission-rule.ts';
+export type { SavedToolRule } from '../permission/tool-rule.ts';
 export type { ArgumentMeaning } from '../permission/permission-rules.ts';
 export {
   PERMISSION_TABLE,

@@ -6,7 +6,7 @@ import type { PendingCall } from '../message/pending-call.ts';
 import type { Usage } from '../message/usage.ts';
 import type { JsonObject } from '../util/json.ts';
 
-/** How an agent call ended. `suspended`: tool calls are pending, and the agent call continues with decisions about them. */
+/** End of an agent call. `suspended`: tool calls are pending, and the agent call continues after the decisions about them. */
 export type RunStatus = 'finished' | 'suspended' | 'interrupted' | 'aborted' | 'failed';
 
 /** An error as an event shows it: no stack, no cause. */
@@ -15,28 +15,28 @@ export interface EventError {
   readonly code?: ErrorCode;
 }
 
-/** What became of a part of a conversation that was made smaller. */
+/** Progress of one compression: a part of the conversation is replaced by a shorter message. */
 export interface CompressionEvent {
   readonly type: 'compression';
-  /** `start` before a model is asked, `progress` while it answers, `end` when the conversation has changed, `failed` when it has not. */
+  /** `start` before a model call, `progress` during the model call, `end` after the conversation changed, `failed` if nothing changed. */
   readonly phase: 'start' | 'progress' | 'end' | 'failed';
-  /** By which means, such as `tool_invocation_compress`. */
+  /** Name of the strategy, such as `tool_invocation_compress`. */
   readonly strategy: string;
   readonly compressedMessageCount: number;
-  /** Tokens of the conversation, as counted. */
+  /** Counted tokens of the conversation. */
   readonly tokensBefore: number;
   readonly tokensAfter?: number;
-  /** The message before the part, the one behind it, and the one that has taken its place. */
+  /** The message before the compressed part, the message after the part, and the message that replaces the part. */
   readonly previousMessageId?: string;
   readonly nextMessageId?: string;
   readonly compressedMessageId?: string;
   readonly durationMs?: number;
   readonly usage?: Usage;
-  /** Why it failed. */
+  /** Reason of a failure. */
   readonly problem?: string;
 }
 
-/** What happened, before it is known in which run. */
+/** An event without its origin. */
 export type EventBody =
   | { readonly type: 'reply_start'; readonly name: string }
   | BlockChange
@@ -45,34 +45,34 @@ export type EventBody =
   | { readonly type: 'tool_result'; readonly result: ToolResultBlock }
   | { readonly type: 'hint'; readonly msg: Msg }
   | CompressionEvent
-  /** A call waits for somebody outside; it may be one of an agent in a tool. */
+  /** A tool call is pending, of this agent or of an agent called inside a tool. */
   | { readonly type: 'approval_needed'; readonly pending: PendingCall }
   | { readonly type: 'plan_change'; readonly plan: JsonObject | null }
-  /** Cost of one model call; `msgId` names the model message, if the model call was one of the loop. */
+  /** Cost of one model call; `msgId` names the model message, if the loop made the model call. */
   | { readonly type: 'usage'; readonly usage: Usage; readonly msgId?: string }
-  /** Something went wrong that did not end the run. */
+  /** An error that did not end the run. */
   | { readonly type: 'error'; readonly error: EventError }
   | { readonly type: 'reply_end'; readonly status: RunStatus; readonly msgId?: string }
-  /** The last event of every run, exactly once. */
+  /** The last event of every run; sent exactly once. */
   | { readonly type: 'run_end'; readonly status: RunStatus; readonly msg?: Msg; readonly error?: EventError };
 
-/** Where and when it happened. `seq` counts all events of a run, those of nested agents included. */
+/** Origin of an event. `seq` counts all events of a run, including events of nested agents. */
 export interface EventOrigin {
   readonly runId: string;
   readonly replyId: string;
-  /** The names of the agents from the outermost to the one that speaks. */
+  /** Agent names from the outermost agent to the agent of the event. */
   readonly agentPath: readonly string[];
   readonly seq: number;
 }
 
-/** Something that an agent did. `JSON.stringify` turns it into plain JSON. */
+/** One event of a run: small, typed, and plain JSON after `JSON.stringify`. */
 export type AgentEvent = EventBody & EventOrigin;
 
 /** Discriminator of the event union. */
 export type EventType = AgentEvent['type'];
 
-/** The event of one type, or the union of some. */
+/** The event of one type, or the union of several types. */
 export type EventOf<Type extends EventType> = Extract<AgentEvent, { readonly type: Type }>;
 
-/** Takes an event; returns a promise only when the producer should wait. */
+/** Accepts an event; returns a promise only if the producer should wait. */
 export type Emit = (event: AgentEvent) => void | Promise<void>;

@@ -2,8 +2,8 @@ import type { EventBody, EventOrigin } from './agent-event.ts';
 import type { RunListener } from './reply-stream.ts';
 
 /**
- * Where the events of one call of an agent go: to its own consumer, and to those around it who want nested ones.
- * Nothing gets out after `run_end`, or once it is closed.
+ * Sends the events of one agent call to the listener of the agent call, and to listeners of outer agent calls with `nested`.
+ * Drops events after `run_end` and after `close`.
  */
 export class EventOutlet {
   readonly #listener: RunListener | undefined;
@@ -11,19 +11,19 @@ export class EventOutlet {
   readonly #origin: () => EventOrigin;
   #isClosed = false;
 
-  /** @param origin asked for each event that somebody sees, and for no other */
+  /** @param origin called once for each event with a listener */
   constructor(listener: RunListener | undefined, outer: EventOutlet | undefined, origin: () => EventOrigin) {
     this.#listener = listener;
     this.#outer = outer;
     this.#origin = origin;
   }
 
-  /** Whether anybody would see an event. */
+  /** True if an event would reach a listener. */
   get hasListener(): boolean {
     return this.#listeners().length > 0;
   }
 
-  /** Returns a promise only when a consumer is slow. */
+  /** Sends an event; returns a promise only if a listener is slow. */
   emit(body: EventBody): void | Promise<unknown> {
     if (this.#isClosed) return;
     this.#isClosed = body.type === 'run_end';
@@ -48,7 +48,7 @@ export class EventOutlet {
   }
 }
 
-/** Waits for two things, if there is something to wait for. */
+/** Joins two optional promises into one; undefined if there is none. */
 export function both(a: void | Promise<unknown>, b: void | Promise<unknown>): void | Promise<unknown> {
   return a && b ? Promise.all([a, b]) : (a ?? b);
 }

@@ -88,7 +88,7 @@ describe('a foreign history', () => {
             type: 'tool_result',
             id: 'a',
             name: 'get_time',
-            output: 'There is no result: the call was interrupted.',
+            output: 'There is no result: the tool call was interrupted.',
             status: 'interrupted',
           },
           { type: 'tool_result', id: 'b', name: 'get_time', output: 'of b', status: 'ok' },
@@ -115,8 +115,8 @@ describe('a foreign history', () => {
       { role: 'user', name: 'user', content: [{ type: 'text', text: 'Hi.' }] },
     ]);
     expect(repairsOf(...history)).toEqual([
-      "moved the result of 'get_time' up to its call",
-      "moved the result of 'get_time' up to its call",
+      "moved the result of 'get_time' up to its tool call",
+      "moved the result of 'get_time' up to its tool call",
     ]);
   });
 

@@ -1,11 +1,10 @@
 import type { BlockType, ContentBlock } from './blocks.ts';
 
 /**
- * What happened to one block of a message while it was written. Text, thinking
- * and tool input come in deltas; every block starts and ends once. `block_end`
- * carries the block, except where the deltas said it all, and except for a tool
- * call that was never finished: that one is dropped. Who shows text as it comes
- * needs no more than the deltas.
+ * A change of one block of a draft. Text, thinking, tool input and audio come in
+ * deltas; every block starts and ends once. `block_end` carries the block, unless
+ * the deltas contain the whole block. An unfinished tool call is dropped: its
+ * `block_end` has no block. A program that shows streamed text needs only the deltas.
  */
 export type BlockChange =
   | {
@@ -13,7 +12,7 @@ export type BlockChange =
       readonly msgId: string;
       readonly index: number;
       readonly blockType: BlockType;
-      /** For a tool call. */
+      /** Id and name of a tool call. */
       readonly id?: string;
       readonly name?: string;
     }
@@ -30,7 +29,7 @@ export type BlockChange =
       readonly index: number;
       readonly json: string;
     }
-  /** Sound, as base64 that can be decoded by itself. */
+  /** One piece of audio, as base64 that decodes on its own. */
   | { readonly type: 'audio_delta'; readonly msgId: string; readonly index: number; readonly data: string }
   | {
       readonly type: 'block_end';
@@ -38,5 +37,5 @@ export type BlockChange =
       readonly index: number;
       readonly block?: ContentBlock;
     }
-  /** The message starts anew: its blocks so far are void. */
+  /** The message starts again: all blocks so far are void. */
   | { readonly type: 'msg_reset'; readonly msgId: string; readonly reason: string };

@@ -1,6 +1,6 @@
 import type { Msg } from './msg.ts';
 
-/** Why a reply ended. */
+/** Reason for the end of a reply. */
 export type EndReason = 'finished' | 'structured' | 'max_iters' | 'tool_suspended' | 'interrupted' | 'error';
 
 export const END_REASONS: readonly EndReason[] = [
@@ -12,7 +12,7 @@ export const END_REASONS: readonly EndReason[] = [
   'error',
 ];
 
-/** Whether a message answers an interrupt. A `handleInterrupt` of the program's own may say so by `_is_interrupted` alone. */
+/** True if a message answers an interrupt. A program's own `handleInterrupt` may set `_is_interrupted` in the metadata only. */
 export function isInterruptReply({ endReason, metadata }: Msg): boolean {
   return endReason === undefined ? metadata['_is_interrupted'] === true : endReason === 'interrupted';
 }

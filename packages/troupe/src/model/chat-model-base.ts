@@ -111,7 +111,7 @@ export abstract class ChatModelBase {
   /** The whole answer, with its `finishReason` and the provider's `responseId`. */
   async call(request: ModelRequest, options?: ModelCallOptions): Promise<Msg> {
     const draft = new MsgDraft(request.agentName ?? 'assistant', {
-      isCallIdTaken: (id) => request.messages.some((msg) => hasCall(msg, id)),
+      isToolCallIdTaken: (id) => request.messages.some((msg) => hasCall(msg, id)),
     });
     for await (const delta of this.stream(request, options)) draft.add(delta);
     return draft.finish();

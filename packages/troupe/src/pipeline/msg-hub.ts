@@ -23,8 +23,17 @@ export interface MsgHubOptions {
  * observes later messages only. Hubs may overlap: agents in several common hubs observe a message once. A
  * closed hub leaves no subscription behind.
  *
+ * @example
  * ```ts
+ * import { MsgHub, ReActAgent } from 'troupe';
+ * import { OfflineModel } from 'troupe/offline';
+ *
+ * const alice = new ReActAgent({ name: 'alice', model: new OfflineModel(), console: false });
+ * const bob = new ReActAgent({ name: 'bob', model: new OfflineModel(), console: false });
  * await using hub = await MsgHub.open({ participants: [alice, bob], announcement: 'Introduce yourselves.' });
+ * await alice.call(); // bob observes the answer
+ * await bob.call();
+ * console.log(hub.name, (await bob.memory.getMemory()).length); // the announcement and two answers
  * ```
  */
 export class MsgHub implements AsyncDisposable {

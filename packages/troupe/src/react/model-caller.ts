@@ -58,7 +58,7 @@ export class ModelCaller {
     const { name } = this.#agent;
     const history = await reply.memory.recall();
     const toolCallIds = this.#toolCallIdsOf(history);
-    const draft = new MsgDraft(name, { isCallIdTaken: (id) => toolCallIds.has(id) });
+    const draft = new MsgDraft(name, { isToolCallIdTaken: (id) => toolCallIds.has(id) });
     const messages = [...(await this.#sysPromptMsgs()), ...history, ...hints];
     try {
       const recorded = await turn.step({ kind: 'model', name: 'reasoning' }, async () => {

@@ -47,7 +47,7 @@ class Compressor extends InMemoryMemory implements ContextCompressor {
   }
 }
 
-describe('a memory that keeps itself small', () => {
+describe('a memory with compression', () => {
   test('is asked before every model call, with what else is in the prompt', async () => {
     const memory = new Compressor();
     const call = { toolCalls: [{ name: 'context_reload', input: {} }] };
@@ -93,7 +93,7 @@ describe('a memory that keeps itself small', () => {
     expect(model.requests).toHaveLength(2);
   });
 
-  test('that finds nothing to remove lets the call fail at once', async () => {
+  test('without removable messages lets the call fail at once', async () => {
     class Full extends Compressor {
       override compress = async (): Promise<boolean> => false;
     }
@@ -210,7 +210,7 @@ test('an agent with a background is told when a task is done, once', async () =>
   expect(agent.stateDict()).toMatchObject({ background: { records: [{ tool: 'slow' }] } });
 });
 
-describe('a hook that spoils', () => {
+describe('a hook with an invalid result', () => {
   const pay = tool({ name: 'pay', execute: () => 'paid' });
   const use: ScriptedTurn = { text: 'See.', toolCalls: [{ name: 'pay', input: {} }] };
   const withPay = (script: readonly (string | ScriptedTurn)[], options = {}) =>
@@ -273,7 +273,7 @@ test('calls that an interrupt kept from starting are told as events, once', asyn
   expect(new Set(results.map(([id]) => id)).size).toBe(3);
 });
 
-test('a long-term memory that hangs costs only that', async () => {
+test('a hanging long-term memory does not fail the reply', async () => {
   class Stuck extends LongTermMemoryBase {
     override retrieve = (): Promise<never> => new Promise(() => {});
     override record = (): Promise<never> => new Promise(() => {});

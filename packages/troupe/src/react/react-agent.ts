@@ -54,6 +54,23 @@ const MAX_EMPTY_MSGS = 3;
  *
  * A tool call that needs a decision ends the reply: its exchange is kept in the agent's state, not in memory, and resumed
  * when the decision is there, in this process or in another.
+ *
+ * @example
+ * ```ts
+ * import { ReActAgent, tool } from 'troupe';
+ * import { OfflineModel } from 'troupe/offline';
+ * import { z } from 'zod';
+ *
+ * const getWeather = tool({
+ *   name: 'get_weather',
+ *   description: 'The weather in a city.',
+ *   schema: z.object({ city: z.string() }),
+ *   execute: ({ city }) => `It is sunny in ${city}.`,
+ * });
+ * const agent = new ReActAgent({ name: 'Friday', model: new OfflineModel(), tools: [getWeather], console: false });
+ * const answer = await agent.call('What is the weather in Lisbon?');
+ * console.log(answer.text, answer.endReason);
+ * ```
  */
 export class ReActAgent extends ReActAgentBase {
   static override readonly stateNames = { permissionPolicy: 'permission' };
@@ -225,7 +242,7 @@ export class ReActAgent extends ReActAgentBase {
         reply.control.suspend(msg); // throws if interrupted just now
         question = msg;
         open.spending.pause();
-        for (const pending of open.pending) await turn.emit({ type: 'approval_needed', pending }); // leaving the stream here leaves it pending
+        for (const pending of open.pending) await turn.emit({ type: 'approval_needed', pending }); // the tool calls stay pending if the stream is left here
         await this.print(question);
       }
       return question;

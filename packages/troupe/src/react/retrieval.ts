@@ -50,12 +50,12 @@ export function memoryTools({ longTermMemory, longTermMemoryMode }: ReActAgentOp
     }),
     tool({
       name: 'retrieve_from_memory',
-      description: 'Looks into what was remembered for good.',
+      description: 'Searches the long-term memory.',
       schema: textSchema('query', 'What to look for.'),
       readOnly: true,
       execute: async (input, { signal }) =>
         (await longTermMemory.retrieve([Msg.user(textOf(input, 'query'))], { signal })) ||
-        'Nothing is remembered about that.',
+        'The memory holds nothing about the query.',
     }),
   ];
 }
@@ -106,7 +106,7 @@ async function rewritten({ options, turn, memory }: ReplyState): Promise<string 
       });
       return { query: isJsonObject(value) ? textOf(value, 'rewritten_query').trim() : '', usage };
     });
-    await turn.addUsage(usage); // after the step, so that a replayed run counts it too
+    await turn.addUsage(usage); // after the step, so that a replayed run counts the usage too
     return query;
   });
 }

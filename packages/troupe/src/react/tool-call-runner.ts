@@ -83,7 +83,7 @@ async function suspend(
 /** Runs one tool call as a step, without hooks. An interrupted tool call has its result at once, with the snapshot shown last. */
 export async function runToolCallStep(call: ToolUseBlock, reply: ReplyState): Promise<ToolCallOutcome> {
   const { turn, agent, open, options } = reply;
-  const id = currentToolCallId() ?? call.id; // hooks and middleware may have changed it
+  const id = currentToolCallId() ?? call.id; // hooks and middleware may have changed the tool call
   let running: Promise<ToolCallOutcome> | undefined;
   let hookFailure: { readonly error: unknown } | undefined;
   const callOptions: CallToolOptions = {

@@ -200,7 +200,7 @@ describe('autoSave', () => {
     expect(clock.pendingTimers).toBe(0);
   });
 
-  test('saves what is left when it is disposed of, and stops', async () => {
+  test('saves pending changes when disposed, and stops', async () => {
     const clock = new FakeClock();
     using _clock = clock.install();
     const { agent, manager, saved } = setUp();
@@ -285,7 +285,7 @@ describe('autoSave', () => {
     expect(await anna.sessionExists()).toBe(false);
   });
 
-  test('that was disposed of watches nothing more, also if another one has failed', async () => {
+  test('ignores components after it was disposed, even if another one has failed', async () => {
     const { agent, session, manager } = setUp();
     manager.autoSave({ debounceMs: 1_000 });
     manager.autoSave({ debounceMs: 1_000 });

@@ -19,7 +19,7 @@ import { keyName, keyText, toSessionKey, type CheckedKey, type SessionKey } from
 import { listPage, MAX_PAGE, type ListOptions, type PruneOptions, type SessionPage } from './session-page.ts';
 import { SessionReader, type Others } from './format/session-reader.ts';
 import type { SessionInfo, SessionStore, StoredHead } from './format/session-store.ts';
-import { advance, newSyncState, pathText, SyncStates, type SyncState } from './format/sync-state.ts';
+import { advance, newSyncState, pathText, SyncStateTable, type SyncState } from './format/sync-state.ts';
 
 export interface SaveOptions {
   /** Replaces everything saved, even by others. @default false */
@@ -43,7 +43,7 @@ export interface LoadOptions extends LoadStateOptions {
 export class Session implements AsyncDisposable {
   readonly #store: SessionStore;
   readonly #reader: SessionReader;
-  readonly #syncStates = new SyncStates();
+  readonly #syncStates = new SyncStateTable();
   /** Last pending operation of each session. */
   readonly #queues = new Map<string, Promise<unknown>>();
 

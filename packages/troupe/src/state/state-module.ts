@@ -283,11 +283,13 @@ export abstract class StateModule {
     return state;
   }
 
+  /** The class of the module, even if the module has a property `constructor`. */
   get #class(): typeof StateModule {
-    return this.constructor as typeof StateModule;
+    const { constructor } = Object.getPrototypeOf(this) as StateModule;
+    return constructor as typeof StateModule;
   }
 
-  /** Mutable copy for the module; the loaded state stays frozen. */
+  /** Nested modules with their saved names. */
   *#modules(): Generator<[name: string, module: StateModule]> {
     for (const [property, value] of Object.entries(this)) {
       if (!(value instanceof StateModule)) continue;
@@ -342,6 +344,6 @@ function restore({ module, name, value }: Assignment): void {
   try {
     Reflect.set(module, name, value);
   } catch {
-    // A setter that refuses what it holds has not changed it either.
+    // A setter that refuses its own current value has not applied a new value either.
   }
 }

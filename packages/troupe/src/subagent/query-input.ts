@@ -8,7 +8,7 @@ export const QUERY_SCHEMA: JsonObject = {
       type: 'string',
       description: 'The whole task. The sub-agent knows nothing of this conversation.',
     },
-    context: { type: 'object', description: 'Facts that it needs, as data.' },
+    context: { type: 'object', description: 'Facts for the agent, as data.' },
   },
   required: ['query'],
 };

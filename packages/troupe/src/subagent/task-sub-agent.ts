@@ -23,7 +23,7 @@ const SCHEMA: JsonObject = {
       type: 'string',
       description: 'The whole task. The sub-agent knows nothing of this conversation.',
     },
-    success_criteria: { type: 'string', description: 'By what it is known that the task is done.' },
+    success_criteria: { type: 'string', description: 'Criterion for the task being done.' },
   },
   required: ['task'],
 };

@@ -12,7 +12,7 @@ import { awaiting, inactive, toolNotFound } from './call/refusals.ts';
 import type { RegisteredTool } from './tool/registered-tool.ts';
 import { ToolCall, toToolResult, type CallToolOptions, type Offload } from './call/tool-call.ts';
 import type { ToolCallOutcome } from './call/tool-call-outcome.ts';
-import { ToolGroups, type ToolGroupOptions } from './tool-groups.ts';
+import { ToolGroupTable, type ToolGroupOptions } from './tool-group-table.ts';
 import type { ToolMiddleware } from './call/tool-middleware.ts';
 import type { ToolOutput } from './tool/tool-output.ts';
 import type { ToolModules } from './tool-modules.ts';
@@ -83,7 +83,7 @@ export class Toolkit extends StateModule {
     checkNumber('maxOutputChars', maxOutputChars, { least: 1 });
     if (maxConcurrent !== undefined) checkNumber('maxConcurrent', maxConcurrent, { least: 1 });
     const concurrency = maxConcurrent === undefined ? undefined : new ConcurrencyLimit(maxConcurrent);
-    const groups = new ToolGroups();
+    const groups = new ToolGroupTable();
     this.#tools = new ToolTable(groups);
     this.modules = this.#tools.modules;
     this.#shared = {

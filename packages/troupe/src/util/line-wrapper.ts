@@ -3,7 +3,7 @@ import { charWidth } from './display-width.ts';
 /** Characters of scripts without spaces between words. Wide characters count as such, too. */
 const UNSPACED = /^[\p{sc=Thai}\p{sc=Lao}\p{sc=Khmer}\p{sc=Myanmar}]$/u;
 const FIRST_UNSPACED = '\u0e00';
-/** Punctuation that belongs to the character before it, or to the one after it. */
+/** Punctuation without a break before it (closing), or after it (opening). */
 const CLOSING = /^[\p{Pe}\p{Pf}\p{Po}ー々]$/u;
 const OPENING = /^[\p{Ps}\p{Pi}]$/u;
 const JOINER = '\u200d';
@@ -17,7 +17,7 @@ const TAB_COLUMNS = 8;
 export class LineWrapper {
   /** Columns that the current line has used. */
   #column = 0;
-  /** Spaces after the current line, left out if it breaks there. */
+  /** Spaces after the last word, left out where the line breaks. */
   #spaces = 0;
   #word = '';
   #wordWidth = 0;

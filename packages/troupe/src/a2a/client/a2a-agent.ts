@@ -145,7 +145,7 @@ export class A2AAgent extends AgentBase {
 
   #partsFor(decisions: Parameters<OpenTask['partsFor']>[0]): readonly Part[] {
     if (this.openTask !== null) return this.openTask.partsFor(decisions);
-    throw new TroupeError('decision_refused', `${this.name} has no pending call.`);
+    throw new TroupeError('decision_refused', `${this.name} has no pending tool call.`);
   }
 
   /**

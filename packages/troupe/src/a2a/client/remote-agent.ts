@@ -147,7 +147,7 @@ export class RemoteAgent {
       return this.#answerOf(reply, name);
     } catch (error) {
       const failure = failureOf(stop.signal.aborted ? stop.signal.reason : error, reply);
-      // A waiting task stays as it is if the request did not reach it.
+      // A waiting task is unchanged if the request did not reach the server.
       isOpen = signal.aborted || !['unreachable', 'refused'].includes(failure.failure);
       throw signal.aborted ? signal.reason : failure;
     } finally {

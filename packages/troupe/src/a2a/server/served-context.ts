@@ -10,7 +10,7 @@ import { StateModule } from '../../state/state-module.ts';
 import { abortable } from '../../util/abort.ts';
 import type { JsonObject } from '../../util/json.ts';
 import type { SavedContext } from './saved-context.ts';
-import { pendingPart, textPart, toBlocks, toParts } from '../protocol/parts.ts';
+import { pendingPart, textPart, blocksOfParts, toParts } from '../protocol/parts.ts';
 import { ServedTask } from './served-task.ts';
 
 export interface Work {
@@ -109,7 +109,7 @@ export class ServedContext extends StateModule {
     if (this.#isClosed) stop.abort(); // closed between accepting and starting
     try {
       await abortable(before, stop.signal);
-      const blocks = toBlocks(parts);
+      const blocks = blocksOfParts(parts);
       const isAnyTaskWaiting = [...this.tasks].some((one) => one.isWaiting) || task.pending.length > 0;
       const events = this.#agent.stream(blocks.length === 0 ? undefined : Msg.user(blocks), {
         signal: stop.signal,

@@ -196,7 +196,7 @@ test('broken parts of a history go like others; calls that wait stay', async () 
   const { shown, tokens } = await fitted(msgs);
   expect(tokens).toBeLessThan(750);
   expect(shown.slice(-3)).toEqual(msgs.slice(-3));
-  expect(findHistoryFaults(shown)).toEqual(["the call 'w2' at the end has no result"]);
+  expect(findHistoryFaults(shown)).toEqual(["the tool call 'w2' at the end has no result"]);
 });
 
 test('if what must stay is too much, it says so and stays', async () => {

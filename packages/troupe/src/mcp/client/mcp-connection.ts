@@ -206,7 +206,7 @@ export class McpConnection {
     input: JsonObject,
     { signal, timeoutMs = Infinity, onProgress }: McpCallOptions,
   ): Promise<CallToolResult> {
-    return this.#ask(`the call of '${tool.name}'`, timeoutMs, signal, (signal) =>
+    return this.#ask(`the tool call '${tool.name}'`, timeoutMs, signal, (signal) =>
       this.#client.callTool(
         { name: tool.name, arguments: { ...input } },
         {

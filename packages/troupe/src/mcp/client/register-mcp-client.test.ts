@@ -190,5 +190,5 @@ test('one tool can be had without the others', async () => {
 test('a limit of time is that of a call', async () => {
   remote.registerToolFunction(tool({ name: 'hang', execute: () => new Promise(() => {}) }));
   await registerMcpClient(toolkit, client, { timeoutMs: 50 });
-  expect(await outputOf('hang')).toBe("Error: files gave no answer to the call of 'hang' within 0.05 s.");
+  expect(await outputOf('hang')).toBe("Error: files gave no answer to the tool call 'hang' within 0.05 s.");
 });

@@ -193,7 +193,7 @@ function isNotFound(error: unknown): boolean {
   return error instanceof Error && 'code' in error && error.code === 'ENOENT';
 }
 
-const UNREADABLE = { code: -32603, message: 'what it answered is no message of the protocol' };
+const UNREADABLE = { code: -32603, message: 'the answer is not a message of the protocol' };
 
 /** Id of the request that an invalid message answers, if any. */
 function answeredId(line: string): number | undefined {

@@ -62,7 +62,7 @@ export async function* readResponse(
   } finally {
     watch.stop();
     unlink();
-    controller.abort(OVER); // closes a connection that is still open
+    controller.abort(OVER); // closes an open connection
   }
 }
 

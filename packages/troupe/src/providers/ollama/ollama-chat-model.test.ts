@@ -117,7 +117,7 @@ describe('a request', () => {
       },
       {
         role: 'tool',
-        content: 'There is no result: the call was interrupted.',
+        content: 'There is no result: the tool call was interrupted.',
         tool_name: 'get_time',
         tool_call_id: 'a',
       },

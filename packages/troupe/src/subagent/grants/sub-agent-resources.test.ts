@@ -249,7 +249,7 @@ describe('the table of resources', () => {
   });
 });
 
-describe('nothing shows in the host', () => {
+describe('the host is unaffected', () => {
   /** Everything reachable from an object, as one text. */
   const snapshot = async (host: ReActAgent): Promise<string> =>
     JSON.stringify([
@@ -262,7 +262,7 @@ describe('nothing shows in the host', () => {
       host.name,
     ]);
 
-  test('whatever a sub-agent changes of what it has', async () => {
+  test('by changes of a sub-agent to its resources', async () => {
     class Vandal extends SubAgentBase {
       override async reply(msgs: readonly Msg[]): Promise<Msg> {
         await this.memory.clear();

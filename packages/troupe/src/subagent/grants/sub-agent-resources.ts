@@ -75,7 +75,7 @@ export const SUBAGENT_RESOURCES = {
   runState: {
     policy: 'own',
     mayBe: [],
-    meaning: 'a new instance for every call',
+    meaning: 'a new instance for every delegation',
   },
   console: {
     policy: 'off',
@@ -85,12 +85,12 @@ export const SUBAGENT_RESOURCES = {
   msgQueue: {
     policy: 'off',
     mayBe: [],
-    meaning: 'nothing that it says in between gets to the host’s queue',
+    meaning: 'messages of the sub-agent stay out of the host’s queue',
   },
   msgHub: {
     policy: 'off',
     mayBe: [],
-    meaning: 'nobody hears it, and it hears nobody',
+    meaning: 'the sub-agent joins no hub of the host',
   },
 } as const satisfies Readonly<Record<string, SubAgentResource>>;
 

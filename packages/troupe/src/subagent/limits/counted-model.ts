@@ -29,7 +29,7 @@ export class CountedModel extends WrapperModel {
     }
     const turn = currentTurn();
     if (turn === undefined) this.#budget.beginStep(true);
-    // a step, so that enclosing budgets count it too
+    // a step, so that enclosing budgets count the model call too
     else await turn.step({ kind: 'model', name: 'direct model call' }, async () => null);
     let [spent, latest]: (Usage | undefined)[] = [undefined, undefined];
     try {

@@ -12,7 +12,7 @@ import { acquireAll, type ConcurrencyLimit } from '../tool/concurrency-limit.ts'
 import { denied, invalid, unreadable } from './refusals.ts';
 import { RegisteredTool } from '../tool/registered-tool.ts';
 import { runTool } from './run-tool.ts';
-import { Snapshots } from './snapshots.ts';
+import { SnapshotQueue } from './snapshot-queue.ts';
 import { throughMiddlewares, type ToolMiddleware } from './tool-middleware.ts';
 import { fromResult, type ToolOutput } from '../tool/tool-output.ts';
 import { ToolSuspension, type Suspension, type ToolResume } from '../tool/tool-suspension.ts';
@@ -158,8 +158,8 @@ export class ToolCall {
     });
   }
 
-  #newSnapshots(tool: RegisteredTool, call: ToolUseBlock): Snapshots {
-    return new Snapshots({
+  #newSnapshots(tool: RegisteredTool, call: ToolUseBlock): SnapshotQueue {
+    return new SnapshotQueue({
       prepare: async (snapshot) => {
         const output = await this.#postProcessed(tool, call, snapshot);
         const cut = cutOutput(output.output, this.#maxChars(tool));

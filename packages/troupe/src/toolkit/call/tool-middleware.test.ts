@@ -49,7 +49,7 @@ test('the first that was registered is the outermost', async () => {
   expect(await toolkit.callToolFunction(call)).toEqual(result('ori[pre1][pre2][post2][post1]'));
 });
 
-test('one that is removed is gone, also if it was registered twice', async () => {
+test('a removed middleware no longer runs, even if registered twice', async () => {
   const { toolkit } = setUp([adding('1')]);
   const again = adding('2');
   const remove = toolkit.registerMiddleware(again);
@@ -59,7 +59,7 @@ test('one that is removed is gone, also if it was registered twice', async () =>
   expect((await toolkit.callToolFunction(call)).output).toBe('ori[pre1][pre2][post2][post1]');
 });
 
-test('it may answer by itself, with whatever a tool may return', async () => {
+test('a middleware may answer without the tool, with any output of a tool', async () => {
   for (const [answer, expected] of [
     ['cached', result('cached')],
     [new ToolResponse('no', { status: 'denied' }), result('no', 'denied')],
@@ -71,13 +71,13 @@ test('it may answer by itself, with whatever a tool may return', async () => {
   }
 });
 
-test('it may lead to another tool; the answer is still one to the call that was made', async () => {
+test('a middleware may run another tool; the result keeps the id and name of the tool call', async () => {
   const { toolkit } = setUp([(call, next) => next({ ...call, id: 'x', name: 'other', input: {} })]);
   toolkit.registerToolFunction({ name: 'other', execute: (_, context) => `for ${context.call.name}` });
   expect(await toolkit.callToolFunction(call)).toEqual(result('for other'));
 });
 
-test('what it changes is checked again', async () => {
+test('changed arguments are checked again', async () => {
   const { toolkit, ran } = setUp([(call, next) => next({ ...call, input: { text: 5 } })]);
   expect(await toolkit.callToolFunction(call)).toMatchObject({
     status: 'error',
@@ -117,7 +117,7 @@ test('each next runs the tool', async () => {
   expect(ran).toEqual(['ori', 'other']);
 });
 
-test('it knows the signal, the context and the agent', async () => {
+test('a middleware gets the signal, the context and the agent name', async () => {
   const seen: unknown[] = [];
   const { toolkit } = setUp([
     (call, next, context) => {
@@ -130,7 +130,7 @@ test('it knows the signal, the context and the agent', async () => {
   expect(seen).toEqual([{ signal, context: { user: 7 }, agentName: 'Ada' }]);
 });
 
-describe('one that fails', () => {
+describe('a failing middleware', () => {
   test.each<[string, ToolMiddleware, string]>([
     [
       'throws',
@@ -325,7 +325,7 @@ describe('a suspended tool call', () => {
     );
   });
 
-  test('that middleware does not wait for gives way to its result', async () => {
+  test('not awaited by a middleware is replaced by the result of the middleware', async () => {
     const toolkit = setUpSuspended((_, next) => {
       void next();
       return 'early';

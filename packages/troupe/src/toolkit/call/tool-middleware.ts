@@ -52,7 +52,7 @@ export async function throughMiddlewares(
     };
     const next: NextToolCall = (changed) => {
       const result = runInner(changed);
-      result.catch(() => {}); // a middleware may not wait for it
+      result.catch(() => {}); // a middleware need not await the promise
       return result;
     };
     try {

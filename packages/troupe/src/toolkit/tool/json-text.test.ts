@@ -16,7 +16,7 @@ test('writes JSON as JSON.stringify does', () => {
   expect(jsonText(parseJson('{"__proto__": {"a": 1}}'), 'it')).toBe('{"__proto__":{"a":1}}');
 });
 
-test('takes and refuses what copyJson does', () => {
+test('accepts and refuses the same values as copyJson', () => {
   const anything = fc.anything({
     withBigInt: true,
     withDate: true,

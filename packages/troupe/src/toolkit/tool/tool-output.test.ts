@@ -9,7 +9,7 @@ import { ToolResponse } from './tool-response.ts';
 
 const ADVICE = 'A tool returns text, blocks, a ToolResponse, or JSON.';
 
-describe('what a tool returns', () => {
+describe('output of a tool', () => {
   test.each([
     ['a string', 'plain "text"', 'plain "text"'],
     ['an empty string', '', ''],
@@ -191,7 +191,7 @@ describe('what a tool returns', () => {
   });
 });
 
-describe('what a middleware returns', () => {
+describe('output of a middleware', () => {
   test('a result is taken apart, anything else is as from a tool', () => {
     const result = {
       type: 'tool_result',

@@ -55,7 +55,7 @@ describe('the set', () => {
     );
   });
 
-  test('has only what the handle allows', () => {
+  test('has only the tools that the handle allows', () => {
     const { handle } = make();
     const names = (grants: Parameters<FileSystemHandle['narrow']>[0]) =>
       fileTools(handle.narrow(grants)).map(({ name }) => name);
@@ -89,7 +89,7 @@ describe('the set', () => {
     expect(schemas).toContain('The full path of the file, in: /userinput/, /workspace/');
   });
 
-  test('cuts what is too long', async () => {
+  test('cuts long output', async () => {
     const { call } = make({ names: ['read_text_file'], maxOutputChars: 10 });
     expect(await call('read_text_file', { path: '/workspace/a.txt' })).toBe(
       'line 1\nlin…\n<system-info>The output has 86 characters. Only the first 10 are shown.</system-info>',
@@ -229,7 +229,7 @@ describe('reading', () => {
     expect(await call('read_text_file', { path: '/workspace/empty' })).toBe('');
   });
 
-  test('folders, what may be used, and what is known of a file', async () => {
+  test('folders, granted paths, and facts about a file', async () => {
     const { call, handle } = make();
     expect(await call('list_directory', { path: '/workspace/' })).toBe('[DIR] src/\n[FILE] a.txt');
     expect(await call('list_directory')).toBe('[DIR] /userinput/\n[DIR] /workspace/');

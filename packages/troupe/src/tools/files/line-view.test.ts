@@ -22,7 +22,7 @@ test.each([
   expect(replaceLines(text, start, end, content)).toBe(expected);
 });
 
-test('whatever is replaced, the other lines, the ends of lines and a byte order mark stay as they are', () => {
+test('a replacement keeps the other lines, the line ends and a byte order mark', () => {
   const line = fc.constantFrom('', 'a', 'b c', '\t', 'é');
   let changes = 0;
   fc.assert(

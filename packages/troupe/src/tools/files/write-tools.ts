@@ -34,9 +34,9 @@ export function editFile({ handle }: FileToolSettings): Tool<{
   const edit = {
     type: 'object',
     properties: {
-      oldText: text('What is to be replaced, exactly as it is in the file, and only there.'),
-      newText: text('What takes its place.'),
-      all: flag('Whether every place is meant.'),
+      oldText: text('The text to replace, exactly as in the file. It must occur once, unless all is true.'),
+      newText: text('The new text.'),
+      all: flag('Replaces every occurrence.'),
     },
     required: ['oldText', 'newText'],
     additionalProperties: false,
@@ -77,7 +77,7 @@ export function insertTextFile({
       line_number: {
         type: 'integer',
         description:
-          'The line before which they come, from 1 on; one more than there are puts them at the end.',
+          'Line number, from 1, before which the lines are inserted; one more than the last line appends them.',
       },
     }),
     sideEffect: true,

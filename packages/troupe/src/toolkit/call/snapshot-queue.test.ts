@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 
 import { withRunConfig } from '../../config/run-config.ts';
-import { Snapshots } from './snapshots.ts';
+import { SnapshotQueue } from './snapshot-queue.ts';
 import type { ToolOutput } from '../tool/tool-output.ts';
 import type { ToolCallResult } from '../tool/tool.ts';
 
@@ -11,10 +11,10 @@ function prepare({ output, status }: ToolOutput): ToolCallResult {
   return { type: 'tool_result', id: 'c', name: 't', output, status };
 }
 
-test('shows one after the other, and of those that wait only the latest', async () => {
+test('shows one snapshot at a time, and only the latest of the queued ones', async () => {
   const shown: unknown[] = [];
   const waiting: (() => void)[] = [];
-  const snapshots = new Snapshots({
+  const snapshots = new SnapshotQueue({
     prepare,
     show({ output }) {
       shown.push(output);
@@ -35,15 +35,15 @@ test('shows one after the other, and of those that wait only the latest', async 
 
 test('shows all to whoever waits for each', async () => {
   const shown: unknown[] = [];
-  const snapshots = new Snapshots({ prepare, show: ({ output }) => shown.push(output) });
+  const snapshots = new SnapshotQueue({ prepare, show: ({ output }) => shown.push(output) });
   for (const text of ['a', 'ab', 'abc']) await snapshots.show(snapshot(text));
   expect(shown).toEqual(['a', 'ab', 'abc']);
 });
 
-test('shows nothing once it is closed, not even what was being prepared', async () => {
+test('shows nothing after close, not even a snapshot in preparation', async () => {
   const shown: unknown[] = [];
   let finish = (): void => {};
-  const snapshots = new Snapshots({
+  const snapshots = new SnapshotQueue({
     async prepare(output) {
       await new Promise<void>((resolve) => {
         finish = resolve;
@@ -65,7 +65,7 @@ test('goes on when a snapshot can not be shown, and logs it', async () => {
   const shown: unknown[] = [];
   const lines: string[] = [];
   await withRunConfig({ logging: { log: (level, text) => lines.push(`${level} ${text}`) } }, async () => {
-    const snapshots = new Snapshots({
+    const snapshots = new SnapshotQueue({
       prepare,
       show({ output }) {
         if (output === 'bad') throw new Error('no screen');

@@ -22,7 +22,7 @@ export type ArgumentMatch =
   | { readonly prefix: string };
 
 /** A rule in JSON, which can be saved and suggested to a person. */
-export interface SavedPermissionRule {
+export interface SavedToolRule {
   /** Name of a tool, or a glob such as `mcp_*`. */
   readonly tool: string;
   readonly behavior: PermissionBehavior;
@@ -31,9 +31,9 @@ export interface SavedPermissionRule {
 }
 
 /** Behavior for matching tool calls. Of several matching rules the strictest applies. */
-export type PermissionRule =
-  | SavedPermissionRule
-  | (Omit<SavedPermissionRule, 'when'> & { readonly when: (request: PermissionRequest) => boolean });
+export type ToolRule =
+  | SavedToolRule
+  | (Omit<SavedToolRule, 'when'> & { readonly when: (request: PermissionRequest) => boolean });
 
 /**
  * Result of matching a rule. `maybe`: undecidable, which is enough for rules that ask or deny, but not for
@@ -53,14 +53,14 @@ export interface RuleSubject {
 }
 
 export interface CompiledRule {
-  readonly rule: PermissionRule;
+  readonly rule: ToolRule;
   match(subject: RuleSubject): Match;
 }
 
 const BEHAVIORS: readonly unknown[] = ['allow', 'ask', 'deny'];
 
 /** @throws TroupeError if the rule is invalid. */
-export function compileRule(rule: PermissionRule): CompiledRule {
+export function compileRule(rule: ToolRule): CompiledRule {
   const { tool, behavior, when } = rule;
   if (typeof tool !== 'string' || tool === '') throw invalid('needs the name of a tool, or a glob');
   if (!BEHAVIORS.includes(behavior)) throw invalid("needs a behavior: 'allow', 'ask' or 'deny'");
@@ -83,16 +83,16 @@ function checkedResult(holds: unknown): boolean {
 }
 
 /** Parses a rule from JSON. @throws TroupeError if the rule is invalid. */
-export function readRule(json: unknown): SavedPermissionRule {
+export function readRule(json: unknown): SavedToolRule {
   const { tool, behavior, when } = attempt(() => copyJsonObject(json, 'a permission rule'));
-  const rule = { tool, behavior, ...(when !== undefined && { when }) } as SavedPermissionRule & JsonValue;
+  const rule = { tool, behavior, ...(when !== undefined && { when }) } as SavedToolRule & JsonValue;
   compileRule(rule);
   return rule;
 }
 
 type Matcher = (subject: RuleSubject) => Match;
 
-function matcherOf(when: NonNullable<SavedPermissionRule['when']>, isAllowing: boolean): Matcher {
+function matcherOf(when: NonNullable<SavedToolRule['when']>, isAllowing: boolean): Matcher {
   if (!isJsonObject(when)) throw invalid('has a `when` that is neither an object nor a function');
   const matchers = Object.entries(when).map(([argument, match]) => {
     checkMatch(match);

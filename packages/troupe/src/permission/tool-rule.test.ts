@@ -2,12 +2,12 @@ import { expect, test } from 'vitest';
 
 import { tool } from '../toolkit/tool/tool.ts';
 import type { JsonObject } from '../util/json.ts';
-import { compileRule, readRule, type Match, type PermissionRule } from './permission-rule.ts';
+import { compileRule, readRule, type Match, type ToolRule } from './tool-rule.ts';
 import { findCommands } from './shell/find-commands.ts';
 
 const anyTool = tool({ name: 'any', execute: () => '' });
 
-function matchCall(rule: PermissionRule, name: string, input: JsonObject, base?: string): Match {
+function matchCall(rule: ToolRule, name: string, input: JsonObject, base?: string): Match {
   const call = { type: 'tool_use', id: 'c1', name, input } as const;
   return compileRule(rule).match({
     request: { call, tool: anyTool, agentPath: [], context: undefined },
@@ -18,7 +18,7 @@ function matchCall(rule: PermissionRule, name: string, input: JsonObject, base?:
 /** Match of a command rule with the last command of a text. */
 function matchCommand(behavior: 'allow' | 'deny', match: object | string, text: string): Match {
   const call = { type: 'tool_use', id: 'c1', name: 'sh', input: { command: text } } as const;
-  const rule = { tool: 'sh', behavior, when: { command: match } } as PermissionRule;
+  const rule = { tool: 'sh', behavior, when: { command: match } } as ToolRule;
   return compileRule(rule).match({
     request: { call, tool: anyTool, agentPath: [], context: undefined },
     argument: 'command',
@@ -82,7 +82,7 @@ test('a relative glob without a working directory holds for relative paths, and 
 });
 
 test('a function decides by the whole call', () => {
-  const rule: PermissionRule = {
+  const rule: ToolRule = {
     tool: 'pay',
     behavior: 'deny',
     when: ({ call }) => Number(call.input['amount']) > 100,

@@ -13,7 +13,7 @@ export interface SnapshotViewer {
  * Snapshots of one attempt of a tool while it runs, shown one at a time. Each snapshot replaces the one before, so only the
  * latest is queued behind a slow viewer: memory does not grow.
  */
-export class Snapshots {
+export class SnapshotQueue {
   readonly #viewer: SnapshotViewer;
   #waiting: ToolOutput | undefined;
   #showing: Promise<void> | undefined;

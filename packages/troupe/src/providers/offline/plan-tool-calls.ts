@@ -6,7 +6,7 @@ import { paramsOf, type ParamKind } from './tool-params.ts';
 import { keywordsOf, stem, wordsOf } from './words.ts';
 
 /** Tool call that a message asks for, possibly with missing arguments. */
-export interface PlannedCall {
+export interface PlannedToolCall {
   readonly name: string;
   readonly input: JsonObject;
   /** Required parameters missing in the message. */
@@ -61,19 +61,21 @@ const THRESHOLD = 2;
  * Plans the tool calls for a message: one for every rule with a match in both message and tools; otherwise
  * the tool with the most shared words.
  */
-export function planCalls(tools: readonly ToolSchema[], facts: Facts): readonly PlannedCall[] {
+export function planToolCalls(tools: readonly ToolSchema[], facts: Facts): readonly PlannedToolCall[] {
   const calls = RULES.flatMap((rule) => {
     const tool = rule.isRequested(facts) ? best(tools, (one) => scoreByRule(one, rule, facts)) : undefined;
-    return tool === undefined ? [] : [planCall(tool, facts, rule.why)];
+    return tool === undefined ? [] : [planOneToolCall(tool, facts, rule.why)];
   });
   const byName = new Map(calls.toReversed().map((call) => [call.name, call])); // the first rule wins
   if (byName.size > 0) return [...byName.values()].toReversed();
   const tool = best(tools, (one) => scoreByWords(one, facts));
-  return tool === undefined ? [] : [planCall(tool, facts, 'The message has words of its description.')];
+  return tool === undefined
+    ? []
+    : [planOneToolCall(tool, facts, 'The message has words of its description.')];
 }
 
 /** Plans a tool call, independent of the message's subject. */
-export function planCall(tool: ToolSchema, facts: Facts, why: string, rest?: string): PlannedCall {
+export function planOneToolCall(tool: ToolSchema, facts: Facts, why: string, rest?: string): PlannedToolCall {
   return { name: tool.name, ...fillInput(tool, facts, rest), why };
 }
 

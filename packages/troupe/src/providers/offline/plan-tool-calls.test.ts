@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import type { ToolSchema } from '../../model/chat-model-base.ts';
 import type { JsonObject } from '../../util/json.ts';
 import { readFacts } from './facts.ts';
-import { planCalls } from './plan-calls.ts';
+import { planToolCalls } from './plan-tool-calls.ts';
 
 function tool(
   name: string,
@@ -24,7 +24,7 @@ const weather = tool('get_weather', 'The weather of a city.', { city: string });
 const all = [weather, readFile, listFiles, time, calculate];
 
 function plan(text: string, tools: readonly ToolSchema[] = all): unknown {
-  return planCalls(tools, readFacts(text)).map(({ name, input, missing }) => ({
+  return planToolCalls(tools, readFacts(text)).map(({ name, input, missing }) => ({
     name,
     input,
     ...(missing.length > 0 && { missing }),

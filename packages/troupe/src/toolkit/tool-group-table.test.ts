@@ -1,16 +1,16 @@
 import { expect, test } from 'vitest';
 
 import { TroupeError } from '../errors.ts';
-import { ToolGroups } from './tool-groups.ts';
+import { ToolGroupTable } from './tool-group-table.ts';
 
-function make(): ToolGroups {
-  const groups = new ToolGroups();
+function make(): ToolGroupTable {
+  const groups = new ToolGroupTable();
   groups.create('a', { description: 'A' });
   groups.create('b', { description: 'B', active: true, notes: 'mind' });
   return groups;
 }
 
-const activeOf = (groups: ToolGroups): string[] => groups.active.map(({ name }) => name);
+const activeOf = (groups: ToolGroupTable): string[] => groups.active.map(({ name }) => name);
 
 test('a group is inactive unless it says otherwise; the basic one is always active', () => {
   const groups = make();
@@ -38,7 +38,7 @@ test('groups are activated and deactivated by name', () => {
   expect(activeOf(groups)).toEqual(['b']);
 });
 
-test.each<[string, (groups: ToolGroups) => void, string]>([
+test.each<[string, (groups: ToolGroupTable) => void, string]>([
   [
     'a name that is taken',
     (groups) => groups.create('a', { description: '' }),
@@ -74,7 +74,7 @@ test.each<[string, (groups: ToolGroups) => void, string]>([
   expect(activeOf(groups)).toEqual(['b']);
 });
 
-test('what is removed is gone, also from the active ones', () => {
+test('a removed group is also no longer active', () => {
   const groups = make();
   groups.remove(['b']);
   groups.create('b', { description: 'again' });

@@ -20,7 +20,7 @@ export interface ToolGroup {
  * Tool groups of a toolkit, and which of them are active. The group `basic` always exists and is always
  * active.
  */
-export class ToolGroups {
+export class ToolGroupTable {
   readonly #groups = new Map<string, ToolGroup>();
   readonly #active = new Set<string>();
 
@@ -40,8 +40,8 @@ export class ToolGroups {
     return name === BASIC_GROUP || this.#active.has(name);
   }
 
-  /** Replaces all groups by those of another toolkit, active as there. */
-  copyFrom(other: ToolGroups): void {
+  /** Replaces all groups by the groups of another toolkit. Active groups stay active. */
+  copyFrom(other: ToolGroupTable): void {
     this.clear();
     for (const { name, ...options } of other.all) {
       this.create(name, { ...options, active: other.isActive(name) });
