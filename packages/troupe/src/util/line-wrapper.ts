@@ -3,7 +3,7 @@ import { charWidth } from './display-width.ts';
 /** Characters of scripts without spaces between words. Wide characters count as such, too. */
 const UNSPACED = /^[\p{sc=Thai}\p{sc=Lao}\p{sc=Khmer}\p{sc=Myanmar}]$/u;
 const FIRST_UNSPACED = '\u0e00';
-/** Punctuation without a break before it (closing), or after it (opening). */
+/** Punctuation that never begins a line (closing), or never ends one (opening). */
 const CLOSING = /^[\p{Pe}\p{Pf}\p{Po}ー々]$/u;
 const OPENING = /^[\p{Ps}\p{Pi}]$/u;
 const JOINER = '\u200d';
