@@ -271,16 +271,16 @@ test('W12: listeners hear at the same time; a slow one does not keep the others 
   await Promise.all(underWay);
 });
 
-test('a listener that never comes back holds up a broadcast for a second at most', async () => {
+test('a participant that never comes back holds up a broadcast for a minute at most', async () => {
   const clock = new FakeClock();
   using _ = clock.install();
   const [alice, bob] = trio();
   bob.digest = () => new Promise(() => {});
   await using hub = await MsgHub.open({ participants: [alice, bob], name: 'lobby' });
   const warnings = logOf(() => hub.broadcast('hello?'));
-  await clock.advance(1000);
+  await clock.advance(60_000);
   expect(await warnings).toEqual([
-    "warn: bob could not observe a broadcast in the hub 'lobby': It took longer than 1000 ms.",
+    "warn: bob could not observe a broadcast in the hub 'lobby': It took longer than 60 s.",
   ]);
   expect([alice.heard, clock.pendingTimers]).toEqual([['user: hello?'], 0]);
 });
@@ -328,9 +328,16 @@ test('each message is seen once by each participant who is there when it is said
   await fc.assert(
     fc.asyncProperty(fc.array(step, { minLength: 5, maxLength: 30 }), async (steps) => {
       const agents = ['a', 'b', 'c', 'd'].map((name) => new Talker(name));
-      let digestAll = (): void => {};
-      const digested = new Promise<void>((resolve) => (digestAll = resolve));
-      for (const agent of agents) agent.digest = () => digested; // all broadcasts stay pending until the end
+      let digested = Promise.withResolvers<void>();
+      for (const agent of agents) agent.digest = () => digested.promise;
+      /** Ends all broadcasts, so that everybody has heard them. */
+      const digestAll = async (): Promise<void> => {
+        for (const _ of steps) {
+          digested.resolve(); // each agent takes in one message after the other
+          digested = Promise.withResolvers<void>();
+          await scheduler.yield();
+        }
+      };
       const present = new Set(agents.slice(0, 2));
       const expected = new Map<Talker, string[]>(agents.map((agent) => [agent, []]));
       const hub = await MsgHub.open({ participants: [...present] });
@@ -350,14 +357,15 @@ test('each message is seen once by each participant who is there when it is said
           underWay.push(hub.broadcast(`${i}`));
           for (const listener of present) expected.get(listener)!.push(`user: ${i}`);
         }
-        if (act === 'speak' && !agent.isRunning) {
+        if (act === 'speak') {
+          await digestAll(); // an agent answers when it has heard what was said
           underWay.push(agent.call(`${i}`));
           const listeners = present.has(agent) ? [...present].filter((other) => other !== agent) : [];
           for (const listener of listeners) expected.get(listener)!.push(`${agent.name}: ${i}`);
           await scheduler.yield(); // until the reply is sent
         }
       }
-      digestAll();
+      await digestAll();
       await Promise.all(underWay);
       await hub.close();
       expect(heardBy(agents)).toEqual([...expected.values()]);

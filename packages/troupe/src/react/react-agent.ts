@@ -1,4 +1,4 @@
-import { currentTurn } from '../agent/current-turn.ts';
+import { currentControl, currentTurn } from '../agent/current-turn.ts';
 import type { Interrupt } from '../agent/interrupt.ts';
 import type { Turn } from '../agent/turn.ts';
 import { OpenToolCalls } from '../approval/open-tool-calls.ts';
@@ -225,8 +225,6 @@ export class ReActAgent extends ReActAgentBase {
         reply.control.suspend(msg); // throws if interrupted just now
         question = msg;
         open.spending.pause();
-        for (const pending of open.pending) await turn.emit({ type: 'approval_needed', pending }); // leaving the stream here leaves it pending
-        await this.print(question);
       }
       return question;
     } finally {
@@ -261,7 +259,7 @@ export class ReActAgent extends ReActAgentBase {
         getLogger().log('warn', `${this.name} was interrupted: ${messageOf(error)}`),
       );
     }
-    await waitBriefly(Promise.allSettled([written, shown])); // slower writes go on, in order
+    await waitBriefly(Promise.allSettled([written, shown]), currentControl()?.graceOver); // slower writes go on, in order
     return answer;
   }
 

@@ -50,8 +50,8 @@ export class ReplyState implements ReplyScope {
   readonly hints: string[] = [];
   /** Tools that need no further approval in this reply. */
   readonly grantedTools = new Set<string>();
-  /** Tool results whose `postActing` hooks still run, by tool call id. */
-  readonly results = new Map<string, ToolResultBlock>();
+  /** Ids of tool calls that have run, and whose `postActing` hooks have not ended. */
+  readonly finishedToolCalls = new Set<string>();
   /** Model message whose hooks still run. */
   modelMsg: Msg | undefined;
   /** Exchange whose tool calls run or are pending. */

@@ -13,6 +13,9 @@ import { forEachConcurrently } from '../util/async/for-each-concurrently.ts';
 import { newId } from '../util/ids.ts';
 import type { ReplyState } from './reply-state.ts';
 
+const WITHHELD =
+  'The tool call was made, but its result is withheld because a hook failed. Do not assume that it had no effect.';
+
 /** `acting` of the agent, with its hooks. */
 type Act = (call: ToolUseBlock) => Promise<ToolResultBlock | SuspendedToolCall>;
 
@@ -40,7 +43,7 @@ export async function runToolCalls(open: OpenExchange, reply: ReplyState, act: A
   });
 }
 
-/** Records the outcome of one tool call. If a hook fails, the tool result is kept as it was before the hooks. */
+/** Records the outcome of one tool call. If a hook fails, the tool result is withheld: the hook may have had to change it. */
 async function actOn(call: ToolUseBlock, open: OpenExchange, reply: ReplyState, act: Act): Promise<void> {
   const { id, name } = call;
   try {
@@ -50,11 +53,11 @@ async function actOn(call: ToolUseBlock, open: OpenExchange, reply: ReplyState, 
     const isAnswer = reply.toolkit.get(name)?.returnDirect === true;
     open.answer(isAnswer ? result : open.withNote(result));
   } catch (error) {
-    const result = reply.results.get(id);
-    if (result !== undefined) open.answer({ ...result, id, name });
+    const isFinished = reply.finishedToolCalls.has(id);
+    if (isFinished) open.answer({ type: 'tool_result', id, name, output: WITHHELD, status: 'error' });
     throw error;
   } finally {
-    reply.results.delete(id);
+    reply.finishedToolCalls.delete(id);
   }
 }
 
@@ -105,7 +108,7 @@ export async function runToolCallStep(call: ToolUseBlock, reply: ReplyState): Pr
       return running;
     });
     if (outcome.kind === 'suspended') return outcome;
-    reply.results.set(id, outcome.result);
+    reply.finishedToolCalls.add(id);
     if (hookFailure !== undefined) throw hookFailure.error; // not thrown into the tool, which is not at fault
     return outcome;
   } catch (error) {
