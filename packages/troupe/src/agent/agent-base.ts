@@ -351,8 +351,7 @@ export abstract class AgentBase extends HookedModule implements Observer, AsyncD
     const current = this.#queue.current;
     if (current === undefined) return false;
     const isAccepted = current.interruptOrHurry(source, msgs);
-    if (isInsideCallOf(this.id)) return isAccepted;
-    await this.#queue.whenLeft();
+    if (!isInsideCallOf(this.id)) await this.#queue.whenLeft();
     return isAccepted && current.interruptedBy !== undefined; // a late interrupt may find the answer complete
   }
 

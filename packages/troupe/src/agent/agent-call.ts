@@ -161,11 +161,17 @@ export class AgentCall {
     } catch (error) {
       if (!control.signal.aborted) throw error;
       if (control.isAnswerFinal && control.answer !== undefined) return control.answer; // the stop came too late
+      const { answer } = control;
+      if (answer !== undefined && control.hasLateInterrupt && !this.#hasAnswerHooks) return answer;
       control.acceptLateInterrupt(); // the hooks of the answer were cut off: an answer without them is not given
       if (control.interruptedBy === undefined) throw control.signal.reason;
       await this.#parts.printer.end(this.#agent.name, control);
       return this.#answerInterrupt(msgs, control.interruptedBy);
     }
+  }
+
+  get #hasAnswerHooks(): boolean {
+    return ['postReply', 'postCall'].some((type) => this.#agent.hooksOf(type).length > 0);
   }
 
   async #reply(msgs: readonly Msg[]): Promise<Msg> {

@@ -3,7 +3,7 @@ import { Msg, type MsgInput } from '../message/msg.ts';
 import type { AgentBase } from './agent-base.ts';
 import { currentControlOf } from './current-turn.ts';
 import { observeInOrder } from './observations.ts';
-import { signalOfTurn } from './turn-control.ts';
+import { signalBeforeAnswer, signalOfTurn } from './turn-control.ts';
 import type { Turn } from './turn.ts';
 
 type Maybe<T> = T | undefined | void;
@@ -63,7 +63,7 @@ export const REPLY: HookPoint = {
   normalize: toMsgList,
   result: A_MSG,
   signalOf: signalOfTurn,
-  finishesPostHooks: true,
+  postSignalOf: signalBeforeAnswer,
 };
 
 export const AGENT_HOOK_POINTS: readonly HookPoint[] = [

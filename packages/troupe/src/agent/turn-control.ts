@@ -215,6 +215,11 @@ export class TurnControl {
     return isAccepted;
   }
 
+  /** Whether an interrupt came between the answer and the end of its hooks. */
+  get hasLateInterrupt(): boolean {
+    return this.#state.tag === 'decided' && this.#state.late !== undefined;
+  }
+
   /** Puts a late interrupt into effect, because the hooks of the answer were cut off. */
   acceptLateInterrupt(): void {
     const state = this.#state;
@@ -598,4 +603,10 @@ export function controlOf(turn: Turn): TurnControl {
 /** The signal of a turn; undefined for any other value. */
 export function signalOfTurn({ turn }: { readonly turn?: unknown }): AbortSignal | undefined {
   return ControlledTurn.controlOf(turn)?.signal;
+}
+
+/** The signal of a turn as long as it has no answer. Hooks of an answer are not cut off: the agent call limits the wait for them. */
+export function signalBeforeAnswer({ turn }: { readonly turn?: unknown }): AbortSignal | undefined {
+  const control = ControlledTurn.controlOf(turn);
+  return control?.answer === undefined ? control?.signal : undefined;
 }

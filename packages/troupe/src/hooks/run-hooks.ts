@@ -33,10 +33,10 @@ export interface HookPoint {
    */
   readonly signalOf?: (args: Args, instance: object) => AbortSignal | undefined;
   /**
-   * Awaits post hooks also after an abort, for results that must not get out without them. The code around the method limits the wait.
-   * @default false
+   * Abort signal of the post hooks. None, if the result must not get out without them; the code around the method limits the wait then.
+   * @default `signalOf`
    */
-  readonly finishesPostHooks?: boolean;
+  readonly postSignalOf?: (args: Args) => AbortSignal | undefined;
   /** Runs the method with its hooks, e.g. after earlier calls of the method. @default at once */
   readonly around?: (instance: object, run: () => unknown) => unknown;
 }
@@ -135,7 +135,7 @@ async function runHooked(
   if (point.isUnfinished?.(result)) return result;
   return runPostHooks(agent, point.post, post, args, result, {
     kind: point.result,
-    signal: point.finishesPostHooks ? undefined : signal,
+    signal: point.postSignalOf ? point.postSignalOf(args) : signal,
   });
 }
 

@@ -255,12 +255,15 @@ describe('a hook that spoils', () => {
   test.each([
     ['a result', [orphan]],
     ['two calls of one id', [openCall, openCall]],
-  ])('a thought by %s is refused, and what the model said is kept', async (_name, blocks) => {
-    const agent = withPay(['Hello there.']);
-    agent.registerInstanceHook('postReasoning', 'bad', () => Msg.assistant(blocks));
-    await expect(agent.call('go')).rejects.toMatchObject({ code: 'invalid_reply' });
-    expect(textsOf(await agent.memory.getMemory())).toEqual(['go', 'Hello there.']);
-  });
+  ])(
+    'a model message by %s is refused, and the one that the hook had to change is not kept',
+    async (_name, blocks) => {
+      const agent = withPay(['Hello there.']);
+      agent.registerInstanceHook('postReasoning', 'bad', () => Msg.assistant(blocks));
+      await expect(agent.call('go')).rejects.toMatchObject({ code: 'invalid_reply' });
+      expect(textsOf(await agent.memory.getMemory())).toEqual(['go']);
+    },
+  );
 
   test('a summary by a result or a call does not break the history', async () => {
     for (const block of [orphan, openCall]) {

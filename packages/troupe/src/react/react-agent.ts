@@ -110,6 +110,7 @@ export class ReActAgent extends ReActAgentBase {
       print: (msg, last) => this.print(msg, last),
       reasoningChunk: (msg) => this.notifyReasoningChunk(msg),
       actingChunk: (result) => this.notifyActingChunk(result),
+      hasHooks: (type) => this.hooksOf(type).length > 0,
     };
     this.registerState('name');
     if (typeof this.sysPrompt === 'string') this.registerState('sysPrompt');
@@ -239,8 +240,12 @@ export class ReActAgent extends ReActAgentBase {
     if (turn.signal.aborted) await reply.remember([answer]); // interrupted just now: the text is kept, then commit throws
     turn.commit(answer);
     await reply.remember([answer]);
-    await this.print(answer);
-    await recordExperience(reply);
+    try {
+      await this.print(answer);
+      await recordExperience(reply);
+    } catch (error) {
+      if (!turn.signal.aborted) throw error; // a late stop: the answer goes on to its hooks
+    }
     return answer;
   }
 

@@ -13,9 +13,6 @@ import { forEachConcurrently } from '../util/async/for-each-concurrently.ts';
 import { newId } from '../util/ids.ts';
 import type { ReplyState } from './reply-state.ts';
 
-const WITHHELD =
-  'The tool call was made, but its result is withheld because a hook failed. Do not assume that it had no effect.';
-
 /** `acting` of the agent, with its hooks. */
 type Act = (call: ToolUseBlock) => Promise<ToolResultBlock | SuspendedToolCall>;
 
@@ -43,7 +40,7 @@ export async function runToolCalls(open: OpenExchange, reply: ReplyState, act: A
   });
 }
 
-/** Records the outcome of one tool call. If a hook fails, the tool result is withheld: the hook may have had to change it. */
+/** Records the outcome of one tool call. If that fails, the result is kept, or withheld if `postActing` hooks may have had to change it. */
 async function actOn(call: ToolUseBlock, open: OpenExchange, reply: ReplyState, act: Act): Promise<void> {
   const { id, name } = call;
   try {
@@ -53,11 +50,12 @@ async function actOn(call: ToolUseBlock, open: OpenExchange, reply: ReplyState, 
     const isAnswer = reply.toolkit.get(name)?.returnDirect === true;
     open.answer(isAnswer ? result : open.withNote(result));
   } catch (error) {
-    const isFinished = reply.finishedToolCalls.has(id);
-    if (isFinished) open.answer({ type: 'tool_result', id, name, output: WITHHELD, status: 'error' });
+    const result = reply.results.get(id);
+    const isWithheld = reply.agent.hasHooks('postActing');
+    if (result !== undefined) open.answer(isWithheld ? withheld(call) : { ...result, id, name });
     throw error;
   } finally {
-    reply.finishedToolCalls.delete(id);
+    reply.results.delete(id);
   }
 }
 
@@ -108,7 +106,7 @@ export async function runToolCallStep(call: ToolUseBlock, reply: ReplyState): Pr
       return running;
     });
     if (outcome.kind === 'suspended') return outcome;
-    reply.finishedToolCalls.add(id);
+    reply.results.set(id, outcome.result);
     if (hookFailure !== undefined) throw hookFailure.error; // not thrown into the tool, which is not at fault
     return outcome;
   } catch (error) {
@@ -116,6 +114,13 @@ export async function runToolCallStep(call: ToolUseBlock, reply: ReplyState): Pr
     if (stopped?.kind !== 'result') throw error;
     return stopped;
   }
+}
+
+/** Stands for a result whose hooks have failed: it may have taken effect, and must not be told unchanged. */
+function withheld({ id, name }: ToolUseBlock): ToolResultBlock {
+  const output =
+    'The tool call was made, but its result is withheld because a hook failed. Do not assume that it had no effect.';
+  return { type: 'tool_result', id, name, output, status: 'error' };
 }
 
 function tooMany({ id, name }: ToolUseBlock, max: number): ToolResultBlock {
