@@ -271,14 +271,73 @@ describe('hooks around a call', () => {
     },
   );
 
-  test('once the reply is there, an interrupt only stops the waiting for hooks behind it', async () => {
-    const agent = new TestAgent(echo);
-    agent.registerInstanceHook('postCall', 'stuck', () => new Promise<never>(() => {}));
-    const call = agent.call('hi');
-    await ticks(20);
-    expect(await agent.interrupt('stop')).toBe(false);
-    expect((await call).text).toBe('You said: hi');
-    expect(agent.interrupts).toEqual([]);
+  describe.each(['postReply', 'postCall'] as const)('a stop that comes while a %s hook runs', (type) => {
+    const redact = (msg: Msg): Msg => msg.with({ content: 'redacted' });
+    /** An agent whose hook runs until `finish`, and an observer of it. */
+    const withHook = () => {
+      const { promise: hold, resolve: finish } = Promise.withResolvers<void>();
+      const { promise: reached, resolve: reach } = Promise.withResolvers<void>();
+      const agent = new TestAgent(echo);
+      const observer = new TestAgent(echo, { name: 'observer' });
+      agent.resetSubscribers('hub', [observer]);
+      const hook = async (_agent: unknown, _args: unknown, msg: Msg): Promise<Msg> => {
+        reach();
+        await hold;
+        return redact(msg);
+      };
+      if (type === 'postReply') agent.registerInstanceHook(type, 'redact', hook);
+      else agent.registerInstanceHook(type, 'redact', hook);
+      return { agent, observer, reached, finish };
+    };
+
+    test('is an interrupt if the hook does not end: the answer without it gets nowhere', async () => {
+      const { agent, observer, reached } = withHook();
+      const call = agent.call('hi');
+      await reached;
+      expect(await agent.interrupt('stop')).toBe(true);
+      expect(isInterrupted(await call)).toBe(true);
+      expect(agent.interrupts).toMatchObject([{ msgs: [{ content: 'stop' }] }]);
+      expect(observer.observed).toEqual([(await call).text]);
+    });
+
+    test('is too late if the hook ends at once: the answer is the one of the hook', async () => {
+      const { agent, observer, reached, finish } = withHook();
+      const events = collect(agent.stream('hi'));
+      await reached;
+      const interrupted = agent.interrupt('stop');
+      finish();
+      expect(await interrupted).toBe(type === 'postReply'); // before that the reply is not there
+      const end = (await events).at(-1);
+      expect(end).toMatchObject(
+        type === 'postReply'
+          ? { status: 'interrupted' }
+          : { status: 'finished', msg: { content: 'redacted' } },
+      );
+      expect(observer.observed).not.toContain('You said: hi');
+      expect(observer.observed).toHaveLength(1);
+    });
+
+    test('rejects the call if it is an abort, and nobody hears the answer', async () => {
+      const { agent, observer, reached } = withHook();
+      const caller = new AbortController();
+      const call = agent.call('hi', { signal: caller.signal });
+      await reached;
+      caller.abort(new Error('enough'));
+      await expect(call).rejects.toThrow('enough');
+      expect(observer.observed).toEqual([]);
+      expect(agent.isRunning).toBe(false);
+    });
+
+    test('is as prompt when the reader of a stream leaves', async () => {
+      const { agent, observer, reached } = withHook();
+      const stream = agent.stream('hi');
+      await stream.next();
+      const next = stream.next();
+      await reached;
+      await stream.return();
+      await next;
+      expect([agent.isRunning, observer.observed.includes('You said: hi')]).toEqual([false, false]);
+    });
   });
 });
 
@@ -644,11 +703,10 @@ describe('nested agent calls', () => {
       'parent/child text_delta',
       'parent/child block_end',
       'parent/child reply_end',
-      'parent/child run_end',
       'parent reply_end',
       'parent run_end',
     ]);
-    expect(events.map(({ seq }) => seq)).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8]);
+    expect(events.map(({ seq }) => seq)).toEqual([0, 1, 2, 3, 4, 5, 6, 7]);
     expect(new Set(events.map(({ runId }) => runId)).size).toBe(1);
     expect(new Set(events.map(({ replyId }) => replyId)).size).toBe(2);
   });
@@ -843,7 +901,10 @@ describe('broadcast', () => {
 
     const call = speaker.call('hi');
     await ticks(50);
-    await clock.advance(10_000);
+    await clock.advance(59_999);
+    await ticks(50);
+    expect(speaker.isRunning).toBe(true);
+    await clock.advance(1);
     expect((await call).text).toBe('You said: hi');
 
     const second = speaker.call('again');

@@ -6,6 +6,7 @@ import type { StepRunner } from '../event/step.ts';
 import { HookedModule, type hookTypes } from '../hooks/hooked-module.ts';
 import { Msg, type MsgInput, type StructuredMsg } from '../message/msg.ts';
 import type { PendingDecision } from '../message/pending-call.ts';
+import { checkNumber, MAX_TIMER_MS } from '../util/check-number.ts';
 import { waitBriefly } from '../util/async/grace.ts';
 import type { BoundedQueue } from '../util/async/bounded-queue.ts';
 import { newId } from '../util/ids.ts';
@@ -28,6 +29,16 @@ export interface AgentOptions {
   readonly onBusy?: OnBusy | undefined;
   /** Text of the default answer to an interrupt. */
   readonly interruptReply?: string | undefined;
+  /**
+   * Time limit of `handleInterrupt`. After it, or after a second interrupt, the call gives the default answer.
+   * @default Infinity
+   */
+  readonly interruptTimeoutMs?: number | undefined;
+  /**
+   * Maximum time that a call waits for agents in a hub to take in its answer, and for this agent to take in what it was told before.
+   * An agent that takes longer is reported as an error. @default 60 000
+   */
+  readonly observeTimeoutMs?: number | undefined;
   /**
    * Whether printed messages are shown on the console, or the view to show them with. `TROUPE_DISABLE_CONSOLE_OUTPUT=true` hides them
    * for all agents. @default true
@@ -62,6 +73,7 @@ export interface CallOptions {
 const MAX_DEPTH = 64;
 /** Maximum number of agent calls in one run. */
 const MAX_CALLS_IN_RUN = 10_000;
+const OBSERVE_TIMEOUT_MS = 60_000;
 const INTERRUPT_REPLY = 'I noticed that you have interrupted me. What can I do for you?';
 
 /**
@@ -96,14 +108,9 @@ export abstract class AgentBase extends HookedModule implements Observer, AsyncD
   readonly #queue = new CallQueue();
   readonly #printer = new Printer();
   readonly #subscribers = new Subscribers();
-  readonly #parts: AgentParts = {
-    printer: this.#printer,
-    subscribers: this.#subscribers,
-    interruptReply: () => this.interruptReply(),
-    postpone: (msgs) => this.postpone(msgs),
-    leaveBehind: (work, what) => this.#leaveBehind(work, what),
-  };
+  readonly #parts: AgentParts;
   readonly #settledListeners = new Set<() => void>();
+  readonly #outcomeListeners = new Set<() => Promise<void>>();
   #abandoned = 0;
   #isClosed = false;
 
@@ -112,8 +119,23 @@ export abstract class AgentBase extends HookedModule implements Observer, AsyncD
     if (typeof options?.name !== 'string' || options.name === '') {
       throw new TroupeError('invalid_config', `An agent needs a name: super({ name: 'assistant' }).`);
     }
+    const { interruptTimeoutMs = Infinity } = options;
+    if (interruptTimeoutMs !== Infinity)
+      checkNumber('interruptTimeoutMs', interruptTimeoutMs, { least: 0, most: MAX_TIMER_MS });
+    checkNumber('observeTimeoutMs', options.observeTimeoutMs ?? OBSERVE_TIMEOUT_MS, {
+      least: 0,
+      most: MAX_TIMER_MS,
+    });
     this.name = options.name;
     this.#options = options;
+    this.#parts = {
+      printer: this.#printer,
+      subscribers: this.#subscribers,
+      interruptTimeoutMs,
+      interruptReply: () => this.interruptReply(),
+      postpone: (msgs) => this.postpone(msgs),
+      leaveBehind: (work, what) => this.#leaveBehind(work, what),
+    };
     this.#printer.configureConsole(options.console);
   }
 
@@ -123,10 +145,14 @@ export abstract class AgentBase extends HookedModule implements Observer, AsyncD
   /** Takes messages in without answering. */
   async observe(_msgs: MsgInput): Promise<void> {}
 
-  /** Answers an interrupted call. After one second, or after a second interrupt, the call gives the default answer instead. */
+  /**
+   * Answers an interrupted call, and may take its time, e.g. to call a model. After a second interrupt, an abort or
+   * `interruptTimeoutMs`, the call gives the default answer instead.
+   */
   async handleInterrupt(_msgs: readonly Msg[], _interrupt: Interrupt): Promise<Msg> {
     const msg = this.interruptReply();
-    await waitBriefly(this.print(msg)).catch((error: unknown) => getLogger().log('warn', messageOf(error)));
+    const shown = this.print(msg).catch((error: unknown) => getLogger().log('warn', messageOf(error)));
+    await waitBriefly(shown, currentControl()?.graceOver);
     return msg;
   }
 
@@ -152,6 +178,11 @@ export abstract class AgentBase extends HookedModule implements Observer, AsyncD
   stream(input?: MsgInput, options: CallOptions & StreamOptions = {}): AgentStream {
     const msgs = Msg.list(input);
     return new AgentStream((listener) => this.#call(msgs, options, listener), options);
+  }
+
+  /** Option `observeTimeoutMs` of the agent. */
+  get observeTimeoutMs(): number {
+    return this.#options.observeTimeoutMs ?? OBSERVE_TIMEOUT_MS;
   }
 
   /** Whether a call is being answered. */
@@ -230,6 +261,17 @@ export abstract class AgentBase extends HookedModule implements Observer, AsyncD
     return () => void this.#settledListeners.delete(entry);
   }
 
+  /**
+   * Adds a listener that each call waits for before it tells its outcome: before the caller gets the answer, a question or an error, and
+   * before the stream has `approval_needed` and `run_end`. A listener that rejects is reported as an `error` event. A second interrupt
+   * ends the wait. The returned function removes the listener.
+   */
+  onOutcome(listener: () => Promise<void>): () => void {
+    const entry = (): Promise<void> => listener();
+    this.#outcomeListeners.add(entry);
+    return () => void this.#outcomeListeners.delete(entry);
+  }
+
   /** Interrupts the current call, waits for its end, and refuses further calls. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#isClosed = true;
@@ -273,6 +315,7 @@ export abstract class AgentBase extends HookedModule implements Observer, AsyncD
       structuredModel,
       decisions,
       onPending,
+      beforeOutcome: () => this.#beforeOutcome(),
     });
     const call = this.#run(input, control, options.onBusy ?? this.#options.onBusy ?? 'reject');
     if (!outlivesParent) parent?.adopt(call);
@@ -307,10 +350,15 @@ export abstract class AgentBase extends HookedModule implements Observer, AsyncD
   async #interrupt(source: InterruptSource, msgs: readonly Msg[]): Promise<boolean> {
     const current = this.#queue.current;
     if (current === undefined) return false;
-    const isAccepted = current.interrupt(source, msgs);
-    if (!isAccepted) current.hurry();
+    const isAccepted = current.interruptOrHurry(source, msgs);
     if (!isInsideCallOf(this.id)) await this.#queue.whenLeft();
-    return isAccepted;
+    return isAccepted && current.interruptedBy !== undefined; // a late interrupt may find the answer complete
+  }
+
+  #beforeOutcome(): Promise<void> | undefined {
+    if (this.#outcomeListeners.size === 0) return undefined;
+    const waits = Array.from(this.#outcomeListeners, (listener) => listener());
+    return Promise.all(waits).then(() => {});
   }
 
   #leaveBehind(work: Promise<unknown>, what: 'reply' | 'handleInterrupt'): void {

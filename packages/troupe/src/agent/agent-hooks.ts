@@ -1,7 +1,9 @@
 import type { HookPoint, ResultKind } from '../hooks/run-hooks.ts';
 import { Msg, type MsgInput } from '../message/msg.ts';
+import type { AgentBase } from './agent-base.ts';
 import { currentControlOf } from './current-turn.ts';
-import { signalOfTurn } from './turn-control.ts';
+import { observeInOrder } from './observations.ts';
+import { signalBeforeAnswer, signalOfTurn } from './turn-control.ts';
 import type { Turn } from './turn.ts';
 
 type Maybe<T> = T | undefined | void;
@@ -61,6 +63,7 @@ export const REPLY: HookPoint = {
   normalize: toMsgList,
   result: A_MSG,
   signalOf: signalOfTurn,
+  postSignalOf: signalBeforeAnswer,
 };
 
 export const AGENT_HOOK_POINTS: readonly HookPoint[] = [
@@ -72,6 +75,7 @@ export const AGENT_HOOK_POINTS: readonly HookPoint[] = [
     params: ['msgs'],
     result: NOTHING,
     normalize: toMsgList,
+    around: (agent, run) => observeInOrder(agent as AgentBase, async () => run()),
   },
   {
     method: 'print',

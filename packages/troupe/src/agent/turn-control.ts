@@ -7,6 +7,7 @@ import type { Msg } from '../message/msg.ts';
 import type { PendingDecision } from '../message/pending-call.ts';
 import { addUsage, type Usage } from '../message/usage.ts';
 import { abortable, whenAborted } from '../util/abort.ts';
+import { startTimer } from '../util/clock.ts';
 import { newId } from '../util/ids.ts';
 import type { AnySchema } from '../util/schema.ts';
 import { yieldToEventLoop } from '#platform';
@@ -29,6 +30,8 @@ export interface TurnControlOptions {
   readonly structuredModel?: AnySchema | undefined;
   readonly decisions?: readonly PendingDecision[] | undefined;
   readonly onPending?: 'refuse' | 'close' | undefined;
+  /** Waits for the listeners of `onOutcome` of the agent; undefined if there are none. */
+  readonly beforeOutcome?: (() => Promise<void> | undefined) | undefined;
   /** The call whose interrupt this one handles. Both are one agent call of the same run. */
   readonly continues?: TurnControl | undefined;
 }
@@ -57,6 +60,9 @@ interface SharedCall {
 /** Number of prints, events and steps without a wait after which timers, input and interrupts get time. */
 const STEPS_BETWEEN_PAUSES = 256;
 
+/** Time of all waits of a stopped call together. */
+const TOTAL_GRACE_MS = 40;
+
 /**
  * Controls one agent call from start to end. `turn` is the part that `reply` gets; the rest is for the code around `reply`.
  *
@@ -77,6 +83,7 @@ export class TurnControl {
   readonly outerToolCallId: string | undefined;
   readonly structuredModel: AnySchema | undefined;
   readonly #agentName: string;
+  readonly #beforeOutcome: (() => Promise<void> | undefined) | undefined;
   readonly #controller = new AbortController();
   readonly #unlink: (() => void)[];
   readonly #listener: RunListener | undefined;
@@ -92,11 +99,15 @@ export class TurnControl {
   #decisions: readonly PendingDecision[];
   #stepsSincePause = 0;
   #closing: AbortController | undefined;
+  #graceOver: Promise<void> | undefined;
+  #cancelGrace: (() => void) | undefined;
 
   constructor(options: TurnControlOptions) {
     const { agentName, parent, listener, continues } = options;
     const sameRun = continues ?? parent;
     this.#agentName = agentName;
+    this.#graceOver = continues?.graceOver;
+    this.#beforeOutcome = options.beforeOutcome;
     this.agentId = options.agentId;
     this.parent = parent;
     this.outlivesParent = options.outlivesParent ?? false;
@@ -111,10 +122,14 @@ export class TurnControl {
     if (continues === undefined) this.#run.agentCalls++;
     this.#shared = continues ? continues.#shared : this.#newCall(agentName);
     this.#listener = listener;
-    this.#outlet = new EventOutlet(listener, parent && parent.#outlet, () => this.#eventOrigin());
+    this.#outlet = new EventOutlet(() => this.#eventOrigin(), {
+      listener,
+      outer: parent && parent.#outlet,
+      isAskedThrough: this.outerToolCallId !== undefined,
+    });
     const stepsOf = continues ?? (this.outlivesParent ? undefined : parent);
     this.#runStep = options.runStep ?? (stepsOf && stepsOf.#runStep);
-    const stopForConsumer = (): void => void this.interrupt('consumer');
+    const stopForConsumer = (): void => void this.interruptOrHurry('consumer');
     listener?.left.addEventListener('abort', stopForConsumer, { once: true });
     this.#unlink = [
       whenAborted(this.outlivesParent ? undefined : parent?.signal, (reason) => this.#abort(reason)),
@@ -168,21 +183,48 @@ export class TurnControl {
   }
 
   /**
-   * Stops the call. A second interrupt adds its messages to the first, as long as `handleInterrupt` has not begun.
+   * Stops the call. A second interrupt adds its messages to the first, as long as `handleInterrupt` has not begun. An interrupt
+   * between the answer and the end of its hooks lets the hooks finish within the grace; otherwise the call is interrupted.
    * @returns false if too late: the outcome is decided, or the call was aborted
    */
   interrupt(source: InterruptSource, msgs: readonly Msg[] = []): boolean {
     const state = this.#state;
+    if (state.tag === 'decided' && state.answer !== undefined && !state.isFinal && !this.signal.aborted) {
+      const error = new InterruptedError(this.#agentName, source);
+      this.#state = { ...state, late: { error, msgs } };
+      this.#stop(error);
+      return true;
+    }
     if (state.tag === 'interrupted' && !state.isHandled) {
       const { error, msgs: earlier } = state.interrupt;
       this.#state = { ...state, interrupt: { error, msgs: [...earlier, ...msgs] } };
+      this.hurry(); // the second one: `handleInterrupt` gets what is left of the grace
       return true;
     }
     if (state.tag !== 'running' || this.signal.aborted) return false;
     const error = new InterruptedError(this.#agentName, source);
     this.#state = { tag: 'interrupted', interrupt: { error, msgs }, isHandled: false };
-    this.#controller.abort(error);
+    this.#stop(error);
     return true;
+  }
+
+  /** Interrupts the call, or, if that is too late, lets nothing after the answer wait any longer. */
+  interruptOrHurry(source: InterruptSource, msgs: readonly Msg[] = []): boolean {
+    const isAccepted = this.interrupt(source, msgs);
+    if (!isAccepted) this.hurry();
+    return isAccepted;
+  }
+
+  /** Whether an interrupt came between the answer and the end of its hooks. */
+  get hasLateInterrupt(): boolean {
+    return this.#state.tag === 'decided' && this.#state.late !== undefined;
+  }
+
+  /** Puts a late interrupt into effect, because the hooks of the answer were cut off. */
+  acceptLateInterrupt(): void {
+    const state = this.#state;
+    if (state.tag !== 'decided' || state.late === undefined) return;
+    this.#state = { tag: 'interrupted', interrupt: state.late, isHandled: false };
   }
 
   /** The control in which an interrupt of this call is handled. `hurry` stops it. */
@@ -215,7 +257,21 @@ export class TurnControl {
     if (this.answer === undefined) this.signal.throwIfAborted();
     const state = this.#state;
     if (state.tag === 'suspended') this.#state = { tag: 'suspended', answer };
-    else if (state.tag !== 'over') this.#state = { tag: 'decided', answer, interrupt: interruptIn(state) };
+    else if (state.tag !== 'over') {
+      const late = state.tag === 'decided' ? state.late : undefined;
+      this.#state = { tag: 'decided', answer, interrupt: interruptIn(state), isFinal: false, late };
+    }
+  }
+
+  /** Declares the answer as its hooks made it. Later interrupts and aborts do not change it. */
+  finalize(answer: Msg): void {
+    this.commit(answer);
+    if (this.#state.tag === 'decided') this.#state = { ...this.#state, isFinal: true, late: undefined };
+  }
+
+  /** Whether nothing changes the answer any more: its hooks have run, or it is a question. */
+  get isAnswerFinal(): boolean {
+    return this.isSuspended || (this.#state.tag === 'decided' && this.#state.isFinal);
   }
 
   /** Declares that the answer is a question for decisions about pending tool calls. @throws like `commit` */
@@ -228,7 +284,25 @@ export class TurnControl {
   decide(): void {
     const { tag } = this.#state;
     if (tag === 'running' || tag === 'interrupted')
-      this.#state = { tag: 'decided', answer: undefined, interrupt: interruptIn(this.#state) };
+      this.#state = {
+        tag: 'decided',
+        answer: undefined,
+        interrupt: interruptIn(this.#state),
+        isFinal: true,
+        late: undefined,
+      };
+  }
+
+  /**
+   * Waits for the listeners of `onOutcome`, before the outcome is told. A question goes to the streams of the agent calls around too,
+   * and may be part of the state of those agents, so it waits for their listeners as well. Undefined if there are none.
+   */
+  beforeOutcome(): Promise<unknown> | undefined {
+    const calls: TurnControl[] = [this];
+    if (this.isSuspended && this.outerToolCallId === undefined)
+      for (let { parent } = this; parent !== undefined; { parent } = parent) calls.push(parent);
+    const waits = calls.flatMap((call) => call.#beforeOutcome?.() ?? []);
+    return waits.length === 0 ? undefined : Promise.all(waits);
   }
 
   /** Ends the call. Nothing that happens later has an effect. */
@@ -237,6 +311,12 @@ export class TurnControl {
     this.#inbox.close();
     this.#outlet.close();
     for (const unlink of this.#unlink) unlink();
+    this.#cancelGrace?.();
+  }
+
+  /** Resolves when a stopped call must not wait for anything any longer. Starts with the stop, so that several waits share one grace. */
+  get graceOver(): Promise<void> {
+    return (this.#graceOver ??= this.#startGrace());
   }
 
   /** See `Turn`. */
@@ -402,7 +482,18 @@ export class TurnControl {
   /** Stops the reply and everything after the answer. */
   #abort(reason: unknown): void {
     (this.#closing ??= new AbortController()).abort(reason);
+    this.#stop(reason);
+  }
+
+  #stop(reason: unknown): void {
+    if (!this.isOver) void this.graceOver;
     this.#controller.abort(reason);
+  }
+
+  #startGrace(): Promise<void> {
+    const over = Promise.withResolvers<void>();
+    this.#cancelGrace = startTimer(TOTAL_GRACE_MS, over.resolve);
+    return over.promise;
   }
 
   #newCall(agentName: string): SharedCall {
@@ -512,4 +603,10 @@ export function controlOf(turn: Turn): TurnControl {
 /** The signal of a turn; undefined for any other value. */
 export function signalOfTurn({ turn }: { readonly turn?: unknown }): AbortSignal | undefined {
   return ControlledTurn.controlOf(turn)?.signal;
+}
+
+/** The signal of a turn as long as it has no answer. Hooks of an answer are not cut off: the agent call limits the wait for them. */
+export function signalBeforeAnswer({ turn }: { readonly turn?: unknown }): AbortSignal | undefined {
+  const control = ControlledTurn.controlOf(turn);
+  return control?.answer === undefined ? control?.signal : undefined;
 }

@@ -32,6 +32,13 @@ export interface HookPoint {
    * Abort signal of the method, taken from its named arguments. After an abort, hooks are no longer awaited.
    */
   readonly signalOf?: (args: Args, instance: object) => AbortSignal | undefined;
+  /**
+   * Abort signal of the post hooks. None, if the result must not get out without them; the code around the method limits the wait then.
+   * @default `signalOf`
+   */
+  readonly postSignalOf?: (args: Args) => AbortSignal | undefined;
+  /** Runs the method with its hooks, e.g. after earlier calls of the method. @default at once */
+  readonly around?: (instance: object, run: () => unknown) => unknown;
 }
 
 /** Object whose hooks can be looked up. */
@@ -84,7 +91,9 @@ function makeHookPrototype(prototype: object, points: readonly HookPoint[]): obj
       } catch (error) {
         return Promise.reject(error); // like an async method
       }
-      return hook(this, point, args, (prototype as Readonly<Record<string, Method>>)[point.method] as Method);
+      const own = (prototype as Readonly<Record<string, Method>>)[point.method] as Method;
+      const run = (): unknown => hook(this, point, args, own);
+      return point.around ? point.around(this, run) : run();
     };
     Object.defineProperty(hooked, 'name', { value: point.method });
     Object.defineProperty(hookPrototype, point.method, { value: hooked, writable: true, configurable: true });
@@ -124,7 +133,10 @@ async function runHooked(
   const changed = [...Object.values(args), ...positional.slice(point.params.length)];
   const result = await own.apply(agent, point.normalize?.(changed) ?? changed);
   if (point.isUnfinished?.(result)) return result;
-  return runPostHooks(agent, point.post, post, args, result, { kind: point.result, signal });
+  return runPostHooks(agent, point.post, post, args, result, {
+    kind: point.result,
+    signal: point.postSignalOf ? point.postSignalOf(args) : signal,
+  });
 }
 
 /**

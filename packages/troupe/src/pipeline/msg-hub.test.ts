@@ -271,16 +271,16 @@ test('W12: participants observe concurrently; a slow one does not delay the othe
   await Promise.all(underWay);
 });
 
-test('a hanging participant delays a broadcast for a second at most', async () => {
+test('a hanging participant delays a broadcast for a minute at most', async () => {
   const clock = new FakeClock();
   using _ = clock.install();
   const [alice, bob] = trio();
   bob.digest = () => new Promise(() => {});
   await using hub = await MsgHub.open({ participants: [alice, bob], name: 'lobby' });
   const warnings = logOf(() => hub.broadcast('hello?'));
-  await clock.advance(1000);
+  await clock.advance(60_000);
   expect(await warnings).toEqual([
-    "warn: bob could not observe a broadcast in the hub 'lobby': It took longer than 1000 ms.",
+    "warn: bob could not observe a broadcast in the hub 'lobby': It took longer than 60 s.",
   ]);
   expect([alice.heard, clock.pendingTimers]).toEqual([['user: hello?'], 0]);
 });
@@ -328,9 +328,16 @@ test('each participant observes each message once, while it is in the hub', asyn
   await fc.assert(
     fc.asyncProperty(fc.array(step, { minLength: 5, maxLength: 30 }), async (steps) => {
       const agents = ['a', 'b', 'c', 'd'].map((name) => new Talker(name));
-      let digestAll = (): void => {};
-      const digested = new Promise<void>((resolve) => (digestAll = resolve));
-      for (const agent of agents) agent.digest = () => digested; // all broadcasts stay pending until the end
+      let digested = Promise.withResolvers<void>();
+      for (const agent of agents) agent.digest = () => digested.promise;
+      /** Ends all broadcasts, so that everybody has heard them. */
+      const digestAll = async (): Promise<void> => {
+        for (const _ of steps) {
+          digested.resolve(); // each agent takes in one message after the other
+          digested = Promise.withResolvers<void>();
+          await scheduler.yield();
+        }
+      };
       const present = new Set(agents.slice(0, 2));
       const expected = new Map<Talker, string[]>(agents.map((agent) => [agent, []]));
       const hub = await MsgHub.open({ participants: [...present] });
@@ -350,14 +357,15 @@ test('each participant observes each message once, while it is in the hub', asyn
           underWay.push(hub.broadcast(`${i}`));
           for (const listener of present) expected.get(listener)!.push(`user: ${i}`);
         }
-        if (act === 'speak' && !agent.isRunning) {
+        if (act === 'speak') {
+          await digestAll(); // an agent answers when it has heard what was said
           underWay.push(agent.call(`${i}`));
           const listeners = present.has(agent) ? [...present].filter((other) => other !== agent) : [];
           for (const listener of listeners) expected.get(listener)!.push(`${agent.name}: ${i}`);
           await scheduler.yield(); // until the reply is sent
         }
       }
-      digestAll();
+      await digestAll();
       await Promise.all(underWay);
       await hub.close();
       expect(heardBy(agents)).toEqual([...expected.values()]);

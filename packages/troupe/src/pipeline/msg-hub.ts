@@ -1,5 +1,5 @@
 import type { AgentBase } from '../agent/agent-base.ts';
-import { Subscribers } from '../agent/subscribers.ts';
+import { Subscribers, type Observer } from '../agent/subscribers.ts';
 import { getLogger } from '../config/run-config.ts';
 import { messageOf, TroupeError } from '../errors.ts';
 import { Msg, type MsgInput } from '../message/msg.ts';
@@ -134,14 +134,13 @@ export class MsgHub implements AsyncDisposable {
         `The hub '${this.name}' is closed. Open it before you broadcast.`,
       );
     }
-    for (const msg of Msg.list(input)) {
-      await this.#audience.broadcast(msg, ({ name }, error) => {
-        getLogger().log(
-          'warn',
-          `${name} could not observe a broadcast in the hub '${this.name}': ${messageOf(error)}`,
-        );
-      });
-    }
+    const limitMs = Math.max(0, ...this.#participants.map(({ observeTimeoutMs }) => observeTimeoutMs));
+    const report = ({ name }: Observer, error: unknown): void =>
+      getLogger().log(
+        'warn',
+        `${name} could not observe a broadcast in the hub '${this.name}': ${messageOf(error)}`,
+      );
+    for (const msg of Msg.list(input)) await this.#audience.broadcast(msg, report, { limitMs });
   }
 
   /** Updates all subscriptions to the current participants. */

@@ -62,6 +62,7 @@ const REACT_HOOK_POINTS: readonly HookPoint[] = [
     result: A_TOOL_RESULT,
     isUnfinished: isSuspended,
     signalOf: signalOfTurn,
+    postSignalOf: () => undefined,
   },
   {
     method: 'summarizing',

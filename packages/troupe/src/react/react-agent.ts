@@ -1,4 +1,4 @@
-import { currentTurn } from '../agent/current-turn.ts';
+import { currentControl, currentTurn } from '../agent/current-turn.ts';
 import type { Interrupt } from '../agent/interrupt.ts';
 import type { Turn } from '../agent/turn.ts';
 import { OpenToolCalls } from '../approval/open-tool-calls.ts';
@@ -127,6 +127,7 @@ export class ReActAgent extends ReActAgentBase {
       print: (msg, last) => this.print(msg, last),
       reasoningChunk: (msg) => this.notifyReasoningChunk(msg),
       actingChunk: (result) => this.notifyActingChunk(result),
+      hasHooks: (type) => this.hooksOf(type).length > 0,
     };
     this.registerState('name');
     if (typeof this.sysPrompt === 'string') this.registerState('sysPrompt');
@@ -242,8 +243,6 @@ export class ReActAgent extends ReActAgentBase {
         reply.control.suspend(msg); // throws if interrupted just now
         question = msg;
         open.spending.pause();
-        for (const pending of open.pending) await turn.emit({ type: 'approval_needed', pending }); // the tool calls stay pending if the stream is left here
-        await this.print(question);
       }
       return question;
     } finally {
@@ -258,8 +257,12 @@ export class ReActAgent extends ReActAgentBase {
     if (turn.signal.aborted) await reply.remember([answer]); // interrupted just now: the text is kept, then commit throws
     turn.commit(answer);
     await reply.remember([answer]);
-    await this.print(answer);
-    await recordExperience(reply);
+    try {
+      await this.print(answer);
+      await recordExperience(reply);
+    } catch (error) {
+      if (!turn.signal.aborted) throw error; // a late stop: the answer goes on to its hooks
+    }
     return answer;
   }
 
@@ -278,7 +281,7 @@ export class ReActAgent extends ReActAgentBase {
         getLogger().log('warn', `${this.name} was interrupted: ${messageOf(error)}`),
       );
     }
-    await waitBriefly(Promise.allSettled([written, shown])); // slower writes go on, in order
+    await waitBriefly(Promise.allSettled([written, shown]), currentControl()?.graceOver); // slower writes go on, in order
     return answer;
   }
 

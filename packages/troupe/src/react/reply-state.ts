@@ -26,6 +26,7 @@ export interface ReplyAgent {
   reasoningChunk(msg: Msg): Promise<void>;
   /** Runs the `actingChunk` hooks. */
   actingChunk(result: ToolResultBlock): Promise<void>;
+  hasHooks(type: 'postReasoning' | 'postActing'): boolean;
 }
 
 /**
@@ -125,14 +126,18 @@ export class ReplyState implements ReplyScope {
     }
   }
 
-  /** Waits for a model message and its hooks. If a hook fails, or gives an invalid message, the model's own message is kept in memory. */
+  /**
+   * Waits for a model message and its hooks. If that fails, the model's own message is kept in memory, unless `postReasoning` hooks may
+   * have had to change it.
+   */
   async hooked(reasoning: Promise<Msg>): Promise<Msg> {
     try {
       const msg = await reasoning;
       if (msg !== this.modelMsg) assertValidReplacement(msg, await this.memory.recall());
       return msg;
     } catch (error) {
-      if (this.modelMsg !== undefined) await this.remember(new Exchange(this.modelMsg).toMsgs());
+      if (this.modelMsg !== undefined && !this.agent.hasHooks('postReasoning'))
+        await this.remember(new Exchange(this.modelMsg).toMsgs());
       throw error;
     } finally {
       this.modelMsg = undefined;

@@ -40,7 +40,7 @@ export async function runToolCalls(open: OpenExchange, reply: ReplyState, act: A
   });
 }
 
-/** Records the outcome of one tool call. If a hook fails, the tool result is kept as it was before the hooks. */
+/** Records the outcome of one tool call. If that fails, the result is kept, or withheld if `postActing` hooks may have had to change it. */
 async function actOn(call: ToolUseBlock, open: OpenExchange, reply: ReplyState, act: Act): Promise<void> {
   const { id, name } = call;
   try {
@@ -51,7 +51,8 @@ async function actOn(call: ToolUseBlock, open: OpenExchange, reply: ReplyState, 
     open.answer(isAnswer ? result : open.withNote(result));
   } catch (error) {
     const result = reply.results.get(id);
-    if (result !== undefined) open.answer({ ...result, id, name });
+    const isWithheld = reply.agent.hasHooks('postActing');
+    if (result !== undefined) open.answer(isWithheld ? withheld(call) : { ...result, id, name });
     throw error;
   } finally {
     reply.results.delete(id);
@@ -113,6 +114,13 @@ export async function runToolCallStep(call: ToolUseBlock, reply: ReplyState): Pr
     if (stopped?.kind !== 'result') throw error;
     return stopped;
   }
+}
+
+/** Stands for a result whose hooks have failed: it may have taken effect, and must not be told unchanged. */
+function withheld({ id, name }: ToolUseBlock): ToolResultBlock {
+  const output =
+    'The tool call was made, but its result is withheld because a hook failed. Do not assume that it had no effect.';
+  return { type: 'tool_result', id, name, output, status: 'error' };
 }
 
 function tooMany({ id, name }: ToolUseBlock, max: number): ToolResultBlock {

@@ -148,9 +148,9 @@ export class SessionManager implements AsyncDisposable {
   }
 
   /**
-   * Saves automatically after each agent call of the components, however it ended, and before a tool with a
-   * side effect runs. Dispose the result, or the manager, to save pending changes and stop; running agent
-   * calls are waited for.
+   * Saves automatically when an agent call of the components ends, however it ends, and before a tool with a side effect runs. What
+   * the caller and the stream are told is saved by then, unless `debounceMs` delays saves. Dispose the result, or the manager, to
+   * save pending changes and stop; running agent calls are waited for.
    */
   autoSave(options: AutoSaveOptions = {}): AutoSave {
     this.#configured();

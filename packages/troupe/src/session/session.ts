@@ -3,7 +3,12 @@ import type { LoadStateOptions, StateModule } from '../state/state-module.ts';
 import { now } from '../util/clock.ts';
 import { newId } from '../util/ids.ts';
 import { setOwn, type JsonValue } from '../util/json.ts';
-import { ComponentState, versionsAlong, type SessionComponents } from './format/component-state.ts';
+import {
+  aliasPath,
+  ComponentState,
+  versionsAlong,
+  type SessionComponents,
+} from './format/component-state.ts';
 import { reportNoMatch, warnOfUnused } from './format/load-report.ts';
 import { draftList, type ListDraft, type SavedList } from './format/list-draft.ts';
 import { saveDrafts } from './format/save-drafts.ts';
@@ -65,7 +70,7 @@ export class Session implements AsyncDisposable {
       const saved = new Map(syncStates.flatMap(({ snapshot }) => [...(snapshot?.lists ?? [])]));
       const drafts = lists.map((list) => draftList(list, saved.get(pathText(list.path))));
       const others = othersThan(components, syncStates[0], saved);
-      const whole = { ...others.components, ...rest };
+      const whole = { ...others.components, ...rest, ...state.aliases };
       const remember = (): void => {
         for (const [name, module] of Object.entries(components))
           this.#syncStates.wasSaved(
@@ -104,18 +109,28 @@ export class Session implements AsyncDisposable {
       if (!entries.some(isSaved)) reportNoMatch(checked, components, head, mustMatch);
       const known = Object.fromEntries(entries.filter(isSaved));
       const target = new ComponentState(known);
+      // A save of one component alone may have left a copy beside the state of the component around it: the copy is newer.
+      const copies = Object.fromEntries(
+        Object.keys(target.aliases)
+          .filter((name) => aliasPath(head.components[name]) === undefined)
+          .map((name) => [name, known[name] as StateModule]),
+      );
+      const hasCopies = Object.keys(copies).length > 0;
       target.loadStateDict(state, { maxSize: Infinity, ...limits });
+      new ComponentState(copies).loadStateDict(state, { maxSize: Infinity, ...limits });
       const { rest, lists } = target.stateParts();
       warnOfUnused(checked, head, rest, lists);
       const saved = new Map<string, SavedList>();
       for (const list of lists) {
         const itemRanges = items.get(pathText(list.path));
         const isSame = versionsAlong(rest, list.path) === versionsAlong(head.components, list.path);
-        if (itemRanges === undefined || itemRanges.length !== list.items.length || !isSame) continue;
+        const savedList = head.lists.find(({ path }) => pathText(path) === pathText(list.path));
+        if (itemRanges === undefined || savedList === undefined) continue;
+        if (itemRanges.length !== list.items.length || !isSame || hasCopies) continue;
         saved.set(pathText(list.path), {
           items: [...list.items],
           itemRanges: itemRanges.map(({ from, to }) => ({ from, to, count: 1 })),
-          ranges: head.lists.find(({ path }) => pathText(path) === pathText(list.path))?.ranges ?? [],
+          ranges: savedList.ranges,
         });
       }
       const syncState = newSyncState(undefined);
@@ -294,7 +309,7 @@ export class Session implements AsyncDisposable {
     const { rest, lists } = state.stateParts();
     const drafts = lists.map((list) => draftList(list, undefined));
     const syncState = newSyncState(base);
-    const whole = { ...others.components, ...rest };
+    const whole = { ...others.components, ...rest, ...state.aliases };
     try {
       const head = await saveDrafts(this.#store, key, [syncState], whole, [...drafts, ...others.drafts]);
       this.#syncStates.wasSaved(components, key, syncState);

@@ -92,30 +92,27 @@ export abstract class StateModule {
   static readonly stateVersion: number = 1;
   /** `stateMigrations[n]` converts a state from version n to n + 1. */
   static readonly stateMigrations: Readonly<Record<number, StateMigration>> = {};
+  /** Saved names of nested modules whose property has another name, by property name. */
+  static readonly stateNames: Readonly<Record<string, string>> = {};
   /**
    * Allows modules to come and go: modules missing in a saved state keep their state, and a module that
    * contains this one is left out.
    */
-  static readonly stateNames: Readonly<Record<string, string>> = {};
+  static readonly hasOptionalModules: boolean = false;
   /**
    * Allows several owners of one module, such as a permission policy. The tree saves it once, at the first
    * occurrence, so that copies can't disagree; a saved state without the module leaves it unchanged.
    */
-  static readonly hasOptionalModules: boolean = false;
-  /** Registered lists, with the converters of their items. */
   static readonly isShared: boolean = false;
 
   readonly #registered = new Map<string, AnyConverter | undefined>();
+  /** Registered lists, with the converters of their items. */
+  readonly #lists = new Map<string, AnyItemConverter>();
+
   /**
    * Makes a property part of the state.
    * @throws TypeError if its value is not JSON and there is no converter
    * @throws StateError if the property is a module, or its name is forbidden
-   */
-  readonly #lists = new Map<string, AnyItemConverter>();
-
-  /**
-   * Makes a list of immutable items part of the state. A changed item must be a new object. `stateDict`
-   * contains the list as an array; `stateParts` separates it.
    */
   registerState<Name extends keyof this & string>(name: Name, converter?: StateConverter<this[Name]>): void;
   registerState<Value>(name: string, converter?: StateConverter<Value>): void;
@@ -135,7 +132,10 @@ export abstract class StateModule {
     this.#registered.set(name, converter);
   }
 
-  /** State of this module and its nested modules as plain JSON: modules first, then registered properties. */
+  /**
+   * Makes a list of immutable items part of the state. A changed item must be a new object. `stateDict`
+   * contains the list as an array; `stateParts` separates it.
+   */
   registerStateList<Item extends object>(name: string, converter: StateConverter<Item>): void;
   registerStateList(name: string, { toJson, fromJson }: AnyItemConverter): void {
     this.registerState(name, {
@@ -148,21 +148,33 @@ export abstract class StateModule {
     this.#lists.set(name, { toJson, fromJson });
   }
 
-  /** Same state with its lists separated, for stores that save only new items. */
+  /** State of this module and its nested modules as plain JSON: modules first, then registered properties. */
   stateDict(): JsonObject {
     return this.#save(this.constructor.name, [], new Set());
+  }
+
+  /** Same state with its lists separated, for stores that save only new items. */
+  stateParts(): StateParts {
+    const lists: StateList[] = [];
+    return { rest: this.#save(this.constructor.name, [], new Set(), { lists, path: [] }), lists };
+  }
+
+  /**
+   * Names from this module to a module inside it, as in the saved state. Undefined if the module is not part of this one's state.
+   */
+  statePathOf(module: StateModule): readonly string[] | undefined {
+    for (const [name, inner] of this.#modules()) {
+      if (inner === module) return [name];
+      const rest = inner.statePathOf(module);
+      if (rest !== undefined) return [name, ...rest];
+    }
+    return undefined;
   }
 
   /**
    * Loads a result of `stateDict`. Ignores unknown keys.
    * @throws StateError if anything is invalid; then nothing was changed
    */
-  stateParts(): StateParts {
-    const lists: StateList[] = [];
-    return { rest: this.#save(this.constructor.name, [], new Set(), { lists, path: [] }), lists };
-  }
-
-  /** Called before a state is loaded; throws if loading is not possible now. */
   loadStateDict(state: JsonObject, options: LoadStateOptions = {}): void {
     let checked: JsonObject;
     try {
@@ -177,7 +189,7 @@ export abstract class StateModule {
     apply(assignments);
   }
 
-  /** Modules that are properties at this moment. */
+  /** Called before a state is loaded; throws if loading is not possible now. */
   protected assertStateCanLoad(): void {}
 
   #save(
@@ -317,7 +329,7 @@ function convert<T>(converter: Pick<StateConverter<T>, 'fromJson'>, json: JsonVa
   }
 }
 
-/** The setter rejects its own old value, so the property is unchanged. */
+/** Mutable copy for the module; the loaded state stays frozen. */
 function thaw(json: JsonValue): unknown {
   if (Array.isArray(json)) return json.map(thaw);
   if (!isJsonObject(json)) return json;

@@ -283,12 +283,7 @@ describe('withGrace', () => {
       const work = new Promise<string>((resolve) => {
         controller.signal.addEventListener('abort', () => resolve('done'), { once: true });
       });
-      return withGrace(
-        work,
-        controller.signal,
-        () => abandoned++,
-        () => started,
-      );
+      return withGrace(work, controller.signal, () => abandoned++, { started: () => started });
     };
     const first = start(child, Promise.reject(new Error('a child that fails')));
     const second = start(never);

@@ -136,7 +136,6 @@ export class A2AAgent extends AgentBase {
       const open = OpenTask.from(taskId, state, closing, turn.agentPath);
       answer = answer.with({ endReason: 'tool_suspended', pending: open.pending });
       this.openTask = open;
-      for (const pending of open.pending) await turn.emit({ type: 'approval_needed', pending });
     }
     turn.commit(answer);
     await this.print(answer);
