@@ -486,13 +486,13 @@ describe('messages during a reply', () => {
 });
 
 describe('a failing hook', () => {
-  test('behind a thought does not cost the thought', async () => {
+  test('after reasoning costs the model message that it had to change, and leaves a valid history', async () => {
     const { agent, memory } = setUp([{ text: 'Let me see.', ...calls(addCall) }]);
     agent.registerInstanceHook('postReasoning', 'broken', () => {
       throw new Error('no');
     });
     await expect(agent.call('Go.')).rejects.toThrow(/broken/);
-    expect((await memory()).map((msg) => msg.text)).toEqual(['Go.', 'Let me see.', '']);
+    expect((await memory()).map((msg) => msg.text)).toEqual(['Go.']);
     expect(findHistoryFaults(await memory())).toEqual([]);
   });
 
