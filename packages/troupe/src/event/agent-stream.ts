@@ -24,7 +24,7 @@ export interface SseResponseInit extends ResponseInit {
  *
  * const agent = new ReActAgent({ name: 'Friday', model: new OfflineModel(), console: false });
  * for await (const event of agent.stream('Hello!')) if (event.type === 'run_end') console.log(event.status);
- * for await (const text of agent.stream('Hello!').text) process.stdout.write(text);
+ * for await (const text of agent.stream('Hello!').text) console.log(text);
  * const answer = await agent.stream('Hello!').answer;
  * console.log(answer.text);
  * ```
