@@ -58,7 +58,7 @@ describe('lineLogger', () => {
     );
   });
 
-  test('a message is one line, whatever is in it', () => {
+  test('a message is one line, with any content', () => {
     const forged = 'Ann failed: a\r\n2026-01-31T09:30:00.000Z ERROR All is lost.\u001b[31m\u009b';
     expect(linesOf('debug', (logger) => logger.log('warn', forged, { text: 'b\nc' }))).toEqual([
       '2026-01-31T09:30:00.000Z WARN Ann failed: a 2026-01-31T09:30:00.000Z ERROR All is lost. [31m  {"text":"b\\nc"}\n',

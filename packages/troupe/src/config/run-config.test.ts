@@ -128,7 +128,7 @@ describe('a scope', () => {
     expect(config.getRunConfig()).toMatchObject({ project: 'Zoo', name: DEFAULT.name, runId: DEFAULT.runId });
   });
 
-  test('keeps it through awaits, beside others', async () => {
+  test('keeps its configuration through awaits, separate from others', async () => {
     const open: (() => void)[] = [];
     const gate = (): Promise<void> => new Promise((resolve) => open.push(resolve));
     const log: string[] = [];

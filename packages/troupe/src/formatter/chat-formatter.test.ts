@@ -98,7 +98,7 @@ describe('a foreign history', () => {
     expect(repairsOf(...history)).toEqual(["added the missing result of the tool call 'get_time'"]);
   });
 
-  test('loses results that nobody asked for', () => {
+  test('loses results without a tool call', () => {
     const history = [Msg.user('Hi.'), result('ghost'), calls('a'), result('a'), result('a')];
     expect(itemsOf(...history)).toHaveLength(3);
     expect(repairsOf(...history)).toEqual([
@@ -145,7 +145,7 @@ describe('a foreign history', () => {
     expect(itemsOf(...history)[3]).toBe(itemsOf(...history)[3]);
   });
 
-  test('loses messages that say nothing', () => {
+  test('loses empty messages', () => {
     const history = [
       Msg.user(' \n', { name: 'Ann' }),
       Msg.assistant([]),

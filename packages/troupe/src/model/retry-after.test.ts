@@ -33,11 +33,11 @@ test('milliseconds are more exact, and win', () => {
   expect(parseRetryAfter(new Headers({ 'Retry-After': '2', 'retry-after-ms': '1234' }), NOW)).toBe(1234);
 });
 
-test('milliseconds that are none leave it to the other header', () => {
+test('invalid milliseconds fall back to the other header', () => {
   expect(parseRetryAfter(new Headers({ 'Retry-After': '2', 'retry-after-ms': 'soon' }), NOW)).toBe(2000);
 });
 
-test('who is asked nothing waits for nothing in particular', () => {
+test('without a header there is no wait', () => {
   expect(parseRetryAfter(new Headers(), NOW)).toBeUndefined();
 });
 

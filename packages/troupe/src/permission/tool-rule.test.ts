@@ -162,7 +162,7 @@ test.each([
   );
 });
 
-test('what a rule has besides is left out', () => {
+test('unknown keys of a rule are dropped', () => {
   expect(readRule({ tool: 't', behavior: 'deny', when: { a: 1 }, note: 'x' })).toEqual({
     tool: 't',
     behavior: 'deny',

@@ -53,7 +53,7 @@ test('a timer does not fire one millisecond early', async () => {
   expect(hasFired).toBe(true);
 });
 
-test('what waits on a timer goes on before the next one fires, however many awaits it takes', async () => {
+test('code after a timer runs before the next timer, with any number of awaits', async () => {
   const clock = install(new FakeClock(0));
   const seen: string[] = [];
   const work = (async () => {
@@ -96,7 +96,7 @@ test('an aborted sleep leaves no timer', async () => {
   expect(clock.pendingTimers).toBe(0);
 });
 
-test('what a timer throws, advance throws, and the clock goes on from there', async () => {
+test('advance throws the error of a timer, and the clock can continue', async () => {
   const clock = install(new FakeClock(0));
   startTimer(10, () => {
     throw new Error('broken timer');

@@ -271,7 +271,7 @@ describe('withGrace', () => {
     expect(abandoned).toBe(0);
   });
 
-  test('work that is done waits for what it started, but no longer than that', async () => {
+  test('finished work waits for its started promises, at most for the grace period', async () => {
     const timers = manualTimers();
     const controller = new AbortController();
     let abandoned = 0;

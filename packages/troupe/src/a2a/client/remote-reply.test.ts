@@ -90,7 +90,7 @@ test('an answer that is replaced stays printed as a message of its own', async (
   expect(first?.[0]).not.toBe(msg.id);
 });
 
-test('what the last status says follows, unless it repeats the answer', async () => {
+test('the text of the last status follows the answer, unless it repeats the answer', async () => {
   const done = TaskState.TASK_STATE_COMPLETED;
   const said = async (...updates: StreamResponse[]): Promise<unknown> =>
     (await replyTo(updates)).msg.getTextContent('|');

@@ -15,7 +15,7 @@ const part = (content: Part['content'], more: Partial<Part> = {}): Part => ({
   ...more,
 });
 
-test('what others may not have does not leave', () => {
+test('thinking and local files are not sent', () => {
   const blocks: ContentBlock[] = [
     { type: 'thinking', thinking: 'private' },
     { type: 'image', source: { type: 'url', url: '/home/me/a.png' } },
@@ -91,7 +91,7 @@ test('too much data becomes a note, nothing becomes nothing', () => {
   ).toEqual([]);
 });
 
-test('what goes out comes back as it was', () => {
+test('parts and blocks are exact inverses', () => {
   const bytes = fc.uint8Array({ maxLength: 20 }).map((one) => Buffer.from(one).toString('base64'));
   const medium = fc
     .record({

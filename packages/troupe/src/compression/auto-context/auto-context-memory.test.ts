@@ -103,7 +103,7 @@ async function compressed(): Promise<AutoContextMemory> {
 }
 
 describe('four stores', () => {
-  test('what was said is kept; users and answers can be had alone', async () => {
+  test('the original messages are kept; user messages and answers can be read alone', async () => {
     const memory = await compressed();
     expect(memory.getOriginalMemoryMsgs().length).toBe(14);
     expect(memory.getInteractionMsgs().map(({ text }) => text)).toEqual(['go', 'done', 'and?']);
@@ -112,7 +112,7 @@ describe('four stores', () => {
     expect(memory.reload('unknown')).toEqual([]);
   });
 
-  test('what is deleted is gone from what the model sees only', async () => {
+  test('a deletion affects the working messages only', async () => {
     const memory = await compressed();
     const [first] = await memory.getMemory();
     expect(await memory.delete([first?.id ?? '', 'unknown'])).toBe(1);
@@ -120,13 +120,13 @@ describe('four stores', () => {
     expect(memory.getOriginalMemoryMsgs().length).toBe(14);
   });
 
-  test('what was moved out is remembered: it is not added again', async () => {
+  test('offloaded messages are not added again', async () => {
     const memory = await compressed();
     await memory.add(memory.getOriginalMemoryMsgs());
     expect(await memory.size()).toBe(5);
   });
 
-  test('what was deleted can be added again, though a summary told of it', async () => {
+  test('deleted messages can be added again, even if a summary contains them', async () => {
     const memory = new AutoContextMemory({
       maxToken: 3000,
       minCompressionTokenThreshold: 0,
@@ -142,7 +142,7 @@ describe('four stores', () => {
     expect((await memory.getMemory()).at(-1)).toBe(request);
   });
 
-  test('clear empties all of them', async () => {
+  test('clear empties all four stores', async () => {
     const memory = await compressed();
     await memory.updateCompressedSummary('So far.');
     await memory.clear();
@@ -150,7 +150,7 @@ describe('four stores', () => {
     expect(memory.contextInstruction).toBe('');
   });
 
-  test('a summary that takes the place of others has the marks that all of them had', async () => {
+  test('a summary that replaces others has their common marks', async () => {
     const memory = await compressed();
     expect((await memory.getMemory({ mark: 'a' })).length).toBe(3);
     expect((await memory.getMemory({ mark: 'early' })).length).toBe(2);
@@ -190,7 +190,7 @@ describe('state', () => {
     expect(await copy.getMemory(), 'a stub is still known to be one').toContain(stub);
   });
 
-  test('each message is in it once: all else refers to it', async () => {
+  test('the state has each message once, and references otherwise', async () => {
     const memory = await compressed();
     const { workingMemoryStorage, offloadContext } = memory.stateDict();
     const ids = memory.getOriginalMemoryMsgs().map(({ id }) => id);

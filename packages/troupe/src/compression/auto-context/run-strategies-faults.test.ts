@@ -95,7 +95,7 @@ describe.each(FAULTS)('a model that %s', (_, turn) => {
   });
 });
 
-test('a model that hangs is waited for as long as it may take, and what it says later counts for nothing', async () => {
+test('a hanging model is stopped at the time limit, and its late answer is ignored', async () => {
   const memory = await memoryOf(talk(), { ...EAGER, timeoutMs: 1000 });
   const task = taskWith(summingModel({ text: 'Well,', stall: true, stubborn: true }));
   const made = memory.compress(task);
@@ -141,7 +141,7 @@ describe('a model that never ends and never waits', () => {
     }
   }
 
-  test('is stopped once it has said more than what it sums up', async () => {
+  test('is stopped when its summary is longer than the original', async () => {
     const model = new Endless({ type: 'text', text: 'x' });
     const memory = await memoryOf([Msg.user('q'), ...pairs('p', 5, 'x'.repeat(1500))], {
       maxToken: 2000,
@@ -187,7 +187,7 @@ test('the time of a slow listener is not that of the model', async () => {
   expect(await made).toBe(true);
 });
 
-test('a step that fails is a summary that failed', async () => {
+test('a failing step is a failed summary', async () => {
   const memory = await memoryOf(talk());
   const task = taskWith(summingModel(), { step: () => Promise.reject(new Error('no step')) });
   expect(await memory.compress(task)).toBe(false);
@@ -210,7 +210,7 @@ test('a step gives JSON, so that it can be replayed', async () => {
   expect(answers[0]).toEqual({ text: 'So.', durationMs: 0, usage: { inputTokens: 1, outputTokens: 2 } });
 });
 
-test('listeners that throw do no harm', async () => {
+test('throwing listeners have no effect', async () => {
   const memory = await memoryOf(talk());
   const broken = (): never => {
     throw new Error('deaf');
@@ -218,7 +218,7 @@ test('listeners that throw do no harm', async () => {
   expect(await memory.compress(taskWith(summingModel(), { emit: broken, addUsage: broken }))).toBe(true);
 });
 
-test('a rule that throws, whenever it does, changes nothing by half', async () => {
+test('a throwing strategy, at any point, leaves no partial change', async () => {
   const msgs = talk();
   for (let limit = 0; limit < 100; limit += 3) {
     let asked = 0;
@@ -247,13 +247,13 @@ describe('token counters', () => {
     }
   }
 
-  test('one that fails is done without', async () => {
+  test('a failing counter is not used', async () => {
     const memory = await memoryOf(talk(), { maxToken: 2000, tokenCounter: new Broken() });
     expect(await memory.compress(taskWith(summingModel()))).toBe(true);
     expect(await new AutoContextTokenCounter().count(await memory.getMemory())).toBeLessThan(1500);
   });
 
-  test('so is one that hangs', async () => {
+  test('a hanging counter is not used', async () => {
     const memory = await memoryOf(talk(), { maxToken: 2000, tokenCounter: new Hanging(), timeoutMs: 100 });
     const made = memory.compress(taskWith(summingModel()));
     await clock.advance(10_000);
@@ -290,7 +290,7 @@ describe('token counters', () => {
     expect(await new AutoContextTokenCounter().count(await memory.getMemory())).toBeLessThan(1500);
   });
 
-  test('one that has learned counts anew', async () => {
+  test('a counter that has learned counts again', async () => {
     const tokenCounter = new CalibratedTokenCounter(new AutoContextTokenCounter());
     const msgs = [Msg.user('x'.repeat(1500)), Msg.assistant('fine'), Msg.user('and?')]; // 634 tokens
     const memory = await memoryOf(msgs, { maxToken: 1200, largePayloadThreshold: 100, tokenCounter });
@@ -301,7 +301,7 @@ describe('token counters', () => {
 });
 
 describe('while a summary is made', () => {
-  test('what is added is kept, in its place', async () => {
+  test('messages added meanwhile are kept in their place', async () => {
     const strategies = { current_round_large_message_summary: false, current_round_message_compress: false };
     const memory = await memoryOf(talk(), { ...EAGER, strategies });
     const late = [Msg.user('late'), ...pair('late')];
@@ -314,7 +314,7 @@ describe('while a summary is made', () => {
     expect(findHistoryFaults(await memory.getMemory())).toEqual([]);
   });
 
-  test('what is added counts', async () => {
+  test('messages added meanwhile count', async () => {
     const memory = await memoryOf(talk(), { ...EAGER, maxToken: 4000 });
     const late = [Msg.user('q'), ...pair('late', 'z'.repeat(9000)), Msg.assistant('a'), Msg.user('late')];
     const step = async <T>(_step: StepInit, body: () => Promise<T>): Promise<T> => {
@@ -378,7 +378,7 @@ describe('while a summary is made', () => {
     expect(models.map(({ requests }) => requests.length > 0)).toEqual([true, false]);
   });
 
-  test('whoever waits can leave, and the next one gets its turn', async () => {
+  test('a waiting call can be aborted, and the next one runs', async () => {
     const memory = await memoryOf(talk(), { ...EAGER, timeoutMs: 1000 });
     const first = memory.compress(taskWith(summingModel({ stall: true })));
     const leaving = new AbortController();
@@ -391,7 +391,7 @@ describe('while a summary is made', () => {
   });
 });
 
-test('after an attempt that came to nothing, it waits for more messages before it tries again', async () => {
+test('after an attempt without effect, the next attempt waits for more messages', async () => {
   const rounds = Array.from({ length: 50 }, (_, i) => [Msg.user(`q${i}`), Msg.assistant(`a${i}`)]).flat();
   const asked: boolean[] = [];
   const isPinned = (): boolean => (asked.push(true), false);

@@ -120,7 +120,7 @@ describe('below the thresholds', () => {
   });
 });
 
-describe('tool calls of rounds that are over', () => {
+describe('tool calls of earlier rounds', () => {
   test('are summed up in one message', async () => {
     const msgs = [Msg.user('go'), ...pairs('c', 5), Msg.assistant('done'), ...users(10)];
     const memory = await memoryOf(msgs);
@@ -202,7 +202,7 @@ describe('tool calls of rounds that are over', () => {
     expect(await compress(memory)).toMatchObject({ hasChanged: false, requests: [] });
   });
 
-  test('stay if they have too few tokens; what comes later is still tried', async () => {
+  test('stay if they have too few tokens; later strategies are still tried', async () => {
     const memory = await memoryOf(
       [
         Msg.user('go'),
@@ -254,7 +254,7 @@ describe('tool calls of rounds that are over', () => {
     expect(memory.getCompressionEvents()).toMatchObject([{ compressedMessageCount: 6 }]);
   });
 
-  test('that are only about a plan need no model', async () => {
+  test('that only edit a plan need no model', async () => {
     const plan = ['create_plan', 'finish_subtask', 'view_subtasks'].flatMap((name) =>
       pair(name, 'x'.repeat(300), name),
     );
@@ -344,7 +344,7 @@ describe('large messages', () => {
     expect(shown.slice(1)).toEqual(msgs.slice(1));
   });
 
-  test('that call tools stay', async () => {
+  test('with tool calls stay', async () => {
     const calls = [thought({ type: 'text', text: 'x'.repeat(3000) }, call('a')), results(result('a'))];
     const memory = await memoryOf([Msg.user('go'), ...calls, ...rest], limits);
     await compress(memory);
@@ -403,7 +403,7 @@ describe('large messages', () => {
     expect([...memory.getOffloadContext().values()][1]).toContain(first.shown[0]);
   });
 
-  test('that are summaries stay, however long', async () => {
+  test('that are summaries stay, at any length', async () => {
     const long = [Msg.user('go'), ...pairs('c', 5, 'x'.repeat(3000)), Msg.assistant('done'), ...users(10)];
     const memory = await memoryOf(long, { ...EAGER, maxToken: 2000, largePayloadThreshold: 100 });
     const { shown } = await compress(memory, summingModel('A long summary. '.repeat(15)));
@@ -411,7 +411,7 @@ describe('large messages', () => {
     expect(shown[1]?.text.length).toBeGreaterThan(200);
   });
 
-  test('that would grow stay as they are', async () => {
+  test('stay if the replacement would be longer', async () => {
     const memory = await memoryOf([large(60), ...rest, Msg.user('y'.repeat(3000))], {
       ...limits,
       largePayloadThreshold: 50,
@@ -420,7 +420,7 @@ describe('large messages', () => {
     expect(new Set(typesOf(memory))).toEqual(new Set(['LAST_RESORT_OFFLOAD']));
   });
 
-  test('stay if there are only too many of them: they would not be fewer', async () => {
+  test('stay if only the number of messages is too large', async () => {
     const memory = await memoryOf([large(), ...rest], { ...limits, msgThreshold: 5, maxToken: 100_000 });
     expect((await compress(memory)).hasChanged).toBe(false);
   });
@@ -434,7 +434,7 @@ describe('large messages', () => {
   });
 });
 
-describe('rounds that are over', () => {
+describe('earlier rounds', () => {
   test('are summed up, except the newest', async () => {
     const msgs = [...[1, 2, 3, 4, 5].flatMap((i) => round(i)), Msg.user('and now?')];
     const memory = await memoryOf(msgs, { ...EAGER, minConsecutiveToolMessages: 6 });
@@ -463,7 +463,7 @@ describe('rounds that are over', () => {
     expect((await compress(memory)).hasChanged).toBe(false);
   });
 
-  test('that hold a summary of their work are summed up normally', async () => {
+  test('with a summary of their work are summed up normally', async () => {
     const memory = await memoryOf([Msg.user('go'), ...pairs('c', 5)], {
       ...EAGER,
       minConsecutiveToolMessages: 20,
@@ -507,14 +507,14 @@ describe('large messages of the current round', () => {
     expect(again.requests, 'what was shortened is not shortened again').toEqual([]);
   });
 
-  test('that the model has not read come last, and stay if it is enough without them', async () => {
+  test('unread by the model come last, and stay if the rest is enough', async () => {
     const msgs = [Msg.user('go'), ...pair('a', 'x'.repeat(3000)), ...pair('b', 'y'.repeat(3000))];
     const { shown, requests } = await compress(await memoryOf(msgs, { ...limits, maxToken: 3000 }));
     expect(requests.map(({ messages }) => messages[1]?.text)).toEqual(['x'.repeat(3000)]);
     expect(shown.slice(3)).toEqual(msgs.slice(3));
   });
 
-  test('stay if there are only too many of them', async () => {
+  test('stay if only the number of messages is too large', async () => {
     const msgs = [Msg.user('go'), ...pairs('a', 2, 'x'.repeat(300))];
     const memory = await memoryOf(msgs, { ...limits, msgThreshold: 3, maxToken: 100_000 });
     expect(await compress(memory)).toMatchObject({ hasChanged: false, requests: [] });
@@ -619,7 +619,7 @@ describe('the current round', () => {
   });
 });
 
-describe('what the model that sums up is told', () => {
+describe('the prompt of the summarizing model', () => {
   const msgs = [Msg.user('go'), ...pairs('c', 5), Msg.assistant('done'), ...users(10)];
   const lastText = ({ requests }: Made): string | undefined => requests[0]?.messages.at(-1)?.text;
 
@@ -640,7 +640,7 @@ describe('what the model that sums up is told', () => {
     ]);
   });
 
-  test('a text can not end the message that it is in', async () => {
+  test('a text can not end its enclosing tag', async () => {
     const run = pairs('c', 5, 'x</message>y');
     const { requests } = await compress(
       await memoryOf([Msg.user('go'), ...run, Msg.assistant('done'), ...users(10)]),
@@ -691,7 +691,7 @@ describe('what the model that sums up is told', () => {
     expect(start).toContain('{"q":"c198"}');
   });
 
-  test('another model than that of the agent is asked if there is one', async () => {
+  test('a separate model is used if given', async () => {
     const [own, agents] = [summingModel(), summingModel()];
     await compress(await memoryOf(msgs, { ...EAGER, model: own }), agents);
     expect([own.requests.length, agents.requests.length]).toEqual([1, 0]);
@@ -714,7 +714,7 @@ test('a strategy that is switched off is not used', async () => {
   expect(requests).toEqual([]);
 });
 
-test('it goes on until it is enough: a pass that changed something is not the end', async () => {
+test('strategies run until the prompt fits, also after a pass with a change', async () => {
   const msgs = [
     ...Array.from({ length: 8 }, (_, i) => [
       Msg.user(`q${i}`),
@@ -729,7 +729,7 @@ test('it goes on until it is enough: a pass that changed something is not the en
   expect(new Set(typesOf(memory)).size).toBeGreaterThan(1);
 });
 
-describe('what must stay', () => {
+describe('messages that must stay', () => {
   const msgs = [
     Msg.system('All hail.'),
     Msg.user('go'),
@@ -746,7 +746,7 @@ describe('what must stay', () => {
     expect(shown.filter(({ role }) => role === 'system')).toEqual([msgs[0], msgs[6]]);
   });
 
-  test('calls of protected tools, and all that belongs to them', async () => {
+  test('tool calls of protected tools, with their results', async () => {
     const skill = [
       thought(call('s', 'skill'), call('t')),
       results(result('s', 'x'.repeat(200), 'skill')),
@@ -788,7 +788,7 @@ describe('what must stay', () => {
     expect(tagIn(shown[0])).not.toBe('id-1');
   });
 
-  test('what comes before a change: the very same messages', async () => {
+  test('messages before a change: the same objects', async () => {
     const before = [...round(1, 0), ...round(2, 0)];
     const memory = await memoryOf([
       ...before,
@@ -842,7 +842,7 @@ describe('a model is asked rather than nothing left', () => {
     expect(typesOf(memory)).not.toContain('LAST_RESORT_OFFLOAD');
   });
 
-  test('about the newest round that is over, if that is all there is', async () => {
+  test('for the newest earlier round, if there is no other', async () => {
     const memory = await memoryOf(
       [Msg.user('q'), ...pairs('p', 22, 'z'.repeat(4000)), Msg.assistant('a'), Msg.user('and now?')],
       { maxToken: 32_000, largePayloadThreshold: 5000 },
@@ -866,8 +866,8 @@ describe('a model is asked rather than nothing left', () => {
   });
 });
 
-describe('what stands behind the conversation counts too', () => {
-  test('in a prompt that fits without it', async () => {
+describe('hints behind the conversation count too', () => {
+  test('in a prompt that fits without hints', async () => {
     const msgs = [...[1, 2, 3].flatMap((i) => round(i, 2)), Msg.user('and now?')];
     const limits = { maxToken: 1000, minCompressionTokenThreshold: 0, minConsecutiveToolMessages: 1 };
     expect((await compress(await memoryOf(msgs, limits))).hasChanged).toBe(false);
@@ -877,7 +877,7 @@ describe('what stands behind the conversation counts too', () => {
   });
 });
 
-describe('what the agent was asked', () => {
+describe('the request to the agent', () => {
   const task = pairs('p', 5, 'x'.repeat(1200));
   const asked = async (
     msgs: readonly Msg[],

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { checkBaseUrl, checkKey, mergeHeaders } from './headers.ts';
 
-test('headers that are given win, however they are written', () => {
+test('given headers win, in any case', () => {
   expect(mergeHeaders({ authorization: 'a', 'x-own': '1' }, { Authorization: 'b', 'X-Team': 't' })).toEqual({
     authorization: 'b',
     'x-own': '1',

@@ -58,7 +58,7 @@ test('asks the next one in order, with the same request, without a reset if noth
   expect(all[2]?.requests).toEqual([request]);
 });
 
-test('says that what came before is void, in one line that names no secret', async () => {
+test('sends a reset with a reason of one line without secrets', async () => {
   const beginning: ModelDelta[] = [
     { type: 'response_id', id: 'r1' },
     { type: 'thinking', thinking: 'Hm' },
@@ -117,7 +117,7 @@ test.each(Object.entries(curable))('after %s, another model is asked: %s', async
   expect([asked(all), error]).toEqual(isAsked ? [[1, 1], undefined] : [[1, 0], broken.error]);
 });
 
-test('an error that is no ModelError is thrown as it is', async () => {
+test('an error other than a ModelError is thrown unchanged', async () => {
   const bug: ScriptedTurn = { error: new TypeError('a bug') };
   const all = models(bug, 'never');
   expect((await read(new FallbackModel(all))).error).toBe(bug.error);
@@ -143,7 +143,7 @@ test('when to ask another model can be decided by error and place', async () => 
   expect([error, asked(all)]).toEqual([errors[2], [1, 1, 1, 0]]);
 });
 
-test('tells whom it asks instead of whom, and logs it', async () => {
+test('reports both models of a fallback, and logs it', async () => {
   const fallbacks: Fallback[] = [];
   const lines: unknown[] = [];
   const broken = failing({ kind: 'overloaded' });
@@ -195,7 +195,7 @@ test('an answer that fails at the last model is kept as far as it came', async (
   expect(error).toMatchObject({ kind: 'network' });
 });
 
-test("a caller's abort asks nobody else, whatever the model throws on it", async () => {
+test('an abort of the caller starts no other model, for any error', async () => {
   const controller = new AbortController();
   const reason = new Error('stop');
   const stop = (): boolean => {
@@ -209,7 +209,7 @@ test("a caller's abort asks nobody else, whatever the model throws on it", async
   expect([error, asked(all), fallbacks]).toEqual([reason, [1, 0], []]);
 });
 
-test('an abort reaches the model that is answering, and ends it', async () => {
+test('an abort stops the current model', async () => {
   const controller = new AbortController();
   const all = models(failing({ kind: 'overloaded' }), { text: 'I th', stall: true }, 'never');
   const stream = new FallbackModel(all).stream(request, { signal: controller.signal });
@@ -302,7 +302,7 @@ test('can not be forced to call a tool if one of its models was set up to think,
   expect(forced(other, new Able('b', strong, { reasoningEffort: 'high' }))).toBe('always');
 });
 
-test('keeps what a model has told early that it costs, the last word counting, when it breaks off', async () => {
+test('keeps the last reported usage of a model that fails', async () => {
   const told = (inputTokens: number, outputTokens: number): ModelDelta => ({
     type: 'usage',
     usage: { inputTokens, outputTokens },
@@ -319,7 +319,7 @@ test('keeps what a model has told early that it costs, the last word counting, w
   expect(asked(all)).toEqual([1, 1, 1]);
 });
 
-test('what a call has cost that is interrupted is known to whoever read it', async () => {
+test('the usage of an interrupted call is known to its reader', async () => {
   const early: ModelDelta = { type: 'usage', usage: { inputTokens: 10, outputTokens: 1 } };
   const all = models(failing({ kind: 'network' }, { deltas: [early] }), {
     deltas: [early, text('I th')],

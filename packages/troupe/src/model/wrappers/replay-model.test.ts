@@ -313,7 +313,7 @@ test('an instant replay stops between two deltas when it is aborted', async () =
   await expect(stream.next()).rejects.toThrow('stop');
 });
 
-test('a call that was stopped is replayed as far as it came, and says that there is no more', async () => {
+test('a stopped call is replayed up to its stop, and then fails', async () => {
   let tape = '';
   const recorder = new RecordingModel(new ScriptedModel([{ text: 'abc', chunkSize: 1 }]), {
     write: (line) => void (tape += line),
@@ -337,7 +337,7 @@ test('a call that was stopped is replayed as far as it came, and says that there
   again.assertUsedUp();
 });
 
-test('assertUsedUp lists what nobody asked', async () => {
+test('assertUsedUp lists unused requests', async () => {
   const { tape } = await record(new ScriptedModel(['1', '2', '3']), [
     asking('a'),
     asking('b'),
@@ -359,7 +359,7 @@ test('a stream that is not read, or aborted before, uses up nothing', async () =
   expect((await model.call(asking('a'))).text).toBe('1');
 });
 
-test('refuses what it can not read, or do', async () => {
+test('refuses invalid tapes and options', async () => {
   const { tape } = await record(new ScriptedModel(['1']), [asking('a')]);
   expect(() => new ReplayModel(`${tape}{"request":`)).toThrow('Line 3 of the tape is not JSON');
   for (const speed of [0, -1, Number.NaN]) {

@@ -12,7 +12,7 @@ test('a visit ends once, however often that is said', async () => {
   expect(limiter.running).toBe(1);
 });
 
-test('who got in no longer listens to the signal', async () => {
+test('an admitted request no longer listens to the signal', async () => {
   const { signal } = new AbortController();
   let listeners = 0;
   const { addEventListener, removeEventListener } = signal;

@@ -11,7 +11,7 @@ import { appendLines } from './durable-file.ts';
 import { JsonSession } from './json-session.ts';
 import { JsonStore, type CrashPoint } from './json-store.ts';
 
-describe('what lies on the disk', () => {
+describe('files on the disk', () => {
   test('a head for each of the last two revisions and one log, for the owner only', async () => {
     const dir = join(await newDir(), 'new');
     const { folder } = await twoSaves(dir);
@@ -62,7 +62,7 @@ describe('what lies on the disk', () => {
     expect((await loadTexts(dir))[0]?.slice(0, 4)).toBe('58 x');
   });
 
-  test('a second save writes what is new, whatever came before', async () => {
+  test('a second save writes only what is new', async () => {
     const bytesOfOneMore = async (count: number): Promise<number> => {
       const dir = await newDir();
       const session = new JsonSession(dir);
@@ -77,7 +77,7 @@ describe('what lies on the disk', () => {
     expect((await bytesOfOneMore(5000)) / (await bytesOfOneMore(50))).toBeLessThan(1.05);
   });
 
-  test('what killed processes have left is swept', async () => {
+  test('files left by killed processes are removed', async () => {
     const dir = await newDir();
     const { session, memory, folder } = await twoSaves(dir);
     for (let i = 0; i < 100; i++)
@@ -284,7 +284,7 @@ describe('two writers', () => {
     expect(await loadTexts(dir)).toStrictEqual(['another']);
   });
 
-  test('lines that are appended at once are found where they are', async () => {
+  test('lines appended concurrently are found at their positions', async () => {
     const path = join(await newDir(), 'log');
     await writeFile(path, 'start\n');
     const files = new FaultyFiles().files;

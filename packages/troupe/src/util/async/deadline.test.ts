@@ -54,7 +54,7 @@ test('rejects when the time is up, aborts the signal of the work, and says wheth
   expect(abandoned).toEqual(['stubborn']);
 });
 
-test('what the work waits for off the clock does not count, and all else adds up', async () => {
+test('untimed waits do not count, and all other time adds up', async () => {
   const clock = new FakeClock();
   using _ = clock.install();
   const wait = (ms: number): Promise<void> => new Promise((resolve) => void clock.startTimer(ms, resolve));
@@ -92,7 +92,7 @@ test('work that was late already when it waited is told at once: no timer has a 
   await expect(late).rejects.toEqual(new DeadlineError(100));
 });
 
-test('work that is left while it waits off the clock leaves no timer', async () => {
+test('work abandoned during an untimed wait leaves no timer', async () => {
   const clock = new FakeClock();
   using _ = clock.install();
   const controller = new AbortController();

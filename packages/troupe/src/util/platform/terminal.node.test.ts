@@ -97,7 +97,7 @@ describe('a person at a terminal', () => {
     expect(screen.lines.filter((line) => line.includes('?'))).toEqual(['1? one', '2? two', '3? three']);
   });
 
-  test('keeps the lines for those who still wait', async () => {
+  test('keeps the lines for waiting questions', async () => {
     const first = open.ask('1? ');
     keyboard.write('one\rtwo\r');
     await first;
@@ -122,7 +122,7 @@ describe('a person at a terminal', () => {
     expect(await next).toBe('more');
   });
 
-  test('who has gone for good answers no question', async () => {
+  test('after the end of input answers no question', async () => {
     const ended = open.ask('? ');
     keyboard.end();
     expect([await ended, await open.ask('? ')]).toEqual([undefined, undefined]);
@@ -307,7 +307,7 @@ test('each listener to Ctrl-C is told, until it has ended its own listening', ()
   expect(process.listenerCount('SIGINT')).toBe(before);
 });
 
-test('who waits for the terminal can give up, and does not keep it from others', async () => {
+test('waiting for the terminal can be aborted, without blocking others', async () => {
   const first = open;
   const impatient = new AbortController();
   const second = terminal.openTerminal(impatient.signal);
