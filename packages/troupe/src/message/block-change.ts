@@ -1,4 +1,11 @@
 import type { BlockType, ContentBlock } from './blocks.ts';
+import type { Role } from './msg.ts';
+
+/** Who a message is from. */
+export interface Sender {
+  readonly name: string;
+  readonly role: Role;
+}
 
 /**
  * What happened to one block of a message while it was written. Text, thinking
@@ -16,6 +23,8 @@ export type BlockChange =
       /** For a tool call. */
       readonly id?: string;
       readonly name?: string;
+      /** Set where it is not `impliedSender`: who the message is from. */
+      readonly sender?: Sender;
     }
   | { readonly type: 'text_delta'; readonly msgId: string; readonly index: number; readonly text: string }
   | {
@@ -40,3 +49,10 @@ export type BlockChange =
     }
   /** The message starts anew: its blocks so far are void. */
   | { readonly type: 'msg_reset'; readonly msgId: string; readonly reason: string };
+
+/** The sender of a message by default: the agent that prints it, as the assistant; of a tool result, the system. */
+export function impliedSender(blockType: BlockType, agentPath: readonly string[]): Sender {
+  return blockType === 'tool_result'
+    ? { name: 'system', role: 'system' }
+    : { name: agentPath.at(-1) ?? '', role: 'assistant' };
+}
