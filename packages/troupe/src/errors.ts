@@ -30,6 +30,7 @@ export type ErrorCode =
   | 'session_not_found'
   | 'session_version'
   | 'store_failed'
+  | 'stream_failed'
   | 'subagent_unavailable'
   | 'pending_calls'
   | 'tool_suspended'

@@ -50,7 +50,8 @@ test('importing the root entry is fast and touches neither network nor files', a
   for (const { resources } of imports) expect(resources.filter((name) => open.test(name))).toEqual([]);
 });
 
-test('the root entry bundles for browsers, and an agent works there', async () => {
+/** One entry as a script for browsers, which sets the global `troupe`. */
+async function bundleForBrowsers(source: string): Promise<string> {
   const result = await build({
     logLevel: 'silent',
     configFile: false,
@@ -59,13 +60,18 @@ test('the root entry bundles for browsers, and an agent works there', async () =
     build: {
       write: false,
       minify: false,
-      lib: { entry: here('../src/index.ts'), formats: ['iife'], name: 'troupe' },
+      lib: { entry: here(source), formats: ['iife'], name: 'troupe' },
     },
   });
   const [bundle] = [result].flat() as { output: { code: string }[] }[];
   const code = bundle?.output[0]?.code ?? '';
-  expect(code).toContain('AgentBase');
   expect(code).not.toMatch(/["']node:|\brequire\(|\bprocess\./);
+  return code;
+}
+
+test('the root entry bundles for browsers, and an agent works there', async () => {
+  const code = await bundleForBrowsers('../src/index.ts');
+  expect(code).toContain('AgentBase');
 
   const lines: string[] = [];
   const browser = createContext({
@@ -93,4 +99,30 @@ test('the root entry bundles for browsers, and an agent works there', async () =
   )) as string;
   expect(answer).toBe('You said: hi');
   expect(lines).toEqual(['echo: You said: hi']);
+});
+
+test('the entry for events bundles for browsers, is small, and folds there', async () => {
+  const code = await bundleForBrowsers('../src/entries/events.ts');
+  expect(code).not.toContain('AgentBase');
+  expect(code.length).toBeLessThan(80_000); // not minified
+  const origin = { runId: 'run', replyId: 'reply', agentPath: ['Friday'] };
+  const events = [
+    { type: 'block_start', msgId: 'm', index: 0, blockType: 'tool_use', id: 'c', name: 'weather' },
+    { type: 'tool_input_delta', msgId: 'm', index: 0, json: '{"city": "Lis' },
+    { type: 'run_end', status: 'interrupted' },
+  ].map((event, seq) => `data: ${JSON.stringify({ ...event, ...origin, seq })}\n\n`);
+  const response = new Response(events.join(''), { headers: { 'content-type': 'text/event-stream' } });
+  const browser = createContext({ TextDecoder, crypto, response });
+  const messages = (await runInContext(
+    `${code}
+    (async () => {
+      const view = new troupe.ConversationView();
+      for await (const _ of troupe.foldEvents(troupe.readEvents(response), view));
+      return JSON.stringify(view.messages);
+    })();`,
+    browser,
+  )) as string;
+  expect(JSON.parse(messages)).toMatchObject([
+    { name: 'Friday', content: [{ name: 'weather', input: { city: 'Lis' }, isPartial: true }] },
+  ]);
 });

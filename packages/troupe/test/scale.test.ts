@@ -4,6 +4,8 @@ import { describe, expect, test } from 'vitest';
 import { AgentBase } from '../src/agent/agent-base.ts';
 import { ConsoleView } from '../src/agent/console-view.ts';
 import type { Turn } from '../src/agent/turn.ts';
+import type { EventBody } from '../src/event/agent-event.ts';
+import { ConversationView } from '../src/event/conversation-view.ts';
 import { MsgDraft } from '../src/message/msg-draft.ts';
 import { Msg } from '../src/message/msg.ts';
 
@@ -58,6 +60,17 @@ async function expectLinear(measure: (deltas: number) => Promise<void>): Promise
     ratios.push(whole / half);
   }
   expect(Math.min(...ratios)).toBeLessThanOrEqual(2.5);
+}
+
+/** Adds events of one run to a view, each with the next number. */
+function feeder(view: ConversationView): (body: EventBody) => void {
+  let seq = 0;
+  return (body) => view.add({ ...body, runId: 'run', replyId: 'reply', agentPath: ['talker'], seq: seq++ });
+}
+
+/** A check without the cost of `expect`. */
+function expectPartial({ messages }: ConversationView): void {
+  if (messages[0]?.content[0]?.isPartial !== true) throw new Error('nothing grows');
 }
 
 describe('20 000 deltas cost twice as much as 10 000', { timeout: 120_000 }, () => {
@@ -120,6 +133,36 @@ describe('20 000 deltas cost twice as much as 10 000', { timeout: 120_000 }, () 
       for await (const { last } of agent.msgQueue ?? []) if (!last) printed++;
       await call;
       expect(printed).toBe(deltas);
+    });
+  });
+
+  test.each(['text', 'tool_use'] as const)(
+    'folded, and looked at after each delta: %s',
+    async (blockType) => {
+      await expectLinear(async (deltas) => {
+        const view = new ConversationView();
+        const add = feeder(view);
+        const at = { msgId: 'm', index: 0 };
+        const call = blockType === 'tool_use' && { id: 'c', name: 'write' };
+        add({ type: 'block_start', ...at, blockType, ...call });
+        add({ type: 'tool_input_delta', ...at, json: '{"path": "a.txt", "content": "' });
+        const piece = 'x'.repeat(8);
+        for (let i = 0; i < deltas; i++) {
+          if (call) add({ type: 'tool_input_delta', ...at, json: piece });
+          else add({ type: 'text_delta', ...at, text: piece });
+          expectPartial(view);
+        }
+        expect(JSON.stringify(view.messages).length).toBeGreaterThan(8 * deltas);
+      });
+    },
+  );
+
+  test('folded into as many messages', async () => {
+    await expectLinear(async (deltas) => {
+      const view = new ConversationView();
+      const add = feeder(view);
+      for (let i = 0; i < deltas; i++) add({ type: 'text_delta', msgId: `${i}`, index: 0, text: 'word' });
+      expect(view.messages).toHaveLength(deltas);
     });
   });
 });

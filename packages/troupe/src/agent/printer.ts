@@ -1,6 +1,6 @@
 import { getLogger } from '../config/run-config.ts';
 import { TroupeError } from '../errors.ts';
-import type { BlockChange } from '../message/block-change.ts';
+import { impliedSender, type BlockChange } from '../message/block-change.ts';
 import type { Msg } from '../message/msg.ts';
 import { abortable } from '../util/abort.ts';
 import { BoundedQueue } from '../util/async/bounded-queue.ts';
@@ -67,7 +67,8 @@ export class Printer {
       // Events carry a question as `approval_needed`, and its message in `run_end`: its text is no answer.
       const isQuestion = msg.pending !== undefined && !this.#log.isOpen(msg);
       const stream = isQuestion ? undefined : call;
-      for (const change of this.#log.changes(msg, last)) await show(msg.name, change, console, stream);
+      for (const change of this.#log.changes(msg, last))
+        await show(msg.name, withSender(change, msg, call), console, stream);
     }
     await this.#enqueue({ msg, last }, call);
   }
@@ -89,6 +90,14 @@ export class Printer {
     }
     await (call ? abortable(waits, call.signal).catch(() => {}) : waits);
   }
+}
+
+/** Adds the sender of a message to the start of a block, where events do not imply it. */
+function withSender(change: BlockChange, { name, role }: Msg, call: TurnControl | undefined): BlockChange {
+  if (change.type !== 'block_start') return change;
+  const implied = impliedSender(change.blockType, call?.agentPath ?? []);
+  const isImplied = implied.name === name && implied.role === role;
+  return isImplied ? change : { ...change, sender: { name, role } };
 }
 
 async function show(

@@ -1,4 +1,11 @@
 import type { BlockType, ContentBlock } from './blocks.ts';
+import type { Role } from './msg.ts';
+
+/** Who a message is from. */
+export interface Sender {
+  readonly name: string;
+  readonly role: Role;
+}
 
 /**
  * A change of one block of a draft. Text, thinking, tool input and audio come in
@@ -15,6 +22,8 @@ export type BlockChange =
       /** Id and name of a tool call. */
       readonly id?: string;
       readonly name?: string;
+      /** Set where it is not `impliedSender`: who the message is from. */
+      readonly sender?: Sender;
     }
   | { readonly type: 'text_delta'; readonly msgId: string; readonly index: number; readonly text: string }
   | {
@@ -39,3 +48,10 @@ export type BlockChange =
     }
   /** The message starts again: all blocks so far are void. */
   | { readonly type: 'msg_reset'; readonly msgId: string; readonly reason: string };
+
+/** The sender of a message by default: the agent that prints it, as the assistant; of a tool result, the system. */
+export function impliedSender(blockType: BlockType, agentPath: readonly string[]): Sender {
+  return blockType === 'tool_result'
+    ? { name: 'system', role: 'system' }
+    : { name: agentPath.at(-1) ?? '', role: 'assistant' };
+}

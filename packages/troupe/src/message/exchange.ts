@@ -35,7 +35,7 @@ export class Exchange {
     this.calls = modelMsg.getContentBlocks('tool_use');
     for (const call of this.calls) {
       if (this.#resultIds.has(call.id)) throw new InvalidMsgError('Two tool calls of a message share an id.');
-      this.#resultIds.set(call.id, `${modelMsg.id}:${call.id}`); // stable across replays of a run
+      this.#resultIds.set(call.id, resultMsgId(modelMsg.id, call.id));
     }
   }
 
@@ -83,6 +83,11 @@ export class Exchange {
       ...this.calls.map((call) => this.resultMsg(this.#answers.get(call.id) ?? interrupted(call))),
     ];
   }
+}
+
+/** The id of the message that carries the result of a tool call: the same when a run is replayed. */
+export function resultMsgId(modelMsgId: string, toolCallId: string): string {
+  return `${modelMsgId}:${toolCallId}`;
 }
 
 function toResult(value: unknown): ToolResultBlock {

@@ -254,7 +254,10 @@ export class ReActAgent extends ReActAgentBase {
   async #answer(msg: Msg, reason: EndReason, reply: ReplyState): Promise<Msg> {
     const { turn } = reply;
     const answer = this.#ended(msg, reason, turn);
-    if (turn.signal.aborted) await reply.remember([answer]); // interrupted just now: the text is kept, then commit throws
+    if (turn.signal.aborted) {
+      await reply.remember([answer]); // interrupted just now: the text is kept, then commit throws
+      await this.print(answer);
+    }
     turn.commit(answer);
     await reply.remember([answer]);
     try {

@@ -115,11 +115,19 @@ export class ReplyState implements ReplyScope {
   /** Stores an exchange: the model message and one result for each tool call. Sends events for results made here. */
   async closeExchange(open: OpenExchange): Promise<void> {
     this.control.assertNotOver(); // the exchange stays open: the next agent call closes it
-    const { exchange } = open;
+    await this.#store(open.exchange, open.postponed, () => this.agent.openToolCalls.release(open));
+  }
+
+  /** Stores a model message whose tool calls will not run. Sends events for their results, which have the status `interrupted`. */
+  async rememberStopped(modelMsg: Msg): Promise<void> {
+    await this.#store(new Exchange(modelMsg));
+  }
+
+  async #store(exchange: Exchange, postponed: readonly Msg[] = [], onStored = (): void => {}): Promise<void> {
     const unanswered = exchange.calls.filter(({ id }) => exchange.answerTo(id) === undefined);
     const msgs = exchange.toMsgs();
-    await this.remember([...msgs, ...open.postponed]);
-    this.agent.openToolCalls.release(open);
+    await this.remember([...msgs, ...postponed]);
+    onStored();
     for (const result of msgs.flatMap((msg) => msg.getContentBlocks('tool_result'))) {
       if (unanswered.some(({ id }) => id === result.id))
         await this.turn.emit({ type: 'tool_result', result });
@@ -137,7 +145,7 @@ export class ReplyState implements ReplyScope {
       return msg;
     } catch (error) {
       if (this.modelMsg !== undefined && !this.agent.hasHooks('postReasoning'))
-        await this.remember(new Exchange(this.modelMsg).toMsgs());
+        await this.rememberStopped(this.modelMsg);
       throw error;
     } finally {
       this.modelMsg = undefined;

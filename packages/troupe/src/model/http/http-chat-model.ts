@@ -21,7 +21,7 @@ import { mergeGeneration } from '../generation.ts';
 import { PromptMaker } from '../prompt-maker.ts';
 import { checkToolChoice } from '../tool-choice.ts';
 import { checkDeadlines, type Deadlines } from './deadlines.ts';
-import { LineFraming, SseFraming, TooLongError, type WireEvent } from './framing.ts';
+import { LineFraming, SseFraming, TooLongError, type WireEvent } from '../../util/net/framing.ts';
 import { responseError, lostConnection, malformedResponse, withoutSecrets } from './http-error.ts';
 import { readResponse } from './read-response.ts';
 
