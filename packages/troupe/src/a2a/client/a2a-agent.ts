@@ -15,7 +15,7 @@ import { A2AError } from '../protocol/a2a-error.ts';
 import type { AgentCardResolver } from './agent-card-resolver.ts';
 import type { CardKey } from '../protocol/card-signature.ts';
 import type { A2AHeaders } from './limited-fetch.ts';
-import { loadSdk } from '../protocol/load-sdk.ts';
+import { loadA2AClientSdk } from '../protocol/sdk.ts';
 import { OpenTask } from './open-task.ts';
 import { textPart, toParts } from '../protocol/parts.ts';
 import type { RemoteAgent, RemoteAnswer } from './remote-agent.ts';
@@ -199,7 +199,8 @@ export class A2AAgent extends AgentBase {
 
   async #open(signal: AbortSignal): Promise<RemoteAgent> {
     const { card, headers, allowedOrigins = [], cardKeys, maxBytes = MAX_BYTES } = this.#options;
-    const { RemoteAgent } = await loadSdk(() => import('./remote-agent.ts'));
+    await loadA2AClientSdk();
+    const { RemoteAgent } = await import('./remote-agent.ts');
     const found = isResolver(card) ? await card.resolve(signal) : { card };
     return RemoteAgent.connect(found, { headers, allowedOrigins, cardKeys, maxBytes });
   }
