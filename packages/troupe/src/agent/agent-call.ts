@@ -1,6 +1,6 @@
 import { getLogger } from '../config/run-config.ts';
 import { messageOf, TroupeError, type InterruptSource } from '../errors.ts';
-import type { RunStatus } from '../event/agent-event.ts';
+import type { EventBody, RunStatus } from '../event/agent-event.ts';
 import { toEventError } from '../event/event-error.ts';
 import { callHook, callHooked, runPostHooks, runPreHooks, type Hookable } from '../hooks/run-hooks.ts';
 import { Msg } from '../message/msg.ts';
@@ -24,6 +24,8 @@ export interface AgentParts {
   readonly printer: Printer;
   readonly subscribers: Subscribers;
   readonly interruptReply: () => Msg;
+  /** Whether `reply` may refuse the call. */
+  readonly mayRefuse: () => boolean;
   /** Gets messages that came in while the answer became a question for an approval. */
   readonly postpone: (msgs: readonly Msg[]) => void;
   /** Gets work that ignored an interrupt and still runs. */
@@ -35,7 +37,7 @@ const HANDLE_INTERRUPT_LIMIT_MS = 1000;
 
 /**
  * One agent call after its admission: the reply with its hooks, or the answer to an interrupt; then the broadcast; then
- * follow-ups. Ends in exactly one `run_end`, whatever happens.
+ * follow-ups. Ends in exactly one `run_end`, whatever happens, unless the reply refuses the call: then there is no event at all.
  */
 export class AgentCall {
   readonly #agent: CalledAgent;
@@ -52,6 +54,7 @@ export class AgentCall {
   /** Replies to the messages, then to follow-ups. */
   async answer(msgs: readonly Msg[]): Promise<Msg> {
     const control = this.#control;
+    if (this.#parts.mayRefuse()) control.announceLater(this.#start);
     try {
       let answer = await this.#answerOne(msgs);
       while (!control.signal.aborted && !control.isSuspended) {
@@ -67,6 +70,7 @@ export class AgentCall {
       });
       return answer;
     } catch (error) {
+      if (isRefused(control, error)) throw error;
       await control.emit({ type: 'run_end', status: this.#failure, error: toEventError(error) });
       throw error;
     } finally {
@@ -79,7 +83,7 @@ export class AgentCall {
   async #answerOne(msgs: readonly Msg[]): Promise<Msg> {
     const control = this.#control;
     try {
-      const waits = control.emit({ type: 'reply_start', name: this.#agent.name });
+      const waits = control.isUnannounced ? undefined : control.emit(this.#start);
       if (waits) await waits; // otherwise the reply starts at once, so that its input is safe
       const answer = await this.#replyOrInterrupt(msgs);
       await this.#parts.printer.end(this.#agent.name, control);
@@ -92,12 +96,17 @@ export class AgentCall {
       return answer;
     } catch (error) {
       control.decide();
+      if (isRefused(control, error)) throw error;
       await this.#parts.printer.end(this.#agent.name, control);
       this.#failure = failureStatus(control);
       if (this.#failure === 'failed') await this.#runErrorHooks(error, msgs);
       await control.emit({ type: 'reply_end', status: this.#failure });
       throw error;
     }
+  }
+
+  get #start(): EventBody {
+    return { type: 'reply_start', name: this.#agent.name };
   }
 
   #statusOf({ pending }: Msg): RunStatus {
@@ -206,6 +215,11 @@ function checkedMsg(value: unknown, source: string): Msg {
 function asQuestion(said: Msg, { endReason, pending }: Msg): Msg {
   const isOne = said.endReason === endReason && said.pending === pending;
   return isOne ? said : said.with({ endReason, pending });
+}
+
+/** Whether the call was refused before it had an event. */
+function isRefused(control: TurnControl, error: unknown): boolean {
+  return control.isUnannounced && TroupeError.isInstance(error) && error.isRefusal;
 }
 
 /** Whether a call rejects because of an abort from outside, or because something in it failed. */

@@ -10,6 +10,7 @@ export class EventOutlet {
   readonly #outer: EventOutlet | undefined;
   readonly #origin: () => EventOrigin;
   #isClosed = false;
+  #held: EventBody | undefined;
 
   /** @param origin asked for each event that somebody sees, and for no other */
   constructor(listener: RunListener | undefined, outer: EventOutlet | undefined, origin: () => EventOrigin) {
@@ -23,8 +24,29 @@ export class EventOutlet {
     return this.#listeners().length > 0;
   }
 
+  /** Keeps an event back until `release`, or until another event, of a call nested in this one too. */
+  hold(body: EventBody): void {
+    this.#held = body;
+  }
+
+  /** Whether an event is kept back. */
+  get isHolding(): boolean {
+    return this.#held !== undefined;
+  }
+
+  /** Emits the event that was kept back, if any. */
+  release(): void | Promise<unknown> {
+    const held = this.#held;
+    this.#held = undefined;
+    return both(this.#outer?.release(), held && this.#emit(held));
+  }
+
   /** Returns a promise only when a consumer is slow. */
   emit(body: EventBody): void | Promise<unknown> {
+    return both(this.release(), this.#emit(body));
+  }
+
+  #emit(body: EventBody): void | Promise<unknown> {
     if (this.#isClosed) return;
     this.#isClosed = body.type === 'run_end';
     const listeners = this.#listeners();

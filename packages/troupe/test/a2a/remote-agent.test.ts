@@ -184,6 +184,8 @@ test('a question ends the reply like a call that waits, and the next call goes o
   });
   const allow = later.call(undefined, { decisions: [{ id: pending?.id ?? '', verdict: 'allow' }] });
   await expect(allow).rejects.toMatchObject({ code: 'decision_refused' });
+  const refused = later.stream(undefined, { decisions: [{ id: 'x', verdict: 'deny' }] });
+  await expect(refused.next()).rejects.toMatchObject({ code: 'decision_refused', isRefusal: true });
   const answer = await later.call(undefined, {
     decisions: [{ id: pending?.id ?? '', verdict: 'result', output: 'Oslo' }],
   });

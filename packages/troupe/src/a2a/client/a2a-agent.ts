@@ -3,6 +3,7 @@ import type { Part } from '@a2a-js/sdk';
 import { AgentBase, type AgentOptions } from '../../agent/agent-base.ts';
 import type { Interrupt } from '../../agent/interrupt.ts';
 import { readDecisions } from '../../approval/decisions.ts';
+import { controlOf } from '../../agent/turn-control.ts';
 import type { Turn } from '../../agent/turn.ts';
 import { checkNumber, MAX_TIMER_MS } from '../../util/check-number.ts';
 import { TroupeError } from '../../errors.ts';
@@ -99,6 +100,8 @@ export class A2AAgent extends AgentBase {
     if (parts.length === 0 && this.openTask === null) {
       throw new TroupeError('invalid_input', `There is nothing to send to ${this.name}.`);
     }
+    const waits = controlOf(turn).accept();
+    if (waits) await waits;
     const delivered = (contextId: string | undefined): void => {
       if (turn.signal.aborted) return;
       this.contextId = contextId ?? this.contextId; // also when this call fails
@@ -115,6 +118,10 @@ export class A2AAgent extends AgentBase {
       if (!isWaiting) this.openTask = null; // ended, or being canceled
       throw error;
     }
+  }
+
+  protected override get mayRefuse(): boolean {
+    return true;
   }
 
   override async handleInterrupt(msgs: readonly Msg[], interrupt: Interrupt): Promise<Msg> {
