@@ -196,6 +196,12 @@ test('a question ends the reply like a call that waits, and the next call goes o
   expect(agent.stateDict()).toMatchObject({ openTask: null });
 });
 
+test('a saved task that waits for nothing is refused', () => {
+  const agent = remoteAgent('http://unused.example');
+  const state = { ...agent.stateDict(), openTask: { taskId: 't1', calls: [] } };
+  expect(() => agent.loadStateDict(state)).toThrow('openTask');
+});
+
 test('words are no answer to a task that waits if the caller says so', async () => {
   await using remote = await FakeRemote.listen((call) => {
     if (call.method === 'CancelTask') return;
