@@ -557,6 +557,17 @@ describe('a history that another program has left with open calls', () => {
   );
   const first = Msg.system([{ type: 'tool_result', id: 'f1', name: 'look', output: 'old', status: 'ok' }]);
 
+  test('and results for some of them with a message: the refusal names the others', async () => {
+    const agent = agentWith([], [new Log().look]);
+    await agent.observe([Msg.user('go'), thought]);
+    await expect(agent.call([first, Msg.user('hurry')])).rejects.toMatchObject({
+      code: 'pending_calls',
+      message:
+        'Tool calls have no result yet: look (f2). Supply their results too, or call without a message first, so that they run.',
+    });
+    expect((await agent.memory.getMemory()).map(({ role }) => role)).toEqual(['user', 'assistant']);
+  });
+
   test('is gone on with by a call without anything new: only what is missing runs', async () => {
     const log = new Log();
     const agent = agentWith(['Done.'], [log.look]);

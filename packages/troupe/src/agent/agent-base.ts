@@ -133,6 +133,7 @@ export abstract class AgentBase extends HookedModule implements Observer, AsyncD
       subscribers: this.#subscribers,
       interruptTimeoutMs,
       interruptReply: () => this.interruptReply(),
+      mayRefuse: () => this.mayRefuse,
       postpone: (msgs) => this.postpone(msgs),
       leaveBehind: (work, what) => this.#leaveBehind(work, what),
     };
@@ -284,6 +285,14 @@ export abstract class AgentBase extends HookedModule implements Observer, AsyncD
     const text = this.#options.interruptReply ?? INTERRUPT_REPLY;
     const metadata = { _is_interrupted: true };
     return Msg.assistant(text, { name: this.name, metadata, endReason: 'interrupted' });
+  }
+
+  /**
+   * Whether `reply` may refuse a call because of pending tool calls. Events then begin when the reply has accepted the call, or with
+   * the first one of the reply.
+   */
+  protected get mayRefuse(): boolean {
+    return false;
   }
 
   /** Gets messages that came in while the answer became a question for an approval. */

@@ -1,6 +1,6 @@
 import { getLogger } from '../config/run-config.ts';
 import { messageOf, TroupeError, type InterruptSource } from '../errors.ts';
-import type { RunStatus } from '../event/agent-event.ts';
+import type { EventBody, RunStatus } from '../event/agent-event.ts';
 import { toEventError } from '../event/event-error.ts';
 import { callHook, callHooked, runPostHooks, runPreHooks, type Hookable } from '../hooks/run-hooks.ts';
 import { Msg } from '../message/msg.ts';
@@ -30,6 +30,8 @@ export interface AgentParts {
   readonly interruptReply: () => Msg;
   /** Time limit of `handleInterrupt`, if any. */
   readonly interruptTimeoutMs: number;
+  /** Whether `reply` may refuse the call. */
+  readonly mayRefuse: () => boolean;
   /** Gets messages that came in while the answer became a question for an approval. */
   readonly postpone: (msgs: readonly Msg[]) => void;
   /** Gets work that ignored an interrupt and still runs. */
@@ -42,7 +44,7 @@ const OUTCOME_LIMIT_MS = 1000;
 /**
  * One agent call after its admission: the reply with its hooks, or the answer to an interrupt; then the broadcast; then
  * follow-ups. The caller and the stream are told the outcome after the listeners of `onOutcome`, such as a save. Ends in
- * exactly one `run_end`, whatever happens.
+ * exactly one `run_end`, whatever happens, unless the reply refuses the call: then there is no event at all.
  */
 export class AgentCall {
   readonly #agent: CalledAgent;
@@ -59,6 +61,7 @@ export class AgentCall {
   /** Replies to the messages, then to follow-ups. */
   async answer(msgs: readonly Msg[]): Promise<Msg> {
     const control = this.#control;
+    if (this.#parts.mayRefuse()) control.announceLater(this.#start);
     try {
       const unheard = unfinishedObservations(this.#agent);
       if (unheard) await this.#hear(unheard);
@@ -72,6 +75,7 @@ export class AgentCall {
       await control.emit({ type: 'run_end', status: this.#statusOf(answer), msg: answer });
       return answer;
     } catch (error) {
+      if (isRefused(control, error)) throw error;
       await this.#beforeOutcome();
       await control.emit({ type: 'run_end', status: this.#failure, error: toEventError(error) });
       throw error;
@@ -101,7 +105,7 @@ export class AgentCall {
   async #answerOne(msgs: readonly Msg[]): Promise<Msg> {
     const control = this.#control;
     try {
-      const waits = control.emit({ type: 'reply_start', name: this.#agent.name });
+      const waits = control.isUnannounced ? undefined : control.emit(this.#start);
       if (waits) await waits; // otherwise the reply starts at once, so that its input is safe
       const answer = await this.#replyOrInterrupt(msgs);
       await this.#parts.printer.end(this.#agent.name, control);
@@ -111,6 +115,7 @@ export class AgentCall {
       return answer;
     } catch (error) {
       control.decide();
+      if (isRefused(control, error)) throw error;
       await this.#parts.printer.end(this.#agent.name, control);
       this.#failure = failureStatus(control);
       if (this.#failure === 'failed') await this.#runErrorHooks(error, msgs);
@@ -143,6 +148,10 @@ export class AgentCall {
       : undefined;
     await abortable(done, control.closing).catch(() => {});
     stopWaiting?.();
+  }
+
+  get #start(): EventBody {
+    return { type: 'reply_start', name: this.#agent.name };
   }
 
   #statusOf({ pending }: Msg): RunStatus {
@@ -256,6 +265,11 @@ function checkedMsg(value: unknown, source: string): Msg {
 function asQuestion(said: Msg, { endReason, pending }: Msg): Msg {
   const isOne = said.endReason === endReason && said.pending === pending;
   return isOne ? said : said.with({ endReason, pending });
+}
+
+/** Whether the call was refused before it had an event. */
+function isRefused(control: TurnControl, error: unknown): boolean {
+  return control.isUnannounced && TroupeError.isInstance(error) && error.isRefusal;
 }
 
 /** Whether a call rejects because of an abort from outside, or because something in it failed. */

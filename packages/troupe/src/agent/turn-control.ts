@@ -324,6 +324,21 @@ export class TurnControl {
     return both(this.#outlet.emit(body), this.pause()) as void | Promise<void>;
   }
 
+  /** Keeps the start of the reply back until the call is accepted, or until another event. */
+  announceLater(start: EventBody): void {
+    this.#outlet.hold(start);
+  }
+
+  /** Whether the call was neither accepted nor had an event so far. */
+  get isUnannounced(): boolean {
+    return this.#outlet.isHolding;
+  }
+
+  /** Declares that the call will not be refused any more. */
+  accept(): void | Promise<void> {
+    return both(this.#outlet.release(), this.pause()) as void | Promise<void>;
+  }
+
   /** Whether events have a consumer. */
   get hasListener(): boolean {
     return this.#outlet.hasListener;

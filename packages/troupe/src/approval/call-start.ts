@@ -60,7 +60,8 @@ export function planCallStart(
   if (open.isAskedThrough && open.owner.at(-1) !== outerToolCallId) throw askedElsewhere(open);
   const supplied = toDecisions(results, open);
   const isComplete = open.isCompleteAfter(results, decisions);
-  if (hasInput && !isComplete && !open.isDecidedBy([...decisions, ...supplied])) throw stillPending(open);
+  if (hasInput && !isComplete && !open.isDecidedBy([...decisions, ...supplied]))
+    throw stillPending(open, results);
   const isResumed = !hasInput || !isComplete;
   if (isResumed) checkStructuredModel(open, hasStructuredModel);
   const decided = open.decide([...decisions, ...supplied], fit);
@@ -109,12 +110,16 @@ function toDecisions(results: readonly ToolResultBlock[], open: OpenExchange): r
   });
 }
 
-function stillPending(open: OpenExchange): TroupeError {
-  const list = open.pending.map(({ call, id }) => `${call.name} (${id})`).join(', ');
-  return new TroupeError(
-    'pending_calls',
-    `Tool calls are pending: ${list}. Decide about all of them first, by call(undefined, { decisions }), or supply their results.`,
-  );
+/** @param results results that came with the refused call */
+function stillPending(open: OpenExchange, results: readonly ToolResultBlock[] = []): TroupeError {
+  const pending = open.pending.map(({ call, id }) => `${call.name} (${id})`);
+  const isSupplied = (id: string): boolean => results.some((result) => result.id === id);
+  const others = open.toRun.filter(({ id }) => !isSupplied(id)).map(({ name, id }) => `${name} (${id})`);
+  const problem =
+    pending.length > 0
+      ? `Tool calls are pending: ${pending.join(', ')}. Decide about all of them first, by call(undefined, { decisions }), or supply their results.`
+      : `Tool calls have no result yet: ${others.join(', ')}. Supply their results too, or call without a message first, so that they run.`;
+  return new TroupeError('pending_calls', problem);
 }
 
 function checkStructuredModel({ wantsStructuredOutput }: OpenExchange, hasStructuredModel: boolean): void {

@@ -40,14 +40,15 @@ export class OpenToolCalls {
     const history = await this.#memory.recall();
     control.assertNotOver(); // the memory may be slow
     const isRemembered = history.some(({ id }) => id === this.current?.exchange.modelMsg.id);
-    if (isRemembered) this.current = undefined; // saved between its write to memory and `release`
-    const foreign = this.current === undefined ? unansweredExchange(history, agentName) : undefined;
-    const start = planCallStart(this.current ?? foreign?.open, msgs, control.takeDecisions(), {
+    const current = isRemembered ? undefined : this.current; // saved between its write to memory and `release`
+    const foreign = current === undefined ? unansweredExchange(history, agentName) : undefined;
+    const start = planCallStart(current ?? foreign?.open, msgs, control.takeDecisions(), {
       onPending: control.onPending ?? onPending,
       hasStructuredModel: control.structuredModel !== undefined,
       fit,
       outerToolCallId: control.outerToolCallId,
     });
+    this.current = current;
     if (foreign !== undefined) {
       this.current = foreign.open; // first, so that a state saved now has the exchange at least once
       await this.#memory.delete(foreign.msgs); // added again with a result for each tool call

@@ -72,7 +72,7 @@ export class SummaryFormat {
     );
     if (unknown !== undefined) {
       const problem = `summaryTemplate names ${unknown[0]}, which is not a field of the summary schema`;
-      throw new TroupeError('invalid_config', `${problem}. Fields: ${fields.join(', ')}.`);
+      throw new TroupeError('invalid_config', `${problem}. Fields: ${fields.join(', ') || 'none'}.`);
     }
     this.schema = schema;
     this.#template = template;

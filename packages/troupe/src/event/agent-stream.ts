@@ -1,7 +1,7 @@
 import { TroupeError } from '../errors.ts';
 import type { Msg } from '../message/msg.ts';
 import { notifyOnReturn } from '../util/async/notify-on-return.ts';
-import type { AgentEvent, EventOf, EventType } from './agent-event.ts';
+import type { AgentEvent, Emit, EventOf, EventType } from './agent-event.ts';
 import { replyStream, type RunListener, type StreamOptions } from './reply-stream.ts';
 import { sseBody, SSE_HEADERS } from './sse-body.ts';
 
@@ -32,19 +32,40 @@ export interface SseResponseInit extends ResponseInit {
 export class AgentStream<Answer extends Msg = Msg> implements AsyncGenerator<AgentEvent, Answer, void> {
   readonly #events: AsyncGenerator<AgentEvent, Answer, void>;
   readonly #result = Promise.withResolvers<Answer>();
+  readonly #started = Promise.withResolvers<void>();
+  /** The first event, if requested by `started` before a read. */
+  #first: Promise<IteratorResult<AgentEvent, Answer>> | undefined;
   /** Reader of the events: the stream itself, one of its views, or `answer`. */
   #reader: object | undefined;
   #hasStarted = false;
 
   constructor(run: (listener: RunListener) => Promise<Answer>, options: StreamOptions = {}) {
-    this.#result.promise.catch(() => {}); // a failed run rejects the reads; `answer` is optional
+    // a failed run rejects the reads; `answer` and `started` are optional
+    for (const { promise } of [this.#result, this.#started]) promise.catch(() => {});
     const start = (listener: RunListener): Promise<Answer> => {
       this.#hasStarted = true;
-      const reply = run(listener);
+      const emit: Emit = (event) => {
+        this.#started.resolve();
+        return listener.emit(event);
+      };
+      const reply = run({ ...listener, emit });
       reply.then(this.#result.resolve, this.#result.reject);
+      reply.then(() => this.#started.resolve(), this.#started.reject);
       return reply;
     };
     this.#events = replyStream(start, options);
+  }
+
+  /**
+   * Starts the run, and resolves when it has its first event, which stays to be read. Rejects if the call is refused: `error.isRefusal`
+   * of a `TroupeError`. So a server can still choose the status of its response.
+   */
+  get started(): Promise<void> {
+    if (!this.#hasStarted) {
+      this.#first = this.#events.next();
+      this.#first.catch(() => {}); // rejects the first read
+    }
+    return this.#started.promise;
   }
 
   /**
@@ -114,7 +135,7 @@ export class AgentStream<Answer extends Msg = Msg> implements AsyncGenerator<Age
   }
 
   next(): Promise<IteratorResult<AgentEvent, Answer>> {
-    return this.#claim(this) ?? this.#events.next();
+    return this.#claim(this) ?? this.#next();
   }
 
   return(value?: Answer | PromiseLike<Answer>): Promise<IteratorResult<AgentEvent, Answer>> {
@@ -140,8 +161,7 @@ export class AgentStream<Answer extends Msg = Msg> implements AsyncGenerator<Age
     select: (events: AsyncGenerator<AgentEvent, void, void>) => AsyncGenerator<Item, void, void>,
   ): AsyncGenerator<Item, void, void> {
     const reader = {};
-    const next = (): Promise<IteratorResult<AgentEvent, Answer>> =>
-      this.#claim(reader) ?? this.#events.next();
+    const next = (): Promise<IteratorResult<AgentEvent, Answer>> => this.#claim(reader) ?? this.#next();
     const end = async (): Promise<void> => void (this.#reader === reader && (await this.return()));
     async function* events(): AsyncGenerator<AgentEvent, void, void> {
       try {
@@ -166,10 +186,16 @@ export class AgentStream<Answer extends Msg = Msg> implements AsyncGenerator<Age
     );
   }
 
+  #next(): Promise<IteratorResult<AgentEvent, Answer>> {
+    const first = this.#first;
+    this.#first = undefined;
+    return first ?? this.#events.next();
+  }
+
   async #drain(): Promise<void> {
     this.#reader = this.#result;
     try {
-      while ((await this.#events.next()).done !== true);
+      while ((await this.#next()).done !== true);
     } catch {
       // `answer` rejects with the same error
     }
@@ -179,6 +205,8 @@ export class AgentStream<Answer extends Msg = Msg> implements AsyncGenerator<Age
   #endUnstarted(): void {
     if (this.#hasStarted) return;
     this.#reader ??= this;
-    this.#result.reject(new TroupeError('interrupted', 'The stream was left before the run has started.'));
+    const error = new TroupeError('interrupted', 'The stream was left before the run has started.');
+    this.#result.reject(error);
+    this.#started.reject(error);
   }
 }

@@ -18,6 +18,7 @@ export class EventOutlet {
   readonly #origin: () => EventOrigin;
   readonly #options: EventOutletOptions;
   #isClosed = false;
+  #held: EventBody | undefined;
 
   /** @param origin called once for each event with a listener */
   constructor(origin: () => EventOrigin, options: EventOutletOptions) {
@@ -30,8 +31,29 @@ export class EventOutlet {
     return this.#listeners(true).length > 0;
   }
 
+  /** Keeps an event back until `release`, or until another event, of a call nested in this one too. */
+  hold(body: EventBody): void {
+    this.#held = body;
+  }
+
+  /** Whether an event is kept back. */
+  get isHolding(): boolean {
+    return this.#held !== undefined;
+  }
+
+  /** Emits the event that was kept back, if any. */
+  release(): void | Promise<unknown> {
+    const held = this.#held;
+    this.#held = undefined;
+    return both(this.#options.outer?.release(), held && this.#emit(held));
+  }
+
   /** Sends an event; returns a promise only if a listener is slow. */
   emit(body: EventBody): void | Promise<unknown> {
+    return both(this.release(), this.#emit(body));
+  }
+
+  #emit(body: EventBody): void | Promise<unknown> {
     if (this.#isClosed) return;
     this.#isClosed = body.type === 'run_end';
     const listeners = this.#listeners(this.#isForOthers(body));

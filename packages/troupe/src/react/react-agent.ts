@@ -168,6 +168,8 @@ export class ReActAgent extends ReActAgentBase {
   override async reply(msgs: readonly Msg[], turn: Turn): Promise<Msg> {
     const reply = this.#beginReply(turn);
     const start = await this.#openToolCalls.begin(this.name, msgs, reply.control);
+    const waits = reply.control.accept();
+    if (waits) await waits; // otherwise the input is stored at once
     await reply.takeInput(start);
     try {
       await reply.remember(await retrieveContext(start.input, reply));
@@ -326,6 +328,10 @@ export class ReActAgent extends ReActAgentBase {
       return this.#msg(`I have no answer after ${maxIters} steps, and could not sum up: ${messageOf(error)}`);
     }
     return this.#msg(`I have no answer after ${maxIters} steps.`);
+  }
+
+  protected override get mayRefuse(): boolean {
+    return true;
   }
 
   /** Keeps messages for the time after the pending tool calls. */

@@ -102,7 +102,7 @@ export class SessionManager implements AsyncDisposable {
   /** @throws SessionNotFoundError, or a SessionError if the session has none of the components */
   async loadOrThrow(options: LoadOptions = {}): Promise<void> {
     if (!(await this.loadIfExists({ mustMatch: true, ...options })))
-      throw new SessionNotFoundError(toSessionKey(this.#key));
+      throw new SessionNotFoundError(await toSessionKey(this.#key));
   }
 
   /** @throws SessionConflictError if another program has saved meanwhile */
@@ -144,7 +144,7 @@ export class SessionManager implements AsyncDisposable {
 
   /** @throws SessionNotFoundError */
   async deleteOrThrow(): Promise<void> {
-    if (!(await this.deleteSession())) throw new SessionNotFoundError(toSessionKey(this.#key));
+    if (!(await this.deleteSession())) throw new SessionNotFoundError(await toSessionKey(this.#key));
   }
 
   /**

@@ -158,7 +158,7 @@ describe('written data', () => {
         { path: ['b', 'items'], listNumber: 0, ranges: [range(1)] },
       ],
     };
-    await store.commit(toSessionKey('s'), {
+    await store.commit(await toSessionKey('s'), {
       ...head,
       base: undefined,
       parts: [{ listNumber: 0, items }],
@@ -719,11 +719,12 @@ describe('the format', () => {
   });
 });
 
-test('a key says whose session it is', () => {
-  expect(toSessionKey('s')).toStrictEqual({ user: '', session: 's' });
-  expect(toSessionKey({ session: 's', user: 'u' })).toStrictEqual({ user: 'u', session: 's' });
+test('a key says whose session it is', async () => {
+  expect(await toSessionKey('s')).toStrictEqual({ user: '', session: 's', ids: { session: 's' } });
+  const ids = { session: 's/1', user: 'u' };
+  expect(await toSessionKey(ids)).toStrictEqual({ user: 'u', session: 's=2f1', ids });
   for (const key of [undefined, null, 5, {}, { user: 'u' }, { session: 's', user: null }]) {
-    expect(() => toSessionKey(key as never)).toThrow(/id has 1 to 128 letters/);
+    await expect(toSessionKey(key as never)).rejects.toThrow(/ id is a text of 1 to 1024 characters/);
   }
   expect(new SessionError('x').code).toBe('store_failed');
 });

@@ -20,8 +20,25 @@ import {
   SessionNotFoundError,
 } from './format/session-error.ts';
 import { readHead, writeHead, type Head } from './format/session-format.ts';
-import { keyName, keyText, toSessionKey, type CheckedKey, type SessionKey } from './format/session-key.ts';
-import { listPage, MAX_PAGE, type ListOptions, type PruneOptions, type SessionPage } from './session-page.ts';
+import {
+  idsText,
+  keyName,
+  keyText,
+  toKeyIds,
+  toSessionKey,
+  type CheckedKey,
+  type NamedKey,
+  type SessionKey,
+} from './format/session-key.ts';
+import {
+  listPage,
+  MAX_PAGE,
+  storedPage,
+  type ListOptions,
+  type PruneOptions,
+  type SessionPage,
+  type StoredInfo,
+} from './session-page.ts';
 import { SessionReader, type Others } from './format/session-reader.ts';
 import type { SessionInfo, SessionStore, StoredHead } from './format/session-store.ts';
 import { advance, newSyncState, pathText, SyncStateTable, type SyncState } from './format/sync-state.ts';
@@ -181,7 +198,7 @@ export class Session implements AsyncDisposable {
    */
   copy(from: SessionKey, to: SessionKey): Promise<SessionInfo> {
     return this.#enqueue('Copying to', to, async (target) => {
-      const source = toSessionKey(from);
+      const source = await toSessionKey(from);
       const found = await this.#reader.read(source, async (head) => {
         const drafts: ListDraft[] = [];
         for (const list of head.lists) drafts.push(await this.#reader.draftOf(source, head, list));
@@ -201,18 +218,18 @@ export class Session implements AsyncDisposable {
     checkNumber('olderThanMs', olderThanMs, { least: 0 });
     checkNumber('keepNewest', keepNewest, { least: 0, whole: true });
     const end = now() - olderThanMs;
-    const expired: SessionInfo[] = [];
+    const expired: StoredInfo[] = [];
     let seen = 0;
     let cursor: string | undefined;
     do {
-      const page = await this.list({ ...filter, limit: MAX_PAGE, cursor });
+      const page = await storedPage(this.#store, { ...filter, limit: MAX_PAGE, cursor });
       expired.push(...page.sessions.filter(({ savedAt }) => ++seen > keepNewest && savedAt <= end));
       cursor = page.next;
     } while (cursor !== undefined);
     let deleted = 0;
-    for (const info of expired) {
-      const isGone = await this.#enqueue('Deleting', info, (key) => this.#store.delete(key, info.revision));
-      if (isGone) deleted++;
+    for (const { key, revision } of expired) {
+      const remove = (): Promise<boolean> => this.#store.delete(key, revision);
+      if (await this.#inOrder(keyText(key), () => `Deleting session ${keyName(key)}`, remove)) deleted++;
     }
     return deleted;
   }
@@ -299,7 +316,7 @@ export class Session implements AsyncDisposable {
 
   /** Replaces components, even if saved by others. Other components stay if they are readable. */
   async #overwrite(
-    key: CheckedKey,
+    key: NamedKey,
     components: SessionComponents,
     state: ComponentState,
   ): Promise<SessionInfo> {
@@ -333,22 +350,28 @@ export class Session implements AsyncDisposable {
   }
 
   /** Runs operations on one session in sequence. Wraps errors of a store in a SessionError. */
-  #enqueue<T>(what: string, key: SessionKey, work: (key: CheckedKey) => Promise<T>): Promise<T> {
+  async #enqueue<T>(what: string, key: SessionKey, work: (key: NamedKey) => Promise<T>): Promise<T> {
+    const ids = toKeyIds(key);
+    let name = '';
     const run = async (): Promise<T> => {
-      const checked = toSessionKey(key);
-      const name = keyText(checked);
-      const result = (this.#queues.get(name) ?? Promise.resolve()).then(() => work(checked));
-      const settled = result.then(noop, noop);
-      this.#queues.set(name, settled);
-      try {
-        return await result;
-      } catch (error) {
-        throw SessionError.from(error, `${what} session ${keyName(checked)}`);
-      } finally {
-        if (this.#queues.get(name) === settled) this.#queues.delete(name);
-      }
+      const checked = await toSessionKey(ids);
+      name = keyName(checked);
+      return work(checked);
     };
-    return run();
+    return this.#inOrder(idsText(ids), () => `${what} session ${name}`, run);
+  }
+
+  async #inOrder<T>(queue: string, what: () => string, work: () => Promise<T>): Promise<T> {
+    const result = (this.#queues.get(queue) ?? Promise.resolve()).then(work);
+    const settled = result.then(noop, noop);
+    this.#queues.set(queue, settled);
+    try {
+      return await result;
+    } catch (error) {
+      throw SessionError.from(error, what());
+    } finally {
+      if (this.#queues.get(queue) === settled) this.#queues.delete(queue);
+    }
   }
 }
 
@@ -375,8 +398,8 @@ function othersThan(
   };
 }
 
-function infoOf({ user, session }: CheckedKey, { revision, savedAt }: Head): SessionInfo {
-  return { session, ...(user !== '' && { user }), revision, savedAt };
+function infoOf({ ids }: NamedKey, { revision, savedAt }: Head): SessionInfo {
+  return { ...ids, revision, savedAt };
 }
 
 /** Log of a head, undefined if unreadable. */

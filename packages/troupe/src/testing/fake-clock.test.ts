@@ -121,3 +121,25 @@ test('the real clock is back once the fake one is disposed of', () => {
   fake[Symbol.dispose]();
   expect(now()).toBeGreaterThan(Date.UTC(2024, 0, 1));
 });
+
+test('is the clock that install returns, and is taken out again when that is disposed of', async () => {
+  const before = now();
+  {
+    using clock = new FakeClock(1_000).install();
+    expect(clock).toBeInstanceOf(FakeClock);
+    await clock.advance(500);
+    expect(now()).toBe(1_500);
+    {
+      using inner = new FakeClock(5).install();
+      expect([now(), inner.now()]).toEqual([5, 5]);
+    }
+    {
+      using again = clock.install();
+      expect([again === clock, now()]).toEqual([true, 1_500]);
+    }
+    expect(now()).toBe(1_500);
+  }
+  expect(now()).toBeGreaterThanOrEqual(before);
+  new FakeClock()[Symbol.dispose](); // never installed
+  expect(now()).toBeGreaterThanOrEqual(before);
+});

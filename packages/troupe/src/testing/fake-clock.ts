@@ -14,8 +14,9 @@ const START = Date.UTC(2026, 0, 1);
  * `advance` fires due timers in the order of their time, then of their start, and lets pending promises
  * settle in between; a timer started meanwhile also fires if due. An error of a timer is thrown by `advance`.
  */
-export class FakeClock implements Clock {
+export class FakeClock implements Clock, Disposable {
   readonly #timers = new Set<Timer>();
+  readonly #restores: (() => void)[] = [];
   #now: number;
 
   /** @param start milliseconds since 1970; by default the start of 2026 */
@@ -53,9 +54,15 @@ export class FakeClock implements Clock {
     this.#moveTo(end);
   }
 
-  /** Makes this the clock of the whole library, until the returned object is disposed. */
-  install(): Disposable {
-    return { [Symbol.dispose]: useClock(this) };
+  /** Makes this the clock of the whole library until it is disposed of: `using clock = new FakeClock().install()`. */
+  install(): this {
+    this.#restores.push(useClock(this));
+    return this;
+  }
+
+  /** Undoes the last `install`. */
+  [Symbol.dispose](): void {
+    this.#restores.pop()?.();
   }
 
   #next(end: number): Timer | undefined {

@@ -74,6 +74,7 @@ export class OpenTask {
     if (!isJsonObject(json)) throw new TypeError('it is no object');
     const { taskId, calls } = json;
     if (typeof taskId !== 'string' || !Array.isArray(calls)) throw new TypeError('it has no task');
+    if (calls.length === 0) throw new TypeError('it waits for nothing');
     return new OpenTask(
       taskId,
       (calls as readonly JsonValue[]).map((one) => {

@@ -1,9 +1,12 @@
 import { TaskState, type Part, type StreamResponse } from '@a2a-js/sdk';
 import fc from 'fast-check';
-import { expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 
 import type { Msg } from '../../message/msg.ts';
 import { RemoteReply } from './remote-reply.ts';
+import { loadA2AClientSdk } from '../protocol/sdk.ts';
+
+beforeAll(loadA2AClientSdk);
 
 const text = (value: string): Part => ({
   content: { $case: 'text', value },

@@ -1,11 +1,14 @@
 import { TaskState, type StreamResponse } from '@a2a-js/sdk';
 import fc from 'fast-check';
-import { expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 
 import type { Msg } from '../../message/msg.ts';
 import { textPart } from '../protocol/parts.ts';
 import { RemoteReply } from '../client/remote-reply.ts';
 import { ServedTask } from './served-task.ts';
+import { loadA2AServerSdk } from '../protocol/sdk.ts';
+
+beforeAll(loadA2AServerSdk);
 
 const NEVER = new AbortController().signal;
 

@@ -32,6 +32,43 @@ describe('files on the disk', () => {
     ).toStrictEqual(['one', 'two', '']);
   });
 
+  test('folders with names that no file system takes for one another, or for something else', async () => {
+    const dir = await newDir();
+    const session = new JsonSession(dir);
+    const ids = [
+      'a/b',
+      '../../x',
+      'CON',
+      'con',
+      'naïve',
+      'nai\u0308ve',
+      '\u212a',
+      'k',
+      'K',
+      'X'.repeat(500),
+      'x'.repeat(500),
+    ];
+    const texts = [...ids, 'old.Id_1@example-1'];
+    for (const text of texts) {
+      await session.save(text, { memory: await remember(new InMemoryMemory(), text) });
+      await session.save(
+        { user: text, session: 's' },
+        { memory: await remember(new InMemoryMemory(), text) },
+      );
+    }
+    expect((await readdir(dir)).sort()).toStrictEqual(['sessions', 'users']);
+    for (const parent of ['sessions', 'users']) {
+      const names = await readdir(join(dir, parent));
+      expect(names).toContain('old.id_1@example-1~42000'); // as before
+      expect(new Set(names.map((name) => name.normalize('NFKC').toLowerCase())).size).toBe(texts.length);
+      for (const name of names) {
+        expect(name).toMatch(/^[a-z0-9=][a-z0-9@._=~-]*$/);
+        expect(name.length).toBeLessThanOrEqual(255);
+      }
+    }
+    for (const text of texts) expect(await loadTexts(dir, text)).toStrictEqual([text]);
+  });
+
   test('older revisions are emptied and in the end removed; the log is written anew when most of it is garbage', async () => {
     const dir = await newDir();
     const session = new JsonSession(dir);
@@ -184,10 +221,10 @@ describe('files on the disk', () => {
     expect(await loadTexts(real)).toStrictEqual(['one', 'two']);
   });
 
-  test('an id that is not safe touches no file', async () => {
+  test('an id that is refused touches no file', async () => {
     const faulty = new FaultyFiles();
     const session = new Session(new JsonStore(await newDir(), { files: faulty.files }));
-    for (const id of ['..', '../x', 'a/b', 'con', 'x.', '']) {
+    for (const id of ['', '\ud800', 'x'.repeat(1025)]) {
       await thrown(session.save(id, { memory: new InMemoryMemory() }));
       await thrown(session.load({ user: id, session: 'x' }, { memory: new InMemoryMemory() }));
     }

@@ -86,8 +86,8 @@ export interface LiveSchema {
 /**
  * Function that a model can call.
  *
- * `execute` may return, or resolve to, a string, a list of blocks, a `ToolResponse`, any JSON (shown to the
- * model as text), or nothing. A sync or async generator yields snapshots like `emit`; the last snapshot is
+ * `execute` may return, or resolve to, a string, a list of blocks, a `ToolResponse`, any data (shown to the
+ * model as JSON text, dates, maps, sets and bigints included), or nothing. A sync or async generator yields snapshots like `emit`; the last snapshot is
  * the result unless the generator returns one. Thrown errors are shown to the model.
  */
 export interface Tool<Input = never> extends ToolSettings {
