@@ -23,7 +23,7 @@ export interface CompressionEvent {
   /** By which means, such as `tool_invocation_compress`. */
   readonly strategy: string;
   readonly compressedMessageCount: number;
-  /** Tokens of the conversation, as counted. */
+  /** Tokens of the whole prompt, as counted: system prompt, tools, messages and hints. */
   readonly tokensBefore: number;
   readonly tokensAfter?: number;
   /** The message before the part, the one behind it, and the one that has taken its place. */

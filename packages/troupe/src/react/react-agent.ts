@@ -152,7 +152,7 @@ export class ReActAgent extends ReActAgentBase {
     const start = await this.#openToolCalls.begin(this.name, msgs, reply.control);
     await reply.takeInput(start);
     try {
-      await reply.remember(await retrieveContext(start.input, reply));
+      await reply.remember(await retrieveContext(start.input, reply, this.name));
       return await this.#loop(start.resumed, reply);
     } catch (error) {
       if (reply.control.interruptedBy === undefined) await reply.remember(reply.control.unread); // otherwise handleInterrupt does
