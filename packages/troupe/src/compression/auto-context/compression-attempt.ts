@@ -46,9 +46,8 @@ export interface ProposedChange {
 }
 
 /**
- * What a summary is made for: a strategy, or one of three forms of `previous_round_conversation_summary`. A
- * form that fails does not prevent the next one, so that a failed summary of one round is not the end of the
- * history.
+ * Purpose of a summary: a strategy, or one of three forms of `previous_round_conversation_summary`. A failed
+ * form does not prevent the next form, so that a failed summary of one round does not offload the history.
  */
 export type SummaryForm = CompressionStrategy | 'single_rounds' | 'history' | 'whole_history';
 
