@@ -37,9 +37,10 @@ export {
   type UserInputRequest,
 } from './user/user-input.ts';
 export { AutoContextMemory } from './compression/auto-context/auto-context-memory.ts';
-export type {
-  AutoContextOptions,
-  AutoContextPrompts,
+export {
+  EARLY_AUTO_CONTEXT,
+  type AutoContextOptions,
+  type AutoContextPrompts,
 } from './compression/auto-context/auto-context-options.ts';
 export { PINNED_MARK } from './compression/auto-context/context-view.ts';
 export { SummaryCompressor, type SummaryCompressorOptions } from './compression/summary-compressor.ts';

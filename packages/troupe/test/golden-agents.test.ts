@@ -64,9 +64,12 @@ function addedNow(json: JsonValue, saysWhyItStopped: boolean): JsonValue {
   });
   const isCalling = content.some((block) => isJsonObject(block) && block['type'] === 'tool_use');
   const finishReason = isCalling ? 'tool_calls' : 'stop';
+  const { metadata } = msg;
+  const isSummary = isJsonObject(metadata) && metadata['_compress_meta'] !== undefined;
   const isSaid = msg['role'] === 'assistant' && (isCalling || msg['endReason'] === 'finished');
   return {
     ...msg,
+    ...(isSummary && msg['name'] === 'assistant' && { name: 'Friday' }), // summaries have the agent's name
     ...(content.length > 0 && { content: blocks }),
     ...(saysWhyItStopped && isSaid && { finishReason }),
   };

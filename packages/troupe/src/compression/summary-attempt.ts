@@ -190,8 +190,9 @@ export class SummaryAttempt {
 
   /** Resolves within the time limit, also if the model fails. Throws only on abort. */
   async #ask(msgs: readonly Msg[]): Promise<SummaryAnswer> {
-    const { signal, planHint = '' } = this.#task;
-    const { timeoutMs, maxAttempts, compressionPrompt, formatter, model = this.#task.model } = this.#settings;
+    const { signal, agentName, planHint = '' } = this.#task;
+    const { timeoutMs, maxAttempts, compressionPrompt, model = this.#task.model } = this.#settings;
+    const formatter = this.#settings.formatter ?? this.#task.formatter;
     const startedAt = now();
     const prompt = [compressionPrompt, planHint].filter((text) => text !== '').join('\n\n');
     const history = this.#shown.slice(0, this.#placeAfter(msgs));
@@ -212,7 +213,7 @@ export class SummaryAttempt {
     let text = '';
     try {
       const { value } = await withDeadline({ timeoutMs, signal }, (stopped) =>
-        callStructured(bounded, { messages, formatter }, this.#form.schema, {
+        callStructured(bounded, { messages, formatter, agentName }, this.#form.schema, {
           signal: stopped,
           maxRetries: maxAttempts - 1,
           onAttempt,

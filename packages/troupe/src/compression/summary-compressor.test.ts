@@ -84,6 +84,7 @@ class Bench {
     return this.compressor.compress({
       signal: this.stop.signal,
       model: this.model,
+      formatter: undefined,
       sysPrompt: 'Be good.',
       tools: [],
       hints: [],

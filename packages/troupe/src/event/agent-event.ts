@@ -23,7 +23,7 @@ export interface CompressionEvent {
   /** Name of the strategy, such as `tool_invocation_compress`. */
   readonly strategy: string;
   readonly compressedMessageCount: number;
-  /** Counted tokens of the conversation. */
+  /** Counted tokens of the whole prompt: system prompt, tools, messages and hints. */
   readonly tokensBefore: number;
   readonly tokensAfter?: number;
   /** The message before the compressed part, the message after the part, and the message that replaces the part. */

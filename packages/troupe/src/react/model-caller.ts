@@ -93,6 +93,7 @@ export class ModelCaller {
     return this.#compressor.compress({
       signal: turn.signal,
       model: options.model,
+      formatter: options.formatter?.untruncated ?? options.formatter,
       sysPrompt: await this.#sysPromptText(),
       tools,
       hints,

@@ -172,7 +172,7 @@ export class ReActAgent extends ReActAgentBase {
     if (waits) await waits; // otherwise the input is stored at once
     await reply.takeInput(start);
     try {
-      await reply.remember(await retrieveContext(start.input, reply));
+      await reply.remember(await retrieveContext(start.input, reply, this.name));
       return await this.#loop(start.resumed, reply);
     } catch (error) {
       if (reply.control.interruptedBy === undefined) await reply.remember(reply.control.unread); // otherwise handleInterrupt does

@@ -15,7 +15,7 @@ import {
   taskWith,
 } from '../../../test/compression-task.ts';
 import { AutoContextMemory } from './auto-context-memory.ts';
-import type { AutoContextOptions } from './auto-context-options.ts';
+import { EARLY_AUTO_CONTEXT, type AutoContextOptions } from './auto-context-options.ts';
 
 describe('as a memory', () => {
   test.each(memoryContract(() => new AutoContextMemory()))('$name', ({ run }) => run());
@@ -84,6 +84,20 @@ describe('options', () => {
     ];
     const most = Math.floor((98_304 - 9 - 15 - 11) * 2.5);
     expect([await touched(chat(most)), await touched(chat(most - 3))]).toEqual([true, false]);
+  });
+
+  test('EARLY_AUTO_CONTEXT: 30 messages, 0.4 of the tokens, and half of the messages protected', async () => {
+    expect(EARLY_AUTO_CONTEXT).toEqual({ msgThreshold: 30, tokenRatio: 0.4, lastKeep: 15 });
+    const touched = async (count: number, size: number): Promise<boolean> => {
+      const memory = new AutoContextMemory({ ...EARLY_AUTO_CONTEXT, maxToken: 10_000 });
+      for (let i = 0; i < count; i++)
+        await memory.add(
+          i % 2 === 0 ? Msg.user('x'.repeat(size)) : Msg.assistant('fine', { name: 'Friday' }),
+        );
+      return memory.compress(taskWith(summingModel('S.')));
+    };
+    expect([await touched(29, 10), await touched(30, 10)]).toEqual([false, true]);
+    expect([await touched(3, 4900), await touched(3, 4980)]).toEqual([false, true]); // 2 texts of 1992 tokens
   });
 });
 

@@ -11,7 +11,7 @@ import { CalibratedTokenCounter } from '../../token/calibrated-token-counter.ts'
 import { sleep } from '../../util/clock.ts';
 import { FakeClock } from '../../testing/fake-clock.ts';
 import { fakeIds } from '../../testing/fake-ids.ts';
-import type { ScriptedTurn } from '../../testing/scripted-model.ts';
+import { ScriptedModel, type ScriptedTurn } from '../../testing/scripted-model.ts';
 import { TokenCounterBase } from '../../token/token-counter-base.ts';
 import { pair, pairs, summingModel, taskWith } from '../../../test/compression-task.ts';
 import { AutoContextMemory } from './auto-context-memory.ts';
@@ -73,7 +73,8 @@ describe.each(FAULTS)('a model that %s', (_, turn) => {
     const failed = task.events.filter(({ phase }) => phase === 'failed');
     expect(failed.map(({ strategy }) => strategy)).toEqual([
       'tool_invocation_compress',
-      'previous_round_conversation_summary',
+      'previous_round_conversation_summary', // of a round
+      'previous_round_conversation_summary', // of the history
     ]);
     expect(failed.every(({ problem = '' }) => problem !== '')).toBe(true);
   });
@@ -84,9 +85,11 @@ describe.each(FAULTS)('a model that %s', (_, turn) => {
     expect(await memory.compress(task)).toBe(true);
     expect(task.events.flatMap(({ phase, strategy }) => (phase === 'failed' ? [strategy] : []))).toEqual([
       'tool_invocation_compress',
-      'previous_round_conversation_summary',
+      'previous_round_conversation_summary', // of a round
+      'previous_round_conversation_summary', // of the history
       'current_round_large_message_summary',
       'current_round_message_compress',
+      'previous_round_conversation_summary', // of the history with the newest round
     ]);
     const shown = await memory.getMemory();
     expect(findHistoryFaults(shown)).toEqual([]);
@@ -400,7 +403,7 @@ test('after an attempt without effect, the next attempt waits for more messages'
   const tries: number[] = [];
   for (let i = 0; i < 20; i++) {
     asked.length = 0;
-    await watched.compress(taskWith(summingModel()));
+    await watched.compress(taskWith(summingModel({ error: new Error('down') })));
     if (asked.length > 0) tries.push(i);
     await watched.add(`more ${i}`);
   }
@@ -418,54 +421,94 @@ interface Run {
   readonly memory: AutoContextMemory;
 }
 
-test('interrupted at every point, it has changed all of something or nothing', async () => {
-  const msgs = talk();
-  const stateOf = (memory: AutoContextMemory): string => JSON.stringify(memory.stateDict());
-  const run = async (abortAt: number): Promise<Run> => {
-    installed.forEach((one) => one[Symbol.dispose]());
-    installed = [fakeIds('new-'), clock.install()];
-    const memory = await memoryOf(msgs, { ...EAGER, maxToken: 3000 });
-    const stop = new AbortController();
-    const states = [stateOf(memory)];
-    const model = summingModel({ text: 'In short.', chunkSize: 4 });
-    let outcome: unknown;
-    let isOver = false;
-    const over = memory
-      .compress(taskWith(model, { signal: stop.signal }))
-      .then(
-        (hasChanged) => void (outcome = hasChanged),
-        (error: unknown) => void (outcome = error),
-      )
-      .finally(() => void (isOver = true));
-    let ticks = 0;
-    let stateThen = '';
-    for (; !isOver; ticks++) {
-      if (ticks === abortAt) {
-        stop.abort(new Error('stop'));
-        stateThen = stateOf(memory);
+/** Lines and answers that are summarized in several parts. */
+function plainChat(): Msg[] {
+  const rounds = Array.from({ length: 60 }, (_, i) => [
+    Msg.user(`q${i}`.padEnd(150, '.')),
+    Msg.assistant(`a${i}`.padEnd(150, '.')),
+  ]);
+  return [...rounds.flat(), Msg.user('and now?')];
+}
+
+test.each([
+  ['a conversation with tools', talk],
+  ['a plain chat', plainChat],
+])(
+  'interrupted at every point of %s, it has changed all of something or nothing',
+  async (_, conversation) => {
+    const msgs = conversation();
+    const stateOf = (memory: AutoContextMemory): string => JSON.stringify(memory.stateDict());
+    const run = async (abortAt: number): Promise<Run> => {
+      installed.forEach((one) => one[Symbol.dispose]());
+      installed = [fakeIds('new-'), clock.install()];
+      const memory = await memoryOf(msgs, { ...EAGER, maxToken: 3000 });
+      const stop = new AbortController();
+      const states = [stateOf(memory)];
+      const model = summingModel({ text: 'In short.', chunkSize: 4 });
+      let outcome: unknown;
+      let isOver = false;
+      const over = memory
+        .compress(taskWith(model, { signal: stop.signal }))
+        .then(
+          (hasChanged) => void (outcome = hasChanged),
+          (error: unknown) => void (outcome = error),
+        )
+        .finally(() => void (isOver = true));
+      let ticks = 0;
+      let stateThen = '';
+      for (; !isOver; ticks++) {
+        if (ticks === abortAt) {
+          stop.abort(new Error('stop'));
+          stateThen = stateOf(memory);
+        }
+        await undefined;
+        if (abortAt !== Infinity) continue;
+        const state = stateOf(memory);
+        if (state !== states.at(-1)) states.push(state);
       }
-      await undefined;
-      if (abortAt !== Infinity) continue;
-      const state = stateOf(memory);
-      if (state !== states.at(-1)) states.push(state);
+      await over;
+      return { states, state: stateOf(memory), stateThen, ticks, outcome, memory };
+    };
+    const whole = await run(Infinity);
+    expect(whole.outcome).toBe(true);
+    expect(whole.states.length, 'there is something in between').toBeGreaterThan(3);
+    expect(whole.ticks).toBeGreaterThan(50);
+    let interrupted = 0;
+    for (let point = 0; point < whole.ticks - 1; point++) {
+      const { state, stateThen, outcome, memory } = await run(point);
+      if (outcome !== true) {
+        expect(outcome).toEqual(new Error('stop'));
+        interrupted++;
+      }
+      if (stateThen !== '') expect(state).toBe(stateThen);
+      expect(whole.states).toContain(state);
+      expect(findHistoryFaults(await memory.getMemory())).toEqual([]);
     }
-    await over;
-    return { states, state: stateOf(memory), stateThen, ticks, outcome, memory };
-  };
-  const whole = await run(Infinity);
-  expect(whole.outcome).toBe(true);
-  expect(whole.states.length, 'there is something in between').toBeGreaterThan(3);
-  expect(whole.ticks).toBeGreaterThan(50);
-  let interrupted = 0;
-  for (let point = 0; point < whole.ticks - 1; point++) {
-    const { state, stateThen, outcome, memory } = await run(point);
-    if (outcome !== true) {
-      expect(outcome).toEqual(new Error('stop'));
-      interrupted++;
-    }
-    if (stateThen !== '') expect(state).toBe(stateThen);
-    expect(whole.states).toContain(state);
-    expect(findHistoryFaults(await memory.getMemory())).toEqual([]);
-  }
-  expect(interrupted).toBeGreaterThan(50);
+    expect(interrupted).toBeGreaterThan(50);
+  },
+);
+
+test('a model that fails for one round is still asked for the history: the last resort comes last', async () => {
+  const rounds = [1, 2, 3].flatMap((i) => [
+    Msg.user(`q${i}`),
+    ...pair(`r${i}`, 'x'.repeat(900)),
+    Msg.assistant(`a${i}`),
+  ]);
+  const memory = await memoryOf([...rounds, Msg.user('and now?')], {
+    maxToken: 1500,
+    largePayloadThreshold: 5000,
+    minCompressionTokenThreshold: 100,
+  });
+  const model = new ScriptedModel([{ error: new Error('busy') }, 'In short: they count.']);
+  const task = taskWith(model);
+  expect(await memory.compress(task)).toBe(true);
+  expect(task.events.flatMap(({ phase }) => (phase === 'progress' ? [] : [phase]))).toEqual([
+    'start',
+    'failed',
+    'start',
+    'end',
+  ]);
+  expect(memory.getCompressionEvents().map(({ eventType }) => eventType)).toEqual([
+    'PREVIOUS_ROUND_CONVERSATION_SUMMARY',
+  ]);
 });

@@ -133,7 +133,7 @@ describe('tool calls of earlier rounds', () => {
     const uuid = tagIn(stub);
     expect(stub?.toJSON()).toMatchObject({
       role: 'assistant',
-      name: 'assistant',
+      name: 'Friday',
       content: `I searched.\n<!-- CONTEXT_OFFLOAD: uuid=${uuid} -->`,
       metadata: { _compress_meta: { offloaduuid: uuid } },
     });
@@ -214,6 +214,7 @@ describe('tool calls of earlier rounds', () => {
       ],
       {
         ...EAGER,
+        msgThreshold: 1000,
         maxToken: 1600,
         minCompressionTokenThreshold: 5000,
         largePayloadThreshold: 100,
@@ -276,11 +277,12 @@ describe('tool calls of earlier rounds', () => {
     const msgs = [
       Msg.user('go'),
       ...pairs('c', 5),
-      Msg.assistant('done '.repeat(50)),
+      Msg.assistant('done '.repeat(500)),
       ...round(1),
       ...users(2),
     ];
-    const { shown } = await compress(await memoryOf(msgs, { ...EAGER, lastKeep: 0, msgThreshold: 6 }));
+    const limits = { ...EAGER, lastKeep: 0, msgThreshold: 1000, maxToken: 1500, largePayloadThreshold: 5000 };
+    const { shown } = await compress(await memoryOf(msgs, limits));
     expect(textsOf(shown).slice(0, 3)).toEqual([
       'go',
       expect.stringMatching(/^In short: done\.\n<!--/),
@@ -437,7 +439,7 @@ describe('large messages', () => {
 describe('earlier rounds', () => {
   test('are summed up, except the newest', async () => {
     const msgs = [...[1, 2, 3, 4, 5].flatMap((i) => round(i)), Msg.user('and now?')];
-    const memory = await memoryOf(msgs, { ...EAGER, minConsecutiveToolMessages: 6 });
+    const memory = await memoryOf(msgs, { ...EAGER, msgThreshold: 15, minConsecutiveToolMessages: 6 });
     const { shown, requests } = await compress(memory, summingModel('So.'));
     expect([shown.length, requests.length]).toEqual([13, 4]);
     expect(shown.filter(({ role }) => role === 'user').map((msg) => msgs.includes(msg))).toEqual(
@@ -452,25 +454,121 @@ describe('earlier rounds', () => {
     expect((await compress(memory)).hasChanged).toBe(false);
   });
 
-  test('without any work in between stay', async () => {
-    const memory = await memoryOf([1, 2, 3, 4, 5, 6].flatMap((i) => round(i, 0)));
+  test('without any work in between are summed up together, with their requests', async () => {
+    const msgs = [...[1, 2, 3, 4, 5, 6].flatMap((i) => round(i, 0)), Msg.user('and now?')];
+    const memory = await memoryOf(msgs);
+    const { shown, requests, task } = await compress(memory);
+    expect(shown.slice(1)).toEqual(msgs.slice(10));
+    const uuid = tagIn(shown[0]);
+    expect(shown[0]?.toJSON()).toMatchObject({
+      role: 'assistant',
+      name: 'Friday',
+      content: `Summary of earlier messages:\nIn short: done.\n<!-- CONTEXT_OFFLOAD: uuid=${uuid} -->`,
+      metadata: { _compress_meta: { offloaduuid: uuid } },
+    });
+    expect(memory.reload(uuid)).toEqual(msgs.slice(0, 10));
+    expect(requests.map(({ messages }) => messages.map(({ text }) => text))).toEqual([
+      [
+        expect.stringMatching(/^Below is the older part of a conversation/),
+        msgs
+          .slice(0, 10)
+          .map(({ role, name, text }) => `<message role="${role}" name="${name}">\n${text}\n</message>`)
+          .join('\n'),
+        expect.stringMatching(/^That was all\. .* your name is "Friday"\./),
+        'The text above has 90 characters. Write about 27 characters (30 %).',
+      ],
+    ]);
+    expect(
+      task.events.map(({ phase, strategy, compressedMessageCount }) => [
+        phase,
+        strategy,
+        compressedMessageCount,
+      ]),
+    ).toEqual(
+      ['start', 'progress', 'end'].map((phase) => [phase, 'previous_round_conversation_summary', 10]),
+    );
     expect(await compress(memory)).toMatchObject({ hasChanged: false, requests: [] });
   });
 
-  test('with too few tokens stay', async () => {
+  test('are summed up together also if each of them is too small for a summary of its own', async () => {
     const msgs = [...[1, 2, 3, 4].flatMap((i) => round(i)), Msg.user('and now?')];
-    const memory = await memoryOf(msgs, { ...EAGER, minCompressionTokenThreshold: 5000 });
-    expect((await compress(memory)).hasChanged).toBe(false);
+    const limits = { ...EAGER, minConsecutiveToolMessages: 6, minCompressionTokenThreshold: 5000 };
+    const { shown, requests } = await compress(await memoryOf(msgs, limits));
+    expect(requests.length).toBe(1);
+    expect(shown).toEqual([expect.any(Msg), ...msgs.slice(12)]);
+  });
+
+  test('that are few and small go late, and still before the last resort', async () => {
+    const unread = pair('c', 'x'.repeat(1500));
+    const msgs = [...[1, 2, 3].flatMap((i) => round(i)), Msg.user('and now?'), ...unread];
+    const limits = { ...EAGER, msgThreshold: 1000, maxToken: 1200, minCompressionTokenThreshold: 5000 };
+    const memory = await memoryOf(msgs, limits);
+    const { shown, requests } = await compress(memory);
+    expect(typesOf(memory)).toEqual(['PREVIOUS_ROUND_CONVERSATION_SUMMARY']);
+    expect(requests.length).toBe(1);
+    expect(shown).toEqual([expect.any(Msg), ...msgs.slice(-3)]);
+  });
+
+  test('of an earlier summary and a little more go into the next summary', async () => {
+    const memory = await memoryOf([...[1, 2, 3, 4, 5].flatMap((i) => round(i, 0)), Msg.user('and now?')]);
+    const first = await compress(memory, summingModel('They count to 4.'));
+    await memory.add([Msg.assistant('yes'), ...[6, 7, 8].flatMap((i) => round(i, 0)), Msg.user('and now?')]);
+    const { shown, requests } = await compress(memory, summingModel('They count to 7.'));
+    expect(requests.length).toBe(1);
+    expect(requests[0]?.messages[1]?.text).toMatch(
+      /^<message role="assistant" name="Friday">\nSummary of earlier messages:\nThey count to 4\./,
+    );
+    expect(memory.reload(tagIn(shown[0]))[0]).toBe(first.shown[0]);
+    expect(textsOf(shown).slice(1)).toEqual(['question 8', 'answer 8', 'and now?']);
+  });
+
+  test('are never a summary alone, nor one with notes only', async () => {
+    const memory = await memoryOf([...[1, 2, 3, 4, 5].flatMap((i) => round(i, 0)), Msg.user('and now?')]);
+    await compress(memory);
+    const again = await compress(memory, undefined, { force: true });
+    expect(again.requests.map(({ messages }) => messages[1]?.text.includes('question 5'))).toEqual([true]);
+    expect((await compress(memory, undefined, { force: true })).requests).toEqual([]);
+  });
+
+  test('keep the work on them: a tool call goes with its results, what is pinned or protected stays', async () => {
+    const pinned = Msg.user('remember this');
+    const precious = pair('p', 'gold', 'skill');
+    const msgs = [...round(1), ...precious, ...round(2), Msg.assistant('fine'), ...round(3), Msg.user('go')];
+    const memory = await memoryOf(msgs.slice(0, 6), { ...EAGER, protectedTools: ['skill'] });
+    await memory.add(pinned, { marks: 'pinned' });
+    await memory.add(msgs.slice(6));
+    const { shown } = await compress(memory);
+    expect(shown.filter((msg) => [pinned, ...precious].includes(msg))).toEqual([...precious, pinned]);
+    expect(shown.slice(-5)).toEqual(msgs.slice(-5));
+    expect([...memory.getOffloadContext().values()].flat().length).toBeGreaterThan(7);
+  });
+
+  test('and what others said since, without a request, are history up to the request', async () => {
+    const chatter = Array.from({ length: 12 }, (_, i) =>
+      Msg.assistant(`I say ${i}.`, { name: i % 2 ? 'Bob' : 'Carol' }),
+    );
+    const request = Msg.user('What do you think?');
+    const memory = await memoryOf([...round(1, 0), ...chatter, request]);
+    const { shown, requests } = await compress(memory, undefined, { requestIds: new Set([request.id]) });
+    expect(requests.length).toBe(1);
+    expect(requests[0]?.messages[1]?.text).toContain(
+      '<message role="user" name="Carol">\nI say 0.\n</message>',
+    );
+    expect(shown.length).toBeLessThan(8);
+    expect(shown.slice(-2)).toEqual([chatter.at(-1), request]);
   });
 
   test('with a summary of their work are summed up normally', async () => {
-    const memory = await memoryOf([Msg.user('go'), ...pairs('c', 5)], {
+    const memory = await memoryOf([Msg.user('go'), ...pairs('c', 5, 'x'.repeat(300))], {
       ...EAGER,
       minConsecutiveToolMessages: 20,
+      msgThreshold: 1000,
+      maxToken: 1000,
+      largePayloadThreshold: 5000,
     });
     await compress(memory, summingModel('I searched, and searched again.'));
     expect(typesOf(memory)).toEqual(['CURRENT_ROUND_MESSAGE_COMPRESS']);
-    await memory.add([Msg.assistant('an answer '.repeat(20)), ...round(2), ...users(6)]);
+    await memory.add([Msg.assistant('an answer '.repeat(200)), ...round(2), ...users(6)]);
     const { shown } = await compress(memory, summingModel('Short.'));
     expect(textsOf(shown).slice(0, 3)).toEqual(['go', expect.stringMatching(/^Short\.\n<!--/), 'question 2']);
   });
@@ -556,7 +654,7 @@ describe('the current round', () => {
     expect(shown.length).toBe(3);
     expect(shown[1]).toMatchObject({
       role: 'assistant',
-      name: 'assistant',
+      name: 'Friday',
       content: `A and b.\n<!-- CONTEXT_OFFLOAD: uuid=${uuid} -->`,
       metadata: { _compress_meta: { offloaduuid: uuid, compressed_current_round: true } },
     });
@@ -625,7 +723,11 @@ describe('the prompt of the summarizing model', () => {
 
   test('the prompt, the messages as text, the end, and no tools', async () => {
     const { requests } = await compress(await memoryOf(msgs));
-    expect(Object.keys(requests[0] ?? {})).toEqual(['messages']);
+    expect(requests[0]).toEqual({
+      messages: expect.any(Array) as Msg[],
+      agentName: 'Friday',
+      formatter: undefined,
+    });
     const [prompt, text, end, ...others] = requests[0]?.messages ?? [];
     expect(others).toEqual([]);
     expect(prompt?.text).toMatch(/^Below are tool calls/);
@@ -668,6 +770,7 @@ describe('the prompt of the summarizing model', () => {
   test('every kind of summary has its own prompt', async () => {
     const customPrompt = {
       previousRoundSummary: 'P1',
+      historySummary: 'P4',
       currentRoundLargeMessage: 'P2',
       currentRoundCompress: 'P3',
     };
@@ -675,7 +778,7 @@ describe('the prompt of the summarizing model', () => {
     const limits = { ...EAGER, msgThreshold: 1000, maxToken: 2000, largePayloadThreshold: 100, customPrompt };
     const memory = await memoryOf([...round(1), ...round(2), ...current], limits);
     const { requests } = await compress(memory, summingModel('S.'));
-    expect(requests.map(({ messages }) => messages[0]?.text)).toEqual(['P1', 'P2', 'P3']);
+    expect(requests.map(({ messages }) => messages[0]?.text)).toEqual(['P1', 'P4', 'P2', 'P3']);
   });
 
   test('no more than fits: the longest parts are cut, and of very many messages the oldest are left out', async () => {
@@ -790,13 +893,10 @@ describe('messages that must stay', () => {
 
   test('messages before a change: the same objects', async () => {
     const before = [...round(1, 0), ...round(2, 0)];
-    const memory = await memoryOf([
-      ...before,
-      Msg.user('go'),
-      ...pairs('c', 5),
-      Msg.assistant('done'),
-      ...users(6),
-    ]);
+    const memory = await memoryOf(
+      [...before, Msg.user('go'), ...pairs('c', 5), Msg.assistant('done'), ...users(6)],
+      { ...EAGER, msgThreshold: 15 },
+    );
     const { shown } = await compress(memory);
     expect(before.map((msg, i) => shown[i] === msg)).toEqual([true, true, true, true]);
   });
