@@ -11,7 +11,7 @@ import { isJsonObject, type JsonObject, type JsonValue } from '../util/json.ts';
 import type { SchemaProblem } from '../util/schema.ts';
 import { subAgentHere } from './limits/delegation-scope.ts';
 import { setBinding } from './grants/sub-agent-binding.ts';
-import { LimitReached } from './limits/budget.ts';
+import { LimitReached } from './limits/limit-reached.ts';
 import { checkedInput, type CheckedInput } from './checked-input.ts';
 import { toDelegationContext, type DelegationContext } from './grants/delegation-context.ts';
 import { SavedTasks, newTask, toEarlierTask, type FinishedTask, type EarlierTask } from './saved-tasks.ts';

@@ -3,7 +3,7 @@ import { messageOf, TroupeError } from '../errors.ts';
 import { DeadlineError } from '../util/async/deadline.ts';
 import { ToolResponse } from '../toolkit/tool/tool-response.ts';
 import type { JsonObject } from '../util/json.ts';
-import { LimitReached } from './limits/budget.ts';
+import { LimitReached } from './limits/limit-reached.ts';
 import { redactedLine } from '../util/redaction/redacted-text.ts';
 
 /** Why a delegation failed; `error` in the metadata of the result. */

@@ -1,5 +1,6 @@
 import { DeadlineError, withDeadline } from '../../util/async/deadline.ts';
-import { LimitReached, type Budget } from './budget.ts';
+import type { Budget } from './budget.ts';
+import { LimitReached } from './limit-reached.ts';
 
 /**
  * Runs work with the time limit of the task and the remaining time of its budget.
