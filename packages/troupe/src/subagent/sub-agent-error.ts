@@ -69,6 +69,11 @@ export function failureFrom(error: unknown): SubAgentFailure {
 /** Metadata in every result of a sub-agent. */
 export type AboutTask = JsonObject & { readonly subagent: string; readonly supervisor: string };
 
+/** Metadata that is known before a task begins. */
+export function aboutTask(subagent: string, supervisor: string, tags: readonly string[] = []): AboutTask {
+  return { subagent, supervisor, ...(tags.length > 0 && { tags }) };
+}
+
 /** Turns a failure into a tool response: text for the model, code in the metadata, a warning in the log. */
 export function failedResponse(
   { code, cause }: SubAgentFailure,
