@@ -16,6 +16,8 @@ export class Spending {
   delegations: number;
   /** Number of model calls. */
   modelCalls: number;
+  /** Tokens of running model calls, whose usage is not known yet. */
+  runningTokens = 0;
   /** Usage in earlier processes. */
   readonly #savedUsage: Usage | undefined;
   /** Agent calls of this program; each may still go on in the background. */
@@ -37,6 +39,12 @@ export class Spending {
   /** Usage of models, nested agent calls included. */
   get usage(): Usage | undefined {
     return [...this.#sources].reduce((sum, source) => addUsage(sum, source.usage), this.#savedUsage);
+  }
+
+  /** Input and output tokens, those of running model calls included. */
+  get tokens(): number {
+    const { inputTokens = 0, outputTokens = 0 } = this.usage ?? {};
+    return inputTokens + outputTokens + this.runningTokens;
   }
 
   get elapsedMs(): number {

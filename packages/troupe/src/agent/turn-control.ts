@@ -40,6 +40,8 @@ export interface TurnControlOptions {
 export interface ReplyScope {
   /** Whether a tool call of the reply has no result yet. */
   isCallOpen(toolCallId: string): boolean;
+  /** Messages with the tool results so far of the model message whose tool calls run. They are not in memory yet. */
+  readonly resultsSoFar: readonly Msg[];
   /** Saves the position of the reply. Gets the tool call in which another agent is about to change something, if any. */
   checkpoint(toolCallId: string | undefined): Promise<void>;
 }

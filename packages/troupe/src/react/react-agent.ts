@@ -19,6 +19,7 @@ import type { ChatModelBase, ToolChoice } from '../model/chat-model-base.ts';
 import { canForceTools, mergeGeneration } from '../model/generation.ts';
 import type { PermissionPolicy } from '../permission/permission-policy.ts';
 import type { PlanNotebook } from '../plan/plan-notebook.ts';
+import type { KnowledgeBase } from '../rag/knowledge-base.ts';
 import type { BackgroundTools } from '../toolkit/background-tools.ts';
 import type { SuspendedToolCall } from '../toolkit/call/tool-call-outcome.ts';
 import type { Toolkit } from '../toolkit/toolkit.ts';
@@ -30,6 +31,7 @@ import { isEmpty, withoutToolCalls } from './model-message.ts';
 import { ReActAgentBase } from './react-agent-base.ts';
 import {
   checkReActOptions,
+  knowledgeBases,
   toolkitFor,
   DEFAULT_MAX_ITERS,
   type ReActAgentOptions,
@@ -82,6 +84,7 @@ export class ReActAgent extends ReActAgentBase {
   /** First message of every prompt. A string is part of the state. */
   sysPrompt: string | (() => string | Promise<string>);
   readonly longTermMemory: LongTermMemoryBase | undefined;
+  readonly knowledge: readonly KnowledgeBase[];
   readonly planNotebook: PlanNotebook | undefined;
   readonly background: BackgroundTools | undefined;
   readonly #options: ReActAgentOptions;
@@ -103,6 +106,7 @@ export class ReActAgent extends ReActAgentBase {
     this.toolkit = toolkitFor(options);
     this.memory = options.memory ?? new InMemoryMemory();
     this.longTermMemory = options.longTermMemory;
+    this.knowledge = knowledgeBases(options);
     this.planNotebook = options.planNotebook;
     this.background = options.background;
     this.sysPrompt = options.sysPrompt ?? '';

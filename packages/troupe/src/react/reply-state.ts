@@ -85,6 +85,13 @@ export class ReplyState implements ReplyScope {
     return this.open?.isOpen(toolCallId) ?? false;
   }
 
+  get resultsSoFar(): readonly Msg[] {
+    const { exchange } = this.open ?? {};
+    if (exchange === undefined || exchange.isClosed) return [];
+    const results = exchange.calls.flatMap(({ id }) => exchange.answerTo(id) ?? []);
+    return results.map((result) => exchange.resultMsg(result));
+  }
+
   /** Has the state saved, before a tool changes something; with `toolCallId` noted as started. */
   async checkpoint(toolCallId: string | undefined): Promise<void> {
     if (toolCallId !== undefined) this.open?.start(toolCallId);

@@ -8,7 +8,7 @@ import { withDeadline } from '../util/async/deadline.ts';
 import { tool, type Tool } from '../toolkit/tool/tool.ts';
 import { isJsonObject, type JsonObject } from '../util/json.ts';
 import { hintMsg } from './hints.ts';
-import type { ReActAgentOptions } from './react-agent-options.ts';
+import { knowledgeBases, type ReActAgentOptions } from './react-agent-options.ts';
 import type { ReplyState } from './reply-state.ts';
 import type { Turn } from '../agent/turn.ts';
 
@@ -84,9 +84,9 @@ async function fromKnowledge(
   reply: ReplyState,
   agentName: string,
 ): Promise<readonly Msg[]> {
-  const { knowledge = [], enableRewriteQuery = true } = reply.options;
+  const { enableRewriteQuery = true } = reply.options;
   const { turn } = reply;
-  const bases = 'retrieve' in knowledge ? [knowledge] : knowledge;
+  const bases = knowledgeBases(reply.options);
   const said = msgs
     .map((msg) => msg.text)
     .join('\n')

@@ -139,7 +139,7 @@ describe('a context', () => {
     await registerSubAgent(host, TaskSubAgent, { name: 'kid', description: 'k', modelOverride: kid });
     const result = await resultOf(host);
     expect(JSON.stringify([kid.requests, result])).not.toContain(key.slice(0, 20));
-    const [event] = toDelegationContext(result?.metadata?.['delegation_context']).recent_events;
+    const event = toDelegationContext(result?.metadata?.['delegation_context']).recent_events.at(-1);
     expect(event?.preview).toMatch(/^look \(ok\): OPENAI_API_KEY=\[redacted\] \+/);
     expect([event?.preview.isWellFormed(), event?.preview.length]).toEqual([true, 199]);
   });

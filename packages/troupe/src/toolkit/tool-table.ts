@@ -66,9 +66,9 @@ export class ToolTable {
    * Adds a tool of another table to the group `basic`. Both share the concurrency limit; the state module
    * stays with the other table.
    */
-  share(tool: RegisteredTool | undefined): void {
+  share(tool: RegisteredTool | undefined, adapt: (tool: Tool) => Tool = (same) => same): void {
     if (tool === undefined) return;
-    const { group: _group, module: _module, ...rest } = tool.tool;
+    const { group: _group, module: _module, ...rest } = adapt(tool.tool);
     this.#tools.set(rest.name, new RegisteredTool(rest, tool.concurrency));
   }
 

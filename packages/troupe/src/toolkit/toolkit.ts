@@ -40,6 +40,11 @@ export interface RegisterToolOptions extends ToolSettings {
   readonly namesakeStrategy?: NamesakeStrategy;
 }
 
+export interface SubsetOptions extends Pick<CallToolOptions, 'authorize'> {
+  /** Changes each tool before it is added. @default the same tool */
+  readonly adapt?: (tool: Tool) => Tool;
+}
+
 /** State shared by a toolkit and the toolkits made with `withTools`. */
 interface SharedSettings {
   readonly timeoutMs: number;
@@ -246,12 +251,12 @@ export class Toolkit extends StateModule {
    * @param options.authorize decides about tool calls without an `authorize` of their own
    * @default as here
    */
-  subset(names: readonly string[], options: Pick<CallToolOptions, 'authorize'> = {}): Toolkit {
+  subset(names: readonly string[], options: SubsetOptions = {}): Toolkit {
     const toolkit = new Toolkit();
     const { metaTool } = toolkit.#shared;
-    const { authorize = this.#shared.authorize } = options;
+    const { authorize = this.#shared.authorize, adapt } = options;
     toolkit.#shared = { ...this.#shared, metaTool, authorize, abandonedCalls: 0 };
-    for (const name of names) toolkit.#tools.share(this.#tools.get(name));
+    for (const name of names) toolkit.#tools.share(this.#tools.get(name), adapt);
     return toolkit;
   }
 

@@ -30,7 +30,7 @@ export const SUBAGENT_RESOURCES = {
     policy: 'inherited',
     mayBe: ['off'],
     meaning:
-      'the same files, narrowed to `/workspace/subagents/<name>/` and what `fileGrants` adds of the host’s',
+      'the same files, narrowed to `/workspace/subagents/<name>/` and what `fileGrants` adds of the host’s, with the tools to use them',
   },
   session: {
     policy: 'inherited',
@@ -41,6 +41,11 @@ export const SUBAGENT_RESOURCES = {
     policy: 'inherited',
     mayBe: ['off'],
     meaning: 'the very same; what is read and written is up to the sub-agent',
+  },
+  knowledge: {
+    policy: 'inherited',
+    mayBe: ['off'],
+    meaning: 'the very same knowledge bases; what is searched is up to the sub-agent',
   },
   permissionPolicy: {
     policy: 'inherited',
@@ -60,7 +65,8 @@ export const SUBAGENT_RESOURCES = {
   toolkit: {
     policy: 'own',
     mayBe: [],
-    meaning: 'the tools of `toolsAllowlist` and `tools`, none by default; never forbidden ones',
+    meaning:
+      'the tools of `toolsAllowlist` and `tools`, none by default, and file tools; never forbidden ones',
   },
   memory: {
     policy: 'own',

@@ -1,5 +1,5 @@
-import type { FileMatches } from '../../filesystem/file-search.ts';
-import type { Tool } from '../../toolkit/tool/tool.ts';
+import type { FileMatches } from '../filesystem/file-search.ts';
+import type { Tool } from '../toolkit/tool/tool.ts';
 import { argsOf, flag, pathIn, text, type FileToolSettings } from './file-args.ts';
 
 const MAX_LINE_CHARS = 500;

@@ -1,9 +1,9 @@
 import { describe, expect, test, vi } from 'vitest';
 
-import { FileSystemHandle } from '../../filesystem/file-system-handle.ts';
-import { InMemoryFileSystem } from '../../filesystem/in-memory-file-system.ts';
-import { Toolkit } from '../../toolkit/toolkit.ts';
-import type { JsonObject } from '../../util/json.ts';
+import { FileSystemHandle } from '../filesystem/file-system-handle.ts';
+import { InMemoryFileSystem } from '../filesystem/in-memory-file-system.ts';
+import { Toolkit } from '../toolkit/toolkit.ts';
+import type { JsonObject } from '../util/json.ts';
 import { fileTools, type FileToolName, type FileToolsOptions } from './file-tools.ts';
 
 const ALL: readonly FileToolName[] = [

@@ -1,4 +1,4 @@
-import { BYTE_ORDER_MARK, linesOf } from '../../filesystem/file-text.ts';
+import { BYTE_ORDER_MARK, linesOf } from '../filesystem/file-text.ts';
 
 /** A line range that does not fit the file. */
 export class LineRangeError extends Error {

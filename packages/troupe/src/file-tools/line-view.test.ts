@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 
-import { linesOf } from '../../filesystem/file-text.ts';
+import { linesOf } from '../filesystem/file-text.ts';
 import { replaceLines } from './line-view.ts';
 
 test.each([

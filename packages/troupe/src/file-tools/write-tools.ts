@@ -1,8 +1,8 @@
-import { FileSystemError } from '../../filesystem/file-system-error.ts';
-import type { FileSystemHandle } from '../../filesystem/file-system-handle.ts';
-import { linesOf, type TextEdit } from '../../filesystem/file-text.ts';
-import type { Tool } from '../../toolkit/tool/tool.ts';
-import { ToolResponse } from '../../toolkit/tool/tool-response.ts';
+import { FileSystemError } from '../filesystem/file-system-error.ts';
+import type { FileSystemHandle } from '../filesystem/file-system-handle.ts';
+import { linesOf, type TextEdit } from '../filesystem/file-text.ts';
+import type { Tool } from '../toolkit/tool/tool.ts';
+import { ToolResponse } from '../toolkit/tool/tool-response.ts';
 import { argsOf, flag, pathIn, range, text, type FileToolSettings } from './file-args.ts';
 import { LineRangeError, replaceLines, resolveRange, viewAround, type LineRange } from './line-view.ts';
 

@@ -1,9 +1,10 @@
-import { checkNumber } from '../../util/check-number.ts';
-import { TroupeError } from '../../errors.ts';
-import type { FileOperation } from '../../filesystem/file-policy.ts';
-import type { FileSystemHandle } from '../../filesystem/file-system-handle.ts';
-import type { Tool } from '../../toolkit/tool/tool.ts';
+import { checkNumber } from '../util/check-number.ts';
+import { TroupeError } from '../errors.ts';
+import type { FileOperation } from '../filesystem/file-policy.ts';
+import type { FileSystemHandle } from '../filesystem/file-system-handle.ts';
+import type { Tool } from '../toolkit/tool/tool.ts';
 import type { FileToolSettings } from './file-args.ts';
+import { fileTool } from './file-tool.ts';
 import {
   describePermissions,
   getFileInfo,
@@ -83,9 +84,9 @@ export function fileTools(handle: FileSystemHandle, options: FileToolsOptions = 
       const known = [...kinds.keys()].join(', ');
       throw new TroupeError('invalid_config', `There is no file tool '${name}'. File tools: ${known}.`);
     }
-    return Object.freeze({
-      ...kind.make({ handle, skipFolders, maxMatches, maxOutputChars }),
+    return fileTool(handle, (files) => ({
+      ...kind.make({ handle: files, skipFolders, maxMatches, maxOutputChars }),
       maxOutputChars,
-    });
+    }));
   });
 }

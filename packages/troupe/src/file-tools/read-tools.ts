@@ -1,10 +1,10 @@
-import { messageOf } from '../../errors.ts';
-import type { FileEntry } from '../../filesystem/file-system-base.ts';
-import { FileSystemError } from '../../filesystem/file-system-error.ts';
-import type { FileSystemHandle } from '../../filesystem/file-system-handle.ts';
-import { nameOf } from '../../filesystem/logical-path.ts';
-import type { Tool } from '../../toolkit/tool/tool.ts';
-import { ToolResponse } from '../../toolkit/tool/tool-response.ts';
+import { messageOf } from '../errors.ts';
+import type { FileEntry } from '../filesystem/file-system-base.ts';
+import { FileSystemError } from '../filesystem/file-system-error.ts';
+import type { FileSystemHandle } from '../filesystem/file-system-handle.ts';
+import { nameOf } from '../filesystem/logical-path.ts';
+import type { Tool } from '../toolkit/tool/tool.ts';
+import { ToolResponse } from '../toolkit/tool/tool-response.ts';
 import { argsOf, count, flag, pathIn, range, type FileToolSettings } from './file-args.ts';
 import { LineRangeError, numbered, resolveRange, view, type LineRange } from './line-view.ts';
 

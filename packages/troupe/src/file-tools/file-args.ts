@@ -1,6 +1,6 @@
-import type { FileSystemHandle } from '../../filesystem/file-system-handle.ts';
-import type { JsonObject, JsonValue } from '../../util/json.ts';
-import type { JsonSchema } from '../../util/schema.ts';
+import type { FileSystemHandle } from '../filesystem/file-system-handle.ts';
+import type { JsonObject, JsonValue } from '../util/json.ts';
+import type { JsonSchema } from '../util/schema.ts';
 
 /** Settings of all file tools. The handle is not a tool argument, so a model can't choose another one. */
 export interface FileToolSettings {
