@@ -1,5 +1,6 @@
 import { forkRunConfig, getLogger } from '../config/run-config.ts';
 import { AgentBusyError, AgentClosedError, messageOf, TroupeError, type InterruptSource } from '../errors.ts';
+import type { AgentEvent, EventOf, EventType } from '../event/agent-event.ts';
 import { AgentStream } from '../event/agent-stream.ts';
 import type { RunListener, StreamOptions } from '../event/reply-stream.ts';
 import type { StepRunner } from '../event/step.ts';
@@ -14,6 +15,7 @@ import { AgentCall, type AgentParts } from './agent-call.ts';
 import { AGENT_HOOK_POINTS, CALL_HOOK_TYPES, type AgentHooks } from './agent-hooks.ts';
 import type { ConsoleView } from './console-view.ts';
 import { Printer, programConsole, type PrintedMsg } from './printer.ts';
+import { EventListeners, type ListenOptions } from './event-listeners.ts';
 import { CallQueue, type OnBusy } from './call-queue.ts';
 import type { Interrupt } from './interrupt.ts';
 import { Subscribers, type Observer } from './subscribers.ts';
@@ -96,6 +98,7 @@ export abstract class AgentBase extends HookedModule implements Observer, AsyncD
   readonly #queue = new CallQueue();
   readonly #printer = new Printer();
   readonly #subscribers = new Subscribers();
+  readonly #listeners = new EventListeners(this);
   readonly #parts: AgentParts = {
     printer: this.#printer,
     subscribers: this.#subscribers,
@@ -217,6 +220,31 @@ export abstract class AgentBase extends HookedModule implements Observer, AsyncD
       getLogger().log('warn', `${this.name} has no subscribers in the hub '${hub}'.`);
   }
 
+  /**
+   * Calls the listener for each event of a type, or for all events (`'*'`), of `call()` as well as of `stream()`. No run waits for a
+   * listener, is failed by one, or stops with one. The returned function removes the listener.
+   *
+   * @example
+   * ```ts
+   * import { ReActAgent } from 'troupe';
+   * import { ScriptedModel } from 'troupe/testing';
+   *
+   * const agent = new ReActAgent({ name: 'Friday', model: new ScriptedModel(['Hello.']) });
+   * const stopListening = agent.on('reply_end', ({ status }) => console.log(status));
+   * await agent.call('Hi.'); // finished
+   * stopListening();
+   * ```
+   */
+  on<Type extends EventType>(
+    type: Type,
+    listener: (event: EventOf<Type>) => unknown,
+    options?: ListenOptions,
+  ): () => void;
+  on(type: '*', listener: (event: AgentEvent) => unknown, options?: ListenOptions): () => void;
+  on(type: EventType | '*', listener: (event: never) => unknown, options?: ListenOptions): () => void {
+    return this.#listeners.add(type, listener, options);
+  }
+
   /** Calls the listener each time a call has settled and the agent is free. The returned function removes the listener. */
   onSettled(listener: () => void): () => void {
     const entry = (): void => {
@@ -268,6 +296,7 @@ export abstract class AgentBase extends HookedModule implements Observer, AsyncD
       parent,
       outlivesParent,
       listener,
+      observers: this.#listeners,
       signal,
       runStep,
       structuredModel,

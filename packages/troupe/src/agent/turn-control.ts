@@ -1,6 +1,6 @@
 import { InterruptedError, type InterruptSource } from '../errors.ts';
 import type { EventBody, EventOrigin } from '../event/agent-event.ts';
-import { both, EventOutlet } from '../event/event-outlet.ts';
+import { both, EventOutlet, type EventObservers } from '../event/event-outlet.ts';
 import type { RunListener } from '../event/reply-stream.ts';
 import type { Step, StepInit, StepKind, StepRunner } from '../event/step.ts';
 import type { Msg } from '../message/msg.ts';
@@ -25,6 +25,8 @@ export interface TurnControlOptions {
   readonly outlivesParent?: boolean | undefined;
   readonly signal?: AbortSignal | undefined;
   readonly listener?: RunListener | undefined;
+  /** The listeners of the agent. */
+  readonly observers?: EventObservers | undefined;
   readonly runStep?: StepRunner | undefined;
   readonly structuredModel?: AnySchema | undefined;
   readonly decisions?: readonly PendingDecision[] | undefined;
@@ -80,6 +82,7 @@ export class TurnControl {
   readonly #controller = new AbortController();
   readonly #unlink: (() => void)[];
   readonly #listener: RunListener | undefined;
+  readonly #observers: EventObservers | undefined;
   readonly #outlet: EventOutlet;
   readonly #runStep: StepRunner | undefined;
   readonly #run: RunCounts;
@@ -111,7 +114,13 @@ export class TurnControl {
     if (continues === undefined) this.#run.agentCalls++;
     this.#shared = continues ? continues.#shared : this.#newCall(agentName);
     this.#listener = listener;
-    this.#outlet = new EventOutlet(listener, parent && parent.#outlet, () => this.#eventOrigin());
+    this.#observers = options.observers;
+    this.#outlet = new EventOutlet({
+      listener,
+      observers: options.observers,
+      outer: parent && parent.#outlet,
+      origin: () => this.#eventOrigin(),
+    });
     const stepsOf = continues ?? (this.outlivesParent ? undefined : parent);
     this.#runStep = options.runStep ?? (stepsOf && stepsOf.#runStep);
     const stopForConsumer = (): void => void this.interrupt('consumer');
@@ -195,6 +204,7 @@ export class TurnControl {
       outlivesParent: this.outlivesParent,
       signal: this.closing,
       listener: this.#listener && { ...this.#listener, left: this.closing },
+      observers: this.#observers,
       structuredModel: this.structuredModel,
       continues: this,
     });
@@ -244,9 +254,9 @@ export class TurnControl {
     return both(this.#outlet.emit(body), this.pause()) as void | Promise<void>;
   }
 
-  /** Whether events have a consumer. */
-  get hasListener(): boolean {
-    return this.#outlet.hasListener;
+  /** Whether anybody sees events about the blocks of printed messages. */
+  get wantsBlocks(): boolean {
+    return this.#outlet.wantsBlocks;
   }
 
   /** Costs of this call so far, nested agent calls included. */

@@ -1,37 +1,73 @@
-import type { EventBody, EventOrigin } from './agent-event.ts';
+import type { AgentEvent, EventBody, EventOrigin, EventType } from './agent-event.ts';
 import type { RunListener } from './reply-stream.ts';
 
+/** The listeners of one agent. They see events, and no run waits for them. */
+export interface EventObservers {
+  /** Whether a listener wants events of this type, of the agent itself or of agents called inside. */
+  wants(type: EventType, isNested: boolean): boolean;
+  /** Whether a listener wants events about the blocks of printed messages. */
+  wantsBlocks(isNested: boolean): boolean;
+  notify(event: AgentEvent, isNested: boolean): void;
+}
+
+export interface EventOutletOptions {
+  /** The consumer of the agent call's stream. */
+  readonly listener?: RunListener | undefined;
+  /** The listeners of the agent. */
+  readonly observers?: EventObservers | undefined;
+  /** The outlet of the agent call around this one. */
+  readonly outer?: EventOutlet | undefined;
+  /** Called for each event that somebody sees, and for no other. */
+  readonly origin: () => EventOrigin;
+}
+
 /**
- * Where the events of one call of an agent go: to its own consumer, and to those around it who want nested ones.
+ * Where the events of one agent call go: to its own stream and listeners, and to those around it who want nested ones.
  * Nothing gets out after `run_end`, or once it is closed.
  */
 export class EventOutlet {
   readonly #listener: RunListener | undefined;
-  readonly #outer: EventOutlet | undefined;
+  readonly #observers: EventObservers | undefined;
+  /** This outlet, then those around it from the innermost on. */
+  readonly #chain: readonly EventOutlet[];
   readonly #origin: () => EventOrigin;
   #isClosed = false;
 
-  /** @param origin asked for each event that somebody sees, and for no other */
-  constructor(listener: RunListener | undefined, outer: EventOutlet | undefined, origin: () => EventOrigin) {
+  constructor({ listener, observers, outer, origin }: EventOutletOptions) {
     this.#listener = listener;
-    this.#outer = outer;
+    this.#observers = observers;
+    this.#chain = outer === undefined ? [this] : [this, ...outer.#chain];
     this.#origin = origin;
   }
 
-  /** Whether anybody would see an event. */
-  get hasListener(): boolean {
-    return this.#listeners().length > 0;
+  /** Whether anybody would see events about the blocks of printed messages. */
+  get wantsBlocks(): boolean {
+    for (const outlet of this.#chain) {
+      const isNested = outlet !== this;
+      if (isNested && outlet.#isClosed) continue;
+      if (outlet.#isStreamed(isNested) || outlet.#observers?.wantsBlocks(isNested)) return true;
+    }
+    return false;
   }
 
-  /** Returns a promise only when a consumer is slow. */
+  /** Returns a promise only when the consumer of a stream is slow. */
   emit(body: EventBody): void | Promise<unknown> {
     if (this.#isClosed) return;
     this.#isClosed = body.type === 'run_end';
-    const listeners = this.#listeners();
-    if (listeners.length === 0) return;
-    const event = { ...body, ...this.#origin() };
+    let event: AgentEvent | undefined;
     let waits: void | Promise<unknown> = undefined;
-    for (const { emit } of listeners) waits = both(waits, emit(event));
+    for (const outlet of this.#chain) {
+      const isNested = outlet !== this;
+      if (isNested && outlet.#isClosed) continue;
+      if (outlet.#isStreamed(isNested)) {
+        event ??= { ...body, ...this.#origin() };
+        waits = both(waits, outlet.#listener?.emit(event));
+      }
+      if (outlet.#observers?.wants(body.type, isNested)) {
+        event ??= { ...body, ...this.#origin() };
+        outlet.#observers.notify(event, isNested);
+      }
+    }
     return waits;
   }
 
@@ -39,12 +75,8 @@ export class EventOutlet {
     this.#isClosed = true;
   }
 
-  #listeners(): readonly RunListener[] {
-    const found = this.#listener === undefined ? [] : [this.#listener];
-    for (let outer = this.#outer; outer !== undefined; outer = outer.#outer) {
-      if (!outer.#isClosed && outer.#listener?.nested) found.push(outer.#listener);
-    }
-    return found;
+  #isStreamed(isNested: boolean): boolean {
+    return this.#listener !== undefined && (!isNested || this.#listener.nested);
   }
 }
 
