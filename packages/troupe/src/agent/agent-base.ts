@@ -1,6 +1,6 @@
 import { forkRunConfig, getLogger } from '../config/run-config.ts';
 import { AgentBusyError, AgentClosedError, messageOf, TroupeError, type InterruptSource } from '../errors.ts';
-import type { AgentEvent, EventOf, EventType } from '../event/agent-event.ts';
+import type { AgentEvent, EventBody, EventOf, EventType } from '../event/agent-event.ts';
 import { AgentStream } from '../event/agent-stream.ts';
 import type { RunListener, StreamOptions } from '../event/reply-stream.ts';
 import type { StepRunner } from '../event/step.ts';
@@ -278,6 +278,13 @@ export abstract class AgentBase extends HookedModule implements Observer, AsyncD
   /** Whether a message belongs on the console, if output is enabled. */
   protected showsOnConsole(_msg: Msg): boolean {
     return true;
+  }
+
+  /** Tells the listeners of something that happened outside of agent calls. */
+  protected emitOutside(events: readonly EventBody[]): void {
+    const control = new TurnControl({ agentId: this.id, agentName: this.name, observers: this.#listeners });
+    for (const event of events) void control.emit(event);
+    control.end();
   }
 
   protected override assertStateCanLoad(): void {

@@ -254,6 +254,11 @@ export class TurnControl {
     return both(this.#outlet.emit(body), this.pause()) as void | Promise<void>;
   }
 
+  /** Whether events are dropped: after `run_end`. */
+  get dropsEvents(): boolean {
+    return this.#outlet.isClosed;
+  }
+
   /** Whether anybody sees events about the blocks of printed messages. */
   get wantsBlocks(): boolean {
     return this.#outlet.wantsBlocks;

@@ -36,13 +36,25 @@ export interface CompressionEvent {
   readonly problem?: string;
 }
 
+/** The end of a tool call: exactly once for each, whatever became of it. */
+export interface ToolResultEvent {
+  readonly type: 'tool_result';
+  /** The tool call as the model made it. */
+  readonly call: ToolUseBlock;
+  /** The result with its final status, as it is stored. */
+  readonly result: ToolResultBlock;
+  /** Time spent on the tool call, without the time in which it was pending. */
+  readonly durationMs: number;
+}
+
 /** What happened, before it is known in which run. */
 export type EventBody =
   | { readonly type: 'reply_start'; readonly name: string }
   | BlockChange
+  /** An agent begins with a tool call. Not sent again when a suspended tool call is resumed. */
   | { readonly type: 'tool_start'; readonly call: ToolUseBlock }
   | { readonly type: 'tool_chunk'; readonly result: ToolResultBlock }
-  | { readonly type: 'tool_result'; readonly result: ToolResultBlock }
+  | ToolResultEvent
   | { readonly type: 'hint'; readonly msg: Msg }
   | CompressionEvent
   /** A call waits for somebody outside; it may be one of an agent in a tool. */

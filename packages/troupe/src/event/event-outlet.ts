@@ -40,6 +40,11 @@ export class EventOutlet {
     this.#origin = origin;
   }
 
+  /** Whether events get out no longer. */
+  get isClosed(): boolean {
+    return this.#isClosed;
+  }
+
   /** Whether anybody would see events about the blocks of printed messages. */
   get wantsBlocks(): boolean {
     for (const outlet of this.#chain) {

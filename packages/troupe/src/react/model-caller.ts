@@ -1,5 +1,4 @@
 import type { ContextCompressor } from '../compression/context-compressor.ts';
-import { Exchange } from '../message/exchange.ts';
 import { MsgDraft } from '../message/msg-draft.ts';
 import { Msg } from '../message/msg.ts';
 import type { ModelRequest } from '../model/chat-model-base.ts';
@@ -80,7 +79,7 @@ export class ModelCaller {
     } catch (error) {
       const rest = draft.cutShort();
       if (rest !== undefined) {
-        await reply.remember(new Exchange(rest).toMsgs()); // complete tool calls get the status `interrupted`
+        await reply.rememberUnrun(rest);
         await agent.print(rest);
       }
       throw error;

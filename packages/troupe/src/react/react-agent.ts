@@ -138,7 +138,7 @@ export class ReActAgent extends ReActAgentBase {
 
   /** Ends unfinished tool calls with the status `interrupted`. Does nothing while the agent runs. */
   async closePending(): Promise<void> {
-    if (!this.isRunning) await this.#openToolCalls.close();
+    if (!this.isRunning) this.emitOutside(await this.#openToolCalls.close());
   }
 
   /** Adds a listener that is awaited before a tool with a `sideEffect` runs, and can save its start. Returns a function that removes the listener. */
