@@ -5,7 +5,7 @@ import { toEventError } from '../event/event-error.ts';
 import { callHook, callHooked, runPostHooks, runPreHooks, type Hookable } from '../hooks/run-hooks.ts';
 import { Msg } from '../message/msg.ts';
 import { waitBriefly, withGrace } from '../util/async/grace.ts';
-import { startTimer } from '../util/clock.ts';
+import { elapsedSince, now, startTimer } from '../util/clock.ts';
 import { describe } from '../util/json.ts';
 import { A_MSG, REPLY } from './agent-hooks.ts';
 import type { Interrupt } from './interrupt.ts';
@@ -52,6 +52,7 @@ export class AgentCall {
   /** Replies to the messages, then to follow-ups. */
   async answer(msgs: readonly Msg[]): Promise<Msg> {
     const control = this.#control;
+    const startedAt = now();
     try {
       let answer = await this.#answerOne(msgs);
       while (!control.signal.aborted && !control.isSuspended) {
@@ -64,10 +65,17 @@ export class AgentCall {
         type: 'run_end',
         status: this.#statusOf(answer),
         msg: answer,
+        durationMs: elapsedSince(startedAt),
       });
       return answer;
     } catch (error) {
-      await control.emit({ type: 'run_end', status: this.#failure, error: toEventError(error) });
+      const durationMs = elapsedSince(startedAt);
+      await control.emit({
+        type: 'run_end',
+        status: this.#failure,
+        error: toEventError(error),
+        durationMs,
+      });
       throw error;
     } finally {
       const lost = control.unread.length;
@@ -78,6 +86,7 @@ export class AgentCall {
 
   async #answerOne(msgs: readonly Msg[]): Promise<Msg> {
     const control = this.#control;
+    const startedAt = now();
     try {
       const waits = control.emit({ type: 'reply_start', name: this.#agent.name });
       if (waits) await waits; // otherwise the reply starts at once, so that its input is safe
@@ -88,6 +97,7 @@ export class AgentCall {
         type: 'reply_end',
         status: this.#statusOf(answer),
         msgId: answer.id,
+        durationMs: elapsedSince(startedAt),
       });
       return answer;
     } catch (error) {
@@ -95,7 +105,8 @@ export class AgentCall {
       await this.#parts.printer.end(this.#agent.name, control);
       this.#failure = failureStatus(control);
       if (this.#failure === 'failed') await this.#runErrorHooks(error, msgs);
-      await control.emit({ type: 'reply_end', status: this.#failure });
+      const durationMs = elapsedSince(startedAt);
+      await control.emit({ type: 'reply_end', status: this.#failure, durationMs });
       throw error;
     }
   }

@@ -1,5 +1,5 @@
 import { InterruptedError, type InterruptSource } from '../errors.ts';
-import type { EventBody, EventOrigin } from '../event/agent-event.ts';
+import type { AgentEvent, EventBody } from '../event/agent-event.ts';
 import { both, EventOutlet, type EventObservers } from '../event/event-outlet.ts';
 import type { RunListener } from '../event/reply-stream.ts';
 import type { Step, StepInit, StepKind, StepRunner } from '../event/step.ts';
@@ -7,10 +7,12 @@ import type { Msg } from '../message/msg.ts';
 import type { PendingDecision } from '../message/pending-call.ts';
 import { addUsage, type Usage } from '../message/usage.ts';
 import { abortable, whenAborted } from '../util/abort.ts';
+import { timestamp } from '../util/clock.ts';
 import { newId } from '../util/ids.ts';
 import type { AnySchema } from '../util/schema.ts';
 import { yieldToEventLoop } from '#platform';
 import { Inbox } from './inbox.ts';
+import { withModelEvents } from './model-call-events.ts';
 import { currentScope, runInScope } from './run-scope.ts';
 import { Spending } from './spending.ts';
 import { StepKeys } from './step-keys.ts';
@@ -119,7 +121,7 @@ export class TurnControl {
       listener,
       observers: options.observers,
       outer: parent && parent.#outlet,
-      origin: () => this.#eventOrigin(),
+      locate: (body) => this.#located(body),
     });
     const stepsOf = continues ?? (this.outlivesParent ? undefined : parent);
     this.#runStep = options.runStep ?? (stepsOf && stepsOf.#runStep);
@@ -312,8 +314,21 @@ export class TurnControl {
     const step = this.#keyed(init.kind, init); // before any wait, so that parallel steps have keys in the order of their calls
     const pauses = this.pause();
     if (pauses) await pauses;
-    this.signal.throwIfAborted();
-    return abortable(this.relayStep(step, body), this.signal);
+    const run = (): Promise<T> => {
+      this.signal.throwIfAborted();
+      return abortable(this.relayStep(step, body), this.signal);
+    };
+    const { name: purpose, modelName } = init;
+    if (modelName === undefined) return run();
+    return withModelEvents(
+      {
+        purpose,
+        modelName,
+        emit: (event) => this.emit(event),
+        stoppedAs: () => (this.signal.aborted ? (this.interruptedBy ? 'interrupted' : 'aborted') : undefined),
+      },
+      run,
+    );
   }
 
   /** See `Turn`. */
@@ -434,12 +449,16 @@ export class TurnControl {
     return { kind, name, key: this.#shared.keys.next({ kind, name, key }, toolCallId) };
   }
 
-  #eventOrigin(): EventOrigin {
+  #located(body: EventBody): AgentEvent {
+    const seq = this.#run.events++;
     return {
+      ...body,
+      id: `${this.runId}:${seq}`,
       runId: this.runId,
       replyId: this.#replyId,
       agentPath: this.agentPath,
-      seq: this.#run.events++,
+      seq,
+      timestamp: timestamp(),
     };
   }
 }

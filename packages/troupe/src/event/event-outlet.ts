@@ -1,4 +1,4 @@
-import type { AgentEvent, EventBody, EventOrigin, EventType } from './agent-event.ts';
+import type { AgentEvent, EventBody, EventType } from './agent-event.ts';
 import type { RunListener } from './reply-stream.ts';
 
 /** The listeners of one agent. They see events, and no run waits for them. */
@@ -17,8 +17,8 @@ export interface EventOutletOptions {
   readonly observers?: EventObservers | undefined;
   /** The outlet of the agent call around this one. */
   readonly outer?: EventOutlet | undefined;
-  /** Called for each event that somebody sees, and for no other. */
-  readonly origin: () => EventOrigin;
+  /** Adds where and when an event happened. Called for each event that somebody sees, and for no other. */
+  readonly locate: (body: EventBody) => AgentEvent;
 }
 
 /**
@@ -30,14 +30,14 @@ export class EventOutlet {
   readonly #observers: EventObservers | undefined;
   /** This outlet, then those around it from the innermost on. */
   readonly #chain: readonly EventOutlet[];
-  readonly #origin: () => EventOrigin;
+  readonly #locate: (body: EventBody) => AgentEvent;
   #isClosed = false;
 
-  constructor({ listener, observers, outer, origin }: EventOutletOptions) {
+  constructor({ listener, observers, outer, locate }: EventOutletOptions) {
     this.#listener = listener;
     this.#observers = observers;
     this.#chain = outer === undefined ? [this] : [this, ...outer.#chain];
-    this.#origin = origin;
+    this.#locate = locate;
   }
 
   /** Whether events get out no longer. */
@@ -65,11 +65,11 @@ export class EventOutlet {
       const isNested = outlet !== this;
       if (isNested && outlet.#isClosed) continue;
       if (outlet.#isStreamed(isNested)) {
-        event ??= { ...body, ...this.#origin() };
+        event ??= this.#locate(body);
         waits = both(waits, outlet.#listener?.emit(event));
       }
       if (outlet.#observers?.wants(body.type, isNested)) {
-        event ??= { ...body, ...this.#origin() };
+        event ??= this.#locate(body);
         outlet.#observers.notify(event, isNested);
       }
     }

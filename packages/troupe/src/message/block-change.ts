@@ -13,8 +13,8 @@ export type BlockChange =
       readonly msgId: string;
       readonly index: number;
       readonly blockType: BlockType;
-      /** For a tool call. */
-      readonly id?: string;
+      /** Id and name of a tool call. */
+      readonly toolCallId?: string;
       readonly name?: string;
     }
   | { readonly type: 'text_delta'; readonly msgId: string; readonly index: number; readonly text: string }

@@ -98,7 +98,8 @@ async function fromKnowledge(msgs: readonly Msg[], reply: ReplyState): Promise<r
 async function rewritten({ options, turn, memory }: ReplyState): Promise<string | undefined> {
   const { model, generation } = options;
   return attempt('make the question clearer', turn, async () => {
-    const { query, usage } = await turn.step({ kind: 'model', name: 'rewrite query' }, async () => {
+    const step = { kind: 'model', name: 'rewrite query', modelName: model.modelName } as const;
+    const { query, usage } = await turn.step(step, async () => {
       const messages = [...(await memory.recall()), hintMsg(REWRITE)];
       const schema = textSchema('rewritten_query', 'What to search for.');
       const { value, usage } = await callStructured(model, { messages, generation }, schema, {
