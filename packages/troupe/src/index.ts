@@ -1,6 +1,7 @@
 export { AgentBase, type AgentOptions, type CallLifetime, type CallOptions } from './agent/agent-base.ts';
 export type { Interrupt } from './agent/interrupt.ts';
 export type { AgentHooks } from './agent/agent-hooks.ts';
+export type { ListenOptions } from './agent/event-listeners.ts';
 export { agentTool, type AgentToolOptions } from './subagent/agent-tool.ts';
 export { ConsoleView, type ConsoleViewOptions } from './agent/console-view.ts';
 export { interruptOnCtrlC, type InterruptOnCtrlCOptions } from './user/interrupt-key.ts';

@@ -13,6 +13,7 @@ import { MsgDraft } from '../src/message/msg-draft.ts';
 import { Msg } from '../src/message/msg.ts';
 import type { ChatModelBase, ToolChoice } from '../src/model/chat-model-base.ts';
 import { abortable, abortableItems } from '../src/util/abort.ts';
+import { elapsedSince, now } from '../src/util/clock.ts';
 import type { JsonObject } from '../src/util/json.ts';
 
 export type Tool = (input: JsonObject, turn: Turn) => Promise<string> | AsyncIterable<string>;
@@ -112,10 +113,11 @@ export class ReferenceAgent extends ReActAgentBase {
   async #act(exchange: Exchange, turn: Turn): Promise<void> {
     const work = exchange.calls.map((call) => async () => {
       turn.signal.throwIfAborted();
+      const start = now();
       await turn.emit({ type: 'tool_start', call });
       const answer = await this.acting(call, turn);
       if (!exchange.answer(answer)) this.lateResults++;
-      await turn.emit({ type: 'tool_result', result: answer });
+      await turn.emit({ type: 'tool_result', call, result: answer, durationMs: elapsedSince(start) });
       await this.print(exchange.resultMsg(answer), true);
     });
     if (!this.#options.parallel) {

@@ -62,10 +62,17 @@ async function expectLinear(measure: (deltas: number) => Promise<void>): Promise
   expect(Math.min(...ratios)).toBeLessThanOrEqual(2.5);
 }
 
+const ORIGIN = {
+  runId: 'run',
+  replyId: 'reply',
+  agentPath: ['talker'],
+  timestamp: '2026-01-31T09:30:00.000Z',
+};
+
 /** Adds events of one run to a view, each with the next number. */
 function feeder(view: ConversationView): (body: EventBody) => void {
   let seq = 0;
-  return (body) => view.add({ ...body, runId: 'run', replyId: 'reply', agentPath: ['talker'], seq: seq++ });
+  return (body) => view.add({ ...body, ...ORIGIN, id: `run-${seq}`, seq: seq++ });
 }
 
 /** A check without the cost of `expect`. */

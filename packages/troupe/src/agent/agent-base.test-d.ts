@@ -91,3 +91,11 @@ for await (const event of stream.filter('tool_start', 'tool_result')) {
 expectTypeOf(stream.toReadableStream()).toEqualTypeOf<ReadableStream<AgentEvent>>();
 // @ts-expect-error There is no such event.
 stream.filter('text_deltas');
+
+// A listener knows the event by its type.
+expectTypeOf(
+  agent.on('tool_start', ({ call }) => expectTypeOf(call).toEqualTypeOf<ToolUseBlock>()),
+).toEqualTypeOf<() => void>();
+agent.on('*', (event) => expectTypeOf(event).toEqualTypeOf<AgentEvent>(), { nested: true });
+// @ts-expect-error There is no such event.
+agent.on('tool_started', () => {});

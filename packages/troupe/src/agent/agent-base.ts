@@ -1,5 +1,6 @@
 import { forkRunConfig, getLogger } from '../config/run-config.ts';
 import { AgentBusyError, AgentClosedError, messageOf, TroupeError, type InterruptSource } from '../errors.ts';
+import type { AgentEvent, EventBody, EventOf, EventType } from '../event/agent-event.ts';
 import { AgentStream } from '../event/agent-stream.ts';
 import type { RunListener, StreamOptions } from '../event/reply-stream.ts';
 import type { StepRunner } from '../event/step.ts';
@@ -15,6 +16,7 @@ import { AgentCall, type AgentParts } from './agent-call.ts';
 import { AGENT_HOOK_POINTS, CALL_HOOK_TYPES, type AgentHooks } from './agent-hooks.ts';
 import type { ConsoleView } from './console-view.ts';
 import { Printer, programConsole, type PrintedMsg } from './printer.ts';
+import { EventListeners, type ListenOptions } from './event-listeners.ts';
 import { CallQueue, type OnBusy } from './call-queue.ts';
 import type { Interrupt } from './interrupt.ts';
 import { Subscribers, type Observer } from './subscribers.ts';
@@ -108,6 +110,7 @@ export abstract class AgentBase extends HookedModule implements Observer, AsyncD
   readonly #queue = new CallQueue();
   readonly #printer = new Printer();
   readonly #subscribers = new Subscribers();
+  readonly #listeners = new EventListeners(this);
   readonly #parts: AgentParts;
   readonly #settledListeners = new Set<() => void>();
   readonly #outcomeListeners = new Set<() => Promise<void>>();
@@ -249,6 +252,31 @@ export abstract class AgentBase extends HookedModule implements Observer, AsyncD
       getLogger().log('warn', `${this.name} has no subscribers in the hub '${hub}'.`);
   }
 
+  /**
+   * Calls the listener for each event of a type, or for all events (`'*'`), of `call()` as well as of `stream()`. No run waits for a
+   * listener, is failed by one, or stops with one. The returned function removes the listener.
+   *
+   * @example
+   * ```ts
+   * import { ReActAgent } from 'troupe';
+   * import { ScriptedModel } from 'troupe/testing';
+   *
+   * const agent = new ReActAgent({ name: 'Friday', model: new ScriptedModel(['Hello.']) });
+   * const stopListening = agent.on('reply_end', ({ status }) => console.log(status));
+   * await agent.call('Hi.'); // finished
+   * stopListening();
+   * ```
+   */
+  on<Type extends EventType>(
+    type: Type,
+    listener: (event: EventOf<Type>) => unknown,
+    options?: ListenOptions,
+  ): () => void;
+  on(type: '*', listener: (event: AgentEvent) => unknown, options?: ListenOptions): () => void;
+  on(type: EventType | '*', listener: (event: never) => unknown, options?: ListenOptions): () => void {
+    return this.#listeners.add(type, listener, options);
+  }
+
   /** Calls the listener each time a call has settled and the agent is free. The returned function removes the listener. */
   onSettled(listener: () => void): () => void {
     const entry = (): void => {
@@ -303,6 +331,13 @@ export abstract class AgentBase extends HookedModule implements Observer, AsyncD
     return true;
   }
 
+  /** Tells the listeners of something that happened outside of agent calls. */
+  protected emitOutside(events: readonly EventBody[]): void {
+    const control = new TurnControl({ agentId: this.id, agentName: this.name, observers: this.#listeners });
+    for (const event of events) void control.emit(event);
+    control.end();
+  }
+
   protected override assertStateCanLoad(): void {
     if (this.isRunning) throw new AgentBusyError(this.name, 'Load its state when it is idle.');
   }
@@ -319,6 +354,7 @@ export abstract class AgentBase extends HookedModule implements Observer, AsyncD
       parent,
       outlivesParent,
       listener,
+      observers: this.#listeners,
       signal,
       runStep,
       structuredModel,

@@ -6,7 +6,7 @@ import { callHook, callHooked, runPostHooks, runPreHooks, type Hookable } from '
 import { Msg } from '../message/msg.ts';
 import { abortable } from '../util/abort.ts';
 import { waitBriefly, withGrace } from '../util/async/grace.ts';
-import { startTimer } from '../util/clock.ts';
+import { elapsedSince, now, startTimer } from '../util/clock.ts';
 import { describe } from '../util/json.ts';
 import { A_MSG, REPLY } from './agent-hooks.ts';
 import type { Interrupt } from './interrupt.ts';
@@ -62,6 +62,7 @@ export class AgentCall {
   async answer(msgs: readonly Msg[]): Promise<Msg> {
     const control = this.#control;
     if (this.#parts.mayRefuse()) control.announceLater(this.#start);
+    const startedAt = now();
     try {
       const unheard = unfinishedObservations(this.#agent);
       if (unheard) await this.#hear(unheard);
@@ -72,12 +73,14 @@ export class AgentCall {
         answer = await this.#answerOne(next);
       }
       if (!control.isSuspended) await this.#beforeOutcome();
-      await control.emit({ type: 'run_end', status: this.#statusOf(answer), msg: answer });
+      const durationMs = elapsedSince(startedAt);
+      await control.emit({ type: 'run_end', status: this.#statusOf(answer), msg: answer, durationMs });
       return answer;
     } catch (error) {
       if (isRefused(control, error)) throw error;
       await this.#beforeOutcome();
-      await control.emit({ type: 'run_end', status: this.#failure, error: toEventError(error) });
+      const durationMs = elapsedSince(startedAt);
+      await control.emit({ type: 'run_end', status: this.#failure, error: toEventError(error), durationMs });
       throw error;
     } finally {
       const lost = control.unread.length;
@@ -104,6 +107,7 @@ export class AgentCall {
 
   async #answerOne(msgs: readonly Msg[]): Promise<Msg> {
     const control = this.#control;
+    const startedAt = now();
     try {
       const waits = control.isUnannounced ? undefined : control.emit(this.#start);
       if (waits) await waits; // otherwise the reply starts at once, so that its input is safe
@@ -111,7 +115,8 @@ export class AgentCall {
       await this.#parts.printer.end(this.#agent.name, control);
       if (!control.isSuspended) await this.#broadcast(answer); // a question for decisions is for the caller alone
       if (answer.pending !== undefined) await this.#ask(answer);
-      await control.emit({ type: 'reply_end', status: this.#statusOf(answer), msgId: answer.id });
+      const durationMs = elapsedSince(startedAt);
+      await control.emit({ type: 'reply_end', status: this.#statusOf(answer), msgId: answer.id, durationMs });
       return answer;
     } catch (error) {
       control.decide();
@@ -119,7 +124,8 @@ export class AgentCall {
       await this.#parts.printer.end(this.#agent.name, control);
       this.#failure = failureStatus(control);
       if (this.#failure === 'failed') await this.#runErrorHooks(error, msgs);
-      await control.emit({ type: 'reply_end', status: this.#failure });
+      const durationMs = elapsedSince(startedAt);
+      await control.emit({ type: 'reply_end', status: this.#failure, durationMs });
       throw error;
     }
   }

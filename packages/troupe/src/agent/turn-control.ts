@@ -1,17 +1,18 @@
 import { InterruptedError, type InterruptSource } from '../errors.ts';
-import type { EventBody, EventOrigin } from '../event/agent-event.ts';
-import { both, EventOutlet } from '../event/event-outlet.ts';
+import type { AgentEvent, EventBody } from '../event/agent-event.ts';
+import { both, EventOutlet, type EventObservers } from '../event/event-outlet.ts';
 import type { RunListener } from '../event/reply-stream.ts';
 import type { Step, StepInit, StepKind, StepRunner } from '../event/step.ts';
 import type { Msg } from '../message/msg.ts';
 import type { PendingDecision } from '../message/pending-call.ts';
 import { addUsage, type Usage } from '../message/usage.ts';
 import { abortable, whenAborted } from '../util/abort.ts';
-import { startTimer } from '../util/clock.ts';
+import { startTimer, timestamp } from '../util/clock.ts';
 import { newId } from '../util/ids.ts';
 import type { AnySchema } from '../util/schema.ts';
 import { yieldToEventLoop } from '#platform';
 import { Inbox } from './inbox.ts';
+import { withModelEvents } from './model-call-events.ts';
 import { currentScope, runInScope } from './run-scope.ts';
 import { Spending } from './spending.ts';
 import { StepKeys } from './step-keys.ts';
@@ -26,6 +27,8 @@ export interface TurnControlOptions {
   readonly outlivesParent?: boolean | undefined;
   readonly signal?: AbortSignal | undefined;
   readonly listener?: RunListener | undefined;
+  /** The listeners of the agent. */
+  readonly observers?: EventObservers | undefined;
   readonly runStep?: StepRunner | undefined;
   readonly structuredModel?: AnySchema | undefined;
   readonly decisions?: readonly PendingDecision[] | undefined;
@@ -89,6 +92,7 @@ export class TurnControl {
   readonly #controller = new AbortController();
   readonly #unlink: (() => void)[];
   readonly #listener: RunListener | undefined;
+  readonly #observers: EventObservers | undefined;
   readonly #outlet: EventOutlet;
   readonly #runStep: StepRunner | undefined;
   readonly #run: RunCounts;
@@ -124,10 +128,13 @@ export class TurnControl {
     if (continues === undefined) this.#run.agentCalls++;
     this.#shared = continues ? continues.#shared : this.#newCall(agentName);
     this.#listener = listener;
-    this.#outlet = new EventOutlet(() => this.#eventOrigin(), {
+    this.#observers = options.observers;
+    this.#outlet = new EventOutlet({
       listener,
+      observers: options.observers,
       outer: parent && parent.#outlet,
       isAskedThrough: this.outerToolCallId !== undefined,
+      locate: (body) => this.#located(body),
     });
     const stepsOf = continues ?? (this.outlivesParent ? undefined : parent);
     this.#runStep = options.runStep ?? (stepsOf && stepsOf.#runStep);
@@ -239,6 +246,7 @@ export class TurnControl {
       outlivesParent: this.outlivesParent,
       signal: this.closing,
       listener: this.#listener && { ...this.#listener, left: this.closing },
+      observers: this.#observers,
       structuredModel: this.structuredModel,
       continues: this,
     });
@@ -341,9 +349,14 @@ export class TurnControl {
     return both(this.#outlet.release(), this.pause()) as void | Promise<void>;
   }
 
-  /** Whether events have a consumer. */
-  get hasListener(): boolean {
-    return this.#outlet.hasListener;
+  /** Whether events are dropped: after `run_end`. */
+  get dropsEvents(): boolean {
+    return this.#outlet.isClosed;
+  }
+
+  /** Whether anybody sees events about the blocks of printed messages. */
+  get wantsBlocks(): boolean {
+    return this.#outlet.wantsBlocks;
   }
 
   /** Costs of this call so far, nested agent calls included. */
@@ -394,8 +407,21 @@ export class TurnControl {
     const step = this.#keyed(init.kind, init); // before any wait, so that parallel steps have keys in the order of their calls
     const pauses = this.pause();
     if (pauses) await pauses;
-    this.signal.throwIfAborted();
-    return abortable(this.relayStep(step, body), this.signal);
+    const run = (): Promise<T> => {
+      this.signal.throwIfAborted();
+      return abortable(this.relayStep(step, body), this.signal);
+    };
+    const { name: purpose, modelName } = init;
+    if (modelName === undefined) return run();
+    return withModelEvents(
+      {
+        purpose,
+        modelName,
+        emit: (event) => this.emit(event),
+        stoppedAs: () => (this.signal.aborted ? (this.interruptedBy ? 'interrupted' : 'aborted') : undefined),
+      },
+      run,
+    );
   }
 
   /** See `Turn`. */
@@ -527,12 +553,16 @@ export class TurnControl {
     return { kind, name, key: this.#shared.keys.next({ kind, name, key }, toolCallId) };
   }
 
-  #eventOrigin(): EventOrigin {
+  #located(body: EventBody): AgentEvent {
+    const seq = this.#run.events++;
     return {
+      ...body,
+      id: `${this.runId}:${seq}`,
       runId: this.runId,
       replyId: this.#replyId,
       agentPath: this.agentPath,
-      seq: this.#run.events++,
+      seq,
+      timestamp: timestamp(),
     };
   }
 }

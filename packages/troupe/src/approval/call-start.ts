@@ -86,6 +86,7 @@ export function unansweredExchange(
   try {
     const open = new OpenExchange(modelMsg);
     for (const result of results) open.answer(result);
+    open.setTold();
     return open.toRun.length === 0 ? undefined : { open, msgs: [modelMsg, ...behind] };
   } catch {
     return undefined; // invalid: the formatter repairs it in the prompt

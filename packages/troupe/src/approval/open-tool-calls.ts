@@ -1,5 +1,7 @@
 import type { TurnControl } from '../agent/turn-control.ts';
 import type { OrderedMemory } from '../memory/ordered-memory.ts';
+import type { ToolResultEvent } from '../event/agent-event.ts';
+import type { ToolResultBlock } from '../message/blocks.ts';
 import type { Msg } from '../message/msg.ts';
 import type { PendingCall } from '../message/pending-call.ts';
 import { planCallStart, unansweredExchange, type CallStart, type CallStartOptions } from './call-start.ts';
@@ -61,12 +63,17 @@ export class OpenToolCalls {
     if (this.current === open) this.current = undefined;
   }
 
-  /** Adds the exchange to memory; unfinished tool calls get the status `interrupted`. */
-  async close(): Promise<void> {
+  /**
+   * Adds the exchange to memory; unfinished tool calls get the status `interrupted`.
+   * @returns the tool calls whose end was not told yet
+   */
+  async close(): Promise<readonly ToolResultEvent[]> {
     const open = this.current;
-    if (open === undefined) return;
-    await this.#memory.add([...open.exchange.toMsgs(), ...open.postponed]);
+    if (open === undefined) return [];
+    const msgs = open.exchange.toMsgs();
+    await this.#memory.add([...msgs, ...open.postponed]);
     this.release(open);
+    return resultsIn(msgs).flatMap((result) => open.takeEnd(result) ?? []);
   }
 
   /** Adds a listener for `checkpoint`. The returned function removes the listener. */
@@ -80,4 +87,9 @@ export class OpenToolCalls {
   async checkpoint(): Promise<void> {
     await Promise.all(Array.from(this.#checkpoints, (save) => save()));
   }
+}
+
+/** The tool results in messages. */
+export function resultsIn(msgs: readonly Msg[]): readonly ToolResultBlock[] {
+  return msgs.flatMap((msg) => msg.getContentBlocks('tool_result'));
 }

@@ -170,9 +170,10 @@ export class SummaryAttempt {
   async #summarize(msgs: readonly Msg[]): Promise<SummaryAnswer> {
     const { step, signal } = this.#task;
     await this.#emit('start', 'summary', msgs);
+    const { modelName } = this.#settings.model ?? this.#task.model;
     let answer: SummaryAnswer;
     try {
-      answer = await step({ kind: 'model', name: 'compression' }, () => this.#ask(msgs));
+      answer = await step({ kind: 'model', name: 'compression', modelName }, () => this.#ask(msgs));
     } catch (error) {
       signal.throwIfAborted();
       answer = { text: '', durationMs: 0, problem: messageOf(error) };

@@ -1,10 +1,11 @@
 import type { ErrorCode } from '../errors.ts';
 import type { BlockChange } from '../message/block-change.ts';
 import type { ToolResultBlock, ToolUseBlock } from '../message/blocks.ts';
+import type { FinishReason } from '../message/model-delta.ts';
 import type { Msg } from '../message/msg.ts';
 import type { PendingCall } from '../message/pending-call.ts';
 import type { Usage } from '../message/usage.ts';
-import type { JsonObject } from '../util/json.ts';
+import type { JsonObject, JsonValue } from '../util/json.ts';
 
 /** End of an agent call. `suspended`: tool calls are pending, and the agent call continues after the decisions about them. */
 export type RunStatus = 'finished' | 'suspended' | 'interrupted' | 'aborted' | 'failed';
@@ -13,6 +14,8 @@ export type RunStatus = 'finished' | 'suspended' | 'interrupted' | 'aborted' | '
 export interface EventError {
   readonly message: string;
   readonly code?: ErrorCode;
+  /** Kind of failure, if a model failed, such as `rate_limit`. */
+  readonly kind?: string;
 }
 
 /** Progress of one compression: a part of the conversation is replaced by a shorter message. */
@@ -36,13 +39,50 @@ export interface CompressionEvent {
   readonly problem?: string;
 }
 
+/** The end of a tool call: exactly once for each, whatever became of it. */
+export interface ToolResultEvent {
+  readonly type: 'tool_result';
+  /** The tool call as the model made it. */
+  readonly call: ToolUseBlock;
+  /** The result with its final status, as it is stored. */
+  readonly result: ToolResultBlock;
+  /** Time spent on the tool call, without the time in which it was pending. */
+  readonly durationMs: number;
+}
+
+/** The start of a model call. */
+export interface ModelStartEvent {
+  readonly type: 'model_start';
+  /** What the model is asked for: `reasoning`, `summary`, `compression`, `rewrite query`, or the name of the step of a program's own. */
+  readonly purpose: string;
+  readonly modelName: string;
+}
+
+/** The end of a model call: exactly once for each start. */
+export interface ModelEndEvent {
+  readonly type: 'model_end';
+  readonly purpose: string;
+  readonly modelName: string;
+  readonly status: Exclude<RunStatus, 'suspended'>;
+  /** The model message, if it is one of the loop. */
+  readonly msgId?: string;
+  readonly usage?: Usage;
+  readonly finishReason?: FinishReason;
+  readonly durationMs: number;
+  /** Why it failed. */
+  readonly error?: EventError;
+}
+
 /** An event without its origin. */
 export type EventBody =
   | { readonly type: 'reply_start'; readonly name: string }
   | BlockChange
+  | ModelStartEvent
+  | ModelEndEvent
+  /** An agent begins with a tool call. Not sent again when a suspended tool call is resumed. */
   | { readonly type: 'tool_start'; readonly call: ToolUseBlock }
   | { readonly type: 'tool_chunk'; readonly result: ToolResultBlock }
-  | { readonly type: 'tool_result'; readonly result: ToolResultBlock }
+  | ToolResultEvent
   | { readonly type: 'hint'; readonly msg: Msg }
   | CompressionEvent
   /** A tool call is pending, of this agent or of an agent called inside a tool. */
@@ -52,17 +92,34 @@ export type EventBody =
   | { readonly type: 'usage'; readonly usage: Usage; readonly msgId?: string }
   /** An error that did not end the run. */
   | { readonly type: 'error'; readonly error: EventError }
-  | { readonly type: 'reply_end'; readonly status: RunStatus; readonly msgId?: string }
-  /** The last event of every run; sent exactly once. */
-  | { readonly type: 'run_end'; readonly status: RunStatus; readonly msg?: Msg; readonly error?: EventError };
+  /** An event of the program's own, sent by `turn.emit`. */
+  | { readonly type: 'custom'; readonly name: string; readonly data: JsonValue }
+  | {
+      readonly type: 'reply_end';
+      readonly status: RunStatus;
+      readonly msgId?: string;
+      readonly durationMs: number;
+    }
+  /** The last event of every run, exactly once. */
+  | {
+      readonly type: 'run_end';
+      readonly status: RunStatus;
+      readonly msg?: Msg;
+      readonly error?: EventError;
+      readonly durationMs: number;
+    };
 
 /** Origin of an event. `seq` counts all events of a run, including events of nested agents. */
 export interface EventOrigin {
+  /** Unique id of the event. */
+  readonly id: string;
   readonly runId: string;
   readonly replyId: string;
   /** Agent names from the outermost agent to the agent of the event. */
   readonly agentPath: readonly string[];
   readonly seq: number;
+  /** When it happened, as in a message, e.g. `2026-01-31T09:30:00.000Z`. */
+  readonly timestamp: string;
 }
 
 /** One event of a run: small, typed, and plain JSON after `JSON.stringify`. */

@@ -2,13 +2,22 @@ import { describe, expect, test, vi } from 'vitest';
 import { AgentBusyError } from '../errors.ts';
 import { Msg } from '../message/msg.ts';
 import { FakeClock } from '../testing/fake-clock.ts';
+import { fakeIds } from '../testing/fake-ids.ts';
 import type { AgentEvent } from './agent-event.ts';
 import { AgentStream } from './agent-stream.ts';
 import type { RunListener, StreamOptions } from './reply-stream.ts';
 
 const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 const answer = Msg.assistant('done');
-const origin = (seq: number, agentPath = ['Ann']) => ({ runId: 'run', replyId: 'reply', agentPath, seq });
+const TIME = '2026-01-01T00:00:00.000Z';
+const origin = (seq: number, agentPath = ['Ann']) => ({
+  id: `run:${seq}`,
+  runId: 'run',
+  replyId: 'reply',
+  agentPath,
+  seq,
+  timestamp: TIME,
+});
 const text = (seq: number, said: string, msgId = 'm1', index = 0, agentPath = ['Ann']): AgentEvent => ({
   type: 'text_delta',
   msgId,
@@ -17,7 +26,7 @@ const text = (seq: number, said: string, msgId = 'm1', index = 0, agentPath = ['
   ...origin(seq, agentPath),
 });
 const start: AgentEvent = { type: 'reply_start', name: 'Ann', ...origin(0) };
-const end: AgentEvent = { type: 'run_end', status: 'finished', msg: answer, ...origin(9) };
+const end: AgentEvent = { type: 'run_end', status: 'finished', msg: answer, durationMs: 9, ...origin(9) };
 
 /** A run that emits these events, and notes how far it came. */
 function runOf(events: readonly AgentEvent[], options: StreamOptions & { readonly error?: Error } = {}) {
@@ -191,7 +200,13 @@ describe('leaving', () => {
 });
 
 describe('a failing run', () => {
-  const failed: AgentEvent = { type: 'run_end', status: 'failed', error: { message: 'Oh.' }, ...origin(2) };
+  const failed: AgentEvent = {
+    type: 'run_end',
+    status: 'failed',
+    error: { message: 'Oh.' },
+    durationMs: 2,
+    ...origin(2),
+  };
 
   test('rejects the read and the answer, without an unhandled rejection', async () => {
     const unhandled = vi.fn<(reason: unknown) => void>();
@@ -223,6 +238,8 @@ describe('a failing run', () => {
   });
 
   test('ends the response with `run_end` if the run was refused', async () => {
+    using _clock = new FakeClock().install();
+    using _ids = fakeIds('event-');
     const { stream } = runOf([], { error: new AgentBusyError('Ann', 'Wait.') });
     const body = await stream.toResponse().text();
     const [, data = ''] = /^data: (.*)$/m.exec(body) ?? [];
@@ -230,7 +247,9 @@ describe('a failing run', () => {
       type: 'run_end',
       status: 'failed',
       error: { message: 'Ann is busy with another call. Wait.', code: 'agent_busy' },
+      durationMs: 0,
       ...origin(0, []),
+      id: 'event-1',
       runId: '',
       replyId: '',
     });

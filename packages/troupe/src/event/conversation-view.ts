@@ -150,7 +150,7 @@ export class ConversationView {
     this.#messages = undefined;
     const fold = this.#msgs.get(event.msgId) ?? this.#openPrinted(event);
     fold.change(event);
-    if (event.type === 'block_start') this.#noteCall(event.id, fold);
+    if (event.type === 'block_start') this.#noteCall(event.toolCallId, fold);
     else if (event.type !== 'block_end' || event.block === undefined) return;
     else if (event.block.type === 'tool_use') this.#noteCall(event.block.id, fold);
     else if (event.block.type === 'tool_result') this.#adopt(event.block, fold);

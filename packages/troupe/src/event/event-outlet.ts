@@ -1,34 +1,65 @@
-import type { EventBody, EventOrigin } from './agent-event.ts';
+import type { AgentEvent, EventBody, EventType } from './agent-event.ts';
 import type { RunListener } from './reply-stream.ts';
 
-interface EventOutletOptions {
-  /** Consumer of the events of this agent call. */
-  readonly listener: RunListener | undefined;
-  /** Outlet of the agent call around this one. */
-  readonly outer: EventOutlet | undefined;
+/** The listeners of one agent. They see events, and no run waits for them. */
+export interface EventObservers {
+  /** Whether a listener wants events of this type, of the agent itself or of agents called inside. */
+  wants(type: EventType, isNested: boolean): boolean;
+  /** Whether a listener wants events about the blocks of printed messages. */
+  wantsBlocks(isNested: boolean): boolean;
+  notify(event: AgentEvent, isNested: boolean): void;
+}
+
+export interface EventOutletOptions {
+  /** The consumer of the agent call's stream. */
+  readonly listener?: RunListener | undefined;
+  /** The listeners of the agent. */
+  readonly observers?: EventObservers | undefined;
+  /** The outlet of the agent call around this one. */
+  readonly outer?: EventOutlet | undefined;
   /** Whether the agent call was made in a tool call of the agent around, which then asks the same questions. */
-  readonly isAskedThrough: boolean;
+  readonly isAskedThrough?: boolean | undefined;
+  /** Adds where and when an event happened. Called for each event that somebody sees, and for no other. */
+  readonly locate: (body: EventBody) => AgentEvent;
 }
 
 /**
- * Sends the events of one agent call to the listener of the agent call, and to listeners of outer agent calls with `nested`.
- * Drops events after `run_end` and after `close`.
+ * Sends the events of one agent call to its stream and listeners, and to those of outer agent calls with `nested`. Drops events
+ * after `run_end` and after `close`.
  */
 export class EventOutlet {
-  readonly #origin: () => EventOrigin;
-  readonly #options: EventOutletOptions;
+  readonly #listener: RunListener | undefined;
+  readonly #observers: EventObservers | undefined;
+  /** This outlet, then those around it from the innermost on. */
+  readonly #chain: readonly EventOutlet[];
+  readonly #outer: EventOutlet | undefined;
+  readonly #isAskedThrough: boolean;
+  readonly #locate: (body: EventBody) => AgentEvent;
   #isClosed = false;
   #held: EventBody | undefined;
 
-  /** @param origin called once for each event with a listener */
-  constructor(origin: () => EventOrigin, options: EventOutletOptions) {
-    this.#origin = origin;
-    this.#options = options;
+  constructor({ listener, observers, outer, isAskedThrough = false, locate }: EventOutletOptions) {
+    this.#listener = listener;
+    this.#observers = observers;
+    this.#chain = outer === undefined ? [this] : [this, ...outer.#chain];
+    this.#outer = outer;
+    this.#isAskedThrough = isAskedThrough;
+    this.#locate = locate;
   }
 
-  /** True if an event would reach a listener. */
-  get hasListener(): boolean {
-    return this.#listeners(true).length > 0;
+  /** Whether events get out no longer. */
+  get isClosed(): boolean {
+    return this.#isClosed;
+  }
+
+  /** Whether anybody would see events about the blocks of printed messages. */
+  get wantsBlocks(): boolean {
+    for (const outlet of this.#chain) {
+      const isNested = outlet !== this;
+      if (isNested && outlet.#isClosed) continue;
+      if (outlet.#isStreamed(isNested) || outlet.#observers?.wantsBlocks(isNested)) return true;
+    }
+    return false;
   }
 
   /** Keeps an event back until `release`, or until another event, of a call nested in this one too. */
@@ -45,10 +76,10 @@ export class EventOutlet {
   release(): void | Promise<unknown> {
     const held = this.#held;
     this.#held = undefined;
-    return both(this.#options.outer?.release(), held && this.#emit(held));
+    return both(this.#outer?.release(), held && this.#emit(held));
   }
 
-  /** Sends an event; returns a promise only if a listener is slow. */
+  /** Sends an event; returns a promise only if the consumer of a stream is slow. */
   emit(body: EventBody): void | Promise<unknown> {
     return both(this.release(), this.#emit(body));
   }
@@ -56,11 +87,21 @@ export class EventOutlet {
   #emit(body: EventBody): void | Promise<unknown> {
     if (this.#isClosed) return;
     this.#isClosed = body.type === 'run_end';
-    const listeners = this.#listeners(this.#isForOthers(body));
-    if (listeners.length === 0) return;
-    const event = { ...body, ...this.#origin() };
+    const isForOthers = this.#isForOthers(body);
+    let event: AgentEvent | undefined;
     let waits: void | Promise<unknown> = undefined;
-    for (const { emit } of listeners) waits = both(waits, emit(event));
+    for (const outlet of this.#chain) {
+      const isNested = outlet !== this;
+      if (isNested && (outlet.#isClosed || !isForOthers)) continue;
+      if (outlet.#isStreamed(isNested)) {
+        event ??= this.#locate(body);
+        waits = both(waits, outlet.#listener?.emit(event));
+      }
+      if (outlet.#observers?.wants(body.type, isNested)) {
+        event ??= this.#locate(body);
+        outlet.#observers.notify(event, isNested);
+      }
+    }
     return waits;
   }
 
@@ -70,18 +111,11 @@ export class EventOutlet {
 
   /** A stream has one `run_end`, its own. A question of an agent in a tool is passed on by the agent that made the tool call. */
   #isForOthers({ type }: EventBody): boolean {
-    return type !== 'run_end' && !(type === 'approval_needed' && this.#options.isAskedThrough);
+    return type !== 'run_end' && !(type === 'approval_needed' && this.#isAskedThrough);
   }
 
-  #listeners(withOuter: boolean): readonly RunListener[] {
-    const { listener } = this.#options;
-    const found = listener === undefined ? [] : [listener];
-    if (!withOuter) return found;
-    for (let { outer } = this.#options; outer !== undefined; outer = outer.#options.outer) {
-      const { listener: outerListener } = outer.#options;
-      if (!outer.#isClosed && outerListener?.nested) found.push(outerListener);
-    }
-    return found;
+  #isStreamed(isNested: boolean): boolean {
+    return this.#listener !== undefined && (!isNested || this.#listener.nested);
   }
 }
 

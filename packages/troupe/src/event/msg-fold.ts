@@ -127,7 +127,7 @@ export class MsgFold {
   #start(
     index: number,
     type: BlockType,
-    { id, name }: { id?: string; name?: string } = {},
+    { toolCallId: id, name }: { toolCallId?: string; name?: string } = {},
   ): Part | undefined {
     if (type === 'tool_result' && this.#parts.has(index)) return undefined; // the result is known from its own event
     const call = id === undefined || name === undefined ? undefined : { id, name };

@@ -9,6 +9,8 @@ const answer = Msg.assistant('done');
 const event = (seq: number): AgentEvent => ({
   type: 'reply_start',
   name: 'Ann',
+  id: `run:${seq}`,
+  timestamp: '2026-01-01T00:00:00.000Z',
   runId: 'run',
   replyId: 'reply',
   agentPath: ['Ann'],

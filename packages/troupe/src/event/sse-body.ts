@@ -1,4 +1,5 @@
-import { startTimer } from '../util/clock.ts';
+import { startTimer, timestamp } from '../util/clock.ts';
+import { newId } from '../util/ids.ts';
 import type { AgentEvent } from './agent-event.ts';
 import { toEventError } from './event-error.ts';
 
@@ -56,8 +57,8 @@ function frame(event: AgentEvent): string {
 }
 
 function refusal(error: unknown): AgentEvent {
-  const origin = { runId: '', replyId: '', agentPath: [], seq: 0 };
-  return { type: 'run_end', status: 'failed', error: toEventError(error), ...origin };
+  const origin = { id: newId(), runId: '', replyId: '', agentPath: [], seq: 0, timestamp: timestamp() };
+  return { type: 'run_end', status: 'failed', error: toEventError(error), durationMs: 0, ...origin };
 }
 
 /** The value of a promise, or undefined after `ms`. */

@@ -20,7 +20,7 @@ export type BlockChange =
       readonly index: number;
       readonly blockType: BlockType;
       /** Id and name of a tool call. */
-      readonly id?: string;
+      readonly toolCallId?: string;
       readonly name?: string;
       /** Set where it is not `impliedSender`: who the message is from. */
       readonly sender?: Sender;

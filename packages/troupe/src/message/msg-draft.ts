@@ -211,7 +211,7 @@ export class MsgDraft {
     this.#toolCalls.set(delta.index, this.#parts.length);
     const part: ToolCallPart = { type: 'tool_use', id, name: delta.name, json: '' };
     if (delta.providerMeta !== undefined) part.providerMeta = merged(undefined, delta.providerMeta);
-    this.#start(part, { blockType: 'tool_use', id, name: delta.name });
+    this.#start(part, { blockType: 'tool_use', toolCallId: id, name: delta.name });
   }
 
   #addInput(toolCallIndex: number, json: string): void {
@@ -278,7 +278,7 @@ export class MsgDraft {
     this.#closeOpenPart();
     const id = block.type === 'tool_use' ? this.#uniqueToolCallId(block.id) : undefined;
     const whole = toBlock(id === undefined ? block : { ...block, id }, 'block');
-    const call = whole.type === 'tool_use' ? { id: whole.id, name: whole.name } : {};
+    const call = whole.type === 'tool_use' ? { toolCallId: whole.id, name: whole.name } : {};
     this.#start({ type: 'whole', block: whole }, { blockType: whole.type, ...call });
     if (whole.type === 'text') this.#addTextDelta('text', whole.text);
     if (whole.type === 'thinking') this.#addTextDelta('thinking', whole.thinking);
@@ -301,7 +301,7 @@ export class MsgDraft {
     });
   }
 
-  #start(part: Part, details: { blockType: ContentBlock['type']; id?: string; name?: string }): void {
+  #start(part: Part, details: { blockType: ContentBlock['type']; toolCallId?: string; name?: string }): void {
     this.#changes.push({ type: 'block_start', msgId: this.id, index: this.#parts.length, ...details });
     this.#parts.push(part);
   }

@@ -10,6 +10,7 @@ import type { ReplyState } from './reply-state.ts';
 
 /** The parts of a model request that differ from one model call of a reply to the next. */
 export interface ModelCall extends Pick<ModelRequest, 'tools' | 'toolChoice'> {
+  readonly purpose: 'reasoning' | 'summary';
   /** Follow the history in this prompt only. */
   readonly hints: readonly Msg[];
 }
@@ -51,7 +52,7 @@ export class ModelCaller {
   }
 
   /** One model call, as a step. */
-  async #stream({ hints, ...request }: ModelCall, reply: ReplyState): Promise<Msg> {
+  async #stream({ purpose, hints, ...request }: ModelCall, reply: ReplyState): Promise<Msg> {
     const { turn, agent, options } = reply;
     const { model, formatter, generation } = options;
     const { name } = this.#agent;
@@ -60,7 +61,9 @@ export class ModelCaller {
     const draft = new MsgDraft(name, { isToolCallIdTaken: (id) => toolCallIds.has(id) });
     const messages = [...(await this.#sysPromptMsgs()), ...history, ...hints];
     try {
-      const recorded = await turn.step({ kind: 'model', name: 'reasoning' }, async () => {
+      // one key for both purposes, so that runs recorded by older versions are replayed
+      const step = { kind: 'model', name: purpose, key: 'reasoning', modelName: model.modelName } as const;
+      const recorded = await turn.step(step, async () => {
         const deltas = model.stream(
           { ...request, messages, generation, formatter, agentName: name },
           { signal: turn.signal },
@@ -79,7 +82,7 @@ export class ModelCaller {
     } catch (error) {
       const rest = draft.cutShort();
       if (rest !== undefined) {
-        await reply.rememberStopped(rest);
+        await reply.rememberUnrun(rest);
         await agent.print(rest);
       }
       throw error;

@@ -160,7 +160,7 @@ export class ReActAgent extends ReActAgentBase {
 
   /** Ends unfinished tool calls with the status `interrupted`. Does nothing while the agent runs. */
   async closePending(): Promise<void> {
-    if (!this.isRunning) await this.#openToolCalls.close();
+    if (!this.isRunning) this.emitOutside(await this.#openToolCalls.close());
   }
 
   /** Adds a listener that is awaited before a tool with a `sideEffect` runs, and can save its start. Returns a function that removes the listener. */
@@ -303,7 +303,7 @@ export class ReActAgent extends ReActAgentBase {
     const notices = this.background?.takeNotices() ?? [];
     const hints = [...[...reply.hints.splice(0), ...notices].map(hintMsg), ...(planHint ? [planHint] : [])];
     try {
-      const call = { tools, ...(tools.length > 0 && { toolChoice }), hints };
+      const call = { purpose: 'reasoning', tools, ...(tools.length > 0 && { toolChoice }), hints } as const;
       return await this.#modelCaller.call(call, reply);
     } catch (error) {
       this.background?.giveNoticesBack(notices); // not read by the model
@@ -324,9 +324,11 @@ export class ReActAgent extends ReActAgentBase {
   protected override async summarizing(turn: Turn): Promise<Msg> {
     const { maxIters = DEFAULT_MAX_ITERS } = this.#options;
     try {
-      const msg = await this.#modelCaller.call({ hints: [hintMsg(SUMMARY_HINT)] }, this.#replyOf(turn));
-      const summary = withoutToolCalls(msg);
-      if (!isEmpty(summary)) return this.#msg(summary.content, msg.id);
+      const call = { purpose: 'summary', hints: [hintMsg(SUMMARY_HINT)] } as const;
+      const msg = await this.#modelCaller.call(call, this.#replyOf(turn));
+      const { content, finishReason } = withoutToolCalls(msg);
+      const summary = Msg.assistant(content, { name: this.name, id: msg.id, finishReason });
+      if (!isEmpty(summary)) return summary;
     } catch (error) {
       turn.signal.throwIfAborted();
       return this.#msg(`I have no answer after ${maxIters} steps, and could not sum up: ${messageOf(error)}`);

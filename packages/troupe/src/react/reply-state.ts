@@ -1,12 +1,12 @@
 import { controlOf, type ReplyScope, type TurnControl } from '../agent/turn-control.ts';
 import type { Turn } from '../agent/turn.ts';
-import type { OpenToolCalls } from '../approval/open-tool-calls.ts';
-import type { OpenExchange } from '../approval/open-exchange.ts';
+import { resultsIn, type OpenToolCalls } from '../approval/open-tool-calls.ts';
+import { OpenExchange } from '../approval/open-exchange.ts';
 import type { OrderedMemory } from '../memory/ordered-memory.ts';
 import type { CallStart } from '../approval/call-start.ts';
 import type { ToolResultBlock } from '../message/blocks.ts';
 import type { EndReason } from '../message/end-reason.ts';
-import { Exchange } from '../message/exchange.ts';
+import type { Exchange } from '../message/exchange.ts';
 import { Msg } from '../message/msg.ts';
 import type { Toolkit } from '../toolkit/toolkit.ts';
 import { assertValidReplacement } from './model-message.ts';
@@ -107,7 +107,7 @@ export class ReplyState implements ReplyScope {
     await Promise.all([closed && this.closeExchange(closed), this.remember(input)]); // in this order
     for (const { id } of [...input, ...(earlier?.postponed ?? [])]) this.requestIds.add(id);
     await this.#recall(earlier?.addedIds);
-    for (const result of answered) await this.turn.emit({ type: 'tool_result', result });
+    if (earlier !== undefined) await this.tell(earlier, answered);
   }
 
   /** Makes an exchange the open one, before its tool calls run. */
@@ -119,26 +119,25 @@ export class ReplyState implements ReplyScope {
     for (const name of open.grantedTools) this.grantedTools.add(name);
   }
 
-  /** Stores an exchange: the model message and one result for each tool call. Sends events for results made here. */
+  /** Stores an exchange: the model message and one result for each tool call. Sends events for the results that were not told yet. */
   async closeExchange(open: OpenExchange): Promise<void> {
     this.control.assertNotOver(); // the exchange stays open: the next agent call closes it
-    await this.#store(open.exchange, open.postponed, () => this.agent.openToolCalls.release(open));
+    const msgs = open.exchange.toMsgs();
+    const written = this.remember([...msgs, ...open.postponed]); // first, because a turn that is over writes nothing
+    await Promise.all([written, this.tell(open, resultsIn(msgs))]);
+    this.agent.openToolCalls.release(open);
   }
 
-  /** Stores a model message whose tool calls will not run. Sends events for their results, which have the status `interrupted`. */
-  async rememberStopped(modelMsg: Msg): Promise<void> {
-    await this.#store(new Exchange(modelMsg));
+  /** Stores a model message whose tool calls are not run: they get the status `interrupted`. */
+  async rememberUnrun(modelMsg: Msg): Promise<void> {
+    if (!this.control.isOver) await this.closeExchange(new OpenExchange(modelMsg));
   }
 
-  async #store(exchange: Exchange, postponed: readonly Msg[] = [], onStored = (): void => {}): Promise<void> {
-    const unanswered = exchange.calls.filter(({ id }) => exchange.answerTo(id) === undefined);
-    const msgs = exchange.toMsgs();
-    await this.remember([...msgs, ...postponed]);
-    onStored();
-    for (const result of msgs.flatMap((msg) => msg.getContentBlocks('tool_result'))) {
-      if (unanswered.some(({ id }) => id === result.id))
-        await this.turn.emit({ type: 'tool_result', result });
-    }
+  /** Sends the `tool_result` events of tool calls, once for each tool call. */
+  async tell(open: OpenExchange, results: readonly ToolResultBlock[]): Promise<void> {
+    if (this.control.dropsEvents) return; // the next agent call tells them
+    const ends = results.flatMap((result) => open.takeEnd(result) ?? []);
+    await Promise.all(ends.map(async (end) => this.turn.emit(end))); // sent at once, then awaited
   }
 
   /**
@@ -152,7 +151,7 @@ export class ReplyState implements ReplyScope {
       return msg;
     } catch (error) {
       if (this.modelMsg !== undefined && !this.agent.hasHooks('postReasoning'))
-        await this.rememberStopped(this.modelMsg);
+        await this.rememberUnrun(this.modelMsg);
       throw error;
     } finally {
       this.modelMsg = undefined;

@@ -109,7 +109,8 @@ async function rewritten(
 ): Promise<string | undefined> {
   const { model, generation, formatter } = options;
   return attempt('make the question clearer', turn, async () => {
-    const { query, usage } = await turn.step({ kind: 'model', name: 'rewrite query' }, async () => {
+    const step = { kind: 'model', name: 'rewrite query', modelName: model.modelName } as const;
+    const { query, usage } = await turn.step(step, async () => {
       const messages = [...(await memory.recall()), hintMsg(REWRITE)];
       const schema = textSchema('rewritten_query', 'What to search for.');
       const request = { messages, generation, formatter, agentName };

@@ -29,13 +29,13 @@ export async function runToolCalls(open: OpenExchange, reply: ReplyState, act: A
   await forEachConcurrently(open.toRun, maxConcurrent, async (call) => {
     if (maxConcurrent === 1 && open.hasPending) return;
     turn.signal.throwIfAborted();
-    await turn.emit({ type: 'tool_start', call });
+    if (open.begin(call.id)) await turn.emit({ type: 'tool_start', call });
     const isTooMany = exchange.calls.indexOf(call) >= maxToolCalls;
     if (isTooMany) open.answer(tooMany(call, maxToolCalls));
     else await actOn(call, open, reply, act);
     const result = exchange.answerTo(call.id);
     if (result === undefined || exchange.isClosed) return; // pending, or too late
-    await turn.emit({ type: 'tool_result', result });
+    await reply.tell(open, [result]);
     await agent.print(exchange.resultMsg(result));
   });
 }

@@ -21,6 +21,11 @@ export function now(): number {
   return clock.now();
 }
 
+/** Milliseconds since a result of `now()`; 0 if the clock was set back. */
+export function elapsedSince(start: number): number {
+  return Math.max(0, clock.now() - start);
+}
+
 let latest = { ms: NaN, text: '' };
 
 /** Current time as text, e.g. `2026-01-31T09:30:00.000Z`. */

@@ -58,7 +58,7 @@ export async function summarize(
     .map((part) => Msg.user(part ?? ''));
   const bounded = new BoundedModel(model, maxChars + EXTRA_CHARS);
   try {
-    return await task.step({ kind: 'model', name: 'compression' }, () =>
+    return await task.step({ kind: 'model', name: 'compression', modelName: model.modelName }, () =>
       ask({ messages, agentName, formatter }, bounded, timeoutMs, task.signal, onProgress),
     );
   } catch (error) {
