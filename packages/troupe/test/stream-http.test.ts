@@ -167,8 +167,10 @@ test('a server that waits for the start of the run answers 409 to a busy agent, 
   ]);
   expect(body.match(/^event: \w+$/gm)).toEqual([
     'event: reply_start',
+    'event: model_start',
     'event: block_start',
     'event: text_delta',
+    'event: model_end',
     'event: block_end',
     'event: reply_end',
     'event: run_end',

@@ -326,6 +326,7 @@ export class ReActAgent extends ReActAgentBase {
     try {
       const call = { purpose: 'summary', hints: [hintMsg(SUMMARY_HINT)] } as const;
       const msg = await this.#modelCaller.call(call, this.#replyOf(turn));
+      turn.signal.throwIfAborted(); // the message is kept as it was streamed then
       const { content, finishReason } = withoutToolCalls(msg);
       const summary = Msg.assistant(content, { name: this.name, id: msg.id, finishReason });
       if (!isEmpty(summary)) return summary;
