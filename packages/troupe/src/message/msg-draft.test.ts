@@ -26,7 +26,9 @@ function countIds(): void {
 
 beforeEach(() => {
   countIds();
-  restores.push(useClock({ now: () => Date.UTC(2026, 0, 31), startTimer: () => () => {} }));
+  restores.push(
+    useClock({ now: () => Date.UTC(2026, 0, 31), monotonic: () => 0, startTimer: () => () => {} }),
+  );
 });
 
 const text = (text: string): ModelDelta => ({ type: 'text', text });

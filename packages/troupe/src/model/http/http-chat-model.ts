@@ -4,7 +4,7 @@ import type { MediaLoader } from '../../formatter/media-loader.ts';
 import type { MediaBlock, Prompt } from '../../formatter/prompt.ts';
 import type { ModelDelta } from '../../message/model-delta.ts';
 import type { Pricing } from '../../message/usage.ts';
-import { now } from '../../util/clock.ts';
+import { monotonic } from '../../util/clock.ts';
 import { platformFetch, type Fetch } from '../../util/net/http.ts';
 import { stoppable } from '../../util/async/stoppable.ts';
 import { isJsonObject, readJson, type JsonObject } from '../../util/json.ts';
@@ -156,7 +156,7 @@ export abstract class HttpChatModel extends ChatModelBase {
 
   async *#answer(request: ModelRequest, signal: AbortSignal): AsyncGenerator<ModelDelta, void, void> {
     checkToolChoice(request);
-    const startedAt = now();
+    const startedAt = monotonic();
     const wireRequest = { ...request, generation: mergeGeneration(this.generation, request.generation) };
     const prompt = await this.#prompts.make(wireRequest, signal);
     const decoder = this.newDecoder(wireRequest);

@@ -15,7 +15,7 @@ import {
 import type { HttpModelOptions } from '../../model/http/http-chat-model.ts';
 import { stoppable } from '../../util/async/stoppable.ts';
 import { checkToolChoice } from '../../model/tool-choice.ts';
-import { now } from '../../util/clock.ts';
+import { monotonic } from '../../util/clock.ts';
 import { describe, type JsonObject } from '../../util/json.ts';
 import { SPEC_VERSIONS, type AiSdkLanguageModel, type SupportedUrls } from './language-model.ts';
 import { PartDecoder } from './part-decoder.ts';
@@ -106,7 +106,7 @@ export class AiSdkModel extends ChatModelBase {
 
   async *#answer(request: ModelRequest, signal: AbortSignal): AsyncGenerator<ModelDelta, void, void> {
     checkToolChoice(request);
-    const startedAt = now();
+    const startedAt = monotonic();
     const { headers, deadlines = {}, pricing } = this.#options;
     this.#supportedUrls = (await Promise.resolve(this.#model.supportedUrls).catch(() => undefined)) ?? {};
     const prompt = await this.#prompts.make(request, signal);

@@ -18,7 +18,7 @@ import { ModelError } from '../../model/model-error.ts';
 import { stoppable } from '../../util/async/stoppable.ts';
 import { checkToolChoice } from '../../model/tool-choice.ts';
 import { abortable, whenAborted } from '../../util/abort.ts';
-import { now } from '../../util/clock.ts';
+import { monotonic } from '../../util/clock.ts';
 import { planAnswer, type AnswerPlan } from './answer-plan.ts';
 import { EnvelopeReader, TextReader, type AnswerReader } from './answer-reader.ts';
 import { toChatHistory } from './chat-history.ts';
@@ -108,7 +108,7 @@ export class LlamaCppModel extends ChatModelBase {
 
   async *#answer(request: ModelRequest, signal: AbortSignal): AsyncGenerator<ModelDelta, void, void> {
     checkToolChoice(request);
-    const startedAt = now();
+    const startedAt = monotonic();
     const call = new AbortController();
     const stop = (reason: unknown): void => call.abort(reason);
     const unlinks = [whenAborted(signal, stop), whenAborted(this.#closing.signal, stop)];
@@ -186,7 +186,7 @@ async function* deltasOf(
   for await (const piece of pieces) {
     if (piece.type === 'end') {
       const { inputTokens, outputTokens, cachedTokens } = piece;
-      const seconds = (now() - startedAt) / 1000;
+      const seconds = (monotonic() - startedAt) / 1000;
       yield { type: 'usage', usage: { inputTokens, outputTokens, cachedTokens, seconds } };
       yield { type: 'finish', reason: finishReason(reader, plan, piece.isCutOff) };
     } else if (piece.type === 'thought') yield { type: 'thinking', thinking: piece.text };
