@@ -99,7 +99,7 @@ export function malformedResponse(vendor: string, problem: string, body?: string
 /** Timeouts of Node's own fetch. */
 const FETCH_TIMEOUTS: Readonly<Record<string, DeadlineName>> = {
   UND_ERR_CONNECT_TIMEOUT: 'connect',
-  UND_ERR_HEADERS_TIMEOUT: 'connect',
+  UND_ERR_HEADERS_TIMEOUT: 'first_byte',
   UND_ERR_BODY_TIMEOUT: 'idle',
 };
 

@@ -3,6 +3,7 @@ import { waitTicks } from '../../util/async/grace.ts';
 import { now } from '../../util/clock.ts';
 import type { Fetch } from '../../util/net/http.ts';
 import { ModelError } from '../model-error.ts';
+import { watchConnection } from '#platform';
 import { parseRetryAfter } from '../retry-after.ts';
 import { DeadlineWatch, type Deadlines } from './deadlines.ts';
 import { responseError, lostConnection, malformedResponse, withoutSecrets } from './http-error.ts';
@@ -45,8 +46,14 @@ export async function* readResponse(
   const watch = new DeadlineWatch(call.vendor, call.deadlines, stop);
   let hasBegun = false;
   try {
-    const response = await abortable(send(call, controller.signal), controller.signal);
-    watch.accepted();
+    const { origin } = new URL(call.url);
+    const sent = watchConnection(
+      origin,
+      () => watch.connected(),
+      () => send(call, controller.signal),
+    );
+    const response = await abortable(sent, controller.signal);
+    watch.connected();
     await checkStatus(call, response, controller.signal);
     for await (const bytes of piecesOf(response, controller.signal, call.isOver)) {
       hasBegun = true;

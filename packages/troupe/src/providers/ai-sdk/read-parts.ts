@@ -1,5 +1,6 @@
 import { DeadlineWatch, type Deadlines } from '../../model/http/deadlines.ts';
 import { abortable, whenAborted } from '../../util/abort.ts';
+import { watchConnection } from '#platform';
 import { toModelError } from './ai-sdk-error.ts';
 import type { AiSdkCallOptions, AiSdkLanguageModel, AiSdkReader } from './language-model.ts';
 
@@ -28,10 +29,14 @@ export async function* readParts(
   const watch = new DeadlineWatch(model.provider, deadlines, stop);
   let hasBegun = false;
   try {
-    const opening = open(model, { ...options, abortSignal: controller.signal });
+    const opening = watchConnection(
+      undefined,
+      () => watch.connected(),
+      () => open(model, { ...options, abortSignal: controller.signal }),
+    );
     whenAborted(controller.signal, () => void opening.then(cancel, () => {}));
     const reader = await abortable(opening, controller.signal);
-    watch.accepted();
+    watch.connected();
     for (;;) {
       const { done, value } = await abortable(Promise.resolve(reader.read()), controller.signal);
       if (done) return;
