@@ -23,6 +23,7 @@ import { checkToolChoice } from '../tool-choice.ts';
 import { checkDeadlines, type Deadlines } from './deadlines.ts';
 import { LineFraming, SseFraming, TooLongError, type WireEvent } from './framing.ts';
 import { responseError, lostConnection, malformedResponse, withoutSecrets } from './http-error.ts';
+import { secretsInQuery } from './headers.ts';
 import { readResponse } from './read-response.ts';
 
 export interface HttpModelOptions {
@@ -131,10 +132,11 @@ export abstract class HttpChatModel extends ChatModelBase {
     return false;
   }
 
-  /** The key, and words of the given headers, which can hold a gateway's key. */
+  /** The key, and secrets in the given headers and the query of the base URL, such as a gateway's key. */
   get #allSecrets(): readonly string[] {
-    const given = Object.values(this.#options.headers ?? {}).flatMap((value) => value.split(/\s+/));
-    return [...this.secrets, ...given.filter((word) => word.length >= 8)];
+    const { headers = {}, baseUrl = '' } = this.#options;
+    const given = Object.values(headers).flatMap((value) => value.split(/\s+/));
+    return [...this.secrets, ...given.filter((word) => word.length >= 8), ...secretsInQuery(baseUrl)];
   }
 
   /** Format of the event stream. */

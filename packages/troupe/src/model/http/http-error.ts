@@ -1,5 +1,6 @@
 import { messageOf } from '../../errors.ts';
 import { isJsonObject, readJson } from '../../util/json.ts';
+import { REDACTED } from '../../util/redaction/key-patterns.ts';
 import { oneLine } from '../../util/text.ts';
 import { ModelError, type DeadlineName, type ModelErrorKind } from '../model-error.ts';
 
@@ -123,12 +124,25 @@ export function lostConnection(
   });
 }
 
+/** Shorter secrets could be part of ordinary words, and are removed only where they stand alone. */
+const LONG_SECRET = 8;
+/** Shorter secrets protect nothing, and could be ordinary words themselves. */
+const SHORT_SECRET = 4;
+
 export function withoutSecrets(text: string, secrets: readonly string[]): string {
-  return secrets.reduce(
-    (rest, secret) => (secret === '' ? rest : rest.replaceAll(secret, '[redacted]')),
-    text,
-  );
+  return secrets.reduce((rest, secret) => withoutSecret(rest, secret), text);
 }
+
+function withoutSecret(text: string, secret: string): string {
+  if (secret.length < SHORT_SECRET) return text;
+  if (secret.length >= LONG_SECRET) return text.replaceAll(secret, REDACTED);
+  return text.replaceAll(secret, (match, at: number) => {
+    const isInWord = WORD.test(text[at - 1] ?? '') || WORD.test(text[at + secret.length] ?? '');
+    return isInWord ? match : REDACTED;
+  });
+}
+
+const WORD = /[\p{L}\p{N}]/u;
 
 /** The cause of 'fetch failed' has the real reason. */
 function reasonOf(thrown: unknown): { readonly code: string; readonly words: string } {

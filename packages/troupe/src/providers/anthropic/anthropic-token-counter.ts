@@ -4,6 +4,7 @@ import { MediaLoader } from '../../formatter/media-loader.ts';
 import { PromptMedia } from '../../formatter/prompt-media.ts';
 import { Msg } from '../../message/msg.ts';
 import { PLAIN_CAPABILITIES, type ToolSchema } from '../../model/chat-model-base.ts';
+import { secretsInQuery } from '../../model/http/headers.ts';
 import type { HttpModelOptions } from '../../model/http/http-chat-model.ts';
 import { malformedResponse } from '../../model/http/http-error.ts';
 import { readResponse } from '../../model/http/read-response.ts';
@@ -63,7 +64,7 @@ export class AnthropicTokenCounter extends TokenCounterBase {
       vendor: ANTHROPIC,
       fetch,
       deadlines,
-      secrets: [this.#api.apiKey],
+      secrets: [this.#api.apiKey, ...secretsInQuery(this.#options.baseUrl ?? '')],
       isOver: () => false,
     };
     let text = '';

@@ -54,7 +54,7 @@ export class GeminiChatModel extends HttpChatModel {
       Array.isArray(googleTools) ? (googleTools as readonly JsonValue[]) : [],
     );
     return {
-      url: `${this.#endpoint.url('streamGenerateContent')}?alt=sse`,
+      url: this.#endpoint.url('streamGenerateContent', { alt: 'sse' }),
       headers: this.#endpoint.headers,
       body: jsonBody(toGeminiOptions(request, this.#endpoint.dialect, schema), texts),
     };

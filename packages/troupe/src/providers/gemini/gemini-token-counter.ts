@@ -3,6 +3,7 @@ import { MediaLoader } from '../../formatter/media-loader.ts';
 import { PromptMedia } from '../../formatter/prompt-media.ts';
 import type { Msg } from '../../message/msg.ts';
 import { PLAIN_CAPABILITIES, type ToolSchema } from '../../model/chat-model-base.ts';
+import { secretsInQuery } from '../../model/http/headers.ts';
 import { malformedResponse } from '../../model/http/http-error.ts';
 import type { HttpModelOptions } from '../../model/http/http-chat-model.ts';
 import { readResponse } from '../../model/http/read-response.ts';
@@ -70,8 +71,9 @@ export class GeminiTokenCounter extends TokenCounterBase {
   }
 
   async #ask(body: string, signal: AbortSignal | undefined): Promise<string> {
-    const { fetch = platformFetch, deadlines = {} } = this.#options;
-    const { headers, secrets } = this.#endpoint;
+    const { fetch = platformFetch, deadlines = {}, baseUrl = '' } = this.#options;
+    const { headers } = this.#endpoint;
+    const secrets = [...this.#endpoint.secrets, ...secretsInQuery(baseUrl)];
     const url = this.#endpoint.url('countTokens');
     const call = { vendor: GEMINI, url, headers, body, fetch, deadlines, secrets, isOver: () => false };
     let answer = '';

@@ -1,6 +1,6 @@
 import { getLogger } from '../../config/run-config.ts';
 import type { Prompt } from '../../formatter/prompt.ts';
-import { checkKey, mergeHeaders } from '../../model/http/headers.ts';
+import { checkKey, joinUrl, mergeHeaders } from '../../model/http/headers.ts';
 import {
   HttpChatModel,
   type HttpModelOptions,
@@ -43,7 +43,7 @@ export class OllamaChatModel extends HttpChatModel {
       forcedTools: 'never',
       structured: 'native',
     });
-    this.#url = `${ollamaAddress(options.baseUrl ?? readEnv('OLLAMA_HOST') ?? '')}/api/chat`;
+    this.#url = joinUrl(ollamaAddress(options.baseUrl ?? readEnv('OLLAMA_HOST') ?? ''), '/api/chat');
     const key = options.apiKey ?? (readEnv('OLLAMA_API_KEY') || undefined);
     this.#apiKey = key === undefined ? undefined : checkKey(VENDOR, key);
     this.#keepAlive = options.keepAlive;
