@@ -502,7 +502,7 @@ describe('a deadline', () => {
   test('that was left starts no timer when its connection comes later', async () => {
     const clock = new FakeClock();
     using _ = clock.install();
-    const watch = new DeadlineWatch('OpenAI', {}, () => {});
+    const watch = new DeadlineWatch({ vendor: 'OpenAI' }, {}, () => {});
     expect(clock.pendingTimers).toBe(2);
     watch.stop();
     watch.connected();

@@ -12,7 +12,7 @@ test('where fetch reports no connections, connectMs is added to firstByteMs', as
   const clock = new FakeClock();
   using _ = clock.install();
   const missed: ModelError[] = [];
-  new DeadlineWatch('OpenAI', LIMITS, (error) => missed.push(error));
+  new DeadlineWatch({ vendor: 'OpenAI' }, LIMITS, (error) => missed.push(error));
   await clock.advance(5999);
   expect(missed).toEqual([]);
   await clock.advance(1);
@@ -23,7 +23,7 @@ test('where fetch reports no connections, firstByteMs begins anew with the head 
   const clock = new FakeClock();
   using _ = clock.install();
   const missed: (string | undefined)[] = [];
-  const watch = new DeadlineWatch('OpenAI', LIMITS, ({ deadline }) => missed.push(deadline));
+  const watch = new DeadlineWatch({ vendor: 'OpenAI' }, LIMITS, ({ deadline }) => missed.push(deadline));
   await clock.advance(5999);
   watch.connected();
   await clock.advance(4999);

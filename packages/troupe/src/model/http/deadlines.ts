@@ -2,7 +2,7 @@ import { MAX_TIMER_MS } from '../../util/check-number.ts';
 import { TroupeError } from '../../errors.ts';
 import { startTimer } from '../../util/clock.ts';
 import { reportsConnections } from '#platform';
-import { ModelError, type DeadlineName } from '../model-error.ts';
+import { ModelError, nameOrigin, type DeadlineName, type ModelOrigin } from '../model-error.ts';
 
 /**
  * Time limits for one response in milliseconds; `Infinity` means no limit. Node's own fetch stops after 10
@@ -56,17 +56,24 @@ const PROBLEM: Record<DeadlineName, string> = {
   total: 'did not finish its answer within',
 };
 
+const OPTION: Record<DeadlineName, keyof Deadlines> = {
+  connect: 'connectMs',
+  first_byte: 'firstByteMs',
+  idle: 'idleMs',
+  total: 'totalMs',
+};
+
 /** Watches the deadlines of one response and reports the first one that passes. */
 export class DeadlineWatch {
   readonly #limits: Limits;
   readonly #onMissed: (error: ModelError) => void;
-  readonly #vendor: string;
+  readonly #origin: ModelOrigin;
   readonly #stopTotal: () => void;
   #stopCurrent: () => void = () => {};
   #isConnected = false;
 
-  constructor(vendor: string, deadlines: Deadlines, onMissed: (error: ModelError) => void) {
-    this.#vendor = vendor;
+  constructor(origin: ModelOrigin, deadlines: Deadlines, onMissed: (error: ModelError) => void) {
+    this.#origin = origin;
     this.#limits = checkDeadlines(deadlines);
     this.#onMissed = onMissed;
     this.#stopTotal = this.#start('total', this.#limits.totalMs);
@@ -113,8 +120,9 @@ export class DeadlineWatch {
   #start(deadline: DeadlineName, ms: number): () => void {
     if (ms > MAX_TIMER_MS) return () => {};
     return startTimer(ms, () => {
-      const message = `${this.#vendor} ${PROBLEM[deadline]} ${ms / 1000} seconds.`;
-      this.#onMissed(new ModelError(message, { kind: 'timeout', deadline }));
+      const problem = `${nameOrigin(this.#origin)} ${PROBLEM[deadline]} ${ms / 1000} seconds.`;
+      const check = `Raise deadlines.${OPTION[deadline]}.`;
+      this.#onMissed(new ModelError(problem, { ...this.#origin, kind: 'timeout', deadline, check }));
     });
   }
 }

@@ -61,6 +61,7 @@ export class FallbackModel extends ChatModelBase {
   override readonly capabilities: ModelCapabilities;
   override readonly generation: GenerationOptions;
   override readonly vendorName: string | undefined;
+  override readonly host: string | undefined;
   readonly models: readonly ChatModelBase[];
   readonly #shouldFallBack: (error: unknown, index: number) => boolean;
   readonly #onFallback: ((fallback: Fallback) => void) | undefined;
@@ -73,6 +74,7 @@ export class FallbackModel extends ChatModelBase {
     this.capabilities = models.map(effectiveCapabilities).reduce(commonCapabilities);
     this.generation = first.generation;
     this.vendorName = first.vendorName;
+    this.host = first.host;
     this.#shouldFallBack = options.shouldFallBack ?? isWorthFallback;
     this.#onFallback = options.onFallback;
   }
@@ -128,15 +130,19 @@ export class FallbackModel extends ChatModelBase {
   #allFailed(errors: readonly unknown[]): unknown {
     const last = errors.at(-1);
     if (errors.length === 1 || !ModelError.isInstance(last)) return last;
-    const who = this.models.map((model, i) => `${model.modelName} (${kindOf(errors[i])})`).join(', ');
+    const who = this.models.map((model, i) => `${nameOf(model)} (${kindOf(errors[i])})`).join(', ');
     const retryable = errors
       .filter((error) => ModelError.isInstance(error))
       .filter((error) => error.isRetryable);
+    const advised = retryable.filter(({ vendor, models }) => vendor !== undefined || models !== undefined);
+    const attempts = advised.map((error) => error.attempts).filter((count) => count !== undefined);
     return new ModelError(`All ${errors.length} models failed: ${oneLine(who)}.`, {
       kind: last.kind,
       status: last.status,
       isRetryable: retryable.length > 0,
       retryAfterMs: shortestDelay(retryable),
+      models: advised.length > 0 ? errors.length : undefined,
+      attempts: attempts.length > 0 && attempts.length === advised.length ? Math.max(...attempts) : undefined,
       cause: new AggregateError(errors, 'The errors of all models'),
     });
   }
@@ -150,6 +156,10 @@ function isWorthFallback(error: unknown): boolean {
 function shortestDelay(errors: readonly ModelError[]): number | undefined {
   const delays = errors.map((error) => error.retryAfterMs).filter((delay) => delay !== undefined);
   return delays.length > 0 && delays.length === errors.length ? Math.min(...delays) : undefined;
+}
+
+function nameOf({ modelName, host }: ChatModelBase): string {
+  return host === undefined ? modelName : `${modelName} at ${host}`;
 }
 
 function kindOf(error: unknown): string {

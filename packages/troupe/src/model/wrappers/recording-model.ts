@@ -5,7 +5,7 @@ import { abortable } from '../../util/abort.ts';
 import { monotonic } from '../../util/clock.ts';
 import { canonicalRequest } from './canonical-request.ts';
 import type { ChatModelBase, ModelRequest } from '../chat-model-base.ts';
-import { ModelError } from '../model-error.ts';
+import { ModelError, problemOf } from '../model-error.ts';
 import { redactDeltas } from './redact-deltas.ts';
 import { Redactor, type RedactOptions } from './redactor.ts';
 import { tapeHeader, type TapedError, type TimedDelta } from './tape.ts';
@@ -106,16 +106,21 @@ export class RecordingModel extends WrapperModel {
   }
 
   #taped(error: unknown): TapedError {
-    const message = this.#redactor.text(messageOf(error));
-    if (!ModelError.isInstance(error)) return { message };
-    const { kind, status, providerCode, retryAfterMs, isRetryable } = error;
+    if (!ModelError.isInstance(error)) return { message: this.#redactor.text(messageOf(error)) };
+    const { kind, status, retryAfterMs, isRetryable, attempts, models } = error;
+    const { providerCode, vendor, model, host, check } = error;
+    const texts = Object.entries({ providerCode, vendor, model, host, check }).flatMap(([key, text]) =>
+      text === undefined ? [] : [[key, this.#redactor.text(text)] as const],
+    );
     return {
-      message,
+      message: this.#redactor.text(messageOf(problemOf(error))),
       kind,
       isRetryable,
       ...(status !== undefined && { status }),
-      ...(providerCode !== undefined && { providerCode: this.#redactor.text(providerCode) }),
+      ...Object.fromEntries(texts),
       ...(retryAfterMs !== undefined && { retryAfterMs }),
+      ...(attempts !== undefined && { attempts }),
+      ...(models !== undefined && { models }),
     };
   }
 }

@@ -62,6 +62,7 @@ const STORES_NOTHING: JsonObject = { openai: { store: false } };
 export class AiSdkModel extends ChatModelBase {
   override readonly capabilities: ModelCapabilities;
   override readonly generation: GenerationOptions;
+  override readonly vendorName: string;
   readonly #model: AiSdkLanguageModel;
   readonly #options: AiSdkModelOptions;
   readonly #target: PromptTarget;
@@ -74,6 +75,7 @@ export class AiSdkModel extends ChatModelBase {
     checkModel(languageModel);
     super(languageModel.modelId);
     const { provider, specificationVersion: version } = languageModel;
+    this.vendorName = provider;
     this.#model = languageModel;
     this.#options = options;
     this.#target = { provider, version };
@@ -115,7 +117,8 @@ export class AiSdkModel extends ChatModelBase {
       prompt: this.#writer.messages(prompt.items),
       ...(headers && { headers }),
     };
-    const decoder = new PartDecoder(this.#target.provider, this.#target.version);
+    const { provider, version } = this.#target;
+    const decoder = new PartDecoder(provider, version, { vendor: provider, model: this.modelName });
     const call = { model: this.#model, options, deadlines, isOver: () => decoder.isComplete };
     for await (const part of readParts(call, signal)) {
       for (const delta of decoder.read(part)) yield addCost(delta, startedAt, pricing);

@@ -26,7 +26,8 @@ export async function* readParts(
   const controller = new AbortController();
   const stop = (reason: unknown): void => controller.abort(reason);
   const unlink = whenAborted(signal, stop);
-  const watch = new DeadlineWatch(model.provider, deadlines, stop);
+  const origin = { vendor: model.provider, model: model.modelId };
+  const watch = new DeadlineWatch(origin, deadlines, stop);
   let hasBegun = false;
   try {
     const opening = watchConnection(
@@ -49,7 +50,7 @@ export async function* readParts(
     signal.throwIfAborted();
     if (isOver()) return; // a failure after the end loses nothing
     if (controller.signal.aborted) throw controller.signal.reason;
-    throw toModelError(error, model.provider, hasBegun);
+    throw toModelError(error, origin, hasBegun);
   } finally {
     watch.stop();
     unlink();

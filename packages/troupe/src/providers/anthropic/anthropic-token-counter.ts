@@ -57,11 +57,13 @@ export class AnthropicTokenCounter extends TokenCounterBase {
     const prompt = await this.#media.prepare(formatted, signal);
     const sent = tools.length > 0 ? tools : toolsIn(prompt.items);
     const { field, keepsEarlier } = planThinking({}, claudeModel(modelName), prompt.items);
+    const url = this.#api.url('messages/count_tokens');
+    const origin = { vendor: ANTHROPIC, model: modelName, host: new URL(url).host };
     const call = {
-      url: this.#api.url('messages/count_tokens'),
+      url,
+      origin,
       headers: this.#api.headers,
       body: jsonBody({ model: modelName, thinking: field }, this.#texts.write(prompt, sent, keepsEarlier)),
-      vendor: ANTHROPIC,
       fetch,
       deadlines,
       secrets: [this.#api.apiKey, ...secretsInQuery(this.#options.baseUrl ?? '')],
@@ -72,7 +74,7 @@ export class AnthropicTokenCounter extends TokenCounterBase {
     const answer = readJson(text);
     const tokens = isJsonObject(answer) ? answer['input_tokens'] : undefined;
     if (typeof tokens === 'number') return tokens;
-    throw malformedResponse(ANTHROPIC, 'it contains no count', text.slice(0, 1024));
+    throw malformedResponse(origin, 'it contains no count', text.slice(0, 1024));
   }
 
   /** Counts tool results together with their tool calls, which the API requires. */

@@ -783,7 +783,7 @@ describe('a failure', () => {
       kind: 'content_filter',
       providerCode: 'PROHIBITED_CONTENT',
       isRetryable: false,
-      message: 'Gemini blocked the request by its content filter: PROHIBITED_CONTENT.',
+      message: `Gemini (${NEW} at generativelanguage.googleapis.com): The content filter blocked the request: PROHIBITED_CONTENT. Change the request.`,
     });
   });
 

@@ -470,7 +470,7 @@ test('what the engine throws is a model error, and the sequence can be used agai
   const { model } = make([{ pieces: ['a'], error: new Error('out of luck') }, 'next']);
   await expect(model.call(asking('x'))).rejects.toMatchObject({
     kind: 'malformed',
-    message: 'llama.cpp failed: out of luck',
+    message: 'llama.cpp (llama-cpp-model.test.ts): The engine failed: out of luck',
   });
   expect((await model.call(asking('x'))).text).toBe('next');
 });

@@ -14,7 +14,7 @@ import {
 } from '../../model/chat-model-base.ts';
 import { mergeGeneration } from '../../model/generation.ts';
 import { PromptMaker } from '../../model/prompt-maker.ts';
-import { ModelError } from '../../model/model-error.ts';
+import { ModelError, withOrigin } from '../../model/model-error.ts';
 import { stoppable } from '../../util/async/stoppable.ts';
 import { checkToolChoice } from '../../model/tool-choice.ts';
 import { abortable, whenAborted } from '../../util/abort.ts';
@@ -60,6 +60,7 @@ export class LlamaCppModel extends ChatModelBase {
     ...PLAIN_CAPABILITIES,
     structured: 'native',
   });
+  override readonly vendorName = 'llama.cpp';
   readonly #options: LlamaCppModelOptions;
   override readonly generation: GenerationOptions;
   readonly #prompts: PromptMaker;
@@ -119,6 +120,8 @@ export class LlamaCppModel extends ChatModelBase {
       const engine = await abortable(this.#load(), call.signal);
       const pieces = engine.answer(engineRequest(items, plan, generation), call.signal);
       yield* deltasOf(pieces, plan, startedAt);
+    } catch (error) {
+      throw withOrigin(error, { vendor: this.vendorName, model: this.modelName });
     } finally {
       for (const unlink of unlinks) unlink();
     }

@@ -30,6 +30,7 @@ const VISION = /llava|vision|-vl|2\.5vl|gemma3|llama4|minicpm-v|moondream|mistra
  * (ollama-from-wire.ts).
  */
 export class OllamaChatModel extends HttpChatModel {
+  override readonly host: string;
   readonly #url: string;
   readonly #apiKey: string | undefined;
   readonly #headers: Readonly<Record<string, string>>;
@@ -44,6 +45,7 @@ export class OllamaChatModel extends HttpChatModel {
       structured: 'native',
     });
     this.#url = joinUrl(ollamaAddress(options.baseUrl ?? readEnv('OLLAMA_HOST') ?? ''), '/api/chat');
+    this.host = new URL(this.#url).host;
     const key = options.apiKey ?? (readEnv('OLLAMA_API_KEY') || undefined);
     this.#apiKey = key === undefined ? undefined : checkKey(VENDOR, key);
     this.#keepAlive = options.keepAlive;
