@@ -1,4 +1,5 @@
 import type { ContentBlock, ProviderMeta } from './blocks.ts';
+import type { AnsweredBy } from './answered-by.ts';
 import type { Usage } from './usage.ts';
 
 /** Why a model stopped. */
@@ -43,5 +44,7 @@ export type ModelDelta =
   | { readonly type: 'usage'; readonly usage: Usage }
   | { readonly type: 'finish'; readonly reason: FinishReason }
   | { readonly type: 'response_id'; readonly id: string }
+  /** The model that gives the answer, of several. A later one replaces it. */
+  | ({ readonly type: 'answered_by' } & AnsweredBy)
   /** The answer starts anew, e.g. by another model: what came before is void, except for its usage. */
   | { readonly type: 'reset'; readonly reason: string };

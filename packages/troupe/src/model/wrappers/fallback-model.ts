@@ -1,5 +1,6 @@
 import { getLogger } from '../../config/run-config.ts';
 import { TroupeError } from '../../errors.ts';
+import type { AnsweredBy } from '../../message/answered-by.ts';
 import type { ModelDelta } from '../../message/model-delta.ts';
 import { whenAborted } from '../../util/abort.ts';
 import { oneLine } from '../../util/text.ts';
@@ -43,7 +44,7 @@ const FORCING = ['never', 'without_thinking', 'always'] as const;
  * Uses the next model when a model fails. Has the name, vendor and options of the first model, and only the
  * capabilities common to all.
  *
- * Every model gets its own signal, which follows the caller's; an abort by the caller ends everything. If
+ * The answer of another model than the first says which one gave it (`answeredBy`). Every model gets its own signal, which follows the caller's; an abort by the caller ends everything. If
  * deltas were already passed on, a `reset` voids them and keeps their usage. An error without fallback is
  * thrown unchanged. When all models fail, throws a ModelError with the `kind` of the last error, retryable if
  * any error is, and an AggregateError of all errors as its cause.
@@ -96,6 +97,7 @@ export class FallbackModel extends ChatModelBase {
       let failure: unknown;
       try {
         for await (const delta of model.stream(request, { ...options, signal: attempt.signal })) {
+          if (!hasPassed && index > 0) yield { type: 'answered_by', ...answeredBy(model) };
           hasPassed = true;
           yield delta;
         }
@@ -156,6 +158,10 @@ function isWorthFallback(error: unknown): boolean {
 function shortestDelay(errors: readonly ModelError[]): number | undefined {
   const delays = errors.map((error) => error.retryAfterMs).filter((delay) => delay !== undefined);
   return delays.length > 0 && delays.length === errors.length ? Math.min(...delays) : undefined;
+}
+
+function answeredBy({ modelName: model, vendorName: vendor, host }: ChatModelBase): AnsweredBy {
+  return { model, ...(vendor !== undefined && { vendor }), ...(host !== undefined && { host }) };
 }
 
 function nameOf({ modelName, host }: ChatModelBase): string {

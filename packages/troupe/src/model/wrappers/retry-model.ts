@@ -126,9 +126,11 @@ export class RetryModel extends WrapperModel {
   }
 }
 
-/** Tells whether a delta is part of the answer itself. */
+/** Types of deltas that are not part of the answer itself. */
+const UNSHOWN: readonly ModelDelta['type'][] = ['usage', 'response_id', 'answered_by', 'reset'];
+
 function isShown({ type }: ModelDelta): boolean {
-  return type !== 'usage' && type !== 'response_id' && type !== 'reset';
+  return !UNSHOWN.includes(type);
 }
 
 /**

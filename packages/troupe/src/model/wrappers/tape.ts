@@ -84,6 +84,7 @@ const DELTA_TYPES: Readonly<Record<ModelDelta['type'], true>> = {
   usage: true,
   finish: true,
   response_id: true,
+  answered_by: true,
   reset: true,
 };
 
