@@ -343,7 +343,7 @@ describe('a history', () => {
     });
     expect((await send({}, { messages: [Msg.system('Be kind.')] })).json).toEqual({
       systemInstruction: { parts: [{ text: 'Be kind.' }] },
-      contents: [user({ text: 'Please begin.' })],
+      contents: [user({ text: '(The conversation begins.)' })],
     });
     expect((await send({ modelName: 'gemma-3-27b-it' }, { messages: messages.slice(1, 3) })).json).toEqual({
       contents: [user({ text: 'Be short.' }), user({ text: 'Hi.' })],
