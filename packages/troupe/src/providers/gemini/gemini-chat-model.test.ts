@@ -514,8 +514,7 @@ describe('a history', () => {
         url('video', 'https://www.youtube.com.evil.test/watch'),
       ]),
     ];
-    const left = (what: string) =>
-      `[${what} was left out here: The ${what.split(' ')[1]} could not be loaded: downloads are off. Make the MediaLoader with { download: true }, or give the bytes as base64.]`;
+    const left = (what: string) => `[${what} was left out here: downloads are off.]`;
     expect((await send({ media: new MediaLoader() }, { messages })).json.contents).toEqual([
       user(
         { inlineData: { mimeType: 'image/png', data: PNG } },
