@@ -81,6 +81,12 @@ export class TroupeError extends Error {
   static isInstance(value: unknown): value is TroupeError {
     return typeof value === 'object' && value !== null && brand in value;
   }
+
+  /** The message, which JSON leaves out of other errors, and all enumerable fields. */
+  toJSON(): object {
+    const { name, code, message } = this;
+    return { name, code, message, ...Object.fromEntries(Object.entries(this)) };
+  }
 }
 
 /** Invalid message or content block. */

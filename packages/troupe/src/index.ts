@@ -8,6 +8,7 @@ export { interruptOnCtrlC, type InterruptOnCtrlCOptions } from './user/interrupt
 export type { PrintedMsg } from './agent/printer.ts';
 export { ReActAgentBase, type ReActHooks } from './react/react-agent-base.ts';
 export type { ReActAgentOptions } from './react/react-agent-options.ts';
+export type { AnsweredBy } from './message/answered-by.ts';
 export type { EndReason } from './message/end-reason.ts';
 export { ReActAgent } from './react/react-agent.ts';
 export type { OnBusy } from './agent/call-queue.ts';

@@ -150,7 +150,7 @@ test.each<[string, ScriptedTurn, string]>([
   ['only thinking', { thinking: 'Hm.' }, 'error'],
   ['only white space', { text: ' \n' }, 'error'],
   ['a refusal', { text: 'I will not.', finish: 'refusal' }, 'finished'],
-  ['an answer that is cut off', { text: 'Once upon a', finish: 'length' }, 'finished'],
+  ['an answer that is cut off', { text: 'Once upon a', finish: 'length' }, 'length'],
   ['an answer that is filtered', { text: 'Once', finish: 'content_filter' }, 'finished'],
 ])('%s for ever has an end', async (_, turn, reason) => {
   const model = new ScriptedModel([{ when: () => true, ...turn }]);

@@ -24,7 +24,7 @@ import {
 import { FileSystemHandle, InMemoryFileSystem } from 'troupe/filesystem';
 import { toDelegationContext, type ContextBundle } from 'troupe/subagent';
 import { FakeClock, ScriptedModel, type ScriptedToolCall, type ScriptedTurn } from 'troupe/testing';
-import { fileTool, fileTools } from 'troupe/tools';
+import { makeFileTool, fileTools } from 'troupe/tools';
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 
@@ -572,7 +572,7 @@ describe('files', () => {
 
   test('a granted tool of the program’s own that uses files is bound anew, too', async () => {
     const filesystem = new FileSystemHandle(new InMemoryFileSystem());
-    const note = fileTool(filesystem, (files) =>
+    const note = makeFileTool(filesystem, (files) =>
       tool({
         name: 'note',
         schema: z.object({ path: z.string() }),
@@ -625,7 +625,7 @@ describe('files', () => {
       await expect(registerSubAgent(host, Kid, spec, options)).rejects.toMatchObject({
         code: 'invalid_config',
         message: isReplaced
-          ? "The sub-agent 'kid' can't have the tool 'write_file': it is bound to files of boss, and its function or schema was replaced. Make it by fileTool(), so that it can be bound to other files."
+          ? "The sub-agent 'kid' can't have the tool 'write_file': it is bound to files of boss, and its function or schema was replaced. Make it by makeFileTool(), so that it can be bound to other files."
           : "The sub-agent 'kid' can't have the tool 'write_file': it is bound to files of boss, and the sub-agent has none. Grant it a filesystem.",
       });
     },

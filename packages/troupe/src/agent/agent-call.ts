@@ -6,7 +6,7 @@ import { callHook, callHooked, runPostHooks, runPreHooks, type Hookable } from '
 import { Msg } from '../message/msg.ts';
 import { abortable } from '../util/abort.ts';
 import { waitBriefly, withGrace } from '../util/async/grace.ts';
-import { elapsedSince, now, startTimer } from '../util/clock.ts';
+import { elapsedSince, monotonic, startTimer } from '../util/clock.ts';
 import { describe } from '../util/json.ts';
 import { A_MSG, REPLY } from './agent-hooks.ts';
 import type { Interrupt } from './interrupt.ts';
@@ -62,7 +62,7 @@ export class AgentCall {
   async answer(msgs: readonly Msg[]): Promise<Msg> {
     const control = this.#control;
     if (this.#parts.mayRefuse()) control.announceLater(this.#start);
-    const startedAt = now();
+    const startedAt = monotonic();
     try {
       const unheard = unfinishedObservations(this.#agent);
       if (unheard) await this.#hear(unheard);
@@ -107,7 +107,7 @@ export class AgentCall {
 
   async #answerOne(msgs: readonly Msg[]): Promise<Msg> {
     const control = this.#control;
-    const startedAt = now();
+    const startedAt = monotonic();
     try {
       const waits = control.isUnannounced ? undefined : control.emit(this.#start);
       if (waits) await waits; // otherwise the reply starts at once, so that its input is safe

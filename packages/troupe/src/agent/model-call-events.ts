@@ -2,14 +2,14 @@ import type { EventBody, ModelEndEvent } from '../event/agent-event.ts';
 import { toEventError } from '../event/event-error.ts';
 import { FINISH_REASONS } from '../message/model-delta.ts';
 import type { Usage } from '../message/usage.ts';
-import { elapsedSince, now } from '../util/clock.ts';
+import { elapsedSince, monotonic } from '../util/clock.ts';
 import { isJsonObject, type JsonObject } from '../util/json.ts';
 
 interface ModelCallScope {
   readonly purpose: string;
   readonly modelName: string;
   readonly emit: (body: EventBody) => void | Promise<void>;
-  /** How the agent call was stopped, if it was. */
+  /** Status of a stopped agent call; undefined while the agent call runs. */
   readonly stoppedAs: () => 'interrupted' | 'aborted' | undefined;
 }
 
@@ -19,7 +19,7 @@ export async function withModelEvents<T>(
   call: () => Promise<T>,
 ): Promise<T> {
   const about = { purpose, modelName };
-  const startedAt = now();
+  const startedAt = monotonic();
   const end = (rest: Omit<ModelEndEvent, 'type' | 'purpose' | 'modelName' | 'durationMs'>) =>
     emit({ type: 'model_end', ...about, ...rest, durationMs: elapsedSince(startedAt) });
   const waits = emit({ type: 'model_start', ...about });

@@ -1,5 +1,5 @@
 import { addUsage, type Usage } from '../message/usage.ts';
-import { now } from '../util/clock.ts';
+import { monotonic } from '../util/clock.ts';
 import { isJsonObject, type JsonObject, type JsonValue } from '../util/json.ts';
 
 /** Costs of an agent call. */
@@ -48,7 +48,7 @@ export class Spending {
   }
 
   get elapsedMs(): number {
-    return (this.#ms ?? 0) + (this.#since === undefined ? 0 : now() - this.#since);
+    return (this.#ms ?? 0) + (this.#since === undefined ? 0 : monotonic() - this.#since);
   }
 
   /** Counts the costs of an agent call. */
@@ -59,7 +59,7 @@ export class Spending {
   /** Starts the time, unless started. */
   start(): void {
     this.#ms ??= 0;
-    this.#since ??= now();
+    this.#since ??= monotonic();
   }
 
   /** Stops the time until `resume`. */

@@ -6,7 +6,7 @@ import { Msg } from '../message/msg.ts';
 import type { PendingCall, PendingDecision } from '../message/pending-call.ts';
 import type { AuthorizeRequest } from '../toolkit/call/tool-call.ts';
 import type { ToolResume } from '../toolkit/tool/tool-suspension.ts';
-import { elapsedSince, now } from '../util/clock.ts';
+import { elapsedSince, monotonic } from '../util/clock.ts';
 import { copyJsonObject, isJsonObject, type JsonObject, type JsonValue } from '../util/json.ts';
 import { refused, toVerdict, type FitResult } from './decisions.ts';
 import { StatusTable } from './status-table.ts';
@@ -106,7 +106,7 @@ export class OpenExchange {
 
   /** Starts the time of a tool call. @returns whether the tool call begins; false if it was suspended and is resumed */
   begin(toolCallId: string): boolean {
-    this.#runningSince.set(toolCallId, now());
+    this.#runningSince.set(toolCallId, monotonic());
     return !this.#statuses.has(toolCallId);
   }
 

@@ -11,7 +11,7 @@ import { callStructured } from '../model/structured/structured-output.ts';
 import type { TokenCounterBase } from '../token/token-counter-base.ts';
 import { withDeadline } from '../util/async/deadline.ts';
 import { abortable } from '../util/abort.ts';
-import { now } from '../util/clock.ts';
+import { monotonic } from '../util/clock.ts';
 import { copyJson } from '../util/json.ts';
 import { BoundedModel } from './bounded-model.ts';
 import type { CompressionTask } from './context-compressor.ts';
@@ -194,7 +194,7 @@ export class SummaryAttempt {
     const { signal, agentName, planHint = '' } = this.#task;
     const { timeoutMs, maxAttempts, compressionPrompt, model = this.#task.model } = this.#settings;
     const formatter = this.#settings.formatter ?? this.#task.formatter;
-    const startedAt = now();
+    const startedAt = monotonic();
     const prompt = [compressionPrompt, planHint].filter((text) => text !== '').join('\n\n');
     const history = this.#shown.slice(0, this.#placeAfter(msgs));
     const messages = [
@@ -229,7 +229,7 @@ export class SummaryAttempt {
     }
     return {
       text,
-      durationMs: now() - startedAt,
+      durationMs: monotonic() - startedAt,
       ...(usage && { usage }),
       ...(problem !== undefined && { problem }),
       ...(isTooLong && { isTooLong }),

@@ -12,7 +12,11 @@ afterEach(() => {
 const LEVELS: readonly LogLevel[] = ['debug', 'info', 'warn', 'error'];
 
 function linesOf(level: LogLevel, use: (logger: Logger) => void): string[] {
-  restoreClock = useClock({ now: () => Date.UTC(2026, 0, 31, 9, 30), startTimer: () => () => {} });
+  restoreClock = useClock({
+    now: () => Date.UTC(2026, 0, 31, 9, 30),
+    monotonic: () => 0,
+    startTimer: () => () => {},
+  });
   const lines: string[] = [];
   use(lineLogger(level, (line) => lines.push(line)));
   return lines;

@@ -14,7 +14,7 @@ async function freshConfig(): Promise<Config> {
   const { useIdSource } = await import('../util/ids.ts');
   let count = 0;
   useIdSource(() => `id-${++count}-${'x'.repeat(20)}`);
-  useClock({ now: () => Date.UTC(2026, 0, 31, 9, 30, 15), startTimer: () => () => {} });
+  useClock({ now: () => Date.UTC(2026, 0, 31, 9, 30, 15), monotonic: () => 0, startTimer: () => () => {} });
   return config;
 }
 

@@ -53,7 +53,7 @@ export interface ToolResultEvent {
 /** The start of a model call. */
 export interface ModelStartEvent {
   readonly type: 'model_start';
-  /** What the model is asked for: `reasoning`, `summary`, `compression`, `rewrite query`, or the name of the step of a program's own. */
+  /** Purpose of the model call: `reasoning`, `summary`, `compression`, `rewrite query`, or the name of the step of a program's own. */
   readonly purpose: string;
   readonly modelName: string;
 }

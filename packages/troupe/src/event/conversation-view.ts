@@ -10,7 +10,7 @@ export interface ConversationState {
   readonly messages: readonly ViewableMsg[];
   /** Pending tool calls of the last run. */
   readonly pending?: readonly PendingCall[] | undefined;
-  /** How the last run ended. @default 'idle': no run yet */
+  /** Status of the last run. @default 'idle': no run yet */
   readonly status?: RunStatus | 'running' | 'idle' | undefined;
   /** Why the last run failed. */
   readonly error?: EventError | undefined;
@@ -210,7 +210,8 @@ export class ConversationView {
     if (msg !== undefined && msg.pending === undefined) this.#put(msg, agentPath, replyId);
     if (agentPath.length > depth) return void (this.#status = 'running');
     if (status === 'suspended') this.#pending = msg?.pending ?? this.#pending;
-    else if (REFUSED.includes(error?.code)) this.#pending = this.#pendingBefore;
+    else if (REFUSED.includes(error?.code) && this.#pendingBefore.length > 0)
+      this.#pending = this.#pendingBefore;
     this.#pendingBefore = [];
     this.#status = status;
     this.#error = error;

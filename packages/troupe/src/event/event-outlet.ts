@@ -30,7 +30,7 @@ export interface EventOutletOptions {
 export class EventOutlet {
   readonly #listener: RunListener | undefined;
   readonly #observers: EventObservers | undefined;
-  /** This outlet, then those around it from the innermost on. */
+  /** This outlet, then the outlets of the agent calls around, the innermost first. */
   readonly #chain: readonly EventOutlet[];
   readonly #outer: EventOutlet | undefined;
   readonly #isAskedThrough: boolean;

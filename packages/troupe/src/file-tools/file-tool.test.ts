@@ -4,7 +4,7 @@ import { FileSystemHandle } from '../filesystem/file-system-handle.ts';
 import { InMemoryFileSystem } from '../filesystem/in-memory-file-system.ts';
 import { tool } from '../toolkit/tool/tool.ts';
 import { Toolkit } from '../toolkit/toolkit.ts';
-import { fileTool } from './file-tool.ts';
+import { makeFileTool } from './file-tool.ts';
 import { fileTools } from './file-tools.ts';
 
 const whole = new FileSystemHandle(new InMemoryFileSystem());
@@ -14,7 +14,7 @@ const write = (name: string, path: string) =>
 
 test('a file tool is made again for other files, and again for others', async () => {
   const least = part.narrow([{ path: '/workspace/part/', operations: ['list'] }]);
-  const count = fileTool(whole, (files) =>
+  const count = makeFileTool(whole, (files) =>
     tool({ name: 'can_write', execute: () => files.can('write', '/workspace/part/x') }),
   );
   const bound = count.files?.bind(part);

@@ -10,20 +10,20 @@ import type { Tool } from '../toolkit/tool/tool.ts';
  * ```ts
  * import { tool } from 'troupe';
  * import { FileSystemHandle, InMemoryFileSystem } from 'troupe/filesystem';
- * import { fileTool } from 'troupe/tools';
+ * import { makeFileTool } from 'troupe/tools';
  *
  * const files = new FileSystemHandle(new InMemoryFileSystem());
- * const countFiles = fileTool(files, (handle) =>
+ * const countFiles = makeFileTool(files, (handle) =>
  *   tool({ name: 'count_files', execute: async () => (await handle.glob('**')).matches.length }),
  * );
  * console.log(countFiles.name); // count_files
  * ```
  */
-export function fileTool<Input>(
+export function makeFileTool<Input>(
   handle: FileSystemHandle,
   make: (handle: FileSystemHandle) => Tool<Input>,
 ): Tool<Input> {
   const made = make(handle);
-  const bind = (other: FileSystemHandle): Tool => fileTool(other, make);
+  const bind = (other: FileSystemHandle): Tool => makeFileTool(other, make);
   return Object.freeze({ ...made, files: { tool: made, bind } });
 }

@@ -4,7 +4,7 @@ import type { FileOperation } from '../filesystem/file-policy.ts';
 import type { FileSystemHandle } from '../filesystem/file-system-handle.ts';
 import type { Tool } from '../toolkit/tool/tool.ts';
 import type { FileToolSettings } from './file-args.ts';
-import { fileTool } from './file-tool.ts';
+import { makeFileTool } from './file-tool.ts';
 import {
   describePermissions,
   getFileInfo,
@@ -84,7 +84,7 @@ export function fileTools(handle: FileSystemHandle, options: FileToolsOptions = 
       const known = [...kinds.keys()].join(', ');
       throw new TroupeError('invalid_config', `There is no file tool '${name}'. File tools: ${known}.`);
     }
-    return fileTool(handle, (files) => ({
+    return makeFileTool(handle, (files) => ({
       ...kind.make({ handle: files, skipFolders, maxMatches, maxOutputChars }),
       maxOutputChars,
     }));

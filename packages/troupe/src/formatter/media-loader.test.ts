@@ -307,7 +307,7 @@ describe('local files', () => {
     'are off by default: %s',
     async (url) => {
       expect(await problemOf(at(url), { download: true })).toBe(
-        "The image could not be loaded: local files are off. Name the file's folder in allowedDirs of the MediaLoader, or give the bytes as base64.",
+        "The image could not be loaded: local files are off. Give the model the option media: new MediaLoader({ allowedDirs: ['/path/to/folder'] }), or give the bytes as base64.",
       );
     },
   );

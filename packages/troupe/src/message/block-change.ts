@@ -1,7 +1,7 @@
 import type { BlockType, ContentBlock } from './blocks.ts';
 import type { Role } from './msg.ts';
 
-/** Who a message is from. */
+/** Author of a message. */
 export interface Sender {
   readonly name: string;
   readonly role: Role;
@@ -22,7 +22,7 @@ export type BlockChange =
       /** Id and name of a tool call. */
       readonly toolCallId?: string;
       readonly name?: string;
-      /** Set where it is not `impliedSender`: who the message is from. */
+      /** Author of the message, if different from `impliedSender`. */
       readonly sender?: Sender;
     }
   | { readonly type: 'text_delta'; readonly msgId: string; readonly index: number; readonly text: string }

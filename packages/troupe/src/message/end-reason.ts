@@ -1,7 +1,15 @@
 import type { Msg } from './msg.ts';
 
 /** Reason for the end of a reply. */
-export type EndReason = 'finished' | 'structured' | 'max_iters' | 'tool_suspended' | 'interrupted' | 'error';
+export type EndReason =
+  | 'finished'
+  | 'structured'
+  | 'max_iters'
+  | 'tool_suspended'
+  | 'interrupted'
+  | 'error'
+  /** The answer was cut off at the limit of tokens. */
+  | 'length';
 
 export const END_REASONS: readonly EndReason[] = [
   'finished',
@@ -10,6 +18,7 @@ export const END_REASONS: readonly EndReason[] = [
   'tool_suspended',
   'interrupted',
   'error',
+  'length',
 ];
 
 /** True if a message answers an interrupt. A program's own `handleInterrupt` may set `_is_interrupted` in the metadata only. */

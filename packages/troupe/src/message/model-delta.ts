@@ -1,4 +1,5 @@
 import type { ContentBlock, ProviderMeta } from './blocks.ts';
+import type { AnsweredBy } from './answered-by.ts';
 import type { Usage } from './usage.ts';
 
 /** Reason for the end of a model message. */
@@ -43,5 +44,7 @@ export type ModelDelta =
   | { readonly type: 'usage'; readonly usage: Usage }
   | { readonly type: 'finish'; readonly reason: FinishReason }
   | { readonly type: 'response_id'; readonly id: string }
+  /** The model that gives the answer, of several; a later delta of this type replaces it. */
+  | ({ readonly type: 'answered_by' } & AnsweredBy)
   /** The message starts again, e.g. from another model: all earlier deltas are void, but their usage counts. */
   | { readonly type: 'reset'; readonly reason: string };

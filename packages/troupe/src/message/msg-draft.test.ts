@@ -26,7 +26,9 @@ function countIds(): void {
 
 beforeEach(() => {
   countIds();
-  restores.push(useClock({ now: () => Date.UTC(2026, 0, 31), startTimer: () => () => {} }));
+  restores.push(
+    useClock({ now: () => Date.UTC(2026, 0, 31), monotonic: () => 0, startTimer: () => () => {} }),
+  );
 });
 
 const text = (text: string): ModelDelta => ({ type: 'text', text });
@@ -127,6 +129,7 @@ function naiveFold(deltas: readonly ModelDelta[], taken: (id: string) => boolean
       case 'usage':
       case 'finish':
       case 'response_id':
+      case 'answered_by':
         break; // the first two are tested by themselves
     }
   }
@@ -225,6 +228,24 @@ function cut(whole: string, places: readonly number[]): string[] {
 }
 
 describe('a draft', () => {
+  test('says which model answered, and forgets those whose answers are void', () => {
+    const by = { model: 'b', vendor: 'Acme', host: 'api.acme.test' };
+    const draft = draftOf([
+      { type: 'answered_by', model: 'a' },
+      text('I th'),
+      { type: 'reset', reason: 'a failed (network); b is used instead.' },
+      { type: 'answered_by', ...by },
+      text('Hello.'),
+    ]);
+    expect(draft.finish()).toMatchObject({ content: [{ type: 'text', text: 'Hello.' }], answeredBy: by });
+    const none = draftOf([
+      { type: 'answered_by', model: 'a' },
+      { type: 'reset', reason: 'a failed' },
+      text('x'),
+    ]);
+    expect(none.finish().answeredBy).toBeUndefined();
+  });
+
   test('folds deltas into a message', () => {
     const usage = { inputTokens: 3, outputTokens: 5 };
     const draft = draftOf([

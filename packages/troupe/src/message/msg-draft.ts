@@ -3,6 +3,7 @@ import { newId } from '../util/ids.ts';
 import { joinBase64 } from '../util/base64.ts';
 import type { JsonObject } from '../util/json.ts';
 import { parseToolInput } from '../util/tool-input.ts';
+import { toAnsweredBy, type AnsweredBy } from './answered-by.ts';
 import type { BlockChange } from './block-change.ts';
 import { MAX_BLOCK_DEPTH, toBlock, toJsonObject, type ContentBlock, type ProviderMeta } from './blocks.ts';
 import { FINISH_REASONS, type FinishReason, type ModelDelta } from './model-delta.ts';
@@ -65,6 +66,7 @@ export class MsgDraft {
   #voidUsage: Usage | undefined;
   #finishReason: FinishReason | undefined;
   #responseId: string | undefined;
+  #answeredBy: AnsweredBy | undefined;
   #final: Msg | undefined;
 
   constructor(
@@ -113,6 +115,11 @@ export class MsgDraft {
       case 'response_id':
         if (typeof delta.id === 'string') this.#responseId = delta.id;
         return;
+      case 'answered_by': {
+        const { type: _, ...model } = delta;
+        this.#answeredBy = toAnsweredBy(model);
+        return;
+      }
       case 'reset':
         return this.#reset(delta.reason);
     }
@@ -130,7 +137,8 @@ export class MsgDraft {
       this.#dropOpenToolCalls();
       const usage = addUsage(this.#voidUsage, this.#usage);
       const [finishReason, responseId] = [this.#finishReason, this.#responseId];
-      const init = { ...this.init(), usage, metadata, finishReason, responseId };
+      const answeredBy = this.#answeredBy;
+      const init = { ...this.init(), usage, metadata, finishReason, responseId, answeredBy };
       this.#final = new Msg(init, { blocks: allOf(this.#blocks()) });
     }
     return this.#final;
@@ -270,7 +278,7 @@ export class MsgDraft {
     this.#toolCalls.clear();
     this.#toolCallIds.clear();
     this.#voidUsage = addUsage(this.#voidUsage, this.#usage);
-    this.#usage = this.#finishReason = this.#responseId = undefined;
+    this.#usage = this.#finishReason = this.#responseId = this.#answeredBy = undefined;
     this.#changes.push({ type: 'msg_reset', msgId: this.id, reason });
   }
 

@@ -18,6 +18,7 @@ const fields = {
   endReason: 'tool_suspended',
   finishReason: 'tool_calls',
   responseId: 'resp_1',
+  answeredBy: { model: 'small', vendor: 'Acme', host: 'api.acme.test' },
   pending: [pending],
 } as const;
 
@@ -42,13 +43,20 @@ describe('the fields of a message', () => {
   test('are changed by `with`, and stay otherwise', () => {
     const msg = new Msg({ ...base, ...fields });
     expect(msg.with({ content: 'Well?' }).toJSON()).toStrictEqual({ ...msg.toJSON(), content: 'Well?' });
-    const changed = msg.with({ endReason: 'finished', finishReason: 'stop', responseId: 'r2', pending: [] });
+    const changed = msg.with({
+      endReason: 'finished',
+      finishReason: 'stop',
+      responseId: 'r2',
+      pending: [],
+      answeredBy: { model: 'big' },
+    });
     expect(changed.toJSON()).toStrictEqual({
       ...base,
       metadata: {},
       endReason: 'finished',
       finishReason: 'stop',
       responseId: 'r2',
+      answeredBy: { model: 'big' },
     });
   });
 
@@ -57,6 +65,13 @@ describe('the fields of a message', () => {
     ['an end reason that is no text', { endReason: ['finished'] }, 'endReason must be one of'],
     ['a finish reason', { finishReason: 'STOP' }, 'finishReason must be one of stop, tool_calls,'],
     ['a response id', { responseId: 7 }, 'responseId must be a string, not'],
+    ['who answered', { answeredBy: 'small' }, 'answeredBy is a string, not an object'],
+    [
+      'who answered without a model',
+      { answeredBy: { vendor: 'Acme' } },
+      'answeredBy.model must be a string, not undefined',
+    ],
+    ['who answered where', { answeredBy: { model: 'm', host: 7 } }, 'answeredBy.host must be a string, not'],
     ['a pending call', { pending: [{ ...pending, kind: 'maybe' }] as never }, 'pending must be a list of'],
     ['pending calls that are no list', { pending: {} }, 'pending must be a list of'],
     ['a pending call without a call', { pending: [{ id: 'x' }] }, 'pending must be a list of'],

@@ -25,7 +25,7 @@ function fixIdsAndTime(): void {
   let count = 0;
   restores.push(
     useIdSource(() => `id${++count}`),
-    useClock({ now: () => Date.UTC(2026, 0, 31), startTimer: () => () => {} }),
+    useClock({ now: () => Date.UTC(2026, 0, 31), monotonic: () => 0, startTimer: () => () => {} }),
   );
 }
 

@@ -10,6 +10,7 @@ import {
   type BlockType,
   type ContentBlock,
 } from './blocks.ts';
+import { toAnsweredBy, type AnsweredBy } from './answered-by.ts';
 import { END_REASONS, type EndReason } from './end-reason.ts';
 import { FINISH_REASONS, type FinishReason } from './model-delta.ts';
 import { fromOldForm } from './old-form.ts';
@@ -29,6 +30,7 @@ export interface MsgInit {
   readonly endReason?: EndReason | undefined;
   readonly finishReason?: FinishReason | undefined;
   readonly responseId?: string | undefined;
+  readonly answeredBy?: AnsweredBy | undefined;
   /** Pending tool calls. An empty list is the same as none. */
   readonly pending?: readonly PendingCall[] | undefined;
   /** The structured output, as returned by the schema. `metadata` holds the same data as JSON. */
@@ -63,6 +65,7 @@ const KEYS: ReadonlySet<string> = new Set([
   'endReason',
   'finishReason',
   'responseId',
+  'answeredBy',
   'pending',
 ]);
 /** Maximum nesting of a message. The block of a pending tool call is two levels deeper than a block of the content. */
@@ -99,6 +102,8 @@ export class Msg {
   declare readonly finishReason?: FinishReason;
   /** On model messages: the provider's id of the response. */
   declare readonly responseId?: string;
+  /** On model messages of a FallbackModel: the model that gave the answer, unless it is the first. */
+  declare readonly answeredBy?: AnsweredBy;
   /** On the reply of a suspended agent call: the pending tool calls. */
   declare readonly pending?: readonly PendingCall[];
   /**
@@ -125,6 +130,7 @@ export class Msg {
     if (init.finishReason !== undefined)
       this.finishReason = oneOf(FINISH_REASONS, init.finishReason, 'finishReason');
     if (init.responseId !== undefined) this.responseId = text(init.responseId, 'responseId');
+    if (init.answeredBy !== undefined) this.answeredBy = toAnsweredBy(init.answeredBy);
     const pending = init.pending === undefined ? [] : toPendingCalls(init.pending);
     if (pending.length > 0) this.pending = pending;
     if (init.structured !== undefined) Object.defineProperty(this, 'structured', { value: init.structured });
@@ -205,7 +211,7 @@ export class Msg {
 
   toJSON(): JsonObject {
     const { id, name, role, content, metadata, timestamp } = this;
-    const { usage, endReason, finishReason, responseId, pending } = this;
+    const { usage, endReason, finishReason, responseId, answeredBy, pending } = this;
     const json = {
       id,
       name,
@@ -217,6 +223,7 @@ export class Msg {
       ...(endReason && { endReason }),
       ...(finishReason && { finishReason }),
       ...(responseId !== undefined && { responseId }),
+      ...(answeredBy && { answeredBy }),
       ...(pending && { pending: pending as readonly (JsonObject & PendingCall)[] }),
       ...this[extraKeys],
     };
@@ -242,9 +249,9 @@ function fromFields(fields: JsonObject, structured?: unknown): Msg {
 
 function known(fields: JsonObject): MsgInit {
   const { id, name, role, content, metadata, timestamp, usage, ...rest } = fields as JsonObject & MsgInit;
-  const { endReason, finishReason, responseId, pending } = rest;
+  const { endReason, finishReason, responseId, answeredBy, pending } = rest;
   const init = { id, name, role, content, metadata, timestamp, usage };
-  return { ...init, endReason, finishReason, responseId, pending };
+  return { ...init, endReason, finishReason, responseId, answeredBy, pending };
 }
 
 function definedOnly(changes: object): object {

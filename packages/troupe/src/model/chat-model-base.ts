@@ -103,6 +103,8 @@ export abstract class ChatModelBase {
   readonly generation: GenerationOptions = NO_OPTIONS;
   /** Name of the provider for messages; undefined where it makes no difference. */
   readonly vendorName: string | undefined = undefined;
+  /** Host of the server, with its port; undefined for a model without one. */
+  readonly host: string | undefined = undefined;
 
   constructor(readonly modelName: string) {}
 

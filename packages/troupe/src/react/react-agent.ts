@@ -25,9 +25,9 @@ import type { SuspendedToolCall } from '../toolkit/call/tool-call-outcome.ts';
 import type { Toolkit } from '../toolkit/toolkit.ts';
 import { untilStopped, waitBriefly } from '../util/async/grace.ts';
 import type { JsonValue } from '../util/json.ts';
-import { EMPTY_MSG_HINT, hintMsg, STRUCTURED_OUTPUT_HINT, SUMMARY_HINT } from './hints.ts';
+import { CUT_MSG_HINT, EMPTY_MSG_HINT, hintMsg, STRUCTURED_OUTPUT_HINT, SUMMARY_HINT } from './hints.ts';
 import { ModelCaller } from './model-caller.ts';
-import { isEmpty, withoutToolCalls } from './model-message.ts';
+import { isCutOff, isEmpty, withoutToolCalls } from './model-message.ts';
 import { ReActAgentBase } from './react-agent-base.ts';
 import {
   checkReActOptions,
@@ -43,6 +43,8 @@ import { runToolCalls, runToolCallStep } from './tool-call-runner.ts';
 import { watchPlan } from './watch-plan.ts';
 
 const NO_ANSWER = 'The model gave no answer, though it was asked again.';
+const CUT_ANSWERS =
+  'The model gave no answer: each was cut off at its limit of tokens. Raise maxTokens in the generation options.';
 
 /** Maximum consecutive empty model messages before the reply ends with an error. */
 const MAX_EMPTY_MSGS = 3;
@@ -201,10 +203,12 @@ export class ReActAgent extends ReActAgentBase {
         reply.hints.push(...reply.repeatedFailures.hintsAfter(exchange));
         emptyMsgs = 0;
       } else if (isEmpty(exchange.modelMsg)) {
-        if (++emptyMsgs === MAX_EMPTY_MSGS) return this.#answer(this.#msg(NO_ANSWER), 'error', reply);
-        reply.hints.push(EMPTY_MSG_HINT);
+        if (++emptyMsgs === MAX_EMPTY_MSGS)
+          return this.#answer(this.#noAnswer(exchange.modelMsg), 'error', reply);
+        reply.hints.push(isCutOff(exchange.modelMsg) ? CUT_MSG_HINT : EMPTY_MSG_HINT);
       } else if (reply.structuredOutput === undefined) {
-        return this.#answer(exchange.modelMsg, 'finished', reply);
+        const { modelMsg } = exchange;
+        return this.#answer(modelMsg, isCutOff(modelMsg) ? 'length' : 'finished', reply);
       } else {
         await reply.remember([exchange.modelMsg]); // text in place of structured output
         reply.hints.push(STRUCTURED_OUTPUT_HINT);
@@ -327,9 +331,8 @@ export class ReActAgent extends ReActAgentBase {
       const call = { purpose: 'summary', hints: [hintMsg(SUMMARY_HINT)] } as const;
       const msg = await this.#modelCaller.call(call, this.#replyOf(turn));
       turn.signal.throwIfAborted(); // the message is kept as it was streamed then
-      const { content, finishReason } = withoutToolCalls(msg);
-      const summary = Msg.assistant(content, { name: this.name, id: msg.id, finishReason });
-      if (!isEmpty(summary)) return summary;
+      const summary = withoutToolCalls(msg);
+      if (!isEmpty(summary)) return this.#from(msg, summary.content);
     } catch (error) {
       turn.signal.throwIfAborted();
       return this.#msg(`I have no answer after ${maxIters} steps, and could not sum up: ${messageOf(error)}`);
@@ -382,7 +385,18 @@ export class ReActAgent extends ReActAgentBase {
     return msg.with({ endReason: reason, usage: turn.usage });
   }
 
-  #msg(content: MsgInit['content'], id?: string): Msg {
-    return Msg.assistant(content, { name: this.name, id });
+  /** Error message after several empty model messages. */
+  #noAnswer({ finishReason, answeredBy }: Msg): Msg {
+    const text = finishReason === 'length' ? CUT_ANSWERS : NO_ANSWER;
+    return Msg.assistant(text, { name: this.name, finishReason, answeredBy });
+  }
+
+  /** Answer in place of a model message, with what that says about its origin and end. */
+  #from({ id, finishReason, answeredBy }: Msg, content: MsgInit['content']): Msg {
+    return Msg.assistant(content, { name: this.name, id, finishReason, answeredBy });
+  }
+
+  #msg(content: MsgInit['content']): Msg {
+    return Msg.assistant(content, { name: this.name });
   }
 }

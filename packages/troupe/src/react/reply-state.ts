@@ -163,7 +163,8 @@ export class ReplyState implements ReplyScope {
     const output = await this.structuredOutput?.read(exchange);
     if (output !== undefined) {
       const text = exchange.modelMsg.text || JSON.stringify(output.metadata);
-      return { msg: Msg.assistant(text, { name, ...output }), reason: 'structured' };
+      const { answeredBy } = exchange.modelMsg;
+      return { msg: Msg.assistant(text, { name, answeredBy, ...output }), reason: 'structured' };
     }
     const [call, ...others] = exchange.calls;
     if (call === undefined || others.length > 0 || this.structuredOutput !== undefined) return undefined;

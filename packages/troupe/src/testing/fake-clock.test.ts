@@ -1,6 +1,6 @@
 import { afterEach, expect, test } from 'vitest';
 
-import { now, sleep, startTimer, timestamp } from '../util/clock.ts';
+import { monotonic, now, sleep, startTimer, timestamp } from '../util/clock.ts';
 import { FakeClock } from './fake-clock.ts';
 
 let installed: Disposable | undefined;
@@ -142,4 +142,21 @@ test('is the clock that install returns, and is taken out again when that is dis
   expect(now()).toBeGreaterThanOrEqual(before);
   new FakeClock()[Symbol.dispose](); // never installed
   expect(now()).toBeGreaterThanOrEqual(before);
+});
+
+test('a time of day that is set back or forward changes no timer and no duration', async () => {
+  const clock = install(new FakeClock(1_000_000));
+  const startedAt = monotonic();
+  let firedAt = 0;
+  startTimer(100, () => (firedAt = now()));
+  await clock.advance(40);
+  clock.setTime(clock.now() - 90_000);
+  expect({ time: now(), elapsed: monotonic() - startedAt }).toEqual({ time: 910_040, elapsed: 40 });
+  await clock.advance(60);
+  expect({ firedAt, elapsed: monotonic() - startedAt }).toEqual({ firedAt: 910_100, elapsed: 100 });
+  clock.setTime(5_000_000);
+  expect({ text: timestamp(), timers: clock.pendingTimers }).toEqual({
+    text: '1970-01-01T01:23:20.000Z',
+    timers: 0,
+  });
 });

@@ -88,7 +88,7 @@ const HARD_VALUES: readonly JsonValue[] = [
   parseJson('{"__proto__":{"polluted":true},"constructor":{"prototype":{}},"then":"x"}'),
 ];
 
-/** Ids that are no texts, or no texts that every store can hold. */
+/** Invalid ids: no strings, or strings outside the range of a store. */
 const REFUSED_IDS: readonly unknown[] = [
   '',
   '\ud800',

@@ -1,4 +1,4 @@
-export { fileTool } from '../file-tools/file-tool.ts';
+export { makeFileTool } from '../file-tools/file-tool.ts';
 export { fileTools, type FileToolName, type FileToolsOptions } from '../file-tools/file-tools.ts';
 export { fetchPageTool, type FetchPageToolOptions } from './process/fetch-page-tool.ts';
 export { javascriptTool, type JavaScriptToolOptions } from './process/javascript-tool.ts';

@@ -222,6 +222,7 @@ describe('withGrace', () => {
     const timers: { ms: number; fire: () => void; isCancelled: boolean }[] = [];
     restoreClock = useClock({
       now: () => 0,
+      monotonic: () => 0,
       startTimer(ms, fire) {
         const timer = { ms, fire, isCancelled: false };
         timers.push(timer);

@@ -15,7 +15,7 @@ export let a2aClient: typeof Client;
 export let a2aLegacy: typeof Legacy;
 export let a2aServer: typeof Server;
 
-/** Loads what clients need. @throws TroupeError with the command that installs the package. */
+/** Loads the package for clients. @throws TroupeError with the command that installs the package. */
 export async function loadA2AClientSdk(): Promise<void> {
   try {
     a2aSdk = await import('@a2a-js/sdk');
@@ -27,7 +27,7 @@ export async function loadA2AClientSdk(): Promise<void> {
   }
 }
 
-/** Loads what servers need. @throws TroupeError with the command that installs the package. */
+/** Loads the package for servers. @throws TroupeError with the command that installs the package. */
 export async function loadA2AServerSdk(): Promise<void> {
   try {
     a2aSdk = await import('@a2a-js/sdk');

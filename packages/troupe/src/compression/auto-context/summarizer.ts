@@ -6,7 +6,7 @@ import type { Usage } from '../../message/usage.ts';
 import type { ChatModelBase, ModelRequest } from '../../model/chat-model-base.ts';
 import { DeadlineError, withDeadline } from '../../util/async/deadline.ts';
 import { abortableItems } from '../../util/abort.ts';
-import { now } from '../../util/clock.ts';
+import { monotonic } from '../../util/clock.ts';
 import { oneLine } from '../../util/text.ts';
 import { BoundedModel } from '../bounded-model.ts';
 import type { CompressionTask } from '../context-compressor.ts';
@@ -74,7 +74,7 @@ async function ask(
   signal: AbortSignal,
   onProgress: () => Promise<void>,
 ): Promise<SummaryAnswer> {
-  const startedAt = now();
+  const startedAt = monotonic();
   const draft = new MsgDraft('assistant');
   let emittedAt = -Infinity;
   let problem: string | undefined;
@@ -83,8 +83,8 @@ async function ask(
     await withDeadline({ timeoutMs, signal }, async (stopped, untimed) => {
       for await (const delta of abortableItems(model.stream(request, { signal: stopped }), stopped)) {
         draft.add(delta);
-        if (now() - emittedAt < PROGRESS_MS) continue;
-        emittedAt = now();
+        if (monotonic() - emittedAt < PROGRESS_MS) continue;
+        emittedAt = monotonic();
         await untimed(onProgress());
       }
     });
@@ -99,7 +99,7 @@ async function ask(
   if (summary === '') problem ??= 'The model gave no summary.';
   return {
     text: summary,
-    durationMs: now() - startedAt,
+    durationMs: monotonic() - startedAt,
     ...(usage && { usage }),
     ...(problem !== undefined && { problem }),
     ...(hasHung && { hasHung }),

@@ -12,6 +12,8 @@ import {
   type ModelCapabilities,
   type ModelRequest,
 } from '../chat-model-base.ts';
+import { CacheModel } from './cache-model.ts';
+import { RetryModel } from './retry-model.ts';
 import { FallbackModel, type Fallback } from './fallback-model.ts';
 import { ModelError, type ModelErrorDetails, type ModelErrorKind } from '../model-error.ts';
 
@@ -43,6 +45,7 @@ async function read(model: FallbackModel, options?: ModelCallOptions): Promise<R
 
 const asked = (all: readonly ScriptedModel[]): number[] => all.map((model) => model.requests.length);
 const text = (text: string): ModelDelta => ({ type: 'text', text });
+const by = (model: string): ModelDelta => ({ type: 'answered_by', model });
 const STOP: ModelDelta = { type: 'finish', reason: 'stop' };
 
 test('asks only the first model while that one answers', async () => {
@@ -53,7 +56,10 @@ test('asks only the first model while that one answers', async () => {
 
 test('asks the next one in order, with the same request, without a reset if nothing was said', async () => {
   const all = models(failing({ kind: 'overloaded' }), failing({ kind: 'rate_limit' }), 'hello', 'never');
-  expect(await read(new FallbackModel(all))).toEqual({ deltas: [text('hello'), STOP], error: undefined });
+  expect(await read(new FallbackModel(all))).toEqual({
+    deltas: [by('c'), text('hello'), STOP],
+    error: undefined,
+  });
   expect(asked(all)).toEqual([1, 1, 1, 0]);
   expect(all[2]?.requests).toEqual([request]);
 });
@@ -78,8 +84,10 @@ test('sends a reset with a reason of one line without secrets', async () => {
   expect(deltas).toEqual([
     ...beginning,
     { type: 'reset', reason: 'a failed (network); b is used instead.' },
+    by('c'),
     text('Well'),
     { type: 'reset', reason: 'c failed (overloaded); d is used instead.' },
+    by('d'),
     text('hello'),
     { type: 'usage', usage: { inputTokens: 12, outputTokens: 5 } },
     STOP,
@@ -191,7 +199,7 @@ test('the error of a single model, and a last one that is no ModelError, are thr
 test('an answer that fails at the last model is kept as far as it came', async () => {
   const all = models(failing({ kind: 'overloaded' }), failing({ kind: 'network' }, { text: 'I th' }));
   const { deltas, error } = await read(new FallbackModel(all));
-  expect(deltas).toEqual([text('I th')]);
+  expect(deltas).toEqual([by('b'), text('I th')]);
   expect(error).toMatchObject({ kind: 'network' });
 });
 
@@ -213,7 +221,7 @@ test('an abort stops the current model', async () => {
   const controller = new AbortController();
   const all = models(failing({ kind: 'overloaded' }), { text: 'I th', stall: true }, 'never');
   const stream = new FallbackModel(all).stream(request, { signal: controller.signal });
-  expect((await stream.next()).value).toEqual(text('I th'));
+  expect([(await stream.next()).value, (await stream.next()).value]).toEqual([by('b'), text('I th')]);
   const next = stream.next();
   controller.abort(new Error('stop'));
   await expect(next).rejects.toThrow('stop');
@@ -342,4 +350,59 @@ test('needs a model, and does not notice what happens to the list later', async 
   const model = new FallbackModel(list);
   list.length = 0;
   expect((await model.call(request)).text).toBe('hello');
+});
+
+/** A model behind a server. */
+class ServedModel extends ScriptedModel {
+  override readonly vendorName = 'Acme';
+  override readonly host = 'api.acme.test';
+}
+
+test('says before the first delta of another model than the first which one answers', async () => {
+  const model = new FallbackModel([
+    ...models(failing({ kind: 'network' }, { text: 'I th' }), failing({ kind: 'auth' })),
+    new ServedModel(['hello'], 'served'),
+  ]);
+  const deltas: ModelDelta[] = [];
+  for await (const delta of model.stream(request)) deltas.push(delta);
+  expect(deltas).toEqual([
+    text('I th'),
+    { type: 'reset', reason: 'a failed (network); b is used instead.' },
+    { type: 'answered_by', model: 'served', vendor: 'Acme', host: 'api.acme.test' },
+    text('hello'),
+    STOP,
+  ]);
+});
+
+test('the answer of one among others says the innermost, and keeps it when it is saved', async () => {
+  const inner = new FallbackModel([
+    ...models(failing({ kind: 'network' })),
+    new ServedModel(['hello'], 'served'),
+  ]);
+  const answer = await new FallbackModel([new RetryModel(inner)]).call(request);
+  const answeredBy = { model: 'served', vendor: 'Acme', host: 'api.acme.test' };
+  expect(answer.answeredBy).toEqual(answeredBy);
+  expect(Msg.from(JSON.parse(JSON.stringify(answer))).answeredBy).toEqual(answeredBy);
+});
+
+test('a RetryModel around it tries again, though a failed model has been named', async () => {
+  const usage: ModelDelta = { type: 'usage', usage: { inputTokens: 1, outputTokens: 0 } };
+  const lost = failing({ kind: 'network' });
+  const second = new ScriptedModel([failing({ kind: 'network' }, { deltas: [usage] }), 'hello'], 'b');
+  const model = new FallbackModel([new ScriptedModel([lost, lost], 'a'), second]);
+  const answer = await new RetryModel(model, { baseDelayMs: 0 }).call(request);
+  expect([answer.text, answer.answeredBy, second.requests.length]).toEqual(['hello', { model: 'b' }, 2]);
+});
+
+test('a RetryModel around it tries again, and the first model is not named', async () => {
+  const usage: ModelDelta = { type: 'usage', usage: { inputTokens: 1, outputTokens: 0 } };
+  const first = new ScriptedModel([failing({ kind: 'network' }, { deltas: [usage] }), 'hello'], 'a');
+  const answer = await new RetryModel(new FallbackModel([first]), { baseDelayMs: 0 }).call(request);
+  expect([answer.text, answer.answeredBy, first.requests.length]).toEqual(['hello', undefined, 2]);
+});
+
+test('an answer from a cache says who gave it', async () => {
+  const model = new CacheModel(new FallbackModel(models(failing({ kind: 'network' }), 'hello')));
+  const answers = [await model.call(request), await model.call(request)];
+  expect(answers.map(({ answeredBy }) => answeredBy)).toEqual([{ model: 'b' }, { model: 'b' }]);
 });

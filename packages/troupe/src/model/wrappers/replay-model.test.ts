@@ -367,3 +367,29 @@ test('refuses invalid tapes and options', async () => {
   }
   expect(() => new ReplayModel(tape, { match: 'all' as 'any' })).toThrow("match must be 'order' or 'any'.");
 });
+
+test('an error that names its vendor is replayed with the same message, advice and fields', async () => {
+  const error = new ModelError('OpenAI (gpt at api.test) is overloaded (503).', {
+    kind: 'overloaded',
+    vendor: 'OpenAI',
+    model: 'gpt',
+    host: 'api.test',
+    status: 503,
+    attempts: 3,
+    check: 'Look at the status page.',
+  });
+  const lines: string[] = [];
+  const recorder = new RecordingModel(new ScriptedModel([{ error }]), {
+    write: (line) => void lines.push(line),
+  });
+  const ask = { messages: [Msg.user('Hi.')] };
+  await expect(recorder.call(ask)).rejects.toBe(error);
+  await recorder.flush();
+  const replayed: unknown = await new ReplayModel(lines.join(''))
+    .call(ask)
+    .catch((thrown: unknown) => thrown);
+  expect(JSON.parse(JSON.stringify(replayed))).toEqual(JSON.parse(JSON.stringify(error)));
+  expect(error.message).toBe(
+    'OpenAI (gpt at api.test) is overloaded (503). Look at the status page. Wrap the model in a FallbackModel with another model.',
+  );
+});

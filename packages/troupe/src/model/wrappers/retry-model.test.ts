@@ -113,7 +113,8 @@ test('fails at once when the provider asks for more than 60 seconds, and says fo
     ...details,
     retryAfterMs: 3_600_000,
     isRetryable: true,
-    message: 'The provider asks to wait for 3600 s, and maxRetryAfterMs allows 60 s. It failed: rate_limit.',
+    message:
+      'It failed: rate_limit. It asks to wait for 3600 s, and maxRetryAfterMs allows 60 s. Raise maxRetryAfterMs. Wrap the model in a FallbackModel with another model.',
     cause: limited.error,
   });
   expect([times, clock.pendingTimers]).toEqual([[0], 0]);

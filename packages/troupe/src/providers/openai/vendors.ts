@@ -203,7 +203,7 @@ export const CHAT_VENDORS = {
   /** Any other server with the same API. */
   compatible: {
     ...PLAIN,
-    title: 'The server',
+    title: 'OpenAI-compatible server',
     baseUrl: undefined,
     keyVariables: [],
     isKeyOptional: true,

@@ -30,7 +30,7 @@ export interface KeyIds {
   readonly session: SessionId;
 }
 
-/** Checked key with the ids that it stands for. */
+/** Checked key with its original ids. */
 export interface NamedKey extends CheckedKey {
   readonly ids: KeyIds;
 }

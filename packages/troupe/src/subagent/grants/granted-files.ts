@@ -28,7 +28,7 @@ export function boundToFiles(
   const { tool: made, bind } = tool.files;
   if (tool.execute !== made.execute || tool.schema !== made.schema) {
     throw refuse(
-      'its function or schema was replaced. Make it by fileTool(), so that it can be bound to other files.',
+      'its function or schema was replaced. Make it by makeFileTool(), so that it can be bound to other files.',
     );
   }
   const { execute, schema, files } = bind(filesystem);

@@ -157,7 +157,7 @@ class JsonCopy {
   }
 }
 
-/** What JSON takes in place of an object: the value of its `toJSON`, plain data for a map, a set and an error, or the object itself. */
+/** Stand-in for an object in JSON: the value of its `toJSON`, plain data for a map, a set and an error, or the object itself. */
 function jsonForm(object: object, key: string): unknown {
   if ('toJSON' in object && typeof object.toJSON === 'function') {
     const given: unknown = object.toJSON(key);

@@ -105,7 +105,7 @@ function usable<T>(convert: () => T): T {
   }
 }
 
-/** Reads a property without calling a getter, so that a value is judged by what it is. */
+/** Reads a property without calling a getter. */
 function ownValue(object: object, key: string): unknown {
   return Object.getOwnPropertyDescriptor(object, key)?.value;
 }

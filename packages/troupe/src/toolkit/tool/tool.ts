@@ -81,7 +81,7 @@ export interface ToolSettings {
   readonly tags?: readonly string[];
 }
 
-/** Binding of a tool to files. Made by `fileTool`. */
+/** Binding of a tool to files. Made by `makeFileTool`. */
 export interface ToolFiles {
   /** The tool as it was made. A copy with another function or schema can't be bound to other files. */
   readonly tool: Tool;

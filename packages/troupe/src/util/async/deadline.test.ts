@@ -82,7 +82,7 @@ test('work that was late already when it waited is told at once: no timer has a 
   const start = clock.startTimer.bind(clock);
   clock.startTimer = (ms, callback) => (times.push(ms), start(ms, callback));
   const late = withDeadline({ timeoutMs: 100, signal: undefined }, async (_signal, untimed) => {
-    clock.now = () => 4e12; // it was busy, and no timer could fire
+    clock.monotonic = () => 4e12; // it was busy, and no timer could fire
     await untimed(Promise.resolve());
     return never;
   });
@@ -135,4 +135,23 @@ test('has no timer for what may take for ever', async () => {
     void withDeadline({ timeoutMs, signal: undefined }, () => never);
     expect(clock.pendingTimers).toBe(0);
   }
+});
+
+test('a time of day that is set back or forward changes no deadline', async () => {
+  const clock = new FakeClock();
+  using _ = clock.install();
+  const limited = withDeadline({ timeoutMs: 1000, signal: undefined }, async (_signal, untimed) => {
+    clock.setTime(clock.now() - 90_000);
+    await untimed(Promise.resolve());
+    clock.setTime(clock.now() + 180_000);
+    await untimed(Promise.resolve());
+    return never;
+  });
+  const failure = limited.catch((error: unknown) => error);
+  let isOver = false;
+  void failure.then(() => (isOver = true));
+  await clock.advance(999);
+  expect(isOver).toBe(false);
+  await clock.advance(1);
+  expect(await failure).toEqual(new DeadlineError(1000));
 });

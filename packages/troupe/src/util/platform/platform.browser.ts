@@ -20,6 +20,13 @@ export function createAsyncScope<T>(): AsyncScope<T> {
   };
 }
 
+/** Browsers do not report when a request has its connection. */
+export const reportsConnections = false;
+
+export function watchConnection<T>(_origin: string | undefined, _onConnected: () => void, work: () => T): T {
+  return work();
+}
+
 let line = '';
 
 export function writeOutput(text: string): void {

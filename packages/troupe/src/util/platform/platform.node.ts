@@ -36,4 +36,5 @@ export function yieldToEventLoop(): Promise<void> {
   return new Promise((resolve) => void setImmediate(resolve));
 }
 
+export { reportsConnections, watchConnection } from './connection.node.ts';
 export { exitProgram, onInterruptKey, openTerminal } from './terminal.node.ts';
