@@ -132,21 +132,8 @@ const FOR_NODE: Readonly<Record<string, Bundle>> = {
 };
 
 const PRINTED = `assistant(thinking): The message has words of its description.
-assistant: {
-  "type": "tool_use",
-  "id": "call",
-  "name": "get_weather",
-  "input": {
-    "city": "Lisbon"
-  }
-}
-system: {
-  "type": "tool_result",
-  "id": "call",
-  "name": "get_weather",
-  "output": "It is sunny in Lisbon.",
-  "status": "ok"
-}
+assistant → get_weather(city: "Lisbon")
+assistant ← get_weather: It is sunny in Lisbon.
 assistant: get_weather says: It is sunny in Lisbon.
 (I am Troupe's offline stand-in: I follow simple rules, and no language model is behind me.)
 `;

@@ -152,7 +152,13 @@ describe('an agent call that is refused', () => {
   test('other errors are no refusals', async () => {
     const { agent } = new Setting([]);
     const { events, error } = await read(agent.stream('Hello.'));
-    expect(events.map(({ type }) => type)).toEqual(['reply_start', 'reply_end', 'run_end']);
+    expect(events.map(({ type }) => type)).toEqual([
+      'reply_start',
+      'model_start',
+      'model_end',
+      'reply_end',
+      'run_end',
+    ]);
     expect(error).toMatchObject({ code: 'script_failed', isRefusal: false });
     expect(new TroupeError('agent_closed', 'x').isRefusal).toBe(false);
   });
@@ -207,7 +213,7 @@ describe('an agent call that is refused', () => {
       'Friday reply_start',
       'Friday/helper reply_start',
       'Friday/helper reply_end',
-      'Friday/helper run_end',
+      'Friday model_start',
       'Friday block_start',
     ]);
     expect(events.map(({ seq }) => seq)).toEqual(events.map((_, i) => i));
@@ -216,7 +222,8 @@ describe('an agent call that is refused', () => {
 
 describe('a stream that is awaited before it is read', () => {
   test('has all of its events, in every way to read it', async () => {
-    const types = ['reply_start', 'block_start', 'text_delta', 'block_end', 'reply_end', 'run_end'];
+    const types =
+      'reply_start model_start block_start text_delta model_end block_end reply_end run_end'.split(' ');
     const streamed = async (): Promise<AgentStream> => {
       const stream = new Setting(['Hello.']).agent.stream('Hi.');
       await stream.started;
@@ -233,7 +240,7 @@ describe('a stream that is awaited before it is read', () => {
     const read1 = await streamed();
     await read1.next();
     await read1.started; // after the first read
-    expect((await read1.next()).value).toMatchObject({ type: 'block_start' });
+    expect((await read1.next()).value).toMatchObject({ type: 'model_start' });
     await read1.return();
   });
 

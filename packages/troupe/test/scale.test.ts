@@ -150,7 +150,7 @@ describe('20 000 deltas cost twice as much as 10 000', { timeout: 120_000 }, () 
         const view = new ConversationView();
         const add = feeder(view);
         const at = { msgId: 'm', index: 0 };
-        const call = blockType === 'tool_use' && { id: 'c', name: 'write' };
+        const call = blockType === 'tool_use' && { toolCallId: 'c', name: 'write' };
         add({ type: 'block_start', ...at, blockType, ...call });
         add({ type: 'tool_input_delta', ...at, json: '{"path": "a.txt", "content": "' });
         const piece = 'x'.repeat(8);

@@ -292,8 +292,8 @@ export abstract class AgentBase extends HookedModule implements Observer, AsyncD
 
   /**
    * Adds a listener that each call waits for before it tells its outcome: before the caller gets the answer, a question or an error, and
-   * before the stream has `approval_needed` and `run_end`. A listener that rejects is reported as an `error` event. A second interrupt
-   * ends the wait. The returned function removes the listener.
+   * before the stream has `approval_needed` and `run_end`. A listener that rejects is reported as an `error` event. An interrupted call
+   * waits for one second at most; a second interrupt ends the wait. The returned function removes the listener.
    */
   onOutcome(listener: () => Promise<void>): () => void {
     const entry = (): Promise<void> => listener();

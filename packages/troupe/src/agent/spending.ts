@@ -73,7 +73,7 @@ export class Spending {
     if (this.#ms !== undefined) this.start();
   }
 
-  /** For another program */
+  /** JSON for the constructor, in this process or a later one. */
   toJSON(): JsonObject {
     const { delegations: calls, modelCalls: iterations, usage } = this;
     return {

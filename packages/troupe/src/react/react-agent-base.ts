@@ -32,7 +32,7 @@ export interface ReActHooks<Agent> extends AgentHooks<Agent> {
   reasoningChunk(agent: Agent, args: { readonly msg: Msg }): MaybeAsync<void>;
   /** Once for each tool call, also when tool calls run concurrently. */
   preActing(agent: Agent, args: ActingArgs): MaybeAsync<Partial<ActingArgs>>;
-  /** Sees, and may replace, the tool's real result. Not called for a suspended tool call, which has no result yet. */
+  /** Sees, and may replace, the tool result, also one with the status `interrupted`. Not called for a suspended tool call, which has no result yet. */
   postActing(agent: Agent, args: ActingArgs, result: ToolResultBlock): MaybeAsync<ToolResultBlock>;
   /** After every snapshot of a tool; awaited before the next snapshot. */
   actingChunk(agent: Agent, args: { readonly result: ToolResultBlock }): MaybeAsync<void>;

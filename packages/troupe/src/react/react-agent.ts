@@ -39,7 +39,7 @@ import {
 import { ReplyState, replyStateOf, type ReplyAgent } from './reply-state.ts';
 import { STRUCTURED_OUTPUT_TOOL } from './structured-output-tool.ts';
 import { memoryTools, recordExperience, retrieveContext } from './retrieval.ts';
-import { runToolCalls, runToolCallStep } from './tool-call-runner.ts';
+import { runToolCalls, runToolCallStep, withholdUnhooked } from './tool-call-runner.ts';
 import { watchPlan } from './watch-plan.ts';
 
 const NO_ANSWER = 'The model gave no answer, though it was asked again.';
@@ -256,7 +256,10 @@ export class ReActAgent extends ReActAgentBase {
       }
       return question;
     } finally {
-      if (question === undefined) await reply.closeExchange(open);
+      if (question === undefined) {
+        withholdUnhooked(open, reply);
+        await reply.closeExchange(open);
+      }
     }
   }
 

@@ -1,6 +1,8 @@
 import { currentToolCallId, runInToolCall } from '../agent/current-turn.ts';
 import { authorize } from '../approval/authorize.ts';
 import type { OpenExchange } from '../approval/open-exchange.ts';
+import { getLogger } from '../config/run-config.ts';
+import { HookError } from '../errors.ts';
 import type { ToolResultBlock, ToolUseBlock } from '../message/blocks.ts';
 import {
   isSuspended,
@@ -53,10 +55,16 @@ async function actOn(call: ToolUseBlock, open: OpenExchange, reply: ReplyState, 
     const result = reply.results.get(id);
     const isWithheld = reply.agent.hasHooks('postActing');
     if (result !== undefined) open.answer(isWithheld ? withheld(call) : { ...result, id, name });
+    if (error instanceof HookError && reply.turn.signal.aborted) getLogger().log('warn', error.message); // the interrupt is told instead
     throw error;
   } finally {
     reply.results.delete(id);
   }
+}
+
+/** Withholds the results of tool calls whose `postActing` hooks were cut off. */
+export function withholdUnhooked(open: OpenExchange, { results }: ReplyState): void {
+  for (const call of open.exchange.calls) if (results.has(call.id)) open.answer(withheld(call));
 }
 
 /** Makes a suspended tool call a pending one. */
@@ -116,10 +124,10 @@ export async function runToolCallStep(call: ToolUseBlock, reply: ReplyState): Pr
   }
 }
 
-/** Stands for a result whose hooks have failed: it may have taken effect, and must not be told unchanged. */
+/** Stands for a result whose hooks failed or were cut off: it may have taken effect, and must not be told unchanged. */
 function withheld({ id, name }: ToolUseBlock): ToolResultBlock {
   const output =
-    'The tool call was made, but its result is withheld because a hook failed. Do not assume that it had no effect.';
+    'The tool call was made, but its result is withheld because a hook did not finish. Do not assume that it had no effect.';
   return { type: 'tool_result', id, name, output, status: 'error' };
 }
 
