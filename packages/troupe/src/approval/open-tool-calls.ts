@@ -39,21 +39,24 @@ export class OpenToolCalls {
     const { onPending = 'refuse', fit } = this.#options;
     const history = await this.#memory.recall();
     control.assertNotOver(); // the memory may be slow
-    const isRemembered = history.some(({ id }) => id === this.current?.exchange.modelMsg.id);
-    const current = isRemembered ? undefined : this.current; // saved between its write to memory and `release`
+    const position = history.findIndex(({ id }) => id === this.current?.exchange.modelMsg.id);
+    const settled = position === -1 ? undefined : this.current; // saved between its write to memory and `release`
+    const current = settled === undefined ? this.current : undefined;
     const foreign = current === undefined ? unansweredExchange(history, agentName) : undefined;
     const start = planCallStart(current ?? foreign?.open, msgs, control.takeDecisions(), {
       onPending: control.onPending ?? onPending,
       hasStructuredModel: control.structuredModel !== undefined,
       fit,
       outerToolCallId: control.outerToolCallId,
+      settled,
     });
     this.current = current;
     if (foreign !== undefined) {
       this.current = foreign.open; // first, so that a state saved now has the exchange at least once
       await this.#memory.delete(foreign.msgs); // added again with a result for each tool call
     }
-    return start;
+    const isRepeated = settled !== undefined && start.input.length === 0 && !control.structuredModel;
+    return isRepeated ? { ...start, answer: answerAfter(history, position, agentName) } : start;
   }
 
   /** Forgets an exchange that is in memory by now. */
@@ -80,4 +83,12 @@ export class OpenToolCalls {
   async checkpoint(): Promise<void> {
     await Promise.all(Array.from(this.#checkpoints, (save) => save()));
   }
+}
+
+/** The agent's answer at the end of a history, if it comes after a position. */
+function answerAfter(history: readonly Msg[], position: number, agentName: string): Msg | undefined {
+  const last = history.slice(position + 1).at(-1);
+  return last?.role === 'assistant' && last.name === agentName && last.endReason === 'finished'
+    ? last
+    : undefined;
 }

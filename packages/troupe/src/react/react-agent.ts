@@ -153,6 +153,7 @@ export class ReActAgent extends ReActAgentBase {
     const waits = reply.control.accept();
     if (waits) await waits; // otherwise the input is stored at once
     await reply.takeInput(start);
+    if (start.answer !== undefined) return this.#repeat(start.answer, turn);
     try {
       await reply.remember(await retrieveContext(start.input, reply));
       return await this.#loop(start.resumed, reply);
@@ -245,6 +246,13 @@ export class ReActAgent extends ReActAgentBase {
     await reply.remember([answer]);
     await this.print(answer);
     await recordExperience(reply);
+    return answer;
+  }
+
+  /** Gives an answer that is in memory already. */
+  async #repeat(answer: Msg, turn: Turn): Promise<Msg> {
+    turn.commit(answer);
+    await this.print(answer);
     return answer;
   }
 
