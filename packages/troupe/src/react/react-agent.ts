@@ -19,6 +19,7 @@ import type { ChatModelBase, ToolChoice } from '../model/chat-model-base.ts';
 import { canForceTools, mergeGeneration } from '../model/generation.ts';
 import type { PermissionPolicy } from '../permission/permission-policy.ts';
 import type { PlanNotebook } from '../plan/plan-notebook.ts';
+import { NAME_STATE, TEXT_STATE } from '../state/text-state.ts';
 import type { BackgroundTools } from '../toolkit/background-tools.ts';
 import type { SuspendedToolCall } from '../toolkit/call/tool-call-outcome.ts';
 import type { Toolkit } from '../toolkit/toolkit.ts';
@@ -111,8 +112,8 @@ export class ReActAgent extends ReActAgentBase {
       reasoningChunk: (msg) => this.notifyReasoningChunk(msg),
       actingChunk: (result) => this.notifyActingChunk(result),
     };
-    this.registerState('name');
-    if (typeof this.sysPrompt === 'string') this.registerState('sysPrompt');
+    this.registerState('name', NAME_STATE);
+    if (typeof this.sysPrompt === 'string') this.registerState<string>('sysPrompt', TEXT_STATE);
     this.registerState('openExchange', {
       toJson: (open: OpenExchange | undefined) => open?.toJSON() ?? null,
       fromJson: (json: JsonValue) => (json === null ? undefined : OpenExchange.from(json)),
