@@ -1,4 +1,4 @@
-import { addUsage, type Usage } from '../message/usage.ts';
+import { addUsage, USAGE_FIELDS, type Usage } from '../message/usage.ts';
 import { monotonic } from '../util/clock.ts';
 import { isJsonObject, type JsonObject, type JsonValue } from '../util/json.ts';
 
@@ -86,8 +86,10 @@ export class Spending {
 }
 
 function usageFrom(saved: JsonValue): Usage {
-  const { inputTokens, outputTokens, cost } = isJsonObject(saved) ? saved : {};
-  return { inputTokens: count(inputTokens), outputTokens: count(outputTokens), cost: count(cost) };
+  const usage: { -readonly [key in keyof Usage]: Usage[key] } = { inputTokens: 0, outputTokens: 0 };
+  if (!isJsonObject(saved)) return usage;
+  for (const key of USAGE_FIELDS) if (saved[key] !== undefined) usage[key] = count(saved[key]);
+  return usage;
 }
 
 function count(value: JsonValue | undefined): number {

@@ -16,6 +16,8 @@ export interface CallStart {
   readonly answered: readonly ToolResultBlock[];
   /** Input to add to memory after that. */
   readonly input: readonly Msg[];
+  /** Answer that is in memory already: the process ended before the agent's state said so. */
+  readonly answer?: Msg | undefined;
 }
 
 export interface CallStartOptions {
@@ -25,6 +27,8 @@ export interface CallStartOptions {
   readonly fit: FitResult;
   /** The tool call of another agent in which this agent is called. */
   readonly outerToolCallId: string | undefined;
+  /** Exchange with all its results in memory. Decisions about its tool calls come too late and have no effect. */
+  readonly settled?: OpenExchange | undefined;
 }
 
 /**
@@ -38,10 +42,14 @@ export function planCallStart(
   open: OpenExchange | undefined,
   msgs: readonly Msg[],
   given: readonly PendingDecision[],
-  { onPending, hasStructuredModel, fit, outerToolCallId }: CallStartOptions,
+  { onPending, hasStructuredModel, fit, outerToolCallId, settled }: CallStartOptions,
 ): CallStart {
-  const decisions = readDecisions(given);
-  const results = msgs.flatMap((msg) => msg.getContentBlocks('tool_result')).map(fit);
+  const isLate = (id: string): boolean => settled?.pending.some((pending) => pending.id === id) ?? false;
+  const decisions = readDecisions(given).filter(({ id }) => !isLate(id));
+  const results = msgs
+    .flatMap((msg) => msg.getContentBlocks('tool_result'))
+    .filter(({ id }) => !settled?.exchange.calls.some((call) => call.id === id))
+    .map(fit);
   const input = msgs.flatMap(withoutResults);
   const hasInput = input.length > 0;
   if (open === undefined) {

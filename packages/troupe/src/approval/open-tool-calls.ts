@@ -41,21 +41,27 @@ export class OpenToolCalls {
     const { onPending = 'refuse', fit } = this.#options;
     const history = await this.#memory.recall();
     control.assertNotOver(); // the memory may be slow
-    const isRemembered = history.some(({ id }) => id === this.current?.exchange.modelMsg.id);
-    const current = isRemembered ? undefined : this.current; // saved between its write to memory and `release`
+    const decisions = control.takeDecisions();
+    const position = history.findIndex(({ id }) => id === this.current?.exchange.modelMsg.id);
+    const settled = position === -1 ? undefined : this.current; // saved between its write to memory and `release`
+    const current = settled === undefined ? this.current : undefined;
     const foreign = current === undefined ? unansweredExchange(history, agentName) : undefined;
-    const start = planCallStart(current ?? foreign?.open, msgs, control.takeDecisions(), {
+    const start = planCallStart(current ?? foreign?.open, msgs, decisions, {
       onPending: control.onPending ?? onPending,
       hasStructuredModel: control.structuredModel !== undefined,
       fit,
       outerToolCallId: control.outerToolCallId,
+      settled,
     });
     this.current = current;
     if (foreign !== undefined) {
       this.current = foreign.open; // first, so that a state saved now has the exchange at least once
       await this.#memory.delete(foreign.msgs); // added again with a result for each tool call
     }
-    return start;
+    if (settled === undefined || control.structuredModel !== undefined || start.input.length > 0)
+      return start;
+    const isDecision = decisions.length > 0 || msgs.length > 0; // then the messages are results
+    return isDecision ? { ...start, answer: answerAfter(history, position, agentName) } : start;
   }
 
   /** Forgets an exchange that is in memory by now. */
@@ -92,4 +98,12 @@ export class OpenToolCalls {
 /** The tool results in messages. */
 export function resultsIn(msgs: readonly Msg[]): readonly ToolResultBlock[] {
   return msgs.flatMap((msg) => msg.getContentBlocks('tool_result'));
+}
+
+/** The agent's answer at the end of a history, if it comes after a position. */
+function answerAfter(history: readonly Msg[], position: number, agentName: string): Msg | undefined {
+  const last = history.slice(position + 1).at(-1);
+  return last?.role === 'assistant' && last.name === agentName && last.endReason === 'finished'
+    ? last
+    : undefined;
 }

@@ -31,11 +31,13 @@ export interface Pricing {
 
 const REQUIRED = ['inputTokens', 'outputTokens'] as const;
 const OPTIONAL = ['cachedTokens', 'cacheWriteTokens', 'reasoningTokens', 'seconds', 'cost'] as const;
+/** Numbers of a usage. */
+export const USAGE_FIELDS: readonly (keyof Usage)[] = [...REQUIRED, ...OPTIONAL];
 
 /** A frozen copy of a usage. @throws InvalidMsgError */
 export function toUsage(usage: unknown): Usage {
   const fields = toJsonObject(usage, 'usage');
-  for (const key of [...REQUIRED, ...OPTIONAL]) {
+  for (const key of USAGE_FIELDS) {
     const value = fields[key];
     if (typeof value === 'number') continue;
     if (value === undefined && !REQUIRED.some((required) => required === key)) continue;

@@ -20,6 +20,7 @@ import { canForceTools, mergeGeneration } from '../model/generation.ts';
 import type { PermissionPolicy } from '../permission/permission-policy.ts';
 import type { PlanNotebook } from '../plan/plan-notebook.ts';
 import type { KnowledgeBase } from '../rag/knowledge-base.ts';
+import { NAME_STATE, TEXT_STATE } from '../state/text-state.ts';
 import type { BackgroundTools } from '../toolkit/background-tools.ts';
 import type { SuspendedToolCall } from '../toolkit/call/tool-call-outcome.ts';
 import type { Toolkit } from '../toolkit/toolkit.ts';
@@ -135,8 +136,8 @@ export class ReActAgent extends ReActAgentBase {
       actingChunk: (result) => this.notifyActingChunk(result),
       hasHooks: (type) => this.hooksOf(type).length > 0,
     };
-    this.registerState('name');
-    if (typeof this.sysPrompt === 'string') this.registerState('sysPrompt');
+    this.registerState('name', NAME_STATE);
+    if (typeof this.sysPrompt === 'string') this.registerState<string>('sysPrompt', TEXT_STATE);
     this.registerState('openExchange', {
       toJson: (open: OpenExchange | undefined) => open?.toJSON() ?? null,
       fromJson: (json: JsonValue) => (json === null ? undefined : OpenExchange.from(json)),
@@ -177,6 +178,7 @@ export class ReActAgent extends ReActAgentBase {
     const waits = reply.control.accept();
     if (waits) await waits; // otherwise the input is stored at once
     await reply.takeInput(start);
+    if (start.answer !== undefined) return this.#repeat(start.answer, turn);
     try {
       await reply.remember(await retrieveContext(start.input, reply, this.name));
       return await this.#loop(start.resumed, reply);
@@ -279,6 +281,13 @@ export class ReActAgent extends ReActAgentBase {
     } catch (error) {
       if (!turn.signal.aborted) throw error; // a late stop: the answer goes on to its hooks
     }
+    return answer;
+  }
+
+  /** Gives an answer that is in memory already. */
+  async #repeat(answer: Msg, turn: Turn): Promise<Msg> {
+    turn.commit(answer);
+    await this.print(answer);
     return answer;
   }
 

@@ -520,6 +520,14 @@ describe('loading', () => {
     ]);
   });
 
+  test('tells that a session has no components at all', async () => {
+    const session = new InMemorySession();
+    await session.save('s', {});
+    await expect(session.load('s', { bag: new Bag() }, { mustMatch: true })).rejects.toThrow(
+      "Session 's' has none of the components 'bag', but no others either. Was one renamed?",
+    );
+  });
+
   test('can skip missing state with strict: false', async () => {
     class Bigger extends Bag {
       more = 'mine';

@@ -135,8 +135,9 @@ export class Session implements AsyncDisposable {
       const hasCopies = Object.keys(copies).length > 0;
       target.loadStateDict(state, { maxSize: Infinity, ...limits });
       new ComponentState(copies).loadStateDict(state, { maxSize: Infinity, ...limits });
-      const { rest, lists } = target.stateParts();
-      warnOfUnused(checked, head, rest, lists);
+      const parts = target.stateParts();
+      const { rest, lists } = parts;
+      warnOfUnused(checked, head, parts);
       const saved = new Map<string, SavedList>();
       for (const list of lists) {
         const itemRanges = items.get(pathText(list.path));

@@ -36,6 +36,8 @@ export interface StateParts {
   /** Result of `stateDict` without the lists. */
   readonly rest: JsonObject;
   readonly lists: readonly StateList[];
+  /** Property names from the root module to each module in it. */
+  readonly modules: readonly (readonly string[])[];
 }
 
 export interface LoadStateOptions extends JsonLimits {
@@ -156,7 +158,9 @@ export abstract class StateModule {
   /** Same state with its lists separated, for stores that save only new items. */
   stateParts(): StateParts {
     const lists: StateList[] = [];
-    return { rest: this.#save(this.constructor.name, [], new Set(), { lists, path: [] }), lists };
+    const modules: (readonly string[])[] = [];
+    const rest = this.#save(this.constructor.name, [], new Set(), { lists, modules, path: [] });
+    return { rest, lists, modules };
   }
 
   /**
@@ -196,7 +200,11 @@ export abstract class StateModule {
     path: string,
     parents: readonly StateModule[],
     shared: Set<StateModule>,
-    separate?: { readonly lists: StateList[]; readonly path: readonly string[] },
+    separate?: {
+      readonly lists: StateList[];
+      readonly modules: (readonly string[])[];
+      readonly path: readonly string[];
+    },
   ): JsonObject {
     if (parents.includes(this)) {
       throw new StateError(path, 'contains itself. Keep the reference to its parent in a private #field.');
@@ -208,7 +216,8 @@ export abstract class StateModule {
       if (this.#class.hasOptionalModules && parents.includes(module)) continue;
       if (shared.has(module)) continue;
       if (module.#class.isShared) shared.add(module);
-      const inner = separate && { lists: separate.lists, path: [...separate.path, name] };
+      const inner = separate && { ...separate, path: [...separate.path, name] };
+      if (inner !== undefined) inner.modules.push(inner.path);
       setOwn(state, name, module.#save(`${path}.${name}`, [...parents, this], shared, inner));
     }
     for (const [name, converter] of this.#registered) {
@@ -305,6 +314,8 @@ export abstract class StateModule {
   *#modules(): Generator<[name: string, module: StateModule]> {
     for (const [property, value] of Object.entries(this)) {
       if (!(value instanceof StateModule)) continue;
+      if (FORBIDDEN_NAMES.has(property))
+        throw new StateError(property, 'is not allowed as the name of a state.');
       const { stateNames } = this.#class;
       const name = (Object.hasOwn(stateNames, property) && stateNames[property]) || property;
       if (name !== property && Reflect.get(this, name) instanceof StateModule)
