@@ -98,7 +98,7 @@ const openai = (baseUrl: string): OpenAIChatModel =>
     modelName: 'gpt-4.1',
     apiKey: 'k',
     baseUrl,
-    deadlines: { connectMs: 100 },
+    deadlines: { connectMs: 500 },
   });
 
 test('a server that accepts the connection and no TLS has missed connectMs', async () => {
@@ -148,7 +148,7 @@ test('requests of a fetch to another server do not count as the connection', asy
   const model = new OpenAIChatModel({
     modelName: 'gpt-4.1',
     baseUrl,
-    deadlines: { connectMs: 200 },
+    deadlines: { connectMs: 500 },
     async fetch(url, init) {
       const token = await (await fetch(`http://${other.host}/token`)).text();
       return fetch(url, { ...init, headers: { ...(init?.headers as object), authorization: token } });
