@@ -137,7 +137,8 @@ describe('names in the guide for contributors', () => {
 describe('tables of statements', () => {
   const files: Readonly<Record<string, string>> = {
     'lib/src/a.ts': '',
-    'lib/src/a.test.ts': "test('adds two numbers', () => {});\ntest('takes none', () => {});",
+    'lib/src/a.test.ts':
+      "// sings\ntest('adds two numbers', () => {});\ntest.each([1, 2])(\n  'takes none: %d', () => 'sings');",
     'examples/sum/main.ts': '',
   };
   const repository = {

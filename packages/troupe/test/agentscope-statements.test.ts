@@ -266,6 +266,56 @@ describe('the loop of a ReActAgent', () => {
     expect(printed.at(-1)).toBe('Fine.');
   });
 
+  test('gives the model the generation options, and prints the message so far at each chunk', async () => {
+    const generation = { temperature: 0.5 };
+    const { agent, model } = setUp([{ text: 'Good day.', chunkSize: 5 }], { generation });
+    agent.setMsgQueueEnabled(true);
+    const answer = await agent.call('Hi.');
+    expect(model.requests[0]?.generation).toEqual(generation);
+    const printed: (string | boolean | undefined)[][] = [];
+    for (const queue = agent.msgQueue; queue !== undefined && queue.size > 0; ) {
+      const { msg, last } = (await queue.take()) ?? {};
+      expect(msg?.id).toBe(answer.id);
+      printed.push([msg?.text, last]);
+    }
+    expect(printed.slice(0, 2)).toEqual([
+      ['Good ', false],
+      ['Good day.', false],
+    ]);
+    expect(printed.at(-1)).toEqual(['Good day.', true]);
+  });
+
+  test.each([false, true])(
+    'has hooks right around each tool call, and the exchange in memory afterwards (parallel: %j)',
+    async (parallelToolCalls) => {
+      const order: string[] = [];
+      const look = tool({
+        name: 'look',
+        schema: z.object({ n: z.number() }),
+        async execute({ n }) {
+          order.push(`tool ${n} with ${await agent.memory.size()} messages`);
+          if (n === 1) throw new Error('dark');
+          return `seen ${n}`;
+        },
+      });
+      const toolCalls = [1, 2].map((n) => ({ name: 'look', id: `c${n}`, input: { n } }));
+      const { agent } = setUp([{ toolCalls }, 'Done.'], { tools: [look], parallelToolCalls });
+      agent.registerInstanceHook('preActing', 'note', (_, { call }) => void order.push(`before ${call.id}`));
+      agent.registerInstanceHook('postActing', 'mark', (_, { call }, result) => {
+        order.push(`after ${call.id}`);
+        return { ...result, output: `[${String(result.output)}]` };
+      });
+      expect((await agent.call('Go.')).text).toBe('Done.');
+      const [one, two] = [1, 2].map((n) => [`before c${n}`, `tool ${n} with 1 messages`, `after c${n}`]);
+      if (parallelToolCalls) expect(order.toSorted()).toEqual([...(one ?? []), ...(two ?? [])].toSorted());
+      else expect(order).toEqual([...(one ?? []), ...(two ?? [])]);
+      const msgs = await agent.memory.getMemory();
+      expect(
+        msgs.flatMap((msg) => msg.getContentBlocks('tool_result')).map(({ output }) => output),
+      ).toEqual(['[Error: dark]', '[seen 2]']);
+    },
+  );
+
   test('a hook before reasoning changes its arguments', async () => {
     const { agent, model } = setUp(['Hello.'], { tools: [readFile] });
     agent.registerInstanceHook('preReasoning', 'silent', () => ({ toolChoice: 'none' }));
