@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { errorPageProblems, glossaryProblems, longCells, unknownNames, unlisted } from './check-docs.ts';
 import { readExamples, readMarkdown } from './lib/markdown.ts';
+import { statementProblems } from './lib/statement-tables.ts';
 
 test('fences and links are read with their lines', () => {
   const text = [
@@ -130,5 +131,51 @@ describe('names in the guide for contributors', () => {
     ['```text\nx -> AgentBase.think\n```', 'AgentBase has no think'],
   ])('%j is reported', (text, problem) => {
     expect(unknownNames(text, repository)).toEqual([problem]);
+  });
+});
+
+describe('tables of statements', () => {
+  const files: Readonly<Record<string, string>> = {
+    'lib/src/a.ts': '',
+    'lib/src/a.test.ts':
+      "// sings\ntest('adds two numbers', () => {});\ntest.each([1, 2])(\n  'takes none: %d', () => 'sings');",
+    'examples/sum/main.ts': '',
+  };
+  const repository = {
+    base: 'lib',
+    exists: (path: string) => Object.keys(files).some((file) => file === path || file.startsWith(path)),
+    read: (path: string) => files[path] ?? '',
+  };
+  const table = (...rows: string[]): string =>
+    ['# Sums', '| statement | code | test | difference |', '|---|---|---|---|', ...rows].join('\n');
+
+  test('that are true are fine', () => {
+    const text = table(
+      '| It adds | `src/a.ts` | `src/a.test.ts`: "adds two", "takes none" | |',
+      '| It sums | `../examples/sum/main.ts`, `a.sum()` | `src/a.test.ts`: "takes none" | |',
+      '| It sings | – | – | not here: nobody listens |',
+      '',
+      'See `src/`.',
+      '| another | table |',
+    );
+    expect(statementProblems(text, repository)).toEqual([]);
+  });
+
+  test.each([
+    ['| x | `src/b.ts` | `src/a.test.ts`: "adds" | |', '4: there is no src/b.ts'],
+    ['| x | `src/a.ts` | `src/b.test.ts`: "adds" | |', '4: there is no src/b.test.ts'],
+    ['| x | `src/a.ts` | `src/a.test.ts`: "adds", "sings" | |', '4: src/a.test.ts has no test "sings"'],
+    ['| x | `src/a.ts` | `src/a.test.ts` | |', '4: the test names no file with a title'],
+    ['| x | somewhere | `src/a.test.ts`: "adds" | |', '4: the code names no file'],
+    ['| x | `src/a.ts` | – | |', '4: a row without code or test says why'],
+    ['| x | `src/a.ts` | `src/a.test.ts`: "adds" |', '4: a row has four cells'],
+    ['See `gone/`.', '4: there is no gone/'],
+  ])('%j is reported', (row, problem) => {
+    const fine = '| It adds | `src/a.ts` | `src/a.test.ts`: "adds two" | |';
+    expect(statementProblems(table(row, '', table(fine)), repository)).toEqual([problem]);
+  });
+
+  test('are missed', () => {
+    expect(statementProblems('# Nothing', repository)).toEqual(['there is no table of statements']);
   });
 });

@@ -1,8 +1,8 @@
 // Checks the documents. Every ```ts and ```js fence in a document, and below every `@example` of a doc comment, is a
 // whole program: it compiles against the built package as a user's would, and runs offline to a good end. Every
 // relative link leads to a file, and to a heading of it. `docs/errors.md` has every error code, the glossary of
-// CONTRIBUTING.md is that of `docs/concepts.md`, every file and name in CONTRIBUTING.md exists, the indexes list every
-// page, and table cells hold phrases.
+// CONTRIBUTING.md is that of `docs/concepts.md`, every file and name in CONTRIBUTING.md exists, every file and test title in
+// `docs/agentscope.md` exists, the indexes list every page, and table cells hold phrases.
 //   ```ts          compiled and run
 //   ```ts no-run   compiled only (needs a key, a server, a terminal)
 // `npm run check -- docs --only=sessions` takes the programs of documents whose path contains `sessions`.
@@ -16,6 +16,7 @@ import { exportedNames } from './check-names.ts';
 import { filesBelow, report, ROOT } from './lib/files.ts';
 import { readExamples, readMarkdown, type Fence, type Markdown } from './lib/markdown.ts';
 import { readSource } from './lib/source-text.ts';
+import { statementProblems } from './lib/statement-tables.ts';
 
 /** The generated programs. A program's lines have the numbers that they have in the document. */
 const WORK = '.cache/docs';
@@ -242,6 +243,14 @@ function indexProblems(): string[] {
   );
 }
 
+/** Checks that the code and the tests that `docs/agentscope.md` names are there. */
+function agentscopeProblems(): string[] {
+  const exists = (file: string): boolean => existsSync(join(ROOT, file));
+  return statementProblems(read('docs/agentscope.md'), { base: 'packages/troupe', exists, read }).map(
+    (problem) => `docs/agentscope.md:${problem}`,
+  );
+}
+
 function writePrograms(programs: readonly Program[]): void {
   rmSync(join(ROOT, WORK), { recursive: true, force: true });
   mkdirSync(join(ROOT, WORK), { recursive: true });
@@ -328,6 +337,7 @@ async function main(): Promise<void> {
     ...glossaryProblems(read('CONTRIBUTING.md'), read('docs/concepts.md')),
     ...contributingProblems(),
     ...indexProblems(),
+    ...agentscopeProblems(),
   );
   const inDocs = all.flatMap((document) => readDocument(document, problems));
   const examples = examplePrograms(problems);

@@ -1,4 +1,4 @@
-import { HookError, messageOf } from '../errors.ts';
+import { HookError, messageOf, TroupeError } from '../errors.ts';
 import { abortable } from '../util/abort.ts';
 import { describe, isJsonObject } from '../util/json.ts';
 import type { AnyClass } from './class-hooks.ts';
@@ -91,7 +91,11 @@ function makeHookPrototype(prototype: object, points: readonly HookPoint[]): obj
       } catch (error) {
         return Promise.reject(error); // like an async method
       }
-      const own = (prototype as Readonly<Record<string, Method>>)[point.method] as Method;
+      const own = (prototype as Readonly<Record<string, Method | undefined>>)[point.method];
+      if (typeof own !== 'function') {
+        const problem = `${this.constructor.name} has no method ${point.method}().`;
+        return Promise.reject(new TroupeError('invalid_config', problem));
+      }
       const run = (): unknown => hook(this, point, args, own);
       return point.around ? point.around(this, run) : run();
     };
