@@ -39,11 +39,12 @@ export class OpenToolCalls {
     const { onPending = 'refuse', fit } = this.#options;
     const history = await this.#memory.recall();
     control.assertNotOver(); // the memory may be slow
+    const decisions = control.takeDecisions();
     const position = history.findIndex(({ id }) => id === this.current?.exchange.modelMsg.id);
     const settled = position === -1 ? undefined : this.current; // saved between its write to memory and `release`
     const current = settled === undefined ? this.current : undefined;
     const foreign = current === undefined ? unansweredExchange(history, agentName) : undefined;
-    const start = planCallStart(current ?? foreign?.open, msgs, control.takeDecisions(), {
+    const start = planCallStart(current ?? foreign?.open, msgs, decisions, {
       onPending: control.onPending ?? onPending,
       hasStructuredModel: control.structuredModel !== undefined,
       fit,
@@ -55,8 +56,10 @@ export class OpenToolCalls {
       this.current = foreign.open; // first, so that a state saved now has the exchange at least once
       await this.#memory.delete(foreign.msgs); // added again with a result for each tool call
     }
-    const isRepeated = settled !== undefined && start.input.length === 0 && !control.structuredModel;
-    return isRepeated ? { ...start, answer: answerAfter(history, position, agentName) } : start;
+    if (settled === undefined || control.structuredModel !== undefined || start.input.length > 0)
+      return start;
+    const isDecision = decisions.length > 0 || msgs.length > 0; // then the messages are results
+    return isDecision ? { ...start, answer: answerAfter(history, position, agentName) } : start;
   }
 
   /** Forgets an exchange that is in memory by now. */
