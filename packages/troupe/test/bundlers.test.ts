@@ -51,7 +51,10 @@ beforeAll(async () => {
   await run('tar', ['-xzf', tarball], { cwd: work });
 }, TIMEOUT_MS);
 
-afterAll(() => rm(work, { recursive: true, force: true }));
+afterAll(async () => {
+  await esbuild.stop(); // its process
+  await rm(work, { recursive: true, force: true });
+});
 
 /** What a page of a browser has and Node has not, as far as bundles ask for it. */
 const BROWSER = `globalThis.self = globalThis;

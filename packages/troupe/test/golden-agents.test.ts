@@ -80,7 +80,7 @@ function withUsage(loaded: JsonValue, saved: JsonValue | undefined): JsonValue {
   if (!isJsonObject(loaded) || !isJsonObject(saved)) return loaded;
   const entries = Object.entries(loaded).map(([key, value]) => {
     const isUsage = key === 'usage' && 'iterations' in loaded;
-    return [key, isUsage ? saved[key] : withUsage(value, saved[key])];
+    return [key, isUsage ? { cost: 0, ...(saved[key] as JsonObject) } : withUsage(value, saved[key])];
   });
   return Object.fromEntries(entries) as JsonObject;
 }

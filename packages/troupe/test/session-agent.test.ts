@@ -88,6 +88,7 @@ test('an open exchange is loaded without a warning, with all that it cost and af
   const warnings: string[] = [];
   const logging = { log: (level: string, text: string): void => void warnings.push(`${level} ${text}`) };
   const usage = {
+    cost: 0,
     inputTokens: 9,
     outputTokens: 2,
     cachedTokens: 3,

@@ -86,7 +86,7 @@ export class Spending {
 }
 
 function usageFrom(saved: JsonValue): Usage {
-  const usage: { -readonly [key in keyof Usage]: Usage[key] } = { inputTokens: 0, outputTokens: 0 };
+  const usage: { -readonly [key in keyof Usage]: Usage[key] } = { inputTokens: 0, outputTokens: 0, cost: 0 };
   if (!isJsonObject(saved)) return usage;
   for (const key of USAGE_FIELDS) if (saved[key] !== undefined) usage[key] = count(saved[key]);
   return usage;
