@@ -1,7 +1,8 @@
 import type { HookPoint, ResultKind } from '../hooks/run-hooks.ts';
 import { Msg, type MsgInput } from '../message/msg.ts';
 import { currentControlOf } from './current-turn.ts';
-import { signalOfTurn } from './turn-control.ts';
+import type { AnySchema } from '../util/schema.ts';
+import { controlIn, signalOfTurn } from './turn-control.ts';
 import type { Turn } from './turn.ts';
 
 type Maybe<T> = T | undefined | void;
@@ -14,6 +15,8 @@ interface CallArgs {
 interface ReplyArgs {
   readonly msgs: readonly Msg[];
   readonly turn: Turn;
+  /** Schema of the structured output that the caller wants. */
+  readonly structuredModel: AnySchema | undefined;
 }
 
 interface ObserveArgs {
@@ -59,6 +62,13 @@ export const REPLY: HookPoint = {
   post: 'postReply',
   params: ['msgs', 'turn'],
   normalize: toMsgList,
+  context: {
+    get: ({ turn }) => ({ structuredModel: controlIn(turn)?.structuredModel }),
+    set: ({ turn, structuredModel }) => {
+      const control = controlIn(turn);
+      if (control !== undefined) control.structuredModel = structuredModel as AnySchema | undefined;
+    },
+  },
   result: A_MSG,
   signalOf: signalOfTurn,
 };

@@ -1,13 +1,21 @@
 import type { Msg } from './msg.ts';
 
-/** Why a reply ended. */
-export type EndReason = 'finished' | 'structured' | 'max_iters' | 'tool_suspended' | 'interrupted' | 'error';
+/** Why a reply ended. `stopped`: a hook stopped the agent. */
+export type EndReason =
+  | 'finished'
+  | 'structured'
+  | 'max_iters'
+  | 'tool_suspended'
+  | 'stopped'
+  | 'interrupted'
+  | 'error';
 
 export const END_REASONS: readonly EndReason[] = [
   'finished',
   'structured',
   'max_iters',
   'tool_suspended',
+  'stopped',
   'interrupted',
   'error',
 ];

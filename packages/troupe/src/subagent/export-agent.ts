@@ -114,7 +114,7 @@ function toolkitFor(
     toolkit.registerMiddleware((call, next) =>
       isForbidden(toolkit.get(call.name) ?? { name: call.name, execute: () => {} })
         ? new ToolResponse('PermissionDenied: No sub-agent may use this tool.', { status: 'denied' })
-        : next(),
+        : next(call, { mapChunk: (snapshot) => snapshot }),
     );
   }
   return toolkit;
