@@ -2,11 +2,17 @@ export { AgentBase, type AgentOptions, type CallLifetime, type CallOptions } fro
 export type { Interrupt } from './agent/interrupt.ts';
 export type { AgentHooks } from './agent/agent-hooks.ts';
 export type { ListenOptions } from './agent/event-listeners.ts';
+export { gotoReasoning, stopAgent, type LoopControl } from './agent/loop-control.ts';
 export { agentTool, type AgentToolOptions } from './subagent/agent-tool.ts';
 export { ConsoleView, type ConsoleViewOptions } from './agent/console-view.ts';
 export { interruptOnCtrlC, type InterruptOnCtrlCOptions } from './user/interrupt-key.ts';
 export type { PrintedMsg } from './agent/printer.ts';
-export { ReActAgentBase, type ReActHooks } from './react/react-agent-base.ts';
+export {
+  ReActAgentBase,
+  type ModelPrompt,
+  type ReActHookOptions,
+  type ReActHooks,
+} from './react/react-agent-base.ts';
 export type { ReActAgentOptions } from './react/react-agent-options.ts';
 export type { AnsweredBy } from './message/answered-by.ts';
 export type { EndReason } from './message/end-reason.ts';

@@ -79,7 +79,7 @@ export class ReferenceAgent extends ReActAgentBase {
         for await (const delta of abortableItems(deltas, turn.signal)) {
           draft.add(delta);
           await this.print(draft.snapshot(), false);
-          await this.notifyReasoningChunk(draft.snapshot());
+          await this.notifyReasoningChunk(draft.snapshot(), delta);
         }
         const thought = draft.finish();
         await this.print(thought, true);
@@ -137,7 +137,7 @@ export class ReferenceAgent extends ReActAgentBase {
       text += chunk;
       const soFar = result(call, text, 'ok');
       await turn.emit({ type: 'tool_chunk', result: soFar });
-      await this.notifyActingChunk(soFar);
+      await this.notifyActingChunk(call, soFar);
       if (++chunks === MAX_CHUNKS) break;
     }
     return text;

@@ -162,7 +162,7 @@ export class AgentCall {
 
   #statusOf({ pending }: Msg): RunStatus {
     if (this.#control.interruptedBy) return 'interrupted';
-    return pending === undefined ? 'finished' : 'suspended';
+    return pending === undefined && !this.#control.isSuspended ? 'finished' : 'suspended';
   }
 
   async #replyOrInterrupt(msgs: readonly Msg[]): Promise<Msg> {
@@ -196,7 +196,7 @@ export class AgentCall {
     const args =
       preHooks.length === 0
         ? { msgs }
-        : await runPreHooks(this.#agent, 'preCall', preHooks, { msgs }, control.signal);
+        : await runPreHooks(this.#agent, 'preCall', preHooks, { msgs }, { signal: control.signal });
     const reply = checkedMsg(
       await callHooked(this.#agent, REPLY, args.msgs, control.turn),
       `reply() of ${this.#agent.constructor.name}`,

@@ -86,7 +86,9 @@ export class TurnControl {
   readonly onPending: 'refuse' | 'close' | undefined;
   /** The tool call of the parent in which this call was made. */
   readonly outerToolCallId: string | undefined;
-  readonly structuredModel: AnySchema | undefined;
+  /** Schema of the structured output of the current reply: the caller's, unless a hook replaced it. */
+  structuredModel: AnySchema | undefined;
+  readonly #callersModel: AnySchema | undefined;
   readonly #agentName: string;
   readonly #beforeOutcome: (() => Promise<void> | undefined) | undefined;
   readonly #controller = new AbortController();
@@ -118,7 +120,7 @@ export class TurnControl {
     this.parent = parent;
     this.outlivesParent = options.outlivesParent ?? false;
     this.outerToolCallId = continues ? continues.outerToolCallId : parent && currentScope().toolCall?.id;
-    this.structuredModel = options.structuredModel;
+    this.structuredModel = this.#callersModel = options.structuredModel;
     this.onPending = options.onPending;
     this.#decisions = options.decisions ?? [];
     this.runId = sameRun?.runId ?? newId();
@@ -490,6 +492,7 @@ export class TurnControl {
     if (next.length === 0) this.#inbox.close();
     else {
       this.#replyId = newId();
+      this.structuredModel = this.#callersModel;
       this.#state = { tag: 'running' };
     }
     return next;
@@ -640,16 +643,21 @@ class ControlledTurn implements Turn {
   }
 }
 
+/** The control of a turn; undefined for any other value. */
+export function controlIn(turn: unknown): TurnControl | undefined {
+  return ControlledTurn.controlOf(turn);
+}
+
 /** The control of a turn. @throws TypeError for any other object */
 export function controlOf(turn: Turn): TurnControl {
-  const control = ControlledTurn.controlOf(turn);
+  const control = controlIn(turn);
   if (control === undefined) throw new TypeError('This is no turn: pass on the turn that reply() got.');
   return control;
 }
 
 /** The signal of a turn; undefined for any other value. */
 export function signalOfTurn({ turn }: { readonly turn?: unknown }): AbortSignal | undefined {
-  return ControlledTurn.controlOf(turn)?.signal;
+  return controlIn(turn)?.signal;
 }
 
 /** The signal of a turn as long as it has no answer. Hooks of an answer are not cut off: the agent call limits the wait for them. */

@@ -102,7 +102,7 @@ export function unansweredExchange(
 }
 
 /** The message without tool results; none if nothing else is in it. */
-function withoutResults(msg: Msg): readonly Msg[] {
+export function withoutResults(msg: Msg): readonly Msg[] {
   if (!msg.hasContentBlocks('tool_result')) return [msg];
   const content = msg.getContentBlocks().filter(({ type }) => type !== 'tool_result');
   return content.length === 0 ? [] : [msg.with({ content })];

@@ -1,3 +1,4 @@
+import { LoopControl } from '../agent/loop-control.ts';
 import { Spending } from '../agent/spending.ts';
 import type { ToolResultEvent } from '../event/agent-event.ts';
 import type { ToolResultBlock, ToolUseBlock } from '../message/blocks.ts';
@@ -44,6 +45,8 @@ export class OpenExchange {
   readonly wantsStructuredOutput: boolean;
   /** Messages that came while tool calls were pending: added to memory after the exchange. */
   readonly postponed: Msg[] = [];
+  /** Controls that hooks after tool calls returned, by tool call id. */
+  readonly controls = new Map<string, LoopControl>();
   /** Spending on the reply. */
   spending = new Spending();
   /** Number of earlier model messages of the reply. */
@@ -210,6 +213,17 @@ export class OpenExchange {
     return results;
   }
 
+  /** Joins the controls of the hooks after all tool calls, in the order of the tool calls. */
+  get control(): LoopControl | undefined {
+    return LoopControl.merged(this.exchange.calls.flatMap(({ id }) => this.controls.get(id) ?? []));
+  }
+
+  /** The tool result of the hook that stopped the agent. */
+  get stoppedAt(): ToolResultBlock | undefined {
+    const call = this.exchange.calls.find(({ id }) => this.controls.get(id)?.kind === 'stop');
+    return call && this.exchange.answerTo(call.id);
+  }
+
   /** The keys are those of saved states, and stay. */
   toJSON(): JsonObject {
     const { modelMsg, calls } = this.exchange;
@@ -229,6 +243,7 @@ export class OpenExchange {
         spent: this.spending.toJSON(),
         iteration: this.iteration,
         isAskedThrough: this.isAskedThrough,
+        ...(this.controls.size > 0 && { controls: controlsToJson(this.controls) }),
       },
       'the open exchange',
     );
@@ -257,6 +272,9 @@ export class OpenExchange {
     for (const msg of list(json, 'later')) open.postponed.push(Msg.from(msg));
     open.#statuses.load(json['standings'], (id) => open.isOpen(id));
     open.isAskedThrough = json['isAskedThrough'] === true;
+    const { controls = {} } = json;
+    if (!isJsonObject(controls)) throw new TypeError('controls must be an object');
+    for (const [id, control] of Object.entries(controls)) open.controls.set(id, LoopControl.from(control));
     open.#closeStarted();
     return open;
   }
@@ -287,6 +305,10 @@ export class OpenExchange {
         this.answer({ type: 'tool_result', id, name, output: OUTCOME_UNKNOWN, status: 'interrupted' });
     }
   }
+}
+
+function controlsToJson(controls: ReadonlyMap<string, LoopControl>): JsonObject {
+  return Object.fromEntries(Array.from(controls, ([id, control]) => [id, control.toJSON()]));
 }
 
 function list(json: JsonObject, key: string): readonly JsonValue[] {

@@ -16,7 +16,7 @@ export {
   type PermissionRow,
 } from '../permission/permission-table.ts';
 export type { AuthorizeRequest, CallToolOptions, Offload, ToolVerdict } from '../toolkit/call/tool-call.ts';
-export type { NextToolCall, ToolCallContext } from '../toolkit/call/tool-middleware.ts';
+export type { NextOptions, NextToolCall, ToolCallContext } from '../toolkit/call/tool-middleware.ts';
 export type { Suspension } from '../toolkit/tool/tool-suspension.ts';
 export type { LiveSchema, PlainToolOptions, ToolSettings } from '../toolkit/tool/tool.ts';
 export { abortableItems } from '../util/abort.ts';

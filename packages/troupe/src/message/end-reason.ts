@@ -1,11 +1,12 @@
 import type { Msg } from './msg.ts';
 
-/** Reason for the end of a reply. */
+/** Reason for the end of a reply. `stopped`: a hook stopped the agent. */
 export type EndReason =
   | 'finished'
   | 'structured'
   | 'max_iters'
   | 'tool_suspended'
+  | 'stopped'
   | 'interrupted'
   | 'error'
   /** The answer was cut off at the limit of tokens. */
@@ -16,6 +17,7 @@ export const END_REASONS: readonly EndReason[] = [
   'structured',
   'max_iters',
   'tool_suspended',
+  'stopped',
   'interrupted',
   'error',
   'length',

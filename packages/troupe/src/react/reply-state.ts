@@ -3,10 +3,11 @@ import type { Turn } from '../agent/turn.ts';
 import { resultsIn, type OpenToolCalls } from '../approval/open-tool-calls.ts';
 import { OpenExchange } from '../approval/open-exchange.ts';
 import type { OrderedMemory } from '../memory/ordered-memory.ts';
-import type { CallStart } from '../approval/call-start.ts';
-import type { ToolResultBlock } from '../message/blocks.ts';
+import { withoutResults, type CallStart } from '../approval/call-start.ts';
+import type { ToolResultBlock, ToolUseBlock } from '../message/blocks.ts';
 import type { EndReason } from '../message/end-reason.ts';
 import type { Exchange } from '../message/exchange.ts';
+import type { ModelDelta } from '../message/model-delta.ts';
 import { Msg } from '../message/msg.ts';
 import type { Toolkit } from '../toolkit/toolkit.ts';
 import { assertValidReplacement } from './model-message.ts';
@@ -22,10 +23,14 @@ export interface ReplyAgent {
   readonly memory: OrderedMemory;
   readonly openToolCalls: OpenToolCalls;
   print(msg: Msg, last?: boolean): Promise<void>;
-  /** Runs the `reasoningChunk` hooks. */
-  reasoningChunk(msg: Msg): Promise<void>;
+  /** Runs the `reasoningChunk` or `summaryChunk` hooks. */
+  modelChunk(purpose: 'reasoning' | 'summary', msg: Msg, delta: ModelDelta): Promise<void>;
   /** Runs the `actingChunk` hooks. */
-  actingChunk(result: ToolResultBlock): Promise<void>;
+  actingChunk(
+    call: ToolUseBlock,
+    result: ToolResultBlock,
+    previous: ToolResultBlock | undefined,
+  ): Promise<void>;
   hasHooks(type: 'postReasoning' | 'postActing'): boolean;
 }
 
@@ -47,8 +52,12 @@ export class ReplyState implements ReplyScope {
   /** Messages of the reply in memory. */
   readonly added: Msg[] = [];
   readonly addedIds = new Set<string>();
-  /** Hints for the next model call only. */
-  readonly hints: string[] = [];
+  /** Texts of hints for the next prompt. */
+  readonly nextHints: string[] = [];
+  /** Hints in the current prompt. */
+  hints: readonly Msg[] = [];
+  /** Notices of background tasks in the current prompt. */
+  notices: readonly string[] = [];
   /** Tools that need no further approval in this reply. */
   readonly grantedTools = new Set<string>();
   /** Tool results whose `postActing` hooks still run, by tool call id. */
@@ -131,6 +140,20 @@ export class ReplyState implements ReplyScope {
   /** Stores a model message whose tool calls are not run: they get the status `interrupted`. */
   async rememberUnrun(modelMsg: Msg): Promise<void> {
     if (!this.control.isOver) await this.closeExchange(new OpenExchange(modelMsg));
+  }
+
+  /** Stores an exchange whose tool calls are not run: tool results among the messages are theirs, and the rest is read after them. */
+  async skipToolCalls(open: OpenExchange, msgs: readonly Msg[]): Promise<void> {
+    for (const result of resultsIn(msgs)) if (open.isOpen(result.id)) open.answer(result);
+    open.postponed.push(...this.asRequests(msgs));
+    await this.closeExchange(open);
+  }
+
+  /** Messages that the reply has to answer too, without tool results: those belong to tool calls. */
+  asRequests(msgs: readonly Msg[]): readonly Msg[] {
+    const requests = msgs.flatMap(withoutResults);
+    for (const { id } of requests) this.requestIds.add(id);
+    return requests;
   }
 
   /** Sends the `tool_result` events of tool calls, once for each tool call. */

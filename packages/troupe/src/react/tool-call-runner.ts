@@ -95,6 +95,7 @@ export async function runToolCallStep(call: ToolUseBlock, reply: ReplyState): Pr
   const id = currentToolCallId() ?? call.id; // hooks and middleware may have changed the tool call
   let running: Promise<ToolCallOutcome> | undefined;
   let hookFailure: { readonly error: unknown } | undefined;
+  let previous: ToolResultBlock | undefined;
   const callOptions: CallToolOptions = {
     signal: turn.signal,
     agentName: turn.agentPath.at(-1),
@@ -105,7 +106,9 @@ export async function runToolCallStep(call: ToolUseBlock, reply: ReplyState): Pr
     onChunk: async (result) => {
       await turn.emit({ type: 'tool_chunk', result });
       if (open !== undefined) await agent.print(open.exchange.resultMsg(result), false);
-      await agent.actingChunk(result).catch((error: unknown) => (hookFailure ??= { error }));
+      const before = previous;
+      previous = result;
+      await agent.actingChunk(call, result, before).catch((error: unknown) => (hookFailure ??= { error }));
     },
   };
   try {

@@ -107,7 +107,7 @@ function toolkitFor(spec: CheckedSpec, permissions: SubAgentPermissions, hostToo
     toolkit.registerMiddleware((call, next) =>
       isForbidden(toolkit.get(call.name) ?? { name: call.name, execute: () => {} })
         ? new ToolResponse('PermissionDenied: No sub-agent may use this tool.', { status: 'denied' })
-        : next(),
+        : next(call, { mapChunk: (snapshot) => snapshot }),
     );
   }
   return toolkit;

@@ -4,8 +4,10 @@ import type { ToolOutput } from '../tool/tool-output.ts';
 import type { ToolCallResult } from '../tool/tool.ts';
 
 export interface SnapshotViewer {
-  /** Post-processes and cuts a snapshot. */
-  readonly prepare: (snapshot: ToolOutput) => ToolCallResult | Promise<ToolCallResult>;
+  /** Post-processes and cuts a snapshot, and passes it through middleware. Nothing in its place is not shown. */
+  readonly prepare: (
+    snapshot: ToolOutput,
+  ) => ToolCallResult | undefined | Promise<ToolCallResult | undefined>;
   readonly show: (result: ToolCallResult) => unknown;
 }
 
@@ -48,7 +50,7 @@ export class SnapshotQueue {
       this.#waiting = undefined;
       try {
         const result = await this.#viewer.prepare(snapshot);
-        if (!this.#isClosed) await this.#viewer.show(result);
+        if (!this.#isClosed && result !== undefined) await this.#viewer.show(result);
       } catch (error) {
         getLogger().log('warn', `A snapshot of a tool could not be shown: ${messageOf(error)}`);
       }

@@ -54,14 +54,14 @@ export async function waitBriefly(work: Promise<unknown>, over?: Promise<void>):
 }
 
 /** Waits for a promise for at most a few turns of the event loop. Never rejects. */
-export async function waitTicks(event: Promise<unknown>): Promise<void> {
+export async function waitTicks(event: Promise<unknown>, turns = 8): Promise<void> {
   let hasHappened = false;
   const happened = event.then(
     () => void (hasHappened = true),
     () => void (hasHappened = true),
   );
   await Promise.resolve();
-  for (let turn = 0; turn < 8 && !hasHappened; turn++) await Promise.race([happened, yieldToEventLoop()]);
+  for (let turn = 0; turn < turns && !hasHappened; turn++) await Promise.race([happened, yieldToEventLoop()]);
 }
 
 /**
