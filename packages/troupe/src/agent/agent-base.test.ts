@@ -538,6 +538,18 @@ describe('interrupt', () => {
     expect((await call).text).toBe('Stopped.');
   });
 
+  test('an answer of a handleInterrupt of the program is marked as one', async () => {
+    const agent = new TestAgent(hang);
+    agent.handleInterrupt = async () => Msg.assistant('Stopped.', { metadata: { own: 1 } });
+    const call = agent.call();
+    await agent.interrupt();
+    expect(await call).toMatchObject({
+      text: 'Stopped.',
+      endReason: 'interrupted',
+      metadata: { own: 1, _is_interrupted: true },
+    });
+  });
+
   test('leaving a stream does not wait for a hanging handleInterrupt', async () => {
     const agent = new TestAgent(hang);
     agent.onInterrupt = () => new Promise<never>(() => {});

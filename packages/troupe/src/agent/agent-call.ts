@@ -227,7 +227,9 @@ export class AgentCall {
     const work = handling.run(answer);
     const abandon = (): void => this.#parts.leaveBehind(work, 'handleInterrupt');
     try {
-      return await withGrace(work, control.closing, abandon, { over: () => control.graceOver });
+      return asInterruptReply(
+        await withGrace(work, control.closing, abandon, { over: () => control.graceOver }),
+      );
     } catch (error) {
       if (control.closing.aborted) return this.#parts.interruptReply();
       throw error;
@@ -265,6 +267,13 @@ export class AgentCall {
 function checkedMsg(value: unknown, source: string): Msg {
   if (value instanceof Msg) return value;
   throw new TroupeError('invalid_reply', `${source} must return a Msg, not ${describe(value)}.`);
+}
+
+/** Marks the answer of a `handleInterrupt` of the program's own, as the default answer is. */
+function asInterruptReply(answer: Msg): Msg {
+  const { endReason = 'interrupted', metadata } = answer;
+  const isMarked = answer.endReason !== undefined && metadata['_is_interrupted'] !== undefined;
+  return isMarked ? answer : answer.with({ endReason, metadata: { _is_interrupted: true, ...metadata } });
 }
 
 /** Keeps the pending tool calls in a question, whatever hooks make of its text: the caller has to know them. */

@@ -264,6 +264,17 @@ describe('autoSave', () => {
     expect(await session.exists('auto')).toBe(false);
   });
 
+  test('does not save for one user what was saved for another', async () => {
+    const session = new InMemorySession();
+    const agent = new Counter();
+    const open = (user: string): SessionManager =>
+      SessionManager.forSessionId('s').forUser(user).withSession(session).addComponent(agent);
+    await open('ann').saveSession();
+    expect(await open('bob').loadIfExists()).toBe(false);
+    await expect(open('bob').saveSession()).rejects.toBeInstanceOf(SessionConflictError);
+    await open('ann').saveSession();
+  });
+
   test('does not save for one user what was loaded for another', async () => {
     const clock = new FakeClock();
     using _clock = clock.install();

@@ -457,7 +457,7 @@ export const SESSION_CASES: readonly SessionCase[] = [
         if (id !== 's4') await clock.advance(1000); // s4 and s5 have the same time
       }
       await session.save({ user: 'anna', session: 's1' }, { book }, { overwrite: true });
-      await session.save({ user: 'ben', session: 'other' }, { book });
+      await session.save({ user: 'ben', session: 'other' }, { book: new Notebook() });
       const whole = await session.list({ user: 'anna' });
       const order = whole.sessions.map((info) => info.session);
       checkSame(

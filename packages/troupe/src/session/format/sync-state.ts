@@ -41,6 +41,7 @@ export function pathText(path: readonly string[]): string {
 /** Session that a component was last loaded from or saved to. */
 interface Binding {
   readonly key: string;
+  readonly user: string;
   readonly syncState: SyncState;
   /** Names under which the component was loaded or saved. */
   readonly names: ReadonlySet<string>;
@@ -67,20 +68,21 @@ export class SyncStateTable {
   }
 
   /**
-   * Tells whether a component now belongs to another session: loaded from there, or saved there after it was
-   * saved here.
+   * Tells whether a component now belongs to another session: loaded from there, saved there after it was saved here, or
+   * saved there for another user.
    */
   isElsewhere(module: StateModule, key: CheckedKey): boolean {
     const binding = this.#bindings.get(module);
     if (binding?.key === keyText(key)) return false;
-    return binding?.wasLoaded === true || this.#former.get(module)?.has(keyText(key)) === true;
+    const isOfOther = binding !== undefined && binding.user !== '' && binding.user !== key.user;
+    return isOfOther || binding?.wasLoaded === true || this.#former.get(module)?.has(keyText(key)) === true;
   }
 
   wasLoaded(components: SessionComponents, key: CheckedKey, syncState: SyncState): void {
     const entries = Object.entries(components);
     for (const [, module] of entries) {
       const names = new Set(entries.flatMap(([name, one]) => (one === module ? name : [])));
-      this.#bind(module, { key: keyText(key), syncState, names, wasLoaded: true });
+      this.#bind(module, { key: keyText(key), user: key.user, syncState, names, wasLoaded: true });
     }
   }
 
@@ -90,6 +92,7 @@ export class SyncStateTable {
       const old = binding?.key === keyText(key) ? binding : undefined;
       this.#bind(module, {
         key: keyText(key),
+        user: key.user,
         syncState,
         names: new Set([...(old?.names ?? []), name]),
         wasLoaded: old?.wasLoaded ?? false,
