@@ -41,7 +41,9 @@ export function planCallStart(
   { onPending, hasStructuredModel, fit, outerToolCallId }: CallStartOptions,
 ): CallStart {
   const decisions = readDecisions(given);
-  const results = msgs.flatMap((msg) => msg.getContentBlocks('tool_result')).map(fit);
+  const results = msgs
+    .flatMap((msg) => msg.getContentBlocks('tool_result'))
+    .map((result) => fromOutside(result, fit));
   const input = msgs.flatMap(withoutResults);
   const hasInput = input.length > 0;
   if (open === undefined) {
@@ -69,6 +71,11 @@ export function planCallStart(
   if (!isResumed) return { closed: open, input, answered };
   open.postponed.push(...input); // tool calls that were allowed come first
   return { resumed: open, input: [], answered };
+}
+
+/** A tool result from outside, which can't end the reply as a tool can. */
+function fromOutside({ responseMsg: _, ...result }: ToolResultBlock, fit: FitResult): ToolResultBlock {
+  return fit(result);
 }
 
 /** The exchange at the end of a history in which tool calls have no results, such as one of another program. */

@@ -67,6 +67,8 @@ export interface ToolResultBlock extends BlockBase {
   readonly status: ToolStatus;
   /** What the tool told the program but not the model. */
   readonly metadata?: JsonObject;
+  /** The answer with which the tool ends the agent's reply: a message as JSON, or the output itself. */
+  readonly responseMsg?: true | JsonObject;
 }
 
 export type ContentBlock =
