@@ -49,7 +49,7 @@ export function planCallStart(
   const results = msgs
     .flatMap((msg) => msg.getContentBlocks('tool_result'))
     .filter(({ id }) => !settled?.exchange.calls.some((call) => call.id === id))
-    .map(fit);
+    .map((result) => fromOutside(result, fit));
   const input = msgs.flatMap(withoutResults);
   const hasInput = input.length > 0;
   if (open === undefined) {
@@ -78,6 +78,11 @@ export function planCallStart(
   if (!isResumed) return { closed: open, input, answered };
   open.postponed.push(...input); // allowed tool calls first
   return { resumed: open, input: [], answered };
+}
+
+/** A tool result from outside, which can't end the reply as a tool can. */
+function fromOutside({ responseMsg: _, ...result }: ToolResultBlock, fit: FitResult): ToolResultBlock {
+  return fit(result);
 }
 
 /** The exchange at the end of a history in which tool calls have no results, such as one of another program. */

@@ -69,6 +69,8 @@ export interface ToolResultBlock extends BlockBase {
   readonly status: ToolStatus;
   /** Data of the tool for the program. The model does not see it. */
   readonly metadata?: JsonObject;
+  /** The answer with which the tool ends the agent's reply: a message as JSON, or the output itself. */
+  readonly responseMsg?: true | JsonObject;
 }
 
 export type ContentBlock =

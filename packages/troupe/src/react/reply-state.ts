@@ -4,12 +4,13 @@ import { resultsIn, type OpenToolCalls } from '../approval/open-tool-calls.ts';
 import { OpenExchange } from '../approval/open-exchange.ts';
 import type { OrderedMemory } from '../memory/ordered-memory.ts';
 import { withoutResults, type CallStart } from '../approval/call-start.ts';
-import type { ToolResultBlock, ToolUseBlock } from '../message/blocks.ts';
+import type { ContentBlock, ToolResultBlock, ToolUseBlock } from '../message/blocks.ts';
 import type { EndReason } from '../message/end-reason.ts';
 import type { Exchange } from '../message/exchange.ts';
 import type { ModelDelta } from '../message/model-delta.ts';
 import { Msg } from '../message/msg.ts';
 import type { Toolkit } from '../toolkit/toolkit.ts';
+import { isJsonObject } from '../util/json.ts';
 import { assertValidReplacement } from './model-message.ts';
 import type { ReActAgentOptions } from './react-agent-options.ts';
 import { RepeatedFailures } from './repeated-failures.ts';
@@ -181,7 +182,7 @@ export class ReplyState implements ReplyScope {
     }
   }
 
-  /** The answer in an exchange: validated structured output, or the result of a tool with `returnDirect`. */
+  /** The answer in an exchange: validated structured output, what a tool gave as the answer, or the result of a tool with `returnDirect`. */
   async answerIn(exchange: Exchange, name: string): Promise<{ msg: Msg; reason: EndReason } | undefined> {
     const output = await this.structuredOutput?.read(exchange);
     if (output !== undefined) {
@@ -189,8 +190,13 @@ export class ReplyState implements ReplyScope {
       const { answeredBy } = exchange.modelMsg;
       return { msg: Msg.assistant(text, { name, answeredBy, ...output }), reason: 'structured' };
     }
+    if (this.structuredOutput !== undefined) return undefined;
+    const answer = exchange.calls
+      .map(({ id }) => exchange.answerTo(id))
+      .findLast((one) => one?.responseMsg !== undefined);
+    if (answer !== undefined) return { msg: answerOf(answer, name), reason: 'finished' };
     const [call, ...others] = exchange.calls;
-    if (call === undefined || others.length > 0 || this.structuredOutput !== undefined) return undefined;
+    if (call === undefined || others.length > 0) return undefined;
     const result = exchange.answerTo(call.id);
     if (result?.status !== 'ok' || !this.toolkit.get(call.name)?.returnDirect) return undefined;
     return { msg: Msg.assistant(result.output, { name }), reason: 'finished' };
@@ -211,6 +217,14 @@ export class ReplyState implements ReplyScope {
     this.added.unshift(...msgs);
     for (const { id } of msgs) this.addedIds.add(id);
   }
+}
+
+/** The answer that a tool gave with its result. It is a new message, so that a tool may give the same one again. */
+function answerOf({ output, responseMsg }: ToolResultBlock, name: string): Msg {
+  if (!isJsonObject(responseMsg)) return Msg.assistant(output, { name });
+  const { content, metadata } = Msg.from(responseMsg);
+  const isAnswer = ({ type }: ContentBlock): boolean => type !== 'tool_use' && type !== 'tool_result';
+  return Msg.assistant(typeof content === 'string' ? content : content.filter(isAnswer), { name, metadata });
 }
 
 /** The state of the current reply of a turn, if this agent makes it. */

@@ -49,7 +49,7 @@ async function actOn(call: ToolUseBlock, open: OpenExchange, reply: ReplyState, 
     const acted = await runInToolCall(id, () => act(open.runnable(call)));
     if (isSuspended(acted)) return await suspend(call, acted.suspension, open, reply);
     const result = { ...acted, id, name };
-    const isAnswer = reply.toolkit.get(name)?.returnDirect === true;
+    const isAnswer = result.responseMsg !== undefined || reply.toolkit.get(name)?.returnDirect === true;
     open.answer(isAnswer ? result : open.withNote(result));
   } catch (error) {
     const result = reply.results.get(id);

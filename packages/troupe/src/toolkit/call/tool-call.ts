@@ -264,7 +264,7 @@ export class ToolCall {
     const { postProcess } = tool.tool;
     const given = { ...shown, output: withNote(shown?.output), status: 'interrupted' } as const;
     const processed = await postProcess?.(call, this.#result(given));
-    const output = processed === undefined ? given : fromResult(processed);
+    const { responseMsg: _, ...output } = processed === undefined ? given : fromResult(processed); // it has not ended
     const cut = cutOutput(output.output, this.#maxChars(tool));
     const result = this.#result({
       ...output,
@@ -286,12 +286,9 @@ export class ToolCall {
 }
 
 /** A tool result for the tool call as the model made it. Output that is not valid makes an error result. */
-export function toToolResult(
-  { id, name }: ToolUseBlock,
-  { output, status, metadata }: ToolOutput,
-): ToolCallResult {
+export function toToolResult({ id, name }: ToolUseBlock, output: ToolOutput): ToolCallResult {
   try {
-    return toBlock({ type: 'tool_result', id, name, output, status, metadata }, 'result') as ToolCallResult;
+    return toBlock({ ...output, type: 'tool_result', id, name }, 'result') as ToolCallResult;
   } catch (error) {
     return { type: 'tool_result', id, name, ...failureOf(error) };
   }

@@ -1,5 +1,6 @@
 import { toBlock, type ContentBlock, type ToolOutputBlock, type ToolStatus } from '../../message/blocks.ts';
-import { copyJsonObject, isJsonObject, NotJsonError, type JsonObject } from '../../util/json.ts';
+import { Msg } from '../../message/msg.ts';
+import { copyJsonObject, describe, isJsonObject, NotJsonError, type JsonObject } from '../../util/json.ts';
 import { jsonText } from './json-text.ts';
 import { ToolResponse } from './tool-response.ts';
 
@@ -8,6 +9,8 @@ export interface ToolOutput {
   readonly output: string | readonly ToolOutputBlock[];
   readonly status: ToolStatus;
   readonly metadata?: JsonObject;
+  /** See `ToolResultBlock`. */
+  readonly responseMsg?: true | JsonObject;
 }
 
 /** Maximum blocks in a result; a longer list is treated as data. */
@@ -33,8 +36,24 @@ export function toToolOutput(value: unknown): ToolOutput {
   if (!ToolResponse.isInstance(value)) return { output: textOrBlocks(value), status: 'ok' };
   const { content, status, metadata } = value;
   const output = Array.isArray(content) ? toBlocks(content) : textOrBlocks(content);
-  if (metadata === undefined) return { output, status };
-  return { output, status, metadata: usable(() => copyJsonObject(metadata, 'metadata', MAX_METADATA)) };
+  const responseMsg = toResponseMsg(value.responseMsg);
+  return {
+    output,
+    status,
+    ...(metadata !== undefined && {
+      metadata: usable(() => copyJsonObject(metadata, 'metadata', MAX_METADATA)),
+    }),
+    ...(responseMsg && { responseMsg }),
+  };
+}
+
+/** The answer of a response, as a tool result keeps it. @throws TypeError */
+function toResponseMsg(given: unknown): ToolOutput['responseMsg'] {
+  if (given === undefined || given === false) return undefined;
+  if (given === true) return true;
+  if (typeof given === 'string') return Msg.assistant(given).toJSON();
+  if (given instanceof Msg) return given.toJSON();
+  throw new TypeError(`responseMsg must be true, a text or a Msg, not ${describe(given)}.`);
 }
 
 /**
@@ -44,13 +63,13 @@ export function toToolOutput(value: unknown): ToolOutput {
  */
 export function fromResult(value: unknown): ToolOutput {
   if (!isJsonObject(value) || ownValue(value, 'type') !== 'tool_result') return toToolOutput(value);
-  const { output, status, metadata } = value as { [key in keyof ToolOutput]?: unknown };
-  return toToolOutput(
-    new ToolResponse(output as ToolOutput['output'], {
-      status: status as ToolStatus,
-      metadata: metadata as JsonObject | undefined,
-    }),
-  );
+  const { output, status, metadata, responseMsg } = value as { [key in keyof ToolOutput]?: unknown };
+  const response = new ToolResponse(output as ToolOutput['output'], {
+    status: status as ToolStatus,
+    metadata: metadata as JsonObject | undefined,
+  });
+  const isAnswer = responseMsg === true || isJsonObject(responseMsg);
+  return { ...toToolOutput(response), ...(isAnswer && { responseMsg }) };
 }
 
 function textOrBlocks(value: unknown): ToolOutput['output'] {

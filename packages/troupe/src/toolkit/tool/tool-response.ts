@@ -1,4 +1,5 @@
 import type { ToolOutputBlock, ToolStatus } from '../../message/blocks.ts';
+import type { Msg } from '../../message/msg.ts';
 import type { JsonObject } from '../../util/json.ts';
 
 export interface ToolResponseOptions {
@@ -6,12 +7,17 @@ export interface ToolResponseOptions {
   readonly metadata?: JsonObject | undefined;
   /** Outcome of the tool call. @default 'ok' */
   readonly status?: ToolStatus;
+  /**
+   * Ends the agent's reply, when all tool calls of the model message are done: the answer is this text or message, or the content of the
+   * response (`true`). Without effect where the caller wants structured output. @default the model is called again
+   */
+  readonly responseMsg?: boolean | string | Msg | undefined;
 }
 
 const brand = Symbol.for('troupe.tool_response');
 
 /**
- * Return value of a tool with blocks, a status or metadata. A class, so that JSON from elsewhere can't
+ * Return value of a tool with blocks, a status, metadata or the answer of the agent. A class, so that JSON from elsewhere can't
  * imitate a response.
  *
  * @example
@@ -30,14 +36,16 @@ export class ToolResponse {
   readonly content: string | readonly ToolOutputBlock[];
   readonly metadata: JsonObject | undefined;
   readonly status: ToolStatus;
+  readonly responseMsg: boolean | string | Msg | undefined;
 
   constructor(
     content: string | readonly ToolOutputBlock[],
-    { metadata, status = 'ok' }: ToolResponseOptions = {},
+    { metadata, status = 'ok', responseMsg }: ToolResponseOptions = {},
   ) {
     this.content = content;
     this.metadata = metadata;
     this.status = status;
+    this.responseMsg = responseMsg;
   }
 
   /** Also true for instances of another copy of the package. */
