@@ -5,6 +5,7 @@ export type ErrorCode =
   | 'agent_busy'
   | 'agent_closed'
   | 'decision_refused'
+  | 'fanout_failed'
   | 'file_failed'
   | 'hook_failed'
   | 'hook_not_found'

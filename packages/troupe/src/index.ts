@@ -155,7 +155,13 @@ export {
   type PermissionMode,
 } from './permission/permission-table.ts';
 export { ChatRoom, type ChatRoomOptions } from './pipeline/chat-room.ts';
-export { FanoutPipeline, fanoutPipeline, type FanoutOptions } from './pipeline/fanout-pipeline.ts';
+export {
+  FanoutError,
+  FanoutPipeline,
+  fanoutPipeline,
+  type AgentFailure,
+  type FanoutOptions,
+} from './pipeline/fanout-pipeline.ts';
 export { MsgHub, type MsgHubOptions } from './pipeline/msg-hub.ts';
 export { SequentialPipeline, sequentialPipeline } from './pipeline/sequential-pipeline.ts';
 export { streamPrintingMessages, type StreamPrintingOptions } from './pipeline/stream-printing-messages.ts';

@@ -6,7 +6,7 @@ import type { RunListener, StreamOptions } from '../event/reply-stream.ts';
 import type { StepRunner } from '../event/step.ts';
 import { HookedModule, type hookTypes } from '../hooks/hooked-module.ts';
 import { Msg, type MsgInput, type StructuredMsg } from '../message/msg.ts';
-import type { PendingDecision } from '../message/pending-call.ts';
+import type { PendingCall, PendingDecision } from '../message/pending-call.ts';
 import { checkNumber, MAX_TIMER_MS } from '../util/check-number.ts';
 import { waitBriefly } from '../util/async/grace.ts';
 import type { BoundedQueue } from '../util/async/bounded-queue.ts';
@@ -182,6 +182,19 @@ export abstract class AgentBase extends HookedModule implements Observer, AsyncD
   stream(input?: MsgInput, options: CallOptions & StreamOptions = {}): AgentStream {
     const msgs = Msg.list(input);
     return new AgentStream((listener) => this.#call(msgs, options, listener), options);
+  }
+
+  /** Pending tool calls, which wait for decisions. */
+  get pendingCalls(): readonly PendingCall[] {
+    return [];
+  }
+
+  /**
+   * Whether the agent would refuse new input now, because tool calls are pending.
+   * @param onPending the option of the agent call
+   */
+  refusesInput(_onPending?: CallOptions['onPending']): boolean {
+    return false;
   }
 
   /** Option `observeTimeoutMs` of the agent. */

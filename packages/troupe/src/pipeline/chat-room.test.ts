@@ -8,6 +8,9 @@ import type { Logger } from '../config/logger.ts';
 import { withRunConfig } from '../config/run-config.ts';
 import type { AgentEvent } from '../event/agent-event.ts';
 import { Msg } from '../message/msg.ts';
+import { ReActAgent } from '../react/react-agent.ts';
+import { ScriptedModel } from '../testing/scripted-model.ts';
+import { tool } from '../toolkit/tool/tool.ts';
 import { abortable } from '../util/abort.ts';
 import { ChatRoom } from './chat-room.ts';
 
@@ -212,5 +215,85 @@ test('a room is open from start to stop, and can be started again', async () => 
   expect((await second).filter((line) => line.includes('run_end')).toSorted()).toEqual([
     'alice run_end finished again!',
     'bob run_end finished again!',
+  ]);
+});
+
+test('a joining agent answers and observes from then on', async () => {
+  const [alice, bob] = duo();
+  const room = new ChatRoom([alice]);
+  const events = readAll(room.start());
+  await room.handleInput('one');
+  room.join([bob, alice]);
+  expect(room.agents).toEqual([alice, bob]);
+  await room.handleInput('two');
+  await room.stop();
+  expect([alice.answered, bob.answered]).toEqual([['one', 'two'], ['two']]);
+  expect([alice.heard, bob.heard]).toEqual([['bob: two!'], ['alice: two!']]);
+  expect((await events).filter((line) => line.includes('run_end'))).toHaveLength(3);
+});
+
+test('a leaving agent neither answers nor observes, and is not heard', async () => {
+  const [alice, bob] = duo();
+  const room = new ChatRoom([alice, bob]);
+  const events = readAll(room.start());
+  await room.handleInput('one');
+  room.leave(bob);
+  await room.handleInput('two');
+  await bob.call('still here?');
+  await room.stop();
+  expect([alice.answered, bob.answered]).toEqual([
+    ['one', 'two'],
+    ['one', 'still here?'],
+  ]);
+  expect([alice.heard, bob.heard]).toEqual([['bob: one!'], ['alice: one!']]);
+  expect((await events).filter((line) => line.includes('run_end'))).toHaveLength(3);
+});
+
+test('an agent that leaves during its reply goes on unheard, and drops the inputs that it has not begun', async () => {
+  const [alice, bob] = duo();
+  const door = Promise.withResolvers<void>();
+  bob.prepare = () => door.promise;
+  const room = new ChatRoom([alice, bob], { capacity: 1 });
+  const events = readAll(room.start());
+  const inputs = [room.handleInput('one'), room.handleInput('two')];
+  await scheduler.yield();
+  room.leave([bob]);
+  await Promise.all(inputs); // does not wait for bob
+  await room.stop();
+  expect(bob.isRunning).toBe(true); // not stopped with the room
+  const settled = new Promise<void>((resolve) => void bob.onSettled(resolve));
+  door.resolve();
+  await settled;
+  expect([bob.answered, alice.heard]).toEqual([['one'], []]);
+  expect((await events).filter((line) => line.startsWith('bob'))).toEqual(['bob reply_start']);
+});
+
+test('pending tool calls of a leaving agent stay pending', async () => {
+  const paid: string[] = [];
+  const pay = tool({ name: 'pay', execute: () => void paid.push('now') });
+  const model = new ScriptedModel([{ toolCalls: [{ name: 'pay', id: '1', input: {} }] }, 'Done.']);
+  const permissionPolicy = { decide: () => ({ behavior: 'ask' as const }) };
+  const payer = new ReActAgent({ name: 'payer', model, tools: [pay], permissionPolicy, console: false });
+  const [alice] = duo();
+  await using room = new ChatRoom([alice, payer]);
+  const events = readAll(room.start());
+  await room.handleInput('Pay.');
+  room.leave(payer);
+  await room.handleInput('Well?');
+  await room.stop();
+  const decisions = payer.pendingCalls.map(({ id }) => ({ id, verdict: 'allow' as const }));
+  expect((await payer.call(undefined, { decisions })).text).toBe('Done.');
+  expect([paid, alice.heard]).toEqual([['now'], []]);
+  expect((await events).filter((line) => line.startsWith('payer run_end'))).toHaveLength(1);
+});
+
+test('an agent can join and leave a closed room; leaving twice is logged', async () => {
+  const [alice, bob] = duo();
+  const room = new ChatRoom([alice]);
+  room.join(bob);
+  room.leave(alice);
+  expect(room.agents).toEqual([bob]);
+  expect(await logOf(async () => room.leave(alice))).toEqual([
+    "warn: alice can't leave the chat room: it is not in it.",
   ]);
 });

@@ -3,6 +3,7 @@ import { getLogger } from '../config/run-config.ts';
 import { InterruptedError, messageOf, TroupeError } from '../errors.ts';
 import type { AgentEvent } from '../event/agent-event.ts';
 import { Msg, type MsgInput } from '../message/msg.ts';
+import { whenAborted } from '../util/abort.ts';
 import { BoundedQueue } from '../util/async/bounded-queue.ts';
 import { notifyOnReturn } from '../util/async/notify-on-return.ts';
 import { MsgHub } from './msg-hub.ts';
@@ -18,7 +19,7 @@ interface OpenRoom {
   readonly hub: MsgHub;
   readonly events: BoundedQueue<AgentEvent>;
   readonly controller: AbortController;
-  readonly answers: Set<Promise<unknown>>;
+  readonly answers: Set<RoomAnswer>;
   stopped?: Promise<void>;
 }
 
@@ -26,16 +27,42 @@ interface OpenRoom {
  * Chat of people and agents: every agent answers each input, and observes the answers of the other agents.
  *
  * All agents share one stream of events; `agentPath` tells the agent. Agents wait while nobody reads the
- * stream; leaving the stream stops the room.
+ * stream; leaving the stream stops the room. Agents may join and leave at any time.
  */
 export class ChatRoom implements AsyncDisposable {
-  readonly agents: readonly AgentBase[];
+  #agents: readonly AgentBase[];
   readonly #capacity: number;
   #room: OpenRoom | undefined;
 
   constructor(agents: readonly AgentBase[], { capacity = 64 }: ChatRoomOptions = {}) {
-    this.agents = [...new Set(agents)];
+    this.#agents = [...new Set(agents)];
     this.#capacity = capacity;
+  }
+
+  get agents(): readonly AgentBase[] {
+    return this.#agents;
+  }
+
+  /** Adds agents, which answer and observe from then on. Agents that are in the room already are unaffected. */
+  join(agents: AgentBase | readonly AgentBase[]): void {
+    const joining = [agents].flat();
+    this.#agents = [...new Set([...this.#agents, ...joining])];
+    this.#room?.hub.add(joining);
+  }
+
+  /**
+   * Removes agents. A leaving agent observes nothing more, and neither the other agents nor the stream get its running reply, which
+   * goes on by itself: `agent.interrupt()` stops it. Inputs that it has not begun to answer are dropped. Its pending tool calls stay
+   * pending. An unknown agent only causes a warning.
+   */
+  leave(agents: AgentBase | readonly AgentBase[]): void {
+    const leaving = new Set([agents].flat());
+    for (const { name } of [...leaving].filter((agent) => !this.#agents.includes(agent)))
+      getLogger().log('warn', `${name} can't leave the chat room: it is not in it.`);
+    const present = this.#agents.filter((agent) => leaving.has(agent));
+    this.#agents = this.#agents.filter((agent) => !leaving.has(agent));
+    this.#room?.hub.delete(present);
+    for (const answer of this.#room?.answers ?? []) if (leaving.has(answer.agent)) answer.leave();
   }
 
   /**
@@ -56,7 +83,7 @@ export class ChatRoom implements AsyncDisposable {
   }
 
   /**
-   * Calls every agent with the input; a busy agent queues the call. Resolves when all agents have answered. A
+   * Calls every agent with the input; a busy agent queues the call. Resolves when all agents have answered or left. A
    * failing agent does not affect the others: its run ends as failed in the stream. An agent with pending
    * tool calls observes the input, and can answer after the decisions.
    * @throws TroupeError if the room is closed.
@@ -67,9 +94,9 @@ export class ChatRoom implements AsyncDisposable {
       throw new TroupeError('invalid_input', 'The chat room is closed. Call start() first.');
     }
     const msgs = Msg.list(input);
-    const answers = Promise.all(this.agents.map((agent) => answer(agent, msgs, room)));
-    room.answers.add(answers);
-    await answers.finally(() => room.answers.delete(answers));
+    const answers = this.#agents.map((agent) => new RoomAnswer(agent, msgs, room));
+    for (const answer of answers) room.answers.add(answer);
+    await Promise.all(answers.map(({ done }) => done));
   }
 
   /** Interrupts the agents, ends their subscriptions, and ends the stream. */
@@ -95,7 +122,8 @@ export class ChatRoom implements AsyncDisposable {
 
   async #end({ hub, events, controller, answers }: OpenRoom): Promise<void> {
     events.liftCapacity();
-    const work = { done: Promise.all(answers), agents: this.agents, controller };
+    const done = Promise.all(Array.from(answers, (answer) => answer.done));
+    const work = { done, agents: this.#agents, controller };
     await stopAgents(work, new InterruptedError('The chat room', 'user'));
     await hub.close();
     events.close();
@@ -103,21 +131,51 @@ export class ChatRoom implements AsyncDisposable {
   }
 }
 
-async function answer(
-  agent: AgentBase,
-  msgs: readonly Msg[],
-  { events, controller }: OpenRoom,
-): Promise<void> {
-  const { signal } = controller;
-  try {
-    for await (const event of agent.stream(msgs, { onBusy: 'queue', signal })) {
-      const waits = events.put(event);
-      if (waits) await waits;
+/** Answer of one agent to an input. */
+class RoomAnswer {
+  readonly agent: AgentBase;
+  /** Resolves when the agent has answered or left. */
+  readonly done: Promise<void>;
+  readonly #room: OpenRoom;
+  readonly #controller = new AbortController();
+  readonly #unlink: () => void;
+  readonly #whenLeft = Promise.withResolvers<void>();
+  #hasBegun = false;
+  #hasLeft = false;
+
+  constructor(agent: AgentBase, msgs: readonly Msg[], room: OpenRoom) {
+    this.agent = agent;
+    this.#room = room;
+    this.#unlink = whenAborted(room.controller.signal, (reason) => this.#controller.abort(reason));
+    this.done = Promise.race([this.#answer(msgs), this.#whenLeft.promise]).finally(() => {
+      this.#unlink();
+      room.answers.delete(this);
+    });
+  }
+
+  /** Takes the answer out of the room. A reply that has begun goes on by itself. */
+  leave(): void {
+    this.#hasLeft = true;
+    this.#unlink();
+    if (!this.#hasBegun) this.#controller.abort(new InterruptedError(this.agent.name, 'user'));
+    this.#whenLeft.resolve();
+  }
+
+  async #answer(msgs: readonly Msg[]): Promise<void> {
+    const { agent } = this;
+    const { signal } = this.#controller;
+    try {
+      for await (const event of agent.stream(msgs, { onBusy: 'queue', signal })) {
+        this.#hasBegun = true;
+        const waits = this.#hasLeft ? undefined : this.#room.events.put(event);
+        if (waits) await Promise.race([waits, this.#whenLeft.promise]);
+      }
+    } catch (error) {
+      if (signal.aborted) return;
+      getLogger().log('warn', `${agent.name} failed in the chat room: ${messageOf(error)}`);
+      const isPending = TroupeError.isInstance(error) && error.code === 'pending_calls';
+      if (isPending && !this.#hasLeft) await observeInput(agent, msgs);
     }
-  } catch (error) {
-    if (signal.aborted) return;
-    getLogger().log('warn', `${agent.name} failed in the chat room: ${messageOf(error)}`);
-    if (TroupeError.isInstance(error) && error.code === 'pending_calls') await observeInput(agent, msgs);
   }
 }
 

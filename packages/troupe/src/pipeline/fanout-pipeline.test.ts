@@ -7,7 +7,7 @@ import type { Turn } from '../agent/turn.ts';
 import { Msg } from '../message/msg.ts';
 import { FakeClock } from '../testing/fake-clock.ts';
 import { abortable } from '../util/abort.ts';
-import { FanoutPipeline, fanoutPipeline } from './fanout-pipeline.ts';
+import { FanoutError, FanoutPipeline, fanoutPipeline } from './fanout-pipeline.ts';
 
 type Reply = (msgs: readonly Msg[], turn: Turn) => Promise<Msg>;
 
@@ -107,7 +107,29 @@ test.each([0, -1, 1.5, Number.NaN])('a maxConcurrent of %d is refused', async (m
   expect(() => new FanoutPipeline([stuck('a')], { maxConcurrent })).toThrow(problem);
 });
 
-test('a failing agent aborts the others; its error is thrown after they have ended', async () => {
+test('a failing agent leaves the others to finish; its error is thrown then', async () => {
+  const door = Promise.withResolvers<void>();
+  const waiting = new Worker('waiting', async () => {
+    await door.promise;
+    return number(1);
+  });
+  const last = calculator((n) => n + 1);
+  const fanout = fanoutPipeline([waiting, broken(), last], zero, { maxConcurrent: 2 });
+  let hasEnded = false;
+  const failure = fanout.catch((error: unknown) => ((hasEnded = true), error));
+  await letPromisesSettle();
+  expect([hasEnded, waiting.isRunning, last.calls]).toEqual([false, true, 1]);
+  door.resolve();
+  expect(await failure).toEqual(new Error('I broke'));
+});
+
+test('the error of the only failing agent is thrown as it is', async () => {
+  const failure = new TypeError('mistaken');
+  const failing = new Worker('failing', async () => Promise.reject(failure));
+  await expect(fanoutPipeline([calculator((n) => n), failing], zero)).rejects.toBe(failure);
+});
+
+test('a failing agent stops the others if onError says so; its error is thrown after they have ended', async () => {
   const unwound: string[] = [];
   const tidy = new Worker('tidy', async (_msgs, { signal }) => {
     await abortable(forever, signal).catch(async () => {
@@ -117,22 +139,55 @@ test('a failing agent aborts the others; its error is thrown after they have end
     throw new Error('a second error, which nobody sees');
   });
   const waiting = stuck('waiting');
-  await expect(fanoutPipeline([tidy, broken(), waiting], zero)).rejects.toThrow('I broke');
+  await expect(fanoutPipeline([tidy, broken(), waiting], zero, { onError: 'stop' })).rejects.toThrow(
+    'I broke',
+  );
   expect(unwound).toEqual(['tidy']);
   expect([tidy.isRunning, waiting.isRunning]).toEqual([false, false]);
 });
 
-test('of two failures at once the first error is thrown', async () => {
-  const late = new Worker('late', async () => Promise.reject(new Error('I broke too')));
-  await expect(fanoutPipeline([broken(), late], zero)).rejects.toThrow(/^I broke$/);
-});
+test.each(['finish', 'stop'] as const)(
+  'all errors are reported with the names of the agents: %s',
+  async (onError) => {
+    const errors = [new Error('I broke too'), new Error('I broke')] as const;
+    const failing = (name: string, error: Error): Worker =>
+      new Worker(name, async () => Promise.reject(error));
+    const agents = [failing('a', errors[0]), calculator((n) => n), failing('b', errors[1])];
+    const fanout = fanoutPipeline(agents, zero, { onError });
+    const error = await fanout.catch((failure: unknown) => failure);
+    expect(error).toBeInstanceOf(FanoutError);
+    expect(error).toMatchObject({
+      code: 'fanout_failed',
+      message: '2 agents failed. a: I broke too | b: I broke',
+      cause: errors[0],
+      errors,
+      failures: [
+        { agentName: 'a', error: errors[0] },
+        { agentName: 'b', error: errors[1] },
+      ],
+    });
+    expect(JSON.parse(JSON.stringify(error))).toEqual({
+      name: 'FanoutError',
+      code: 'fanout_failed',
+      message: '2 agents failed. a: I broke too | b: I broke',
+      failures: [
+        { agentName: 'a', message: 'I broke too' },
+        { agentName: 'b', message: 'I broke' },
+      ],
+    });
+  },
+);
 
 test.each([{ concurrent: false }, { maxConcurrent: 1 }])(
-  'agents whose turn has not come when one fails are left alone: %o',
+  'agents whose turn has not come when one fails are left alone if onError says so: %o',
   async (options) => {
     const next = stuck('next');
     const busy = next.call('something else');
-    const fanout = fanoutPipeline([broken(), next], zero, { ...options, onBusy: 'interrupt' });
+    const fanout = fanoutPipeline([broken(), next], zero, {
+      ...options,
+      onBusy: 'interrupt',
+      onError: 'stop',
+    });
     await expect(fanout).rejects.toThrow('I broke');
     expect(next.calls).toBe(1);
     expect(await next.interrupt()).toBe(true); // not interrupted before
@@ -140,7 +195,7 @@ test.each([{ concurrent: false }, { maxConcurrent: 1 }])(
   },
 );
 
-test('a late answer after the failure starts no queued agent', async () => {
+test('a late answer after the failure that stops the others starts no queued agent', async () => {
   using _ = new FakeClock().install();
   let fail = (): void => {};
   let finish = (): void => {};
@@ -152,7 +207,11 @@ test('a late answer after the failure starts no queued agent', async () => {
   late.registerInstanceHook('postCall', 'dawdle', () => new Promise((resolve) => (finish = resolve)));
   const next = stuck('next');
   const busy = next.call('something else');
-  const fanout = fanoutPipeline([failing, late, next], zero, { maxConcurrent: 2, onBusy: 'interrupt' });
+  const fanout = fanoutPipeline([failing, late, next], zero, {
+    maxConcurrent: 2,
+    onBusy: 'interrupt',
+    onError: 'stop',
+  });
   const failure = fanout.catch((error: unknown) => error);
   await letPromisesSettle();
   fail();
@@ -168,7 +227,10 @@ test('an agent that ignores its signal is not awaited', async () => {
   const clock = new FakeClock();
   using _ = clock.install();
   const ignorant = deaf('ignorant');
-  const [fanout] = await Promise.allSettled([fanoutPipeline([ignorant, broken()], zero), clock.advance(50)]);
+  const [fanout] = await Promise.allSettled([
+    fanoutPipeline([ignorant, broken()], zero, { onError: 'stop' }),
+    clock.advance(50),
+  ]);
   expect(fanout).toEqual({ status: 'rejected', reason: new Error('I broke') });
   expect([ignorant.isRunning, ignorant.abandonedReplies, clock.pendingTimers]).toEqual([false, 1, 0]);
 });

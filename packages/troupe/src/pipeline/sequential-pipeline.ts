@@ -1,9 +1,17 @@
 import type { AgentBase, CallOptions } from '../agent/agent-base.ts';
-import type { Msg, MsgInput } from '../message/msg.ts';
+import { readDecisions, refused } from '../approval/decisions.ts';
+import { Msg, type MsgInput } from '../message/msg.ts';
+import type { PendingDecision } from '../message/pending-call.ts';
+import { PipelineBase } from './pipeline-base.ts';
+import { PipelineProgress } from './pipeline-progress.ts';
+import { assertTakesInput, routeDecisions } from './route-decisions.ts';
 
 /**
  * Calls agents one after the other, each with the previous answer. Without agents the input is the result. A
- * suspended answer (pending tool calls) ends the pipeline and is the result.
+ * `structuredModel` is for the last agent.
+ *
+ * A suspended answer (pending tool calls) ends the pipeline and is the result. A call with `decisions`, or without input, goes on
+ * with the suspended agent and those after it. Decisions that fit no agent are refused before anything runs.
  *
  * @example
  * ```ts
@@ -30,28 +38,103 @@ export function sequentialPipeline<Input extends MsgInput>(
 export async function sequentialPipeline(
   agents: readonly AgentBase[],
   input?: MsgInput,
-  options?: CallOptions,
+  options: CallOptions = {},
 ): Promise<MsgInput> {
-  let current = input;
-  for (const agent of agents) {
-    const answer = await agent.call(current, options);
-    if (answer.pending !== undefined) return answer; // a question for approval is no input of the next agent
-    current = answer;
-  }
-  return current;
+  const start = planStart(agents, input, options);
+  return agents.length === 0 ? input : runSequence(agents, start, options, async () => {});
 }
 
-/** `sequentialPipeline` over the same agents, for several inputs. */
-export class SequentialPipeline {
-  readonly agents: readonly AgentBase[];
-
-  constructor(agents: readonly AgentBase[]) {
-    this.agents = [...agents];
-  }
-
+/**
+ * `sequentialPipeline` over the same agents, for several inputs. The position, the input and the answers so far are part of its
+ * state: a call without input goes on where the last one was suspended, failed or cut off, also in another process.
+ */
+export class SequentialPipeline extends PipelineBase {
   call(): Promise<Msg | undefined>;
   call<Input extends MsgInput>(input: Input, options?: CallOptions): Promise<Msg | Input>;
-  async call(input?: MsgInput, options?: CallOptions): Promise<MsgInput> {
-    return sequentialPipeline(this.agents, input, options);
+  async call(input?: MsgInput, options: CallOptions = {}): Promise<MsgInput> {
+    const { agents } = this;
+    const start = this.#resume(input, options) ?? planStart(agents, input, options);
+    if (agents.length === 0) return input;
+    const { progress, position = 0 } = start;
+    const recorded = (isFinished: boolean): Promise<void> =>
+      this.recorded(progress, isFinished, options.signal);
+    return this.track(position > 0 ? null : progress, () => runSequence(agents, start, options, recorded));
   }
+
+  #resume(input: MsgInput, { decisions: given = [] }: CallOptions): SequenceStart | undefined {
+    const msgs = Msg.list(input);
+    if (msgs.length > 0 && given.length === 0) return undefined;
+    const progress = this.progressToResume();
+    if (progress === null) return undefined;
+    const { position } = progress;
+    const decisions = readDecisions(given);
+    routeDecisions(this.agents, decisions, (i) => i === position);
+    return {
+      progress,
+      msgs: msgs.length > 0 || progress.isSuspended(position) ? msgs : undefined,
+      decisions,
+    };
+  }
+}
+
+interface SequenceStart {
+  /** Its position is the agent to start with, unless `position` says otherwise. */
+  readonly progress: PipelineProgress;
+  /** Input of the first agent to call, if not that of the position. */
+  readonly msgs: readonly Msg[] | undefined;
+  /** Decisions for the first agent to call. */
+  readonly decisions: readonly PendingDecision[];
+  /** Index of the suspended agent to start with, if the progress is unknown. */
+  readonly position?: number;
+}
+
+/**
+ * Start of a sequence without known progress: at the first agent, or at a suspended one.
+ * @throws TroupeError before anything has changed
+ */
+function planStart(
+  agents: readonly AgentBase[],
+  input: MsgInput,
+  { decisions: given = [], onPending }: CallOptions,
+): SequenceStart {
+  const msgs = Msg.list(input);
+  const decisions = readDecisions(given);
+  const progress = new PipelineProgress(msgs, agents.length);
+  const routed = routeDecisions(agents, decisions);
+  const [position, ...others] = routed.keys();
+  for (const index of others)
+    throw refused(routed.get(index)?.[0]?.id, 'belongs to a second agent. Decide about one agent at a time');
+  if (position !== undefined) return { progress, position, msgs, decisions };
+  if (msgs.length === 0) {
+    const suspended = agents.findIndex(({ pendingCalls }) => pendingCalls.length > 0);
+    return { progress, position: Math.max(suspended, 0), msgs, decisions };
+  }
+  assertTakesInput(agents, msgs, onPending, routed);
+  return { progress, msgs, decisions };
+}
+
+/** @param recorded awaited after each answer */
+async function runSequence(
+  agents: readonly AgentBase[],
+  { progress, msgs, decisions, position = progress.position }: SequenceStart,
+  { structuredModel, ...options }: CallOptions,
+  recorded: (isFinished: boolean) => Promise<void>,
+): Promise<MsgInput> {
+  let answer: Msg | undefined;
+  for (const [i, agent] of agents.entries()) {
+    if (i < position) continue;
+    const isFirst = i === position;
+    const isLast = i === agents.length - 1;
+    const before = i === 0 ? progress.input : progress.answerOf(i - 1);
+    answer = await agent.call(isFirst && msgs !== undefined ? msgs : before, {
+      ...options,
+      decisions: isFirst ? decisions : undefined,
+      structuredModel: isLast ? structuredModel : undefined,
+    });
+    progress.record(i, answer);
+    const isSuspended = answer.pending !== undefined;
+    await recorded(isLast && !isSuspended);
+    if (isSuspended) break; // a question for approval is no input of the next agent
+  }
+  return answer;
 }

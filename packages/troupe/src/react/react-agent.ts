@@ -1,3 +1,4 @@
+import type { CallOptions } from '../agent/agent-base.ts';
 import { currentControl, currentTurn } from '../agent/current-turn.ts';
 import type { Interrupt } from '../agent/interrupt.ts';
 import type { LoopControl } from '../agent/loop-control.ts';
@@ -166,8 +167,12 @@ export class ReActAgent extends ReActAgentBase {
   }
 
   /** Pending tool calls, of agents in tools too. Decided by the option `decisions` of `call`. */
-  get pendingCalls(): readonly PendingCall[] {
+  override get pendingCalls(): readonly PendingCall[] {
     return this.#openToolCalls.pending;
+  }
+
+  override refusesInput(onPending: CallOptions['onPending'] = this.#options.onPending): boolean {
+    return this.pendingCalls.length > 0 && onPending !== 'close';
   }
 
   /** The tool calls of other agents in which this agent was called when its tool calls were suspended, or cut off by the end of the program */

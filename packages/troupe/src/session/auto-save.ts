@@ -97,7 +97,7 @@ export class AutoSave implements AsyncDisposable {
     const isFirst = !this.#isEnding;
     this.#isEnding = true;
     for (const [component, stops] of this.#watched) {
-      if (component.isRunning === true) await settled(component);
+      while (component.isRunning === true) await settled(component);
       for (const stop of stops) stop();
     }
     this.#watched.clear();

@@ -1,7 +1,15 @@
 import { expect, test } from 'vitest';
 
 import { A2AAgent, A2AError, dataBlock, dataIn } from '../../src/a2a/index.ts';
-import { agentTool, findHistoryFaults, Msg, MsgHub, ReActAgent, Toolkit } from '../../src/index.ts';
+import {
+  agentTool,
+  findHistoryFaults,
+  Msg,
+  MsgHub,
+  ReActAgent,
+  SequentialPipeline,
+  Toolkit,
+} from '../../src/index.ts';
 import { FakeClock, ScriptedModel } from '../../src/testing/index.ts';
 import { eventsOf, remoteAgent, textDeltas } from './a2a-agents.ts';
 import { artifact, FakeRemote, IDS, status, task, type Behaviour } from './fake-remote.ts';
@@ -194,6 +202,26 @@ test('a question ends the reply like a call that waits, and the next call goes o
   expect((await agent.call('Oslo')).text).toBe('Booked.'); // plain text works as well
   expect(remote.calls[2]?.params.message).toMatchObject({ ...IDS, parts: [{ text: 'Oslo' }] });
   expect(agent.stateDict()).toMatchObject({ openTask: null });
+});
+
+test('a pipeline routes decisions to a remote agent, and goes on with the agents after it', async () => {
+  await using remote = await FakeRemote.listen((call) => {
+    const isFirst = remote.calls.length === 1;
+    call.send(isFirst ? task('SUBMITTED') : task('WORKING'));
+    call.send(isFirst ? status('INPUT_REQUIRED', 'Which city?') : status('COMPLETED', 'Booked.'));
+    call.end();
+  });
+  const first = new ReActAgent({ name: 'first', model: new ScriptedModel(['Book a room']), console: false });
+  const last = new ReActAgent({ name: 'last', model: new ScriptedModel(['Thank you.']), console: false });
+  const agent = remoteAgent(remote.url);
+  const pipeline = new SequentialPipeline([first, agent, last]);
+  const question = await pipeline.call(Msg.user('A room, please.'));
+  expect(pipeline.pendingCalls).toEqual(question.pending);
+  expect([agent.refusesInput(), agent.refusesInput('refuse')]).toEqual([false, true]);
+  const decisions = agent.pendingCalls.map(({ id }) => ({ id, verdict: 'result', output: 'Oslo' }) as const);
+  expect(await pipeline.call(undefined, { decisions })).toMatchObject({ name: 'last', text: 'Thank you.' });
+  expect(remote.calls[1]?.params.message).toMatchObject({ ...IDS, parts: [{ text: 'Oslo' }] });
+  expect([agent.pendingCalls, pipeline.pendingCalls]).toEqual([[], []]);
 });
 
 test('a saved task that waits for nothing is refused', () => {

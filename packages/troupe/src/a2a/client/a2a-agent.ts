@@ -1,6 +1,6 @@
 import type { Part } from '@a2a-js/sdk';
 
-import { AgentBase, type AgentOptions } from '../../agent/agent-base.ts';
+import { AgentBase, type AgentOptions, type CallOptions } from '../../agent/agent-base.ts';
 import type { Interrupt } from '../../agent/interrupt.ts';
 import { readDecisions } from '../../approval/decisions.ts';
 import { controlOf } from '../../agent/turn-control.ts';
@@ -8,6 +8,7 @@ import type { Turn } from '../../agent/turn.ts';
 import { checkNumber, MAX_TIMER_MS } from '../../util/check-number.ts';
 import { TroupeError } from '../../errors.ts';
 import { Msg, type MsgInput } from '../../message/msg.ts';
+import type { PendingCall } from '../../message/pending-call.ts';
 import { abortable } from '../../util/abort.ts';
 import { startTimer } from '../../util/clock.ts';
 import { isJsonObject, type JsonObject, type JsonValue } from '../../util/json.ts';
@@ -77,6 +78,16 @@ export class A2AAgent extends AgentBase {
       toJson: (task: OpenTask | null) => task?.toJSON() ?? null,
       fromJson: (json) => (json === null ? null : OpenTask.fromJson(json)),
     });
+  }
+
+  /** Questions and tool calls for which the remote task waits. */
+  override get pendingCalls(): readonly PendingCall[] {
+    return this.openTask?.pending ?? [];
+  }
+
+  /** New input answers a waiting task, unless the agent call says otherwise. */
+  override refusesInput(onPending?: CallOptions['onPending']): boolean {
+    return this.openTask !== null && onPending === 'refuse';
   }
 
   /** Keeps messages for the next agent call. */
