@@ -260,7 +260,7 @@ describe('the loop of a ReActAgent', () => {
     agent.setMsgQueueEnabled(true);
     await agent.call('Go.');
     const printed: string[] = [];
-    for (const queue = agent.msgQueue; queue !== undefined && queue.size > 0; )
+    for (const queue = agent.msgQueue; queue !== undefined && queue.size > 0;)
       printed.push((await queue.take())?.msg.text ?? '');
     expect(printed.some((text) => text.startsWith('<system-hint>'))).toBe(isPrinted);
     expect(printed.at(-1)).toBe('Fine.');
@@ -273,7 +273,7 @@ describe('the loop of a ReActAgent', () => {
     const answer = await agent.call('Hi.');
     expect(model.requests[0]?.generation).toEqual(generation);
     const printed: (string | boolean | undefined)[][] = [];
-    for (const queue = agent.msgQueue; queue !== undefined && queue.size > 0; ) {
+    for (const queue = agent.msgQueue; queue !== undefined && queue.size > 0;) {
       const { msg, last } = (await queue.take()) ?? {};
       expect(msg?.id).toBe(answer.id);
       printed.push([msg?.text, last]);
@@ -310,9 +310,10 @@ describe('the loop of a ReActAgent', () => {
       if (parallelToolCalls) expect(order.toSorted()).toEqual([...(one ?? []), ...(two ?? [])].toSorted());
       else expect(order).toEqual([...(one ?? []), ...(two ?? [])]);
       const msgs = await agent.memory.getMemory();
-      expect(
-        msgs.flatMap((msg) => msg.getContentBlocks('tool_result')).map(({ output }) => output),
-      ).toEqual(['[Error: dark]', '[seen 2]']);
+      expect(msgs.flatMap((msg) => msg.getContentBlocks('tool_result')).map(({ output }) => output)).toEqual([
+        '[Error: dark]',
+        '[seen 2]',
+      ]);
     },
   );
 
