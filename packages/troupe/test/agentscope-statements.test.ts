@@ -87,10 +87,11 @@ describe('an agent', () => {
 test('an instance hook is for one agent only', async () => {
   const seen: string[] = [];
   const [a, b] = [new Speaker('a'), new Speaker('b')];
-  a.registerInstanceHook('preReply', 'note', (agent) => void seen.push(agent.name));
+  a.registerInstanceHook('preReply', 'one', (agent) => void seen.push(`one ${agent.name}`));
+  b.registerInstanceHook('preReply', 'two', (agent) => void seen.push(`two ${agent.name}`));
   await a.call();
   await b.call();
-  expect(seen).toEqual(['a']);
+  expect(seen).toEqual(['one a', 'two b']);
 });
 
 test('handleInterrupt gets the input of the call, as the caller gave it', async () => {
