@@ -7,12 +7,7 @@ export { agentTool, type AgentToolOptions } from './subagent/agent-tool.ts';
 export { ConsoleView, type ConsoleViewOptions } from './agent/console-view.ts';
 export { interruptOnCtrlC, type InterruptOnCtrlCOptions } from './user/interrupt-key.ts';
 export type { PrintedMsg } from './agent/printer.ts';
-export {
-  ReActAgentBase,
-  type ModelPrompt,
-  type ReActHookOptions,
-  type ReActHooks,
-} from './react/react-agent-base.ts';
+export { ReActAgentBase, type ReActHookOptions, type ReActHooks } from './react/react-agent-base.ts';
 export type { ReActAgentOptions } from './react/react-agent-options.ts';
 export type { AnsweredBy } from './message/answered-by.ts';
 export type { EndReason } from './message/end-reason.ts';
@@ -21,7 +16,7 @@ export type { OnBusy } from './agent/call-queue.ts';
 export type { DelegationContext } from './subagent/grants/delegation-context.ts';
 export type { SubAgentOptions } from './subagent/delegation.ts';
 export { makeSubagentTool, type SubAgentToolOptions } from './subagent/make-subagent-tool.ts';
-export type { PermissionBundle, SubAgentPermissions } from './subagent/grants/permission-bundle.ts';
+export type { PermissionBundle } from './subagent/grants/permission-bundle.ts';
 export { registerSubAgent } from './subagent/register-sub-agent.ts';
 export type { SafetyLimits } from './subagent/limits/safety-limits.ts';
 export { SubAgentBase } from './subagent/sub-agent-base.ts';
@@ -29,7 +24,7 @@ export { SubAgentUnavailable } from './subagent/sub-agent-error.ts';
 export type { SubAgentSpec } from './subagent/sub-agent-spec.ts';
 export type { DelegateOptions, SubAgentInit } from './subagent/sub-agent.ts';
 export { TaskSubAgent, type TaskSubAgentOptions } from './subagent/task-sub-agent.ts';
-export type { SpanAttributes, Tracer, TraceSpan } from './tracing/tracer.ts';
+export type { Tracer, TraceSpan } from './tracing/tracer.ts';
 export { currentTurn } from './agent/current-turn.ts';
 export type { Turn } from './agent/turn.ts';
 export type { Step, StepKind, StepRunner } from './event/step.ts';

@@ -17,12 +17,11 @@ import {
   type RetrievedDocument,
   type SafetyLimits,
   type SubAgentInit,
-  type SubAgentPermissions,
   type SubAgentSpec,
   type ToolResultBlock,
 } from 'troupe';
 import { FileSystemHandle, InMemoryFileSystem } from 'troupe/filesystem';
-import { toDelegationContext, type ContextBundle } from 'troupe/subagent';
+import { toDelegationContext, type ContextBundle, type SubAgentPermissions } from 'troupe/subagent';
 import { FakeClock, ScriptedModel, type ScriptedToolCall, type ScriptedTurn } from 'troupe/testing';
 import { makeFileTool, fileTools } from 'troupe/tools';
 import { describe, expect, test } from 'vitest';

@@ -1,5 +1,7 @@
 /** Entry `troupe/kernel`: parts of agents and toolkits, for authors of new kinds of them. */
 
+export type { ModelPrompt } from '../react/react-agent-base.ts';
+export type { SpanAttributes } from '../tracing/tracer.ts';
 export type { Observer } from '../agent/subscribers.ts';
 export type { StepInit } from '../event/step.ts';
 export type { Emit, EventBody, EventOrigin } from '../event/agent-event.ts';

@@ -1,5 +1,6 @@
 /** Entry `troupe/subagent`: for authors of sub-agent classes with their own delegation. */
 
+export type { SubAgentPermissions } from '../subagent/grants/permission-bundle.ts';
 export type { Budget } from '../subagent/limits/budget.ts';
 export { toDelegationContext, type ContextBundle } from '../subagent/grants/delegation-context.ts';
 export type { LongTermRef } from '../subagent/grants/long-term-refs.ts';

@@ -7,7 +7,7 @@ import { whenAborted } from '../util/abort.ts';
 import { BoundedQueue } from '../util/async/bounded-queue.ts';
 import { notifyOnReturn } from '../util/async/notify-on-return.ts';
 import { MsgHub } from './msg-hub.ts';
-import { stopAgents } from './stop-agents.ts';
+import { stopAllAgents } from './stop-all-agents.ts';
 
 export interface ChatRoomOptions {
   /** Maximum unread events before the agents wait. @default 64 */
@@ -124,7 +124,7 @@ export class ChatRoom implements AsyncDisposable {
     events.liftCapacity();
     const done = Promise.all(Array.from(answers, (answer) => answer.done));
     const work = { done, agents: this.#agents, controller };
-    await stopAgents(work, new InterruptedError('The chat room', 'user'));
+    await stopAllAgents(work, new InterruptedError('The chat room', 'user'));
     await hub.close();
     events.close();
     this.#room = undefined;

@@ -4,7 +4,7 @@ import { InterruptedError } from '../errors.ts';
 import { abortable } from '../util/abort.ts';
 import { BoundedQueue } from '../util/async/bounded-queue.ts';
 import { notifyOnReturn } from '../util/async/notify-on-return.ts';
-import { stopAgents } from './stop-agents.ts';
+import { stopAllAgents } from './stop-all-agents.ts';
 
 export interface StreamPrintingOptions {
   /** Maximum unread messages before the agents wait. @default 100 */
@@ -51,7 +51,7 @@ async function* readWhile<T>(
     yield* printed;
     return await abortable(result, left);
   } finally {
-    if (isRunning) await stopAgents({ done: result, agents, controller }, left.reason as InterruptedError);
+    if (isRunning) await stopAllAgents({ done: result, agents, controller }, left.reason as InterruptedError);
     restoreQueues();
   }
 }

@@ -68,8 +68,8 @@ export class SyncStateTable {
   }
 
   /**
-   * Tells whether a component now belongs to another session: loaded from there, saved there after it was saved here, or
-   * saved there for another user.
+   * True for a component of another session: loaded from the other session, saved to it later than to this one, or saved for
+   * another user.
    */
   isElsewhere(module: StateModule, key: CheckedKey): boolean {
     const binding = this.#bindings.get(module);

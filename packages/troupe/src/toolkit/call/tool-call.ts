@@ -264,7 +264,7 @@ export class ToolCall {
     const { postProcess } = tool.tool;
     const given = { ...shown, output: withNote(shown?.output), status: 'interrupted' } as const;
     const processed = await postProcess?.(call, this.#result(given));
-    const { responseMsg: _, ...output } = processed === undefined ? given : fromResult(processed); // it has not ended
+    const { responseMsg: _, ...output } = processed === undefined ? given : fromResult(processed); // an interrupted tool ends no reply
     const cut = cutOutput(output.output, this.#maxChars(tool));
     const result = this.#result({
       ...output,

@@ -19,7 +19,7 @@ export interface AgentWork {
  * ignores the signal and calls another agent, that agent is interrupted too. Resolves when the work has ended
  * and the agents are idle, or after a grace period if the work does not stop; then the work is abandoned.
  */
-export async function stopAgents(
+export async function stopAllAgents(
   { done, agents, controller }: AgentWork,
   reason: InterruptedError,
 ): Promise<void> {
