@@ -43,8 +43,7 @@ async function run(): Promise<number[]> {
       execute: ({ a, b }) => String(Number(a) + Number(b)),
     }),
   );
-  const agent = new ReActAgent({ name: 'adder', model, toolkit, maxIters: ROUNDS + 1 });
-  agent.setConsoleOutputEnabled(false);
+  const agent = new ReActAgent({ name: 'adder', model, toolkit, maxIters: ROUNDS + 1, console: false });
   await agent.call('Add.');
   const ms = marks.map(({ user, system }) => (user + system) / 1000);
   return ms.slice(1).map((mark, i) => mark - (ms[i] ?? 0));

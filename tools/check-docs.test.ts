@@ -1,6 +1,7 @@
-import { expect, test } from 'vitest';
-import { errorPageProblems, glossaryProblems, longCells, unlisted } from './check-docs.ts';
+import { describe, expect, test } from 'vitest';
+import { errorPageProblems, glossaryProblems, longCells, unknownNames, unlisted } from './check-docs.ts';
 import { readExamples, readMarkdown } from './lib/markdown.ts';
+import { statementProblems } from './lib/statement-tables.ts';
 
 test('fences and links are read with their lines', () => {
   const text = [
@@ -101,4 +102,80 @@ test('an index lists every page', () => {
   const pages = ['docs/README.md', 'docs/a.md', 'docs/how-to/b.md', 'docs/c.md'];
   const index = 'See [a](a.md), [b](how-to/b.md).';
   expect(unlisted('docs/README.md', index, pages)).toEqual(['docs/c.md']);
+});
+
+describe('names in the guide for contributors', () => {
+  const repository = {
+    files: ['tools/check.ts', 'src/agent/agent-base.ts', 'src/agent/turn.ts'],
+    sources: {
+      'agent/agent-base.ts': 'export class AgentBase {\n  #run() {}\n  call() {}\n}',
+      'agent/turn.ts': 'export interface Turn {}\nexport function withGrace() {}',
+    },
+  };
+
+  test('that exist are fine: files, folders, classes, members and functions', () => {
+    const text =
+      'See `agent/turn.ts`, `tools/check.ts`, `agent/`, `Turn`, `AgentBase.call`, `withGrace`, `AbortSignal`, `npm test`, `*.test.ts`.\n' +
+      '```text\nsrc/agent/agent-base.ts  AgentBase.#run, then withGrace()\n```\n';
+    expect(unknownNames(text, repository)).toEqual([]);
+  });
+
+  test.each([
+    ['`agent/gone.ts`', 'there is no file agent/gone.ts'],
+    ['`gone/`', 'there is no folder gone/'],
+    ['`Thinker`', 'there is no Thinker'],
+    ['`AgentBase.think`', 'AgentBase has no think'],
+    ['`Gone.think`', 'there is no Gone'],
+    ['`weave`', 'there is no weave'],
+    ['```text\nagent/gone.ts\n```', 'there is no file agent/gone.ts'],
+    ['```text\nx -> AgentBase.think\n```', 'AgentBase has no think'],
+  ])('%j is reported', (text, problem) => {
+    expect(unknownNames(text, repository)).toEqual([problem]);
+  });
+});
+
+describe('tables of statements', () => {
+  const files: Readonly<Record<string, string>> = {
+    'lib/src/a.ts': '',
+    'lib/src/a.test.ts':
+      "// sings\ntest('adds two numbers', () => {});\ntest.each([1, 2])(\n  'takes none: %d', () => 'sings');",
+    'examples/sum/main.ts': '',
+  };
+  const repository = {
+    base: 'lib',
+    exists: (path: string) => Object.keys(files).some((file) => file === path || file.startsWith(path)),
+    read: (path: string) => files[path] ?? '',
+  };
+  const table = (...rows: string[]): string =>
+    ['# Sums', '| statement | code | test | difference |', '|---|---|---|---|', ...rows].join('\n');
+
+  test('that are true are fine', () => {
+    const text = table(
+      '| It adds | `src/a.ts` | `src/a.test.ts`: "adds two", "takes none" | |',
+      '| It sums | `../examples/sum/main.ts`, `a.sum()` | `src/a.test.ts`: "takes none" | |',
+      '| It sings | – | – | not here: nobody listens |',
+      '',
+      'See `src/`.',
+      '| another | table |',
+    );
+    expect(statementProblems(text, repository)).toEqual([]);
+  });
+
+  test.each([
+    ['| x | `src/b.ts` | `src/a.test.ts`: "adds" | |', '4: there is no src/b.ts'],
+    ['| x | `src/a.ts` | `src/b.test.ts`: "adds" | |', '4: there is no src/b.test.ts'],
+    ['| x | `src/a.ts` | `src/a.test.ts`: "adds", "sings" | |', '4: src/a.test.ts has no test "sings"'],
+    ['| x | `src/a.ts` | `src/a.test.ts` | |', '4: the test names no file with a title'],
+    ['| x | somewhere | `src/a.test.ts`: "adds" | |', '4: the code names no file'],
+    ['| x | `src/a.ts` | – | |', '4: a row without code or test says why'],
+    ['| x | `src/a.ts` | `src/a.test.ts`: "adds" |', '4: a row has four cells'],
+    ['See `gone/`.', '4: there is no gone/'],
+  ])('%j is reported', (row, problem) => {
+    const fine = '| It adds | `src/a.ts` | `src/a.test.ts`: "adds two" | |';
+    expect(statementProblems(table(row, '', table(fine)), repository)).toEqual([problem]);
+  });
+
+  test('are missed', () => {
+    expect(statementProblems('# Nothing', repository)).toEqual(['there is no table of statements']);
+  });
 });

@@ -1,7 +1,8 @@
 // Checks the documents. Every ```ts and ```js fence in a document, and below every `@example` of a doc comment, is a
 // whole program: it compiles against the built package as a user's would, and runs offline to a good end. Every
 // relative link leads to a file, and to a heading of it. `docs/errors.md` has every error code, the glossary of
-// CONTRIBUTING.md is that of `docs/concepts.md`, the indexes list every page, and table cells hold phrases.
+// CONTRIBUTING.md is that of `docs/concepts.md`, every file and name in CONTRIBUTING.md exists, every file and test title in
+// `docs/agentscope.md` exists, the indexes list every page, and table cells hold phrases.
 //   ```ts          compiled and run
 //   ```ts no-run   compiled only (needs a key, a server, a terminal)
 // `npm run check -- docs --only=sessions` takes the programs of documents whose path contains `sessions`.
@@ -11,8 +12,11 @@ import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node
 import { availableParallelism } from 'node:os';
 import { dirname, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
+import { exportedNames } from './check-names.ts';
 import { filesBelow, report, ROOT } from './lib/files.ts';
 import { readExamples, readMarkdown, type Fence, type Markdown } from './lib/markdown.ts';
+import { readSource } from './lib/source-text.ts';
+import { statementProblems } from './lib/statement-tables.ts';
 
 /** The generated programs. A program's lines have the numbers that they have in the document. */
 const WORK = '.cache/docs';
@@ -98,6 +102,9 @@ function programsOf(document: string, fences: readonly Fence[], problems: string
   return programs;
 }
 
+/** Smallest number of doc comments with an `@example`: about the most used exports. */
+const MIN_EXAMPLES = 30;
+
 /** The programs of all `@example` tags in the library's sources. */
 function examplePrograms(problems: string[]): Program[] {
   return filesBelow(SOURCES, '.ts')
@@ -147,6 +154,78 @@ export function longCells(text: string): { line: number; words: number }[] {
   });
 }
 
+/** The repository, as a document refers to it. */
+export interface Repository {
+  /** Paths of all files. */
+  readonly files: readonly string[];
+  /** Sources of the library by path. */
+  readonly sources: Readonly<Record<string, string>>;
+}
+
+const FILE = /[\w./-]+\.(?:ts|mjs)\b/g;
+const MEMBER = /\b([A-Z]\w*)\.(#?\w+)/g;
+
+/**
+ * Returns the files, folders, classes, members and functions that a document names and the repository does not have. Reads all
+ * code spans; in fences, only files and members such as `Msg.from`.
+ */
+export function unknownNames(text: string, { files, sources }: Repository): string[] {
+  const homes = new Map<string, string>();
+  const words = new Set<string>();
+  for (const source of Object.values(sources)) {
+    const { withoutComments } = readSource(source);
+    for (const [word] of withoutComments.matchAll(/#?[\w$]+/g)) words.add(word);
+    for (const name of exportedNames(source)) homes.set(name, withoutComments);
+  }
+  const paths = [...files, ...Object.keys(sources)].map((path) => `/${path}`);
+  const fileProblem = (file: string): string | undefined =>
+    paths.some((path) => path.endsWith(`/${file}`)) ? undefined : `there is no file ${file}`;
+  const nameProblem = (name: string): string | undefined =>
+    words.has(name) || name in globalThis ? undefined : `there is no ${name}`;
+  const memberProblem = (name: string, member: string): string | undefined => {
+    const home = homes.get(name);
+    if (home === undefined) return name in globalThis ? undefined : `there is no ${name}`;
+    const isThere = new RegExp(`(?<![\\w$#])${member}(?![\\w$])`).test(home);
+    return isThere ? undefined : `${name} has no ${member}`;
+  };
+  const spanProblem = (span: string): string | undefined => {
+    if (/^[\w./-]+\.(?:ts|mjs)$/.test(span)) return fileProblem(span);
+    if (/^[\w.-]+(?:\/[\w.-]+)*\/$/.test(span))
+      return paths.some((path) => path.includes(`/${span}`)) ? undefined : `there is no folder ${span}`;
+    const [, name = '', member] = /^([A-Z]\w*)\.(#?\w+)(?:\(\))?$/.exec(span) ?? [];
+    if (member !== undefined) return memberProblem(name, member);
+    if (/^[A-Z]\w*$/.test(span)) return memberProblem(span, span);
+    return /^#?[a-z]\w*(?:\(\))?$/.test(span) ? nameProblem(span.replace('()', '')) : undefined;
+  };
+  const { fences } = readMarkdown(text);
+  const prose = text.replace(/^(```|~~~)[^]*?^\1.*$/gm, '');
+  const problems = [
+    ...[...prose.matchAll(/`([^`\n]+)`/g)].map(([, span = '']) => spanProblem(span)),
+    ...fences.flatMap(({ code }) => [
+      ...[...code.matchAll(FILE)].map(([file]) => fileProblem(file)),
+      ...[...code.matchAll(MEMBER)].map(([, name = '', member = '']) => memberProblem(name, member)),
+    ]),
+  ];
+  return [...new Set(problems.filter((problem) => problem !== undefined))];
+}
+
+/** Checks the names in CONTRIBUTING.md, and that its map has every folder of the sources. */
+function contributingProblems(): string[] {
+  const text = read('CONTRIBUTING.md');
+  const inSource = filesBelow(SOURCES, '.ts').filter((file) => !file.endsWith('.test.ts'));
+  const sources = Object.fromEntries(inSource.map((file) => [file, read(`${SOURCES}/${file}`)]));
+  const files = [SOURCES, 'packages/troupe/test', 'tools', 'examples', 'bench', 'docs'].flatMap((dir) =>
+    filesBelow(dir, '').map((file) => `${dir}/${file}`),
+  );
+  const folders = new Set(inSource.filter((file) => file.includes('/')).map((file) => file.split('/')[0]));
+  return [
+    ...unknownNames(text, { files, sources }),
+    ...[...folders]
+      .filter((folder) => !text.includes(`${folder}/`))
+      .map((folder) => `the map does not have the folder ${folder}/`),
+  ].map((problem) => `CONTRIBUTING.md: ${problem}`);
+}
+
 /** Returns the pages that an index does not link to. */
 export function unlisted(index: string, indexText: string, pages: readonly string[]): string[] {
   const linked = new Set(readMarkdown(indexText).links.map(({ target }) => join(dirname(index), target)));
@@ -161,6 +240,14 @@ function indexProblems(): string[] {
     unlisted(index, read(index), listed)
       .filter((page) => page !== 'docs/README.md')
       .map((page) => `${index}: it does not list ${page}`),
+  );
+}
+
+/** Checks that the code and the tests that `docs/agentscope.md` names are there. */
+function agentscopeProblems(): string[] {
+  const exists = (file: string): boolean => existsSync(join(ROOT, file));
+  return statementProblems(read('docs/agentscope.md'), { base: 'packages/troupe', exists, read }).map(
+    (problem) => `docs/agentscope.md:${problem}`,
   );
 }
 
@@ -248,10 +335,14 @@ async function main(): Promise<void> {
   problems.push(
     ...errorPageProblems(read(`${SOURCES}/errors.ts`), read('docs/errors.md')),
     ...glossaryProblems(read('CONTRIBUTING.md'), read('docs/concepts.md')),
+    ...contributingProblems(),
     ...indexProblems(),
+    ...agentscopeProblems(),
   );
   const inDocs = all.flatMap((document) => readDocument(document, problems));
   const examples = examplePrograms(problems);
+  if (examples.length < MIN_EXAMPLES)
+    problems.push(`${SOURCES}: ${examples.length} doc comments have an @example, fewer than ${MIN_EXAMPLES}`);
   const only = process.argv.find((arg) => arg.startsWith('--only='))?.slice('--only='.length) ?? '';
   const programs = [...inDocs, ...examples].filter(({ document }) => document.includes(only));
   if (programs.length > 0) {

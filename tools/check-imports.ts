@@ -18,7 +18,7 @@ const LAYERS: readonly (readonly string[])[] = [
   ['util', 'errors'],
   ['message', 'event', 'state', 'hooks', 'config'],
   ['model', 'formatter', 'memory', 'session', 'filesystem', 'embedding', 'token', 'tracing', 'tts'],
-  ['toolkit', 'plan', 'rag', 'longterm', 'compression', 'permission'],
+  ['toolkit', 'file-tools', 'plan', 'rag', 'longterm', 'compression', 'permission'],
   ['agent'],
   ['approval'],
   ['react', 'user'],

@@ -1,5 +1,5 @@
-// Checks that a name means one thing: no identifier is exported by two source files or entries, no two names of the root entry differ only by
-// a plural, and the root entry stays small.
+// Checks that a name means one thing: no identifier is exported by two source files or entries, no two exported identifiers differ only by a
+// plural, and the root entry stays small.
 
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -14,10 +14,8 @@ const MAX_ROOT_NAMES = 250;
 /** Identifiers that two files may export, each with the reason. */
 const SHARED_NAMES: Readonly<Record<string, string>> = {};
 
-/** Names of the root entry whose plural is exported too, each with the reason. */
-const PLURALS: Readonly<Record<string, string>> = {
-  PermissionRule: 'PermissionRules is the permission policy that consists of PermissionRule objects',
-};
+/** Identifiers whose plural is exported too, each with the reason. */
+const PLURALS: Readonly<Record<string, string>> = {};
 
 const DECLARATION =
   /^export\s+(?:declare\s+)?(?:abstract\s+)?(?:async\s+)?(?:const|let|function\*?|class|interface|type|enum)\s+([\w$]+)/gm;
@@ -51,7 +49,7 @@ export function repeatedNames(
   ];
 }
 
-/** Problems for names of an entry that differ only by a plural. */
+/** Problems for names that differ only by a plural. */
 export function pluralPairs(
   names: readonly string[],
   allowed: Readonly<Record<string, string>> = {},
@@ -98,7 +96,7 @@ if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) {
   const problems = [
     ...repeatedNames(Object.fromEntries(sources.map((file) => [file, read(file)])), SHARED_NAMES),
     ...namesInTwoEntries(Object.fromEntries(sources.filter(isEntry).map((file) => [file, read(file)]))),
-    ...pluralPairs(root, PLURALS),
+    ...pluralPairs([...new Set(sources.flatMap((file) => exportedNames(read(file))))], PLURALS),
     ...(root.length > MAX_ROOT_NAMES
       ? [`The root entry has ${root.length} names, more than ${MAX_ROOT_NAMES}: move some to src/entries`]
       : []),

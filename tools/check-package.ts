@@ -1,8 +1,9 @@
 // Checks the package as it would be published: packs it, then looks at its size, at its documents, at its entries
-// (publint, attw), and compiles a program against it with every TypeScript that is supported.
+// (publint, attw), and compiles a program against the package with every supported TypeScript.
 
 import { spawn, spawnSync } from 'node:child_process';
 import {
+  cpSync,
   existsSync,
   mkdirSync,
   readFileSync,
@@ -30,7 +31,7 @@ const RESOLUTIONS = { nodenext: 'nodenext', bundler: 'esnext' };
 /** The condition by which this repository finds its sources. Nobody else sets it, so its files need not be published. */
 const SOURCE = 'troupe:source';
 
-/** What attw reports about every package that is ES modules only. */
+/** Reports of attw about every package of ES modules only. */
 const ESM_ONLY = ['CJSResolvesToESM', 'NoResolution'];
 
 interface Packed {
@@ -45,27 +46,28 @@ function run(command: string, args: readonly string[], cwd: string): string {
   return stdout;
 }
 
-/** Packs the package with its documents, and unpacks it into the folder of a program that has it installed. */
+/**
+ * Packs a copy of the package with its documents, and unpacks it into the folder of a program that has it installed. Nothing is written
+ * beside the sources, so other checks can run at the same time.
+ */
 function packAndInstall(): Packed {
   rmSync(WORK, { recursive: true, force: true });
   const modules = join(WORK, 'node_modules');
-  mkdirSync(join(modules, 'troupe'), { recursive: true });
-  const stage = join(ROOT, 'tools/stage-package.mjs');
-  run(process.execPath, [stage, PACKAGE], ROOT);
-  try {
-    const npm = ['pack', '--json', '--ignore-scripts', '--pack-destination', WORK];
-    const [packed] = Object.values(JSON.parse(run('npm', npm, PACKAGE)) as Record<string, Packed>);
-    if (packed === undefined) throw new Error('npm pack made nothing.');
-    const tarball = join(WORK, packed.filename);
-    run('tar', ['-xzf', tarball, '-C', join(modules, 'troupe'), '--strip-components=1'], WORK);
-    for (const name of readdirSync(join(ROOT, 'node_modules'))) {
-      if (name !== 'troupe' && !name.startsWith('.'))
-        symlinkSync(join(ROOT, 'node_modules', name), join(modules, name));
-    }
-    return packed;
-  } finally {
-    run(process.execPath, [stage, PACKAGE, '--clean'], ROOT);
+  const stage = join(WORK, 'stage');
+  for (const dir of [join(modules, 'troupe'), stage]) mkdirSync(dir, { recursive: true });
+  for (const name of ['package.json', 'README.md', 'LICENSE', 'dist'])
+    cpSync(join(PACKAGE, name), join(stage, name), { recursive: true });
+  run(process.execPath, [join(ROOT, 'tools/stage-package.mjs'), stage], ROOT);
+  const npm = ['pack', '--json', '--ignore-scripts', '--pack-destination', WORK];
+  const [packed] = Object.values(JSON.parse(run('npm', npm, stage)) as Record<string, Packed>);
+  if (packed === undefined) throw new Error('npm pack made nothing.');
+  const tarball = join(WORK, packed.filename);
+  run('tar', ['-xzf', tarball, '-C', join(modules, 'troupe'), '--strip-components=1'], WORK);
+  for (const name of readdirSync(join(ROOT, 'node_modules'))) {
+    if (name !== 'troupe' && !name.startsWith('.'))
+      symlinkSync(join(ROOT, 'node_modules', name), join(modules, name));
   }
+  return packed;
 }
 
 /** Links of the packed documents that lead nowhere inside the package. */
@@ -88,7 +90,7 @@ async function entryProblems(tarball: string): Promise<string[]> {
   const { messages } = await publint({
     pkgDir: join(WORK, 'node_modules/troupe'),
     strict: true,
-    pack: false, // the folder holds what was packed, and nothing else
+    pack: false, // the folder holds the packed files only
   });
   const lint = messages
     .filter(({ path }) => !path.includes(SOURCE))

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { medianOf, problemOf, pronounShare, readDocComments } from './check-words.ts';
+import { medianOf, problemOf, pronounShare, readDocComments, readLineComments } from './check-words.ts';
 
 describe('doc comments', () => {
   test('are read without code, tags of examples and line marks', () => {
@@ -42,4 +42,19 @@ const a = 1; // What is this?
     expect(pronounShare('')).toBe(0);
     expect(medianOf([0.5, 0, 0.1])).toBe(0.1);
   });
+});
+
+test('line comments are read, those in a row as one, and none from texts and doc comments', () => {
+  const source = `
+const a = 1; // first
+// second
+// and third
+const b = 'x // no';
+/** see // neither */
+  // \`code\` here`;
+  expect(readLineComments(source)).toEqual([
+    { line: 2, text: 'first' },
+    { line: 3, text: 'second and third' },
+    { line: 7, text: 'X here' },
+  ]);
 });

@@ -1,11 +1,11 @@
-// Holds the words of doc comments: each names its subject, uses few pronouns, and none of the words that CONTRIBUTING.md
-// replaces by its glossary. A crude count is enough: what it finds is a place to look, and to rewrite.
+// Checks the words of comments: each comment names its subject, has few pronouns, and none of the words that the glossary in
+// CONTRIBUTING.md replaces. The count is crude: a report is a comment to look at, and to rewrite.
 
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { filesBelow, report, ROOT } from './lib/files.ts';
-import { lineAt } from './lib/source-text.ts';
+import { lineAt, readSource } from './lib/source-text.ts';
 
 const SRC = 'packages/troupe/src';
 
@@ -23,14 +23,14 @@ const MAX_MEDIAN = 0.04;
 /** Shorter comments are judged by their beginning alone. */
 const MIN_WORDS = 8;
 
-export interface DocComment {
+export interface Comment {
   readonly line: number;
   /** The prose of the comment: without code, tags and examples. */
   readonly text: string;
 }
 
 /** The doc comments of a source. */
-export function readDocComments(source: string): DocComment[] {
+export function readDocComments(source: string): Comment[] {
   return [...source.matchAll(/\/\*\*([\s\S]*?)\*\//g)].map(({ 1: body = '', index }) => ({
     line: lineAt(source, index),
     text: body
@@ -40,6 +40,23 @@ export function readDocComments(source: string): DocComment[] {
       .replace(/\s+/g, ' ')
       .trim(),
   }));
+}
+
+/** The line comments of a source. Comments on lines of their own that follow each other count as one. */
+export function readLineComments(source: string): Comment[] {
+  const code = source.replace(/\/\*[\s\S]*?\*\//g, (comment) => comment.replace(/[^\n]/g, ' '));
+  const { withoutComments } = readSource(code);
+  const comments: (Comment & { readonly end: number })[] = [];
+  for (const { 0: all, 1: before = '', 2: text = '', index } of code.matchAll(/^(.*?)\/\/ ?(.*)$/gm)) {
+    if (withoutComments[index + before.length] === '/') continue; // in a literal
+    const line = lineAt(source, index);
+    const prose = text.replace(/`[^`]*`/g, 'X').trim();
+    const last = comments.at(-1);
+    if (before.trim() === '' && last?.end === index - 1)
+      comments.splice(-1, 1, { ...last, text: `${last.text} ${prose}`, end: index + all.length });
+    else comments.push({ line, text: prose, end: before.trim() === '' ? index + all.length : -1 });
+  }
+  return comments.map(({ line, text }) => ({ line, text }));
 }
 
 /** The share of pronouns among the words of a comment. */
@@ -70,12 +87,14 @@ if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) {
   const problems: string[] = [];
   const shares: number[] = [];
   for (const file of filesBelow(SRC, '.ts').filter((name) => !/\.test(-d)?\.ts$/.test(name))) {
-    for (const { line, text } of readDocComments(readFileSync(join(ROOT, SRC, file), 'utf8'))) {
+    const source = readFileSync(join(ROOT, SRC, file), 'utf8');
+    const docComments = readDocComments(source);
+    for (const { line, text } of [...docComments, ...readLineComments(source)]) {
       const problem = problemOf(text);
       if (problem !== undefined)
         problems.push(`${SRC}/${file}:${line}: the comment ${problem}: ${text.slice(0, 80)}`);
-      if (text !== '') shares.push(pronounShare(text));
     }
+    shares.push(...docComments.filter(({ text }) => text !== '').map(({ text }) => pronounShare(text)));
   }
   const median = medianOf(shares);
   const percent = (share: number): string => `${(share * 100).toFixed(1)} %`;
@@ -83,5 +102,5 @@ if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) {
     problems.push(
       `The median comment has ${percent(median)} pronouns. At most ${percent(MAX_MEDIAN)} are allowed.`,
     );
-  report(problems, `${shares.length} comments, ${percent(median)} pronouns at the median`);
+  report(problems, `${shares.length} doc comments, ${percent(median)} pronouns at the median`);
 }

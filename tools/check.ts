@@ -1,4 +1,4 @@
-// Everything that is checked besides the tests, one line per part. `npm run check -- lint types` runs those parts only.
+// Runs all checks besides the tests, and prints one line per part. `npm run check -- lint types` runs those parts only.
 
 import { spawn } from 'node:child_process';
 import { availableParallelism } from 'node:os';
@@ -6,12 +6,14 @@ import { ROOT } from './lib/files.ts';
 
 /** Parts, longest first: a script for Node, and its arguments. */
 const PARTS: Readonly<Record<string, readonly [script: string, ...args: string[]]>> = {
+  package: ['tools/check-package.ts'],
   docs: ['tools/check-docs.ts'],
   lint: ['node_modules/oxlint/bin/oxlint', '--type-aware', '--deny-warnings'],
   types: ['node_modules/typescript/bin/tsc', '-p', 'tsconfig.json', '--noEmit'],
   surface: ['tools/check-surface.ts'],
   imports: ['tools/check-imports.ts'],
   names: ['tools/check-names.ts'],
+  words: ['tools/check-words.ts'],
   quirks: ['tools/quirk-table.ts'],
   format: ['node_modules/oxfmt/bin/oxfmt', '--check'],
 };

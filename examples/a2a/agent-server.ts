@@ -38,8 +38,8 @@ const server = serveA2A(
         decide: ({ call }) =>
           call.name === 'book_hotel' ? { behavior: 'ask', reason: 'It costs money.' } : { behavior: 'allow' },
       },
+      console: false,
     });
-    agent.setConsoleOutputEnabled(false);
     return agent;
   },
   {

@@ -6,7 +6,7 @@ import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 
-import { agentTool, findHistoryFaults, ReActAgent, Toolkit } from 'troupe';
+import { agentTool, findHistoryFaults, ReActAgent } from 'troupe';
 import { A2AAgent, WellKnownAgentCardResolver } from 'troupe/a2a';
 import { OfflineModel } from 'troupe/offline';
 
@@ -16,8 +16,7 @@ const [url] = (await once(child, 'message')) as [string];
 
 // 1. The remote agent is used like any other agent: its card has its address and its skills.
 const card = new WellKnownAgentCardResolver(url);
-const travel = new A2AAgent({ name: 'travel', card });
-travel.setConsoleOutputEnabled(false);
+const travel = new A2AAgent({ name: 'travel', card, console: false });
 
 let streamed = '';
 const events = travel.stream('What is the weather in Lisbon?');
@@ -40,19 +39,15 @@ const booked = await travel.call(undefined, {
 console.log(`travel: ${booked.text}`);
 
 // 3. The remote agent as a tool of another agent, in a new conversation.
-const remote = new A2AAgent({ name: 'ask_travel_agent', card });
-remote.setConsoleOutputEnabled(false);
-const toolkit = new Toolkit();
-toolkit.registerToolFunction(
-  agentTool(remote, { description: 'Asks the travel agent, who knows the weather.' }),
-);
+const remote = new A2AAgent({ name: 'ask_travel_agent', card, console: false });
+const askTravelAgent = agentTool(remote, { description: 'Asks the travel agent, who knows the weather.' });
 const host = new ReActAgent({
   name: 'host',
   sysPrompt: 'Use the tools.',
   model: new OfflineModel(),
-  toolkit,
+  tools: [askTravelAgent],
+  console: false,
 });
-host.setConsoleOutputEnabled(false);
 const answer = await host.call('Ask the travel agent: "What is the weather in Bergen?"');
 console.log(`host: ${answer.text}`);
 

@@ -14,7 +14,6 @@ import {
   ReActAgent,
   SessionManager,
   tool,
-  Toolkit,
   type PendingCall,
   type PendingDecision,
 } from 'troupe';
@@ -55,10 +54,10 @@ async function wake(folder: string, script: typeof SCRIPT) {
   const agent = new ReActAgent({
     name: 'Friday',
     model: new ScriptedModel(script),
-    toolkit: new Toolkit({ tools: [shell] }),
+    tools: [shell],
     permissionPolicy,
+    console: false,
   });
-  agent.setConsoleOutputEnabled(false);
   const session = SessionManager.forSessionId('clean-up')
     .withSession(new JsonSession(folder))
     .addComponent(agent); // pending tool calls and granted rules are part of the agent's state

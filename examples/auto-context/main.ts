@@ -10,7 +10,6 @@ import {
   findHistoryFaults,
   ReActAgent,
   tool,
-  Toolkit,
   type AgentEvent,
   type ModelRequest,
   type Msg,
@@ -82,27 +81,24 @@ function* call(name: string, input: object): Generator<ModelDelta, void, void> {
   yield { type: 'tool_use_end', index: 0 };
 }
 
-const toolkit = new Toolkit();
-toolkit.registerToolFunction(
-  tool({
-    name: 'read_letter',
-    description: 'Reads one of the letters.',
-    schema: z.object({ number: z.number().int() }),
-    execute: ({ number }) => letter(number),
-  }),
-);
+const readLetter = tool({
+  name: 'read_letter',
+  description: 'Reads one of the letters.',
+  schema: z.object({ number: z.number().int() }),
+  execute: ({ number }) => letter(number),
+});
 
 const model = new ReadingModel('stand-in');
 const memory = new AutoContextMemory({ maxToken: MAX_TOKEN, minCompressionTokenThreshold: 500 });
 const agent = new ReActAgent({
   name: 'Reader',
   model,
-  toolkit,
+  tools: [readLetter],
   memory,
   maxIters: 100,
   sysPrompt: 'Read the letters.',
+  console: false,
 });
-agent.setConsoleOutputEnabled(false);
 
 async function ask(question: string): Promise<Msg> {
   console.log(`\nyou: ${question}`);

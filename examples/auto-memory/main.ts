@@ -7,7 +7,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-import { AutoContextMemory, ReActAgent, SessionManager, tool, Toolkit } from 'troupe';
+import { AutoContextMemory, ReActAgent, SessionManager, tool } from 'troupe';
 import { OfflineModel } from 'troupe/offline';
 import { JsonSession } from 'troupe/stores/json';
 import { z } from 'zod';
@@ -16,24 +16,21 @@ const folder = await mkdtemp(join(tmpdir(), 'troupe-auto-memory-'));
 
 /** One start of the program: makes new objects, and loads the session if it exists. */
 async function start(): Promise<{ agent: ReActAgent; memory: AutoContextMemory; session: SessionManager }> {
-  const toolkit = new Toolkit();
-  toolkit.registerToolFunction(
-    tool({
-      name: 'read_file',
-      description: 'Reads a file.',
-      schema: z.object({ path: z.string() }),
-      execute: ({ path }) => `This is ${path}. `.repeat(60),
-    }),
-  );
+  const readFile = tool({
+    name: 'read_file',
+    description: 'Reads a file.',
+    schema: z.object({ path: z.string() }),
+    execute: ({ path }) => `This is ${path}. `.repeat(60),
+  });
   const memory = new AutoContextMemory({ maxToken: 2000, lastKeep: 4, largePayloadThreshold: 400 });
   const agent = new ReActAgent({
     name: 'Assistant',
     sysPrompt: 'Help with files.',
     model: new OfflineModel(),
-    toolkit,
+    tools: [readFile],
     memory,
+    console: false,
   });
-  agent.setConsoleOutputEnabled(false);
   const session = SessionManager.forSessionId('session000005')
     .withSession(new JsonSession(folder))
     .addComponent(agent); // the memory is part of the agent's state

@@ -56,8 +56,9 @@ export async function chooseModel(env: Environment, delayMs = 0): Promise<Chosen
     });
     return { model, description: `${model.modelName}, because Ollama runs on this machine` };
   }
-  const description =
-    'offline, by a stand-in with simple rules. Set OPENAI_API_KEY, ANTHROPIC_API_KEY, GEMINI_API_KEY or DASHSCOPE_API_KEY, or start Ollama, for a real model';
+  const description = `offline, by simple rules.
+For a real model set OPENAI_API_KEY, ANTHROPIC_API_KEY, GEMINI_API_KEY
+or DASHSCOPE_API_KEY, or start Ollama`;
   return { model: new OfflineModel({ delayMs }), description };
 }
 

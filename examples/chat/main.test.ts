@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 
 import { canRunExamples, runExample } from '../run-example.ts';
+import { HELP } from './commands.ts';
 
 describe.runIf(canRunExamples)('the chat', () => {
   test('answers every line that is piped in, and ends well at the end of the input', async () => {
@@ -9,6 +10,13 @@ describe.runIf(canRunExamples)('the chat', () => {
     expect(output).toMatch(/^Troupe: .*offline/);
     expect(output).toContain('assistant: calculate says: 84');
     expect(output).toContain('"name": "troupe-repository"');
+  });
+
+  test('answers commands itself, also those that it does not know', async () => {
+    const { output, errors, code } = await runExample('chat', '/help\n/hepl\n');
+    expect([errors, code]).toEqual(['', 0]);
+    const answers = output.slice(output.indexOf('you: '));
+    expect(answers).toBe(`you: /help\n${HELP}\nyou: /hepl\nThere is no command /hepl. See /help.\nyou: \n`);
   });
 
   test('leaves at /exit', async () => {

@@ -4,25 +4,25 @@ import { InputEndedError, interruptOnCtrlC, TerminalUserInput, UserAgent, type M
 
 import { chatAgent } from './chat-agent.ts';
 import { chooseModel } from './choose-model.ts';
+import { readInput } from './commands.ts';
 
 // slow enough to look like typing
 const { model, description } = await chooseModel(process.env, process.stdout.isTTY ? 30 : 0);
 
 const BANNER = `Troupe: chat with an agent that has tools, ${description}.
-Try: What is 12 * (3 + 4)?   What time is it?   List the files   Read package.json
-Ctrl-C stops an answer. To leave: /exit, Ctrl-D, or Ctrl-C at the prompt.
+Try: What is 12 * (3 + 4)?   What time is it?   List the files
+Ctrl-C stops an answer. /help shows more. To leave: /exit
 `;
 
 const agent = chatAgent(model, process.cwd());
 const user = new UserAgent({ name: 'you', input: new TerminalUserInput({ prompt: 'you: ' }) });
 user.setConsoleOutputEnabled(false); // the terminal already shows the typed text
 
-/** Next input of the user, or undefined at the end of the chat. */
+/** Next input of the user, or undefined at the end of the input. */
 async function ask(): Promise<Msg | undefined> {
   try {
     const msg = await user.call();
-    const isOver = msg.metadata['_is_interrupted'] === true || msg.text.trim() === '/exit';
-    return isOver ? undefined : msg;
+    return msg.metadata['_is_interrupted'] === true ? undefined : msg;
   } catch (error) {
     if (error instanceof InputEndedError) return undefined;
     throw error;
@@ -33,6 +33,12 @@ async function chat(): Promise<void> {
   console.log(BANNER);
   for (let msg = await ask(); msg !== undefined; msg = await ask()) {
     if (msg.text.trim() === '') continue;
+    const input = readInput(msg.text);
+    if (input.kind === 'command') {
+      if (input.answer === undefined) return;
+      console.log(input.answer);
+      continue;
+    }
     try {
       await agent.call(msg);
     } catch (error) {
@@ -41,6 +47,6 @@ async function chat(): Promise<void> {
   }
 }
 
-// Ctrl-C interrupts the agent during an answer, and otherwise cancels the prompt, which ends the chat.
+// Ctrl-C interrupts the agent during an answer, and otherwise cancels the empty prompt, which ends the chat.
 const stopListening = interruptOnCtrlC(() => [agent], { exit: () => void user.interrupt() });
 await chat().finally(stopListening);

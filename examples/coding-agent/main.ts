@@ -52,8 +52,8 @@ try {
     sysPrompt: `You fix bugs. This is what you may do with files:\n${handle.describe()}`,
     model,
     toolkit,
+    console: false,
   });
-  agent.setConsoleOutputEnabled(false);
 
   const answer = await agent.call('area(2, 3) should be 6, but it is 5.');
   const memory = await agent.memory.getMemory();

@@ -4,7 +4,7 @@
 
 import assert from 'node:assert/strict';
 
-import { findHistoryFaults, Msg, MsgHub, ReActAgent, tool, Toolkit } from 'troupe';
+import { findHistoryFaults, Msg, MsgHub, ReActAgent, tool } from 'troupe';
 import { ScriptedModel, type ScriptedTurn } from 'troupe/testing';
 import { z } from 'zod';
 
@@ -28,8 +28,7 @@ function departmentAgent(
     },
   });
   const model = new ScriptedModel(script);
-  const agent = new ReActAgent({ name, model, toolkit: new Toolkit({ tools: [handOver] }) });
-  agent.setConsoleOutputEnabled(false);
+  const agent = new ReActAgent({ name, model, tools: [handOver], console: false });
   return { agent, model };
 }
 

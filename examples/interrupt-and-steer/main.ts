@@ -5,15 +5,14 @@
 import assert from 'node:assert/strict';
 import { EventEmitter, once } from 'node:events';
 
-import { findHistoryFaults, ReActAgent, Toolkit } from 'troupe';
+import { findHistoryFaults, ReActAgent, tool } from 'troupe';
 import { ScriptedModel } from 'troupe/testing';
 import { z } from 'zod';
 
 /** Emits `begun` when the tool starts, and receives `done` to let the tool end. */
 const brush = new EventEmitter();
 
-const toolkit = new Toolkit();
-toolkit.registerToolFunction({
+const paintTool = tool({
   name: 'paint',
   description: 'Paints something.',
   schema: z.object({ what: z.string(), colour: z.string() }),
@@ -36,10 +35,10 @@ const model = new ScriptedModel([
 const painter = new ReActAgent({
   name: 'painter',
   model,
-  toolkit,
+  tools: [paintTool],
   interruptReply: 'All right, I put the brush down.',
+  console: false,
 });
-painter.setConsoleOutputEnabled(false);
 
 const fence = painter.call('Paint the fence, please.');
 await once(brush, 'begun'); // painting the fence white

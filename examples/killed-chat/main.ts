@@ -9,7 +9,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 
-import { findHistoryFaults, ReActAgent, SessionManager, tool, Toolkit } from 'troupe';
+import { findHistoryFaults, ReActAgent, SessionManager, tool } from 'troupe';
 import { OfflineModel } from 'troupe/offline';
 import { JsonSession } from 'troupe/stores/json';
 import { z } from 'zod';
@@ -34,9 +34,9 @@ async function chat(folder: string, questions: readonly string[]): Promise<void>
     name: 'Friday',
     sysPrompt: 'You are a friendly butler.',
     model: new OfflineModel(),
-    toolkit: new Toolkit({ tools: [order] }),
+    tools: [order],
+    console: false,
   });
-  agent.setConsoleOutputEnabled(false);
 
   const session = SessionManager.forSessionId('tea-time')
     .forUser('anna@example.com')

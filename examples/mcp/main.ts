@@ -10,8 +10,13 @@ import { McpClient, McpServer, registerMcpClient } from 'troupe/mcp';
 import { OfflineModel } from 'troupe/offline';
 
 function agentWith(name: string, toolkit: Toolkit): ReActAgent {
-  const agent = new ReActAgent({ name, sysPrompt: 'Use the tools.', model: new OfflineModel(), toolkit });
-  agent.setConsoleOutputEnabled(false);
+  const agent = new ReActAgent({
+    name,
+    sysPrompt: 'Use the tools.',
+    model: new OfflineModel(),
+    toolkit,
+    console: false,
+  });
   return agent;
 }
 

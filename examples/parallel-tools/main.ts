@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-import { findHistoryFaults, ReActAgent, Toolkit } from 'troupe';
+import { findHistoryFaults, ReActAgent, tool } from 'troupe';
 import { ScriptedModel } from 'troupe/testing';
 import { z } from 'zod';
 
@@ -28,8 +28,7 @@ async function offerOf(airline: (typeof AIRLINES)[number], signal: AbortSignal):
   }
 }
 
-const toolkit = new Toolkit();
-toolkit.registerToolFunction({
+const getOffer = tool({
   name: 'get_offer',
   description: "An airline's price of a flight.",
   schema: z.object({ airline: z.enum(AIRLINES), to: z.string() }),
@@ -47,11 +46,11 @@ const model = new ScriptedModel([
 const agent = new ReActAgent({
   name: 'agent',
   model,
-  toolkit,
+  tools: [getOffer],
   // a number limits the parallel tool calls; false, the default, runs one after the other
   parallelToolCalls: true,
+  console: false,
 });
-agent.setConsoleOutputEnabled(false);
 
 console.log('As they come in:');
 for await (const event of agent.stream('Find me a flight to Lisbon.')) {

@@ -4,7 +4,7 @@
 
 import assert from 'node:assert/strict';
 
-import { findHistoryFaults, PlanNotebook, ReActAgent, tool, Toolkit } from 'troupe';
+import { findHistoryFaults, PlanNotebook, ReActAgent, tool } from 'troupe';
 import { ScriptedModel } from 'troupe/testing';
 import { z } from 'zod';
 
@@ -23,29 +23,25 @@ function makeAgent(script: ConstructorParameters<typeof ScriptedModel>[0]) {
     const lines = plan?.subtasks.map((subtask) => `  ${subtask.toMarkdown()}`) ?? ['  (archived)'];
     console.log(`${plan?.name ?? 'The plan'}:\n${lines.join('\n')}\n`);
   });
-  const toolkit = new Toolkit();
-  toolkit.registerToolFunction(
-    tool({
-      name: 'book',
-      description: 'Books something.',
-      schema: z.object({ what: z.string() }),
-      sideEffect: true,
-      async execute({ what }) {
-        if (what === 'train') {
-          const insurance = {
-            name: 'insurance',
-            description: 'Insure the trip.',
-            expectedOutcome: 'A policy.',
-          };
-          await planNotebook.addSubtask(1, insurance); // added by the user
-        }
-        return `The ${what} is booked.`;
-      },
-    }),
-  );
+  const book = tool({
+    name: 'book',
+    description: 'Books something.',
+    schema: z.object({ what: z.string() }),
+    sideEffect: true,
+    async execute({ what }) {
+      if (what === 'train') {
+        const insurance = {
+          name: 'insurance',
+          description: 'Insure the trip.',
+          expectedOutcome: 'A policy.',
+        };
+        await planNotebook.addSubtask(1, insurance); // added by the user
+      }
+      return `The ${what} is booked.`;
+    },
+  });
   const model = new ScriptedModel(script);
-  const agent = new ReActAgent({ name: 'planner', model, toolkit, planNotebook });
-  agent.setConsoleOutputEnabled(false);
+  const agent = new ReActAgent({ name: 'planner', model, tools: [book], planNotebook, console: false });
   return { agent, model, planNotebook };
 }
 

@@ -42,8 +42,8 @@ const agent = new ReActAgent({
   model,
   toolkit,
   sysPrompt: () => skills.appendTo('You look after a web site.'),
+  console: false,
 });
-agent.setConsoleOutputEnabled(false);
 
 const answer = await agent.call('What is the address of "The Making of a Troupe"?');
 

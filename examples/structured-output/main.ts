@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict';
 
 import { toStandardJsonSchema } from '@valibot/to-json-schema';
-import { ReActAgent, tool, Toolkit, type AnySchema, type JsonObject } from 'troupe';
+import { ReActAgent, tool, type AnySchema, type JsonObject } from 'troupe';
 import { ScriptedModel } from 'troupe/testing';
 import * as v from 'valibot';
 import { z } from 'zod';
@@ -40,10 +40,12 @@ function travelModel(): ScriptedModel {
 
 /** Plans a trip with any schema, and returns the structured output. */
 async function planTrip(library: string, structuredModel: AnySchema): Promise<JsonObject> {
-  const toolkit = new Toolkit();
-  toolkit.registerToolFunction(getWeather);
-  const agent = new ReActAgent({ name: 'planner', model: travelModel(), toolkit });
-  agent.setConsoleOutputEnabled(false);
+  const agent = new ReActAgent({
+    name: 'planner',
+    model: travelModel(),
+    tools: [getWeather],
+    console: false,
+  });
 
   // For this agent call there is an additional tool, generate_response, with the schema as arguments. A valid
   // tool call of it is the answer.

@@ -56,6 +56,8 @@ const httpRequest = tool({
 
 /** Long-term memory shared by the supervisor and its sub-agents. */
 class Notes extends LongTermMemoryBase {
+  override readonly id = 'notes';
+  override readonly description = 'Distances and where they were found.';
   readonly facts: string[] = [];
 
   override async retrieve(): Promise<string> {
@@ -70,10 +72,10 @@ class Notes extends LongTermMemoryBase {
 const notes = new Notes();
 const made: TaskSubAgent[] = [];
 
-/** ReAct agent, made anew for each task, with its own system prompt. */
+/** ReAct agent, made anew for each task. */
 class WebSearchSubAgent extends TaskSubAgent {
   constructor(init: SubAgentInit) {
-    super(init, { sysPrompt: 'Find what you are asked for, and say where you found it.' });
+    super(init);
     made.push(this);
   }
 }
@@ -82,7 +84,7 @@ class WebSearchSubAgent extends TaskSubAgent {
 class HttpFetchSubAgent extends TaskSubAgent {
   constructor(init: SubAgentInit) {
     const { longTermMemory } = init.permissions;
-    super(init, { sysPrompt: 'Fetch the page, and quote what was asked for.', longTermMemory });
+    super(init, { longTermMemory });
     made.push(this);
   }
 }
@@ -96,11 +98,16 @@ const call = (name: string, input: ScriptedToolCall['input']): ScriptedTurn => (
 
 /** Supervisor and sub-agents with scripted models. */
 async function supervisorWith(script: readonly (string | ScriptedTurn)[]): Promise<ResearchSupervisor> {
-  const supervisor = new ResearchSupervisor({ name: 'ResearchSupervisor', model: new ScriptedModel(script) });
-  supervisor.setConsoleOutputEnabled(false);
+  const supervisor = new ResearchSupervisor({
+    name: 'ResearchSupervisor',
+    model: new ScriptedModel(script),
+    console: false,
+  });
   const search: SubAgentSpec = {
     name: 'web_search',
     description: 'Finds public sources.',
+    sysPrompt: 'Find what you are asked for, and say where you found it.',
+    tags: ['web'],
     inputSchema,
     tools: [searchWeb], // only this sub-agent has the tool
     modelOverride: new ScriptedModel([
@@ -111,6 +118,8 @@ async function supervisorWith(script: readonly (string | ScriptedTurn)[]): Promi
   const fetchPage: SubAgentSpec = {
     name: 'http_fetch',
     description: 'Reads a page of the web.',
+    sysPrompt: 'Fetch the page, and quote what was asked for.',
+    tags: ['web'],
     inputSchema,
     tools: [httpRequest],
     timeoutMs: 500,
@@ -177,6 +186,10 @@ for (const { metadata } of results) {
     'long_term_refs',
     'workspace_pointers',
     'safety_flags',
+  ]);
+  assert.deepEqual(metadata?.['tags'], ['web']);
+  assert.deepEqual(Object(context).long_term_refs, [
+    { kind: 'long_term_memory', id: 'notes', description: 'Distances and where they were found.' },
   ]);
 }
 // the supervisor has no other tools

@@ -58,8 +58,7 @@ const model = new ScriptedModel([
   call('next_appointment', {}),
   'Bob has mail from you, and you have tea with him at four.',
 ]);
-const agent = new ReActAgent({ name: 'assistant', model, toolkit, enableMetaTool: true });
-agent.setConsoleOutputEnabled(false);
+const agent = new ReActAgent({ name: 'assistant', model, toolkit, enableMetaTool: true, console: false });
 
 console.log('Calls that were made:');
 const answer = await agent.call('Invite Bob for tea.');

@@ -3,7 +3,7 @@
 
 import assert from 'node:assert/strict';
 
-import { findHistoryFaults, ReActAgent, tool, Toolkit, type AgentEvent, type Msg } from 'troupe';
+import { findHistoryFaults, ReActAgent, tool, type AgentEvent, type Msg } from 'troupe';
 import { OfflineModel } from 'troupe/offline';
 import { z } from 'zod';
 
@@ -38,17 +38,13 @@ const getForecast = tool({
   },
 });
 
-const toolkit = new Toolkit();
-toolkit.registerToolFunction(getWeather);
-toolkit.registerToolFunction(getForecast);
-
 const agent = new ReActAgent({
   name: 'Friday',
   sysPrompt: 'You are a weather reporter. Use the tools.',
   model: new OfflineModel(),
-  toolkit,
+  tools: [getWeather, getForecast],
+  console: false, // this program prints the events itself
 });
-agent.setConsoleOutputEnabled(false); // it would print by itself; here we do, from its events
 
 /** Asks the agent, and prints events. Leaving the loop early would interrupt the agent. */
 async function ask(question: string): Promise<Msg> {

@@ -1,4 +1,4 @@
-// What the tools share about files.
+// Files of the repository, for the tools of this folder.
 
 import { existsSync, readdirSync } from 'node:fs';
 import { dirname, join, sep } from 'node:path';

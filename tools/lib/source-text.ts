@@ -1,5 +1,5 @@
 // A rough reader of TypeScript source: enough to look for words in code without being fooled by comments, strings
-// and regular expressions. It is no parser.
+// and regular expressions. Not a parser.
 
 /** Words after which a slash starts a regular expression and not a division. */
 const BEFORE_REGEX =

@@ -87,3 +87,17 @@ describe('messageOf', () => {
     expect(messageOf(thrown)).toBe(text);
   });
 });
+
+test('an error as JSON has its message, its fields and nothing hidden', () => {
+  const cause = new Error('secret');
+  const error = new HookError('preReply', 'a', 'failed: b', { cause });
+  expect(JSON.parse(JSON.stringify({ error }))).toEqual({
+    error: {
+      name: 'HookError',
+      code: 'hook_failed',
+      message: "The preReply hook 'a' failed: b",
+      hookType: 'preReply',
+      hookName: 'a',
+    },
+  });
+});

@@ -37,6 +37,9 @@ export type ErrorCode =
   | 'too_deep'
   | 'structured_output_failed';
 
+/** Codes of refused agent calls: the agent is busy, waits for decisions, or can't apply the decisions. */
+const REFUSALS: readonly ErrorCode[] = ['agent_busy', 'pending_calls', 'decision_refused'];
+
 const brand = Symbol.for('troupe.error');
 
 /**
@@ -67,8 +70,22 @@ export class TroupeError extends Error {
     super(message, options);
   }
 
+  /**
+   * Whether an agent refused an agent call: it is busy, tool calls are pending, or a decision does not fit. Nothing has
+   * changed, and no event was sent. A server answers with the status 409.
+   */
+  get isRefusal(): boolean {
+    return REFUSALS.includes(this.code);
+  }
+
   static isInstance(value: unknown): value is TroupeError {
     return typeof value === 'object' && value !== null && brand in value;
+  }
+
+  /** The message, which JSON leaves out of other errors, and all enumerable fields. */
+  toJSON(): object {
+    const { name, code, message } = this;
+    return { name, code, message, ...Object.fromEntries(Object.entries(this)) };
   }
 }
 

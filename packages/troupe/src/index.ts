@@ -1,19 +1,27 @@
 export { AgentBase, type AgentOptions, type CallLifetime, type CallOptions } from './agent/agent-base.ts';
 export type { Interrupt } from './agent/interrupt.ts';
 export type { AgentHooks } from './agent/agent-hooks.ts';
+export type { ListenOptions } from './agent/event-listeners.ts';
+export { gotoReasoning, stopAgent, type LoopControl } from './agent/loop-control.ts';
 export { agentTool, type AgentToolOptions } from './subagent/agent-tool.ts';
-export { ConsoleView } from './agent/console-view.ts';
+export { ConsoleView, type ConsoleViewOptions } from './agent/console-view.ts';
 export { interruptOnCtrlC, type InterruptOnCtrlCOptions } from './user/interrupt-key.ts';
 export type { PrintedMsg } from './agent/printer.ts';
-export { ReActAgentBase, type ReActHooks } from './react/react-agent-base.ts';
+export {
+  ReActAgentBase,
+  type ModelPrompt,
+  type ReActHookOptions,
+  type ReActHooks,
+} from './react/react-agent-base.ts';
 export type { ReActAgentOptions } from './react/react-agent-options.ts';
+export type { AnsweredBy } from './message/answered-by.ts';
 export type { EndReason } from './message/end-reason.ts';
 export { ReActAgent } from './react/react-agent.ts';
 export type { OnBusy } from './agent/call-queue.ts';
 export type { DelegationContext } from './subagent/grants/delegation-context.ts';
 export type { SubAgentOptions } from './subagent/delegation.ts';
 export { makeSubagentTool, type SubAgentToolOptions } from './subagent/make-subagent-tool.ts';
-export type { PermissionBundle } from './subagent/grants/permission-bundle.ts';
+export type { PermissionBundle, SubAgentPermissions } from './subagent/grants/permission-bundle.ts';
 export { registerSubAgent } from './subagent/register-sub-agent.ts';
 export type { SafetyLimits } from './subagent/limits/safety-limits.ts';
 export { SubAgentBase } from './subagent/sub-agent-base.ts';
@@ -21,7 +29,7 @@ export { SubAgentUnavailable } from './subagent/sub-agent-error.ts';
 export type { SubAgentSpec } from './subagent/sub-agent-spec.ts';
 export type { DelegateOptions, SubAgentInit } from './subagent/sub-agent.ts';
 export { TaskSubAgent, type TaskSubAgentOptions } from './subagent/task-sub-agent.ts';
-export type { Tracer, TraceSpan } from './tracing/tracer.ts';
+export type { SpanAttributes, Tracer, TraceSpan } from './tracing/tracer.ts';
 export { currentTurn } from './agent/current-turn.ts';
 export type { Turn } from './agent/turn.ts';
 export type { Step, StepKind, StepRunner } from './event/step.ts';
@@ -37,9 +45,10 @@ export {
   type UserInputRequest,
 } from './user/user-input.ts';
 export { AutoContextMemory } from './compression/auto-context/auto-context-memory.ts';
-export type {
-  AutoContextOptions,
-  AutoContextPrompts,
+export {
+  EARLY_AUTO_CONTEXT,
+  type AutoContextOptions,
+  type AutoContextPrompts,
 } from './compression/auto-context/auto-context-options.ts';
 export { PINNED_MARK } from './compression/auto-context/context-view.ts';
 export { SummaryCompressor, type SummaryCompressorOptions } from './compression/summary-compressor.ts';
@@ -138,7 +147,7 @@ export { RecordingModel, type RecordingOptions } from './model/wrappers/recordin
 export { ReplayModel, type ReplayOptions } from './model/wrappers/replay-model.ts';
 export { RetryModel, type RetryOptions } from './model/wrappers/retry-model.ts';
 export type { PermissionPolicy, PermissionRequest } from './permission/permission-policy.ts';
-export type { ArgumentMatch, PermissionRule } from './permission/permission-rule.ts';
+export type { ArgumentMatch, ToolRule } from './permission/tool-rule.ts';
 export { PermissionRules, type PermissionRulesOptions } from './permission/permission-rules.ts';
 export {
   PERMISSION_MODES,
@@ -180,7 +189,7 @@ export { EstimateTokenCounter, type EstimateOptions } from './token/estimate-tok
 export type { BackgroundTask, BackgroundTaskState } from './toolkit/background-task.ts';
 export { BackgroundTools, type BackgroundToolsOptions } from './toolkit/background-tools.ts';
 export { externalTool, type ExternalToolOptions } from './toolkit/tool/external-tool.ts';
-export type { ToolGroupOptions } from './toolkit/tool-groups.ts';
+export type { ToolGroupOptions } from './toolkit/tool-group-table.ts';
 export type { ToolMiddleware } from './toolkit/call/tool-middleware.ts';
 export { ToolResponse, type ToolResponseOptions } from './toolkit/tool/tool-response.ts';
 export {

@@ -11,7 +11,7 @@ import { findHistoryFaults } from '../src/message/history.ts';
 import { Msg } from '../src/message/msg.ts';
 import type { ScriptedTurn } from '../src/testing/scripted-model.ts';
 import type { JsonObject } from '../src/util/json.ts';
-import { call, result, summingModel, taskWith } from './compression-task.ts';
+import { call, reachable, result, summingModel, taskWith } from './compression-task.ts';
 import { rejectionsOf } from './five-wires.ts';
 import { PNG } from './wire/histories.ts';
 
@@ -209,16 +209,6 @@ function mustStay(
   return stays;
 }
 
-/** All messages visible or reloadable, visible ones first. */
-function reachable(memory: AutoContextMemory, shown: readonly Msg[]): ReadonlySet<Msg> {
-  const found = new Set<Msg>(shown);
-  for (const msg of found) {
-    const uuids = JSON.stringify(msg.content).matchAll(/CONTEXT_OFFLOAD: uuid=(\S+) -->/g);
-    for (const [, uuid = ''] of uuids) for (const inner of memory.reload(uuid)) found.add(inner);
-  }
-  return found;
-}
-
 async function memoryOf({ msgs, pinned }: Talk, options: AutoContextOptions): Promise<AutoContextMemory> {
   const memory = new AutoContextMemory(options);
   for (const msg of msgs) await memory.add(msg, pinned.has(msg) ? { marks: 'pinned' } : {});
@@ -241,7 +231,7 @@ async function check(
   const { maxToken = 0 } = options;
 
   expect(findHistoryFaults(shown)).toEqual(
-    talk.waiting.map((id) => `the call '${id}' at the end has no result`),
+    talk.waiting.map((id) => `the tool call '${id}' at the end has no result`),
   );
   const stays = mustStay(talk, options);
   expect([...stays].filter((msg) => !shown.includes(msg))).toEqual([]);
@@ -308,4 +298,53 @@ test('so is one of two thousand messages', { timeout: 60_000 }, async () => {
     ),
     { numRuns: 5 },
   );
+});
+
+/** Chats of a user, or another agent, with the agent: each line has an answer, sometimes after one small tool call. */
+const chat: fc.Arbitrary<readonly Piece[]> = fc
+  .array(fc.record({ line: text, reply: text, by: fc.constantFrom('user', 'other'), hasCall: isRare }), {
+    minLength: 2,
+    maxLength: 60,
+  })
+  .map((rounds) =>
+    rounds.flatMap(({ line, reply, by, hasCall }): Piece[] => {
+      const plain = { hasImage: false, isPinned: false };
+      const call: Piece = {
+        type: 'calls',
+        names: ['search'],
+        outputs: ['ok'],
+        text: '',
+        isOneMessage: true,
+        ...plain,
+      };
+      return [
+        { type: by === 'user' ? 'user' : 'other', text: line, ...plain },
+        ...(hasCall ? [call] : []),
+        { type: 'answer', text: reply, ...plain },
+      ];
+    }),
+  );
+
+test('a plain chat is made to fit by summaries, and nothing is lost', { timeout: 60_000 }, async () => {
+  let changed = 0;
+  let summarized = 0;
+  await fc.assert(
+    fc.asyncProperty(chat, options, turn, isRare, async (pieces, options, turn, force) => {
+      const last: Piece = { type: 'user', text: 'And now?', hasImage: false, isPinned: false };
+      const talk = talkOf([...pieces, last], 0, 1);
+      if (await check(talk, options, turn, force)) changed++;
+      const memory = await memoryOf(talk, options);
+      const requestIds = new Set(talk.requests.map(({ id }) => id));
+      const task = { sysPrompt: SYS_PROMPT, tools: TOOLS, requestIds };
+      await memory.compress(taskWith(summingModel('In short: fine.'), task));
+      const types = memory.getCompressionEvents().map(({ eventType }) => eventType);
+      expect(types, 'a model that summarizes leaves nothing to the last resort').not.toContain(
+        'LAST_RESORT_OFFLOAD',
+      );
+      if (types.includes('PREVIOUS_ROUND_CONVERSATION_SUMMARY')) summarized++;
+    }),
+    { numRuns: 200 },
+  );
+  expect(changed).toBeGreaterThan(60);
+  expect(summarized).toBeGreaterThan(60);
 });

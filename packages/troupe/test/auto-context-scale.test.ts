@@ -43,22 +43,34 @@ test('with 100 000 messages, a turn costs what it costs with 1 000', async () =>
   expect(large).toBeLessThan(Math.max(small * 2, 0.2));
 });
 
-test.each([
-  ['without a model', { error: new Error('broken') }],
-  ['with one', { text: 'In short: done.' }],
-])('10 000 messages are made to fit in less than a second, %s', async (_, turn) => {
-  const ms = Math.min(await fitMs(turn), await fitMs(turn)); // the first run includes compilation
-  expect(ms).toBeLessThan(1000);
-});
-
-async function fitMs(turn: ScriptedTurn): Promise<number> {
-  const rounds = Array.from({ length: 500 }, (_, i) => [
+/** Rounds with 18 tool messages each. */
+const toolRounds = (): Msg[] =>
+  Array.from({ length: 500 }, (_, i) => [
     Msg.user(`q${i}`),
     ...pairs(`r${i}_`, 9, 'x'.repeat(i % 3 === 0 ? 6000 : 300)),
     Msg.assistant(`a${i}`),
-  ]);
+  ]).flat();
+const plainRounds = (): Msg[] =>
+  Array.from({ length: 5000 }, (_, i) => [
+    Msg.user(`q${i}`.padEnd(200, '.')),
+    Msg.assistant(`a${i}`.padEnd(200, '.')),
+  ]).flat();
+
+const failing = { error: new Error('broken') };
+const summing = { text: 'In short: done.' };
+test.each([
+  ['without a model', failing, toolRounds],
+  ['with one', summing, toolRounds],
+  ['in a plain chat without a model', failing, plainRounds],
+  ['in a plain chat with one', summing, plainRounds],
+])('10 000 messages are made to fit in less than a second, %s', async (_, turn, msgs) => {
+  const ms = Math.min(await fitMs(turn, msgs()), await fitMs(turn, msgs())); // the first run includes compilation
+  expect(ms).toBeLessThan(1000);
+});
+
+async function fitMs(turn: ScriptedTurn, msgs: readonly Msg[]): Promise<number> {
   const memory = new AutoContextMemory();
-  await memory.add([...rounds.flat(), Msg.user('and now?')]);
+  await memory.add([...msgs, Msg.user('and now?')]);
   expect(await memory.size()).toBe(10_001);
   return cpuMs(async () => expect(await memory.compress(taskWith(summingModel(turn)))).toBe(true));
 }

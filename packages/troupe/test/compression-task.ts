@@ -1,4 +1,5 @@
 // Conversations and compression tasks for tests.
+import type { AutoContextMemory } from '../src/compression/auto-context/auto-context-memory.ts';
 import type { CompressionTask } from '../src/compression/context-compressor.ts';
 import type { CompressionEvent } from '../src/event/agent-event.ts';
 import type { ContentBlock, ToolResultBlock, ToolUseBlock } from '../src/message/blocks.ts';
@@ -18,6 +19,7 @@ export function taskWith(model: ScriptedModel, changes: Partial<CompressionTask>
   return {
     signal: new AbortController().signal,
     model,
+    formatter: undefined,
     sysPrompt: '',
     tools: [],
     hints: [],
@@ -73,4 +75,14 @@ export function pair(id: string, output: ToolResultBlock['output'] = 'found', na
 
 export function pairs(prefix: string, count: number, output: ToolResultBlock['output'] = 'found'): Msg[] {
   return Array.from({ length: count }, (_, i) => pair(`${prefix}${i}`, output)).flat();
+}
+
+/** All messages visible or reloadable, visible ones first. */
+export function reachable(memory: AutoContextMemory, shown: readonly Msg[]): ReadonlySet<Msg> {
+  const found = new Set<Msg>(shown);
+  for (const msg of found) {
+    const uuids = JSON.stringify(msg.content).matchAll(/CONTEXT_OFFLOAD: uuid=(\S+) -->/g);
+    for (const [, uuid = ''] of uuids) for (const inner of memory.reload(uuid)) found.add(inner);
+  }
+  return found;
 }

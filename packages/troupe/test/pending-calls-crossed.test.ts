@@ -215,7 +215,7 @@ test.each(['allow', 'deny'] as const)(
   },
 );
 
-test('what a tool did is kept when one hook renames its call and another fails', async () => {
+test('a tool call has its own result, which is withheld, when one hook renames it and another fails', async () => {
   const ran: string[] = [];
   const agent = agentWith([says(run('c1', 'make'))], ran, { permissionPolicy: undefined });
   agent.registerInstanceHook('preActing', 'rename', (_, { call }) => ({
@@ -226,7 +226,7 @@ test('what a tool did is kept when one hook renames its call and another fails',
   });
   await expect(agent.call('go')).rejects.toThrow('boom');
   expect(ran).toEqual(['make']);
-  expect(await resultsIn(agent)).toEqual([['c1', 'ok']]);
+  expect(await resultsIn(agent)).toEqual([['c1', 'error']]);
 });
 
 test('arguments that somebody has changed stay so when a hook has made others of them, and they are asked about again', async () => {

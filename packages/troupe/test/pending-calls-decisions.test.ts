@@ -240,7 +240,7 @@ describe('an agent in a tool', () => {
     const decisions = [{ id: idOf(outer), verdict: 'allow' } as const];
     await expect(inner.call(undefined, { decisions })).rejects.toMatchObject({
       code: 'decision_refused',
-      message: expect.stringContaining('called by outer, which waits for it: decide there') as string,
+      message: expect.stringContaining('called by outer, which waits for the answer: decide there') as string,
     });
     const result = Msg.system([{ type: 'tool_result', id: 'c1', name: 'remove', output: 'x', status: 'ok' }]);
     await expect(inner.call(result)).rejects.toMatchObject({ code: 'decision_refused' });

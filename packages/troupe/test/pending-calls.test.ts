@@ -166,7 +166,11 @@ describe('a call that has to be allowed', () => {
     expect((await agent.call(undefined, { decisions })).text).toBe('I see.');
     expect(log.ran).toEqual([]);
     expect(await resultsIn(agent)).toEqual([
-      ['c1', 'denied', 'PermissionDenied: The user did not allow the call, and it did not run: keep it'],
+      [
+        'c1',
+        'denied',
+        'PermissionDenied: The user did not allow the tool call, and the tool did not run: keep it',
+      ],
     ]);
   });
 
@@ -552,6 +556,17 @@ describe('a history that another program has left with open calls', () => {
     { name: 'Friday' },
   );
   const first = Msg.system([{ type: 'tool_result', id: 'f1', name: 'look', output: 'old', status: 'ok' }]);
+
+  test('and results for some of them with a message: the refusal names the others', async () => {
+    const agent = agentWith([], [new Log().look]);
+    await agent.observe([Msg.user('go'), thought]);
+    await expect(agent.call([first, Msg.user('hurry')])).rejects.toMatchObject({
+      code: 'pending_calls',
+      message:
+        'Tool calls have no result yet: look (f2). Supply their results too, or call without a message first, so that they run.',
+    });
+    expect((await agent.memory.getMemory()).map(({ role }) => role)).toEqual(['user', 'assistant']);
+  });
 
   test('is gone on with by a call without anything new: only what is missing runs', async () => {
     const log = new Log();

@@ -13,6 +13,7 @@ import { MsgDraft } from '../src/message/msg-draft.ts';
 import { Msg } from '../src/message/msg.ts';
 import type { ChatModelBase, ToolChoice } from '../src/model/chat-model-base.ts';
 import { abortable, abortableItems } from '../src/util/abort.ts';
+import { elapsedSince, now } from '../src/util/clock.ts';
 import type { JsonObject } from '../src/util/json.ts';
 
 export type Tool = (input: JsonObject, turn: Turn) => Promise<string> | AsyncIterable<string>;
@@ -71,14 +72,14 @@ export class ReferenceAgent extends ReActAgentBase {
     const taken = new Set(
       this.history.flatMap((msg) => msg.getContentBlocks('tool_use').map((call) => call.id)),
     );
-    const draft = new MsgDraft(this.name, { isCallIdTaken: (id) => taken.has(id) });
+    const draft = new MsgDraft(this.name, { isToolCallIdTaken: (id) => taken.has(id) });
     try {
       return await turn.step({ kind: 'model', name: 'reasoning' }, async () => {
         const deltas = this.#options.model.stream({ messages: this.history }, { signal: turn.signal });
         for await (const delta of abortableItems(deltas, turn.signal)) {
           draft.add(delta);
           await this.print(draft.snapshot(), false);
-          await this.notifyReasoningChunk(draft.snapshot());
+          await this.notifyReasoningChunk(draft.snapshot(), delta);
         }
         const thought = draft.finish();
         await this.print(thought, true);
@@ -112,10 +113,11 @@ export class ReferenceAgent extends ReActAgentBase {
   async #act(exchange: Exchange, turn: Turn): Promise<void> {
     const work = exchange.calls.map((call) => async () => {
       turn.signal.throwIfAborted();
+      const start = now();
       await turn.emit({ type: 'tool_start', call });
       const answer = await this.acting(call, turn);
       if (!exchange.answer(answer)) this.lateResults++;
-      await turn.emit({ type: 'tool_result', result: answer });
+      await turn.emit({ type: 'tool_result', call, result: answer, durationMs: elapsedSince(start) });
       await this.print(exchange.resultMsg(answer), true);
     });
     if (!this.#options.parallel) {
@@ -135,7 +137,7 @@ export class ReferenceAgent extends ReActAgentBase {
       text += chunk;
       const soFar = result(call, text, 'ok');
       await turn.emit({ type: 'tool_chunk', result: soFar });
-      await this.notifyActingChunk(soFar);
+      await this.notifyActingChunk(call, soFar);
       if (++chunks === MAX_CHUNKS) break;
     }
     return text;

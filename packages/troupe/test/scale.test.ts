@@ -62,10 +62,17 @@ async function expectLinear(measure: (deltas: number) => Promise<void>): Promise
   expect(Math.min(...ratios)).toBeLessThanOrEqual(2.5);
 }
 
+const ORIGIN = {
+  runId: 'run',
+  replyId: 'reply',
+  agentPath: ['talker'],
+  timestamp: '2026-01-31T09:30:00.000Z',
+};
+
 /** Adds events of one run to a view, each with the next number. */
 function feeder(view: ConversationView): (body: EventBody) => void {
   let seq = 0;
-  return (body) => view.add({ ...body, runId: 'run', replyId: 'reply', agentPath: ['talker'], seq: seq++ });
+  return (body) => view.add({ ...body, ...ORIGIN, id: `run-${seq}`, seq: seq++ });
 }
 
 /** A check without the cost of `expect`. */
@@ -113,6 +120,17 @@ describe('20 000 deltas cost twice as much as 10 000', { timeout: 120_000 }, () 
     });
   });
 
+  test('through print, to a terminal, where lines break between words', async () => {
+    await expectLinear(async (deltas) => {
+      const agent = new Talker(deltas);
+      let letters = 0;
+      const write = (text: string): void => void (letters += text.replaceAll('\n', '').length);
+      agent.setConsoleOutputEnabled(true, new ConsoleView({ write, columns: () => 80 }));
+      await agent.call('go');
+      expect(letters).toBeGreaterThan(deltas * 4);
+    });
+  });
+
   test('through print, to the message queue', async () => {
     await expectLinear(async (deltas) => {
       const agent = new Talker(deltas);
@@ -132,7 +150,7 @@ describe('20 000 deltas cost twice as much as 10 000', { timeout: 120_000 }, () 
         const view = new ConversationView();
         const add = feeder(view);
         const at = { msgId: 'm', index: 0 };
-        const call = blockType === 'tool_use' && { id: 'c', name: 'write' };
+        const call = blockType === 'tool_use' && { toolCallId: 'c', name: 'write' };
         add({ type: 'block_start', ...at, blockType, ...call });
         add({ type: 'tool_input_delta', ...at, json: '{"path": "a.txt", "content": "' });
         const piece = 'x'.repeat(8);

@@ -2,6 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, expect, test } from 'vitest';
+import { withRunConfig } from '../src/config/run-config.ts';
 import { ReActAgent } from '../src/react/react-agent.ts';
 import { findHistoryFaults } from '../src/message/history.ts';
 import { SessionConflictError } from '../src/session/format/session-error.ts';
@@ -80,6 +81,64 @@ test('a program that dies in the middle of a side effect does not do it again, a
   await dying;
   await expect(first.manager[Symbol.asyncDispose]()).rejects.toBeInstanceOf(SessionConflictError);
   expect(await start(dir, []).manager.loadIfExists()).toBe(true);
+});
+
+test('an open exchange is loaded without a warning, with all that it cost and after a tool call was cut off', async () => {
+  const dir = await newDir();
+  const warnings: string[] = [];
+  const logging = { log: (level: string, text: string): void => void warnings.push(`${level} ${text}`) };
+  const usage = {
+    cost: 0,
+    inputTokens: 9,
+    outputTokens: 2,
+    cachedTokens: 3,
+    cacheWriteTokens: 1,
+    reasoningTokens: 1,
+    seconds: 2,
+  };
+  const { promise: begun, resolve } = Promise.withResolvers<void>();
+  const tools = [
+    tool({ name: 'ask', execute: () => 'ran' }),
+    tool({ name: 'pay', sideEffect: true, execute: () => new Promise<never>(() => resolve()) }),
+  ];
+  const make = (script: readonly ScriptedTurn[]) => {
+    const agent = new ReActAgent({
+      name: 'Friday',
+      model: new ScriptedModel(script),
+      toolkit: new Toolkit({ tools }),
+      permissionPolicy: { decide: () => ({ behavior: 'ask' }) },
+      parallelToolCalls: true,
+      console: false,
+    });
+    return {
+      agent,
+      manager: SessionManager.forSessionId('chat').withSession(new JsonSession(dir)).addComponent(agent),
+    };
+  };
+  const toolCalls = ['ask', 'pay'].map((name) => ({ id: `c_${name}`, name, input: {} }));
+  const first = make([{ toolCalls, usage }]);
+  await first.agent.call('Pay.');
+  await first.manager.saveSession();
+
+  await withRunConfig({ logging }, async () => {
+    const second = make([]);
+    await second.manager.loadOrThrow();
+    const { openExchange: saved } = first.agent.stateDict();
+    expect(second.agent.stateDict()['openExchange']).toStrictEqual(saved);
+    expect(saved).toMatchObject({ spent: { usage } });
+
+    second.manager.autoSave(); // saves that the payment has begun
+    const pay = second.agent.pendingCalls.find(({ call }) => call.name === 'pay');
+    const dying = second.agent.call(undefined, { decisions: [{ id: pay?.id ?? '', verdict: 'allow' }] });
+    await begun; // killed
+    const third = make([]);
+    await third.manager.loadOrThrow();
+    expect(third.agent.pendingCalls.map(({ call }) => call.name)).toStrictEqual(['ask']);
+    await second.agent.interrupt();
+    await dying;
+    await second.manager[Symbol.asyncDispose]();
+  });
+  expect(warnings).toStrictEqual([]);
 });
 
 test('a chat is saved after an answer, an interrupt and a failure, and goes on', async () => {

@@ -6,7 +6,7 @@ import { pipeline } from 'node:stream/promises';
 import { createParser } from 'eventsource-parser';
 import { afterEach, expect, test } from 'vitest';
 
-import { ReActAgent, tool, Toolkit, type AgentEvent } from '../src/index.ts';
+import { ReActAgent, tool, Toolkit, TroupeError, type AgentEvent } from '../src/index.ts';
 import { ScriptedModel, type ScriptedTurn } from '../src/testing/index.ts';
 
 const servers: Server[] = [];
@@ -15,10 +15,12 @@ afterEach(() => {
 });
 
 /** Answers every request with a response, as a framework for Node does. */
-async function serve(respond: () => Response): Promise<{ url: string; closed: Promise<void> }> {
+async function serve(
+  respond: () => Response | Promise<Response>,
+): Promise<{ url: string; closed: Promise<void> }> {
   const { promise: closed, resolve } = Promise.withResolvers<void>();
   const answer = async (res: ServerResponse): Promise<void> => {
-    const response = respond();
+    const response = await respond();
     res.writeHead(response.status, Object.fromEntries(response.headers));
     res.flushHeaders();
     // a disconnected client ends the pipeline, which cancels the body
@@ -129,4 +131,48 @@ test('an agent that is busy says so in the response', async () => {
   expect(body).toContain('"code":"agent_busy"');
   await agent.interrupt();
   await first;
+});
+
+test('a server that waits for the start of the run answers 409 to a busy agent, and streams otherwise', async () => {
+  const { promise: hangs, resolve } = Promise.withResolvers<void>();
+  const agent = agentOf([{ toolCalls: [{ name: 'hang', id: 'c1', input: {} }] }, 'Hello.'], resolve);
+  const { url } = await serve(async () => {
+    const stream = agent.stream('Me too.');
+    try {
+      await stream.started;
+    } catch (error) {
+      if (!TroupeError.isInstance(error) || !error.isRefusal) throw error;
+      return Response.json({ code: error.code, message: error.message }, { status: 409 });
+    }
+    return stream.toResponse();
+  });
+  const first = agent.call('Wait.');
+  await hangs;
+  const refused = await fetch(url);
+  expect([refused.status, await refused.json()]).toEqual([
+    409,
+    {
+      code: 'agent_busy',
+      message:
+        "Friday is busy with another call. Wait for it, or call with { onBusy: 'queue' } or { onBusy: 'interrupt' }.",
+    },
+  ]);
+  await agent.interrupt();
+  await first;
+  const accepted = await fetch(url);
+  const body = await accepted.text();
+  expect([accepted.status, accepted.headers.get('content-type')]).toEqual([
+    200,
+    'text/event-stream; charset=utf-8',
+  ]);
+  expect(body.match(/^event: \w+$/gm)).toEqual([
+    'event: reply_start',
+    'event: model_start',
+    'event: block_start',
+    'event: text_delta',
+    'event: model_end',
+    'event: block_end',
+    'event: reply_end',
+    'event: run_end',
+  ]);
 });

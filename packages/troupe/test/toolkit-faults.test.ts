@@ -476,19 +476,11 @@ describe('a monstrous result (37)', () => {
 
   const cyclic: Record<string, unknown> = {};
   cyclic['a'] = [cyclic];
-  class Row {
-    readonly id = 1;
-  }
   test.each<[string, () => unknown, RegExp]>([
-    ['cyclic', () => cyclic, /nested deeper than 128 levels, or refers to itself/],
+    ['cyclic', () => cyclic, /^Error: The result\.a\[0\] refers to itself/],
     ['100 000 levels deep', () => nested(100_000), /nested deeper than 128 levels/],
-    ['a bigint', () => ({ n: [10n] }), /^Error: The result\.n\[0\] is a bigint, which JSON can't hold/],
     ['a function', () => () => 1, /^Error: The result is a function/],
     ['a symbol', () => Symbol('x'), /^Error: The result is a symbol/],
-    ['an instance', () => new Row(), /^Error: The result is a Row, not a plain object/],
-    ['a map', () => new Map(), /^Error: The result is a Map, not a plain object/],
-    ['bytes', () => new Uint8Array(10), /^Error: The result is an? Uint8Array, not a plain object/],
-    ['an error', () => new Error('x'), /^Error: The result is an Error, not a plain object/],
     [
       'a getter',
       () => ({
@@ -496,7 +488,7 @@ describe('a monstrous result (37)', () => {
           throw new Error('called');
         },
       }),
-      /^Error: The result\.secret is a getter, not a value/,
+      /^Error: The result\.secret could not be read: called/,
     ],
     ['a then that throws', () => objectWith('then', { get: throwing(new Error('trap')) }), /^Error: trap/],
     [
@@ -596,12 +588,13 @@ describe('a monstrous result (37)', () => {
           toBlock(result, 'result');
           seen.add(`${way} ${result.status}`);
           if (way === 'throw' || way === 'reject') expect(result.output).toMatch(/^Error: /);
+          else if (way !== 'response') expect(result.status).toBe('ok');
         },
       ),
       { numRuns: 1000 },
     );
     expect([...seen].sort()).toEqual(
-      expect.arrayContaining(['return error', 'return ok', 'yield ok', 'emit error', 'throw error']),
+      expect.arrayContaining(['return ok', 'yield ok', 'emit ok', 'throw error', 'response error']),
     );
   });
 });

@@ -6,6 +6,7 @@ import * as v from 'valibot';
 import { expectTypeOf } from 'vitest';
 import { z } from 'zod';
 
+import { stopAgent } from './loop-control.ts';
 import type { AgentEvent } from '../event/agent-event.ts';
 import type { AgentStream } from '../event/agent-stream.ts';
 import type { ToolResultBlock, ToolUseBlock } from '../message/blocks.ts';
@@ -91,3 +92,29 @@ for await (const event of stream.filter('tool_start', 'tool_result')) {
 expectTypeOf(stream.toReadableStream()).toEqualTypeOf<ReadableStream<AgentEvent>>();
 // @ts-expect-error There is no such event.
 stream.filter('text_deltas');
+
+// A listener knows the event by its type.
+expectTypeOf(
+  agent.on('tool_start', ({ call }) => expectTypeOf(call).toEqualTypeOf<ToolUseBlock>()),
+).toEqualTypeOf<() => void>();
+agent.on('*', (event) => expectTypeOf(event).toEqualTypeOf<AgentEvent>(), { nested: true });
+// @ts-expect-error There is no such event.
+agent.on('tool_started', () => {});
+
+// Hooks of agents with tools see the prompt, steer the loop and bring tools; others do not.
+agent.registerInstanceHook(
+  'preReasoning',
+  'rules',
+  (_agent, { messages, generation }) => {
+    expectTypeOf(messages).toEqualTypeOf<readonly Msg[]>();
+    return { messages: [...messages], generation: { ...generation, temperature: 0 } };
+  },
+  { tools: [], priority: 1 },
+);
+agent.registerInstanceHook('postActing', 'stop', (_agent, _args, { status }) =>
+  status === 'ok' ? stopAgent('Enough.') : undefined,
+);
+// @ts-expect-error A summary can't be sent back.
+agent.registerInstanceHook('postSummary', 'stop', () => stopAgent());
+// @ts-expect-error An agent without tools takes none.
+user.registerInstanceHook('preReply', 'tools', () => {}, { tools: [] });

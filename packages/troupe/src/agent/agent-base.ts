@@ -1,11 +1,13 @@
 import { forkRunConfig, getLogger } from '../config/run-config.ts';
 import { AgentBusyError, AgentClosedError, messageOf, TroupeError, type InterruptSource } from '../errors.ts';
+import type { AgentEvent, EventBody, EventOf, EventType } from '../event/agent-event.ts';
 import { AgentStream } from '../event/agent-stream.ts';
 import type { RunListener, StreamOptions } from '../event/reply-stream.ts';
 import type { StepRunner } from '../event/step.ts';
 import { HookedModule, type hookTypes } from '../hooks/hooked-module.ts';
 import { Msg, type MsgInput, type StructuredMsg } from '../message/msg.ts';
 import type { PendingDecision } from '../message/pending-call.ts';
+import { checkNumber, MAX_TIMER_MS } from '../util/check-number.ts';
 import { waitBriefly } from '../util/async/grace.ts';
 import type { BoundedQueue } from '../util/async/bounded-queue.ts';
 import { newId } from '../util/ids.ts';
@@ -14,6 +16,7 @@ import { AgentCall, type AgentParts } from './agent-call.ts';
 import { AGENT_HOOK_POINTS, CALL_HOOK_TYPES, type AgentHooks } from './agent-hooks.ts';
 import type { ConsoleView } from './console-view.ts';
 import { Printer, programConsole, type PrintedMsg } from './printer.ts';
+import { EventListeners, type ListenOptions } from './event-listeners.ts';
 import { CallQueue, type OnBusy } from './call-queue.ts';
 import type { Interrupt } from './interrupt.ts';
 import { Subscribers, type Observer } from './subscribers.ts';
@@ -28,6 +31,16 @@ export interface AgentOptions {
   readonly onBusy?: OnBusy | undefined;
   /** Text of the default answer to an interrupt. */
   readonly interruptReply?: string | undefined;
+  /**
+   * Time limit of `handleInterrupt`. After it, or after a second interrupt, the call gives the default answer.
+   * @default Infinity
+   */
+  readonly interruptTimeoutMs?: number | undefined;
+  /**
+   * Maximum time that a call waits for agents in a hub to take in its answer, and for this agent to take in what it was told before.
+   * An agent that takes longer is reported as an error. @default 60 000
+   */
+  readonly observeTimeoutMs?: number | undefined;
   /**
    * Whether printed messages are shown on the console, or the view to show them with. `TROUPE_DISABLE_CONSOLE_OUTPUT=true` hides them
    * for all agents. @default true
@@ -62,6 +75,7 @@ export interface CallOptions {
 const MAX_DEPTH = 64;
 /** Maximum number of agent calls in one run. */
 const MAX_CALLS_IN_RUN = 10_000;
+const OBSERVE_TIMEOUT_MS = 60_000;
 const INTERRUPT_REPLY = 'I noticed that you have interrupted me. What can I do for you?';
 
 /**
@@ -96,14 +110,10 @@ export abstract class AgentBase extends HookedModule implements Observer, AsyncD
   readonly #queue = new CallQueue();
   readonly #printer = new Printer();
   readonly #subscribers = new Subscribers();
-  readonly #parts: AgentParts = {
-    printer: this.#printer,
-    subscribers: this.#subscribers,
-    interruptReply: () => this.interruptReply(),
-    postpone: (msgs) => this.postpone(msgs),
-    leaveBehind: (work, what) => this.#leaveBehind(work, what),
-  };
+  readonly #listeners = new EventListeners(this);
+  readonly #parts: AgentParts;
   readonly #settledListeners = new Set<() => void>();
+  readonly #outcomeListeners = new Set<() => Promise<void>>();
   #abandoned = 0;
   #isClosed = false;
 
@@ -112,8 +122,24 @@ export abstract class AgentBase extends HookedModule implements Observer, AsyncD
     if (typeof options?.name !== 'string' || options.name === '') {
       throw new TroupeError('invalid_config', `An agent needs a name: super({ name: 'assistant' }).`);
     }
+    const { interruptTimeoutMs = Infinity } = options;
+    if (interruptTimeoutMs !== Infinity)
+      checkNumber('interruptTimeoutMs', interruptTimeoutMs, { least: 0, most: MAX_TIMER_MS });
+    checkNumber('observeTimeoutMs', options.observeTimeoutMs ?? OBSERVE_TIMEOUT_MS, {
+      least: 0,
+      most: MAX_TIMER_MS,
+    });
     this.name = options.name;
     this.#options = options;
+    this.#parts = {
+      printer: this.#printer,
+      subscribers: this.#subscribers,
+      interruptTimeoutMs,
+      interruptReply: () => this.interruptReply(),
+      mayRefuse: () => this.mayRefuse,
+      postpone: (msgs) => this.postpone(msgs),
+      leaveBehind: (work, what) => this.#leaveBehind(work, what),
+    };
     this.#printer.configureConsole(options.console);
   }
 
@@ -123,10 +149,14 @@ export abstract class AgentBase extends HookedModule implements Observer, AsyncD
   /** Takes messages in without answering. */
   async observe(_msgs: MsgInput): Promise<void> {}
 
-  /** Answers an interrupted call. After one second, or after a second interrupt, the call gives the default answer instead. */
+  /**
+   * Answers an interrupted call, and may take its time, e.g. to call a model. After a second interrupt, an abort or
+   * `interruptTimeoutMs`, the call gives the default answer instead.
+   */
   async handleInterrupt(_msgs: readonly Msg[], _interrupt: Interrupt): Promise<Msg> {
     const msg = this.interruptReply();
-    await waitBriefly(this.print(msg)).catch((error: unknown) => getLogger().log('warn', messageOf(error)));
+    const shown = this.print(msg).catch((error: unknown) => getLogger().log('warn', messageOf(error)));
+    await waitBriefly(shown, currentControl()?.graceOver);
     return msg;
   }
 
@@ -152,6 +182,11 @@ export abstract class AgentBase extends HookedModule implements Observer, AsyncD
   stream(input?: MsgInput, options: CallOptions & StreamOptions = {}): AgentStream {
     const msgs = Msg.list(input);
     return new AgentStream((listener) => this.#call(msgs, options, listener), options);
+  }
+
+  /** Option `observeTimeoutMs` of the agent. */
+  get observeTimeoutMs(): number {
+    return this.#options.observeTimeoutMs ?? OBSERVE_TIMEOUT_MS;
   }
 
   /** Whether a call is being answered. */
@@ -217,6 +252,31 @@ export abstract class AgentBase extends HookedModule implements Observer, AsyncD
       getLogger().log('warn', `${this.name} has no subscribers in the hub '${hub}'.`);
   }
 
+  /**
+   * Calls the listener for each event of a type, or for all events (`'*'`), of `call()` as well as of `stream()`. No run waits for a
+   * listener, is failed by one, or stops with one. The returned function removes the listener.
+   *
+   * @example
+   * ```ts
+   * import { ReActAgent } from 'troupe';
+   * import { ScriptedModel } from 'troupe/testing';
+   *
+   * const agent = new ReActAgent({ name: 'Friday', model: new ScriptedModel(['Hello.']) });
+   * const stopListening = agent.on('reply_end', ({ status }) => console.log(status));
+   * await agent.call('Hi.'); // finished
+   * stopListening();
+   * ```
+   */
+  on<Type extends EventType>(
+    type: Type,
+    listener: (event: EventOf<Type>) => unknown,
+    options?: ListenOptions,
+  ): () => void;
+  on(type: '*', listener: (event: AgentEvent) => unknown, options?: ListenOptions): () => void;
+  on(type: EventType | '*', listener: (event: never) => unknown, options?: ListenOptions): () => void {
+    return this.#listeners.add(type, listener, options);
+  }
+
   /** Calls the listener each time a call has settled and the agent is free. The returned function removes the listener. */
   onSettled(listener: () => void): () => void {
     const entry = (): void => {
@@ -228,6 +288,17 @@ export abstract class AgentBase extends HookedModule implements Observer, AsyncD
     };
     this.#settledListeners.add(entry);
     return () => void this.#settledListeners.delete(entry);
+  }
+
+  /**
+   * Adds a listener that each call waits for before it tells its outcome: before the caller gets the answer, a question or an error, and
+   * before the stream has `approval_needed` and `run_end`. A listener that rejects is reported as an `error` event. An interrupted call
+   * waits for one second at most; a second interrupt ends the wait. The returned function removes the listener.
+   */
+  onOutcome(listener: () => Promise<void>): () => void {
+    const entry = (): Promise<void> => listener();
+    this.#outcomeListeners.add(entry);
+    return () => void this.#outcomeListeners.delete(entry);
   }
 
   /** Interrupts the current call, waits for its end, and refuses further calls. */
@@ -244,12 +315,27 @@ export abstract class AgentBase extends HookedModule implements Observer, AsyncD
     return Msg.assistant(text, { name: this.name, metadata, endReason: 'interrupted' });
   }
 
+  /**
+   * Whether `reply` may refuse a call because of pending tool calls. Events then begin when the reply has accepted the call, or with
+   * the first one of the reply.
+   */
+  protected get mayRefuse(): boolean {
+    return false;
+  }
+
   /** Gets messages that came in while the answer became a question for an approval. */
   protected postpone(_msgs: readonly Msg[]): void {}
 
   /** Whether a message belongs on the console, if output is enabled. */
   protected showsOnConsole(_msg: Msg): boolean {
     return true;
+  }
+
+  /** Tells the listeners of something that happened outside of agent calls. */
+  protected emitOutside(events: readonly EventBody[]): void {
+    const control = new TurnControl({ agentId: this.id, agentName: this.name, observers: this.#listeners });
+    for (const event of events) void control.emit(event);
+    control.end();
   }
 
   protected override assertStateCanLoad(): void {
@@ -268,11 +354,13 @@ export abstract class AgentBase extends HookedModule implements Observer, AsyncD
       parent,
       outlivesParent,
       listener,
+      observers: this.#listeners,
       signal,
       runStep,
       structuredModel,
       decisions,
       onPending,
+      beforeOutcome: () => this.#beforeOutcome(),
     });
     const call = this.#run(input, control, options.onBusy ?? this.#options.onBusy ?? 'reject');
     if (!outlivesParent) parent?.adopt(call);
@@ -307,10 +395,15 @@ export abstract class AgentBase extends HookedModule implements Observer, AsyncD
   async #interrupt(source: InterruptSource, msgs: readonly Msg[]): Promise<boolean> {
     const current = this.#queue.current;
     if (current === undefined) return false;
-    const isAccepted = current.interrupt(source, msgs);
-    if (!isAccepted) current.hurry();
+    const isAccepted = current.interruptOrHurry(source, msgs);
     if (!isInsideCallOf(this.id)) await this.#queue.whenLeft();
-    return isAccepted;
+    return isAccepted && current.interruptedBy !== undefined; // a late interrupt may find the answer complete
+  }
+
+  #beforeOutcome(): Promise<void> | undefined {
+    if (this.#outcomeListeners.size === 0) return undefined;
+    const waits = Array.from(this.#outcomeListeners, (listener) => listener());
+    return Promise.all(waits).then(() => {});
   }
 
   #leaveBehind(work: Promise<unknown>, what: 'reply' | 'handleInterrupt'): void {

@@ -1,14 +1,16 @@
 import { getLogger } from '../config/run-config.ts';
 import { messageOf, TroupeError, type InterruptSource } from '../errors.ts';
-import type { RunStatus } from '../event/agent-event.ts';
+import type { EventBody, RunStatus } from '../event/agent-event.ts';
 import { toEventError } from '../event/event-error.ts';
 import { callHook, callHooked, runPostHooks, runPreHooks, type Hookable } from '../hooks/run-hooks.ts';
 import { Msg } from '../message/msg.ts';
+import { abortable } from '../util/abort.ts';
 import { waitBriefly, withGrace } from '../util/async/grace.ts';
-import { startTimer } from '../util/clock.ts';
+import { elapsedSince, monotonic, startTimer } from '../util/clock.ts';
 import { describe } from '../util/json.ts';
 import { A_MSG, REPLY } from './agent-hooks.ts';
 import type { Interrupt } from './interrupt.ts';
+import { settledWithin, unfinishedObservations } from './observations.ts';
 import type { Printer } from './printer.ts';
 import type { Observer, Subscribers } from './subscribers.ts';
 import type { TurnControl } from './turn-control.ts';
@@ -16,7 +18,9 @@ import type { TurnControl } from './turn-control.ts';
 /** The part of an agent that its calls use. */
 export interface CalledAgent extends Hookable {
   readonly name: string;
+  readonly observeTimeoutMs: number;
   handleInterrupt(msgs: readonly Msg[], interrupt: Interrupt): Promise<Msg>;
+  print(msg: Msg, last?: boolean): Promise<void>;
 }
 
 /** The private parts of an agent that its calls need. */
@@ -24,18 +28,23 @@ export interface AgentParts {
   readonly printer: Printer;
   readonly subscribers: Subscribers;
   readonly interruptReply: () => Msg;
+  /** Time limit of `handleInterrupt`, if any. */
+  readonly interruptTimeoutMs: number;
+  /** Whether `reply` may refuse the call. */
+  readonly mayRefuse: () => boolean;
   /** Gets messages that came in while the answer became a question for an approval. */
   readonly postpone: (msgs: readonly Msg[]) => void;
   /** Gets work that ignored an interrupt and still runs. */
   readonly leaveBehind: (work: Promise<unknown>, what: 'reply' | 'handleInterrupt') => void;
 }
 
-/** Time limit of `handleInterrupt`. */
-const HANDLE_INTERRUPT_LIMIT_MS = 1000;
+/** Maximum time that an interrupted call waits for the listeners of `onOutcome`, such as a save. */
+const OUTCOME_LIMIT_MS = 1000;
 
 /**
  * One agent call after its admission: the reply with its hooks, or the answer to an interrupt; then the broadcast; then
- * follow-ups. Ends in exactly one `run_end`, whatever happens.
+ * follow-ups. The caller and the stream are told the outcome after the listeners of `onOutcome`, such as a save. Ends in
+ * exactly one `run_end`, whatever happens, unless the reply refuses the call: then there is no event at all.
  */
 export class AgentCall {
   readonly #agent: CalledAgent;
@@ -52,22 +61,26 @@ export class AgentCall {
   /** Replies to the messages, then to follow-ups. */
   async answer(msgs: readonly Msg[]): Promise<Msg> {
     const control = this.#control;
+    if (this.#parts.mayRefuse()) control.announceLater(this.#start);
+    const startedAt = monotonic();
     try {
+      const unheard = unfinishedObservations(this.#agent);
+      if (unheard) await this.#hear(unheard);
       let answer = await this.#answerOne(msgs);
       while (!control.signal.aborted && !control.isSuspended) {
         const next = control.takeFollowUps();
         if (next.length === 0) break;
         answer = await this.#answerOne(next);
       }
-      if (control.isSuspended) this.#parts.postpone(control.takeUnread());
-      await control.emit({
-        type: 'run_end',
-        status: this.#statusOf(answer),
-        msg: answer,
-      });
+      if (!control.isSuspended) await this.#beforeOutcome();
+      const durationMs = elapsedSince(startedAt);
+      await control.emit({ type: 'run_end', status: this.#statusOf(answer), msg: answer, durationMs });
       return answer;
     } catch (error) {
-      await control.emit({ type: 'run_end', status: this.#failure, error: toEventError(error) });
+      if (isRefused(control, error)) throw error;
+      await this.#beforeOutcome();
+      const durationMs = elapsedSince(startedAt);
+      await control.emit({ type: 'run_end', status: this.#failure, error: toEventError(error), durationMs });
       throw error;
     } finally {
       const lost = control.unread.length;
@@ -76,52 +89,104 @@ export class AgentCall {
     }
   }
 
+  /** Waits for observations that began before the call, so that the history is in order. */
+  async #hear(observations: Promise<unknown>): Promise<void> {
+    const { signal } = this.#control;
+    const { name, observeTimeoutMs } = this.#agent;
+    const isHeard = await settledWithin(observations, observeTimeoutMs, signal);
+    if (!isHeard && !signal.aborted)
+      this.#report(
+        `${name} answers before it has taken in everything: that took longer than ${observeTimeoutMs} ms.`,
+      );
+  }
+
+  #report(message: string): void {
+    getLogger().log('warn', message);
+    void this.#control.emit({ type: 'error', error: { message } });
+  }
+
   async #answerOne(msgs: readonly Msg[]): Promise<Msg> {
     const control = this.#control;
+    const startedAt = monotonic();
     try {
-      const waits = control.emit({ type: 'reply_start', name: this.#agent.name });
+      const waits = control.isUnannounced ? undefined : control.emit(this.#start);
       if (waits) await waits; // otherwise the reply starts at once, so that its input is safe
       const answer = await this.#replyOrInterrupt(msgs);
       await this.#parts.printer.end(this.#agent.name, control);
-      if (!control.isSuspended) await this.#broadcast(answer); // a question is for the caller alone
-      await control.emit({
-        type: 'reply_end',
-        status: this.#statusOf(answer),
-        msgId: answer.id,
-      });
+      if (!control.isSuspended) await this.#broadcast(answer); // a question for decisions is for the caller alone
+      if (answer.pending !== undefined) await this.#ask(answer);
+      const durationMs = elapsedSince(startedAt);
+      await control.emit({ type: 'reply_end', status: this.#statusOf(answer), msgId: answer.id, durationMs });
       return answer;
     } catch (error) {
       control.decide();
+      if (isRefused(control, error)) throw error;
       await this.#parts.printer.end(this.#agent.name, control);
       this.#failure = failureStatus(control);
       if (this.#failure === 'failed') await this.#runErrorHooks(error, msgs);
-      await control.emit({ type: 'reply_end', status: this.#failure });
+      const durationMs = elapsedSince(startedAt);
+      await control.emit({ type: 'reply_end', status: this.#failure, durationMs });
       throw error;
     }
   }
 
+  /** Tells the caller and the stream what is pending. Leaving the stream here leaves the tool calls pending. */
+  async #ask(question: Msg): Promise<void> {
+    const control = this.#control;
+    if (control.isSuspended) this.#parts.postpone(control.takeUnread());
+    await this.#beforeOutcome();
+    for (const pending of question.pending ?? []) await control.emit({ type: 'approval_needed', pending });
+    if (!control.isSuspended) return;
+    await this.#agent.print(question);
+    await this.#parts.printer.end(this.#agent.name, control);
+  }
+
+  /** Waits for the listeners of `onOutcome`. A failure of theirs is an event, and changes nothing else. */
+  async #beforeOutcome(): Promise<void> {
+    const control = this.#control;
+    const work = control.beforeOutcome();
+    if (work === undefined) return;
+    const failed = (error: unknown): void => void control.emit({ type: 'error', error: toEventError(error) });
+    const done = work.catch(failed);
+    if (control.closing.aborted) return waitBriefly(done, control.graceOver);
+    const stopWaiting = control.signal.aborted
+      ? startTimer(OUTCOME_LIMIT_MS, () => control.hurry())
+      : undefined;
+    await abortable(done, control.closing).catch(() => {});
+    stopWaiting?.();
+  }
+
+  get #start(): EventBody {
+    return { type: 'reply_start', name: this.#agent.name };
+  }
+
   #statusOf({ pending }: Msg): RunStatus {
     if (this.#control.interruptedBy) return 'interrupted';
-    return pending === undefined ? 'finished' : 'suspended';
+    return pending === undefined && !this.#control.isSuspended ? 'finished' : 'suspended';
   }
 
   async #replyOrInterrupt(msgs: readonly Msg[]): Promise<Msg> {
     const control = this.#control;
     const work = this.#reply(msgs);
     try {
-      return await withGrace(
-        work,
-        control.signal,
-        () => this.#parts.leaveBehind(work, 'reply'),
-        () => control.children,
-      );
+      return await withGrace(work, control.signal, () => this.#parts.leaveBehind(work, 'reply'), {
+        started: () => control.children,
+        over: () => control.graceOver,
+      });
     } catch (error) {
       if (!control.signal.aborted) throw error;
-      if (control.answer !== undefined) return control.answer; // the interrupt came too late
+      if (control.isAnswerFinal && control.answer !== undefined) return control.answer; // the stop came too late
+      const { answer } = control;
+      if (answer !== undefined && control.hasLateInterrupt && !this.#hasAnswerHooks) return answer;
+      control.acceptLateInterrupt(); // the hooks of the answer were cut off: an answer without them is not given
       if (control.interruptedBy === undefined) throw control.signal.reason;
       await this.#parts.printer.end(this.#agent.name, control);
       return this.#answerInterrupt(msgs, control.interruptedBy);
     }
+  }
+
+  get #hasAnswerHooks(): boolean {
+    return ['postReply', 'postCall'].some((type) => this.#agent.hooksOf(type).length > 0);
   }
 
   async #reply(msgs: readonly Msg[]): Promise<Msg> {
@@ -131,7 +196,7 @@ export class AgentCall {
     const args =
       preHooks.length === 0
         ? { msgs }
-        : await runPreHooks(this.#agent, 'preCall', preHooks, { msgs }, control.signal);
+        : await runPreHooks(this.#agent, 'preCall', preHooks, { msgs }, { signal: control.signal });
     const reply = checkedMsg(
       await callHooked(this.#agent, REPLY, args.msgs, control.turn),
       `reply() of ${this.#agent.constructor.name}`,
@@ -139,12 +204,9 @@ export class AgentCall {
     const question = control.isSuspended ? control.answer : undefined;
     control.commit(reply);
     const hooks = this.#agent.hooksOf('postCall');
-    const said = await runPostHooks(this.#agent, 'postCall', hooks, args, reply, {
-      kind: A_MSG,
-      signal: control.signal,
-    });
+    const said = await runPostHooks(this.#agent, 'postCall', hooks, args, reply, { kind: A_MSG });
     const answer = question === undefined ? said : asQuestion(said, question);
-    control.commit(answer);
+    control.finalize(answer);
     return answer;
   }
 
@@ -159,15 +221,18 @@ export class AgentCall {
         `handleInterrupt() of ${this.#agent.constructor.name}`,
       );
     };
-    const stopWaiting = startTimer(HANDLE_INTERRUPT_LIMIT_MS, () => control.hurry());
+    const { interruptTimeoutMs } = this.#parts;
+    const stopWaiting =
+      interruptTimeoutMs === Infinity ? undefined : startTimer(interruptTimeoutMs, () => control.hurry());
     const work = handling.run(answer);
+    const abandon = (): void => this.#parts.leaveBehind(work, 'handleInterrupt');
     try {
-      return await withGrace(work, control.closing, () => this.#parts.leaveBehind(work, 'handleInterrupt'));
+      return await withGrace(work, control.closing, abandon, { over: () => control.graceOver });
     } catch (error) {
       if (control.closing.aborted) return this.#parts.interruptReply();
       throw error;
     } finally {
-      stopWaiting();
+      stopWaiting?.();
       control.decide();
       handling.end();
     }
@@ -176,13 +241,13 @@ export class AgentCall {
   async #broadcast(msg: Msg): Promise<void> {
     const control = this.#control;
     if (this.#parts.subscribers.isEmpty) return;
-    const report = (observer: Observer, error: unknown): void => {
-      const message = `${observer.name} could not observe ${this.#agent.name}: ${messageOf(error)}`;
-      getLogger().log('warn', message);
-      void control.emit({ type: 'error', error: { message } });
-    };
-    const told = this.#parts.subscribers.broadcast(msg, report, control.closing);
-    await (control.signal.aborted ? waitBriefly(told) : told);
+    const report = (observer: Observer, error: unknown): void =>
+      this.#report(`${observer.name} could not observe ${this.#agent.name}: ${messageOf(error)}`);
+    const told = this.#parts.subscribers.broadcast(msg, report, {
+      signal: control.closing,
+      limitMs: this.#agent.observeTimeoutMs,
+    });
+    await (control.signal.aborted ? waitBriefly(told, control.graceOver) : told);
   }
 
   async #runErrorHooks(error: unknown, msgs: readonly Msg[]): Promise<void> {
@@ -206,6 +271,11 @@ function checkedMsg(value: unknown, source: string): Msg {
 function asQuestion(said: Msg, { endReason, pending }: Msg): Msg {
   const isOne = said.endReason === endReason && said.pending === pending;
   return isOne ? said : said.with({ endReason, pending });
+}
+
+/** Whether the call was refused before it had an event. */
+function isRefused(control: TurnControl, error: unknown): boolean {
+  return control.isUnannounced && TroupeError.isInstance(error) && error.isRefusal;
 }
 
 /** Whether a call rejects because of an abort from outside, or because something in it failed. */

@@ -1,7 +1,10 @@
 import type { HookPoint, ResultKind } from '../hooks/run-hooks.ts';
 import { Msg, type MsgInput } from '../message/msg.ts';
+import type { AgentBase } from './agent-base.ts';
 import { currentControlOf } from './current-turn.ts';
-import { signalOfTurn } from './turn-control.ts';
+import type { AnySchema } from '../util/schema.ts';
+import { observeInOrder } from './observations.ts';
+import { controlIn, signalBeforeAnswer, signalOfTurn } from './turn-control.ts';
 import type { Turn } from './turn.ts';
 
 type Maybe<T> = T | undefined | void;
@@ -14,6 +17,8 @@ interface CallArgs {
 interface ReplyArgs {
   readonly msgs: readonly Msg[];
   readonly turn: Turn;
+  /** Schema of the structured output that the caller wants. */
+  readonly structuredModel: AnySchema | undefined;
 }
 
 interface ObserveArgs {
@@ -59,8 +64,16 @@ export const REPLY: HookPoint = {
   post: 'postReply',
   params: ['msgs', 'turn'],
   normalize: toMsgList,
+  context: {
+    get: ({ turn }) => ({ structuredModel: controlIn(turn)?.structuredModel }),
+    set: ({ turn, structuredModel }) => {
+      const control = controlIn(turn);
+      if (control !== undefined) control.structuredModel = structuredModel as AnySchema | undefined;
+    },
+  },
   result: A_MSG,
   signalOf: signalOfTurn,
+  postSignalOf: signalBeforeAnswer,
 };
 
 export const AGENT_HOOK_POINTS: readonly HookPoint[] = [
@@ -72,6 +85,7 @@ export const AGENT_HOOK_POINTS: readonly HookPoint[] = [
     params: ['msgs'],
     result: NOTHING,
     normalize: toMsgList,
+    around: (agent, run) => observeInOrder(agent as AgentBase, async () => run()),
   },
   {
     method: 'print',

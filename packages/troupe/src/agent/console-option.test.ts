@@ -1,4 +1,4 @@
-import { afterEach, expect, test, vi } from 'vitest';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { TroupeError } from '../errors.ts';
 import { Msg } from '../message/msg.ts';
 import { ReActAgent } from '../react/react-agent.ts';
@@ -33,6 +33,7 @@ async function written(make: (options: AgentOptions) => AgentBase, option: 'defa
   return [stdout.join(''), viewed.join('')];
 }
 
+beforeEach(() => void vi.stubEnv('FORCE_COLOR', '0'));
 afterEach(() => vi.unstubAllEnvs());
 
 test.each(Object.entries(kinds))('%s prints, is silent, or prints to a view', async (_, make) => {
@@ -50,7 +51,7 @@ test('the environment variable silences all of them', async () => {
   }
 });
 
-test('setConsoleOutputEnabled changes it later', async () => {
+test('setConsoleOutputEnabled changes the console later', async () => {
   let output = '';
   const agent = new Speaker({ name: 'ann', console: false });
   agent.setConsoleOutputEnabled(true, new ConsoleView((text) => (output += text)));

@@ -97,7 +97,7 @@ function changesByLength(open: OpenMsg, msg: Msg, last: boolean): readonly Block
     const at = { msgId: msg.id, index };
     let shown = open.shown[index];
     if (shown?.type !== block.type) {
-      const call = block.type === 'tool_use' ? { id: block.id, name: block.name } : {};
+      const call = block.type === 'tool_use' ? { toolCallId: block.id, name: block.name } : {};
       changes.push({ type: 'block_start', ...at, blockType: block.type, ...call });
       open.shown[index] = shown = { type: block.type, length: 0, hasEnded: false };
     }

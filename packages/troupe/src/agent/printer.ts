@@ -63,7 +63,7 @@ export class Printer {
     if (pauses) await pauses;
     if (call?.isOver) return;
     const console = toConsole ? this.#console : undefined;
-    if (console !== undefined || call?.hasListener) {
+    if (console !== undefined || call?.wantsBlocks) {
       // Events carry a question as `approval_needed`, and its message in `run_end`: its text is no answer.
       const isQuestion = msg.pending !== undefined && !this.#log.isOpen(msg);
       const stream = isQuestion ? undefined : call;

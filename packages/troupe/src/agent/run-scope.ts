@@ -29,6 +29,11 @@ export function runInScope<T>(change: Partial<RunScope>, body: () => T): T {
   return scopes.run({ ...currentScope(), ...change }, body);
 }
 
+/** Runs code outside of any run, so that agent calls in it are runs of their own. */
+export function runOutsideOfRuns<T>(body: () => T): T {
+  return scopes.run(OUTSIDE, body);
+}
+
 /** A typed value in the scope of a run, for folders that `agent/` must not import. */
 export class ScopeSlot<T> {
   get(): T | undefined {

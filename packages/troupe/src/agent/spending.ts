@@ -1,5 +1,5 @@
-import { addUsage, type Usage } from '../message/usage.ts';
-import { now } from '../util/clock.ts';
+import { addUsage, USAGE_FIELDS, type Usage } from '../message/usage.ts';
+import { monotonic } from '../util/clock.ts';
 import { isJsonObject, type JsonObject, type JsonValue } from '../util/json.ts';
 
 /** Costs of an agent call. */
@@ -16,6 +16,8 @@ export class Spending {
   delegations: number;
   /** Number of model calls. */
   modelCalls: number;
+  /** Tokens of running model calls, whose usage is not known yet. */
+  runningTokens = 0;
   /** Usage in earlier processes. */
   readonly #savedUsage: Usage | undefined;
   /** Agent calls of this program; each may still go on in the background. */
@@ -39,8 +41,14 @@ export class Spending {
     return [...this.#sources].reduce((sum, source) => addUsage(sum, source.usage), this.#savedUsage);
   }
 
+  /** Input and output tokens, those of running model calls included. */
+  get tokens(): number {
+    const { inputTokens = 0, outputTokens = 0 } = this.usage ?? {};
+    return inputTokens + outputTokens + this.runningTokens;
+  }
+
   get elapsedMs(): number {
-    return (this.#ms ?? 0) + (this.#since === undefined ? 0 : now() - this.#since);
+    return (this.#ms ?? 0) + (this.#since === undefined ? 0 : monotonic() - this.#since);
   }
 
   /** Counts the costs of an agent call. */
@@ -51,7 +59,7 @@ export class Spending {
   /** Starts the time, unless started. */
   start(): void {
     this.#ms ??= 0;
-    this.#since ??= now();
+    this.#since ??= monotonic();
   }
 
   /** Stops the time until `resume`. */
@@ -65,7 +73,7 @@ export class Spending {
     if (this.#ms !== undefined) this.start();
   }
 
-  /** For another program */
+  /** JSON for the constructor, in this process or a later one. */
   toJSON(): JsonObject {
     const { delegations: calls, modelCalls: iterations, usage } = this;
     return {
@@ -78,8 +86,10 @@ export class Spending {
 }
 
 function usageFrom(saved: JsonValue): Usage {
-  const { inputTokens, outputTokens, cost } = isJsonObject(saved) ? saved : {};
-  return { inputTokens: count(inputTokens), outputTokens: count(outputTokens), cost: count(cost) };
+  const usage: { -readonly [key in keyof Usage]: Usage[key] } = { inputTokens: 0, outputTokens: 0, cost: 0 };
+  if (!isJsonObject(saved)) return usage;
+  for (const key of USAGE_FIELDS) if (saved[key] !== undefined) usage[key] = count(saved[key]);
+  return usage;
 }
 
 function count(value: JsonValue | undefined): number {

@@ -1,5 +1,6 @@
 import type { Msg } from '../message/msg.ts';
 import { whenAborted } from '../util/abort.ts';
+import { DeadlineError } from '../util/async/deadline.ts';
 import { startTimer } from '../util/clock.ts';
 
 /** Receives the answers of an agent. */
@@ -8,8 +9,12 @@ export interface Observer {
   observe(msgs: readonly Msg[]): Promise<void>;
 }
 
-/** Maximum time that a broadcast waits for the slowest observer. */
-const OBSERVE_LIMIT_MS = 1000;
+interface BroadcastOptions {
+  /** Ends the wait for slow observers. */
+  readonly signal?: AbortSignal;
+  /** Maximum time that the broadcast waits for the slowest observer. */
+  readonly limitMs: number;
+}
 
 /**
  * The observers of one agent, grouped by hub. Each gets a message once, even when it shares several hubs with the agent, and none
@@ -31,29 +36,28 @@ export class Subscribers {
   }
 
   /**
-   * Passes a message to all observers at the same time, and reports failures and timeouts. The signal ends the wait for slow
-   * observers.
+   * Passes a message to all observers at the same time, waits until they have taken it in, and reports failures and timeouts.
    */
   async broadcast(
     msg: Msg,
     report: (observer: Observer, error: unknown) => void,
-    signal?: AbortSignal,
+    options: BroadcastOptions,
   ): Promise<void> {
     const observers = new Set([...this.#hubs.values()].flat());
     const heard = withoutThinking(msg);
     if (observers.size === 0 || heard === undefined) return;
     const told = [...observers].map((observer) =>
-      deliver(observer, heard, signal).catch((error: unknown) => report(observer, error)),
+      deliver(observer, heard, options).catch((error: unknown) => report(observer, error)),
     );
     await Promise.all(told);
   }
 }
 
-async function deliver(observer: Observer, msg: Msg, signal: AbortSignal | undefined): Promise<void> {
+async function deliver(observer: Observer, msg: Msg, { signal, limitMs }: BroadcastOptions): Promise<void> {
   let finish: (() => void)[] = [];
   const waitIsOver = new Promise<void>((resolve, reject) => {
-    const tooLong = new Error(`It took longer than ${OBSERVE_LIMIT_MS} ms.`);
-    finish = [startTimer(OBSERVE_LIMIT_MS, () => reject(tooLong)), whenAborted(signal, () => resolve())];
+    const tooLong = (): void => reject(new DeadlineError(limitMs));
+    finish = [startTimer(limitMs, tooLong), whenAborted(signal, () => resolve())];
   });
   try {
     await Promise.race([observer.observe([msg]), waitIsOver]);

@@ -31,13 +31,30 @@ test('an interrupt counts until the outcome is decided', () => {
   expect(() => stopped.commit(Msg.assistant('late'))).toThrow('ann was interrupted.');
 
   const answered = makeTurn();
-  answered.commit(Msg.assistant('done'));
+  answered.finalize(Msg.assistant('done'));
   expect(answered.interrupt('user')).toBe(false);
   expect(answered.signal.aborted).toBe(false);
 
   const failed = makeTurn();
   failed.decide();
   expect(failed.interrupt('user')).toBe(false);
+});
+
+test('an interrupt between the answer and the end of its hooks counts if the hooks are cut off', () => {
+  const cut = makeTurn();
+  cut.commit(Msg.assistant('raw'));
+  expect([cut.interrupt('user'), cut.signal.aborted, cut.interruptedBy]).toEqual([true, true, undefined]);
+  cut.acceptLateInterrupt();
+  expect([cut.interruptedBy, cut.answer]).toEqual(['user', undefined]);
+  cut.end();
+
+  const inTime = makeTurn();
+  inTime.commit(Msg.assistant('raw'));
+  inTime.interrupt('user');
+  inTime.finalize(Msg.assistant('as the hooks made it'));
+  inTime.acceptLateInterrupt();
+  expect([inTime.interruptedBy, inTime.answer?.text]).toEqual([undefined, 'as the hooks made it']);
+  inTime.end();
 });
 
 test('a turn that is over hears nothing of its parent or its caller', () => {
@@ -52,7 +69,7 @@ test('a turn that is over hears nothing of its parent or its caller', () => {
   expect(turn.signal.aborted).toBe(false);
 });
 
-test('adds up what it cost, with the calls inside of it', async () => {
+test('adds up the usage of the call and of nested calls', async () => {
   const turn = makeTurn();
   expect(turn.usage).toBe(undefined);
   const inner = new TurnControl({ agentId: 'b', agentName: 'bob', parent: turn });

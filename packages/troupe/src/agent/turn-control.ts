@@ -1,16 +1,18 @@
 import { InterruptedError, type InterruptSource } from '../errors.ts';
-import type { EventBody, EventOrigin } from '../event/agent-event.ts';
-import { both, EventOutlet } from '../event/event-outlet.ts';
+import type { AgentEvent, EventBody } from '../event/agent-event.ts';
+import { both, EventOutlet, type EventObservers } from '../event/event-outlet.ts';
 import type { RunListener } from '../event/reply-stream.ts';
 import type { Step, StepInit, StepKind, StepRunner } from '../event/step.ts';
 import type { Msg } from '../message/msg.ts';
 import type { PendingDecision } from '../message/pending-call.ts';
 import { addUsage, type Usage } from '../message/usage.ts';
 import { abortable, whenAborted } from '../util/abort.ts';
+import { startTimer, timestamp } from '../util/clock.ts';
 import { newId } from '../util/ids.ts';
 import type { AnySchema } from '../util/schema.ts';
 import { yieldToEventLoop } from '#platform';
 import { Inbox } from './inbox.ts';
+import { withModelEvents } from './model-call-events.ts';
 import { currentScope, runInScope } from './run-scope.ts';
 import { Spending } from './spending.ts';
 import { StepKeys } from './step-keys.ts';
@@ -25,10 +27,14 @@ export interface TurnControlOptions {
   readonly outlivesParent?: boolean | undefined;
   readonly signal?: AbortSignal | undefined;
   readonly listener?: RunListener | undefined;
+  /** The listeners of the agent. */
+  readonly observers?: EventObservers | undefined;
   readonly runStep?: StepRunner | undefined;
   readonly structuredModel?: AnySchema | undefined;
   readonly decisions?: readonly PendingDecision[] | undefined;
   readonly onPending?: 'refuse' | 'close' | undefined;
+  /** Waits for the listeners of `onOutcome` of the agent; undefined if there are none. */
+  readonly beforeOutcome?: (() => Promise<void> | undefined) | undefined;
   /** The call whose interrupt this one handles. Both are one agent call of the same run. */
   readonly continues?: TurnControl | undefined;
 }
@@ -37,6 +43,8 @@ export interface TurnControlOptions {
 export interface ReplyScope {
   /** Whether a tool call of the reply has no result yet. */
   isCallOpen(toolCallId: string): boolean;
+  /** Messages with the tool results so far of the model message whose tool calls run. They are not in memory yet. */
+  readonly resultsSoFar: readonly Msg[];
   /** Saves the position of the reply. Gets the tool call in which another agent is about to change something, if any. */
   checkpoint(toolCallId: string | undefined): Promise<void>;
 }
@@ -57,6 +65,9 @@ interface SharedCall {
 /** Number of prints, events and steps without a wait after which timers, input and interrupts get time. */
 const STEPS_BETWEEN_PAUSES = 256;
 
+/** Time of all waits of a stopped call together. */
+const TOTAL_GRACE_MS = 40;
+
 /**
  * Controls one agent call from start to end. `turn` is the part that `reply` gets; the rest is for the code around `reply`.
  *
@@ -75,11 +86,15 @@ export class TurnControl {
   readonly onPending: 'refuse' | 'close' | undefined;
   /** The tool call of the parent in which this call was made. */
   readonly outerToolCallId: string | undefined;
-  readonly structuredModel: AnySchema | undefined;
+  /** Schema of the structured output of the current reply: the caller's, unless a hook replaced it. */
+  structuredModel: AnySchema | undefined;
+  readonly #callersModel: AnySchema | undefined;
   readonly #agentName: string;
+  readonly #beforeOutcome: (() => Promise<void> | undefined) | undefined;
   readonly #controller = new AbortController();
   readonly #unlink: (() => void)[];
   readonly #listener: RunListener | undefined;
+  readonly #observers: EventObservers | undefined;
   readonly #outlet: EventOutlet;
   readonly #runStep: StepRunner | undefined;
   readonly #run: RunCounts;
@@ -92,16 +107,20 @@ export class TurnControl {
   #decisions: readonly PendingDecision[];
   #stepsSincePause = 0;
   #closing: AbortController | undefined;
+  #graceOver: Promise<void> | undefined;
+  #cancelGrace: (() => void) | undefined;
 
   constructor(options: TurnControlOptions) {
     const { agentName, parent, listener, continues } = options;
     const sameRun = continues ?? parent;
     this.#agentName = agentName;
+    this.#graceOver = continues?.graceOver;
+    this.#beforeOutcome = options.beforeOutcome;
     this.agentId = options.agentId;
     this.parent = parent;
     this.outlivesParent = options.outlivesParent ?? false;
     this.outerToolCallId = continues ? continues.outerToolCallId : parent && currentScope().toolCall?.id;
-    this.structuredModel = options.structuredModel;
+    this.structuredModel = this.#callersModel = options.structuredModel;
     this.onPending = options.onPending;
     this.#decisions = options.decisions ?? [];
     this.runId = sameRun?.runId ?? newId();
@@ -111,10 +130,17 @@ export class TurnControl {
     if (continues === undefined) this.#run.agentCalls++;
     this.#shared = continues ? continues.#shared : this.#newCall(agentName);
     this.#listener = listener;
-    this.#outlet = new EventOutlet(listener, parent && parent.#outlet, () => this.#eventOrigin());
+    this.#observers = options.observers;
+    this.#outlet = new EventOutlet({
+      listener,
+      observers: options.observers,
+      outer: parent && parent.#outlet,
+      isAskedThrough: this.outerToolCallId !== undefined,
+      locate: (body) => this.#located(body),
+    });
     const stepsOf = continues ?? (this.outlivesParent ? undefined : parent);
     this.#runStep = options.runStep ?? (stepsOf && stepsOf.#runStep);
-    const stopForConsumer = (): void => void this.interrupt('consumer');
+    const stopForConsumer = (): void => void this.interruptOrHurry('consumer');
     listener?.left.addEventListener('abort', stopForConsumer, { once: true });
     this.#unlink = [
       whenAborted(this.outlivesParent ? undefined : parent?.signal, (reason) => this.#abort(reason)),
@@ -168,21 +194,48 @@ export class TurnControl {
   }
 
   /**
-   * Stops the call. A second interrupt adds its messages to the first, as long as `handleInterrupt` has not begun.
+   * Stops the call. A second interrupt adds its messages to the first, as long as `handleInterrupt` has not begun. An interrupt
+   * between the answer and the end of its hooks lets the hooks finish within the grace; otherwise the call is interrupted.
    * @returns false if too late: the outcome is decided, or the call was aborted
    */
   interrupt(source: InterruptSource, msgs: readonly Msg[] = []): boolean {
     const state = this.#state;
+    if (state.tag === 'decided' && state.answer !== undefined && !state.isFinal && !this.signal.aborted) {
+      const error = new InterruptedError(this.#agentName, source);
+      this.#state = { ...state, late: { error, msgs } };
+      this.#stop(error);
+      return true;
+    }
     if (state.tag === 'interrupted' && !state.isHandled) {
       const { error, msgs: earlier } = state.interrupt;
       this.#state = { ...state, interrupt: { error, msgs: [...earlier, ...msgs] } };
+      this.hurry(); // the second one: `handleInterrupt` gets what is left of the grace
       return true;
     }
     if (state.tag !== 'running' || this.signal.aborted) return false;
     const error = new InterruptedError(this.#agentName, source);
     this.#state = { tag: 'interrupted', interrupt: { error, msgs }, isHandled: false };
-    this.#controller.abort(error);
+    this.#stop(error);
     return true;
+  }
+
+  /** Interrupts the call, or, if that is too late, lets nothing after the answer wait any longer. */
+  interruptOrHurry(source: InterruptSource, msgs: readonly Msg[] = []): boolean {
+    const isAccepted = this.interrupt(source, msgs);
+    if (!isAccepted) this.hurry();
+    return isAccepted;
+  }
+
+  /** Whether an interrupt came between the answer and the end of its hooks. */
+  get hasLateInterrupt(): boolean {
+    return this.#state.tag === 'decided' && this.#state.late !== undefined;
+  }
+
+  /** Puts a late interrupt into effect, because the hooks of the answer were cut off. */
+  acceptLateInterrupt(): void {
+    const state = this.#state;
+    if (state.tag !== 'decided' || state.late === undefined) return;
+    this.#state = { tag: 'interrupted', interrupt: state.late, isHandled: false };
   }
 
   /** The control in which an interrupt of this call is handled. `hurry` stops it. */
@@ -195,6 +248,7 @@ export class TurnControl {
       outlivesParent: this.outlivesParent,
       signal: this.closing,
       listener: this.#listener && { ...this.#listener, left: this.closing },
+      observers: this.#observers,
       structuredModel: this.structuredModel,
       continues: this,
     });
@@ -215,7 +269,21 @@ export class TurnControl {
     if (this.answer === undefined) this.signal.throwIfAborted();
     const state = this.#state;
     if (state.tag === 'suspended') this.#state = { tag: 'suspended', answer };
-    else if (state.tag !== 'over') this.#state = { tag: 'decided', answer, interrupt: interruptIn(state) };
+    else if (state.tag !== 'over') {
+      const late = state.tag === 'decided' ? state.late : undefined;
+      this.#state = { tag: 'decided', answer, interrupt: interruptIn(state), isFinal: false, late };
+    }
+  }
+
+  /** Declares the answer as its hooks made it. Later interrupts and aborts do not change it. */
+  finalize(answer: Msg): void {
+    this.commit(answer);
+    if (this.#state.tag === 'decided') this.#state = { ...this.#state, isFinal: true, late: undefined };
+  }
+
+  /** Whether nothing changes the answer any more: its hooks have run, or it is a question. */
+  get isAnswerFinal(): boolean {
+    return this.isSuspended || (this.#state.tag === 'decided' && this.#state.isFinal);
   }
 
   /** Declares that the answer is a question for decisions about pending tool calls. @throws like `commit` */
@@ -228,7 +296,25 @@ export class TurnControl {
   decide(): void {
     const { tag } = this.#state;
     if (tag === 'running' || tag === 'interrupted')
-      this.#state = { tag: 'decided', answer: undefined, interrupt: interruptIn(this.#state) };
+      this.#state = {
+        tag: 'decided',
+        answer: undefined,
+        interrupt: interruptIn(this.#state),
+        isFinal: true,
+        late: undefined,
+      };
+  }
+
+  /**
+   * Waits for the listeners of `onOutcome`, before the outcome is told. A question goes to the streams of the agent calls around too,
+   * and may be part of the state of those agents, so it waits for their listeners as well. Undefined if there are none.
+   */
+  beforeOutcome(): Promise<unknown> | undefined {
+    const calls: TurnControl[] = [this];
+    if (this.isSuspended && this.outerToolCallId === undefined)
+      for (let { parent } = this; parent !== undefined; { parent } = parent) calls.push(parent);
+    const waits = calls.flatMap((call) => call.#beforeOutcome?.() ?? []);
+    return waits.length === 0 ? undefined : Promise.all(waits);
   }
 
   /** Ends the call. Nothing that happens later has an effect. */
@@ -237,6 +323,12 @@ export class TurnControl {
     this.#inbox.close();
     this.#outlet.close();
     for (const unlink of this.#unlink) unlink();
+    this.#cancelGrace?.();
+  }
+
+  /** Resolves when a stopped call must not wait for anything any longer. Starts with the stop, so that several waits share one grace. */
+  get graceOver(): Promise<void> {
+    return (this.#graceOver ??= this.#startGrace());
   }
 
   /** See `Turn`. */
@@ -244,9 +336,29 @@ export class TurnControl {
     return both(this.#outlet.emit(body), this.pause()) as void | Promise<void>;
   }
 
-  /** Whether events have a consumer. */
-  get hasListener(): boolean {
-    return this.#outlet.hasListener;
+  /** Keeps the start of the reply back until the call is accepted, or until another event. */
+  announceLater(start: EventBody): void {
+    this.#outlet.hold(start);
+  }
+
+  /** Whether the call was neither accepted nor had an event so far. */
+  get isUnannounced(): boolean {
+    return this.#outlet.isHolding;
+  }
+
+  /** Declares that the call will not be refused any more. */
+  accept(): void | Promise<void> {
+    return both(this.#outlet.release(), this.pause()) as void | Promise<void>;
+  }
+
+  /** Whether events are dropped: after `run_end`. */
+  get dropsEvents(): boolean {
+    return this.#outlet.isClosed;
+  }
+
+  /** Whether anybody sees events about the blocks of printed messages. */
+  get wantsBlocks(): boolean {
+    return this.#outlet.wantsBlocks;
   }
 
   /** Costs of this call so far, nested agent calls included. */
@@ -297,8 +409,21 @@ export class TurnControl {
     const step = this.#keyed(init.kind, init); // before any wait, so that parallel steps have keys in the order of their calls
     const pauses = this.pause();
     if (pauses) await pauses;
-    this.signal.throwIfAborted();
-    return abortable(this.relayStep(step, body), this.signal);
+    const run = (): Promise<T> => {
+      this.signal.throwIfAborted();
+      return abortable(this.relayStep(step, body), this.signal);
+    };
+    const { name: purpose, modelName } = init;
+    if (modelName === undefined) return run();
+    return withModelEvents(
+      {
+        purpose,
+        modelName,
+        emit: (event) => this.emit(event),
+        stoppedAs: () => (this.signal.aborted ? (this.interruptedBy ? 'interrupted' : 'aborted') : undefined),
+      },
+      run,
+    );
   }
 
   /** See `Turn`. */
@@ -367,6 +492,7 @@ export class TurnControl {
     if (next.length === 0) this.#inbox.close();
     else {
       this.#replyId = newId();
+      this.structuredModel = this.#callersModel;
       this.#state = { tag: 'running' };
     }
     return next;
@@ -402,7 +528,18 @@ export class TurnControl {
   /** Stops the reply and everything after the answer. */
   #abort(reason: unknown): void {
     (this.#closing ??= new AbortController()).abort(reason);
+    this.#stop(reason);
+  }
+
+  #stop(reason: unknown): void {
+    if (!this.isOver) void this.graceOver;
     this.#controller.abort(reason);
+  }
+
+  #startGrace(): Promise<void> {
+    const over = Promise.withResolvers<void>();
+    this.#cancelGrace = startTimer(TOTAL_GRACE_MS, over.resolve);
+    return over.promise;
   }
 
   #newCall(agentName: string): SharedCall {
@@ -419,12 +556,16 @@ export class TurnControl {
     return { kind, name, key: this.#shared.keys.next({ kind, name, key }, toolCallId) };
   }
 
-  #eventOrigin(): EventOrigin {
+  #located(body: EventBody): AgentEvent {
+    const seq = this.#run.events++;
     return {
+      ...body,
+      id: `${this.runId}:${seq}`,
       runId: this.runId,
       replyId: this.#replyId,
       agentPath: this.agentPath,
-      seq: this.#run.events++,
+      seq,
+      timestamp: timestamp(),
     };
   }
 }
@@ -447,10 +588,6 @@ class ControlledTurn implements Turn {
 
   get replyId(): string {
     return this.#control.replyId;
-  }
-
-  get agentId(): string {
-    return this.#control.agentId;
   }
 
   get agentPath(): readonly string[] {
@@ -506,14 +643,25 @@ class ControlledTurn implements Turn {
   }
 }
 
+/** The control of a turn; undefined for any other value. */
+export function controlIn(turn: unknown): TurnControl | undefined {
+  return ControlledTurn.controlOf(turn);
+}
+
 /** The control of a turn. @throws TypeError for any other object */
 export function controlOf(turn: Turn): TurnControl {
-  const control = ControlledTurn.controlOf(turn);
+  const control = controlIn(turn);
   if (control === undefined) throw new TypeError('This is no turn: pass on the turn that reply() got.');
   return control;
 }
 
 /** The signal of a turn; undefined for any other value. */
 export function signalOfTurn({ turn }: { readonly turn?: unknown }): AbortSignal | undefined {
-  return ControlledTurn.controlOf(turn)?.signal;
+  return controlIn(turn)?.signal;
+}
+
+/** The signal of a turn as long as it has no answer. Hooks of an answer are not cut off: the agent call limits the wait for them. */
+export function signalBeforeAnswer({ turn }: { readonly turn?: unknown }): AbortSignal | undefined {
+  const control = ControlledTurn.controlOf(turn);
+  return control?.answer === undefined ? control?.signal : undefined;
 }

@@ -13,6 +13,7 @@ export interface AcceptedInterrupt {
  *
  * - `running` → `interrupted` by an interrupt, → `decided` by an answer or a failure, → `suspended` by a question for an approval
  * - `interrupted` → `decided` when `handleInterrupt` has answered
+ * - `decided` → `interrupted` when a late interrupt has cut off the hooks of the answer
  * - `decided` → `running` when a follow-up begins the next reply
  * - every state → `over`, the last one
  */
@@ -29,6 +30,10 @@ export type TurnState =
       /** Undefined if the call failed, or if `handleInterrupt` has answered. */
       readonly answer: Msg | undefined;
       readonly interrupt: AcceptedInterrupt | undefined;
+      /** Whether the hooks after the reply have run: from then on nothing changes the answer. */
+      readonly isFinal: boolean;
+      /** Interrupt between the answer and the end of its hooks: in effect only if the hooks do not end in time. */
+      readonly late: AcceptedInterrupt | undefined;
     }
   /** The answer is a question for decisions about pending tool calls. */
   | { readonly tag: 'suspended'; readonly answer: Msg }

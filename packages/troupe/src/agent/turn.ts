@@ -15,7 +15,6 @@ export interface Turn {
   readonly runId: string;
   /** Id of the current reply. A follow-up in the same call gets a new id. */
   readonly replyId: string;
-  readonly agentId: string;
   /** Names of the agents from the outermost call of the run down to this one. */
   readonly agentPath: readonly string[];
   /** Aborted by an interrupt, by the caller's signal, when the consumer of the stream leaves, or with the agent call around this one. */

@@ -16,6 +16,8 @@ export interface CallStart {
   readonly answered: readonly ToolResultBlock[];
   /** Input to add to memory after that. */
   readonly input: readonly Msg[];
+  /** Answer that is in memory already: the process ended before the agent's state said so. */
+  readonly answer?: Msg | undefined;
 }
 
 export interface CallStartOptions {
@@ -25,6 +27,8 @@ export interface CallStartOptions {
   readonly fit: FitResult;
   /** The tool call of another agent in which this agent is called. */
   readonly outerToolCallId: string | undefined;
+  /** Exchange with all its results in memory. Decisions about its tool calls come too late and have no effect. */
+  readonly settled?: OpenExchange | undefined;
 }
 
 /**
@@ -38,10 +42,14 @@ export function planCallStart(
   open: OpenExchange | undefined,
   msgs: readonly Msg[],
   given: readonly PendingDecision[],
-  { onPending, hasStructuredModel, fit, outerToolCallId }: CallStartOptions,
+  { onPending, hasStructuredModel, fit, outerToolCallId, settled }: CallStartOptions,
 ): CallStart {
-  const decisions = readDecisions(given);
-  const results = msgs.flatMap((msg) => msg.getContentBlocks('tool_result')).map(fit);
+  const isLate = (id: string): boolean => settled?.pending.some((pending) => pending.id === id) ?? false;
+  const decisions = readDecisions(given).filter(({ id }) => !isLate(id));
+  const results = msgs
+    .flatMap((msg) => msg.getContentBlocks('tool_result'))
+    .filter(({ id }) => !settled?.exchange.calls.some((call) => call.id === id))
+    .map(fit);
   const input = msgs.flatMap(withoutResults);
   const hasInput = input.length > 0;
   if (open === undefined) {
@@ -60,14 +68,15 @@ export function planCallStart(
   if (open.isAskedThrough && open.owner.at(-1) !== outerToolCallId) throw askedElsewhere(open);
   const supplied = toDecisions(results, open);
   const isComplete = open.isCompleteAfter(results, decisions);
-  if (hasInput && !isComplete && !open.isDecidedBy([...decisions, ...supplied])) throw stillPending(open);
+  if (hasInput && !isComplete && !open.isDecidedBy([...decisions, ...supplied]))
+    throw stillPending(open, results);
   const isResumed = !hasInput || !isComplete;
   if (isResumed) checkStructuredModel(open, hasStructuredModel);
   const decided = open.decide([...decisions, ...supplied], fit);
   for (const result of results) open.answer(result); // the first result of a tool call counts
   const answered = [...decided, ...results.filter(({ id }) => !decided.some((one) => one.id === id))];
   if (!isResumed) return { closed: open, input, answered };
-  open.postponed.push(...input); // tool calls that were allowed come first
+  open.postponed.push(...input); // allowed tool calls first
   return { resumed: open, input: [], answered };
 }
 
@@ -85,6 +94,7 @@ export function unansweredExchange(
   try {
     const open = new OpenExchange(modelMsg);
     for (const result of results) open.answer(result);
+    open.setTold();
     return open.toRun.length === 0 ? undefined : { open, msgs: [modelMsg, ...behind] };
   } catch {
     return undefined; // invalid: the formatter repairs it in the prompt
@@ -92,7 +102,7 @@ export function unansweredExchange(
 }
 
 /** The message without tool results; none if nothing else is in it. */
-function withoutResults(msg: Msg): readonly Msg[] {
+export function withoutResults(msg: Msg): readonly Msg[] {
   if (!msg.hasContentBlocks('tool_result')) return [msg];
   const content = msg.getContentBlocks().filter(({ type }) => type !== 'tool_result');
   return content.length === 0 ? [] : [msg.with({ content })];
@@ -109,12 +119,16 @@ function toDecisions(results: readonly ToolResultBlock[], open: OpenExchange): r
   });
 }
 
-function stillPending(open: OpenExchange): TroupeError {
-  const list = open.pending.map(({ call, id }) => `${call.name} (${id})`).join(', ');
-  return new TroupeError(
-    'pending_calls',
-    `Tool calls are pending: ${list}. Decide about all of them first, by call(undefined, { decisions }), or supply their results.`,
-  );
+/** @param results results that came with the refused call */
+function stillPending(open: OpenExchange, results: readonly ToolResultBlock[] = []): TroupeError {
+  const pending = open.pending.map(({ call, id }) => `${call.name} (${id})`);
+  const isSupplied = (id: string): boolean => results.some((result) => result.id === id);
+  const others = open.toRun.filter(({ id }) => !isSupplied(id)).map(({ name, id }) => `${name} (${id})`);
+  const problem =
+    pending.length > 0
+      ? `Tool calls are pending: ${pending.join(', ')}. Decide about all of them first, by call(undefined, { decisions }), or supply their results.`
+      : `Tool calls have no result yet: ${others.join(', ')}. Supply their results too, or call without a message first, so that they run.`;
+  return new TroupeError('pending_calls', problem);
 }
 
 function checkStructuredModel({ wantsStructuredOutput }: OpenExchange, hasStructuredModel: boolean): void {
@@ -129,7 +143,7 @@ function askedElsewhere({ pending }: OpenExchange): TroupeError {
   const [outermost = 'another agent'] = pending[0]?.agentPath ?? [];
   return new TroupeError(
     'decision_refused',
-    `The agent was called by ${oneLine(outermost)}, which waits for it: decide there. If that call is over, end what is pending by closePending().`,
+    `The agent was called by ${oneLine(outermost)}, which waits for the answer: decide there. If that agent call is over, end the pending tool calls by closePending().`,
   );
 }
 

@@ -69,5 +69,5 @@ function toResult(
 
 function rejectionText(reason: unknown = ''): string {
   if (typeof reason !== 'string') throw new TypeError(`reason must be a string, not ${describe(reason)}`);
-  return `PermissionDenied: The user did not allow the call, and it did not run${reason === '' ? '.' : `: ${reason}`}`;
+  return `PermissionDenied: The user did not allow the tool call, and the tool did not run${reason === '' ? '.' : `: ${reason}`}`;
 }

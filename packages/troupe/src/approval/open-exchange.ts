@@ -1,10 +1,13 @@
+import { LoopControl } from '../agent/loop-control.ts';
 import { Spending } from '../agent/spending.ts';
+import type { ToolResultEvent } from '../event/agent-event.ts';
 import type { ToolResultBlock, ToolUseBlock } from '../message/blocks.ts';
 import { Exchange } from '../message/exchange.ts';
 import { Msg } from '../message/msg.ts';
 import type { PendingCall, PendingDecision } from '../message/pending-call.ts';
 import type { AuthorizeRequest } from '../toolkit/call/tool-call.ts';
 import type { ToolResume } from '../toolkit/tool/tool-suspension.ts';
+import { elapsedSince, monotonic } from '../util/clock.ts';
 import { copyJsonObject, isJsonObject, type JsonObject, type JsonValue } from '../util/json.ts';
 import { refused, toVerdict, type FitResult } from './decisions.ts';
 import { StatusTable } from './status-table.ts';
@@ -42,6 +45,8 @@ export class OpenExchange {
   readonly wantsStructuredOutput: boolean;
   /** Messages that came while tool calls were pending: added to memory after the exchange. */
   readonly postponed: Msg[] = [];
+  /** Controls that hooks after tool calls returned, by tool call id. */
+  readonly controls = new Map<string, LoopControl>();
   /** Spending on the reply. */
   spending = new Spending();
   /** Number of earlier model messages of the reply. */
@@ -50,6 +55,12 @@ export class OpenExchange {
   isAskedThrough = false;
   readonly #statuses = new StatusTable();
   readonly #started = new Set<string>();
+  /** When tool calls began or were resumed, by tool call id. */
+  readonly #runningSince = new Map<string, number>();
+  /** Time spent on tool calls that have a result, by tool call id. */
+  readonly #durations = new Map<string, number>();
+  /** Ids of tool calls whose end was told by an event. */
+  readonly #told = new Set<string>();
 
   /** @param modelMsg the model message with the tool calls */
   constructor(modelMsg: Msg, options: OpenExchangeOptions = {}) {
@@ -91,17 +102,39 @@ export class OpenExchange {
   }
 
   answer(result: ToolResultBlock): void {
-    if (this.exchange.answer(result)) this.#statuses.delete(result.id);
+    if (!this.exchange.answer(result)) return;
+    this.#durations.set(result.id, this.#durationOf(result.id));
+    this.#statuses.delete(result.id);
+  }
+
+  /** Starts the time of a tool call. @returns whether the tool call begins; false if it was suspended and is resumed */
+  begin(toolCallId: string): boolean {
+    this.#runningSince.set(toolCallId, monotonic());
+    return !this.#statuses.has(toolCallId);
+  }
+
+  /** The end of a tool call, for its event. Returned once. @param result the tool result as it is stored */
+  takeEnd(result: ToolResultBlock): ToolResultEvent | undefined {
+    const call = this.exchange.calls.find(({ id }) => id === result.id);
+    if (call === undefined || this.#told.has(call.id)) return undefined;
+    this.#told.add(call.id);
+    const durationMs = this.#durations.get(call.id) ?? this.#durationOf(call.id);
+    return { type: 'tool_result', call, result, durationMs };
+  }
+
+  /** Counts the results so far as told: they are those of an earlier process. */
+  setTold(): void {
+    for (const { id } of this.exchange.calls) if (this.exchange.answerTo(id)) this.#told.add(id);
   }
 
   /** Makes a tool call pending until a decision about it. */
   setPending(pending: PendingCall): void {
-    this.#statuses.setPending(pending);
+    this.#statuses.setPending(pending, this.#pause(pending.call.id));
   }
 
   /** Makes a tool call pending until decisions about tool calls of the agent in its tool. */
   setNestedPending(toolCallId: string, state: JsonValue, pending: readonly PendingCall[]): void {
-    this.#statuses.setNestedPending(toolCallId, state, pending);
+    this.#statuses.setNestedPending(toolCallId, state, pending, this.#pause(toolCallId));
   }
 
   /** Notes that a tool call which must not run twice is about to run. */
@@ -180,6 +213,17 @@ export class OpenExchange {
     return results;
   }
 
+  /** Joins the controls of the hooks after all tool calls, in the order of the tool calls. */
+  get control(): LoopControl | undefined {
+    return LoopControl.merged(this.exchange.calls.flatMap(({ id }) => this.controls.get(id) ?? []));
+  }
+
+  /** The tool result of the hook that stopped the agent. */
+  get stoppedAt(): ToolResultBlock | undefined {
+    const call = this.exchange.calls.find(({ id }) => this.controls.get(id)?.kind === 'stop');
+    return call && this.exchange.answerTo(call.id);
+  }
+
   /** The keys are those of saved states, and stay. */
   toJSON(): JsonObject {
     const { modelMsg, calls } = this.exchange;
@@ -199,6 +243,7 @@ export class OpenExchange {
         spent: this.spending.toJSON(),
         iteration: this.iteration,
         isAskedThrough: this.isAskedThrough,
+        ...(this.controls.size > 0 && { controls: controlsToJson(this.controls) }),
       },
       'the open exchange',
     );
@@ -222,12 +267,29 @@ export class OpenExchange {
     open.spending = new Spending(json['spent']);
     open.iteration = Number(iteration);
     for (const answer of list(json, 'answers')) open.answer(answer as JsonValue & ToolResultBlock);
+    open.setTold();
     for (const id of strings(json, 'started')) open.start(id);
     for (const msg of list(json, 'later')) open.postponed.push(Msg.from(msg));
     open.#statuses.load(json['standings'], (id) => open.isOpen(id));
     open.isAskedThrough = json['isAskedThrough'] === true;
+    const { controls = {} } = json;
+    if (!isJsonObject(controls)) throw new TypeError('controls must be an object');
+    for (const [id, control] of Object.entries(controls)) open.controls.set(id, LoopControl.from(control));
     open.#closeStarted();
     return open;
+  }
+
+  /** Time spent on an unfinished tool call, without the time in which it was pending. */
+  #durationOf(toolCallId: string): number {
+    const since = this.#runningSince.get(toolCallId);
+    return this.#statuses.msOf(toolCallId) + (since === undefined ? 0 : elapsedSince(since));
+  }
+
+  /** Stops the time of a tool call. @returns the time spent so far */
+  #pause(toolCallId: string): number {
+    const ms = this.#durationOf(toolCallId);
+    this.#runningSince.delete(toolCallId);
+    return ms;
   }
 
   #whyUnknown(id: unknown): string {
@@ -243,6 +305,10 @@ export class OpenExchange {
         this.answer({ type: 'tool_result', id, name, output: OUTCOME_UNKNOWN, status: 'interrupted' });
     }
   }
+}
+
+function controlsToJson(controls: ReadonlyMap<string, LoopControl>): JsonObject {
+  return Object.fromEntries(Array.from(controls, ([id, control]) => [id, control.toJSON()]));
 }
 
 function list(json: JsonObject, key: string): readonly JsonValue[] {

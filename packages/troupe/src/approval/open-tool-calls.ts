@@ -1,5 +1,7 @@
 import type { TurnControl } from '../agent/turn-control.ts';
 import type { OrderedMemory } from '../memory/ordered-memory.ts';
+import type { ToolResultEvent } from '../event/agent-event.ts';
+import type { ToolResultBlock } from '../message/blocks.ts';
 import type { Msg } from '../message/msg.ts';
 import type { PendingCall } from '../message/pending-call.ts';
 import { planCallStart, unansweredExchange, type CallStart, type CallStartOptions } from './call-start.ts';
@@ -39,20 +41,27 @@ export class OpenToolCalls {
     const { onPending = 'refuse', fit } = this.#options;
     const history = await this.#memory.recall();
     control.assertNotOver(); // the memory may be slow
-    const isRemembered = history.some(({ id }) => id === this.current?.exchange.modelMsg.id);
-    if (isRemembered) this.current = undefined; // saved between its write to memory and `release`
-    const foreign = this.current === undefined ? unansweredExchange(history, agentName) : undefined;
-    const start = planCallStart(this.current ?? foreign?.open, msgs, control.takeDecisions(), {
+    const decisions = control.takeDecisions();
+    const position = history.findIndex(({ id }) => id === this.current?.exchange.modelMsg.id);
+    const settled = position === -1 ? undefined : this.current; // saved between its write to memory and `release`
+    const current = settled === undefined ? this.current : undefined;
+    const foreign = current === undefined ? unansweredExchange(history, agentName) : undefined;
+    const start = planCallStart(current ?? foreign?.open, msgs, decisions, {
       onPending: control.onPending ?? onPending,
       hasStructuredModel: control.structuredModel !== undefined,
       fit,
       outerToolCallId: control.outerToolCallId,
+      settled,
     });
+    this.current = current;
     if (foreign !== undefined) {
       this.current = foreign.open; // first, so that a state saved now has the exchange at least once
       await this.#memory.delete(foreign.msgs); // added again with a result for each tool call
     }
-    return start;
+    if (settled === undefined || control.structuredModel !== undefined || start.input.length > 0)
+      return start;
+    const isDecision = decisions.length > 0 || msgs.length > 0; // then the messages are results
+    return isDecision ? { ...start, answer: answerAfter(history, position, agentName) } : start;
   }
 
   /** Forgets an exchange that is in memory by now. */
@@ -60,12 +69,17 @@ export class OpenToolCalls {
     if (this.current === open) this.current = undefined;
   }
 
-  /** Adds the exchange to memory; unfinished tool calls get the status `interrupted`. */
-  async close(): Promise<void> {
+  /**
+   * Adds the exchange to memory; unfinished tool calls get the status `interrupted`.
+   * @returns the tool calls whose end was not told yet
+   */
+  async close(): Promise<readonly ToolResultEvent[]> {
     const open = this.current;
-    if (open === undefined) return;
-    await this.#memory.add([...open.exchange.toMsgs(), ...open.postponed]);
+    if (open === undefined) return [];
+    const msgs = open.exchange.toMsgs();
+    await this.#memory.add([...msgs, ...open.postponed]);
     this.release(open);
+    return resultsIn(msgs).flatMap((result) => open.takeEnd(result) ?? []);
   }
 
   /** Adds a listener for `checkpoint`. The returned function removes the listener. */
@@ -79,4 +93,17 @@ export class OpenToolCalls {
   async checkpoint(): Promise<void> {
     await Promise.all(Array.from(this.#checkpoints, (save) => save()));
   }
+}
+
+/** The tool results in messages. */
+export function resultsIn(msgs: readonly Msg[]): readonly ToolResultBlock[] {
+  return msgs.flatMap((msg) => msg.getContentBlocks('tool_result'));
+}
+
+/** The agent's answer at the end of a history, if it comes after a position. */
+function answerAfter(history: readonly Msg[], position: number, agentName: string): Msg | undefined {
+  const last = history.slice(position + 1).at(-1);
+  return last?.role === 'assistant' && last.name === agentName && last.endReason === 'finished'
+    ? last
+    : undefined;
 }

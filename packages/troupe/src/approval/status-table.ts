@@ -7,22 +7,29 @@ import { isJsonObject, type JsonObject, type JsonValue } from '../util/json.ts';
 import type { Verdict } from './decisions.ts';
 
 /** Status of a tool call that is pending, or was decided and has no result yet. JSON: part of saved states. */
-type ToolCallStatus =
+type ToolCallStatus = {
+  /** Time spent on the tool call before it was suspended. @default 0 */
+  readonly ms?: number;
+} &
   /** Pending. `sent` are the arguments to run with, if a decision changed them before. */
-  | { readonly kind: 'waiting'; readonly pending: PendingCall; readonly sent?: JsonObject }
-  /** Tool calls of an agent in the tool are pending. */
-  | { readonly kind: 'nested'; readonly state: JsonValue; readonly pending: readonly PendingCall[] }
-  /** Allowed: with the arguments that were asked about, or, if `isEdited`, with those of the decision. */
-  | {
-      readonly kind: 'granted';
-      readonly name: string;
-      readonly input: JsonObject;
-      readonly isEdited: boolean;
-      /** Arguments to run with, if a hook changed edited arguments, so that approval was asked for again. */
-      readonly sent?: JsonObject;
-    }
-  /** The pending tool calls of the agent in the tool are decided. */
-  | ({ readonly kind: 'resumed' } & ToolResume);
+  (
+    | { readonly kind: 'waiting'; readonly pending: PendingCall; readonly sent?: JsonObject }
+    /** Tool calls of an agent in the tool are pending. */
+    | { readonly kind: 'nested'; readonly state: JsonValue; readonly pending: readonly PendingCall[] }
+    /** Allowed: with the arguments that were asked about, or, if `isEdited`, with those of the decision. */
+    | {
+        readonly kind: 'granted';
+        readonly name: string;
+        readonly input: JsonObject;
+        readonly isEdited: boolean;
+        /** Arguments to run with, if a hook changed edited arguments, so that approval was asked for again. */
+        readonly sent?: JsonObject;
+      }
+    /** Its tool was allowed for the whole run by a decision about another tool call: it is judged anew. */
+    | { readonly kind: 'released' }
+    /** The pending tool calls of the agent in the tool are decided. */
+    | ({ readonly kind: 'resumed' } & ToolResume)
+  );
 
 /** Statuses of the unfinished tool calls of one exchange, by tool call id. A tool call that never was pending has none. */
 export class StatusTable {
@@ -48,14 +55,28 @@ export class StatusTable {
     return kind === 'waiting' || kind === 'nested';
   }
 
-  setPending(pending: PendingCall): void {
-    const sent = this.editedInput(pending.call.id);
-    this.#statuses.set(pending.call.id, { kind: 'waiting', pending, ...(sent && { sent }) });
+  /** Whether the tool call is or was pending. */
+  has(toolCallId: string): boolean {
+    return this.#statuses.has(toolCallId);
   }
 
-  /** @param state for the tool, when it is resumed */
-  setNestedPending(toolCallId: string, state: JsonValue, pending: readonly PendingCall[]): void {
-    this.#statuses.set(toolCallId, { kind: 'nested', state, pending });
+  /** Time spent on a tool call before it was suspended. */
+  msOf(toolCallId: string): number {
+    return this.#statuses.get(toolCallId)?.ms ?? 0;
+  }
+
+  /** @param ms time spent on the tool call so far */
+  setPending(pending: PendingCall, ms: number): void {
+    const sent = this.editedInput(pending.call.id);
+    this.#statuses.set(pending.call.id, timed({ kind: 'waiting', pending, ...(sent && { sent }) }, ms));
+  }
+
+  /**
+   * @param state for the tool, when it is resumed
+   * @param ms time spent on the tool call so far
+   */
+  setNestedPending(toolCallId: string, state: JsonValue, pending: readonly PendingCall[], ms: number): void {
+    this.#statuses.set(toolCallId, timed({ kind: 'nested', state, pending }, ms));
   }
 
   delete(toolCallId: string): void {
@@ -71,7 +92,7 @@ export class StatusTable {
   /** Whether a decision allowed this tool with exactly these arguments. */
   isGranted({ call, sent }: AuthorizeRequest): boolean {
     const status = this.#statuses.get(call.id);
-    if (status?.kind === 'resumed') return true; // allowed before it was suspended
+    if (status?.kind === 'resumed') return true; // allowed before the suspension
     if (status?.kind !== 'granted' || status.name !== call.name) return false;
     const { input } = status.isEdited ? sent : call;
     return canonicalJson(status.input) === canonicalJson(input);
@@ -95,20 +116,20 @@ export class StatusTable {
     grantedTools: ReadonlySet<string>,
   ): readonly ToolResultBlock[] {
     const results: ToolResultBlock[] = [];
+    const change = (toolCallId: string, status: ToolCallStatus): void =>
+      void this.#statuses.set(toolCallId, timed(status, this.msOf(toolCallId)));
     for (const [toolCallId, status] of this.#statuses) {
       if (status.kind === 'waiting') {
         const { id, call } = status.pending;
         const verdict = verdicts.get(id);
         if (verdict?.type === 'tool_result') results.push(verdict);
-        else if (verdict !== undefined)
-          this.#statuses.set(toolCallId, granted(call, verdict.input, status.sent));
+        else if (verdict !== undefined) change(toolCallId, granted(call, verdict.input, status.sent));
         else if (!status.sent && needsNoApproval(status.pending, grantedTools))
-          this.#statuses.delete(toolCallId);
+          change(toolCallId, { kind: 'released' });
       } else if (status.kind === 'nested') {
         const inside = new Set(status.pending.map(({ id }) => id));
         const own = decisions.filter(({ id }) => inside.has(id));
-        if (own.length > 0)
-          this.#statuses.set(toolCallId, { kind: 'resumed', state: status.state, decisions: own });
+        if (own.length > 0) change(toolCallId, { kind: 'resumed', state: status.state, decisions: own });
       }
     }
     return results;
@@ -131,6 +152,11 @@ export class StatusTable {
       this.#statuses.set(id, status);
     }
   }
+}
+
+/** The status with the time spent so far. No time is left out, so that states are as those of older versions. */
+function timed(status: ToolCallStatus, ms: number): ToolCallStatus {
+  return ms > 0 ? { ...status, ms } : status;
 }
 
 function pendingIn(status: ToolCallStatus): readonly PendingCall[] {
@@ -156,8 +182,8 @@ function needsNoApproval(
 
 function isToolCallStatus(value: JsonValue, toolCallId: string): value is JsonValue & ToolCallStatus {
   if (!isJsonObject(value)) return false;
-  const { kind, pending, name, input, isEdited, decisions, sent = {} } = value;
-  if (!isJsonObject(sent)) return false;
+  const { kind, pending, name, input, isEdited, decisions, sent = {}, ms = 0 } = value;
+  if (!isJsonObject(sent) || typeof ms !== 'number' || ms < 0) return false;
   switch (kind) {
     case 'waiting':
       return isPendingCall(pending) && pending.call.id === toolCallId;
@@ -165,6 +191,8 @@ function isToolCallStatus(value: JsonValue, toolCallId: string): value is JsonVa
       return Array.isArray(pending) && pending.length > 0 && pending.every(isPendingCall);
     case 'granted':
       return typeof name === 'string' && isJsonObject(input) && typeof isEdited === 'boolean';
+    case 'released':
+      return true;
     case 'resumed':
       return Array.isArray(decisions) && decisions.every(isJsonObject);
     default:

@@ -9,7 +9,7 @@ const text = (length: number): ModelDelta => ({ type: 'text', text: 'x'.repeat(l
 const call = (deltas: readonly ModelDelta[]): Promise<Msg> =>
   new BoundedModel(new ScriptedModel([{ deltas }]), 100).call({ messages: [Msg.user('Sum up.')] });
 
-test('what is no longer than it may be comes through', async () => {
+test('an answer within the limit passes', async () => {
   expect(
     (await call([{ type: 'thinking', thinking: 'x'.repeat(5000) }, text(60), text(40)])).text.length,
   ).toBe(100);

@@ -1,5 +1,6 @@
 import type { CompressionEvent } from '../event/agent-event.ts';
 import type { StepInit } from '../event/step.ts';
+import type { FormatterBase } from '../formatter/formatter-base.ts';
 import type { Msg } from '../message/msg.ts';
 import type { Usage } from '../message/usage.ts';
 import type { ChatModelBase, ToolSchema } from '../model/chat-model-base.ts';
@@ -13,6 +14,10 @@ export interface CompressionTask {
   readonly signal: AbortSignal;
   /** The agent's model, used by compressors without their own. */
   readonly model: ChatModelBase;
+  /**
+   * The agent's formatter without truncation, so that a summary misses no message. Undefined: the model's own.
+   */
+  readonly formatter: FormatterBase | undefined;
   /** System prompt and tool schemas. Both are part of every prompt and count towards the token limit. */
   readonly sysPrompt: string;
   readonly tools: readonly ToolSchema[];

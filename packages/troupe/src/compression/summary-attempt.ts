@@ -11,7 +11,7 @@ import { callStructured } from '../model/structured/structured-output.ts';
 import type { TokenCounterBase } from '../token/token-counter-base.ts';
 import { withDeadline } from '../util/async/deadline.ts';
 import { abortable } from '../util/abort.ts';
-import { now } from '../util/clock.ts';
+import { monotonic } from '../util/clock.ts';
 import { copyJson } from '../util/json.ts';
 import { BoundedModel } from './bounded-model.ts';
 import type { CompressionTask } from './context-compressor.ts';
@@ -170,9 +170,10 @@ export class SummaryAttempt {
   async #summarize(msgs: readonly Msg[]): Promise<SummaryAnswer> {
     const { step, signal } = this.#task;
     await this.#emit('start', 'summary', msgs);
+    const { modelName } = this.#settings.model ?? this.#task.model;
     let answer: SummaryAnswer;
     try {
-      answer = await step({ kind: 'model', name: 'compression' }, () => this.#ask(msgs));
+      answer = await step({ kind: 'model', name: 'compression', modelName }, () => this.#ask(msgs));
     } catch (error) {
       signal.throwIfAborted();
       answer = { text: '', durationMs: 0, problem: messageOf(error) };
@@ -190,9 +191,10 @@ export class SummaryAttempt {
 
   /** Resolves within the time limit, also if the model fails. Throws only on abort. */
   async #ask(msgs: readonly Msg[]): Promise<SummaryAnswer> {
-    const { signal, planHint = '' } = this.#task;
-    const { timeoutMs, maxAttempts, compressionPrompt, formatter, model = this.#task.model } = this.#settings;
-    const startedAt = now();
+    const { signal, agentName, planHint = '' } = this.#task;
+    const { timeoutMs, maxAttempts, compressionPrompt, model = this.#task.model } = this.#settings;
+    const formatter = this.#settings.formatter ?? this.#task.formatter;
+    const startedAt = monotonic();
     const prompt = [compressionPrompt, planHint].filter((text) => text !== '').join('\n\n');
     const history = this.#shown.slice(0, this.#placeAfter(msgs));
     const messages = [
@@ -212,7 +214,7 @@ export class SummaryAttempt {
     let text = '';
     try {
       const { value } = await withDeadline({ timeoutMs, signal }, (stopped) =>
-        callStructured(bounded, { messages, formatter }, this.#form.schema, {
+        callStructured(bounded, { messages, formatter, agentName }, this.#form.schema, {
           signal: stopped,
           maxRetries: maxAttempts - 1,
           onAttempt,
@@ -227,7 +229,7 @@ export class SummaryAttempt {
     }
     return {
       text,
-      durationMs: now() - startedAt,
+      durationMs: monotonic() - startedAt,
       ...(usage && { usage }),
       ...(problem !== undefined && { problem }),
       ...(isTooLong && { isTooLong }),

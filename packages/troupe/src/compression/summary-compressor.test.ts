@@ -84,6 +84,7 @@ class Bench {
     return this.compressor.compress({
       signal: this.stop.signal,
       model: this.model,
+      formatter: undefined,
       sysPrompt: 'Be good.',
       tools: [],
       hints: [],
@@ -124,7 +125,7 @@ describe('when', () => {
     expect(await bench.shown()).toEqual(['T|C|I|N|P', 'c']);
   });
 
-  test('what stands behind the conversation counts, and is not summed up', async () => {
+  test('hints behind the conversation count, and are not summed up', async () => {
     const bench = new Bench([answer()]);
     await bench.memory.add([long('a'), Msg.assistant('Well.'), long('c')]);
     expect(await bench.compress()).toBe(false);
@@ -144,14 +145,14 @@ describe('when', () => {
     expect(bench.events.map(({ tokensBefore }) => tokensBefore)).toEqual([368, 368]);
   });
 
-  test('it is asked for below the threshold too when the model has refused the prompt', async () => {
+  test('also below the threshold, after the model has refused the prompt', async () => {
     const bench = new Bench([answer()], { triggerThreshold: 10_000 });
     await bench.memory.add([long('a'), long('b'), long('c')]);
     expect(await bench.compress({ force: true })).toBe(true);
     expect(await bench.shown()).toEqual(['T|C|I|N|P', 'c']);
   });
 
-  test('what can not be made smaller stays as it is, also then', async () => {
+  test('a conversation that can not be shortened stays unchanged, also after a refusal', async () => {
     const bench = new Bench([]);
     await bench.memory.add(Msg.user('x'.repeat(1_000), { id: 'huge' }));
     expect(await bench.compress()).toBe(false);
@@ -160,7 +161,7 @@ describe('when', () => {
     expect(bench.events).toEqual([]);
   });
 
-  test('what is not longer than the shortest note is not worth it', async () => {
+  test('messages shorter than the shortest note are not summed up', async () => {
     const bench = new Bench([]);
     await bench.memory.add([Msg.user('Hi', { id: 'hi' }), Msg.user('x'.repeat(1_000), { id: 'huge' })]);
     expect(await bench.compress()).toBe(false);
@@ -260,7 +261,7 @@ describe('how', () => {
     expect(await bench.shown()).toEqual(['As recorded.', 'c']);
   });
 
-  test('what a step resolves to is JSON', async () => {
+  test('a step resolves to JSON', async () => {
     for (const turn of [answer(), { error: new ModelError('No.', { kind: 'overloaded' }) }]) {
       const bench = new Bench([turn]);
       await bench.memory.add([long('a'), long('b'), long('c')]);
@@ -320,7 +321,7 @@ describe('how', () => {
   });
 });
 
-describe('what is kept', () => {
+describe('kept messages', () => {
   test('with fewer units than are to be kept, nothing is taken out', async () => {
     const bench = new Bench([], { keepRecent: 3 });
     await bench.memory.add([long('a'), long('b'), long('c')]);
@@ -371,7 +372,7 @@ describe('what is kept', () => {
     ]);
   });
 
-  test('a request that was steered stays with what steered it', async () => {
+  test('a steered request stays with its steering messages', async () => {
     const bench = new Bench([answer()]);
     await bench.memory.add([
       long('old'),
@@ -415,7 +416,7 @@ describe('what is kept', () => {
     expect(await bench.shown()).toEqual(shown);
   });
 
-  test('nothing is taken out if there is nothing but what was asked', async () => {
+  test('nothing is removed if there are only requests', async () => {
     const bench = new Bench([]);
     await bench.memory.add([long('a'), long('b'), long('c'), ...exchange('1')]);
     expect(await bench.compress({ requestIds: new Set(['a', 'b', 'c']), force: true })).toBe(false);
@@ -507,7 +508,7 @@ describe('what is kept', () => {
   });
 });
 
-describe('what goes wrong', () => {
+describe('failures', () => {
   /** Three messages; the oldest is removed, down to three quarters of the limit. */
   async function truncates(bench: Bench, problem: RegExp): Promise<void> {
     await bench.memory.add([long('a'), long('b'), Msg.user('c', { id: 'c' })]);
@@ -609,7 +610,7 @@ describe('what goes wrong', () => {
     expect(await bench.shown()).toEqual([`Before.\n\n${NOTE}`, 'e']);
   });
 
-  test('what is too long for the one who sums up goes in parts, each worked into the summary so far', async () => {
+  test('messages too long for the summarizing model are summed up in parts, each added to the summary so far', async () => {
     const tooLong = { error: new ModelError('Too long.', { kind: 'context_overflow' }) };
     const second = answer({ ...FIELDS, task_overview: 'T2' });
     const bench = new Bench([tooLong, tooLong, answer(), second, answer({ ...FIELDS, task_overview: 'T3' })]);
@@ -620,7 +621,7 @@ describe('what goes wrong', () => {
     expect(await bench.shown()).toEqual(['T3|C|I|N|P', 'f']);
   });
 
-  test('it ends when there is room, also in parts', async () => {
+  test('ends when the prompt fits, also between parts', async () => {
     const tooLong = { error: new ModelError('Too long.', { kind: 'context_overflow' }) };
     const bench = new Bench([tooLong, answer()], { triggerThreshold: 450 });
     await bench.memory.add(['a', 'b', 'c', 'd', 'e'].map((id) => long(id)));
@@ -712,7 +713,7 @@ describe('what goes wrong', () => {
     expect((await bench.shown())[0]).toBe(`T|${'s'.repeat(310)}|I|${'n'.repeat(400)}…|P`);
   });
 
-  test('who listens to it or counts its usage can not break it', async () => {
+  test('failing listeners do not break compression', async () => {
     const fail = () => Promise.reject(new Error('no'));
     const bench = new Bench([answer()], {}, { emit: fail, addUsage: fail });
     await bench.memory.add([long('a'), long('b'), long('c')]);

@@ -37,7 +37,7 @@ export interface SummaryCompressorOptions {
   readonly summarySchema?: AnySchema | undefined;
   /** Model that writes summaries. @default the agent's model */
   readonly model?: ChatModelBase | undefined;
-  /** Formatter for `model`. @default the formatter of the model */
+  /** Formatter for requests of summaries. @default the agent's formatter, otherwise the model's own */
   readonly formatter?: FormatterBase | undefined;
   /** Time limit of one summary in milliseconds. @default 60 000 */
   readonly timeoutMs?: number | undefined;

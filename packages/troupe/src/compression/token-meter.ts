@@ -4,7 +4,7 @@ import type { Msg } from '../message/msg.ts';
 import type { ToolSchema } from '../model/chat-model-base.ts';
 import type { TokenCounterBase } from '../token/token-counter-base.ts';
 import { withDeadline } from '../util/async/deadline.ts';
-import { now } from '../util/clock.ts';
+import { monotonic } from '../util/clock.ts';
 
 /** Time in milliseconds during which a failed counter is not used. */
 const FALLBACK_MS = 5 * 60_000;
@@ -50,7 +50,7 @@ export class TokenMeter {
     count: (counter: TokenCounterBase, options: { signal: AbortSignal }) => Promise<readonly number[]>,
   ): Promise<readonly number[]> {
     const counter = this.#counter;
-    if (counter === undefined || now() < this.#fallbackUntil) return count(estimate, { signal });
+    if (counter === undefined || monotonic() < this.#fallbackUntil) return count(estimate, { signal });
     try {
       const options = { timeoutMs: this.#timeoutMs, signal };
       const counts = await withDeadline(options, (stopped) => count(counter, { signal: stopped }));
@@ -62,7 +62,7 @@ export class TokenMeter {
         'warn',
         `The token counter failed. Tokens are estimated for the next 5 minutes: ${messageOf(error)}`,
       );
-      this.#fallbackUntil = now() + FALLBACK_MS;
+      this.#fallbackUntil = monotonic() + FALLBACK_MS;
       return count(estimate, { signal });
     }
   }

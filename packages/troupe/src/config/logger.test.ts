@@ -12,7 +12,11 @@ afterEach(() => {
 const LEVELS: readonly LogLevel[] = ['debug', 'info', 'warn', 'error'];
 
 function linesOf(level: LogLevel, use: (logger: Logger) => void): string[] {
-  restoreClock = useClock({ now: () => Date.UTC(2026, 0, 31, 9, 30), startTimer: () => () => {} });
+  restoreClock = useClock({
+    now: () => Date.UTC(2026, 0, 31, 9, 30),
+    monotonic: () => 0,
+    startTimer: () => () => {},
+  });
   const lines: string[] = [];
   use(lineLogger(level, (line) => lines.push(line)));
   return lines;
@@ -58,7 +62,7 @@ describe('lineLogger', () => {
     );
   });
 
-  test('a message is one line, whatever is in it', () => {
+  test('a message is one line, with any content', () => {
     const forged = 'Ann failed: a\r\n2026-01-31T09:30:00.000Z ERROR All is lost.\u001b[31m\u009b';
     expect(linesOf('debug', (logger) => logger.log('warn', forged, { text: 'b\nc' }))).toEqual([
       '2026-01-31T09:30:00.000Z WARN Ann failed: a 2026-01-31T09:30:00.000Z ERROR All is lost. [31m  {"text":"b\\nc"}\n',

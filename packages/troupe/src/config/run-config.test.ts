@@ -14,7 +14,7 @@ async function freshConfig(): Promise<Config> {
   const { useIdSource } = await import('../util/ids.ts');
   let count = 0;
   useIdSource(() => `id-${++count}-${'x'.repeat(20)}`);
-  useClock({ now: () => Date.UTC(2026, 0, 31, 9, 30, 15), startTimer: () => () => {} });
+  useClock({ now: () => Date.UTC(2026, 0, 31, 9, 30, 15), monotonic: () => 0, startTimer: () => () => {} });
   return config;
 }
 
@@ -128,7 +128,7 @@ describe('a scope', () => {
     expect(config.getRunConfig()).toMatchObject({ project: 'Zoo', name: DEFAULT.name, runId: DEFAULT.runId });
   });
 
-  test('keeps it through awaits, beside others', async () => {
+  test('keeps its configuration through awaits, separate from others', async () => {
     const open: (() => void)[] = [];
     const gate = (): Promise<void> => new Promise((resolve) => open.push(resolve));
     const log: string[] = [];

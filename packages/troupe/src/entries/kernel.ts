@@ -8,7 +8,7 @@ export { HookedModule, hookTypes } from '../hooks/hooked-module.ts';
 export type { HookPoint, PostHook, PreHook, ResultKind } from '../hooks/run-hooks.ts';
 export { Exchange } from '../message/exchange.ts';
 export { MsgDraft, type MsgDraftOptions } from '../message/msg-draft.ts';
-export type { SavedPermissionRule } from '../permission/permission-rule.ts';
+export type { SavedToolRule } from '../permission/tool-rule.ts';
 export type { ArgumentMeaning } from '../permission/permission-rules.ts';
 export {
   PERMISSION_TABLE,
@@ -16,7 +16,7 @@ export {
   type PermissionRow,
 } from '../permission/permission-table.ts';
 export type { AuthorizeRequest, CallToolOptions, Offload, ToolVerdict } from '../toolkit/call/tool-call.ts';
-export type { NextToolCall, ToolCallContext } from '../toolkit/call/tool-middleware.ts';
+export type { NextOptions, NextToolCall, ToolCallContext } from '../toolkit/call/tool-middleware.ts';
 export type { Suspension } from '../toolkit/tool/tool-suspension.ts';
 export type { LiveSchema, PlainToolOptions, ToolSettings } from '../toolkit/tool/tool.ts';
 export { abortableItems } from '../util/abort.ts';

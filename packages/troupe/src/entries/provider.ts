@@ -21,7 +21,7 @@ export type {
 } from '../model/chat-model-base.ts';
 export type { Deadlines } from '../model/http/deadlines.ts';
 export type { HttpModelOptions } from '../model/http/http-chat-model.ts';
-export type { DeadlineName, ModelErrorDetails } from '../model/model-error.ts';
+export type { DeadlineName, ModelErrorDetails, ModelOrigin } from '../model/model-error.ts';
 export type { StructuredAttempt } from '../model/structured/structured-output.ts';
 export type { CacheStore } from '../model/wrappers/cache-model.ts';
 export type { Fallback } from '../model/wrappers/fallback-model.ts';

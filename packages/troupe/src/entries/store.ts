@@ -19,7 +19,7 @@ export {
 } from '../memory/memory-base.ts';
 export type { ConversationId } from '../memory/stored-memory.ts';
 export type { SaveSignals } from '../session/auto-save.ts';
-export type { CheckedKey, SessionKey } from '../session/format/session-key.ts';
+export type { CheckedKey, SessionKey, StoredId } from '../session/format/session-key.ts';
 export type { UserFilter } from '../session/session-page.ts';
 export type {
   Commit,

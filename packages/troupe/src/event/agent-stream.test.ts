@@ -2,13 +2,22 @@ import { describe, expect, test, vi } from 'vitest';
 import { AgentBusyError } from '../errors.ts';
 import { Msg } from '../message/msg.ts';
 import { FakeClock } from '../testing/fake-clock.ts';
+import { fakeIds } from '../testing/fake-ids.ts';
 import type { AgentEvent } from './agent-event.ts';
 import { AgentStream } from './agent-stream.ts';
 import type { RunListener, StreamOptions } from './reply-stream.ts';
 
 const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 const answer = Msg.assistant('done');
-const origin = (seq: number, agentPath = ['Ann']) => ({ runId: 'run', replyId: 'reply', agentPath, seq });
+const TIME = '2026-01-01T00:00:00.000Z';
+const origin = (seq: number, agentPath = ['Ann']) => ({
+  id: `run:${seq}`,
+  runId: 'run',
+  replyId: 'reply',
+  agentPath,
+  seq,
+  timestamp: TIME,
+});
 const text = (seq: number, said: string, msgId = 'm1', index = 0, agentPath = ['Ann']): AgentEvent => ({
   type: 'text_delta',
   msgId,
@@ -17,7 +26,7 @@ const text = (seq: number, said: string, msgId = 'm1', index = 0, agentPath = ['
   ...origin(seq, agentPath),
 });
 const start: AgentEvent = { type: 'reply_start', name: 'Ann', ...origin(0) };
-const end: AgentEvent = { type: 'run_end', status: 'finished', msg: answer, ...origin(9) };
+const end: AgentEvent = { type: 'run_end', status: 'finished', msg: answer, durationMs: 9, ...origin(9) };
 
 /** A run that emits these events, and notes how far it came. */
 function runOf(events: readonly AgentEvent[], options: StreamOptions & { readonly error?: Error } = {}) {
@@ -57,7 +66,7 @@ async function listOf<T>(items: AsyncIterable<T>): Promise<T[]> {
 const EVENTS = [start, text(1, 'Hel'), text(2, 'lo'), end];
 
 describe('a stream', () => {
-  test('does nothing before it is used', async () => {
+  test('starts no run before the first read', async () => {
     const { stream, progress } = runOf(EVENTS);
     void stream.text;
     void stream.filter('text_delta');
@@ -74,7 +83,7 @@ describe('a stream', () => {
     expect(progress.runs).toBe(1);
   });
 
-  test('is awaited: the run starts, and nobody has to read', async () => {
+  test('starts the run when the answer is awaited, without a reader', async () => {
     const many = Array.from({ length: 500 }, (_, i) => text(i, 'x'));
     const { stream, progress } = runOf(many, { capacity: 1 });
     expect(await stream.answer).toBe(answer);
@@ -82,7 +91,7 @@ describe('a stream', () => {
     expect(progress).toMatchObject({ runs: 1, emitted: 500 });
   });
 
-  test('is awaited and iterated at once, in either order', async () => {
+  test('can be awaited and iterated at the same time, in either order', async () => {
     const first = runOf(EVENTS).stream;
     expect(await Promise.all([first.answer, listOf(first)])).toEqual([answer, EVENTS]);
     const second = runOf(EVENTS).stream;
@@ -94,7 +103,7 @@ describe('a stream', () => {
     expect([seen, await later]).toEqual([EVENTS, answer]);
   });
 
-  test('is read as text: blocks and messages on lines of their own, nested agents left out', async () => {
+  test('gives text: blocks and messages on separate lines, without nested agents', async () => {
     const { stream } = runOf([
       start,
       text(1, 'Let me '),
@@ -113,10 +122,10 @@ describe('a stream', () => {
     expect(await listOf(stream.filter('reply_start', 'run_end'))).toEqual([start, end]);
   });
 
-  test('is read in one way only', async () => {
+  test('refuses a second reader', async () => {
     const { stream } = runOf(EVENTS);
     await stream.next();
-    const problem = 'A stream has one reader, and this one is read already.';
+    const problem = 'A stream has one reader, and this stream has one already.';
     await expect(listOf(stream.text)).rejects.toThrow(problem);
     expect(await listOf(stream)).toEqual(EVENTS.slice(1));
     const awaited = runOf(EVENTS).stream;
@@ -177,7 +186,7 @@ describe('leaving', () => {
     expect((await stream.answer).text).toBe('stopped');
   });
 
-  test('by dispose, and before the start: it never starts', async () => {
+  test('by dispose before the start: the run never starts', async () => {
     const { stream, progress } = runOf(EVENTS);
     {
       await using _ = stream;
@@ -190,10 +199,16 @@ describe('leaving', () => {
   });
 });
 
-describe('a run that fails', () => {
-  const failed: AgentEvent = { type: 'run_end', status: 'failed', error: { message: 'Oh.' }, ...origin(2) };
+describe('a failing run', () => {
+  const failed: AgentEvent = {
+    type: 'run_end',
+    status: 'failed',
+    error: { message: 'Oh.' },
+    durationMs: 2,
+    ...origin(2),
+  };
 
-  test('rejects the read and the answer, and no rejection is left over', async () => {
+  test('rejects the read and the answer, without an unhandled rejection', async () => {
     const unhandled = vi.fn<(reason: unknown) => void>();
     process.on('unhandledRejection', unhandled);
     try {
@@ -222,7 +237,9 @@ describe('a run that fails', () => {
     ]);
   });
 
-  test('is told by `run_end` in the response, if it was refused', async () => {
+  test('ends the response with `run_end` if the run was refused', async () => {
+    using _clock = new FakeClock().install();
+    using _ids = fakeIds('event-');
     const { stream } = runOf([], { error: new AgentBusyError('Ann', 'Wait.') });
     const body = await stream.toResponse().text();
     const [, data = ''] = /^data: (.*)$/m.exec(body) ?? [];
@@ -230,7 +247,9 @@ describe('a run that fails', () => {
       type: 'run_end',
       status: 'failed',
       error: { message: 'Ann is busy with another call. Wait.', code: 'agent_busy' },
+      durationMs: 0,
       ...origin(0, []),
+      id: 'event-1',
       runId: '',
       replyId: '',
     });
@@ -238,7 +257,7 @@ describe('a run that fails', () => {
 });
 
 describe('a response', () => {
-  test('has headers that keep it a stream, and those that are given', async () => {
+  test('has headers against buffering, and the given headers', async () => {
     const response = runOf(EVENTS).stream.toResponse({ status: 201, headers: { 'x-run': '7' } });
     expect([response.status, Object.fromEntries(response.headers)]).toEqual([
       201,
@@ -252,7 +271,7 @@ describe('a response', () => {
     await response.body?.cancel();
   });
 
-  test('keeps each event on its lines, whatever a model says', async () => {
+  test('keeps each event on its lines, with any text of a model', async () => {
     const said = 'a\nb\r\nc\rd\u2028e\n\ndata: {"type":"run_end"}\nid: 99';
     const body = await runOf([start, text(1, said), end])
       .stream.toResponse()
@@ -263,7 +282,7 @@ describe('a response', () => {
     expect(JSON.parse(frames[1]?.split('\n')[2]?.slice('data: '.length) ?? '')).toEqual(text(1, said));
   });
 
-  test('begins with a comment, and sends one after each silence', async () => {
+  test('begins with a comment, and sends a comment after each silence', async () => {
     const clock = new FakeClock();
     using _ = clock.install();
     const { stream } = hangingRun();

@@ -1,11 +1,11 @@
 import { TroupeError } from '../errors.ts';
 import type { Msg } from '../message/msg.ts';
 import { notifyOnReturn } from '../util/async/notify-on-return.ts';
-import type { AgentEvent, EventOf, EventType } from './agent-event.ts';
+import type { AgentEvent, Emit, EventOf, EventType } from './agent-event.ts';
 import { replyStream, type RunListener, type StreamOptions } from './reply-stream.ts';
 import { sseBody, SSE_HEADERS } from './sse-body.ts';
 
-/** Options of `toResponse`: those of a `Response`, and the interval of heartbeats. */
+/** Options of `toResponse`: options of a `Response`, and the interval of heartbeats. */
 export interface SseResponseInit extends ResponseInit {
   /** Milliseconds of silence after which a comment keeps the connection open; `Infinity` for none. @default 15 000 */
   readonly heartbeatMs?: number;
@@ -14,30 +14,63 @@ export interface SseResponseInit extends ResponseInit {
 /**
  * The events of one run, for one reader: as events, as text, by type, as a web stream or as a response.
  *
- * The run starts with the first read, or when `answer` is asked for. A slow reader slows the agent down. A reader that leaves interrupts
- * the run at once, and leaves when the agent has put its memory in order.
+ * The run starts with the first read, or with the first use of `answer`. A slow reader slows the agent down. Leaving the stream
+ * interrupts the run at once; the loop ends after the agent has repaired its memory.
+ *
+ * @example
+ * ```ts
+ * import { ReActAgent } from 'troupe';
+ * import { OfflineModel } from 'troupe/offline';
+ *
+ * const agent = new ReActAgent({ name: 'Friday', model: new OfflineModel(), console: false });
+ * for await (const event of agent.stream('Hello!')) if (event.type === 'run_end') console.log(event.status);
+ * for await (const text of agent.stream('Hello!').text) console.log(text);
+ * const answer = await agent.stream('Hello!').answer;
+ * console.log(answer.text);
+ * ```
  */
 export class AgentStream<Answer extends Msg = Msg> implements AsyncGenerator<AgentEvent, Answer, void> {
   readonly #events: AsyncGenerator<AgentEvent, Answer, void>;
   readonly #result = Promise.withResolvers<Answer>();
-  /** Who reads the events: the stream itself, one of its views, or `answer`. */
+  readonly #started = Promise.withResolvers<void>();
+  /** The first event, if requested by `started` before a read. */
+  #first: Promise<IteratorResult<AgentEvent, Answer>> | undefined;
+  /** Reader of the events: the stream itself, one of its views, or `answer`. */
   #reader: object | undefined;
   #hasStarted = false;
 
   constructor(run: (listener: RunListener) => Promise<Answer>, options: StreamOptions = {}) {
-    this.#result.promise.catch(() => {}); // a failed run rejects the reads; `answer` is optional
+    // a failed run rejects the reads; `answer` and `started` are optional
+    for (const { promise } of [this.#result, this.#started]) promise.catch(() => {});
     const start = (listener: RunListener): Promise<Answer> => {
       this.#hasStarted = true;
-      const reply = run(listener);
+      const emit: Emit = (event) => {
+        this.#started.resolve();
+        return listener.emit(event);
+      };
+      const reply = run({ ...listener, emit });
       reply.then(this.#result.resolve, this.#result.reject);
+      reply.then(() => this.#started.resolve(), this.#started.reject);
       return reply;
     };
     this.#events = replyStream(start, options);
   }
 
   /**
-   * The answer, as `call` gives it; rejects as `call` does. If nobody reads the events by the end of the current task, they are
-   * dropped. So begin to iterate before, or at the same time.
+   * Starts the run, and resolves when it has its first event, which stays to be read. Rejects if the call is refused: `error.isRefusal`
+   * of a `TroupeError`. So a server can still choose the status of its response.
+   */
+  get started(): Promise<void> {
+    if (!this.#hasStarted) {
+      this.#first = this.#events.next();
+      this.#first.catch(() => {}); // rejects the first read
+    }
+    return this.#started.promise;
+  }
+
+  /**
+   * The answer; resolves and rejects like `call`. Without a reader at the end of the current task, all events are dropped: start
+   * to iterate before `answer` is awaited, or at the same time.
    */
   get answer(): Promise<Answer> {
     queueMicrotask(() => {
@@ -46,7 +79,7 @@ export class AgentStream<Answer extends Msg = Msg> implements AsyncGenerator<Age
     return this.#result.promise;
   }
 
-  /** The text of this agent's replies, as it is written. Blocks are separated by line breaks, as in `msg.text`. */
+  /** The text of this agent's replies while the model writes. Blocks are separated by line breaks, as in `msg.text`. */
   get text(): AsyncIterable<string> {
     return this.#view(async function* (events) {
       let depth: number | undefined;
@@ -61,7 +94,7 @@ export class AgentStream<Answer extends Msg = Msg> implements AsyncGenerator<Age
     });
   }
 
-  /** The events of some types. */
+  /** The events of the given types. */
   filter<Type extends EventType>(...types: readonly Type[]): AsyncIterable<EventOf<Type>> {
     const isWanted = (event: AgentEvent): event is EventOf<Type> => types.some((type) => type === event.type);
     return this.#view(async function* (events) {
@@ -69,7 +102,7 @@ export class AgentStream<Answer extends Msg = Msg> implements AsyncGenerator<Age
     });
   }
 
-  /** The events as a web stream. Canceling it interrupts the run; a run that fails errors it, after `run_end`. */
+  /** The events as a web stream. Canceling the web stream interrupts the run; a failing run errors the web stream after `run_end`. */
   toReadableStream(): ReadableStream<AgentEvent> {
     const events = this.#view((all) => all);
     return new ReadableStream<AgentEvent>(
@@ -86,8 +119,8 @@ export class AgentStream<Answer extends Msg = Msg> implements AsyncGenerator<Age
   }
 
   /**
-   * The events as a response of server-sent events: `id` is `seq`, `event` the type, `data` the event as JSON. A client that
-   * disconnects interrupts the run. A run that fails ends with `run_end`, and the response ends regularly.
+   * The events as a response of server-sent events: `id` is `seq`, `event` the type, `data` the event as JSON. A disconnecting
+   * client interrupts the run. A failing run ends with `run_end`, and the response ends regularly.
    */
   toResponse({ heartbeatMs, ...init }: SseResponseInit = {}): Response {
     const headers = new Headers(init.headers);
@@ -102,7 +135,7 @@ export class AgentStream<Answer extends Msg = Msg> implements AsyncGenerator<Age
   }
 
   next(): Promise<IteratorResult<AgentEvent, Answer>> {
-    return this.#claim(this) ?? this.#events.next();
+    return this.#claim(this) ?? this.#next();
   }
 
   return(value?: Answer | PromiseLike<Answer>): Promise<IteratorResult<AgentEvent, Answer>> {
@@ -123,13 +156,12 @@ export class AgentStream<Answer extends Msg = Msg> implements AsyncGenerator<Age
     await this.return();
   }
 
-  /** A reader of its own, which leaves the stream at once when it is left. */
+  /** A reader of the stream. Leaving the reader leaves the stream at once. */
   #view<Item>(
     select: (events: AsyncGenerator<AgentEvent, void, void>) => AsyncGenerator<Item, void, void>,
   ): AsyncGenerator<Item, void, void> {
     const reader = {};
-    const next = (): Promise<IteratorResult<AgentEvent, Answer>> =>
-      this.#claim(reader) ?? this.#events.next();
+    const next = (): Promise<IteratorResult<AgentEvent, Answer>> => this.#claim(reader) ?? this.#next();
     const end = async (): Promise<void> => void (this.#reader === reader && (await this.return()));
     async function* events(): AsyncGenerator<AgentEvent, void, void> {
       try {
@@ -139,34 +171,42 @@ export class AgentStream<Answer extends Msg = Msg> implements AsyncGenerator<Age
       }
     }
     return notifyOnReturn(select(events()), () => {
-      this.#reader ??= reader; // left before it was read
+      this.#reader ??= reader; // the reader was left before its first read
       void end();
     });
   }
 
-  /** Rejects if somebody else reads the events already. */
+  /** Makes `reader` the only reader; rejects if the stream has another reader. */
   #claim(reader: object): Promise<never> | undefined {
     this.#reader ??= reader;
     if (this.#reader === reader) return undefined;
-    const advice = 'Read it in one way, and begin before `answer` is awaited.';
+    const advice = 'Read the stream in one way, and start before `answer` is awaited.';
     return Promise.reject(
-      new TroupeError('invalid_input', `A stream has one reader, and this one is read already. ${advice}`),
+      new TroupeError('invalid_input', `A stream has one reader, and this stream has one already. ${advice}`),
     );
+  }
+
+  #next(): Promise<IteratorResult<AgentEvent, Answer>> {
+    const first = this.#first;
+    this.#first = undefined;
+    return first ?? this.#events.next();
   }
 
   async #drain(): Promise<void> {
     this.#reader = this.#result;
     try {
-      while ((await this.#events.next()).done !== true);
+      while ((await this.#next()).done !== true);
     } catch {
-      // `answer` rejects with it
+      // `answer` rejects with the same error
     }
   }
 
-  /** A stream that is left before it has started never starts. */
+  /** Leaving the stream before the run has started: the run never starts. */
   #endUnstarted(): void {
     if (this.#hasStarted) return;
     this.#reader ??= this;
-    this.#result.reject(new TroupeError('interrupted', 'The stream was left before the run has started.'));
+    const error = new TroupeError('interrupted', 'The stream was left before the run has started.');
+    this.#result.reject(error);
+    this.#started.reject(error);
   }
 }

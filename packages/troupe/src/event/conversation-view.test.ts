@@ -6,12 +6,22 @@ import { Msg } from '../message/msg.ts';
 import type { AgentEvent, EventBody } from './agent-event.ts';
 import { ConversationView } from './conversation-view.ts';
 
+const NOWHERE = { runId: '', replyId: '', agentPath: [], seq: 0, id: '', timestamp: '' };
+const TIME = '2026-01-31T09:30:00.000Z';
+
 /** Adds events of one run, each with the next number. */
 function feeder(view: ConversationView, agentPath: readonly string[] = ['Ann'], runId = 'run') {
   let seq = 0;
   return (...bodies: readonly EventBody[]): AgentEvent[] =>
     bodies.map((body) => {
-      const event: AgentEvent = { ...body, runId, replyId: `reply of ${runId}`, agentPath, seq: seq++ };
+      const place = {
+        runId,
+        replyId: `reply of ${runId}`,
+        agentPath,
+        id: `${runId}-${seq}`,
+        timestamp: TIME,
+      };
+      const event: AgentEvent = { ...body, ...place, seq: seq++ };
       view.add(event);
       return event;
     });
@@ -24,7 +34,7 @@ const startCall = (index: number, id = 'c1'): BlockChange => ({
   type: 'block_start',
   ...at(index),
   blockType: 'tool_use',
-  id,
+  toolCallId: id,
   name: 'weather',
 });
 const input = (json: string, index = 0): BlockChange => ({ type: 'tool_input_delta', ...at(index), json });
@@ -34,6 +44,12 @@ const result = (id: string, output: string): ToolResultBlock => ({
   name: 'weather',
   output,
   status: 'ok',
+});
+const ended = (id: string, output: string): EventBody => ({
+  type: 'tool_result',
+  call: { type: 'tool_use', id, name: 'weather', input: {} },
+  result: result(id, output),
+  durationMs: 1,
 });
 const contents = ({ messages }: ConversationView) => messages.map(({ content }) => content);
 
@@ -103,7 +119,7 @@ describe('a block that grows', () => {
     expect(view.messages[1]).toMatchObject({ ...ofResult, content: [{ output: 'so', isPartial: true }] });
     add({ type: 'block_start', ...at(0, 'm:c1'), blockType: 'tool_result' });
     expect(view.messages[1]).toMatchObject({ ...ofResult, content: [{ output: 'so', isPartial: true }] });
-    add({ type: 'tool_result', result: result('c1', 'some') });
+    add(ended('c1', 'some'));
     expect(view.messages[1]).toMatchObject(ofResult);
     expect(view.messages[1]?.content).toEqual([result('c1', 'some')]);
     add({ type: 'block_end', ...at(0, 'm:c1'), block: result('c1', 'some') });
@@ -157,10 +173,7 @@ describe('messages', () => {
     const nested = feeder(view, ['Ann', 'Bob'], 'nested');
     nested({ type: 'block_start', ...at(0, 'n'), blockType: 'text' });
     nested({ type: 'text_delta', ...at(0, 'n'), text: 'I help.' });
-    add(
-      { type: 'tool_result', result: result('c2', 'two') },
-      { type: 'tool_result', result: result('c1', 'one') },
-    );
+    add(ended('c2', 'two'), ended('c1', 'one'));
     expect(view.messages.map(({ id }) => id)).toEqual(['m', 'n', 'm:c1', 'm:c2']);
     expect(view.messages.map(({ agentPath }) => agentPath.join())).toEqual(['Ann', 'Ann,Bob', 'Ann', 'Ann']);
   });
@@ -179,18 +192,19 @@ describe('messages', () => {
     add(startCall(1), { type: 'block_end', ...at(1), block: pending.call });
     add({ type: 'approval_needed', pending });
     const question = Msg.assistant('May I?', { name: 'Ann', pending: [pending] });
-    add({ type: 'run_end', status: 'suspended', msg: question });
+    add({ type: 'run_end', status: 'suspended', durationMs: 1, msg: question });
     const state = JSON.parse(JSON.stringify(view)) as ReturnType<ConversationView['toJSON']>;
     const copy = new ConversationView(state);
     expect(JSON.parse(JSON.stringify(copy))).toEqual(state);
     expect([copy.status, copy.pending]).toEqual(['suspended', [pending]]);
     const answer = Msg.assistant('Done.', { name: 'Ann' });
     for (const one of [view, copy])
-      feeder(one, ['Ann'], 'second')(
-        { type: 'reply_start', name: 'Ann' },
-        { type: 'tool_result', result: result('c1', 'sunny') },
-        { type: 'run_end', status: 'finished', msg: answer },
-      );
+      feeder(one, ['Ann'], 'second')({ type: 'reply_start', name: 'Ann' }, ended('c1', 'sunny'), {
+        type: 'run_end',
+        status: 'finished',
+        durationMs: 1,
+        msg: answer,
+      });
     expect(copy.messages).toEqual(view.messages);
     expect(copy.messages).toHaveLength(4);
     expect([copy.status, copy.pending]).toEqual(['finished', []]);
@@ -207,9 +221,14 @@ describe('a client that comes in the middle', () => {
     const call = { type: 'tool_use', id: 'c1', name: 'weather', input: { city: 'Lisbon' } } as const;
     add({ type: 'block_end', ...at(1), block: call });
     expect(contents(view)).toEqual([[{ type: 'text', text: 'lo, An', isPartial: true }, call]]);
-    add({ type: 'tool_result', result: result('c1', 'sunny') });
+    add(ended('c1', 'sunny'));
     expect(view.messages[1]?.id).toBe('m:c1');
-    add({ type: 'run_end', status: 'finished', msg: Msg.assistant('Hello, Ann.', { id: 'm' }) });
+    add({
+      type: 'run_end',
+      status: 'finished',
+      durationMs: 1,
+      msg: Msg.assistant('Hello, Ann.', { id: 'm' }),
+    });
     expect(contents(view)[0]).toEqual([{ type: 'text', text: 'Hello, Ann.' }]);
     expect(view.status).toBe('finished');
   });
@@ -217,10 +236,7 @@ describe('a client that comes in the middle', () => {
   test('sees a result once, though its tool call is unknown', () => {
     const view = new ConversationView();
     const add = feeder(view);
-    add(
-      { type: 'tool_chunk', result: result('c1', 'so') },
-      { type: 'tool_result', result: result('c1', 'some') },
-    );
+    add({ type: 'tool_chunk', result: result('c1', 'so') }, ended('c1', 'some'));
     expect(contents(view)).toEqual([[result('c1', 'some')]]);
     add({ type: 'block_start', ...at(0, 'm:c1'), blockType: 'tool_result' });
     add({ type: 'block_end', ...at(0, 'm:c1'), block: result('c1', 'some') });
@@ -245,20 +261,29 @@ describe('the status', () => {
       replyId: agentPath.join(),
       agentPath,
       seq,
+      id: `run-${seq}`,
+      timestamp: TIME,
     });
     view.add(event({ type: 'reply_start', name: 'Ann' }, 0, 'Ann'));
-    view.add(event({ type: 'run_end', status: 'finished', msg: Msg.assistant('Helped.') }, 1, 'Ann', 'Bob'));
+    view.add(
+      event(
+        { type: 'run_end', status: 'finished', durationMs: 1, msg: Msg.assistant('Helped.') },
+        1,
+        'Ann',
+        'Bob',
+      ),
+    );
     expect([view.status, view.messages.length]).toEqual(['running', 1]);
-    view.add(event({ type: 'run_end', status: 'interrupted' }, 2, 'Ann'));
+    view.add(event({ type: 'run_end', status: 'interrupted', durationMs: 1 }, 2, 'Ann'));
     expect(view.status).toBe('interrupted');
   });
 
   test('says why a run was refused', () => {
     const view = new ConversationView();
     const error = { message: 'busy', code: 'agent_busy' } as const;
-    view.add({ type: 'run_end', status: 'failed', error, runId: '', replyId: '', agentPath: [], seq: 0 });
+    view.add({ type: 'run_end', status: 'failed', durationMs: 1, error, ...NOWHERE });
     expect([view.status, view.error]).toEqual(['failed', error]);
-    view.add({ type: 'run_end', status: 'failed', error, runId: '', replyId: '', agentPath: [], seq: 0 });
+    view.add({ type: 'run_end', status: 'failed', durationMs: 1, error, ...NOWHERE });
     expect(view.messages).toEqual([]);
   });
 

@@ -10,7 +10,7 @@ export interface ConversationState {
   readonly messages: readonly ViewableMsg[];
   /** Pending tool calls of the last run. */
   readonly pending?: readonly PendingCall[] | undefined;
-  /** How the last run ended. @default 'idle': no run yet */
+  /** Status of the last run. @default 'idle': no run yet */
   readonly status?: RunStatus | 'running' | 'idle' | undefined;
   /** Why the last run failed. */
   readonly error?: EventError | undefined;
@@ -150,7 +150,7 @@ export class ConversationView {
     this.#messages = undefined;
     const fold = this.#msgs.get(event.msgId) ?? this.#openPrinted(event);
     fold.change(event);
-    if (event.type === 'block_start') this.#noteCall(event.id, fold);
+    if (event.type === 'block_start') this.#noteCall(event.toolCallId, fold);
     else if (event.type !== 'block_end' || event.block === undefined) return;
     else if (event.block.type === 'tool_use') this.#noteCall(event.block.id, fold);
     else if (event.block.type === 'tool_result') this.#adopt(event.block, fold);
@@ -210,7 +210,8 @@ export class ConversationView {
     if (msg !== undefined && msg.pending === undefined) this.#put(msg, agentPath, replyId);
     if (agentPath.length > depth) return void (this.#status = 'running');
     if (status === 'suspended') this.#pending = msg?.pending ?? this.#pending;
-    else if (REFUSED.includes(error?.code)) this.#pending = this.#pendingBefore;
+    else if (REFUSED.includes(error?.code) && this.#pendingBefore.length > 0)
+      this.#pending = this.#pendingBefore;
     this.#pendingBefore = [];
     this.#status = status;
     this.#error = error;

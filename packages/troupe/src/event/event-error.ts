@@ -1,7 +1,11 @@
 import { messageOf, TroupeError } from '../errors.ts';
 import type { EventError } from './agent-event.ts';
 
-/** An error as an event shows it. */
+/** Message and code of an error, for an event. */
 export function toEventError(error: unknown): EventError {
-  return { message: messageOf(error), ...(TroupeError.isInstance(error) && { code: error.code }) };
+  const message = messageOf(error);
+  if (!TroupeError.isInstance(error)) return { message };
+  const { code } = error;
+  const isOfModel = code === 'model_failed' && 'kind' in error && typeof error.kind === 'string';
+  return { message, code, ...(isOfModel && { kind: String(error.kind) }) };
 }

@@ -1,37 +1,107 @@
-import type { EventBody, EventOrigin } from './agent-event.ts';
+import type { AgentEvent, EventBody, EventType } from './agent-event.ts';
 import type { RunListener } from './reply-stream.ts';
 
+/** The listeners of one agent. They see events, and no run waits for them. */
+export interface EventObservers {
+  /** Whether a listener wants events of this type, of the agent itself or of agents called inside. */
+  wants(type: EventType, isNested: boolean): boolean;
+  /** Whether a listener wants events about the blocks of printed messages. */
+  wantsBlocks(isNested: boolean): boolean;
+  notify(event: AgentEvent, isNested: boolean): void;
+}
+
+export interface EventOutletOptions {
+  /** The consumer of the agent call's stream. */
+  readonly listener?: RunListener | undefined;
+  /** The listeners of the agent. */
+  readonly observers?: EventObservers | undefined;
+  /** The outlet of the agent call around this one. */
+  readonly outer?: EventOutlet | undefined;
+  /** Whether the agent call was made in a tool call of the agent around, which then asks the same questions. */
+  readonly isAskedThrough?: boolean | undefined;
+  /** Adds where and when an event happened. Called for each event that somebody sees, and for no other. */
+  readonly locate: (body: EventBody) => AgentEvent;
+}
+
 /**
- * Where the events of one call of an agent go: to its own consumer, and to those around it who want nested ones.
- * Nothing gets out after `run_end`, or once it is closed.
+ * Sends the events of one agent call to its stream and listeners, and to those of outer agent calls with `nested`. Drops events
+ * after `run_end` and after `close`.
  */
 export class EventOutlet {
   readonly #listener: RunListener | undefined;
+  readonly #observers: EventObservers | undefined;
+  /** This outlet, then the outlets of the agent calls around, the innermost first. */
+  readonly #chain: readonly EventOutlet[];
   readonly #outer: EventOutlet | undefined;
-  readonly #origin: () => EventOrigin;
+  readonly #isAskedThrough: boolean;
+  readonly #locate: (body: EventBody) => AgentEvent;
   #isClosed = false;
+  #held: EventBody | undefined;
 
-  /** @param origin asked for each event that somebody sees, and for no other */
-  constructor(listener: RunListener | undefined, outer: EventOutlet | undefined, origin: () => EventOrigin) {
+  constructor({ listener, observers, outer, isAskedThrough = false, locate }: EventOutletOptions) {
     this.#listener = listener;
+    this.#observers = observers;
+    this.#chain = outer === undefined ? [this] : [this, ...outer.#chain];
     this.#outer = outer;
-    this.#origin = origin;
+    this.#isAskedThrough = isAskedThrough;
+    this.#locate = locate;
   }
 
-  /** Whether anybody would see an event. */
-  get hasListener(): boolean {
-    return this.#listeners().length > 0;
+  /** Whether events get out no longer. */
+  get isClosed(): boolean {
+    return this.#isClosed;
   }
 
-  /** Returns a promise only when a consumer is slow. */
+  /** Whether anybody would see events about the blocks of printed messages. */
+  get wantsBlocks(): boolean {
+    for (const outlet of this.#chain) {
+      const isNested = outlet !== this;
+      if (isNested && outlet.#isClosed) continue;
+      if (outlet.#isStreamed(isNested) || outlet.#observers?.wantsBlocks(isNested)) return true;
+    }
+    return false;
+  }
+
+  /** Keeps an event back until `release`, or until another event, of a call nested in this one too. */
+  hold(body: EventBody): void {
+    this.#held = body;
+  }
+
+  /** Whether an event is kept back. */
+  get isHolding(): boolean {
+    return this.#held !== undefined;
+  }
+
+  /** Emits the event that was kept back, if any. */
+  release(): void | Promise<unknown> {
+    const held = this.#held;
+    this.#held = undefined;
+    return both(this.#outer?.release(), held && this.#emit(held));
+  }
+
+  /** Sends an event; returns a promise only if the consumer of a stream is slow. */
   emit(body: EventBody): void | Promise<unknown> {
+    return both(this.release(), this.#emit(body));
+  }
+
+  #emit(body: EventBody): void | Promise<unknown> {
     if (this.#isClosed) return;
     this.#isClosed = body.type === 'run_end';
-    const listeners = this.#listeners();
-    if (listeners.length === 0) return;
-    const event = { ...body, ...this.#origin() };
+    const isForOthers = this.#isForOthers(body);
+    let event: AgentEvent | undefined;
     let waits: void | Promise<unknown> = undefined;
-    for (const { emit } of listeners) waits = both(waits, emit(event));
+    for (const outlet of this.#chain) {
+      const isNested = outlet !== this;
+      if (isNested && (outlet.#isClosed || !isForOthers)) continue;
+      if (outlet.#isStreamed(isNested)) {
+        event ??= this.#locate(body);
+        waits = both(waits, outlet.#listener?.emit(event));
+      }
+      if (outlet.#observers?.wants(body.type, isNested)) {
+        event ??= this.#locate(body);
+        outlet.#observers.notify(event, isNested);
+      }
+    }
     return waits;
   }
 
@@ -39,16 +109,17 @@ export class EventOutlet {
     this.#isClosed = true;
   }
 
-  #listeners(): readonly RunListener[] {
-    const found = this.#listener === undefined ? [] : [this.#listener];
-    for (let outer = this.#outer; outer !== undefined; outer = outer.#outer) {
-      if (!outer.#isClosed && outer.#listener?.nested) found.push(outer.#listener);
-    }
-    return found;
+  /** A stream has one `run_end`, its own. A question of an agent in a tool is passed on by the agent that made the tool call. */
+  #isForOthers({ type }: EventBody): boolean {
+    return type !== 'run_end' && !(type === 'approval_needed' && this.#isAskedThrough);
+  }
+
+  #isStreamed(isNested: boolean): boolean {
+    return this.#listener !== undefined && (!isNested || this.#listener.nested);
   }
 }
 
-/** Waits for two things, if there is something to wait for. */
+/** Joins two optional promises into one; undefined if there is none. */
 export function both(a: void | Promise<unknown>, b: void | Promise<unknown>): void | Promise<unknown> {
   return a && b ? Promise.all([a, b]) : (a ?? b);
 }

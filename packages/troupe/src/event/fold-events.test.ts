@@ -7,7 +7,14 @@ import { ConversationView } from './conversation-view.ts';
 import { foldEvents } from './fold-events.ts';
 import type { RunListener } from './reply-stream.ts';
 
-const origin = (seq: number) => ({ runId: 'run', replyId: 'reply', agentPath: ['Ann'], seq });
+const origin = (seq: number) => ({
+  runId: 'run',
+  replyId: 'reply',
+  agentPath: ['Ann'],
+  seq,
+  id: `run-${seq}`,
+  timestamp: '2026-01-31T09:30:00.000Z',
+});
 const answer = Msg.assistant('Hello', { name: 'Ann', id: 'm' });
 const EVENTS: readonly AgentEvent[] = [
   { type: 'reply_start', name: 'Ann', ...origin(0) },
@@ -15,7 +22,7 @@ const EVENTS: readonly AgentEvent[] = [
   { type: 'text_delta', msgId: 'm', index: 0, text: 'Hel', ...origin(2) },
   { type: 'text_delta', msgId: 'm', index: 0, text: 'lo', ...origin(3) },
   { type: 'block_end', msgId: 'm', index: 0, ...origin(4) },
-  { type: 'run_end', status: 'finished', msg: answer, ...origin(5) },
+  { type: 'run_end', status: 'finished', durationMs: 1, msg: answer, ...origin(5) },
 ];
 const saidIn = ({ messages }: ConversationView): string =>
   messages.flatMap(({ content }) => content.map((block) => (block.type === 'text' ? block.text : ''))).join();
@@ -73,7 +80,13 @@ test('leaving before the first read starts nothing', async () => {
 
 test('a run that fails throws after its events', async () => {
   const error = new Error('gone');
-  const failed: AgentEvent = { type: 'run_end', status: 'failed', error: { message: 'gone' }, ...origin(1) };
+  const failed: AgentEvent = {
+    type: 'run_end',
+    status: 'failed',
+    durationMs: 1,
+    error: { message: 'gone' },
+    ...origin(1),
+  };
   const stream = new AgentStream(async ({ emit }) => {
     await emit(failed);
     throw error;

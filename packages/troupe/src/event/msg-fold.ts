@@ -127,7 +127,7 @@ export class MsgFold {
   #start(
     index: number,
     type: BlockType,
-    { id, name }: { id?: string; name?: string } = {},
+    { toolCallId: id, name }: { toolCallId?: string; name?: string } = {},
   ): Part | undefined {
     if (type === 'tool_result' && this.#parts.has(index)) return undefined; // the result is known from its own event
     const call = id === undefined || name === undefined ? undefined : { id, name };
@@ -171,7 +171,7 @@ function partOf(block: BlockView): Part {
   return { type: block.type, call, input: undefined, text: '', isOpen: false, block };
 }
 
-/** What is shown of a part that came in pieces; undefined for media and results, which come whole. */
+/** View of a block from its deltas; undefined for media and results, which come whole. */
 function shown({ type, call, input, text, isOpen }: Part): BlockView | undefined {
   const mark = isOpen ? ({ isPartial: true } as const) : {};
   if (type === 'text') return Object.freeze({ type, text, ...mark });

@@ -5,14 +5,21 @@ import type { AgentEvent } from './agent-event.ts';
 import { AgentStream } from './agent-stream.ts';
 import { readEvents } from './read-events.ts';
 
-const origin = (seq: number, ...agentPath: string[]) => ({ runId: 'run', replyId: 'reply', agentPath, seq });
+const origin = (seq: number, ...agentPath: string[]) => ({
+  runId: 'run',
+  replyId: 'reply',
+  agentPath,
+  seq,
+  id: `run-${seq}`,
+  timestamp: '2026-01-31T09:30:00.000Z',
+});
 const answer = Msg.assistant('Hé!', { name: 'Ann', endReason: 'finished' });
 const EVENTS: readonly AgentEvent[] = [
   { type: 'reply_start', name: 'Ann', ...origin(0, 'Ann') },
   { type: 'hint', msg: Msg.user('Think.'), ...origin(1, 'Ann') },
   { type: 'text_delta', msgId: 'm', index: 0, text: 'Hé\n\n!', ...origin(2, 'Ann') },
-  { type: 'run_end', status: 'finished', msg: answer, ...origin(3, 'Ann', 'Bob') },
-  { type: 'run_end', status: 'finished', msg: answer, ...origin(4, 'Ann') },
+  { type: 'run_end', status: 'finished', durationMs: 1, msg: answer, ...origin(3, 'Ann', 'Bob') },
+  { type: 'run_end', status: 'finished', durationMs: 1, msg: answer, ...origin(4, 'Ann') },
 ];
 
 async function listOf<T>(items: AsyncIterable<T>): Promise<T[]> {
@@ -55,6 +62,7 @@ describe('the events of a response', () => {
     const failed: AgentEvent = {
       type: 'run_end',
       status: 'failed',
+      durationMs: 1,
       error: { message: 'no' },
       ...origin(0, 'Ann'),
     };

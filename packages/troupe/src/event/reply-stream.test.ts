@@ -9,6 +9,8 @@ const answer = Msg.assistant('done');
 const event = (seq: number): AgentEvent => ({
   type: 'reply_start',
   name: 'Ann',
+  id: `run:${seq}`,
+  timestamp: '2026-01-01T00:00:00.000Z',
   runId: 'run',
   replyId: 'reply',
   agentPath: ['Ann'],
@@ -41,7 +43,7 @@ describe('a stream of events', () => {
     expect(await readAll(replyStream(async () => answer))).toEqual({ seqs: [], msg: answer });
   });
 
-  test('starts with the first event that is asked for', async () => {
+  test('starts the run with the first read', async () => {
     let runs = 0;
     const stream = replyStream(async () => {
       runs++;
@@ -53,7 +55,7 @@ describe('a stream of events', () => {
     expect(runs).toBe(1);
   });
 
-  test('left before it started never starts', async () => {
+  test('never starts the run if it is left before', async () => {
     let runs = 0;
     const stream = replyStream(async () => {
       runs++;
@@ -64,7 +66,7 @@ describe('a stream of events', () => {
     expect(runs).toBe(0);
   });
 
-  test('tells the run whether it shows nested agents', async () => {
+  test('tells the run whether to include nested agents', async () => {
     const seen: boolean[] = [];
     const run = async ({ nested }: RunListener): Promise<Msg> => {
       seen.push(nested);
@@ -99,7 +101,7 @@ describe('a slow consumer', () => {
     expect(read).toBe(500);
   });
 
-  test('is not waited for once the run is being stopped', async () => {
+  test('does not delay a run that is being stopped', async () => {
     const progress = { emitted: 0 };
     let release = (): void => {};
     const stream = replyStream((listener) => {
@@ -118,7 +120,7 @@ describe('a slow consumer', () => {
   });
 });
 
-describe('a consumer that leaves', () => {
+describe('leaving a stream', () => {
   /** A run that goes on until its consumer has left, and then takes a while to end. */
   function endless(log: string[]) {
     let finish = (): void => {};
@@ -135,7 +137,7 @@ describe('a consumer that leaves', () => {
     return { run, finish };
   }
 
-  test('stops the run, and is gone once the run is in order', async () => {
+  test('stops the run, and waits until the run has ended', async () => {
     const log: string[] = [];
     const { run, finish } = endless(log);
     const leaving = (async () => {
@@ -149,7 +151,7 @@ describe('a consumer that leaves', () => {
     expect(log).toEqual(['told to stop', 'in order', 'left']);
   });
 
-  test('by an error stops it too, and the error stays the same', async () => {
+  test('by an error stops the run too, and the error stays the same', async () => {
     const log: string[] = [];
     const { run, finish } = endless(log);
     finish();
@@ -160,7 +162,7 @@ describe('a consumer that leaves', () => {
     expect(log).toEqual(['told to stop', 'in order']);
   });
 
-  test('while it waits for an event that does not come stops it at once', async () => {
+  test('while a read waits for an event stops the run at once', async () => {
     const log: string[] = [];
     const stream = replyStream(async ({ left }) => {
       await new Promise((resolve) => left.addEventListener('abort', resolve, { once: true }));
@@ -175,7 +177,7 @@ describe('a consumer that leaves', () => {
     expect(log).toEqual(['told to stop']);
   });
 
-  test('hears nothing of how the run ends', async () => {
+  test('hides the error of the run', async () => {
     const stream = replyStream(async (listener) => {
       for (let seq = 0; !listener.left.aborted; seq++) await listener.emit(event(seq));
       throw new Error('interrupted');
@@ -184,7 +186,7 @@ describe('a consumer that leaves', () => {
     expect(await stream.next()).toEqual({ done: true, value: undefined });
   });
 
-  test('lets the rest of the events go nowhere, without anybody waiting', async () => {
+  test('drops the remaining events without waiting', async () => {
     let late: void | Promise<void> = Promise.resolve();
     const stream = replyStream(async (listener) => {
       await emitAll(listener, 1);
@@ -197,8 +199,8 @@ describe('a consumer that leaves', () => {
   });
 });
 
-describe('a run that fails', () => {
-  test('fails the stream after the events that came before', async () => {
+describe('a failing run', () => {
+  test('fails the stream after the earlier events', async () => {
     const stream = replyStream(async (listener) => {
       await emitAll(listener, 3);
       throw new Error('broken');
@@ -212,7 +214,7 @@ describe('a run that fails', () => {
     expect(await stream.next()).toEqual({ done: true, value: undefined });
   });
 
-  test('fails nobody who does not read on', async () => {
+  test('causes no unhandled rejection without a further read', async () => {
     const stream = replyStream(async (listener) => {
       await emitAll(listener, 3);
       throw new Error('broken'); // vitest fails the run if nobody handles it
@@ -223,7 +225,7 @@ describe('a run that fails', () => {
     expect((await stream.next()).value).toEqual(event(1));
   });
 
-  test('at once fails the first read', async () => {
+  test('before its first event fails the first read', async () => {
     const stream = replyStream(() => {
       throw new Error('broken');
     });
@@ -231,7 +233,7 @@ describe('a run that fails', () => {
   });
 });
 
-test('two streams know nothing of each other', async () => {
+test('two streams are independent', async () => {
   const progress = [{ emitted: 0 }, { emitted: 0 }] as const;
   const first = replyStream((listener) => emitAll(listener, 100, progress[0]));
   const second = replyStream((listener) => emitAll(listener, 100, progress[1]));
@@ -243,7 +245,7 @@ test('two streams know nothing of each other', async () => {
   expect(whole.msg).toBe(answer);
 });
 
-test('is in order and within bounds, however both sides take turns', async () => {
+test('is in order and within its capacity, for every interleaving', async () => {
   let seen = 0;
   await fc.assert(
     fc.asyncProperty(

@@ -3,21 +3,21 @@ import { BoundedQueue } from '../util/async/bounded-queue.ts';
 import { notifyOnReturn } from '../util/async/notify-on-return.ts';
 import type { AgentEvent, Emit } from './agent-event.ts';
 
-/** The consumer of a run's events, as the run sees it. */
+/** Consumer of a run's events, as the run sees the consumer. */
 export interface RunListener {
   readonly emit: Emit;
-  /** Lets the rest of the events through without waiting, because the run is being stopped. */
+  /** Accepts all further events without waiting, because the run is being stopped. */
   readonly release: () => void;
-  /** Aborted when the consumer has left. */
+  /** Aborted when the consumer leaves. */
   readonly left: AbortSignal;
-  /** Whether events of agents called inside this run belong to the stream. */
+  /** True if the stream includes events of agents called inside this run. */
   readonly nested: boolean;
 }
 
 export interface StreamOptions {
-  /** How many events may wait to be read before the agent waits. @default 64 */
+  /** Maximum unread events before the agent waits. @default 64 */
   readonly capacity?: number;
-  /** Whether to show what agents called inside this run do. @default false */
+  /** Includes events of agents called inside this run. @default false */
   readonly nested?: boolean;
 }
 
@@ -25,8 +25,8 @@ export interface StreamOptions {
  * The events of one run, pulled by one consumer.
  *
  * The run waits while `capacity` events are unread, so a slow consumer slows the
- * agent down instead of filling memory. A consumer that leaves interrupts the
- * run, and leaves only once the agent has put its memory in order.
+ * agent down instead of filling memory. Leaving the stream interrupts the run and
+ * waits until the agent has repaired its memory.
  */
 export function replyStream<Answer extends Msg>(
   run: (listener: RunListener) => Promise<Answer>,
@@ -46,7 +46,7 @@ export function replyStream<Answer extends Msg>(
       left: consumer.signal,
       nested,
     }).finally(() => unread.close());
-    reply.catch(() => {}); // thrown below, once the events before it are read
+    reply.catch(() => {}); // thrown below, after the earlier events are read
 
     try {
       yield* unread;

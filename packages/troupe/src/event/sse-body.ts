@@ -1,8 +1,9 @@
-import { startTimer } from '../util/clock.ts';
+import { startTimer, timestamp } from '../util/clock.ts';
+import { newId } from '../util/ids.ts';
 import type { AgentEvent } from './agent-event.ts';
 import { toEventError } from './event-error.ts';
 
-/** Headers of a response of server-sent events, which no proxy may buffer, compress or store. */
+/** Headers of a response of server-sent events: no proxy may buffer, compress or store the response. */
 export const SSE_HEADERS: readonly (readonly [string, string])[] = [
   ['content-type', 'text/event-stream; charset=utf-8'],
   ['cache-control', 'no-cache, no-transform'],
@@ -10,13 +11,13 @@ export const SSE_HEADERS: readonly (readonly [string, string])[] = [
 ];
 
 const HEARTBEAT_MS = 15_000;
-/** A comment: clients ignore it, proxies see a live connection. */
+/** A comment of server-sent events: ignored by clients, keeps the connection alive for proxies. */
 const COMMENT = ':\n\n';
 
 /**
  * Events as the body of a response. The body begins with a comment, so that headers and first byte leave at once, and has a comment after
- * each `heartbeatMs` of silence. It reads an event when the client has taken the one before, and ends regularly, also when the run fails:
- * a run that was refused before its first event gets a `run_end` with the error.
+ * each `heartbeatMs` of silence. The body reads an event after the client has taken the previous event, and ends regularly, also when the
+ * run fails: a run refused before its first event gets a `run_end` with the error.
  */
 export function sseBody(
   events: AsyncGenerator<AgentEvent, void, void>,
@@ -50,17 +51,17 @@ export function sseBody(
   );
 }
 
-/** One event. JSON has no line breaks, so `data` is one line. */
+/** One event as text. JSON has no line breaks, so `data` is one line. */
 function frame(event: AgentEvent): string {
   return `id: ${event.seq}\nevent: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`;
 }
 
 function refusal(error: unknown): AgentEvent {
-  const origin = { runId: '', replyId: '', agentPath: [], seq: 0 };
-  return { type: 'run_end', status: 'failed', error: toEventError(error), ...origin };
+  const origin = { id: newId(), runId: '', replyId: '', agentPath: [], seq: 0, timestamp: timestamp() };
+  return { type: 'run_end', status: 'failed', error: toEventError(error), durationMs: 0, ...origin };
 }
 
-/** The value of a promise, or undefined if there is none within `ms`. */
+/** The value of a promise, or undefined after `ms`. */
 async function within<T>(promise: Promise<T>, ms: number): Promise<T | undefined> {
   if (ms === Infinity) return promise;
   let stop = (): void => {};

@@ -33,6 +33,8 @@ export interface StepInit {
    * @default the tool call in which the step runs, and the name
    */
   readonly key?: string | undefined;
+  /** Name of the model, for a model call: has `model_start` and `model_end` sent. @default no events */
+  readonly modelName?: string | undefined;
 }
 
 /**

@@ -58,8 +58,8 @@ test('grants are copied', () => {
   expect(at(policy, '/workspace/a')).toBe('list');
 });
 
-describe('what is reported', () => {
-  test('is every place that differs from the one around it, and never /internal/', () => {
+describe('the report of a policy', () => {
+  test('lists every path with other permissions than its folder, and never /internal/', () => {
     const policy = new FilePolicy([
       '/internal/',
       { path: '/userinput/', operations: FILE_OPERATIONS },

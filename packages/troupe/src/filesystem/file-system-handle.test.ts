@@ -44,34 +44,29 @@ describe('the policy', () => {
     grep: (handle, path) => handle.grep('.', { path }),
   };
 
-  test.each(Object.entries(TRIES))(
-    '%s asks the files nothing about what it may not touch',
-    async (_, attempt) => {
-      const { store, handle } = make();
-      const calls = (['stat', 'list', 'read', 'write', 'delete'] as const).map((name) =>
-        vi.spyOn(store, name),
+  test.each(Object.entries(TRIES))('%s does not access the files without permission', async (_, attempt) => {
+    const { store, handle } = make();
+    const calls = (['stat', 'list', 'read', 'write', 'delete'] as const).map((name) => vi.spyOn(store, name));
+    const inside = handle.narrow(['/workspace/src/']);
+    for (const path of [
+      '/internal/key',
+      '/internal/none',
+      '/etc/passwd',
+      '/workspace/a.txt',
+      '/workspace/srcs/x',
+      '/workspace',
+    ]) {
+      expect(await failureOf(attempt(inside, path))).toMatch(
+        new RegExp(
+          `^access_denied: Access denied: '${path}' can't be \\w+\\. That is possible in: '/workspace/src/'\\.$`,
+        ),
       );
-      const inside = handle.narrow(['/workspace/src/']);
-      for (const path of [
-        '/internal/key',
-        '/internal/none',
-        '/etc/passwd',
-        '/workspace/a.txt',
-        '/workspace/srcs/x',
-        '/workspace',
-      ]) {
-        expect(await failureOf(attempt(inside, path))).toMatch(
-          new RegExp(
-            `^access_denied: Access denied: '${path}' can't be \\w+\\. That is possible in: '/workspace/src/'\\.$`,
-          ),
-        );
-      }
-      for (const path of ['/workspace/src/../a.txt', '/workspace/src/\0', 'src/main.ts', '/workspace//src']) {
-        expect(await failureOf(attempt(inside, path))).toMatch(/^invalid_path: /);
-      }
-      expect(calls.map((spy) => spy.mock.calls.length)).toEqual([0, 0, 0, 0, 0]);
-    },
-  );
+    }
+    for (const path of ['/workspace/src/../a.txt', '/workspace/src/\0', 'src/main.ts', '/workspace//src']) {
+      expect(await failureOf(attempt(inside, path))).toMatch(/^invalid_path: /);
+    }
+    expect(calls.map((spy) => spy.mock.calls.length)).toEqual([0, 0, 0, 0, 0]);
+  });
 
   test('user input is only read, and roots are neither written nor deleted', async () => {
     const { handle } = make({ grants: ['/'] });
@@ -91,7 +86,7 @@ describe('the policy', () => {
     }
   });
 
-  test('what may be written but not read is not edited: that would tell what is in it', async () => {
+  test('files with write but without read permission can not be edited, because edits reveal content', async () => {
     const { handle } = make({ grants: [{ path: '/workspace/', operations: ['write'] }] });
     expect(await handle.write('/workspace/a.txt', 'new')).toBe(3);
     expect(await failureOf(handle.edit('/workspace/a.txt', [{ oldText: 'n', newText: 'm' }]))).toBe(
@@ -99,7 +94,7 @@ describe('the policy', () => {
     );
   });
 
-  test('/internal/ is used by whoever was granted it, and shown to nobody', async () => {
+  test('/internal/ can be used with a grant, and is never shown', async () => {
     const { handle } = make({ grants: ['/'] });
     await handle.write('/internal/offload/1', 'text');
     expect(await handle.readText('/internal/offload/1')).toBe('text');
@@ -119,7 +114,7 @@ describe('the policy', () => {
     expect(shown).toContain('/userinput/');
   });
 
-  test('a narrower handle does what it may, and reports nested grants', async () => {
+  test('a narrower handle has fewer permissions, and reports nested grants', async () => {
     const { handle } = make();
     const bob = handle.narrow([
       '/workspace/subagents/bob/',
@@ -144,7 +139,7 @@ describe('the policy', () => {
     );
   });
 
-  test('what is forbidden inside of an allowed folder is neither listed nor found', async () => {
+  test('forbidden paths inside an allowed folder are neither listed nor found', async () => {
     const { handle } = make({ grants: ['/workspace/', { path: '/workspace/src/deep', operations: [] }] });
     expect((await handle.list('/workspace/src')).map(({ path }) => path)).toEqual(['/workspace/src/main.ts']);
     expect((await handle.glob('**/*.ts', { path: '/workspace/src' })).matches).toEqual([
@@ -155,7 +150,7 @@ describe('the policy', () => {
     );
   });
 
-  test('what may be listed but not read is found by name alone', async () => {
+  test('files with list but without read permission are found by name only', async () => {
     const { handle } = make({ grants: [{ path: '/workspace/src', operations: ['list'] }] });
     expect((await handle.glob('*.ts')).matches).toEqual(['/workspace/src/main.ts']);
     expect((await handle.grep('const')).matches).toEqual([]);
@@ -180,7 +175,7 @@ describe('looking', () => {
     expect(await handle.list('/')).toEqual(top);
   });
 
-  test('what is not there is said so', async () => {
+  test('missing paths are reported', async () => {
     const { handle } = make();
     expect(await failureOf(handle.stat('/workspace/b'))).toBe("not_found: Path not found: '/workspace/b'.");
     expect((await handle.stat('/workspace/a.txt')).size).toBe(14);
@@ -233,7 +228,7 @@ describe('reading', () => {
     );
   });
 
-  test('bytes, or some of them', async () => {
+  test('bytes, or a range of bytes', async () => {
     const { handle } = make({ limits: { maxFileBytes: 5 } });
     const read = async (options?: { offset?: number; length?: number }) =>
       new TextDecoder().decode(await handle.readBytes('/workspace/a.txt', options));
@@ -268,7 +263,7 @@ describe('writing', () => {
     expect(await handle.readText('/workspace/x/y')).toBe('A');
   });
 
-  test('not over what is there, if so wanted', async () => {
+  test('not over an existing file, with overwrite: false', async () => {
     const { handle } = make();
     expect(await failureOf(handle.write('/workspace/a.txt', 'x', { overwrite: false }))).toBe(
       "conflict: '/workspace/a.txt' exists already, and is not to be overwritten.",
@@ -355,21 +350,21 @@ describe('editing', () => {
     expect(await edited('a')).toEqual(['invalid_argument: There are no edits to be made.', 'a']);
   });
 
-  test('plain line ends fit lines that end otherwise, and stay as they are', async () => {
+  test('plain line ends match other line ends, which stay unchanged', async () => {
     expect(await edited('a\r\nb\r\nc', { oldText: 'a\nb', newText: 'x\ny\nz' })).toEqual([
       10,
       'x\r\ny\r\nz\r\nc',
     ]);
   });
 
-  test('what is put into lines that end otherwise ends as they do', async () => {
+  test('inserted text gets the line ends of the file', async () => {
     expect((await edited('a\r\nb\r\n', { oldText: 'b', newText: 'x\ny' }))[1]).toBe('a\r\nx\r\ny\r\n');
     expect((await edited('a\r\nb\nc', { oldText: 'c', newText: 'x\ny' }))[1]).toBe('a\r\nb\nx\ny');
     expect((await edited('a\r\nb\nc', { oldText: 'a\nb', newText: 'x\ny' }))[1]).toBe('x\r\ny\nc');
     expect((await edited('a\r\nb', { oldText: 'a\r\n', newText: '\n' }))[1]).toBe('\nb');
   });
 
-  test('a text that overlaps with itself is there several times', async () => {
+  test('overlapping occurrences are counted', async () => {
     expect(await edited('a\n\n\nb', { oldText: '\n\n', newText: '-' })).toEqual([
       "conflict: oldText is in '/workspace/a' several times. Give more of the text around it, or set all to true. Nothing was changed.",
       'a\n\n\nb',
@@ -394,7 +389,7 @@ describe('editing', () => {
     expect(await handle.readText('/workspace/a')).toBe(`${[...Array(60).keys()].join(',')},`);
   });
 
-  test('whoever is always late gives up', async () => {
+  test('an edit that always conflicts gives up', async () => {
     const { store, handle } = make();
     let changes = 0;
     const late = handle.update('/workspace/a.txt', (text) => {
@@ -444,7 +439,7 @@ describe('searching', () => {
     await expect(handle.glob('src/../*', { path: '/workspace' })).rejects.toThrow("has '..' in it");
   });
 
-  test('folders that can hold nothing of it are not gone into', async () => {
+  test('folders without possible matches are not visited', async () => {
     const { store, handle } = make();
     const list = vi.spyOn(store, 'list');
     expect((await handle.glob('src/*.ts', { path: '/workspace' })).matches).toEqual([
@@ -485,7 +480,7 @@ describe('searching', () => {
     );
   });
 
-  test('what is no text, or too large, is left out', async () => {
+  test('binary and large files are skipped', async () => {
     const files = {
       '/workspace/bin': new Uint8Array([0xff, 0x61]),
       '/workspace/zero': 'a\0b',
@@ -551,7 +546,7 @@ describe('searching', () => {
     expect((await handle.glob('*')).matches).toEqual(['/workspace/src/main.ts']);
   });
 
-  test('what is deeper than a path can be is missed', async () => {
+  test('files below the maximum depth are skipped', async () => {
     const folder = `/workspace/${'x/'.repeat(98)}`;
     const { store, handle } = make({}, { [`${folder}a`]: 'x' });
     expect(await handle.glob('**')).toEqual({ matches: [`${folder}a`], isComplete: true });
@@ -619,7 +614,7 @@ describe('searching', () => {
     },
   );
 
-  test('there is an end to what is looked at', async () => {
+  test('the number of visited files is limited', async () => {
     const { handle } = make({ limits: { maxVisited: 4 } });
     expect(await handle.glob('**')).toEqual({
       matches: ['/userinput/brief.txt', '/workspace/a.txt'],
@@ -651,12 +646,12 @@ describe('searching', () => {
     expect(await search({ maxFileBytes: 99 })).toEqual([0, false]); // those are left out unread
   });
 
-  test('what stands too far into a line to be searched is missed', async () => {
+  test('the end of a very long line is not searched', async () => {
     const { handle } = make({}, { '/workspace/a': `${'x'.repeat(100_000)}NEEDLE` });
     expect(await handle.grep('NEEDLE')).toEqual({ matches: [], isComplete: false });
   });
 
-  test('a file that is named is searched only if it is of those that are included', async () => {
+  test('a named file is searched only if it matches `include`', async () => {
     const { handle } = make({}, { '/workspace/a.md': 'x' });
     const found = async (include: string): Promise<number> =>
       (await handle.grep('x', { path: '/workspace/a.md', include })).matches.length;
@@ -685,14 +680,14 @@ describe('searching', () => {
     });
   });
 
-  test('it is left at once', async () => {
+  test('a search stops at once', async () => {
     const { handle } = make();
     const signal = AbortSignal.abort(new Error('enough'));
     await expect(handle.glob('**', { signal })).rejects.toThrow('enough');
     await expect(handle.grep('.', { signal })).rejects.toThrow('enough');
   });
 
-  test('it is left in the middle of a file, too', async () => {
+  test('a search stops in the middle of a file, too', async () => {
     const { handle } = make({}, { '/workspace/a': 'aaaaaaaaa\n'.repeat(100_000) });
     const controller = new AbortController();
     const work = handle.grep('(b|c)', { signal: controller.signal });
@@ -702,7 +697,7 @@ describe('searching', () => {
 });
 
 describe('limits', () => {
-  test('one that is undefined is the default, and nothing is lost by it', async () => {
+  test('undefined means the default', async () => {
     const { handle } = make({ limits: { maxFileBytes: undefined } }, { '/workspace/a': 'precious\n' });
     await handle.update('/workspace/a', (text) => `${text}more`);
     expect(await handle.readText('/workspace/a')).toBe('precious\nmore');
@@ -715,7 +710,7 @@ describe('limits', () => {
     );
   });
 
-  test('an edit that would give too much is refused before it is made', async () => {
+  test('an edit with a too large result is refused before the write', async () => {
     const { handle } = make({}, { '/workspace/a': 'a'.repeat(20_000) });
     const edit = { oldText: 'a', newText: 'b'.repeat(50_000), all: true };
     await expect(handle.edit('/workspace/a', [edit])).rejects.toMatchObject({

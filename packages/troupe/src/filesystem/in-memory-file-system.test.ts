@@ -13,7 +13,7 @@ describe('the contract', () => {
   test.each(fileSystemContract(() => new InMemoryFileSystem()))('$name', ({ run }) => run());
 });
 
-test('it can begin with files, and tells when they were changed', async () => {
+test('starts with given files, and reports their time of change', async () => {
   const stop = useClock(new FakeClock());
   const files = new InMemoryFileSystem({ '/userinput/a.txt': 'ä', '/internal/b': new Uint8Array([1, 2, 3]) });
   expect(await files.stat(parsePath('/userinput/a.txt'))).toEqual({
@@ -29,7 +29,7 @@ test('it can begin with files, and tells when they were changed', async () => {
   expect(() => new InMemoryFileSystem({ '/elsewhere/a': '' })).toThrow("Path not found: '/'");
 });
 
-test('there is an end to how much it holds, and what is deleted makes room', async () => {
+test('the size is limited, and a deletion frees space', async () => {
   const files = new InMemoryFileSystem({ '/workspace/a': '12345' }, { maxBytes: 10 });
   const write = (name: string, size: number) =>
     files.write(parsePath(`/workspace/${name}`), new Uint8Array(size)).then(
@@ -53,7 +53,7 @@ test('there is an end to how much it holds, and what is deleted makes room', asy
   );
 });
 
-test('whatever was written, refused and deleted, the room is what is left by the files', async () => {
+test('the free space always equals the limit minus the files', async () => {
   const name = fc.constantFrom('a', 'b', 'd/a', 'd/e/f', 'a/b');
   const step = fc.record({
     name,
@@ -89,7 +89,7 @@ test('whatever was written, refused and deleted, the room is what is left by the
   expect(full).toBeGreaterThan(100);
 });
 
-test('what was read belongs to the reader', async () => {
+test('bytes that were read are a copy', async () => {
   const files = new InMemoryFileSystem({ '/workspace/a': 'abc' });
   const path = parsePath('/workspace/a');
   (await files.read(path, { maxBytes: 9 })).bytes.fill(0);

@@ -42,7 +42,7 @@ test.each([
   expect(new LinePattern(pattern).test(line)).toBe(isMatch);
 });
 
-test('capital letters are the same as small ones if they are to be', () => {
+test('upper and lower case match with ignoreCase', () => {
   expect(new LinePattern('straße|[a-c]{2}', { ignoreCase: true }).test('STRAßE')).toBe(true);
   expect(new LinePattern('foo', { ignoreCase: true }).test('FOO')).toBe(true);
   expect(new LinePattern('foo').test('FOO')).toBe(false);
@@ -107,7 +107,7 @@ test.each(['(){99999999999}x', '((){99999}){99999}x', '(?:a{0}){999999999}x', '(
   },
 );
 
-test('what is hard is done bit by bit, and the sooner it pauses the harder it is', () => {
+test('hard patterns run in slices, with more pauses for harder ones', () => {
   let seed = 1;
   const next = (): number => (seed = (seed * 48_271) % 2_147_483_647);
   const line = Array.from({ length: 20_000 }, () => 'ab'[(next() >> 8) % 2]).join('');
@@ -132,7 +132,7 @@ test('a long text without signs is sought bit by bit, too, and found', () => {
   expect(new LinePattern(wanted).test(line + wanted)).toBe(true);
 });
 
-test('it forgets what would be too much to remember, and goes on', () => {
+test('the state cache is limited, and matching continues', () => {
   const pattern = new LinePattern('(?:a|b)[ab]{10}c$');
   const expected = /(?:a|b)[ab]{10}c$/;
   let matches = 0;
@@ -146,7 +146,7 @@ test('it forgets what would be too much to remember, and goes on', () => {
   expect(matches).toBeGreaterThan(5);
 });
 
-test('it finds what JavaScript finds', () => {
+test('finds the same matches as JavaScript', () => {
   const atom = fc.constantFrom(
     'a',
     'b',

@@ -90,10 +90,10 @@ test('a parsed path stays as it is, and is the path of its segments', () => {
   );
 });
 
-describe('a name that is joined', () => {
+describe('a joined name', () => {
   const folder = parsePath('/workspace/subagents');
 
-  test('is one segment, whatever it is', () => {
+  test('is one segment, with any content', () => {
     expect(joinPath(folder, 'bob')).toBe('/workspace/subagents/bob');
     expect(joinPath(parsePath('/'), 'workspace')).toBe('/workspace');
   });
@@ -125,13 +125,13 @@ test.each(['a\nb', 'con', 'x.', 'a\\b', 'a/b', 'cafe\u0301', '', '..', 'x'.repea
   },
 );
 
-test('what lies too deep is not shown', () => {
+test('a path that is too deep is not shown', () => {
   const folder = parsePath(`/workspace/${'x/'.repeat(98)}`);
   expect(pathOfFound(folder, 'fine')).toBe(`${folder}/fine`);
   expect(pathOfFound(parsePath(`${folder}/y`), 'fine')).toBe(undefined);
 });
 
-test('what turns the direction of writing does not do so in an error', () => {
+test('characters that change the writing direction are escaped in errors', () => {
   expect(() => parsePath('/workspace/\u202ea')).toThrow(
     "Invalid path '/workspace/ a': it contains control characters.",
   );

@@ -60,13 +60,13 @@ test('no pattern takes more than a comparison for each of its parts and names', 
   expect(many?.work).toBe(one?.work); // repeated `**` equal a single one
 });
 
-test('what a comparison takes is counted, however often a star is gone back to', () => {
+test('the steps of a comparison are limited, with any number of stars', () => {
   const work = (pattern: string, name: string): number => new PathPattern(pattern).start.into(name).work;
   expect(work(`*${'a'.repeat(100)}b`, 'a'.repeat(200))).toBeGreaterThan(100 * 100);
   expect(work('*b', 'a'.repeat(200))).toBeLessThan(1_000);
 });
 
-test('whatever it means lies in folders that it reaches into', () => {
+test('every match lies in a folder that the pattern reaches', () => {
   const part = fc.constantFrom('a', 'b', '*', '**', '?', '{a,b}', 'a*');
   const name = fc.constantFrom('a', 'b', 'ab');
   let meant = 0;

@@ -88,7 +88,7 @@ describe('a foreign history', () => {
             type: 'tool_result',
             id: 'a',
             name: 'get_time',
-            output: 'There is no result: the call was interrupted.',
+            output: 'There is no result: the tool call was interrupted.',
             status: 'interrupted',
           },
           { type: 'tool_result', id: 'b', name: 'get_time', output: 'of b', status: 'ok' },
@@ -98,7 +98,7 @@ describe('a foreign history', () => {
     expect(repairsOf(...history)).toEqual(["added the missing result of the tool call 'get_time'"]);
   });
 
-  test('loses results that nobody asked for', () => {
+  test('loses results without a tool call', () => {
     const history = [Msg.user('Hi.'), result('ghost'), calls('a'), result('a'), result('a')];
     expect(itemsOf(...history)).toHaveLength(3);
     expect(repairsOf(...history)).toEqual([
@@ -115,8 +115,8 @@ describe('a foreign history', () => {
       { role: 'user', name: 'user', content: [{ type: 'text', text: 'Hi.' }] },
     ]);
     expect(repairsOf(...history)).toEqual([
-      "moved the result of 'get_time' up to its call",
-      "moved the result of 'get_time' up to its call",
+      "moved the result of 'get_time' up to its tool call",
+      "moved the result of 'get_time' up to its tool call",
     ]);
   });
 
@@ -145,7 +145,7 @@ describe('a foreign history', () => {
     expect(itemsOf(...history)[3]).toBe(itemsOf(...history)[3]);
   });
 
-  test('loses messages that say nothing', () => {
+  test('loses empty messages', () => {
     const history = [
       Msg.user(' \n', { name: 'Ann' }),
       Msg.assistant([]),

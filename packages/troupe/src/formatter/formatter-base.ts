@@ -19,5 +19,8 @@ export interface FormatContext {
  * once.
  */
 export abstract class FormatterBase {
+  /** Formatter for prompts that must hold every message. @default this formatter, which leaves out nothing */
+  readonly untruncated?: FormatterBase | undefined;
+
   abstract format(msgs: readonly Msg[], context?: FormatContext): Prompt | Promise<Prompt>;
 }

@@ -32,8 +32,8 @@ async function problemOf(block: MediaBlock, options?: MediaLoaderOptions): Promi
   return (error as MediaError).message;
 }
 
-describe('bytes that are here', () => {
-  test('are returned as they are', async () => {
+describe('inline bytes', () => {
+  test('are returned unchanged', async () => {
     const block = inline(base64(PNG));
     expect(await new MediaLoader().load(block)).toEqual({ mediaType: 'image/png', data: base64(PNG) });
   });
@@ -101,7 +101,7 @@ test.each(['ftp://example.com/a.png', 'blob:1', 'about:blank', 'javascript:1'])(
   },
 );
 
-describe('what the type is', () => {
+describe('the media type', () => {
   const html = Buffer.from('<html>');
   const unknown = Buffer.from('anything');
 
@@ -241,7 +241,7 @@ describe('a download', () => {
     expect(await loader.load(block)).toEqual({ mediaType: 'image/png', data: base64(PNG) });
   });
 
-  test('ends when the last one who wants it leaves, and can begin anew', async () => {
+  test('ends when its last consumer leaves, and can start again', async () => {
     let requests = 0;
     let asked = (): void => {};
     let answer = (): void => {};
@@ -307,7 +307,7 @@ describe('local files', () => {
     'are off by default: %s',
     async (url) => {
       expect(await problemOf(at(url), { download: true })).toBe(
-        "The image could not be loaded: local files are off. Name the file's folder in allowedDirs of the MediaLoader, or give the bytes as base64.",
+        "The image could not be loaded: local files are off. Give the model the option media: new MediaLoader({ allowedDirs: ['/path/to/folder'] }), or give the bytes as base64.",
       );
     },
   );

@@ -28,12 +28,20 @@ export interface LoadedMedia {
   readonly data: string;
 }
 
-/** Failed load with advice. `cause` is the error of the download or file, if any. */
+/**
+ * Failed load. The message has advice for the developer, `problem` is for the model. `cause` is the error of
+ * the download or file, if any.
+ */
 export class MediaError extends TroupeError {
   override readonly name = 'MediaError';
 
-  constructor(block: MediaBlock, problem: string, options?: ErrorOptions) {
-    super('media_failed', `The ${block.type} could not be loaded: ${problem}`, options);
+  constructor(
+    block: MediaBlock,
+    readonly problem: string,
+    { advice, ...options }: ErrorOptions & { readonly advice?: string } = {},
+  ) {
+    const what = `The ${block.type} could not be loaded: ${problem}`;
+    super('media_failed', advice === undefined ? what : `${what} ${advice}`, options);
   }
 }
 
@@ -144,10 +152,7 @@ export class MediaLoader {
   async #download(block: MediaBlock, url: string, signal: AbortSignal): Promise<RawMedia> {
     const { download = false, allowedDirs: _dirs, ...options } = this.#options;
     if (!download) {
-      throw new MediaError(
-        block,
-        'downloads are off. Make the MediaLoader with { download: true }, or give the bytes as base64.',
-      );
+      throw new MediaError(block, 'downloads are off.', { advice: optIn('download: true') });
     }
     const { safeFetch } = await import('#safe-fetch'); // loaded on first use
     const accept = ACCEPTED[block.type];
@@ -158,10 +163,9 @@ export class MediaLoader {
   async #readFile(block: MediaBlock, path: string, signal: AbortSignal): Promise<RawMedia> {
     const { allowedDirs = [] } = this.#options;
     if (allowedDirs.length === 0) {
-      throw new MediaError(
-        block,
-        "local files are off. Name the file's folder in allowedDirs of the MediaLoader, or give the bytes as base64.",
-      );
+      throw new MediaError(block, 'local files are off.', {
+        advice: optIn("allowedDirs: ['/path/to/folder']"),
+      });
     }
     const { readLocalFile } = await import('#local-file');
     return {
@@ -173,6 +177,11 @@ export class MediaLoader {
   #tooLarge(block: MediaBlock): MediaError {
     return new MediaError(block, `it is larger than ${this.#maxBytes} bytes, the limit of maxBytes.`);
   }
+}
+
+/** Advice to name an option of the loader. */
+function optIn(option: string): string {
+  return `Give the model the option media: new MediaLoader({ ${option} }), or give the bytes as base64.`;
 }
 
 /** Order of trust: the block's own type, then the bytes, then the server, which is often wrong. */

@@ -2,6 +2,7 @@ import type { ContentBlock, ToolOutputBlock, ToolResultBlock, ToolUseBlock } fro
 import type { Msg } from '../message/msg.ts';
 import { fingerprint } from '../util/hash.ts';
 import { readJson, type JsonObject } from '../util/json.ts';
+import { mediaCaption } from './media-caption.ts';
 import type { AssistantItem, SystemItem, UserItem } from './prompt.ts';
 
 /** Parts of one message, valid for every provider. */
@@ -100,12 +101,15 @@ function cleanResult(block: ToolResultBlock): ToolResultBlock {
     ...block,
     id: cleanId(block.id),
     name: cleanToolName(block.name),
-    output: typeof output === 'string' ? wellFormed(output) : output.map(cleanOutput),
+    output: typeof output === 'string' ? wellFormed(output) : output.flatMap(cleanOutput),
   };
 }
 
-function cleanOutput(block: ToolOutputBlock): ToolOutputBlock {
-  return block.type === 'text' ? { ...block, text: wellFormed(block.text) } : block;
+/** A block of a tool result; media get a line with their URL or path before them. */
+function cleanOutput(block: ToolOutputBlock): readonly ToolOutputBlock[] {
+  if (block.type === 'text') return [{ ...block, text: wellFormed(block.text) }];
+  const caption = mediaCaption(block);
+  return caption === undefined ? [block] : [caption, block];
 }
 
 /**

@@ -17,7 +17,7 @@ const history = (text: string): PromptItem => ({
   content: [{ type: 'text', text }],
 });
 
-describe('what several said', () => {
+describe('messages of several agents', () => {
   test('in a row is one message with a line for each, the first one with an explanation', () => {
     expect(
       format(Msg.system('Debate.'), ann('Start.'), bob('A.'), friday('B.'), bob('No, A.'), ann('Go on.')),
@@ -46,7 +46,7 @@ describe('what several said', () => {
     ]);
   });
 
-  test('keeps pictures where they were', () => {
+  test('keep images in their place', () => {
     const image: ContentBlock = { type: 'image', source: { type: 'url', url: 'https://example.com/a.png' } };
     const items = format(
       ann([{ type: 'text', text: 'Look:' }, image, { type: 'text', text: 'Nice?' }]),
@@ -109,7 +109,7 @@ describe('what several said', () => {
     ]);
   });
 
-  test('is nothing if it is nothing', () => {
+  test('are omitted if empty', () => {
     expect(formatter.format([])).toEqual({ items: [], repairs: [] });
   });
 });

@@ -89,7 +89,7 @@ export class PromptBuilder {
       this.#repairs.push(`left out a result of '${result.name}' without a tool call`);
       return;
     }
-    if (open.later.length > 0) this.#repairs.push(`moved the result of '${result.name}' up to its call`);
+    if (open.later.length > 0) this.#repairs.push(`moved the result of '${result.name}' up to its tool call`);
     open.results[i] = matched(result, call);
     open.missing--;
     if (open.missing === 0) this.#closeCalls();
@@ -110,7 +110,7 @@ export class PromptBuilder {
   }
 }
 
-const NO_RESULT = 'There is no result: the call was interrupted.';
+const NO_RESULT = 'There is no result: the tool call was interrupted.';
 
 const renamedItems = new WeakMap<AssistantItem, AssistantItem>();
 const renamedResults = new WeakMap<ToolResultBlock, ToolResultBlock>();

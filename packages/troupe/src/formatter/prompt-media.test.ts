@@ -31,7 +31,7 @@ const contentOf = async (promptMedia: PromptMedia, prompt: Prompt): Promise<unkn
 };
 
 describe('media in a prompt', () => {
-  test('that are there and fit are left alone; without any, the prompt is the same', async () => {
+  test('that are inline and fit are unchanged; without media the prompt is the same object', async () => {
     expect(await contentOf(media(), promptOf(here))).toEqual([here]);
     const prompt = new ChatFormatter().format([Msg.user('Hi.')]);
     expect(await media().prepare(prompt, undefined)).toBe(prompt);
@@ -58,7 +58,7 @@ describe('media in a prompt', () => {
     expect(lines[0]).toContain("An audio was left out of a prompt: this model can't take it.");
   });
 
-  test('that may not be loaded say why', async () => {
+  test('that may not be loaded become a line with the reason', async () => {
     expect(await contentOf(media(), promptOf(webUrl))).toEqual([
       {
         type: 'text',

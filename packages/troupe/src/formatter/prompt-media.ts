@@ -2,7 +2,7 @@ import { getLogger } from '../config/run-config.ts';
 import { messageOf } from '../errors.ts';
 import type { TextBlock, ToolResultBlock } from '../message/blocks.ts';
 import type { ModelCapabilities } from '../model/chat-model-base.ts';
-import type { MediaLoader } from './media-loader.ts';
+import { MediaError, type MediaLoader } from './media-loader.ts';
 import { PrefixMemo } from '../util/prefix-memo.ts';
 import type { MediaBlock, Prompt, PromptItem } from './prompt.ts';
 
@@ -82,15 +82,16 @@ export class PromptMedia {
       return { ...block, source: { type: 'base64', ...(await loader.load(block, { signal })) } };
     } catch (error) {
       signal?.throwIfAborted();
-      return note(block, messageOf(error));
+      const problem = error instanceof MediaError ? error.problem : messageOf(error);
+      return note(block, problem, messageOf(error));
     }
   }
 }
 
-/** Text instead of a medium that is left out. */
-function note({ type }: MediaBlock, why: string): TextBlock {
+/** Text instead of a medium that is left out. The log also has the advice for the developer. */
+function note({ type }: MediaBlock, why: string, logged = `${why}.`): TextBlock {
   const what = type === 'image' || type === 'audio' ? `An ${type}` : `A ${type}`;
-  getLogger().log('warn', `${what} was left out of a prompt: ${why}.`);
+  getLogger().log('warn', `${what} was left out of a prompt: ${logged}`);
   return { type: 'text', text: `[${what} was left out here: ${why.replace(/\.$/, '')}.]` };
 }
 

@@ -1,34 +1,32 @@
 import type { TextBlock, ToolResultBlock } from '../message/blocks.ts';
+import { isMediaCaption } from './media-caption.ts';
 import { isMedia } from './prompt-media.ts';
 import type { MediaBlock, ToolItem } from './prompt.ts';
 
-/** Tool result for providers that accept only text. */
-export interface PlainOutput {
-  readonly text: string;
-  /** Media to show elsewhere. */
-  readonly media: readonly MediaBlock[];
-}
-
-/** Text of a tool result, with a line for each medium. */
-export function plainOutput({ output }: ToolResultBlock): PlainOutput {
-  if (typeof output === 'string') return { text: output, media: [] };
-  const media = output.filter((block) => isMedia(block));
+/** Text of a tool result for providers that accept only text, with a line for each medium. */
+export function plainOutput({ output }: ToolResultBlock): string {
+  if (typeof output === 'string') return output;
   const lines = output.map((block) =>
     block.type === 'text' ? block.text : `The ${block.type} is shown below.`,
   );
-  return { text: lines.length === 1 ? (lines[0] ?? '') : lines.map((line) => `- ${line}`).join('\n'), media };
+  return lines.length === 1 ? (lines[0] ?? '') : lines.map((line) => `- ${line}`).join('\n');
 }
 
 /**
- * Content of a user message with the media of tool results. The message must follow all results of the same
- * exchange, which providers want together.
+ * Content of a user message with the media of tool results, each with its caption. The message must follow
+ * all results of the same exchange, which providers want together.
  */
 export function shownMedia({ results }: ToolItem): readonly (TextBlock | MediaBlock)[] {
   const content: (TextBlock | MediaBlock)[] = [];
-  for (const result of results) {
-    const { media } = plainOutput(result);
-    if (media.length === 0) continue;
-    content.push({ type: 'text', text: `<system-info>The tool '${result.name}' returned:` }, ...media);
+  for (const { name, output } of results) {
+    if (typeof output === 'string') continue;
+    const shown = output.flatMap((block, i) => {
+      const before = output[i - 1];
+      if (!isMedia(block)) return [];
+      return isMediaCaption(before) ? [before, block] : [block];
+    });
+    if (shown.length === 0) continue;
+    content.push({ type: 'text', text: `<system-info>The tool '${name}' returned:` }, ...shown);
     content.push({ type: 'text', text: '</system-info>' });
   }
   return content;

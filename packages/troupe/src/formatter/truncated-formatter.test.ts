@@ -96,7 +96,7 @@ describe('a prompt that is too long', () => {
     expect(inner.given).toEqual([[instructions, ask2, say2, ask3]]);
   });
 
-  test('loses them down to what is asked for', async () => {
+  test('loses old messages down to the target', async () => {
     for (const [keepTokens, kept] of [
       [59, [instructions, say1, ask2, say2, ask3]],
       [50, [instructions, say1, ask2, say2, ask3]],
@@ -118,7 +118,7 @@ describe('a prompt that is too long', () => {
     expect(list.every((msg, i) => msg === history[i])).toBe(true);
   });
 
-  test('has the tools in it', async () => {
+  test('includes the tools', async () => {
     const tools = [{ name: 'f', parameters: {} }];
     const { formatter, inner } = setUp({ maxTokens: 159, keepTokens: 159 });
     await formatter.format(history, { tools });
@@ -127,7 +127,7 @@ describe('a prompt that is too long', () => {
     expect(inner.contexts[0]).toEqual({ tools });
   });
 
-  test('keeps all instructions, wherever they are', async () => {
+  test('keeps all system messages, at any position', async () => {
     const hint = Msg.system('Hint.', size(10));
     const { formatter, inner } = setUp({ maxTokens: 40 });
     await formatter.format([instructions, ask1, hint, say1, ask2, hint, ask3]);
@@ -203,7 +203,7 @@ describe('calls and their results', () => {
     expect(inner.given).toEqual([[say2, again, ask3]]);
   });
 
-  test('a message of results starts no turn, whoever it is from', async () => {
+  test('a message of results starts no turn, from any author', async () => {
     const turn = [ask2, calls(['a'], 10), results(['a'], 10).with({ role: 'user' })];
     const { formatter, inner } = setUp({ maxTokens: 30, keepTokens: 1 });
     await formatter.format([ask1, say1, ...turn]);
@@ -273,7 +273,7 @@ describe('from turn to turn', () => {
     expect(counter.counted).toHaveLength(6);
   });
 
-  test('the cut stays where it is for as long as what is behind it fits', async () => {
+  test('the cut stays in place while the rest fits', async () => {
     const truncations: Truncation[] = [];
     const { formatter, inner } = setUp({
       maxTokens: 100,
@@ -314,7 +314,7 @@ describe('from turn to turn', () => {
   });
 });
 
-test('a counter that learns is told what was sent', async () => {
+test('a calibrated counter gets the sent prompt', async () => {
   const counter = new CalibratedTokenCounter(new EstimateTokenCounter());
   const inner = new InnerFormatter();
   const formatter = new TruncatedFormatter({ formatter: inner, tokenCounter: counter, maxTokens: 300 });

@@ -39,6 +39,7 @@ interface Unit {
  * provider's cache stays valid.
  */
 export class TruncatedFormatter extends FormatterBase {
+  override readonly untruncated: FormatterBase;
   readonly #formatter: FormatterBase;
   readonly #counter: TokenCounterBase;
   readonly #maxTokens: number;
@@ -55,6 +56,7 @@ export class TruncatedFormatter extends FormatterBase {
     if (keepTokens !== undefined && !(keepTokens > 0 && keepTokens <= maxTokens)) {
       throw new TroupeError('invalid_config', 'keepTokens must be more than 0, and at most maxTokens.');
     }
+    this.untruncated = formatter.untruncated ?? formatter;
     this.#formatter = formatter;
     this.#counter = tokenCounter;
     this.#maxTokens = maxTokens;

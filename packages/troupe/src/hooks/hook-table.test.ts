@@ -35,7 +35,7 @@ describe('a table of hooks', () => {
     expect(namesOf(table)).toEqual(['e', 'b', 'd', 'a', 'h', 'c', 'f', 'g']);
   });
 
-  test('replaces a hook of the same name where it stands', () => {
+  test('replaces a hook with the same name in its position', () => {
     const table = new HookTable();
     const other = (): void => {};
     for (const name of ['a', 'b', 'c']) table.register('pre', name, hook);
@@ -44,7 +44,7 @@ describe('a table of hooks', () => {
     expect(table.of('pre')[1]?.hook).toBe(other);
   });
 
-  test('a hook that gets another priority keeps its place in the order of registration', () => {
+  test('a hook with a new priority keeps its place in the order of registration', () => {
     const table = new HookTable();
     table.register('pre', 'a', hook);
     table.register('pre', 'b', hook, { priority: 50 });
@@ -53,7 +53,7 @@ describe('a table of hooks', () => {
     expect(namesOf(table)).toEqual(['a', 'b']);
   });
 
-  test('a list that was read does not change', () => {
+  test('a returned list never changes', () => {
     const table = new HookTable();
     table.register('pre', 'a', hook);
     const read = table.of('pre');
@@ -63,7 +63,7 @@ describe('a table of hooks', () => {
     expect(read.map(({ name }) => name)).toEqual(['a']);
   });
 
-  test('removes by name, and says what there is if there is no such hook', () => {
+  test('removes by name; the error for an unknown name lists the registered hooks', () => {
     const table = new HookTable();
     table.register('pre', 'a', hook);
     table.register('pre', 'b', hook);
@@ -77,7 +77,7 @@ describe('a table of hooks', () => {
     );
   });
 
-  test('removes exactly what one call registered', () => {
+  test('removes exactly one registration', () => {
     const table = new HookTable();
     const first = table.register('pre', 'a', hook);
     const second = table.register('pre', 'a', hook);
@@ -93,7 +93,7 @@ describe('a table of hooks', () => {
     expect(namesOf(table)).toEqual(['a']);
   });
 
-  test('clears one type, or all', () => {
+  test('clears one type, or all types', () => {
     const table = new HookTable();
     for (const type of ['pre', 'post', 'print']) table.register(type, 'a', hook);
     table.clear('pre');
@@ -127,7 +127,7 @@ describe('a table of hooks', () => {
     expect(namesOf(table)).toEqual([]);
   });
 
-  test('behaves like a sorted list, whatever is registered and removed', () => {
+  test('behaves like a sorted list for any registrations and removals', () => {
     const operation = fc.record({
       what: fc.constantFrom('register', 'register', 'register', 'remove', 'clear'),
       name: fc.constantFrom('a', 'b', 'c', 'd', '__proto__', 'constructor'),

@@ -12,6 +12,7 @@ export interface NamedHook {
   readonly name: string;
   readonly hook: AnyHook;
   readonly priority: number;
+  readonly options?: HookOptions | undefined;
 }
 
 const NONE: readonly NamedHook[] = Object.freeze([]);
@@ -34,7 +35,8 @@ export class HookTable {
    * Adds a hook, or replaces the hook with the same name in its position. Returns the entry for
    * `removeExactly`.
    */
-  register(type: string, name: string, hook: AnyHook, { priority = 100 }: HookOptions = {}): NamedHook {
+  register(type: string, name: string, hook: AnyHook, options?: HookOptions): NamedHook {
+    const { priority = 100 } = options ?? {};
     if (typeof name !== 'string')
       throw new TroupeError('invalid_hook', `A ${type} hook needs a name, then a function.`);
     if (typeof hook !== 'function')
@@ -42,7 +44,7 @@ export class HookTable {
     if (typeof priority !== 'number' || Number.isNaN(priority)) {
       throw new TroupeError('invalid_hook', `The priority of the ${type} hook '${name}' must be a number.`);
     }
-    const entry: NamedHook = { name, hook, priority };
+    const entry: NamedHook = { name, hook, priority, ...(options && { options }) };
     const hooks = this.#registered.get(type) ?? new Map<string, NamedHook>();
     this.#change(type, hooks.set(name, entry));
     return entry;

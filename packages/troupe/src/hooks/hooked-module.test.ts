@@ -91,7 +91,7 @@ afterEach(() => {
 });
 
 describe('hooks of an agent, as in AgentScope', () => {
-  test('reply: four pre hooks, of which two change the message, and four post hooks, of which two change the answer', async () => {
+  test('reply: two of four pre hooks change the message, two of four post hooks the answer', async () => {
     const agent = new Marker();
     agent.registerInstanceHook('preReply', 'pre_1', async (_, { msgs }) => {
       ran.push('pre_1');
@@ -136,7 +136,7 @@ describe('hooks of an agent, as in AgentScope', () => {
     expect(wordsOf(await agent.call(zero()))).toEqual(['0', 'mark']);
   });
 
-  test('print: hooks change what is printed', async () => {
+  test('print: hooks change the printed message', async () => {
     const agent = new Marker();
     agent.registerInstanceHook('prePrint', 'pre_1', async (_, { msg, last }) => {
       ran.push(`pre_1 ${last}`);
@@ -162,7 +162,7 @@ describe('hooks of an agent, as in AgentScope', () => {
     expect(await printedBy(agent, () => agent.call(zero()))).toEqual([['0', 'mark']]);
   });
 
-  test('observe: hooks change what is stored, unless they return nothing', async () => {
+  test('observe: hooks change the stored messages, unless they return undefined', async () => {
     const agent = new Marker();
     agent.registerInstanceHook('preObserve', 'pre_1', async (_, { msgs }) => ({
       msgs: [withWord(msgs[0]!, 'pre_1')],
@@ -189,7 +189,7 @@ describe('hooks of an agent, as in AgentScope', () => {
     expect(agent.observed.map(wordsOf)).toEqual([['0', 'pre_1', 'pre_3'], ['0']]);
   });
 
-  test('observe: hooks see a list, whatever was observed', async () => {
+  test('observe: hooks always receive a list', async () => {
     const agent = new Marker();
     agent.registerInstanceHook('preObserve', 'count', (_, { msgs }) => void ran.push(String(msgs.length)));
     for (const input of [undefined, 'text', zero(), [zero(), zero()]]) await agent.observe(input);
@@ -199,7 +199,7 @@ describe('hooks of an agent, as in AgentScope', () => {
     );
   });
 
-  test('a hook can not change what it was given in place', async () => {
+  test('a hook can not change its arguments in place', async () => {
     const agent = new Marker();
     agent.registerInstanceHook('preReply', 'push', (_, { msgs }) => void (msgs as Msg[]).push(zero()));
     await expect(agent.call([zero()])).rejects.toThrow(
@@ -248,7 +248,7 @@ describe('hooks of an agent, as in AgentScope', () => {
     expect(agent.observed).toHaveLength(1);
   });
 
-  test('an exception leaves nothing behind, and no post hook runs for it', async () => {
+  test('an exception leaves no state behind, and skips the post hooks', async () => {
     const agent = new Third();
     agent.registerInstanceHook('preReply', 'pre', () => void ran.push('pre'));
     agent.registerInstanceHook('postReply', 'post', () => void ran.push('post'));
@@ -259,7 +259,7 @@ describe('hooks of an agent, as in AgentScope', () => {
     expect(ran).toEqual(['pre', 'pre', 'post']);
   });
 
-  test('a reply that calls `this.reply` again is a call of its own', async () => {
+  test('`this.reply` inside a reply runs the hooks again', async () => {
     class Again extends Marker {
       override async reply(msgs: readonly Msg[]): Promise<Msg> {
         return msgs.length > 1 ? this.reply(msgs.slice(1)) : super.reply(msgs);
@@ -271,7 +271,7 @@ describe('hooks of an agent, as in AgentScope', () => {
     expect(ran).toEqual(['3', '2', '1']);
   });
 
-  test('call hooks surround reply hooks; the error hook sees what fails', async () => {
+  test('call hooks surround reply hooks; the error hook receives the error', async () => {
     const agent = new Marker();
     const before =
       (type: string) =>
@@ -307,7 +307,7 @@ describe('hooks of an agent, as in AgentScope', () => {
     expect(ran).toEqual(['preCall', 'preReply', 'not now', '0']);
   });
 
-  test('prints at the same time each have their hooks', async () => {
+  test('concurrent prints each run their hooks', async () => {
     const agent = new Marker();
     agent.setMsgQueueEnabled(true);
     agent.registerInstanceHook('prePrint', 'slow', async (_, { msg }) => {
@@ -344,9 +344,8 @@ describe('hooks of an agent, as in AgentScope', () => {
       await isReached;
       await agent.interrupt();
       const answer = await call;
-      const isAnswered = type === 'postCall'; // the answer was there before the hook
       expect([answer.metadata['_is_interrupted'] ?? false, ran[0], agent.isRunning]).toEqual([
-        !isAnswered,
+        true,
         'stuck',
         false,
       ]);
@@ -356,8 +355,8 @@ describe('hooks of an agent, as in AgentScope', () => {
   );
 });
 
-describe('a subclass that knows nothing of hooks', () => {
-  test('has them', async () => {
+describe('a subclass without code for hooks', () => {
+  test('has hooks', async () => {
     class Plain extends Speaker {
       override async say(words: readonly string[]): Promise<readonly string[]> {
         return [...words, 'plainly'];
@@ -369,7 +368,7 @@ describe('a subclass that knows nothing of hooks', () => {
     expect(await plain.say(['0'])).toEqual(['0', 'pre', 'plainly', 'post']);
   });
 
-  test('may override with a method that is not async', async () => {
+  test('may override a method by a sync method', async () => {
     class Sync extends Speaker {
       override say(words: readonly string[]): Promise<readonly string[]> {
         if (words.length === 0) throw new Error('nothing to say');
@@ -384,7 +383,7 @@ describe('a subclass that knows nothing of hooks', () => {
 });
 
 describe('registering', () => {
-  test('a name that is there replaces the hook in its place', async () => {
+  test('a known name replaces the hook in its position', async () => {
     const speaker = new Speaker();
     speaker.registerInstanceHook('preSay', 'a', add('a1'));
     speaker.registerInstanceHook('preSay', 'b', add('b'));
@@ -392,7 +391,7 @@ describe('registering', () => {
     expect(await speaker.say([])).toEqual(['a2', 'b', 'said']);
   });
 
-  test('a lower priority runs first, among the hooks of the instance and among those of classes', async () => {
+  test('a lower priority runs first, among instance hooks and among class hooks', async () => {
     class Child extends Speaker {}
     const child = new Child();
     child.registerInstanceHook('preSay', 'a', add('i100'));
@@ -423,7 +422,7 @@ describe('registering', () => {
     expect(await speaker.say([])).toEqual(['third', 'same', 'said']);
   });
 
-  test('hooks are removed by name, or by type, or all', async () => {
+  test('hooks are removed by name, by type, or all at once', async () => {
     const speaker = new Speaker();
     const build = (): void => {
       speaker.registerInstanceHook('preSay', 'a', add('a'));
@@ -446,7 +445,7 @@ describe('registering', () => {
     expect(await speaker.say([])).toEqual(['said']);
   });
 
-  test('removing what is not there says what is', () => {
+  test('removing an unknown hook fails with the list of registered hooks', () => {
     const speaker = new Speaker();
     const none = new TroupeError('hook_not_found', "There is no preSay hook 'x'. Registered: none.");
     expect(() => speaker.removeInstanceHook('preSay', 'x')).toThrow(none);
@@ -461,7 +460,7 @@ describe('registering', () => {
     expect(() => Child.removeClassHook('preSay', 'x')).toThrow(none);
   });
 
-  test('a type that the class does not have is told, with those that it has', () => {
+  test('an unknown hook type fails with the list of hook types', () => {
     const speaker = new Speaker();
     const unknown = new TroupeError(
       'invalid_hook',
@@ -484,20 +483,20 @@ describe('registering', () => {
     );
   });
 
-  test('types that belong to no method can be registered and found', () => {
+  test('hook types without a method can be registered and found', () => {
     const speaker = new Speaker();
     const hook = (): void => {};
     speaker.registerInstanceHook('onSilence', 'a', hook);
     expect(speaker.hooksOf('onSilence')).toEqual([{ name: 'a', hook, priority: 100 }]);
   });
 
-  test('no hook is no list of its own', () => {
+  test('the empty list of hooks is shared', () => {
     expect(new Speaker().hooksOf('preSay')).toBe(new Speaker().hooksOf('preSay'));
   });
 });
 
 describe('while hooks run', () => {
-  test('registering and removing changes the next run only', async () => {
+  test('registering and removing affects the next run only', async () => {
     const speaker = new Speaker();
     speaker.registerInstanceHook('preSay', 'a', (self, { words }) => {
       self.registerInstanceHook('preSay', 'new', add('new'));
@@ -523,7 +522,7 @@ describe('while hooks run', () => {
     expect(await speaker.say([])).toEqual(['always', 'said']);
   });
 
-  test('calls at the same time each have their own', async () => {
+  test('concurrent agent calls each run their hooks', async () => {
     const speaker = new Speaker();
     const gates: (() => void)[] = [];
     speaker.registerInstanceHook('preSay', 'gate', async (_, { words }) => {
@@ -543,7 +542,7 @@ describe('while hooks run', () => {
     expect(ran.slice(3)).toEqual(['post c,pre', 'post b,pre', 'post a,pre']);
   });
 
-  test('a hook that throws fails the call, and nothing after it runs', async () => {
+  test('a throwing hook fails the agent call, and later hooks do not run', async () => {
     const speaker = new Speaker();
     const broken = new Error('broken');
     speaker.registerInstanceHook('preSay', 'fine', () => void ran.push('fine'));
@@ -578,7 +577,7 @@ describe('hooks of classes', () => {
     uncle: await new Uncle().say([]),
   });
 
-  test('reach the class and its subclasses, and nobody else', async () => {
+  test('apply to the class and its subclasses only', async () => {
     Parent.registerClassHook('preSay', 'a', add('hooked'));
     expect(await sayAll()).toEqual({
       speaker: ['said'],
@@ -598,7 +597,7 @@ describe('hooks of classes', () => {
     });
   });
 
-  test('reach instances that were there before, and leave them when they are removed', async () => {
+  test('apply to existing instances, until they are removed', async () => {
     const child = new Child();
     expect(await child.say([])).toEqual(['said']);
     const remove = Parent.registerClassHook('preSay', 'a', add('hooked'));
@@ -607,7 +606,7 @@ describe('hooks of classes', () => {
     expect(await child.say([])).toEqual(['said']);
   });
 
-  test('run after those of the instance: first those of its class, then those above', async () => {
+  test('run after instance hooks: first of the class, then of base classes', async () => {
     const child = new Child();
     Speaker.registerClassHook('preSay', 'a', add('speaker'));
     Parent.registerClassHook('preSay', 'a', add('parent'));
@@ -623,7 +622,7 @@ describe('hooks of classes', () => {
     expect(await child.say([])).toEqual(['instance', 'child', 'speaker', 'said', ...order]);
   });
 
-  test('of one name in two classes are two hooks', async () => {
+  test('with one name in two classes are two hooks', async () => {
     Parent.registerClassHook('preSay', 'a', add('parent'));
     Child.registerClassHook('preSay', 'a', add('child'));
     Parent.registerClassHook('preSay', 'a', add('parent again'));
@@ -632,7 +631,7 @@ describe('hooks of classes', () => {
     expect(await new Child().say([])).toEqual(['parent again', 'said']);
   });
 
-  test('of all agents reach every agent', async () => {
+  test('of AgentBase apply to every agent', async () => {
     AgentBase.registerClassHook('preReply', 'all', (agent) => void ran.push(agent.name));
     await new Marker().call(zero());
     expect(ran).toEqual(['Marker']);

@@ -7,6 +7,12 @@ import { installHookPrototype, type Hookable, type HookPoint } from './run-hooks
 /** Key of a type-only property with the hook types of a class. */
 export const hookTypes: unique symbol = Symbol('hookTypes');
 
+/** Key of a type-only property with the options of hooks of a class. */
+export const hookOptionTypes: unique symbol = Symbol('hookOptionTypes');
+
+type HookOptionsOf<Module> = Module extends { readonly [hookOptionTypes]?: infer Options }
+  ? NonNullable<Options>
+  : HookOptions;
 type HooksOf<Module> = Module extends { readonly [hookTypes]?: infer Hooks } ? NonNullable<Hooks> : never;
 type HookType<Module> = keyof HooksOf<Module> & string;
 type ClassOf<Module> = abstract new (...args: never[]) => Module;
@@ -36,7 +42,7 @@ export abstract class HookedModule extends StateModule implements Hookable {
     type: Type,
     name: string,
     hook: HooksOf<this>[Type],
-    options?: HookOptions,
+    options?: HookOptionsOf<this>,
   ): () => void {
     checkHookType(this.constructor, type);
     const table = (this.#instanceHooks ??= new HookTable());
@@ -63,7 +69,7 @@ export abstract class HookedModule extends StateModule implements Hookable {
     type: Type,
     name: string,
     hook: HooksOf<Module>[Type],
-    options?: HookOptions,
+    options?: HookOptionsOf<Module>,
   ): () => void {
     checkHookType(this, type);
     const entry = changeClassHooks(this, (table) => table.register(type, name, hook as AnyHook, options));
@@ -85,6 +91,11 @@ export abstract class HookedModule extends StateModule implements Hookable {
     changeClassHooks(this, (table) => table.clear(type));
   }
 
+  /** Hooks of all types. */
+  protected allHooks(): readonly NamedHook[] {
+    return hookTypesOf(this.constructor).flatMap((type) => this.hooksOf(type));
+  }
+
   /** Hooks of a type in execution order. */
   hooksOf(type: string): readonly NamedHook[] {
     const shared = classHooks(this.constructor as AnyClass, type);
@@ -93,9 +104,13 @@ export abstract class HookedModule extends StateModule implements Hookable {
   }
 }
 
-function checkHookType(cls: { readonly name: string }, type: string | undefined): void {
+function hookTypesOf(cls: object): readonly string[] {
   const { hookPoints, otherHookTypes } = cls as typeof HookedModule;
-  const types = [...hookPoints.flatMap((point) => [point.pre, point.post]), ...otherHookTypes];
+  return [...hookPoints.flatMap((point) => [point.pre, point.post]), ...otherHookTypes];
+}
+
+function checkHookType(cls: { readonly name: string }, type: string | undefined): void {
+  const types = hookTypesOf(cls);
   if (type === undefined || types.includes(type)) return;
   throw new TroupeError(
     'invalid_hook',

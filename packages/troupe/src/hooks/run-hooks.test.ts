@@ -34,7 +34,7 @@ const named = (...hooks: ((...args: any[]) => unknown)[]): NamedHook[] =>
   hooks.map((hook, i) => ({ name: `hook${i + 1}`, hook: hook as AnyHook, priority: 100 }));
 
 describe('a hookPrototype method', () => {
-  test('is the method of the class, as long as there are no hooks', async () => {
+  test('is the method of the class while there are no hooks', async () => {
     const speaker = new Speaker();
     expect(speaker).toBeInstanceOf(Speaker);
     expect(speaker.constructor).toBe(Speaker);
@@ -59,7 +59,7 @@ describe('a hookPrototype method', () => {
     expect(Object.hasOwn(a, 'say')).toBe(false);
   });
 
-  test('runs hooks around it, which know the instance, the arguments by name and the result', async () => {
+  test('runs hooks with the instance, the arguments by name and the result', async () => {
     const speaker = new Speaker();
     const log: unknown[] = [];
     speaker.hooks['preSay'] = named((agent, args) => {
@@ -77,7 +77,7 @@ describe('a hookPrototype method', () => {
     ]);
   });
 
-  test('finds the method of whichever class has it, also one that was put in later', async () => {
+  test('finds an inherited method, also if it is added later', async () => {
     class Loud extends Speaker {}
     const loud = new Loud();
     loud.hooks['postSay'] = named((_, __, result) => `<${result}>`);
@@ -86,7 +86,7 @@ describe('a hookPrototype method', () => {
     expect(await loud.say('a')).toBe('<patched>');
   });
 
-  test('gets arguments that hooks know nothing of, with hooks as without', async () => {
+  test('receives arguments without a name, with and without hooks', async () => {
     class Wordy extends Speaker {
       override async say(words: string, loud?: boolean, ...more: string[]): Promise<string> {
         this.said.push(more);
@@ -103,7 +103,7 @@ describe('a hookPrototype method', () => {
     ]);
   });
 
-  test('rejects when its arguments are wrong, and never throws', async () => {
+  test('rejects for invalid arguments, and never throws', async () => {
     class Strict {
       constructor() {
         const normalize = (): never => {
@@ -120,7 +120,7 @@ describe('a hookPrototype method', () => {
     await expect(said).rejects.toThrow('wrong');
   });
 
-  test('waits for no hook once the signal of the call is aborted', async () => {
+  test('does not wait for hooks after the signal is aborted', async () => {
     const controller = new AbortController();
     class Stoppable {
       readonly hooks: Record<string, readonly NamedHook[]> = {};
@@ -145,7 +145,7 @@ describe('a hookPrototype method', () => {
   });
 });
 
-test('post hooks do not see what the method returns before it has a result', async () => {
+test('skips post hooks if the method has no result yet', async () => {
   const unfinished = { kind: 'suspended' };
   const seen: unknown[] = [];
   class Asker {
@@ -171,7 +171,7 @@ describe('pre hooks', () => {
   const run = (...hooks: ((...args: any[]) => unknown)[]): Promise<unknown> =>
     runPreHooks({}, 'preSay', named(...hooks), { words: 'a', loud: false });
 
-  test('change arguments one after the other, and those alone that they return', async () => {
+  test('change only the arguments that they return, one after the other', async () => {
     const seen: unknown[] = [];
     const note = (change: object | undefined) => (_: unknown, args: object) => {
       seen.push(args);
@@ -248,12 +248,12 @@ describe('post hooks', () => {
     ).toBe('result 1 3');
   });
 
-  test('of none leave it', async () => {
+  test('may be absent: the result stays', async () => {
     expect(await run()).toBe('result');
   });
 });
 
-describe('a hook that throws', () => {
+describe('a throwing hook', () => {
   test.each<[string, unknown, string]>([
     ['an error', new Error('broken'), 'broken'],
     ['an error without a message', new TypeError(), 'TypeError'],
@@ -283,7 +283,7 @@ describe('a hook that throws', () => {
     }
   });
 
-  test('stops the ones after it', async () => {
+  test('stops the later hooks', async () => {
     const ran: number[] = [];
     const hooks = named(
       () => void ran.push(1),

@@ -1,4 +1,4 @@
-import { HookError, messageOf } from '../errors.ts';
+import { HookError, messageOf, TroupeError } from '../errors.ts';
 import { abortable } from '../util/abort.ts';
 import { describe, isJsonObject } from '../util/json.ts';
 import type { AnyClass } from './class-hooks.ts';
@@ -13,6 +13,25 @@ export interface ResultKind {
   readonly includes: (value: unknown) => boolean;
 }
 
+/** Arguments that hooks see and may replace, though the method does not take them. */
+export interface HookContext {
+  /** The arguments by name. Called before the hooks. */
+  readonly get: (args: Args, instance: object) => Args | Promise<Args>;
+  /** Takes over the arguments, before the method runs. */
+  readonly set: (args: Args, instance: object) => void;
+  /** Called after the method. */
+  readonly clear?: (args: Args, instance: object) => void;
+}
+
+/** Return values of post hooks that are no result. */
+export interface HookControls {
+  /** Description for error messages, e.g. `stopAgent()`. */
+  readonly name: string;
+  readonly includes: (value: unknown) => boolean;
+  /** Receives the return value of a hook in place of a new result. */
+  readonly take: (value: unknown, args: Args) => void;
+}
+
 /** Method with hooks around it. Hooks receive the method's arguments by name. */
 export interface HookPoint {
   readonly method: string;
@@ -21,8 +40,14 @@ export interface HookPoint {
   readonly params: readonly string[];
   /** Normalizes the arguments before hooks and the method see them. */
   readonly normalize?: (args: readonly unknown[]) => unknown[];
+  /** Further arguments for hooks. */
+  readonly context?: HookContext;
+  /** Checks and normalizes the arguments that a pre hook returned. Its errors fail the hook. */
+  readonly checkChanges?: (changes: Args) => Args;
   /** Accepted return values of post hooks. @default anything */
   readonly result?: ResultKind;
+  /** Return values of post hooks that are no result. @default none */
+  readonly controls?: HookControls;
   /**
    * Tells whether the method returned without a result yet, e.g. for a suspended tool call; skips post hooks.
    * @default never
@@ -32,6 +57,13 @@ export interface HookPoint {
    * Abort signal of the method, taken from its named arguments. After an abort, hooks are no longer awaited.
    */
   readonly signalOf?: (args: Args, instance: object) => AbortSignal | undefined;
+  /**
+   * Abort signal of the post hooks. None, if the result must not get out without them; the code around the method limits the wait then.
+   * @default `signalOf`
+   */
+  readonly postSignalOf?: (args: Args) => AbortSignal | undefined;
+  /** Runs the method with its hooks, e.g. after earlier calls of the method. @default at once */
+  readonly around?: (instance: object, run: () => unknown) => unknown;
 }
 
 /** Object whose hooks can be looked up. */
@@ -84,7 +116,13 @@ function makeHookPrototype(prototype: object, points: readonly HookPoint[]): obj
       } catch (error) {
         return Promise.reject(error); // like an async method
       }
-      return hook(this, point, args, (prototype as Readonly<Record<string, Method>>)[point.method] as Method);
+      const own = (prototype as Readonly<Record<string, Method | undefined>>)[point.method];
+      if (typeof own !== 'function') {
+        const problem = `${this.constructor.name} has no method ${point.method}().`;
+        return Promise.reject(new TroupeError('invalid_config', problem));
+      }
+      const run = (): unknown => hook(this, point, args, own);
+      return point.around ? point.around(this, run) : run();
     };
     Object.defineProperty(hooked, 'name', { value: point.method });
     Object.defineProperty(hookPrototype, point.method, { value: hooked, writable: true, configurable: true });
@@ -118,13 +156,31 @@ async function runHooked(
   pre: readonly NamedHook[],
   post: readonly NamedHook[],
 ): Promise<unknown> {
-  const named = Object.fromEntries(point.params.map((name, i) => [name, positional[i]]));
+  const { context, params, checkChanges } = point;
+  const named = Object.fromEntries(params.map((name, i) => [name, positional[i]]));
   const signal = point.signalOf?.(named, agent);
-  const args = await runPreHooks(agent, point.pre, pre, named, signal);
-  const changed = [...Object.values(args), ...positional.slice(point.params.length)];
-  const result = await own.apply(agent, point.normalize?.(changed) ?? changed);
+  const given = context === undefined ? named : { ...named, ...(await context.get(named, agent)) };
+  const args = await runPreHooks(agent, point.pre, pre, given, { signal, checkChanges });
+  const changed = [...params.map((name) => args[name]), ...positional.slice(params.length)];
+  let result: unknown;
+  try {
+    context?.set(args, agent);
+    result = await own.apply(agent, point.normalize?.(changed) ?? changed);
+  } finally {
+    context?.clear?.(args, agent);
+  }
   if (point.isUnfinished?.(result)) return result;
-  return runPostHooks(agent, point.post, post, args, result, { kind: point.result, signal });
+  const { result: kind, controls } = point;
+  return runPostHooks(agent, point.post, post, args, result, {
+    kind,
+    controls,
+    signal: point.postSignalOf ? point.postSignalOf(args) : signal,
+  });
+}
+
+interface PreHookOptions {
+  readonly signal?: AbortSignal | undefined;
+  readonly checkChanges?: HookPoint['checkChanges'] | undefined;
 }
 
 /**
@@ -136,9 +192,16 @@ export async function runPreHooks<A extends Args>(
   type: string,
   hooks: readonly NamedHook[],
   args: A,
-  signal?: AbortSignal,
+  { signal, checkChanges = (changes) => changes }: PreHookOptions = {},
 ): Promise<A> {
   let current = Object.freeze({ ...args });
+  const checked = (changes: Args, { name }: NamedHook): Args => {
+    try {
+      return checkChanges(changes);
+    } catch (error) {
+      throw new HookError(type, name, `returned a wrong argument: ${messageOf(error)}`, { cause: error });
+    }
+  };
   for (const hook of hooks) {
     const changes = await callHook(type, hook, [agent, current], signal);
     if (changes === undefined) continue;
@@ -152,9 +215,15 @@ export async function runPreHooks<A extends Args>(
         `must return nothing or an object with some of: ${names}; not ${unknown}.`,
       );
     }
-    current = Object.freeze({ ...current, ...(changes as Partial<A>) });
+    current = Object.freeze({ ...current, ...(checked(changes as Args, hook) as Partial<A>) });
   }
   return current;
+}
+
+interface PostHookOptions {
+  readonly kind?: ResultKind | undefined;
+  readonly controls?: HookControls | undefined;
+  readonly signal?: AbortSignal | undefined;
 }
 
 /** Runs hooks in sequence until the signal is aborted. Each hook receives the result of the previous hook. */
@@ -164,14 +233,19 @@ export async function runPostHooks<Result>(
   hooks: readonly NamedHook[],
   args: Args,
   result: Result,
-  { kind, signal }: { kind?: ResultKind | undefined; signal?: AbortSignal | undefined } = {},
+  { kind, controls, signal }: PostHookOptions = {},
 ): Promise<Result> {
   let current = result;
   for (const hook of hooks) {
     const replacement = await callHook(type, hook, [agent, args, current], signal);
     if (replacement === undefined) continue;
+    if (controls?.includes(replacement)) {
+      controls.take(replacement, args);
+      continue;
+    }
     if (kind?.includes(replacement) === false) {
-      throw new HookError(type, hook.name, `must return ${kind.name}, not ${describe(replacement)}.`);
+      const expected = controls === undefined ? kind.name : `${kind.name}, or ${controls.name}`;
+      throw new HookError(type, hook.name, `must return ${expected}, not ${describe(replacement)}.`);
     }
     current = replacement as Result;
   }

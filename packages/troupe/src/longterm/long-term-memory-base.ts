@@ -10,6 +10,11 @@ export interface LongTermOptions {
  * packages.
  */
 export abstract class LongTermMemoryBase extends StateModule {
+  /** Id in the delegation context of sub-agents. @default the name of the class */
+  declare readonly id?: string | undefined;
+  /** Content of the memory in a few words, for sub-agents. */
+  declare readonly description?: string | undefined;
+
   /** Text relevant to the messages; empty if there is none. */
   abstract retrieve(msgs: readonly Msg[], options?: LongTermOptions): Promise<string>;
 

@@ -20,7 +20,7 @@ test('the state has the messages, those with marks as pairs, and the summary', a
   });
 });
 
-test('loading takes the place of all that was there', async () => {
+test('loading replaces all messages', async () => {
   const memory = new InMemoryMemory();
   await memory.add(Msg.user('Of another conversation.'), { marks: 'x' });
   await memory.updateCompressedSummary('Of another conversation.');
@@ -30,7 +30,7 @@ test('loading takes the place of all that was there', async () => {
   expect(await memory.getMemory({ mark: 'x' })).toEqual([]);
 });
 
-test('a state without a summary loads if it need not be complete, and keeps the one that is there', async () => {
+test('a state without a summary loads with strict: false, and keeps the current summary', async () => {
   const memory = new InMemoryMemory();
   await memory.updateCompressedSummary('Sum.');
   expect(() => memory.loadStateDict({ content: [hello.toJSON()] })).toThrow('compressedSummary is missing');

@@ -1,3 +1,5 @@
+import { sha256 } from '../util/hash.ts';
+
 /**
  * Characters that databases can't store in texts: NUL and half surrogate pairs; and the backslash, used to
  * escape them.
@@ -13,9 +15,4 @@ const MAX_LENGTH = 200;
 export async function textKey(text: string): Promise<string> {
   const key = text.replace(NOT_STORABLE, (unit) => `\\${unit.charCodeAt(0).toString(16).padStart(4, '0')}`);
   return key.length <= MAX_LENGTH ? key : `\\sha256:${await sha256(key)}`;
-}
-
-async function sha256(text: string): Promise<string> {
-  const bytes = await crypto.subtle.digest('SHA-256', new TextEncoder().encode(text));
-  return Array.from(new Uint8Array(bytes), (byte) => byte.toString(16).padStart(2, '0')).join('');
 }

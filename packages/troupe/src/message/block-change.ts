@@ -1,18 +1,17 @@
 import type { BlockType, ContentBlock } from './blocks.ts';
 import type { Role } from './msg.ts';
 
-/** Who a message is from. */
+/** Author of a message. */
 export interface Sender {
   readonly name: string;
   readonly role: Role;
 }
 
 /**
- * What happened to one block of a message while it was written. Text, thinking
- * and tool input come in deltas; every block starts and ends once. `block_end`
- * carries the block, except where the deltas said it all, and except for a tool
- * call that was never finished: that one is dropped. Who shows text as it comes
- * needs no more than the deltas.
+ * A change of one block of a draft. Text, thinking, tool input and audio come in
+ * deltas; every block starts and ends once. `block_end` carries the block, unless
+ * the deltas contain the whole block. An unfinished tool call is dropped: its
+ * `block_end` has no block. A program that shows streamed text needs only the deltas.
  */
 export type BlockChange =
   | {
@@ -20,10 +19,10 @@ export type BlockChange =
       readonly msgId: string;
       readonly index: number;
       readonly blockType: BlockType;
-      /** For a tool call. */
-      readonly id?: string;
+      /** Id and name of a tool call. */
+      readonly toolCallId?: string;
       readonly name?: string;
-      /** Set where it is not `impliedSender`: who the message is from. */
+      /** Author of the message, if different from `impliedSender`. */
       readonly sender?: Sender;
     }
   | { readonly type: 'text_delta'; readonly msgId: string; readonly index: number; readonly text: string }
@@ -39,7 +38,7 @@ export type BlockChange =
       readonly index: number;
       readonly json: string;
     }
-  /** Sound, as base64 that can be decoded by itself. */
+  /** One piece of audio, as base64 that decodes on its own. */
   | { readonly type: 'audio_delta'; readonly msgId: string; readonly index: number; readonly data: string }
   | {
       readonly type: 'block_end';
@@ -47,7 +46,7 @@ export type BlockChange =
       readonly index: number;
       readonly block?: ContentBlock;
     }
-  /** The message starts anew: its blocks so far are void. */
+  /** The message starts again: all blocks so far are void. */
   | { readonly type: 'msg_reset'; readonly msgId: string; readonly reason: string };
 
 /** The sender of a message by default: the agent that prints it, as the assistant; of a tool result, the system. */

@@ -41,7 +41,7 @@ describe('toBlock', () => {
     expect(toBlock(copied, 'block')).toBe(copied);
   });
 
-  test('keeps keys that it does not know, at any level', () => {
+  test('keeps unknown keys at every level', () => {
     fc.assert(
       fc.property(anyBlock, (block) => {
         expect(JSON.stringify(toBlock(block, 'block'))).toBe(JSON.stringify(block));

@@ -1,7 +1,7 @@
 import { InvalidMsgError, messageOf } from '../errors.ts';
 import { copyJsonObject, describe, isJsonObject, type JsonObject } from '../util/json.ts';
 
-/** What a provider wants back with a block (signatures, reasoning ids): kept as it came. */
+/** Data of the provider that must be sent back with the block (signatures, reasoning ids). Kept unchanged. */
 export type ProviderMeta = JsonObject;
 
 interface BlockBase {
@@ -18,7 +18,7 @@ export interface ThinkingBlock extends BlockBase {
   readonly thinking: string;
 }
 
-/** Where the bytes of a medium are: here, or at an address. */
+/** Bytes of an image, a sound, a video or a file, or the address of the bytes. */
 export type MediaSource =
   | { readonly type: 'base64'; readonly mediaType: string; readonly data: string }
   | { readonly type: 'url'; readonly url: string; readonly mediaType?: string };
@@ -44,28 +44,30 @@ export interface FileBlock extends BlockBase {
   readonly filename?: string;
 }
 
+/** A tool call. */
 export interface ToolUseBlock extends BlockBase {
   readonly type: 'tool_use';
   readonly id: string;
   readonly name: string;
   readonly input: JsonObject;
-  /** What the model wrote, when it could not be read as an object. */
+  /** Text written by the model, if the text could not be read as an object. */
   readonly rawInput?: string;
 }
 
-/** How a tool call ended. */
+/** Status of a tool result. */
 export type ToolStatus = 'ok' | 'error' | 'interrupted' | 'denied' | 'unavailable';
 
 export type ToolOutputBlock = TextBlock | ImageBlock | AudioBlock | VideoBlock | FileBlock;
 
+/** The result of a tool call. */
 export interface ToolResultBlock extends BlockBase {
   readonly type: 'tool_result';
-  /** The id of the call that this answers. */
+  /** Id of the tool call. */
   readonly id: string;
   readonly name: string;
   readonly output: string | readonly ToolOutputBlock[];
   readonly status: ToolStatus;
-  /** What the tool told the program but not the model. */
+  /** Data of the tool for the program. The model does not see it. */
   readonly metadata?: JsonObject;
 }
 
@@ -91,12 +93,12 @@ const STATUSES: readonly string[] = [
 ] satisfies ToolStatus[];
 const OUTPUT_TYPES: readonly string[] = ['text', 'image', 'audio', 'video', 'file'] satisfies BlockType[];
 
-/** How deep a block, or a message's metadata, may nest. Less than all JSON may: a message is part of a state. */
+/** Maximum nesting of a block and of a message's metadata. Smaller than the limit of JSON, because a message is part of a state. */
 export const MAX_BLOCK_DEPTH = 100;
 
 type Check = (block: JsonObject, path: string) => void;
 
-/** What each type of block must have. Further keys are allowed and kept. */
+/** Checks of the required keys by block type. Further keys are allowed and kept. */
 const CHECKS: Record<BlockType, Check> = {
   text: (block, path) => requireString(block, 'text', path),
   thinking: (block, path) => requireString(block, 'thinking', path),
@@ -130,8 +132,8 @@ const CHECKS: Record<BlockType, Check> = {
 };
 
 /**
- * A frozen copy of a block, further keys included.
- * @throws InvalidMsgError that names the place and what is expected there.
+ * A frozen copy of a block, including unknown keys.
+ * @throws InvalidMsgError with the path and the expected type.
  */
 export function toBlock(value: unknown, path: string): ContentBlock {
   const block = toJsonObject(value, path);
@@ -141,7 +143,7 @@ export function toBlock(value: unknown, path: string): ContentBlock {
 
 /**
  * A frozen copy of a part of a message.
- * @throws InvalidMsgError that names the place.
+ * @throws InvalidMsgError with the path.
  */
 export function toJsonObject(value: unknown, path: string, maxDepth = MAX_BLOCK_DEPTH): JsonObject {
   try {

@@ -1,18 +1,29 @@
 import type { Msg } from './msg.ts';
 
-/** Why a reply ended. */
-export type EndReason = 'finished' | 'structured' | 'max_iters' | 'tool_suspended' | 'interrupted' | 'error';
+/** Reason for the end of a reply. `stopped`: a hook stopped the agent. */
+export type EndReason =
+  | 'finished'
+  | 'structured'
+  | 'max_iters'
+  | 'tool_suspended'
+  | 'stopped'
+  | 'interrupted'
+  | 'error'
+  /** The answer was cut off at the limit of tokens. */
+  | 'length';
 
 export const END_REASONS: readonly EndReason[] = [
   'finished',
   'structured',
   'max_iters',
   'tool_suspended',
+  'stopped',
   'interrupted',
   'error',
+  'length',
 ];
 
-/** Whether a message answers an interrupt. A `handleInterrupt` of the program's own may say so by `_is_interrupted` alone. */
+/** True if a message answers an interrupt. A program's own `handleInterrupt` may set `_is_interrupted` in the metadata only. */
 export function isInterruptReply({ endReason, metadata }: Msg): boolean {
   return endReason === undefined ? metadata['_is_interrupted'] === true : endReason === 'interrupted';
 }

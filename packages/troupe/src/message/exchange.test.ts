@@ -6,7 +6,7 @@ import { Exchange } from './exchange.ts';
 import { findHistoryFaults } from './history.ts';
 import { Msg } from './msg.ts';
 
-const INTERRUPTED = 'The call was interrupted before it returned a result.';
+const INTERRUPTED = 'The tool call was interrupted before it returned a result.';
 
 const call = (id: string): ToolUseBlock => ({ type: 'tool_use', id, name: `tool-${id}`, input: {} });
 const result = (id: string, output = `result of ${id}`): ToolResultBlock => ({
@@ -22,7 +22,7 @@ const thoughtWith = (...ids: string[]): Msg =>
 const blocksOf = (msgs: readonly Msg[]): unknown[] => msgs.flatMap((msg) => msg.getContentBlocks());
 
 describe('an exchange', () => {
-  test('reads as the thought, then one result message for each call', () => {
+  test('gives the model message, then one result message for each tool call', () => {
     const exchange = new Exchange(thoughtWith('a', 'b'));
     expect(exchange.calls).toEqual([call('a'), call('b')]);
     expect([exchange.answer(result('b')), exchange.answer(result('a'))]).toEqual([true, true]);
@@ -35,18 +35,18 @@ describe('an exchange', () => {
     expect(exchange.lateAnswers).toBe(0);
   });
 
-  test('reads calls that nothing answered as interrupted', () => {
+  test('gives tool calls without a result the status interrupted', () => {
     const exchange = new Exchange(thoughtWith('a', 'b', 'c'));
     exchange.answer(result('b'));
     expect(blocksOf(exchange.toMsgs().slice(1))).toEqual([interrupted('a'), result('b'), interrupted('c')]);
   });
 
-  test('without calls is just the thought', () => {
+  test('without tool calls is the model message alone', () => {
     const exchange = new Exchange(Msg.assistant('Nothing to do.'));
     expect(exchange.toMsgs()).toEqual([exchange.modelMsg]);
   });
 
-  test('takes the first answer; the second is late', () => {
+  test('records the first result of a tool call; the second one is late', () => {
     const exchange = new Exchange(thoughtWith('a'));
     expect(exchange.answer(result('a', 'first'))).toBe(true);
     expect(exchange.answer(result('a', 'second'))).toBe(false);
@@ -54,7 +54,7 @@ describe('an exchange', () => {
     expect(exchange.lateAnswers).toBe(1);
   });
 
-  test('takes no answer after it was read', () => {
+  test('records no result after toMsgs', () => {
     const exchange = new Exchange(thoughtWith('a', 'b'));
     exchange.answer(result('a'));
     const read = JSON.stringify(blocksOf(exchange.toMsgs()));
@@ -67,7 +67,7 @@ describe('an exchange', () => {
     expect(JSON.stringify(blocksOf(exchange.toMsgs()))).toBe(read);
   });
 
-  test('gives the message of a result the same id, on its way and at the end', () => {
+  test('gives the message of a result the same id while it streams and at the end', () => {
     const exchange = new Exchange(thoughtWith('a', 'b'));
     const chunk = exchange.resultMsg(result('b', 'half'));
     exchange.answer(result('b', 'whole'));
@@ -77,7 +77,7 @@ describe('an exchange', () => {
     expect(exchange.toMsgs().map((msg) => msg.id)).toEqual([exchange.modelMsg.id, a?.id, b?.id]);
   });
 
-  test('keeps an answer as it was given', () => {
+  test('keeps a copy of a result', () => {
     const exchange = new Exchange(thoughtWith('a'));
     const answer = { ...result('a', 'before') };
     exchange.answer(answer);
@@ -85,17 +85,17 @@ describe('an exchange', () => {
     expect(blocksOf(exchange.toMsgs().slice(1))).toEqual([result('a', 'before')]);
   });
 
-  test('refuses two calls with one id', () => {
+  test('refuses two tool calls with the same id', () => {
     expect(() => new Exchange(thoughtWith('a', 'b', 'a'))).toThrow(
       new InvalidMsgError('Two tool calls of a message share an id.'),
     );
   });
 
-  test('refuses a result that nobody asked for', () => {
+  test('refuses a result without a tool call', () => {
     const exchange = new Exchange(thoughtWith('a'));
     for (const id of ['b', '__proto__', 'constructor', '']) {
       expect(() => exchange.answer(result(id))).toThrow(
-        new InvalidMsgError('A tool result answers a call that was not made.'),
+        new InvalidMsgError('A tool result has the id of no tool call of this message.'),
       );
     }
     expect(exchange.lateAnswers).toBe(0);
@@ -116,21 +116,21 @@ describe('an exchange', () => {
     expect(blocksOf(exchange.toMsgs().slice(1))).toEqual([result('a')]);
   });
 
-  test('counts a late answer without looking at it', () => {
+  test('counts a late result without checking it', () => {
     const exchange = new Exchange(thoughtWith('a'));
     exchange.toMsgs();
     expect(exchange.answer({ ...result('a'), output: 7 as never })).toBe(false);
     expect(exchange.lateAnswers).toBe(1);
   });
 
-  test('holds ids that mean something to JavaScript', () => {
+  test('accepts ids that are names of object properties', () => {
     const ids = ['__proto__', 'constructor', 'toString', ''];
     const exchange = new Exchange(thoughtWith(...ids));
     for (const id of ids) expect(exchange.answer(result(id))).toBe(true);
     expect(blocksOf(exchange.toMsgs().slice(1))).toEqual(ids.map((id) => result(id)));
   });
 
-  test('is whole and in order, whatever is answered, how often, in which order and how late', () => {
+  test('is complete and in order for results in any number, order and delay', () => {
     let late = 0;
     const scenario = fc
       .uniqueArray(fc.string({ maxLength: 3 }), { minLength: 1, maxLength: 6 })

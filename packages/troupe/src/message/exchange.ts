@@ -2,14 +2,14 @@ import { InvalidMsgError } from '../errors.ts';
 import { toBlock, type ToolResultBlock, type ToolUseBlock } from './blocks.ts';
 import { Msg } from './msg.ts';
 
-const INTERRUPTED = 'The call was interrupted before it returned a result.';
+const INTERRUPTED = 'The tool call was interrupted before it returned a result.';
 
 /**
- * An assistant message that calls tools, together with the answers to it.
+ * A model message with tool calls, together with all their tool results.
  *
- * Providers reject a history in which a call has no result. An exchange can
- * therefore only be read whole: a call that nothing answered reads as
- * interrupted, whatever stopped it (a signal, a throw, a consumer that left).
+ * Providers reject a history in which a tool call has no result. An exchange can
+ * therefore only be read whole: a tool call without a result gets a result with
+ * status `interrupted`, for every cause (a signal, an error, a stream that was left).
  *
  * @example
  * ```ts
@@ -23,14 +23,14 @@ const INTERRUPTED = 'The call was interrupted before it returned a result.';
  * ```
  */
 export class Exchange {
-  /** The calls, in the order in which the model made them. */
+  /** The tool calls, in the order of the model message. */
   readonly calls: readonly ToolUseBlock[];
   readonly #answers = new Map<string, ToolResultBlock>();
   readonly #resultIds = new Map<string, string>();
   #lateAnswers = 0;
   #isClosed = false;
 
-  /** @throws InvalidMsgError if two calls share an id. A `MsgDraft` never makes such a message. */
+  /** @throws InvalidMsgError if two tool calls have the same id. A `MsgDraft` never makes such a message. */
   constructor(readonly modelMsg: Msg) {
     this.calls = modelMsg.getContentBlocks('tool_use');
     for (const call of this.calls) {
@@ -39,24 +39,24 @@ export class Exchange {
     }
   }
 
-  /** How many answers came too late, or twice. They changed nothing. */
+  /** Number of ignored results: given after `toMsgs`, or a second time. */
   get lateAnswers(): number {
     return this.#lateAnswers;
   }
 
-  /** Whether it has been read, and takes no more answers. */
+  /** True after `toMsgs`: further results are ignored. */
   get isClosed(): boolean {
     return this.#isClosed;
   }
 
   /**
-   * Records an answer. The first one wins, and none counts after `toMsgs`.
-   * @returns whether it counted
-   * @throws InvalidMsgError if there is no such call, or if it is no result: then the call is still open.
+   * Records a tool result. The first result of a tool call counts; results after `toMsgs` are ignored.
+   * @returns true if the result was recorded
+   * @throws InvalidMsgError if the exchange has no such tool call, or if the block is invalid: then the tool call stays open.
    */
   answer(result: ToolResultBlock): boolean {
     if (!this.#resultIds.has(result.id))
-      throw new InvalidMsgError('A tool result answers a call that was not made.');
+      throw new InvalidMsgError('A tool result has the id of no tool call of this message.');
     if (this.#isClosed || this.#answers.has(result.id)) {
       this.#lateAnswers++;
       return false;
@@ -65,17 +65,17 @@ export class Exchange {
     return true;
   }
 
-  /** The answer to a call, if there is one by now. */
-  answerTo(callId: string): ToolResultBlock | undefined {
-    return this.#answers.get(callId);
+  /** The result of a tool call; undefined if there is none yet. */
+  answerTo(toolCallId: string): ToolResultBlock | undefined {
+    return this.#answers.get(toolCallId);
   }
 
-  /** The message that carries a result, final or on its way: always the same id for the same call. */
+  /** The message with a tool result, streamed or final. All messages for one tool call have the same id. */
   resultMsg(result: ToolResultBlock): Msg {
     return Msg.system([result], { id: this.#resultIds.get(result.id) });
   }
 
-  /** The messages to remember: the model message, then exactly one result for each tool call. Closes the exchange. */
+  /** The messages for memory: the model message, then exactly one result for each tool call. Closes the exchange. */
   toMsgs(): readonly Msg[] {
     this.#isClosed = true;
     return [

@@ -1,9 +1,9 @@
 import type { Msg } from './msg.ts';
 
 /**
- * What a strict provider would reject in a history: calls without exactly one
- * result right behind them, results without a call, ids used twice. An empty
- * list means that the history is valid.
+ * Faults for which a strict provider rejects a history: tool calls without exactly
+ * one result directly after them, results without a tool call, ids used twice. An
+ * empty list means that the history is valid.
  */
 export function findHistoryFaults(history: readonly Msg[]): string[] {
   const faults: string[] = [];
@@ -15,18 +15,18 @@ export function findHistoryFaults(history: readonly Msg[]): string[] {
     const calls = msg.getContentBlocks('tool_use');
     for (const result of results) {
       if (!open.delete(result.id))
-        faults.push(`message ${i} has a result for '${result.id}', which is not waiting for one`);
+        faults.push(`message ${i} has a result for '${result.id}', but no tool call waits for it`);
     }
     if (open.size > 0 && (results.length === 0 || calls.length > 0)) {
-      for (const id of open) faults.push(`message ${i} comes before the result of call '${id}'`);
+      for (const id of open) faults.push(`message ${i} comes before the result of the tool call '${id}'`);
       open = new Set();
     }
     for (const call of calls) {
-      if (seen.has(call.id)) faults.push(`message ${i} uses the call id '${call.id}' again`);
+      if (seen.has(call.id)) faults.push(`message ${i} uses the tool call id '${call.id}' again`);
       seen.add(call.id);
       open.add(call.id);
     }
   }
-  for (const id of open) faults.push(`the call '${id}' at the end has no result`);
+  for (const id of open) faults.push(`the tool call '${id}' at the end has no result`);
   return faults;
 }

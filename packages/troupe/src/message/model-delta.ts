@@ -1,7 +1,8 @@
 import type { ContentBlock, ProviderMeta } from './blocks.ts';
+import type { AnsweredBy } from './answered-by.ts';
 import type { Usage } from './usage.ts';
 
-/** Why a model stopped. */
+/** Reason for the end of a model message. */
 export type FinishReason = 'stop' | 'tool_calls' | 'length' | 'content_filter' | 'refusal' | 'other';
 
 export const FINISH_REASONS: readonly FinishReason[] = [
@@ -14,10 +15,10 @@ export const FINISH_REASONS: readonly FinishReason[] = [
 ];
 
 /**
- * One piece of a model's answer, as it arrives. Text and thinking go on where they
- * were, unless something else came in between, or the block has got its `providerMeta`,
- * which comes last. A tool call is made only once
- * `tool_use_end` has come: arguments that were cut off are never acted on.
+ * One piece of a model message while it streams. Text and thinking continue the last
+ * block, unless a delta of another type came in between or the block already has its
+ * `providerMeta`, which comes last. A tool call counts only after its `tool_use_end`:
+ * incomplete arguments never run a tool.
  */
 export type ModelDelta =
   | { readonly type: 'text'; readonly text: string; readonly providerMeta?: ProviderMeta }
@@ -31,7 +32,7 @@ export type ModelDelta =
     }
   | { readonly type: 'tool_input'; readonly index: number; readonly json: string }
   | { readonly type: 'tool_use_end'; readonly index: number; readonly providerMeta?: ProviderMeta }
-  /** Sound, as base64 that can be decoded by itself. Pieces in a row make one block. */
+  /** One piece of audio, as base64 that decodes on its own. Consecutive pieces form one block. */
   | {
       readonly type: 'audio';
       readonly data: string;
@@ -39,9 +40,11 @@ export type ModelDelta =
       readonly providerMeta?: ProviderMeta;
     }
   | { readonly type: 'block'; readonly block: ContentBlock }
-  /** What the answer cost in all so far: a later one replaces it. */
+  /** Total usage so far; replaces the previous usage. */
   | { readonly type: 'usage'; readonly usage: Usage }
   | { readonly type: 'finish'; readonly reason: FinishReason }
   | { readonly type: 'response_id'; readonly id: string }
-  /** The answer starts anew, e.g. by another model: what came before is void, except for its usage. */
+  /** The model that gives the answer, of several; a later delta of this type replaces it. */
+  | ({ readonly type: 'answered_by' } & AnsweredBy)
+  /** The message starts again, e.g. from another model: all earlier deltas are void, but their usage counts. */
   | { readonly type: 'reset'; readonly reason: string };

@@ -26,7 +26,9 @@ function countIds(): void {
 
 beforeEach(() => {
   countIds();
-  restores.push(useClock({ now: () => Date.UTC(2026, 0, 31), startTimer: () => () => {} }));
+  restores.push(
+    useClock({ now: () => Date.UTC(2026, 0, 31), monotonic: () => 0, startTimer: () => () => {} }),
+  );
 });
 
 const text = (text: string): ModelDelta => ({ type: 'text', text });
@@ -127,6 +129,7 @@ function naiveFold(deltas: readonly ModelDelta[], taken: (id: string) => boolean
       case 'usage':
       case 'finish':
       case 'response_id':
+      case 'answered_by':
         break; // the first two are tested by themselves
     }
   }
@@ -225,6 +228,24 @@ function cut(whole: string, places: readonly number[]): string[] {
 }
 
 describe('a draft', () => {
+  test('says which model answered, and forgets those whose answers are void', () => {
+    const by = { model: 'b', vendor: 'Acme', host: 'api.acme.test' };
+    const draft = draftOf([
+      { type: 'answered_by', model: 'a' },
+      text('I th'),
+      { type: 'reset', reason: 'a failed (network); b is used instead.' },
+      { type: 'answered_by', ...by },
+      text('Hello.'),
+    ]);
+    expect(draft.finish()).toMatchObject({ content: [{ type: 'text', text: 'Hello.' }], answeredBy: by });
+    const none = draftOf([
+      { type: 'answered_by', model: 'a' },
+      { type: 'reset', reason: 'a failed' },
+      text('x'),
+    ]);
+    expect(none.finish().answeredBy).toBeUndefined();
+  });
+
   test('folds deltas into a message', () => {
     const usage = { inputTokens: 3, outputTokens: 5 };
     const draft = draftOf([
@@ -261,13 +282,13 @@ describe('a draft', () => {
     expect([draft.finishReason, draft.responseId, draft.final]).toEqual(['tool_calls', 'r1', msg]);
   });
 
-  test('folds like a naive fold, whatever comes in whatever order', () => {
+  test('folds like a naive fold, for all deltas in any order', () => {
     const count = { calls: 0, raw: 0, blocks: 0 };
     fc.assert(
       fc.property(anyDeltas, (deltas) => {
         countIds();
         const taken = (id: string): boolean => id === 'taken';
-        const { content } = draftOf(deltas, { isCallIdTaken: taken }).finish();
+        const { content } = draftOf(deltas, { isToolCallIdTaken: taken }).finish();
         expect(content).toEqual(naiveFold(deltas, taken));
         for (const block of content as ContentBlock[]) {
           count.blocks++;
@@ -282,7 +303,7 @@ describe('a draft', () => {
     expect(count.raw).toBeGreaterThan(20);
   });
 
-  test('is the same message, however text and arguments are split', () => {
+  test('is the same message for every split of text and arguments', () => {
     const places = fc.array(fc.nat(40), { maxLength: 5 });
     const segment = fc.oneof(
       fc.tuple(fc.constant('text' as const), fc.oneof(anyText, fc.constant('a😀b\ud83d')), places),
@@ -312,7 +333,7 @@ describe('a draft', () => {
     expect(pieces).toBeGreaterThan(500);
   });
 
-  test('folds calls that are written at the same time', () => {
+  test('folds interleaved tool calls', () => {
     expect(
       contentOf([
         start(0, 'a'),
@@ -330,7 +351,7 @@ describe('a draft', () => {
     ]);
   });
 
-  test('goes on with a text after another kind in a block of its own', () => {
+  test('starts a new text block after a block of another type', () => {
     expect(contentOf([text('a'), thinking('b'), text('c'), text(''), text('d')])).toEqual([
       { type: 'text', text: 'a' },
       { type: 'thinking', thinking: 'b' },
@@ -338,7 +359,7 @@ describe('a draft', () => {
     ]);
   });
 
-  test('keeps what a provider wants back, merged per block', () => {
+  test('keeps providerMeta, merged per block', () => {
     expect(
       contentOf([
         { type: 'thinking', thinking: 'a', providerMeta: { id: 'r1' } },
@@ -352,7 +373,7 @@ describe('a draft', () => {
     ]);
   });
 
-  test('does not change when what it was given changes', () => {
+  test('copies its deltas', () => {
     const providerMeta = { signature: ['a'] };
     const usage = { inputTokens: 1, outputTokens: 1 };
     const block = { type: 'tool_use' as const, id: 'a', name: 'tool', input: { list: [1] } };
@@ -374,7 +395,7 @@ describe('a draft', () => {
     ]);
   });
 
-  test('refuses a bad usage, block or name when it comes, and can still be finished', () => {
+  test('refuses an invalid usage, block or name at once, and can still be finished', () => {
     const draft = draftOf([text('so far')]);
     expect(() => draft.add({ type: 'usage', usage: { inputTokens: NaN, outputTokens: 1 } })).toThrow(
       new InvalidMsgError("usage.inputTokens is NaN, which JSON can't hold."),
@@ -386,8 +407,8 @@ describe('a draft', () => {
   });
 });
 
-describe('call ids', () => {
-  test('are those of the model where they are unique, and new ones where not', () => {
+describe('tool call ids', () => {
+  test('stay as the model sent them if unique, and are replaced if not', () => {
     const deltas = [
       start(0, 'a'),
       start(1, 'a'),
@@ -397,7 +418,7 @@ describe('call ids', () => {
       ...[0, 1, 2, 3, 4].map(end),
       { type: 'block', block: { type: 'tool_use', id: 'a', name: 'tool', input: {} } } as const,
     ];
-    const blocks = contentOf(deltas, { isCallIdTaken: (id) => id === 'old' }) as { id: string }[];
+    const blocks = contentOf(deltas, { isToolCallIdTaken: (id) => id === 'old' }) as { id: string }[];
     expect(blocks.map(({ id }) => id)).toEqual([
       'a',
       'call_id2',
@@ -408,7 +429,7 @@ describe('call ids', () => {
     ]);
   });
 
-  test('are unique even if new ids are not', () => {
+  test('are unique even if the id source repeats ids', () => {
     restores.push(useIdSource(() => 'same'));
     const blocks = contentOf([start(0), end(0), start(1), end(1), start(2, 'call_same'), end(2)]) as {
       id: string;
@@ -416,7 +437,7 @@ describe('call ids', () => {
     expect(blocks.map(({ id }) => id)).toEqual(['call_same', 'call_same_', 'call_same__']);
   });
 
-  test('are unique for a thousand calls of one id', () => {
+  test('are unique for a thousand tool calls with one id', () => {
     restores
       .splice(0)
       .toReversed()
@@ -427,7 +448,7 @@ describe('call ids', () => {
     expect(newId()).toHaveLength(22);
   });
 
-  test('an index that is used again means another call', () => {
+  test('a reused index means another tool call', () => {
     expect(
       contentOf([start(0, 'a'), input(0, '{"n":1}'), end(0), start(0, 'b'), input(0, '{"n":2}'), end(0)]),
     ).toEqual([
@@ -436,7 +457,7 @@ describe('call ids', () => {
     ]);
   });
 
-  test('a start that is said twice counts once', () => {
+  test('a repeated start counts once', () => {
     expect(
       contentOf([
         start(0, 'a'),
@@ -450,12 +471,12 @@ describe('call ids', () => {
     ).toEqual([{ type: 'tool_use', id: 'a', name: 'tool', input: { n: 1 } }]);
   });
 
-  test('deltas of a call that never started are nothing', () => {
+  test('deltas of a tool call without a start are ignored', () => {
     expect(contentOf([input(7, '{}'), end(7)])).toEqual([]);
   });
 });
 
-test('what follows a signature is another block, which has its own', () => {
+test('text after a signature is a new block with its own signature', () => {
   const thinking = (thinking: string): ModelDelta => ({ type: 'thinking', thinking });
   const signed = (signature: string): ModelDelta => ({
     type: 'thinking',
@@ -471,7 +492,7 @@ test('what follows a signature is another block, which has its own', () => {
 describe('sound', () => {
   const audio = (data: string): ModelDelta => ({ type: 'audio', data, mediaType: 'audio/pcm' });
 
-  test('comes in pieces that were encoded one by one, and is one block', () => {
+  test('consists of pieces encoded one by one, and becomes one block', () => {
     const pieces = ['abcd', 'e', 'fg', 'hijkl'].map((piece) => btoa(piece));
     const source = { type: 'base64', mediaType: 'audio/pcm', data: btoa('abcdefghijkl') };
     expect(contentOf([text('Hear:'), ...pieces.map(audio), text('So.')])).toEqual([
@@ -481,7 +502,7 @@ describe('sound', () => {
     ]);
   });
 
-  test('is told piece by piece', () => {
+  test('has one change for each piece', () => {
     const draft = draftOf([audio('YWJj'), audio('ZGVm')]);
     const types = changesOf(draft, draft.finish()).map(({ type }) => type);
     expect(types).toEqual(['block_start', 'audio_delta', 'audio_delta', 'block_end']);
@@ -508,7 +529,7 @@ describe('a reset', () => {
     usage(5),
   ];
 
-  test('makes what came before void, but not what it cost', () => {
+  test('removes the blocks so far, but not their usage', () => {
     const draft = draftOf(deltas);
     const msg = draft.finish();
     expect(msg.content).toEqual([
@@ -519,7 +540,7 @@ describe('a reset', () => {
     expect(draft.finishReason).toBe(undefined);
   });
 
-  test('is told, so that whoever shows the message can begin again', () => {
+  test('is a change, so that a display can start again', () => {
     const draft = draftOf(deltas);
     const msg = draft.finish();
     expect(changesOf(draft, msg)).toContainEqual({
@@ -536,13 +557,13 @@ describe('arguments', () => {
     (contentOf([start(0, 'a'), input(0, json), end(0)], options) as unknown[])[0];
   const call = { type: 'tool_use', id: 'a', name: 'tool', input: {} };
 
-  test('are dropped with their call, unless it was closed, even if they can be read', () => {
+  test('are dropped with an unfinished tool call, even if they are valid JSON', () => {
     expect(contentOf([text('So:'), start(0, 'a'), input(0, '{"path":"/"}')])).toEqual([
       { type: 'text', text: 'So:' },
     ]);
   });
 
-  test('that are empty are an empty object', () => {
+  test('that are empty become an empty object', () => {
     expect(read('')).toEqual(call);
     expect(read(' \n')).toEqual(call);
     expect(contentOf([start(0, 'a'), end(0)])).toEqual([call]);
@@ -573,14 +594,14 @@ describe('arguments', () => {
     expect(read(json)).toEqual({ ...call, input: { a: 1 } });
   });
 
-  test('may be nested as deep as a message may', () => {
+  test('may be nested as deep as a message', () => {
     const json = `{"a":${JSON.stringify(nested(98))}}`;
     const block = read(json) as { input: unknown; rawInput?: string };
     expect(JSON.stringify(block.input)).toBe(json);
     expect(block.rawInput).toBe(undefined);
   });
 
-  test('of 10 MB that can not be read cost no time', () => {
+  test('of 10 MB that are not JSON are read fast', () => {
     const json = `{"a":"${'x'.repeat(10_000_000)}`;
     const before = performance.now();
     expect((read(json) as { rawInput: string }).rawInput).toHaveLength(json.length);
@@ -594,7 +615,7 @@ describe('arguments', () => {
     expect(({} as { polluted?: boolean }).polluted).toBe(undefined);
   });
 
-  test('can be read by somebody else, whose mistakes are no calls', () => {
+  test('can be read by the option parseInput; its errors run no tool', () => {
     expect(read("{'a':1}", { parseInput: () => ({ a: 1 }) })).toEqual({ ...call, input: { a: 1 } });
     for (const nonsense of [null, [], 'x', { f: () => {} }, undefined]) {
       expect(read('{"a":1}', { parseInput: () => nonsense as never })).toEqual({
@@ -606,7 +627,7 @@ describe('arguments', () => {
 });
 
 describe('a snapshot', () => {
-  test('is the message so far, without calls that are not closed', () => {
+  test('is the message so far, without unfinished tool calls', () => {
     const draft = draftOf([text('Hel')]);
     const first = draft.snapshot();
     draft.add(text('lo'));
@@ -625,7 +646,7 @@ describe('a snapshot', () => {
     expect([first.id, second.id, draft.finish().id]).toEqual([draft.id, draft.id, draft.id]);
   });
 
-  test('is a message like any other', () => {
+  test('has all properties of a message', () => {
     const draft = draftOf([text('Hello')]);
     const snapshot = draft.snapshot();
     expect(snapshot).toBeInstanceOf(Msg);
@@ -636,7 +657,7 @@ describe('a snapshot', () => {
     expect((snapshot as DraftSnapshot).draft).toBe(draft);
   });
 
-  test('after the end is the final message', () => {
+  test('after finish is the final message', () => {
     const draft = draftOf([text('Hello')]);
     const final = draft.finish();
     draft.add(text(' again'));
@@ -647,7 +668,7 @@ describe('a snapshot', () => {
 });
 
 describe('cutting short', () => {
-  test('keeps text and thinking and closed calls, and drops half-made ones', () => {
+  test('keeps text, thinking and finished tool calls, and drops unfinished tool calls', () => {
     expect(
       draftOf([thinking('a'), text('b'), start(0, 'c'), end(0), start(1, 'd'), input(1, '{}')]).cutShort()
         ?.content,
@@ -669,7 +690,7 @@ describe('cutting short', () => {
 });
 
 describe('the changes', () => {
-  test('say all that happened, in order', () => {
+  test('contain every change, in order', () => {
     const draft = draftOf([
       text('a'),
       text('b'),
@@ -685,10 +706,10 @@ describe('the changes', () => {
       { type: 'text_delta', ...at(0), text: 'a' },
       { type: 'text_delta', ...at(0), text: 'b' },
       { type: 'block_end', ...at(0) },
-      { type: 'block_start', ...at(1), blockType: 'tool_use', id: 'c', name: 'add' },
+      { type: 'block_start', ...at(1), blockType: 'tool_use', toolCallId: 'c', name: 'add' },
       { type: 'tool_input_delta', ...at(1), json: '{}' },
       { type: 'block_end', ...at(1), block: { type: 'tool_use', id: 'c', name: 'add', input: {} } },
-      { type: 'block_start', ...at(2), blockType: 'tool_use', id: 'd', name: 'tool' },
+      { type: 'block_start', ...at(2), blockType: 'tool_use', toolCallId: 'd', name: 'tool' },
       { type: 'block_start', ...at(3), blockType: 'thinking' },
       { type: 'thinking_delta', ...at(3), thinking: 'e' },
       { type: 'block_end', ...at(3) },
@@ -696,7 +717,7 @@ describe('the changes', () => {
     ]);
   });
 
-  test('of a text that carries more than text end with the whole block', () => {
+  test('of a text with providerMeta end with the whole block', () => {
     const draft = draftOf([{ type: 'thinking', thinking: 'a', providerMeta: { signature: 's' } }]);
     expect(changesOf(draft, draft.finish()).at(-1)).toEqual({
       type: 'block_end',
@@ -706,7 +727,7 @@ describe('the changes', () => {
     });
   });
 
-  test('of a block that comes whole say its text too', () => {
+  test('of a whole block contain its text too', () => {
     const at = { msgId: 'id1', index: 0 };
     const told = (block: ContentBlock): readonly BlockChange[] => {
       countIds();
@@ -753,7 +774,7 @@ describe('the changes', () => {
     expect(changed).toBeGreaterThan(2000);
   });
 
-  test('up to any snapshot give that snapshot, and no change is told twice', () => {
+  test('up to a snapshot give the snapshot, each change once', () => {
     fc.assert(
       fc.property(plainDeltas, (deltas) => {
         const draft = new MsgDraft('Ann');
@@ -778,7 +799,7 @@ describe('the changes', () => {
     );
   });
 
-  test('that were asked for are forgotten', () => {
+  test('are dropped once they were read', () => {
     const draft = draftOf([text('a'), text('b')]);
     const early = draft.snapshot();
     draft.add(text('c'));
@@ -791,7 +812,7 @@ describe('the changes', () => {
     expect(changesOf(draft, draft.finish(), 4)).toEqual([{ type: 'block_end', msgId: 'id1', index: 0 }]);
   });
 
-  test('up to a snapshot that is older than what was told are none', () => {
+  test('up to a snapshot older than the last read are none', () => {
     const draft = draftOf([text('a')]);
     const early = draft.snapshot();
     draft.add(text('b'));
@@ -825,7 +846,7 @@ test.each([0, 40])(
   },
 );
 
-test('a delta costs the same, however many came before it', { timeout: 30_000 }, () => {
+test('the cost of a delta does not depend on the number of earlier deltas', { timeout: 30_000 }, () => {
   restores
     .splice(0)
     .toReversed()

@@ -3,6 +3,7 @@ import { newId } from '../util/ids.ts';
 import { joinBase64 } from '../util/base64.ts';
 import type { JsonObject } from '../util/json.ts';
 import { parseToolInput } from '../util/tool-input.ts';
+import { toAnsweredBy, type AnsweredBy } from './answered-by.ts';
 import type { BlockChange } from './block-change.ts';
 import { MAX_BLOCK_DEPTH, toBlock, toJsonObject, type ContentBlock, type ProviderMeta } from './blocks.ts';
 import { FINISH_REASONS, type FinishReason, type ModelDelta } from './model-delta.ts';
@@ -10,16 +11,16 @@ import { Msg } from './msg.ts';
 import { addUsage, toUsage, type Usage } from './usage.ts';
 
 export interface MsgDraftOptions {
-  /** Ids of calls in the history, which a new call may not use again. */
-  readonly isCallIdTaken?: (id: string) => boolean;
-  /** Reads the arguments of a finished call. @default JSON, small mistakes repaired */
+  /** True for ids of tool calls in the history. A new tool call with such an id gets another id. */
+  readonly isToolCallIdTaken?: (id: string) => boolean;
+  /** Reads the arguments of a finished tool call. @default JSON, small mistakes repaired */
   readonly parseInput?: (json: string) => JsonObject;
 }
 
-/** A block that is being written, or is finished. */
-type Part = TextPart | CallPart | AudioPart | { readonly type: 'whole'; readonly block: ContentBlock };
+/** A growing or finished block. */
+type Part = TextPart | ToolCallPart | AudioPart | { readonly type: 'whole'; readonly block: ContentBlock };
 type TextPart = { readonly type: 'text' | 'thinking'; text: string; isOpen: boolean } & Written;
-type CallPart = {
+type ToolCallPart = {
   readonly type: 'tool_use';
   readonly id: string;
   readonly name: string;
@@ -29,12 +30,12 @@ type AudioPart = { readonly type: 'audio'; readonly mediaType: string; readonly 
 type Written = { providerMeta?: ProviderMeta; block?: ContentBlock | undefined };
 
 /**
- * Folds a model's deltas into a message, each in constant time, whatever came
- * before: nothing is joined or parsed again.
+ * Folds a model's deltas into a message. The cost of a delta does not depend on
+ * the length so far: nothing is joined or parsed again.
  *
- * `snapshot` is the message so far, `finish` the whole one, `cutShort` what is
- * left of one that was stopped: its text is kept, half-made calls are dropped.
- * Every call has an id that no other has, whatever the model sent.
+ * `snapshot` is the message so far, `finish` the whole message, `cutShort` the rest
+ * of a stopped message: text is kept, unfinished tool calls are dropped.
+ * Tool call ids are unique, also if the model sends one id twice.
  *
  * @example
  * ```ts
@@ -52,19 +53,20 @@ export class MsgDraft {
   readonly id: string = newId();
   readonly #timestamp = timestamp();
   readonly #parts: Part[] = [];
-  readonly #calls = new Map<number, number>();
-  readonly #callIds = new Set<string>();
+  readonly #toolCalls = new Map<number, number>();
+  readonly #toolCallIds = new Set<string>();
   readonly #changes: BlockChange[] = [];
   readonly #options: MsgDraftOptions;
-  /** The blocks at the front that no longer change. It only grows: snapshots look into it. */
+  /** The leading blocks that no longer change. The list only grows, because snapshots read from it. */
   #settled: ContentBlock[] = [];
   #settledParts = 0;
   #forgotten = 0;
   #usage: Usage | undefined;
-  /** What answers cost that were given up. */
+  /** Usage from before the last reset. */
   #voidUsage: Usage | undefined;
   #finishReason: FinishReason | undefined;
   #responseId: string | undefined;
+  #answeredBy: AnsweredBy | undefined;
   #final: Msg | undefined;
 
   constructor(
@@ -82,7 +84,7 @@ export class MsgDraft {
     return this.#responseId;
   }
 
-  /** The finished message, once there is one. */
+  /** The finished message; undefined before `finish`. */
   get final(): Msg | undefined {
     return this.#final;
   }
@@ -95,11 +97,11 @@ export class MsgDraft {
       case 'thinking':
         return this.#addText('thinking', delta.thinking, delta.providerMeta);
       case 'tool_use_start':
-        return this.#startCall(delta);
+        return this.#startToolCall(delta);
       case 'tool_input':
         return this.#addInput(delta.index, delta.json);
       case 'tool_use_end':
-        return this.#endCall(delta.index, delta.providerMeta);
+        return this.#endToolCall(delta.index, delta.providerMeta);
       case 'audio':
         return this.#addAudio(delta);
       case 'block':
@@ -113,39 +115,45 @@ export class MsgDraft {
       case 'response_id':
         if (typeof delta.id === 'string') this.#responseId = delta.id;
         return;
+      case 'answered_by': {
+        const { type: _, ...model } = delta;
+        this.#answeredBy = toAnsweredBy(model);
+        return;
+      }
       case 'reset':
         return this.#reset(delta.reason);
     }
   }
 
-  /** The message so far, without calls that are still being made. */
+  /** The message so far, without unfinished tool calls. */
   snapshot(): Msg {
     return this.#final ?? new DraftSnapshot(this, this.#blocks(), this.#changeCount);
   }
 
-  /** The whole message. A call that the model never finished is dropped. */
+  /** The whole message, without unfinished tool calls. */
   finish(metadata?: JsonObject): Msg {
     if (this.#final === undefined) {
       this.#closeOpenPart();
-      this.#dropOpenCalls();
+      this.#dropOpenToolCalls();
       const usage = addUsage(this.#voidUsage, this.#usage);
       const [finishReason, responseId] = [this.#finishReason, this.#responseId];
-      const init = { ...this.init(), usage, metadata, finishReason, responseId };
+      const answeredBy = this.#answeredBy;
+      const init = { ...this.init(), usage, metadata, finishReason, responseId, answeredBy };
       this.#final = new Msg(init, { blocks: allOf(this.#blocks()) });
     }
     return this.#final;
   }
 
-  /** What is left of a message that was stopped, or undefined if there is nothing yet. */
+  /** The rest of a stopped message; undefined if there is no block yet. */
   cutShort(): Msg | undefined {
     const msg = this.finish();
     return msg.content.length === 0 ? undefined : msg;
   }
 
   /**
-   * What happened from change number `start` up to where `msg` was taken. What came
-   * before is forgotten, so that a draft holds no history of itself; who asks for
-   * forgotten changes gets undefined.
+   * Changes from number `start` up to the moment of the snapshot `msg`. Drops the changes
+   * before `start`, so that a draft does not hold its whole history; returns undefined
+   * if changes after `start` were dropped.
    */
   changesUpTo(msg: Msg, start: number): readonly BlockChange[] | undefined {
     if (start < this.#forgotten) return undefined;
@@ -160,12 +168,12 @@ export class MsgDraft {
     return { id: this.id, name: this.name, role: 'assistant', content: [], timestamp: this.#timestamp };
   }
 
-  /** How many changes there were in all. */
+  /** Number of all changes, dropped ones included. */
   get #changeCount(): number {
     return this.#forgotten + this.#changes.length;
   }
 
-  /** What a provider says about a text, such as its signature, stands at its end: what follows is another. */
+  /** `providerMeta`, such as a signature, ends a text: later text starts a new block. */
   #addText(type: 'text' | 'thinking', text: string, providerMeta: ProviderMeta | undefined): void {
     if (text === '' && providerMeta === undefined) return;
     let part = this.#parts.at(-1);
@@ -179,11 +187,11 @@ export class MsgDraft {
     part.block = undefined;
     if (text === '') return;
     part.text += text;
-    this.#tell(type, text);
+    this.#addTextDelta(type, text);
   }
 
-  /** Tells what the last part says. */
-  #tell(type: 'text' | 'thinking', text: string): void {
+  /** Adds the change with the text of the last part. */
+  #addTextDelta(type: 'text' | 'thinking', text: string): void {
     const at = { msgId: this.id, index: this.#parts.length - 1 };
     this.#changes.push(
       type === 'text'
@@ -192,7 +200,7 @@ export class MsgDraft {
     );
   }
 
-  /** Ends the text or sound that something else now follows. */
+  /** Ends the last text, thinking or audio before a block of another type. */
   #closeOpenPart(): void {
     const part = this.#parts.at(-1);
     if (part?.type === 'audio' && part.block === undefined) {
@@ -204,42 +212,42 @@ export class MsgDraft {
     this.#end(this.#parts.length - 1, part.providerMeta && textBlock(part));
   }
 
-  #startCall(delta: Extract<ModelDelta, { type: 'tool_use_start' }>): void {
-    if (this.#openCall(delta.index) !== undefined) return; // said twice: the first one stands
+  #startToolCall(delta: Extract<ModelDelta, { type: 'tool_use_start' }>): void {
+    if (this.#openToolCall(delta.index) !== undefined) return; // a second start of the same tool call is ignored
     this.#closeOpenPart();
-    const id = this.#uniqueCallId(delta.id);
-    this.#calls.set(delta.index, this.#parts.length);
-    const part: CallPart = { type: 'tool_use', id, name: delta.name, json: '' };
+    const id = this.#uniqueToolCallId(delta.id);
+    this.#toolCalls.set(delta.index, this.#parts.length);
+    const part: ToolCallPart = { type: 'tool_use', id, name: delta.name, json: '' };
     if (delta.providerMeta !== undefined) part.providerMeta = merged(undefined, delta.providerMeta);
-    this.#start(part, { blockType: 'tool_use', id, name: delta.name });
+    this.#start(part, { blockType: 'tool_use', toolCallId: id, name: delta.name });
   }
 
-  #addInput(callIndex: number, json: string): void {
-    const call = this.#openCall(callIndex);
+  #addInput(toolCallIndex: number, json: string): void {
+    const call = this.#openToolCall(toolCallIndex);
     if (call === undefined) return;
     call.part.json += json;
     this.#changes.push({ type: 'tool_input_delta', msgId: this.id, index: call.index, json });
   }
 
-  #endCall(callIndex: number, providerMeta: ProviderMeta | undefined): void {
-    const call = this.#openCall(callIndex);
+  #endToolCall(toolCallIndex: number, providerMeta: ProviderMeta | undefined): void {
+    const call = this.#openToolCall(toolCallIndex);
     if (call === undefined) return;
     const { part, index } = call;
     if (providerMeta !== undefined) part.providerMeta = merged(part.providerMeta, providerMeta);
-    part.block = this.#readCall(part);
+    part.block = this.#readToolCall(part);
     this.#end(index, part.block);
   }
 
-  /** The call that the model counts as number `callIndex`, until it is finished. The number may be used again. */
-  #openCall(callIndex: number): { part: CallPart; index: number } | undefined {
-    const index = this.#calls.get(callIndex);
+  /** The unfinished tool call with the model's number `toolCallIndex`. A model may reuse the number after the end. */
+  #openToolCall(toolCallIndex: number): { part: ToolCallPart; index: number } | undefined {
+    const index = this.#toolCalls.get(toolCallIndex);
     const part = index === undefined ? undefined : this.#parts[index];
     return index === undefined || part?.type !== 'tool_use' || part.block !== undefined
       ? undefined
       : { part, index };
   }
 
-  #readCall({ id, name, json, providerMeta }: CallPart): ContentBlock {
+  #readToolCall({ id, name, json, providerMeta }: ToolCallPart): ContentBlock {
     const call = { type: 'tool_use', id, name, input: {}, providerMeta };
     if (json.trim() === '') return toBlock(call, 'tool call');
     try {
@@ -262,46 +270,46 @@ export class MsgDraft {
     this.#changes.push({ type: 'audio_delta', msgId: this.id, index: this.#parts.length - 1, data });
   }
 
-  /** Forgets everything but what it cost. */
+  /** Drops everything except the usage. */
   #reset(reason: string): void {
     this.#parts.length = 0;
     this.#settled = [];
     this.#settledParts = 0;
-    this.#calls.clear();
-    this.#callIds.clear();
+    this.#toolCalls.clear();
+    this.#toolCallIds.clear();
     this.#voidUsage = addUsage(this.#voidUsage, this.#usage);
-    this.#usage = this.#finishReason = this.#responseId = undefined;
+    this.#usage = this.#finishReason = this.#responseId = this.#answeredBy = undefined;
     this.#changes.push({ type: 'msg_reset', msgId: this.id, reason });
   }
 
   #addBlock(block: ContentBlock): void {
     this.#closeOpenPart();
-    const id = block.type === 'tool_use' ? this.#uniqueCallId(block.id) : undefined;
+    const id = block.type === 'tool_use' ? this.#uniqueToolCallId(block.id) : undefined;
     const whole = toBlock(id === undefined ? block : { ...block, id }, 'block');
-    const call = whole.type === 'tool_use' ? { id: whole.id, name: whole.name } : {};
+    const call = whole.type === 'tool_use' ? { toolCallId: whole.id, name: whole.name } : {};
     this.#start({ type: 'whole', block: whole }, { blockType: whole.type, ...call });
-    if (whole.type === 'text') this.#tell('text', whole.text);
-    if (whole.type === 'thinking') this.#tell('thinking', whole.thinking);
+    if (whole.type === 'text') this.#addTextDelta('text', whole.text);
+    if (whole.type === 'thinking') this.#addTextDelta('thinking', whole.thinking);
     this.#end(this.#parts.length - 1, whole);
   }
 
-  #uniqueCallId(wanted: string | undefined): string {
+  #uniqueToolCallId(wanted: string | undefined): string {
     const isTaken = (id: string): boolean =>
-      this.#callIds.has(id) || (this.#options.isCallIdTaken?.(id) ?? false);
+      this.#toolCallIds.has(id) || (this.#options.isToolCallIdTaken?.(id) ?? false);
     let id = wanted || newId('call_');
     if (isTaken(id)) id = newId('call_');
-    while (isTaken(id)) id += '_'; // where ids are not random
-    this.#callIds.add(id);
+    while (isTaken(id)) id += '_'; // needed where ids are not random, as in tests
+    this.#toolCallIds.add(id);
     return id;
   }
 
-  #dropOpenCalls(): void {
+  #dropOpenToolCalls(): void {
     this.#parts.forEach((part, index) => {
       if (part.type === 'tool_use' && part.block === undefined) this.#end(index);
     });
   }
 
-  #start(part: Part, details: { blockType: ContentBlock['type']; id?: string; name?: string }): void {
+  #start(part: Part, details: { blockType: ContentBlock['type']; toolCallId?: string; name?: string }): void {
     this.#changes.push({ type: 'block_start', msgId: this.id, index: this.#parts.length, ...details });
     this.#parts.push(part);
   }
@@ -310,7 +318,7 @@ export class MsgDraft {
     this.#changes.push({ type: 'block_end', msgId: this.id, index, ...(block && { block }) });
   }
 
-  /** The blocks so far. Those at the front that no longer change are not looked at again. */
+  /** The blocks so far. Settled blocks at the front are not visited again. */
   #blocks(): BlocksSoFar {
     for (let part = this.#parts[this.#settledParts]; part && isSettled(part);) {
       this.#settled.push(...blockOf(part));
@@ -321,13 +329,13 @@ export class MsgDraft {
   }
 }
 
-/** So many are copied sooner than it can be put off. */
+/** Up to this number of blocks, copying at once is cheaper than copying on demand. */
 const FEW_BLOCKS = 32;
 
-/** Blocks that need not be copied as long as nobody wants to see them. */
+/** Blocks of a snapshot, copied on demand. */
 interface BlocksSoFar {
   readonly settled: readonly ContentBlock[];
-  /** How many of `settled` there were. */
+  /** Number of blocks of `settled` that belong to the snapshot. */
   readonly count: number;
   readonly rest: readonly ContentBlock[];
 }
@@ -336,7 +344,7 @@ function allOf({ settled, count, rest }: BlocksSoFar): readonly ContentBlock[] {
   return Object.freeze([...settled.slice(0, count), ...rest]);
 }
 
-/** The message at one moment of its draft: it knows which changes it already holds. */
+/** A draft's message at one moment, with the number of changes up to then. */
 export class DraftSnapshot extends Msg {
   readonly #draft: MsgDraft;
   readonly #position: number;
@@ -363,13 +371,13 @@ export class DraftSnapshot extends Msg {
   }
 }
 
-/** Whether a part stays as it is. */
+/** True if the part no longer changes. */
 function isSettled(part: Part): boolean {
   if (part.type === 'text' || part.type === 'thinking') return !part.isOpen;
   return part.block !== undefined;
 }
 
-/** The block of a part; none for a call or sound that is still being made. */
+/** The block of a part; none for an unfinished tool call or audio. */
 function blockOf(part: Part): readonly ContentBlock[] {
   if (part.type === 'text' || part.type === 'thinking') part.block ??= textBlock(part);
   return part.block === undefined ? [] : [part.block];

@@ -18,11 +18,12 @@ const fields = {
   endReason: 'tool_suspended',
   finishReason: 'tool_calls',
   responseId: 'resp_1',
+  answeredBy: { model: 'small', vendor: 'Acme', host: 'api.acme.test' },
   pending: [pending],
 } as const;
 
 describe('the fields of a message', () => {
-  test('are saved when they are there, and come back exactly', () => {
+  test('are saved and loaded exactly', () => {
     const msg = new Msg({ ...base, ...fields });
     const json = { ...base, metadata: {}, ...fields };
     expect(msg.toJSON()).toStrictEqual(json);
@@ -32,7 +33,7 @@ describe('the fields of a message', () => {
     expect(Object.keys(new Msg(base))).toEqual(['id', 'name', 'role', 'content', 'metadata', 'timestamp']);
   });
 
-  test('are copies: what was given can be changed without effect', () => {
+  test('are copies of the given values', () => {
     const path = ['Ann'];
     const msg = new Msg({ ...base, pending: [{ ...pending, agentPath: path }] });
     path.push('Mallory');
@@ -42,13 +43,20 @@ describe('the fields of a message', () => {
   test('are changed by `with`, and stay otherwise', () => {
     const msg = new Msg({ ...base, ...fields });
     expect(msg.with({ content: 'Well?' }).toJSON()).toStrictEqual({ ...msg.toJSON(), content: 'Well?' });
-    const changed = msg.with({ endReason: 'finished', finishReason: 'stop', responseId: 'r2', pending: [] });
+    const changed = msg.with({
+      endReason: 'finished',
+      finishReason: 'stop',
+      responseId: 'r2',
+      pending: [],
+      answeredBy: { model: 'big' },
+    });
     expect(changed.toJSON()).toStrictEqual({
       ...base,
       metadata: {},
       endReason: 'finished',
       finishReason: 'stop',
       responseId: 'r2',
+      answeredBy: { model: 'big' },
     });
   });
 
@@ -57,6 +65,13 @@ describe('the fields of a message', () => {
     ['an end reason that is no text', { endReason: ['finished'] }, 'endReason must be one of'],
     ['a finish reason', { finishReason: 'STOP' }, 'finishReason must be one of stop, tool_calls,'],
     ['a response id', { responseId: 7 }, 'responseId must be a string, not'],
+    ['who answered', { answeredBy: 'small' }, 'answeredBy is a string, not an object'],
+    [
+      'who answered without a model',
+      { answeredBy: { vendor: 'Acme' } },
+      'answeredBy.model must be a string, not undefined',
+    ],
+    ['who answered where', { answeredBy: { model: 'm', host: 7 } }, 'answeredBy.host must be a string, not'],
     ['a pending call', { pending: [{ ...pending, kind: 'maybe' }] as never }, 'pending must be a list of'],
     ['pending calls that are no list', { pending: {} }, 'pending must be a list of'],
     ['a pending call without a call', { pending: [{ id: 'x' }] }, 'pending must be a list of'],
@@ -72,14 +87,14 @@ describe('structured output', () => {
   const day = new Date(0);
   const msg = new Msg({ ...base, metadata: { day: '1970-01-01' }, structured: { day } });
 
-  test('is there, but neither in JSON nor among the fields', () => {
+  test('is a property, but neither in the JSON nor enumerable', () => {
     expect(msg.structured).toEqual({ day });
     expect(Object.keys(msg)).not.toContain('structured');
     expect(Msg.from(msg.toJSON()).structured).toBeUndefined();
     expect(Msg.from({ ...msg.toJSON(), structured: 'forged' }).structured).toBeUndefined();
   });
 
-  test('stays with the metadata that it belongs to', () => {
+  test('stays while the metadata stays', () => {
     expect(msg.with({ content: 'So.' }).structured).toBe(msg.structured);
     expect(msg.with({ metadata: { day: 'never' } }).structured).toBeUndefined();
     expect(msg.with({ metadata: {}, structured: 7 }).structured).toBe(7);
@@ -127,14 +142,14 @@ describe('a message of version 0.1', () => {
     expect(Msg.from(json).toJSON()).toStrictEqual(json);
   });
 
-  test('keeps pending calls that are none in its metadata', () => {
+  test('keeps invalid pending tool calls in its metadata', () => {
     const json = old({ _end_reason: 'tool_suspended', _pending: [{ id: 'x' }] });
     expect(Msg.from(json).toJSON()).toStrictEqual(
       old({ _pending: [{ id: 'x' }] }, { endReason: 'tool_suspended' }),
     );
   });
 
-  test('is read so from saved data only: what a program says in metadata stays', () => {
+  test('is recognized in saved data only; metadata of a program stays', () => {
     const msg = new Msg({ ...base, metadata: { _end_reason: 'finished' } });
     expect(msg.metadata).toEqual({ _end_reason: 'finished' });
     const changed = msg.with({ content: 'So.' });

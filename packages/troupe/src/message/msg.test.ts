@@ -25,7 +25,7 @@ function fixIdsAndTime(): void {
   let count = 0;
   restores.push(
     useIdSource(() => `id${++count}`),
-    useClock({ now: () => Date.UTC(2026, 0, 31), startTimer: () => () => {} }),
+    useClock({ now: () => Date.UTC(2026, 0, 31), monotonic: () => 0, startTimer: () => () => {} }),
   );
 }
 
@@ -42,7 +42,7 @@ describe('a message', () => {
     });
   });
 
-  test('keeps what it is given', () => {
+  test('keeps the given fields', () => {
     const init: MsgInit = {
       id: 'm1',
       name: 'Ann',
@@ -62,7 +62,7 @@ describe('a message', () => {
     expect(Object.keys(Msg.user('Hi'))).toEqual(['id', 'name', 'role', 'content', 'metadata', 'timestamp']);
   });
 
-  test('has shorthands, in which a name may be given but no other role', () => {
+  test('has shorthands with a fixed role and an optional name', () => {
     fixIdsAndTime();
     const role = { role: 'system' } as object;
     expect(
@@ -112,12 +112,12 @@ describe('immutability', () => {
     expect(JSON.stringify(msg)).toBe(before);
   });
 
-  test('goes all the way down', () => {
+  test('applies to all nested values', () => {
     expect(isDeepFrozen(msg)).toBe(true);
     expect(msg.content).toHaveLength(3);
   });
 
-  test('what the message was made of may change without changing it', () => {
+  test('the message is a copy of its content', () => {
     const metadata = { list: [1] };
     const block = { type: 'text' as const, text: 'before' };
     const content = [block];
@@ -128,7 +128,7 @@ describe('immutability', () => {
     expect([made.metadata, made.content]).toEqual([{ list: [1] }, [{ type: 'text', text: 'before' }]]);
   });
 
-  test('what `toJSON` gives can be changed at the top, and changes nothing', () => {
+  test('changing the object from `toJSON` does not change the message', () => {
     const json = msg.toJSON() as { name: string };
     json.name = 'other';
     expect(msg.name).toBe('assistant');
@@ -136,7 +136,7 @@ describe('immutability', () => {
 });
 
 describe('saving and loading', () => {
-  test('are exact inverses, for anything that is a message', () => {
+  test('are exact inverses for every message', () => {
     let extras = 0;
     fc.assert(
       fc.property(anyMsgJson, (json) => {
@@ -177,7 +177,7 @@ describe('saving and loading', () => {
     expect(Object.getPrototypeOf(msg.metadata)).toBe(Object.prototype);
   });
 
-  test('a message that can be made can be loaded, however deep it is', () => {
+  test('every message that can be made can be loaded, at the maximum depth too', () => {
     const metadata = { deep: nested(99) };
     const input = { deep: nested(98) } as JsonObject;
     const msg = Msg.assistant([{ ...call, input }], { metadata });
@@ -276,7 +276,7 @@ describe('making a message', () => {
     expect(() => make(init)).toThrow(new InvalidMsgError(message));
   });
 
-  test('fails with an error that says what it is', () => {
+  test('fails with an InvalidMsgError', () => {
     const error = (() => {
       try {
         return make({ name: 'a', role: 'user', content: '', metadata: { at: new Date(0) } });
@@ -301,7 +301,7 @@ describe('reading the content', () => {
     expect(Msg.user('').getTextContent()).toBe('');
   });
 
-  test('the text of blocks is that of the text blocks, joined', () => {
+  test('the text of blocks is the joined text of the text blocks', () => {
     expect(mixed.getTextContent()).toBe('Hello\nWorld');
     expect(mixed.getTextContent('')).toBe('HelloWorld');
     expect(mixed.text).toBe('Hello\nWorld');
@@ -323,7 +323,7 @@ describe('reading the content', () => {
     expect(Msg.user('').hasContentBlocks('image')).toBe(false);
   });
 
-  test('blocks can be asked for by type or types, in their order', () => {
+  test('blocks are selected by one or several types, in their order', () => {
     expect(mixed.getContentBlocks()).toBe(mixed.content);
     expect(mixed.getContentBlocks('text')).toEqual([text, { type: 'text', text: 'World' }]);
     expect(mixed.getContentBlocks(['tool_use', 'thinking'])).toEqual([thinking, call]);
@@ -331,7 +331,7 @@ describe('reading the content', () => {
     expect(mixed.getContentBlocks('tool_use')[0]?.input).toEqual({ a: [1] });
   });
 
-  test('it can be asked whether there are blocks', () => {
+  test('hasContentBlocks tells whether there are blocks', () => {
     expect(mixed.hasContentBlocks()).toBe(true);
     expect(mixed.hasContentBlocks('tool_use')).toBe(true);
     expect(mixed.hasContentBlocks(['image', 'thinking'])).toBe(true);
@@ -368,7 +368,7 @@ describe('with', () => {
     expect(msg.with({ id: 'm2' }).id).toBe('m2');
   });
 
-  test('checks what it is given', () => {
+  test('checks the changed fields', () => {
     expect(() => msg.with({ role: 'tool' as never })).toThrow(
       new InvalidMsgError('role must be one of user, assistant, system.'),
     );
@@ -379,7 +379,7 @@ describe('Msg.list', () => {
   const a = Msg.user('a');
   const b = Msg.assistant('b');
 
-  test('makes a list of whatever an agent can be handed', () => {
+  test('makes a list of every accepted input', () => {
     expect(Msg.list(undefined)).toEqual([]);
     expect(Msg.list(null)).toEqual([]);
     expect(Msg.list([])).toEqual([]);
@@ -389,7 +389,7 @@ describe('Msg.list', () => {
     expect(Msg.list('')).toHaveLength(1);
   });
 
-  test('the list is nobody else’s, and stays as it is', () => {
+  test('the list is a frozen copy', () => {
     const given = [a];
     const list = Msg.list(given);
     given.push(b);

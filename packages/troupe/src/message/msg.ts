@@ -10,6 +10,7 @@ import {
   type BlockType,
   type ContentBlock,
 } from './blocks.ts';
+import { toAnsweredBy, type AnsweredBy } from './answered-by.ts';
 import { END_REASONS, type EndReason } from './end-reason.ts';
 import { FINISH_REASONS, type FinishReason } from './model-delta.ts';
 import { fromOldForm } from './old-form.ts';
@@ -29,9 +30,10 @@ export interface MsgInit {
   readonly endReason?: EndReason | undefined;
   readonly finishReason?: FinishReason | undefined;
   readonly responseId?: string | undefined;
-  /** An empty list is none. */
+  readonly answeredBy?: AnsweredBy | undefined;
+  /** Pending tool calls. An empty list is the same as none. */
   readonly pending?: readonly PendingCall[] | undefined;
-  /** The structured output, as the schema made it. `metadata` holds it as JSON. */
+  /** The structured output, as returned by the schema. `metadata` holds the same data as JSON. */
   readonly structured?: unknown;
 }
 
@@ -40,13 +42,13 @@ interface MsgInternals {
   readonly extra?: JsonObject;
 }
 
-/** What a shorthand such as `Msg.user` takes besides the content. */
+/** Further fields for shorthands such as `Msg.user`. */
 export type MsgExtras = Partial<Omit<MsgInit, 'content' | 'role'>>;
 
-/** Whatever can be handed to an agent. */
+/** Input of an agent call: messages, text or nothing. */
 export type MsgInput = Msg | string | readonly Msg[] | null | undefined;
 
-/** The answer of a call with `structuredModel`. `structured` is undefined when the call was interrupted or suspended. */
+/** The answer of an agent call with `structuredModel`. `structured` is undefined after an interrupt or a suspension. */
 export interface StructuredMsg<Output> extends Msg {
   readonly structured?: Output;
 }
@@ -63,17 +65,18 @@ const KEYS: ReadonlySet<string> = new Set([
   'endReason',
   'finishReason',
   'responseId',
+  'answeredBy',
   'pending',
 ]);
-/** Room for a pending tool call, whose block stands two levels deeper than a block of the content. */
+/** Maximum nesting of a message. The block of a pending tool call is two levels deeper than a block of the content. */
 const MAX_MSG_DEPTH = MAX_BLOCK_DEPTH + 4;
 const EMPTY: JsonObject = Object.freeze({});
 const extraKeys = Symbol('extraKeys');
 
 /**
- * One message of a conversation. Deeply immutable: what is derived from it can be
- * cached, nothing needs copying, and no hook can change a history. `toJSON` and
- * `Msg.from` are exact inverses, keys that this version doesn't know included.
+ * One message of a conversation. Deeply immutable: derived values can be cached,
+ * nothing needs copying, and no hook can change a history. `toJSON` and `Msg.from`
+ * are exact inverses, including keys unknown to this version.
  *
  * @example
  * ```ts
@@ -93,23 +96,25 @@ export class Msg {
   readonly timestamp: string;
   /** On replies: the cost of all model calls of the reply. */
   declare readonly usage?: Usage;
-  /** On the last message of a reply: why the reply ended. */
+  /** On the last message of a reply: the reason for its end. */
   declare readonly endReason?: EndReason;
-  /** On model messages: why the model stopped. */
+  /** On model messages: the reason for their end. */
   declare readonly finishReason?: FinishReason;
-  /** On model messages: the id that the provider gave to its response. */
+  /** On model messages: the provider's id of the response. */
   declare readonly responseId?: string;
-  /** On a question: the pending tool calls that the agent asks about. */
+  /** On model messages of a FallbackModel: the model that gave the answer, unless it is the first. */
+  declare readonly answeredBy?: AnsweredBy;
+  /** On the reply of a suspended agent call: the pending tool calls. */
   declare readonly pending?: readonly PendingCall[];
   /**
-   * On the answer of a call with `structuredModel`: the structured output, as the schema made it. It lives in the program only;
-   * a message that was saved and loaded has the same output as JSON in `metadata`.
+   * On the answer of an agent call with `structuredModel`: the structured output, as returned by the schema. Not part of the JSON;
+   * a loaded message has the same data in `metadata`.
    */
   declare readonly structured?: unknown;
   declare readonly [extraKeys]?: JsonObject;
 
   /**
-   * @param internals For this folder: blocks that are checked and frozen already, and keys to carry along.
+   * @param internals for this folder only: checked and frozen blocks, and unknown keys to keep
    * @throws InvalidMsgError
    */
   constructor(init: MsgInit, internals: MsgInternals = {}) {
@@ -125,6 +130,7 @@ export class Msg {
     if (init.finishReason !== undefined)
       this.finishReason = oneOf(FINISH_REASONS, init.finishReason, 'finishReason');
     if (init.responseId !== undefined) this.responseId = text(init.responseId, 'responseId');
+    if (init.answeredBy !== undefined) this.answeredBy = toAnsweredBy(init.answeredBy);
     const pending = init.pending === undefined ? [] : toPendingCalls(init.pending);
     if (pending.length > 0) this.pending = pending;
     if (init.structured !== undefined) Object.defineProperty(this, 'structured', { value: init.structured });
@@ -142,14 +148,14 @@ export class Msg {
     return new Msg({ name: 'assistant', ...extras, role: 'assistant', content });
   }
 
-  /** A message from the system; tool results are such messages too. */
+  /** A message from the system. Messages with tool results have this role too. */
   static system(content: MsgInit['content'], extras: MsgExtras = {}): Msg {
     return new Msg({ name: 'system', ...extras, role: 'system', content });
   }
 
   /**
-   * The message that `toJSON` made, in this version or in an earlier one.
-   * @throws InvalidMsgError if `json` is no message. Nothing in it is run or looked up.
+   * Restores the JSON of `toJSON`, from this version or from an earlier version. Runs no code from the JSON.
+   * @throws InvalidMsgError if `json` is not a message.
    */
   static from(json: unknown): Msg {
     const fields = fromOldForm(toJsonObject(json, 'the message', MAX_MSG_DEPTH));
@@ -157,7 +163,7 @@ export class Msg {
     return fromFields(fields);
   }
 
-  /** Whatever was handed over, as a list of messages: a string is a user's message, nothing is none. */
+  /** The input of an agent call as a list: a string becomes a user message, undefined and null an empty list. */
   static list(input: MsgInput): readonly Msg[] {
     if (input === undefined || input === null) return [];
     if (typeof input === 'string') return [Msg.user(input)];
@@ -170,7 +176,7 @@ export class Msg {
     return Object.freeze(Array.from(msgs, toMsg));
   }
 
-  /** A copy with some fields changed. The id stays, unless another is given; `structured` stays with its metadata. */
+  /** A copy with changed fields. The id stays, unless a new id is given; `structured` stays while `metadata` stays. */
   with({ structured, ...changes }: Partial<MsgInit>): Msg {
     const fields = toJsonObject({ ...this.toJSON(), ...definedOnly(changes) }, 'the message', MAX_MSG_DEPTH);
     return fromFields(fields, structured ?? (changes.metadata === undefined ? this.structured : undefined));
@@ -188,7 +194,7 @@ export class Msg {
     return texts.length === 0 ? undefined : texts.join(separator);
   }
 
-  /** The blocks, or those of one or several types. Content that is a string counts as one text block. */
+  /** All blocks, or the blocks of some types. A string as content counts as one text block. */
   getContentBlocks(): readonly ContentBlock[];
   getContentBlocks<Type extends BlockType>(type: Type | readonly Type[]): readonly BlockOf<Type>[];
   getContentBlocks(type?: BlockType | readonly BlockType[]): readonly ContentBlock[] {
@@ -205,7 +211,7 @@ export class Msg {
 
   toJSON(): JsonObject {
     const { id, name, role, content, metadata, timestamp } = this;
-    const { usage, endReason, finishReason, responseId, pending } = this;
+    const { usage, endReason, finishReason, responseId, answeredBy, pending } = this;
     const json = {
       id,
       name,
@@ -217,6 +223,7 @@ export class Msg {
       ...(endReason && { endReason }),
       ...(finishReason && { finishReason }),
       ...(responseId !== undefined && { responseId }),
+      ...(answeredBy && { answeredBy }),
       ...(pending && { pending: pending as readonly (JsonObject & PendingCall)[] }),
       ...this[extraKeys],
     };
@@ -229,7 +236,7 @@ function toMsg(msg: unknown, i: number): Msg {
   throw new InvalidMsgError(`Expected a list of Msg, but number ${i} is ${describe(msg)}.`);
 }
 
-/** The message of these fields. Fields that this version doesn't know are carried along. */
+/** A message from JSON fields. Unknown fields are kept. */
 function fromFields(fields: JsonObject, structured?: unknown): Msg {
   const extra: { [key: string]: JsonValue } = {};
   for (const key of Object.keys(fields)) {
@@ -242,9 +249,9 @@ function fromFields(fields: JsonObject, structured?: unknown): Msg {
 
 function known(fields: JsonObject): MsgInit {
   const { id, name, role, content, metadata, timestamp, usage, ...rest } = fields as JsonObject & MsgInit;
-  const { endReason, finishReason, responseId, pending } = rest;
+  const { endReason, finishReason, responseId, answeredBy, pending } = rest;
   const init = { id, name, role, content, metadata, timestamp, usage };
-  return { ...init, endReason, finishReason, responseId, pending };
+  return { ...init, endReason, finishReason, responseId, answeredBy, pending };
 }
 
 function definedOnly(changes: object): object {

@@ -3,8 +3,8 @@ import { END_REASONS } from './end-reason.ts';
 import { isPendingCall } from './pending-call.ts';
 
 /**
- * Reads a message that version 0.1 saved: `_end_reason` and `_pending` of its metadata become the fields `endReason` and `pending`, and
- * the mark `_is_raw` of a structured answer goes. Other keys of the metadata stay, and a message with `endReason` stays as it is.
+ * Reads a message saved by version 0.1: `_end_reason` and `_pending` of the metadata become the fields `endReason` and `pending`, and
+ * the mark `_is_raw` of a structured answer is removed. Other keys of the metadata stay. A message with `endReason` is returned unchanged.
  */
 export function fromOldForm(fields: JsonObject): JsonObject {
   const { metadata, endReason: known } = fields;

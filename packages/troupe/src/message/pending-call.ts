@@ -8,32 +8,32 @@ import {
   type ToolUseBlock,
 } from './blocks.ts';
 
-/** A call that waits for somebody outside. It is JSON. */
+/** A tool call that waits for a decision or for a result from outside. Plain JSON. */
 export interface PendingCall {
-  /** By which it is decided. It belongs to this call with exactly these arguments, and is good for one decision. */
+  /** Id for the decision: belongs to this tool call with exactly these arguments, and is valid for one decision. */
   readonly id: string;
-  /** The agents from the outermost to the one that made the call. */
+  /** Agent names from the outermost agent to the agent of the tool call. */
   readonly agentPath: readonly string[];
-  /** `approval`: somebody has to say whether it may run. `external`: somebody has to run it, and say what came of it. */
+  /** `approval`: the tool call needs permission to run. `external`: somebody outside runs the tool and gives the result. */
   readonly kind: 'approval' | 'external';
-  /** With the arguments that the tool will get, but for presets. */
+  /** The tool call with the arguments for the tool, without presets. */
   readonly call: ToolUseBlock;
-  /** Why it waits. */
+  /** Reason for the wait. */
   readonly reason?: string;
-  /** Rules, as JSON, after which the policy that asked would not ask about such a call. */
+  /** Rules, as JSON, with which the permission policy would no longer ask about such a tool call. */
   readonly suggestions?: readonly JsonObject[];
-  /** Whether the policy wants to be asked about such a call each time: leave for the whole run is none for it. */
+  /** True if the permission policy asks about every such tool call: an approval with scope `run` does not cover it. */
   readonly isAskedEachTime?: boolean;
 }
 
-/** What somebody outside says to a pending call. */
+/** Decision about a pending tool call. */
 export type PendingDecision =
   | {
       readonly id: string;
       readonly verdict: 'allow';
-      /** Arguments to run with, in the place of the model's. */
+      /** Arguments that replace the arguments of the model. */
       readonly input?: JsonObject | undefined;
-      /** `run`: nobody is asked about this tool again until the reply is there. @default 'once' */
+      /** `run`: allows this tool until the reply ends. @default 'once' */
       readonly scope?: 'once' | 'run' | undefined;
     }
   | { readonly id: string; readonly verdict: 'deny'; readonly reason?: string | undefined }
@@ -60,7 +60,7 @@ function copied(value: unknown): unknown {
   }
 }
 
-/** Whether something that was saved, or comes from elsewhere, is a pending call. */
+/** True if saved or foreign data is a pending tool call. */
 export function isPendingCall(value: unknown): value is JsonObject & PendingCall {
   if (!isJsonObject(value)) return false;
   const { id, agentPath, kind, call, reason = '', suggestions = [], isAskedEachTime = false } = value;

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { addUsage, toUsage, withCost } from './usage.ts';
 
-test('usages add up; what neither knows stays unknown', () => {
+test('usages add up; a field missing in both stays missing', () => {
   const a = { inputTokens: 1, outputTokens: 2, seconds: 1.5 };
   const b = { inputTokens: 10, outputTokens: 20, cachedTokens: 4, cost: 0.1 };
   expect(addUsage(a, b)).toEqual({
@@ -16,7 +16,7 @@ test('usages add up; what neither knows stays unknown', () => {
   expect(addUsage(undefined, undefined)).toBe(undefined);
 });
 
-test('cost is by the kind of token', () => {
+test('cost depends on the kind of token', () => {
   const usage = {
     inputTokens: 1_000_000,
     outputTokens: 100_000,

@@ -2,24 +2,24 @@ import { InvalidMsgError } from '../errors.ts';
 import { describe, type JsonObject } from '../util/json.ts';
 import { toJsonObject } from './blocks.ts';
 
-/** What an answer cost. */
+/** Tokens, time and cost of model calls. */
 export type Usage = {
-  /** All tokens of the prompt, those from or for a cache included. */
+  /** All tokens of the prompt, including tokens read from a cache or written to a cache. */
   readonly inputTokens: number;
-  /** All tokens of the answer, those of its thinking included. */
+  /** All tokens of the answer, including thinking. */
   readonly outputTokens: number;
-  /** Of the input: read from the provider's cache. */
+  /** Input tokens read from the provider's cache. */
   readonly cachedTokens?: number;
-  /** Of the input: written to the provider's cache. */
+  /** Input tokens written to the provider's cache. */
   readonly cacheWriteTokens?: number;
-  /** Of the output: spent on thinking. */
+  /** Output tokens of thinking. */
   readonly reasoningTokens?: number;
   readonly seconds?: number;
-  /** In the currency of the model's `pricing`. */
+  /** Cost in the currency of the model's `pricing`. */
   readonly cost?: number;
 };
 
-/** What a million tokens cost. */
+/** Prices per million tokens. */
 export interface Pricing {
   readonly input: number;
   readonly output: number;
@@ -31,11 +31,13 @@ export interface Pricing {
 
 const REQUIRED = ['inputTokens', 'outputTokens'] as const;
 const OPTIONAL = ['cachedTokens', 'cacheWriteTokens', 'reasoningTokens', 'seconds', 'cost'] as const;
+/** Numbers of a usage. */
+export const USAGE_FIELDS: readonly (keyof Usage)[] = [...REQUIRED, ...OPTIONAL];
 
 /** A frozen copy of a usage. @throws InvalidMsgError */
 export function toUsage(usage: unknown): Usage {
   const fields = toJsonObject(usage, 'usage');
-  for (const key of [...REQUIRED, ...OPTIONAL]) {
+  for (const key of USAGE_FIELDS) {
     const value = fields[key];
     if (typeof value === 'number') continue;
     if (value === undefined && !REQUIRED.some((required) => required === key)) continue;
@@ -44,7 +46,7 @@ export function toUsage(usage: unknown): Usage {
   return fields as JsonObject & Usage;
 }
 
-/** The sum of two usages. What neither of them knows stays unknown. */
+/** The sum of two usages. A field missing in both stays missing. */
 export function addUsage(a: Usage | undefined, b: Usage | undefined): Usage | undefined {
   if (a === undefined || b === undefined) return a ?? b;
   const sum: { -readonly [key in keyof Usage]: Usage[key] } = {
@@ -57,7 +59,7 @@ export function addUsage(a: Usage | undefined, b: Usage | undefined): Usage | un
   return Object.freeze(sum);
 }
 
-/** The usage with its cost. */
+/** The usage with its cost; unchanged without prices. */
 export function withCost(usage: Usage, pricing: Pricing | undefined): Usage {
   if (pricing === undefined) return usage;
   const { cachedTokens = 0, cacheWriteTokens = 0 } = usage;

@@ -103,6 +103,8 @@ export abstract class ChatModelBase {
   readonly generation: GenerationOptions = NO_OPTIONS;
   /** Name of the provider for messages; undefined where it makes no difference. */
   readonly vendorName: string | undefined = undefined;
+  /** Host of the server, with its port; undefined for a model without one. */
+  readonly host: string | undefined = undefined;
 
   constructor(readonly modelName: string) {}
 
@@ -111,7 +113,7 @@ export abstract class ChatModelBase {
   /** The whole answer, with its `finishReason` and the provider's `responseId`. */
   async call(request: ModelRequest, options?: ModelCallOptions): Promise<Msg> {
     const draft = new MsgDraft(request.agentName ?? 'assistant', {
-      isCallIdTaken: (id) => request.messages.some((msg) => hasCall(msg, id)),
+      isToolCallIdTaken: (id) => request.messages.some((msg) => hasCall(msg, id)),
     });
     for await (const delta of this.stream(request, options)) draft.add(delta);
     return draft.finish();

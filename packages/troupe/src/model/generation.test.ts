@@ -11,7 +11,7 @@ test('the options of a call win over those of the model, extras one by one', () 
   expect(mergeGeneration(undefined, undefined)).toEqual({ extra: {} });
 });
 
-test('what a call leaves undefined stays as it was', () => {
+test("undefined options of a request keep the model's options", () => {
   expect(mergeGeneration({ maxTokens: 5 }, { maxTokens: undefined, temperature: 0 })).toEqual({
     maxTokens: 5,
     temperature: 0,

@@ -19,7 +19,7 @@ test('the same history gives the very same items, so that a model writes each of
   expect(second.items).toHaveLength(3);
 });
 
-test('what was repaired is told to whoever wants to know, else logged', async () => {
+test('repairs go to onRepair, otherwise to the log', async () => {
   const told: unknown[] = [];
   await new PromptMaker({ ...options, onRepair: (repairs) => told.push(repairs) }).make(
     { messages: [ghost] },

@@ -3,7 +3,7 @@ import { ChatFormatter } from '../formatter/chat-formatter.ts';
 import type { FormatterBase } from '../formatter/formatter-base.ts';
 import { MediaLoader } from '../formatter/media-loader.ts';
 import { PromptMedia } from '../formatter/prompt-media.ts';
-import type { MediaBlock, Prompt } from '../formatter/prompt.ts';
+import type { MediaBlock, Prompt, PromptItem, UserItem } from '../formatter/prompt.ts';
 import type { ModelCapabilities, ModelRequest } from './chat-model-base.ts';
 
 export interface PromptMakerOptions {
@@ -18,6 +18,13 @@ export interface PromptMakerOptions {
   /** Receives a description of each repair. @default a warning in the log */
   readonly onRepair?: ((repairs: readonly string[]) => void) | undefined;
 }
+
+/** Stands for the conversation if there is none: providers reject a prompt without messages. */
+const OPENING: UserItem = {
+  role: 'user',
+  name: 'user',
+  content: [{ type: 'text', text: '(The conversation begins.)' }],
+};
 
 /** Makes prompts for a model: formats the history, adds media, and reports repairs. */
 export class PromptMaker {
@@ -36,7 +43,7 @@ export class PromptMaker {
     const { messages, tools, agentName, formatter = this.#formatter } = request;
     const prompt = await formatter.format(messages, { tools, agentName, signal });
     if (prompt.repairs.length > 0) this.#report(prompt.repairs);
-    return this.#media.prepare(prompt, signal);
+    return this.#media.prepare(withOpening(prompt), signal);
   }
 
   #report(repairs: readonly string[]): void {
@@ -45,4 +52,19 @@ export class PromptMaker {
     const what = repairs.join('; ');
     getLogger().log('warn', `The history was repaired for ${modelName}: ${what}.`);
   }
+}
+
+/** Adds an opening behind the instructions of a prompt that has nothing to answer, so that the model speaks first. */
+function withOpening(prompt: Prompt): Prompt {
+  const { items } = prompt;
+  if (items.some(isConversation)) return prompt;
+  const first = items.findIndex(({ role }) => role !== 'system');
+  const end = first === -1 ? items.length : first;
+  return { ...prompt, items: [...items.slice(0, end), OPENING, ...items.slice(end)] };
+}
+
+/** Whether every provider has a message for an item. Some have none for media that a model made. */
+function isConversation(item: PromptItem): boolean {
+  if (item.role !== 'assistant') return item.role !== 'system';
+  return item.content.some(({ type }) => type === 'text' || type === 'tool_use');
 }

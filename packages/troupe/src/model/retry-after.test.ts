@@ -29,15 +29,21 @@ test('a date is Greenwich time, wherever the program runs', () => {
   vi.unstubAllEnvs();
 });
 
+test('a date counts from the Date of the response, whatever the time of day is here', () => {
+  const headers = { date: 'Sun, 06 Nov 1994 08:49:30 GMT', 'Retry-After': 'Sun, 06 Nov 1994 08:49:37 GMT' };
+  expect(parseRetryAfter(new Headers(headers), NOW - 90_000)).toBe(7000);
+  expect(parseRetryAfter(new Headers({ ...headers, date: 'today' }), NOW)).toBe(2000);
+});
+
 test('milliseconds are more exact, and win', () => {
   expect(parseRetryAfter(new Headers({ 'Retry-After': '2', 'retry-after-ms': '1234' }), NOW)).toBe(1234);
 });
 
-test('milliseconds that are none leave it to the other header', () => {
+test('invalid milliseconds fall back to the other header', () => {
   expect(parseRetryAfter(new Headers({ 'Retry-After': '2', 'retry-after-ms': 'soon' }), NOW)).toBe(2000);
 });
 
-test('who is asked nothing waits for nothing in particular', () => {
+test('without a header there is no wait', () => {
   expect(parseRetryAfter(new Headers(), NOW)).toBeUndefined();
 });
 

@@ -7,20 +7,24 @@ const HTTP_DATES = [
 const NUMBER = /^\d{1,15}(?:\.\d{1,15})?$/;
 
 /**
- * Delay in milliseconds from `now` that a server asks for: `retry-after-ms`, or `Retry-After` in seconds or
- * as a date. Undefined if missing or invalid.
+ * Delay in milliseconds that a server asks for: `retry-after-ms`, or `Retry-After` in seconds or as a date.
+ * Undefined if missing or invalid. A date counts from the `Date` of the response, which has the same clock;
+ * without one, from `now`.
  */
 export function parseRetryAfter(headers: Headers, now: number): number | undefined {
-  return inMilliseconds(headers.get('retry-after-ms'), 1) ?? parseStandard(headers.get('retry-after'), now);
+  const exact = inMilliseconds(headers.get('retry-after-ms'), 1);
+  const asked = headers.get('retry-after');
+  const delay = exact ?? inMilliseconds(asked, 1000);
+  if (delay !== undefined) return delay;
+  const date = parseDate(asked);
+  return date === undefined ? undefined : Math.max(0, date - (parseDate(headers.get('date')) ?? now));
 }
 
-function parseStandard(value: string | null, now: number): number | undefined {
-  const delay = inMilliseconds(value, 1000);
-  if (delay !== undefined || value === null) return delay;
-  const text = value.trim();
+function parseDate(value: string | null): number | undefined {
+  const text = value?.trim() ?? '';
   if (!HTTP_DATES.some((form) => form.test(text))) return undefined;
   const date = Date.parse(text.endsWith('GMT') ? text : `${text} GMT`); // the oldest format has no GMT
-  return Number.isNaN(date) ? undefined : Math.max(0, date - now);
+  return Number.isNaN(date) ? undefined : date;
 }
 
 function inMilliseconds(value: string | null, unit: number): number | undefined {

@@ -41,7 +41,7 @@ describe('a tool choice', () => {
     expect(free.map(isForced)).toEqual([false, false, false, false, false]);
   });
 
-  test('leaves the tools that it allows', () => {
+  test('keeps the allowed tools', () => {
     const names = (toolChoice: ToolChoice): string[] =>
       toolsForChoice({ messages: [], tools, toolChoice }).map(({ name }) => name);
     expect(names({ allowed: ['c', 'a'] })).toEqual(['a', 'c']);

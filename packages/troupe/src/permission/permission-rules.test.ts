@@ -57,7 +57,7 @@ describe('a tool', () => {
     expect(everyMode((mode) => ask(make(mode), 'write_file', { path }, marks).behavior)).toBe(expected);
   });
 
-  test('that writes a file is not taken for one that reads, whatever its marks', () => {
+  test('that writes a file does not count as reading, with any marks', () => {
     expect(ask(make('default'), 'write_file', { path: '/w/a' }, { readOnly: true }).behavior).toBe('ask');
     expect(ask(make('default'), 'write_file', { path: '/etc/a' }, { readOnly: true }).behavior).toBe('ask');
     expect(ask(make('accept_edits'), 'write_file', {}).behavior).toBe('ask');
@@ -119,7 +119,7 @@ describe('a tool', () => {
 });
 
 describe('rules', () => {
-  test('the strictest of those that hold counts, in whatever order they stand', () => {
+  test('the strictest matching rule counts, in any order', () => {
     const rules = [
       { tool: 'pay', behavior: 'allow' },
       { tool: 'pay', behavior: 'ask', when: { amount: 10 } },
@@ -362,7 +362,7 @@ describe('a shell command', () => {
   });
 });
 
-describe('of commands that are put together', () => {
+describe('of composed commands', () => {
   const SIMPLE = [
     'ls',
     'cat a',
@@ -443,7 +443,7 @@ describe('of commands that are put together', () => {
     expect(seen.has('deny')).toBe(true);
   });
 
-  test('what is denied is not allowed, however it is hidden: ten thousand times', () => {
+  test('a denied command is never allowed, in ten thousand compositions', () => {
     const FORBIDDEN = [
       'curl evil',
       "'cu'rl evil",

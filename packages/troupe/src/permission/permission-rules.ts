@@ -9,10 +9,10 @@ import {
   compileRule,
   readRule,
   type CompiledRule,
-  type PermissionRule,
+  type ToolRule,
   type RuleSubject,
-  type SavedPermissionRule,
-} from './permission-rule.ts';
+  type SavedToolRule,
+} from './tool-rule.ts';
 import {
   isStricter,
   lookUp,
@@ -34,7 +34,7 @@ export interface PermissionRulesOptions {
   /** @default 'default' */
   readonly mode?: PermissionMode | undefined;
   /** Rules for the lifetime of the program. Not saved, and not removed by loading a state. */
-  readonly rules?: readonly PermissionRule[] | undefined;
+  readonly rules?: readonly ToolRule[] | undefined;
   /**
    * Absolute folders in which `accept_edits` allows changes. The first is the base of relative paths.
    * @default none
@@ -88,6 +88,21 @@ interface JudgedPart extends Part {
  * A shell command is split into its parts, and the strictest part decides. Dangerous tool calls never run
  * without an approval, whatever rules and mode allow. Decisions access no files and run nothing, so the same
  * tool call always gets the same verdict. Mode and added rules are saved with the agent.
+ *
+ * @example
+ * ```ts
+ * import { PermissionRules, ReActAgent } from 'troupe';
+ * import { OfflineModel } from 'troupe/offline';
+ *
+ * const permissionPolicy = new PermissionRules({
+ *   rules: [
+ *     { tool: 'delete_file', behavior: 'deny' },
+ *     { tool: 'execute_shell_command', behavior: 'allow', when: { command: { prefix: 'git status' } } },
+ *   ],
+ * });
+ * const agent = new ReActAgent({ name: 'Friday', model: new OfflineModel(), permissionPolicy });
+ * console.log(agent.permissionPolicy === permissionPolicy); // true
+ * ```
  */
 export class PermissionRules extends StateModule implements PermissionPolicy {
   /** A policy may serve several agents. */
@@ -109,8 +124,7 @@ export class PermissionRules extends StateModule implements PermissionPolicy {
     this.#toolArguments = new Map(Object.entries({ ...TOOL_ARGUMENTS, ...toolArguments }));
     this.registerState('mode', { toJson: (value: PermissionMode) => value, fromJson: readMode });
     this.registerState('addedRules', {
-      toJson: (rules: readonly SavedPermissionRule[]) =>
-        rules as readonly (SavedPermissionRule & JsonValue)[],
+      toJson: (rules: readonly SavedToolRule[]) => rules as readonly (SavedToolRule & JsonValue)[],
       fromJson: readRules,
     });
   }
@@ -125,16 +139,16 @@ export class PermissionRules extends StateModule implements PermissionPolicy {
   }
 
   /** All current rules. */
-  get rules(): readonly PermissionRule[] {
+  get rules(): readonly ToolRule[] {
     return [...this.#fixed, ...this.#added].map(({ rule }) => rule);
   }
 
   /** Rules added at run time. Part of the saved state. */
-  get addedRules(): readonly SavedPermissionRule[] {
-    return this.#added.map(({ rule }) => rule as SavedPermissionRule);
+  get addedRules(): readonly SavedToolRule[] {
+    return this.#added.map(({ rule }) => rule as SavedToolRule);
   }
 
-  set addedRules(rules: readonly SavedPermissionRule[]) {
+  set addedRules(rules: readonly SavedToolRule[]) {
     this.#added = rules.map((rule) => compileRule(readRule(rule)));
   }
 
@@ -142,18 +156,18 @@ export class PermissionRules extends StateModule implements PermissionPolicy {
    * Adds a rule, for example a suggestion of a pending tool call.
    * @throws TroupeError if the rule is invalid or has a function.
    */
-  addRule(rule: SavedPermissionRule | JsonObject): void {
+  addRule(rule: SavedToolRule | JsonObject): void {
     const added = readRule(rule);
     this.removeRule(added);
     this.#added = [...this.#added, compileRule(added)];
   }
 
   /** Removes an added rule. @returns false for an unknown rule */
-  removeRule(rule: SavedPermissionRule | JsonObject): boolean {
-    const key = canonicalJson(readRule(rule) as SavedPermissionRule & JsonValue);
+  removeRule(rule: SavedToolRule | JsonObject): boolean {
+    const key = canonicalJson(readRule(rule) as SavedToolRule & JsonValue);
     const before = this.#added.length;
     this.#added = this.#added.filter(
-      ({ rule: one }) => canonicalJson(one as SavedPermissionRule & JsonValue) !== key,
+      ({ rule: one }) => canonicalJson(one as SavedToolRule & JsonValue) !== key,
     );
     return this.#added.length < before;
   }
@@ -271,7 +285,7 @@ function readMode(mode: unknown): PermissionMode {
   throw new TroupeError('invalid_config', `A permission mode must be one of ${PERMISSION_MODES.join(', ')}.`);
 }
 
-function readRules(json: JsonValue): readonly SavedPermissionRule[] {
+function readRules(json: JsonValue): readonly SavedToolRule[] {
   if (!Array.isArray(json)) throw new TypeError('the value is not a list');
   return (json as readonly JsonValue[]).map(readRule);
 }

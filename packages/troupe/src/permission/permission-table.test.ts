@@ -41,12 +41,12 @@ test('every cell of the decision is as it should be', () => {
   expect(cells).toBe(5 * 4 * 3 * 2);
 });
 
-test('a mode that there is not denies', () => {
+test('an unknown mode denies', () => {
   const facts = { rule: 'allow', kind: 'read', isDangerous: false } as const;
   expect(lookUp('yolo' as PermissionMode, facts).behavior).toBe('deny');
 });
 
-test('whatever is dangerous or denied is never allowed, in any mode', () => {
+test('dangerous or denied tool calls are never allowed, in any mode', () => {
   for (const mode of PERMISSION_MODES) {
     for (const kind of KINDS) {
       for (const rule of RULES)

@@ -1,6 +1,6 @@
 import type { ToolUseBlock } from '../message/blocks.ts';
 import { copyJsonObject, type JsonObject } from '../util/json.ts';
-import type { RuleSubject } from './permission-rule.ts';
+import type { RuleSubject } from './tool-rule.ts';
 import { exactText, isPlainlySet } from './shell/match-command.ts';
 
 const MAX_SUGGESTIONS = 5;

@@ -66,7 +66,7 @@ async function logOf(body: () => Promise<unknown>): Promise<string[]> {
   return lines;
 }
 
-test('every agent answers the input and hears the others, never itself', async () => {
+test('every agent answers the input and observes the others, never itself', async () => {
   const agents = [...duo(), new Guest('carol')];
   const room = new ChatRoom(agents);
   const events = readAll(room.start());
@@ -87,7 +87,7 @@ test('every agent answers the input and hears the others, never itself', async (
   ]);
 });
 
-test('agents answer at the same time, and one input after the other', async () => {
+test('agents answer concurrently, one input after the other', async () => {
   const [alice, bob] = duo();
   let wake = (): void => {};
   const asleep = new Promise<void>((resolve) => (wake = resolve));
@@ -107,7 +107,7 @@ test('agents answer at the same time, and one input after the other', async () =
   expect((await events).filter((line) => line.includes('run_end'))).toHaveLength(4);
 });
 
-test('stopping interrupts what runs, drops what waits, ends the stream and unsubscribes', async () => {
+test('stopping interrupts running agent calls, drops queued ones, ends the stream and unsubscribes', async () => {
   const [alice, bob] = [stuck('alice'), new Guest('bob')];
   const room = new ChatRoom([alice, bob]);
   const events = readAll(room.start());
@@ -148,7 +148,7 @@ test.each(['while it reads', 'while it waits'])('a consumer that leaves %s stops
   await expect(room.handleInput('hello?')).rejects.toThrow('The chat room is closed. Call start() first.');
 });
 
-test('agents wait while nobody reads, and can be stopped all the same', async () => {
+test('agents wait for an unread stream, and can be stopped meanwhile', async () => {
   const alice = new Guest('alice');
   let printed = 0;
   alice.prepare = async ({ signal }) => {
@@ -165,7 +165,7 @@ test('agents wait while nobody reads, and can be stopped all the same', async ()
   expect((await readAll(events)).at(-1)).toMatch(/^alice run_end interrupted/);
 });
 
-test('an agent that fails does not disturb the others', async () => {
+test('a failing agent does not affect the others', async () => {
   const [alice, bob] = duo();
   alice.prepare = () => Promise.reject(new Error('I lost my voice'));
   const room = new ChatRoom([alice, bob]);
@@ -179,7 +179,7 @@ test('an agent that fails does not disturb the others', async () => {
   expect(logged).toEqual(['warn: alice failed in the chat room: I lost my voice']);
 });
 
-test('an agent that hangs even in handleInterrupt does not hold up the stop', async () => {
+test('an agent hanging in handleInterrupt does not delay the stop', async () => {
   class Hung extends Guest {
     override prepare = (): Promise<void> => forever;
     override handleInterrupt(): Promise<Msg> {

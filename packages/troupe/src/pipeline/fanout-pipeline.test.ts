@@ -53,17 +53,17 @@ test.each([{ concurrent: true }, { concurrent: false }, { maxConcurrent: 2 }])(
   },
 );
 
-test('without input the agents are called with nothing', async () => {
+test('without input the agents are called with an empty list', async () => {
   const count = (): Worker => new Worker('count', async (msgs) => number(msgs.length));
   expect(results(await fanoutPipeline([count(), count()]))).toEqual([0, 0]);
 });
 
-test('without agents there are no answers', async () => {
+test('without agents the list of answers is empty', async () => {
   expect(await fanoutPipeline([], zero)).toEqual([]);
   expect(await new FanoutPipeline([], { concurrent: false }).call()).toEqual([]);
 });
 
-test('a text is one message for all, in a list of their own', async () => {
+test('a text becomes one message for all agents, in a separate list for each', async () => {
   const seen: (readonly Msg[])[] = [];
   const reader = (): Worker => new Worker('reader', async (msgs) => number(seen.push(msgs)));
   await fanoutPipeline([reader(), reader()], 'Hello');
@@ -107,7 +107,7 @@ test.each([0, -1, 1.5, Number.NaN])('a maxConcurrent of %d is refused', async (m
   expect(() => new FanoutPipeline([stuck('a')], { maxConcurrent })).toThrow(problem);
 });
 
-test('when one fails the others are aborted, and its error is thrown once they have ended', async () => {
+test('a failing agent aborts the others; its error is thrown after they have ended', async () => {
   const unwound: string[] = [];
   const tidy = new Worker('tidy', async (_msgs, { signal }) => {
     await abortable(forever, signal).catch(async () => {
@@ -122,7 +122,7 @@ test('when one fails the others are aborted, and its error is thrown once they h
   expect([tidy.isRunning, waiting.isRunning]).toEqual([false, false]);
 });
 
-test('when two fail at once the first error is thrown', async () => {
+test('of two failures at once the first error is thrown', async () => {
   const late = new Worker('late', async () => Promise.reject(new Error('I broke too')));
   await expect(fanoutPipeline([broken(), late], zero)).rejects.toThrow(/^I broke$/);
 });
@@ -140,7 +140,7 @@ test.each([{ concurrent: false }, { maxConcurrent: 1 }])(
   },
 );
 
-test('an answer that comes after the failure starts no agent that waits for its turn', async () => {
+test('a late answer after the failure starts no queued agent', async () => {
   using _ = new FakeClock().install();
   let fail = (): void => {};
   let finish = (): void => {};
@@ -164,7 +164,7 @@ test('an answer that comes after the failure starts no agent that waits for its 
   await busy;
 });
 
-test('an agent that ignores its signal is left behind, not waited for', async () => {
+test('an agent that ignores its signal is not awaited', async () => {
   const clock = new FakeClock();
   using _ = clock.install();
   const ignorant = deaf('ignorant');
@@ -186,14 +186,14 @@ test('a caller’s signal aborts all, and is left without listeners', async () =
   expect(agents.map((agent) => agent.calls)).toEqual([1, 1]);
 });
 
-test('an interrupt of one agent is its answer; the others go on', async () => {
+test('an interrupted agent answers with its interrupt reply; the others continue', async () => {
   const interrupted = stuck('interrupted');
   const fanout = fanoutPipeline([interrupted, calculator((n) => n + 1)], zero);
   await interrupted.interrupt();
   expect((await fanout).map((msg) => msg.metadata)).toEqual([{ _is_interrupted: true }, { result: 1 }]);
 });
 
-test('an interrupt of an agent stops the fan-out of ten that it waits for, deaf ones included', async () => {
+test('an interrupt stops a nested fan-out of ten agents, also agents that ignore the signal', async () => {
   const clock = new FakeClock();
   using _ = clock.install();
   const crew = Array.from({ length: 10 }, (_, i) => (i % 2 ? deaf : stuck)(`worker ${i}`));

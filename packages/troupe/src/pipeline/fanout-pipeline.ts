@@ -13,6 +13,18 @@ export interface FanoutOptions {
 /**
  * Calls agents with the same input. The answers have the order of the agents. When an agent fails, the other
  * calls are aborted and awaited before the error is thrown.
+ *
+ * @example
+ * ```ts
+ * import { fanoutPipeline, ReActAgent } from 'troupe';
+ * import { ScriptedModel } from 'troupe/testing';
+ *
+ * const critics = ['plot', 'style'].map(
+ *   (name) => new ReActAgent({ name, model: new ScriptedModel([`The ${name} is good.`]), console: false }),
+ * );
+ * const answers = await fanoutPipeline(critics, 'What do you think of the story?');
+ * console.log(answers.map((answer) => answer.text)); // in the order of the agents
+ * ```
  */
 export async function fanoutPipeline(
   agents: readonly AgentBase[],

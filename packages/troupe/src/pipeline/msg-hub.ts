@@ -1,5 +1,5 @@
 import type { AgentBase } from '../agent/agent-base.ts';
-import { Subscribers } from '../agent/subscribers.ts';
+import { Subscribers, type Observer } from '../agent/subscribers.ts';
 import { getLogger } from '../config/run-config.ts';
 import { messageOf, TroupeError } from '../errors.ts';
 import { Msg, type MsgInput } from '../message/msg.ts';
@@ -23,8 +23,17 @@ export interface MsgHubOptions {
  * observes later messages only. Hubs may overlap: agents in several common hubs observe a message once. A
  * closed hub leaves no subscription behind.
  *
+ * @example
  * ```ts
+ * import { MsgHub, ReActAgent } from 'troupe';
+ * import { OfflineModel } from 'troupe/offline';
+ *
+ * const alice = new ReActAgent({ name: 'alice', model: new OfflineModel(), console: false });
+ * const bob = new ReActAgent({ name: 'bob', model: new OfflineModel(), console: false });
  * await using hub = await MsgHub.open({ participants: [alice, bob], announcement: 'Introduce yourselves.' });
+ * await alice.call(); // bob observes the answer
+ * await bob.call();
+ * console.log(hub.name, (await bob.memory.getMemory()).length); // the announcement and two answers
  * ```
  */
 export class MsgHub implements AsyncDisposable {
@@ -125,14 +134,13 @@ export class MsgHub implements AsyncDisposable {
         `The hub '${this.name}' is closed. Open it before you broadcast.`,
       );
     }
-    for (const msg of Msg.list(input)) {
-      await this.#audience.broadcast(msg, ({ name }, error) => {
-        getLogger().log(
-          'warn',
-          `${name} could not observe a broadcast in the hub '${this.name}': ${messageOf(error)}`,
-        );
-      });
-    }
+    const limitMs = Math.max(0, ...this.#participants.map(({ observeTimeoutMs }) => observeTimeoutMs));
+    const report = ({ name }: Observer, error: unknown): void =>
+      getLogger().log(
+        'warn',
+        `${name} could not observe a broadcast in the hub '${this.name}': ${messageOf(error)}`,
+      );
+    for (const msg of Msg.list(input)) await this.#audience.broadcast(msg, report, { limitMs });
   }
 
   /** Updates all subscriptions to the current participants. */

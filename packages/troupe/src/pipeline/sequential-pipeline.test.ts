@@ -45,7 +45,7 @@ test.each([
   expect((await new SequentialPipeline(agents).call(zero)).metadata).toEqual({ result });
 });
 
-test('the first agent may start from nothing', async () => {
+test('the first agent may start without input', async () => {
   const answer = await sequentialPipeline([add(1), add(2)]);
   expect(answer).toMatchObject({ name: '+2', metadata: { result: 3 } });
 });
@@ -74,7 +74,7 @@ test('an error ends the sequence', async () => {
   expect(last.calls).toBe(0);
 });
 
-test('a signal stops the agent that is busy, and the ones after it never start', async () => {
+test('a signal stops the running agent, and later agents never start', async () => {
   const stuck = new Stuck({ name: 'stuck' });
   const last = add(1);
   const controller = new AbortController();
@@ -86,7 +86,7 @@ test('a signal stops the agent that is busy, and the ones after it never start',
   expect([stuck.isRunning, last.calls]).toEqual([false, 0]);
 });
 
-test('the type of the result tells when it may be the input', () => {
+test('the type of the result includes the input only without agents', () => {
   const some: AgentBase[] = [];
   const anything = zero as MsgInput;
   expectTypeOf(sequentialPipeline([add(1)], anything)).resolves.toEqualTypeOf<Msg>();

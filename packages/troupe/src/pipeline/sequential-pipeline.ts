@@ -4,6 +4,17 @@ import type { Msg, MsgInput } from '../message/msg.ts';
 /**
  * Calls agents one after the other, each with the previous answer. Without agents the input is the result. A
  * suspended answer (pending tool calls) ends the pipeline and is the result.
+ *
+ * @example
+ * ```ts
+ * import { ReActAgent, sequentialPipeline } from 'troupe';
+ * import { ScriptedModel } from 'troupe/testing';
+ *
+ * const writer = new ReActAgent({ name: 'writer', model: new ScriptedModel(['A draft.']), console: false });
+ * const editor = new ReActAgent({ name: 'editor', model: new ScriptedModel(['A better draft.']), console: false });
+ * const answer = await sequentialPipeline([writer, editor], 'Write about the sea.');
+ * console.log(answer.text); // A better draft.
+ * ```
  */
 export function sequentialPipeline(
   agents: readonly [AgentBase, ...AgentBase[]],

@@ -62,7 +62,7 @@ async function readAll<T>(
   }
 }
 
-test('yields what the agents print, in order, and returns the result of the task', async () => {
+test('yields the printed messages in order, and returns the result of the task', async () => {
   const agents = trio();
   const stream = streamPrintingMessages(agents, (signal) => sequentialPipeline(agents, 'go', { signal }));
   const printed: PrintedMsg[] = [];
@@ -88,7 +88,7 @@ test('yields a message again while it grows', async () => {
   await stream.return(parts[0]);
 });
 
-test('an error of the task comes after what was printed before it', async () => {
+test('an error of the task follows the messages printed before', async () => {
   const agent = new Printer('a', async () => {
     await agent.print(Msg.assistant('before the error'));
     throw new TypeError('mistaken');
@@ -98,7 +98,7 @@ test('an error of the task comes after what was printed before it', async () => 
   expect(agent.msgQueue).toBeUndefined();
 });
 
-test('a task that throws at once is a failed task', async () => {
+test('a task that throws synchronously rejects', async () => {
   const [agent] = trio();
   const task = (): never => {
     throw new Error('not today');
@@ -110,7 +110,7 @@ test('a task that throws at once is a failed task', async () => {
   expect(agent.msgQueue).toBeUndefined();
 });
 
-test('nothing happens before the first message is asked for', async () => {
+test('the task starts with the first read', async () => {
   const [agent] = trio();
   const stream = streamPrintingMessages([agent], () => agent.call());
   await scheduler.yield();
@@ -120,7 +120,7 @@ test('nothing happens before the first message is asked for', async () => {
   expect([agent.calls, agent.msgQueue]).toEqual([0, undefined]);
 });
 
-test('no agents, no messages: only the result', async () => {
+test('without agents there is only the result', async () => {
   expect(await readAll(streamPrintingMessages([], async () => 42))).toEqual({ texts: [], result: 42 });
 });
 
@@ -143,7 +143,7 @@ test.each(['ends', 'fails', 'is left'])(
   },
 );
 
-test('a queue that was set meanwhile stays, and one that is closed does not come back', async () => {
+test('a queue set meanwhile stays, and a closed queue is not restored', async () => {
   const [a, b] = trio();
   const outer = streamPrintingMessages([a, b], () => sequentialPipeline([a, b]));
   await outer.next();
@@ -205,7 +205,7 @@ test('leaving also stops the agents that a task calls after its signal', async (
   );
 });
 
-test('leaving waits for the task to unwind', async () => {
+test('leaving waits until the task has ended', async () => {
   const [agent] = trio();
   const steps: string[] = [];
   const stream = streamPrintingMessages([agent], async (signal) => {
@@ -219,7 +219,7 @@ test('leaving waits for the task to unwind', async () => {
   expect(steps).toEqual(['unwound']);
 });
 
-test('a task that ignores its signal does not hold up who leaves', async () => {
+test('a task that ignores its signal does not delay leaving', async () => {
   const clock = new FakeClock();
   using _ = clock.install();
   const [agent] = trio();
@@ -238,7 +238,7 @@ test('a task that ignores its signal does not hold up who leaves', async () => {
   expect([agent.msgQueue, clock.pendingTimers]).toEqual([undefined, 0]);
 });
 
-test('an agent that hangs even in handleInterrupt does not hold up who leaves', async () => {
+test('an agent hanging in handleInterrupt does not delay leaving', async () => {
   class Hung extends Printer {
     override handleInterrupt(): Promise<Msg> {
       return forever;
@@ -254,7 +254,7 @@ test('an agent that hangs even in handleInterrupt does not hold up who leaves', 
   expect(agent.msgQueue).toBeUndefined();
 });
 
-test('leaving after the task has ended disturbs nobody', async () => {
+test('leaving after the end of the task has no effect', async () => {
   const agents = trio();
   const [a] = agents;
   const stream = streamPrintingMessages(agents, () => sequentialPipeline(agents));

@@ -42,8 +42,8 @@ class SlowStorage extends InMemoryPlanStorage {
   }
 }
 
-describe('a storage that does not answer', () => {
-  test('is given up after its time, with the plan as it was, and the next edit is made', async () => {
+describe('a hanging storage', () => {
+  test('fails the edit after the time limit, without a change, and the next edit works', async () => {
     const storage = new SlowStorage();
     const notebook = new PlanNotebook({ storage, storageTimeoutMs: 5000 });
     const plan = await notebook.createPlan(house('a'));
@@ -58,7 +58,7 @@ describe('a storage that does not answer', () => {
     expect(await next).toEqual(plan.with({ name: 'b' }));
   });
 
-  test('holds up nobody whose call is interrupted; what it stores too late changes nothing', async () => {
+  test('does not delay an interrupt; a late answer changes nothing', async () => {
     const storage = new SlowStorage();
     const notebook = new PlanNotebook({ storage });
     const { id } = await notebook.createPlan(house('a'));
@@ -87,12 +87,12 @@ describe('a storage that does not answer', () => {
     notebook.loadStateDict(notebook.stateDict());
   });
 
-  test('needs a time that is one', () => {
+  test('needs a valid time limit', () => {
     expect(() => new PlanNotebook({ storageTimeoutMs: 0 })).toThrow('storageTimeoutMs must be a number of 1');
   });
 });
 
-describe('a storage that gives something else than plans', () => {
+describe('a storage that returns something other than plans', () => {
   const NO_PLAN = 'returned a value that is not a Plan';
   test.each<[string, unknown, string | undefined, string]>([
     ['nothing', undefined, undefined, 'did not return a list of plans'],
@@ -114,7 +114,7 @@ describe('a storage that gives something else than plans', () => {
     expect(notebook.currentPlan).toBeUndefined();
   });
 
-  test('another plan than the one that it was asked for', async () => {
+  test('a plan with another id', async () => {
     const storage = new InMemoryPlanStorage();
     const other = new Plan({ ...words('other'), subtasks: [new SubTask(words('x'))] });
     storage.getPlan = async () => other;

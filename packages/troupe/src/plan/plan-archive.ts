@@ -4,14 +4,14 @@ import type { PlanStorageBase } from './plan-storage-base.ts';
 import { Plan } from './plan.ts';
 
 /** All plans of a storage, oldest first. @throws TroupeError if the storage returns anything else. */
-export async function archivedPlans(storage: PlanStorageBase): Promise<readonly Plan[]> {
+export async function listArchivedPlans(storage: PlanStorageBase): Promise<readonly Plan[]> {
   const plans: unknown = await storage.getPlans();
   if (!Array.isArray(plans)) throw broken('did not return a list of plans');
   return plans.map(asPlan);
 }
 
 /** One plan of a storage. @throws TroupeError if the storage returns anything else. */
-export async function archivedPlan(storage: PlanStorageBase, id: string): Promise<Plan | undefined> {
+export async function loadArchivedPlan(storage: PlanStorageBase, id: string): Promise<Plan | undefined> {
   const found: unknown = await storage.getPlan(id);
   if (found === undefined || found === null) return undefined;
   const plan = asPlan(found);

@@ -58,7 +58,7 @@ export const DEFAULT_PLAN_HINTS: PlanHintsByState = {
     const details = plan.subtasks[index]?.toMarkdown(true) ?? '';
     return withOptions(plan, `Subtask ${index} is in progress:\n\`\`\`\n${details}\n\`\`\``, [
       '- Work on it.',
-      `- When it is done: call 'finish_subtask' with subtask_idx=${index} and what came of it.`,
+      `- When it is done: call 'finish_subtask' with subtask_idx=${index} and the outcome.`,
       '- If something is missing that only the user can tell: ask.',
       REVISE,
       ABANDON,

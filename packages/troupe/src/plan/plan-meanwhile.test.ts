@@ -42,7 +42,7 @@ async function resultsOf(agent: ReActAgent): Promise<unknown> {
 const statesOf = ({ currentPlan }: PlanNotebook): unknown =>
   currentPlan?.subtasks.map(({ name, state }) => `${name} ${state}`);
 
-test('a subtask that the user puts in front is not taken for the one that the model has finished', async () => {
+test('a subtask inserted by the user is not mistaken for the one that the model has finished', async () => {
   const notebook = await tripOf('book', 'pack');
   const agent = planner(
     notebook,
@@ -68,7 +68,7 @@ test('a subtask that the user puts in front is not taken for the one that the mo
   expect(statesOf(notebook)).toEqual(['insure abandoned', 'book done', 'pack in_progress']);
 });
 
-test('a plan that the user makes is not set aside by one that the model thought of before', async () => {
+test('a new plan of the user is not replaced by a plan that the model wrote before', async () => {
   const notebook = new PlanNotebook();
   const agent = planner(
     notebook,
@@ -80,7 +80,7 @@ test('a plan that the user makes is not set aside by one that the model thought 
   expect([notebook.currentPlan?.name, await notebook.getHistoricalPlans()]).toEqual(['yours', []]);
 });
 
-test('what the model itself has changed in the same thought is no surprise to it', async () => {
+test('edits of the model in the same model message are not refused', async () => {
   const notebook = await tripOf('book');
   const add = call('revise_current_plan', { subtask_idx: 0, action: 'add', subtask: input('insure') });
   const agent = planner(notebook, [{ toolCalls: [add, finish(0, 'a'), finish(1, 'b')] }, 'Done.']);
@@ -115,7 +115,7 @@ test.each(['saved', 'loaded'])(
   },
 );
 
-test('an edit that waits for leave is made by another program if nobody has changed the plan', async () => {
+test('an edit with a pending approval runs in another program if the plan is unchanged', async () => {
   const first = asking(await tripOf('book', 'pack'));
   await first.call('Go.');
   const after = new PlanNotebook();
@@ -126,7 +126,7 @@ test('an edit that waits for leave is made by another program if nobody has chan
   expect(statesOf(after)).toEqual(['book done', 'pack in_progress']);
 });
 
-test('a state of the first version says nothing about who knows the plan', async () => {
+test('a state of the first version has no plans seen by agents', async () => {
   const { currentPlan = null } = (await tripOf('book')).stateDict();
   const notebook = new PlanNotebook();
   notebook.loadStateDict({ storage: { plans: [] }, currentPlan });
@@ -134,7 +134,7 @@ test('a state of the first version says nothing about who knows the plan', async
   expect(notebook.stateDict()).toMatchObject({ told: {} });
 });
 
-test('of two agents with one plan, the one that comes too late looks again', async () => {
+test('of two agents with one plan, the later edit is refused', async () => {
   const notebook = await tripOf('book', 'pack');
   const make = (name: string, script: ConstructorParameters<typeof ScriptedModel>[0]): ReActAgent => {
     const agent = new ReActAgent({ name, model: new ScriptedModel(script), planNotebook: notebook });
@@ -155,7 +155,7 @@ test('of two agents with one plan, the one that comes too late looks again', asy
   expect(statesOf(notebook)).toEqual(['pack todo']);
 });
 
-test('who reads the events may edit the plan between two of them', async () => {
+test('the reader of the events may edit the plan between two events', async () => {
   const notebook = await tripOf('book', 'pack');
   const agent = planner(notebook, ['Hello.']);
   const types: string[] = [];

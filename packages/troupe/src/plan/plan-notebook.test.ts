@@ -47,7 +47,7 @@ const hintOf = async (notebook: PlanNotebook): Promise<string> =>
   (await notebook.getCurrentHint())?.text ?? '';
 
 describe('a program', () => {
-  test('makes plans and works on them as a model does', async () => {
+  test('creates and edits plans like a model', async () => {
     const notebook = new PlanNotebook();
     const plan = await notebook.createPlan(house('walls', 'roof'));
     expect(plan).toBe(notebook.currentPlan);
@@ -65,7 +65,7 @@ describe('a program', () => {
     expect((await notebook.recoverHistoricalPlan(plan.id)).id).toBe(plan.id);
   });
 
-  test('gets all problems in one typed error, and nothing is changed', async () => {
+  test('gets all problems in one typed error, without a change', async () => {
     const notebook = await make({ maxSubtasks: 3 });
     const before = notebook.currentPlan;
     for (const index of [-1, 3, 0.5, NaN, Infinity, '0' as never, undefined as never]) {
@@ -109,7 +109,7 @@ describe('a program', () => {
     expect(await notebook.storage.getPlans()).toEqual([]);
   });
 
-  test('gets one for changes that are none, too', async () => {
+  test('gets an error for invalid changes too', async () => {
     const notebook = await make();
     const nothing = null as never;
     for (const edit of [notebook.updatePlanInfo(nothing), notebook.reviseSubtask(0, nothing)])
@@ -127,7 +127,7 @@ describe('a program', () => {
 });
 
 describe('the state', () => {
-  test('holds the plan and the history whole, and a new notebook is the same', async () => {
+  test('contains the current and the archived plans, and restores an equal notebook', async () => {
     const notebook = new PlanNotebook();
     expect(notebook.stateDict()).toEqual({
       __version__: 2,
@@ -193,7 +193,7 @@ describe('the state', () => {
     expect(await other.getHistoricalPlans()).toEqual(await notebook.getHistoricalPlans());
   });
 
-  test('is refused as a whole if anything in it is wrong', async () => {
+  test('is refused as a whole if a part is invalid', async () => {
     const notebook = await make();
     const before = notebook.stateDict();
     const plan = before['currentPlan'] as JsonObject;
@@ -210,7 +210,7 @@ describe('the state', () => {
     }
   });
 
-  test('of an agent has that of its notebook', async () => {
+  test('of an agent contains the state of its notebook', async () => {
     const [notebook, other] = [new PlanNotebook(), new PlanNotebook()];
     const [agent, next] = [notebook, other].map(
       (planNotebook) => new ReActAgent({ name: 'a', model: new ScriptedModel([]), planNotebook }),
@@ -221,7 +221,7 @@ describe('the state', () => {
     expect(other.currentPlan?.name).toBe('house');
   });
 
-  test('is not loaded in the middle of an edit', async () => {
+  test('is not loaded during an edit', async () => {
     const notebook = await make();
     const saved = notebook.stateDict();
     const edit = notebook.finishPlan('done', 'x');
@@ -235,7 +235,7 @@ describe('the state', () => {
 });
 
 describe('hints', () => {
-  test('for each of the five places at which a plan can stand', async () => {
+  test('for each of the five stages of a plan', async () => {
     const notebook = new PlanNotebook();
     const msg = (await notebook.getCurrentHint()) as Msg;
     expect([msg.role, msg.name]).toEqual(['user', 'user']);
@@ -256,7 +256,7 @@ describe('hints', () => {
     await notebook.finishSubtask(0, 'four');
     const details = notebook.currentPlan?.subtasks[1]?.toMarkdown(true);
     expect(await hintOf(notebook)).toBe(
-      `${shown()}Subtask 1 is in progress:\n\`\`\`\n${details}\n\`\`\`\nWhat you can do:\n- Work on it.\n- When it is done: call 'finish_subtask' with subtask_idx=1 and what came of it.\n- If something is missing that only the user can tell: ask.\n${revise}\n${abandon}</system-hint>`,
+      `${shown()}Subtask 1 is in progress:\n\`\`\`\n${details}\n\`\`\`\nWhat you can do:\n- Work on it.\n- When it is done: call 'finish_subtask' with subtask_idx=1 and the outcome.\n- If something is missing that only the user can tell: ask.\n${revise}\n${abandon}</system-hint>`,
     );
     await notebook.updateSubtaskState(1, 'todo');
     expect(await hintOf(notebook)).toBe(
@@ -269,7 +269,7 @@ describe('hints', () => {
     );
   });
 
-  test('a plan whose subtasks are all abandoned has come to its end', async () => {
+  test('a plan with only abandoned subtasks counts as ended', async () => {
     const notebook = await make();
     for (const index of [0, 1]) await notebook.updateSubtaskState(index, 'abandoned');
     expect(await hintOf(notebook)).toContain('No subtask is in progress.');
@@ -277,7 +277,7 @@ describe('hints', () => {
     expect(await hintOf(notebook)).toContain('All subtasks are done or abandoned.');
   });
 
-  test('tell the limit, and that the user has to agree', async () => {
+  test("contain the limit and the need for the user's consent", async () => {
     const notebook = new PlanNotebook({ maxSubtasks: 3, needUserConfirm: true });
     const rules = [
       'A plan has at most 3 subtasks.',
@@ -288,7 +288,7 @@ describe('hints', () => {
     for (const rule of rules) expect(await hintOf(notebook)).toContain(`- ${rule}`);
   });
 
-  test('can be other ones, for all places or for some', async () => {
+  test('can be replaced, for all stages or for some', async () => {
     const own = await make({ planToHint: async (plan, { maxSubtasks }) => `${plan?.name} ${maxSubtasks}` });
     expect(await hintOf(own)).toBe('<system-hint>house Infinity</system-hint>');
     const quiet = new PlanNotebook({ planToHint: { noPlan: () => undefined } });
@@ -299,7 +299,7 @@ describe('hints', () => {
     expect(await none.getCurrentHint()).toBeUndefined();
   });
 
-  test('of a plan of ten thousand subtasks are short, and so are errors', async () => {
+  test('and errors about a plan of ten thousand subtasks are short', async () => {
     const notebook = new PlanNotebook();
     const subtasks = Array.from({ length: 10_000 }, (_, i) => words(`subtask ${i}`));
     await notebook.createPlan({ ...words('house'), subtasks });
@@ -316,7 +316,7 @@ describe('hints', () => {
     );
   });
 
-  test('that are no text say nothing', async () => {
+  test('that are not text are omitted', async () => {
     const logged: unknown[] = [];
     const logging = { log: (...entry: unknown[]) => void logged.push(entry) };
     for (const hint of ['', null, 5, {}]) {
@@ -329,7 +329,7 @@ describe('hints', () => {
     ]);
   });
 
-  test('one that fails is logged, and says nothing', async () => {
+  test('a failing hint is logged and omitted', async () => {
     const logged: unknown[] = [];
     const notebook = new PlanNotebook({
       planToHint: () => {
@@ -343,7 +343,7 @@ describe('hints', () => {
     expect(logged).toEqual([['warn', 'planToHint failed: broken']]);
   });
 
-  test('for the one who makes the conversation shorter', async () => {
+  test('summary for compression', async () => {
     const notebook = new PlanNotebook();
     expect(notebook.getCompressionHint()).toBeUndefined();
     await notebook.createPlan(house('walls', 'roof', 'paint'));
@@ -360,7 +360,7 @@ describe('hints', () => {
 });
 
 describe('change hooks', () => {
-  test('are told the plan after every change', async () => {
+  test('receive the plan after every change', async () => {
     const notebook = new PlanNotebook();
     const seen: unknown[] = [];
     notebook.registerPlanChangeHook('watch', (given, plan) => {
@@ -401,7 +401,7 @@ describe('change hooks', () => {
     );
   });
 
-  test('one that fails breaks neither the plan nor the others', async () => {
+  test('a failing hook affects neither the plan nor other hooks', async () => {
     const notebook = new PlanNotebook();
     const told: unknown[] = [];
     const logged: unknown[] = [];
@@ -428,7 +428,7 @@ describe('change hooks', () => {
     expect(notebook.currentPlan?.state).toBe('in_progress');
   });
 
-  test('a slow one is waited for, and does not put the others out of order', async () => {
+  test('a slow hook is awaited, and does not change the order of the others', async () => {
     const notebook = await make();
     const seen: unknown[] = [];
     let release = (): void => {};
@@ -445,7 +445,7 @@ describe('change hooks', () => {
 });
 
 describe('edits at the same time', () => {
-  test('happen one after the other, in the order in which they were asked for', async () => {
+  test('run one after the other, in the order of the method calls', async () => {
     const notebook = await make();
     const plans = await Promise.all([
       notebook.finishSubtask(0, 'a'),
@@ -457,14 +457,14 @@ describe('edits at the same time', () => {
     expect(plans.at(-1)).toBe(notebook.currentPlan);
   });
 
-  test('one that fails does not hold up the next', async () => {
+  test('a failing edit does not block the next', async () => {
     const notebook = await make();
     const [wrong, right] = await Promise.allSettled([notebook.deleteSubtask(9), notebook.deleteSubtask(0)]);
     expect([wrong?.status, right?.status]).toEqual(['rejected', 'fulfilled']);
     expect(statesOf(notebook.currentPlan)).toEqual(['roof todo', 'paint todo']);
   });
 
-  test('whatever they are, the plan keeps its rules, nothing is lost, and all comes back from the state', async () => {
+  test('of any kind keep the rules of a plan, lose nothing, and are restored from the state', async () => {
     const index = fc.integer({ min: -1, max: 5 });
     const step = fc.oneof(
       fc.tuple(fc.constant('create'), fc.integer({ min: 0, max: 5 })),
@@ -537,7 +537,7 @@ describe('a storage', () => {
     }
   }
 
-  test('may keep plans elsewhere, and then they are no part of the state', async () => {
+  test('outside the state keeps plans out of the state', async () => {
     const storage = new Elsewhere();
     const notebook = await make({ storage });
     const { id } = await notebook.finishPlan('done', 'x');
@@ -545,7 +545,7 @@ describe('a storage', () => {
     expect((await notebook.recoverHistoricalPlan(id)).id).toBe(id);
   });
 
-  test('that fails leaves the current plan where it is', async () => {
+  test('that fails leaves the current plan unchanged', async () => {
     const storage = new Elsewhere();
     const notebook = await make({ storage });
     const before = notebook.currentPlan;
@@ -558,7 +558,7 @@ describe('a storage', () => {
     expect(notebook.currentPlan).toBeUndefined();
   });
 
-  test('is never asked for what is no id', async () => {
+  test('receives valid ids only', async () => {
     const storage = new Elsewhere();
     const notebook = new PlanNotebook({ storage });
     const names = [
@@ -578,7 +578,7 @@ describe('a storage', () => {
     ];
     for (const id of [...names, 5 as never, undefined as never]) {
       expect(await failure(notebook.recoverHistoricalPlan(id))).toEqual([
-        'There is no archived plan with such an id. See view_historical_plans for those there are.',
+        'There is no archived plan with such an id. See view_historical_plans for the ids.',
       ]);
     }
     expect(storage.asked).toEqual([]);
@@ -586,7 +586,7 @@ describe('a storage', () => {
     expect(storage.asked).toEqual(['__proto__']);
   });
 
-  test('in memory keeps the order, and replaces a plan only if it may', async () => {
+  test('in memory keeps the order, and does not replace a plan with override: false', async () => {
     const storage = new InMemoryPlanStorage();
     const [a, b] = ['a', 'b'].map(
       (name) => new Plan({ ...words(name), subtasks: [new SubTask(words('s'))] }),
@@ -606,7 +606,7 @@ describe('a storage', () => {
 });
 
 describe('in a toolkit', () => {
-  test('its tools can be a group that the model activates', async () => {
+  test('the tools can be a group that the model activates', async () => {
     const notebook = new PlanNotebook();
     const toolkit = new Toolkit();
     toolkit.registerToolFunction(toolkit.metaTool);
@@ -621,7 +621,7 @@ describe('in a toolkit', () => {
     expect(notebook.isActiveIn(toolkit)).toBe(false);
   });
 
-  test('are always there otherwise, also under another name', () => {
+  test('the tools are always offered otherwise, also under another name', () => {
     const notebook = new PlanNotebook();
     const toolkit = new Toolkit();
     expect(notebook.isActiveIn(toolkit)).toBe(false);
@@ -630,7 +630,7 @@ describe('in a toolkit', () => {
     expect(notebook.isActiveIn(toolkit)).toBe(true);
   });
 
-  test('two agents with plans of their own can share one', () => {
+  test('two agents with separate plans can share a toolkit', () => {
     const shared = new Toolkit();
     const [a, b] = [new PlanNotebook(), new PlanNotebook()];
     const [forA, forB] = [shared.withTools(), shared.withTools()];
@@ -640,7 +640,7 @@ describe('in a toolkit', () => {
     expect([a.isActiveIn(forA), a.isActiveIn(forB), b.isActiveIn(forB)]).toEqual([true, false, true]);
   });
 
-  test('a name that is taken is refused before anything is registered', () => {
+  test('a taken name is refused before any tool is registered', () => {
     const toolkit = new Toolkit();
     toolkit.registerToolFunction({ name: 'finish_plan', execute: () => '' });
     expect(() => new PlanNotebook().registerPlanTools(toolkit, { asGroup: true })).toThrow(
@@ -649,7 +649,7 @@ describe('in a toolkit', () => {
     expect([toolkit.has('view_subtasks'), toolkit.hasToolGroup('plan_related')]).toEqual([false, false]);
   });
 
-  test('an edit whose call was interrupted while it waited is not made', async () => {
+  test('an edit is not made if its tool call was interrupted in the queue', async () => {
     const notebook = await make();
     const toolkit = new Toolkit();
     notebook.registerPlanTools(toolkit);
@@ -677,7 +677,7 @@ describe('in a toolkit', () => {
   });
 });
 
-test('a user edits the plan while the agent works on it, and the agent goes on with the plan as it is', async () => {
+test('a user edits the plan during a reply, and the agent continues with the edited plan', async () => {
   const notebook = new PlanNotebook();
   const toolkit = new Toolkit();
   notebook.registerPlanTools(toolkit);

@@ -7,7 +7,7 @@ import type { Tool } from '../toolkit/tool/tool.ts';
 import type { Toolkit } from '../toolkit/toolkit.ts';
 import { describe, isJsonObject, type JsonObject, type JsonValue } from '../util/json.ts';
 import { InMemoryPlanStorage } from './in-memory-plan-storage.ts';
-import { archivedPlan, archivedPlans, untilStored } from './plan-archive.ts';
+import { loadArchivedPlan, listArchivedPlans, untilStored } from './plan-archive.ts';
 import {
   createPlan,
   existing,
@@ -55,7 +55,7 @@ export const PLAN_GROUP = 'plan_related';
 
 const STORAGE_TIMEOUT_MS = 30_000;
 const CHANGED_MEANWHILE =
-  'Somebody else has changed the plan since you saw it, and nothing was done. Look at it again, and call again if that still fits.';
+  'Somebody else has changed the plan since you saw it, and nothing was changed by this tool call. Look at the plan again, and repeat the tool call if it still fits.';
 
 /** Plan that an agent has seen; in a loaded state `latest` for the current plan and `older` for another. */
 type SeenPlan = Plan | undefined | 'latest' | 'older';
@@ -205,7 +205,7 @@ export class PlanNotebook extends StateModule {
 
   /** Archived plans, oldest first, without the current plan if it was recovered. */
   async getHistoricalPlans(): Promise<readonly Plan[]> {
-    const plans = await archivedPlans(this.storage);
+    const plans = await listArchivedPlans(this.storage);
     return plans.filter(({ id }) => id !== this.#current?.id);
   }
 
@@ -297,11 +297,11 @@ export class PlanNotebook extends StateModule {
     return async (current) => {
       if (current !== undefined && id === current.id)
         throw new PlanError(['This plan is the current one already.']);
-      const old = isPlanId(id) ? await archivedPlan(this.storage, id) : undefined;
+      const old = isPlanId(id) ? await loadArchivedPlan(this.storage, id) : undefined;
       if (old === undefined) {
         const shown = isPlanId(id) ? `the id '${id}'` : 'such an id';
         throw new PlanError([
-          `There is no archived plan with ${shown}. See view_historical_plans for those there are.`,
+          `There is no archived plan with ${shown}. See view_historical_plans for the ids.`,
         ]);
       }
       return recoverPlan(old)(current);

@@ -46,14 +46,14 @@ test('there are nine tools, the eight of AgentScope first', () => {
   ]);
   expect(toolkit.getJsonSchemas()[4]).toEqual({
     name: 'revise_current_plan',
-    description: 'Adds a subtask to the current plan, puts one in other words, or deletes one.',
+    description: 'Adds a subtask to the current plan, revises a subtask, or deletes one.',
     parameters: {
       type: 'object',
       properties: {
         subtask_idx: {
           type: 'integer',
           minimum: 0,
-          description: 'Which one, from 0; for a new one, its place.',
+          description: 'Index of the subtask, from 0; the position of a new subtask.',
         },
         action: { enum: ['add', 'revise', 'delete'] },
         subtask: expect.objectContaining({ required: ['name', 'description', 'expected_outcome'] }),
@@ -63,7 +63,7 @@ test('there are nine tools, the eight of AgentScope first', () => {
   });
 });
 
-test('a plan from its making to its end', async () => {
+test('a plan from creation to end', async () => {
   expect(await call('create_plan', plan('house', 'walls', 'roof', 'paint'))).toBe(
     "The plan 'house' is created.",
   );
@@ -105,11 +105,11 @@ describe('without a plan', () => {
     expect(await call(name, input)).toEqual(['error', problem]);
   });
 
-  test('there is no history', async () => {
+  test('there are no archived plans', async () => {
     expect(await call('view_historical_plans')).toBe('There are no archived plans.');
     expect(await call('recover_historical_plan', { plan_id: 'nope' })).toEqual([
       'error',
-      "Error: There is no archived plan with the id 'nope'. See view_historical_plans for those there are.",
+      "Error: There is no archived plan with the id 'nope'. See view_historical_plans for the ids.",
     ]);
   });
 });
@@ -124,7 +124,7 @@ describe('looking at subtasks', () => {
     );
   });
 
-  test('names all indices that are wrong', async () => {
+  test('names all invalid indices', async () => {
     const output = await call('view_subtasks', { subtask_idx: [3, 1, 99] });
     expect(output).toMatch(/^Subtask 1:/);
     expect(output).toMatch(/Invalid subtask indices: 3, 99\. Must be between 0 and 2\.$/);
@@ -147,7 +147,7 @@ describe('revising', () => {
       ...(subtask !== undefined && { subtask }),
     } as JsonObject);
 
-  test('adds in between and at the end', async () => {
+  test('adds a subtask in between and at the end', async () => {
     expect(await revise(1, 'add', words('floor'))).toBe(
       "Subtask 1 'floor' is added. The plan has 4 subtasks now.",
     );
@@ -157,7 +157,7 @@ describe('revising', () => {
     expect(states()).toEqual(['walls todo', 'floor todo', 'roof todo', 'paint todo', 'door todo']);
   });
 
-  test('a revised subtask has other words, and is what it was', async () => {
+  test('a revised subtask has new text and keeps its id and state', async () => {
     await call('finish_subtask', { subtask_idx: 0, outcome: 'four' });
     const before = notebook.currentPlan?.subtasks[0]?.toJSON();
     expect(await revise(0, 'revise', { ...words('brick walls'), state: 'todo', outcome: 'none' })).toBe(
@@ -171,7 +171,7 @@ describe('revising', () => {
     });
   });
 
-  test('deletes, but not the only one', async () => {
+  test('deletes a subtask, but not the only one', async () => {
     expect(await revise(0, 'delete')).toBe('Subtask 0 is deleted. The plan has 2 subtasks now.');
     await revise(0, 'delete', words('ignored'));
     expect(states()).toEqual(['paint todo']);
@@ -181,7 +181,7 @@ describe('revising', () => {
     ]);
   });
 
-  test('takes numbers and a subtask that came as strings', async () => {
+  test('accepts numbers and a subtask written as strings', async () => {
     expect(await revise('3', 'add', JSON.stringify(words('door')))).toBe(
       "Subtask 3 'door' is added. The plan has 4 subtasks now.",
     );
@@ -196,7 +196,7 @@ describe('revising', () => {
     );
   });
 
-  test('tells all problems at once, and changes nothing', async () => {
+  test('reports all problems at once, without a change', async () => {
     use(new PlanNotebook({ maxSubtasks: 3 }));
     await call('create_plan', plan('house', 'walls', 'roof', 'paint'));
     const before = notebook.stateDict();
@@ -223,7 +223,7 @@ describe('the order of subtasks', () => {
   const start = (subtask_idx: number): Promise<unknown> =>
     call('update_subtask_state', { subtask_idx, state: 'in_progress' });
 
-  test('none is started or finished before those ahead of it', async () => {
+  test('a subtask can not start or finish before the previous ones', async () => {
     const first =
       "Error: Subtasks are worked on in order. Finish or abandon these first: 0 'walls', 1 'roof'.";
     expect(await start(2)).toEqual(['error', first]);
@@ -232,7 +232,7 @@ describe('the order of subtasks', () => {
     expect(await start(1)).toMatch(/in_progress/);
   });
 
-  test('one at a time is in progress', async () => {
+  test('one subtask at a time is in progress', async () => {
     await start(0);
     expect(await start(0)).toMatch(/^Subtask 0 'walls' is marked as 'in_progress'/);
     expect(await start(1)).toEqual([
@@ -254,7 +254,7 @@ describe('the order of subtasks', () => {
     expect(notebook.currentPlan?.subtasks[0]?.outcome).toBe('four');
   });
 
-  test('a finished subtask starts the next one that is to do, and no other', async () => {
+  test('a finished subtask starts the next subtask in state todo only', async () => {
     await call('update_subtask_state', { subtask_idx: 1, state: 'abandoned' });
     expect(await call('finish_subtask', { subtask_idx: 0, outcome: '' })).toBe(
       "Subtask 0 'walls' is done. In progress now: 2 'paint'.",
@@ -262,7 +262,7 @@ describe('the order of subtasks', () => {
     expect(states()).toEqual(['walls done', 'roof abandoned', 'paint in_progress']);
   });
 
-  test('nor one while another is in progress', async () => {
+  test('and starts none while another is in progress', async () => {
     await start(0);
     await call('revise_current_plan', { subtask_idx: 0, action: 'add', subtask: words('ground') });
     expect(await call('finish_subtask', { subtask_idx: 0, outcome: '' })).toBe(
@@ -271,7 +271,7 @@ describe('the order of subtasks', () => {
     expect(states()).toEqual(['ground done', 'walls in_progress', 'roof todo', 'paint todo']);
   });
 
-  test('a subtask that is taken up again has no outcome', async () => {
+  test('a reopened subtask has no outcome', async () => {
     await call('finish_subtask', { subtask_idx: 0, outcome: 'four' });
     await call('update_subtask_state', { subtask_idx: 1, state: 'todo' });
     await start(0);
@@ -283,8 +283,8 @@ describe('the order of subtasks', () => {
   });
 });
 
-describe('plans that are not current any more', () => {
-  test('a plan that is replaced is archived as abandoned', async () => {
+describe('archived plans', () => {
+  test('a replaced plan is archived as abandoned', async () => {
     await call('create_plan', plan('house', 'walls'));
     expect(await call('create_plan', plan('boat', 'hull'))).toBe(
       "The plan 'boat' is created. It has replaced the plan 'house', which is archived.",
@@ -313,7 +313,7 @@ describe('plans that are not current any more', () => {
     ]);
   });
 
-  test('a plan that was done is open again when it is recovered, with its ids and outcomes', async () => {
+  test('a recovered plan is open again, with its ids and outcomes', async () => {
     await call('create_plan', plan('house', 'walls', 'roof'));
     await call('finish_subtask', { subtask_idx: 0, outcome: 'four' });
     await call('finish_plan', { state: 'done', outcome: 'half a home' });
@@ -351,7 +351,7 @@ describe('plans that are not current any more', () => {
   });
 });
 
-test('a name that is long, or has lines, is told short and on one line', async () => {
+test('a long name or a name with line breaks is shown short and on one line', async () => {
   const name = `first line\n${'x'.repeat(1000)}`;
   const short = `'first line ${'x'.repeat(52)}…'`;
   expect(await call('create_plan', plan(name, name, 'roof'))).toBe(`The plan ${short} is created.`);
@@ -362,7 +362,7 @@ test('a name that is long, or has lines, is told short and on one line', async (
   expect(await call('view_historical_plans')).toContain(`Plan ${short}:`);
 });
 
-test('the words of a plan can be changed', async () => {
+test('name, description and expected outcome of a plan can be changed', async () => {
   await call('create_plan', plan('house', 'walls'));
   const before = notebook.currentPlan?.toJSON();
   expect(await call('update_plan_info', { name: 'villa', expected_outcome: 'a view' })).toBe(
@@ -378,7 +378,7 @@ test('the words of a plan can be changed', async () => {
 describe('a plan of too many subtasks', () => {
   beforeEach(() => use(new PlanNotebook({ maxSubtasks: 2 })));
 
-  test('is not made', async () => {
+  test('is refused', async () => {
     expect(await call('create_plan', plan('house', 'a', 'b', ' '))).toEqual([
       'error',
       'Error: A plan may have at most 2 subtasks, and this would be 3. The name of subtasks[2] is blank.',
@@ -387,7 +387,7 @@ describe('a plan of too many subtasks', () => {
     expect(await call('create_plan', plan('house', 'a', 'b'))).toBe("The plan 'house' is created.");
   });
 
-  test('nor is one of none', async () => {
+  test('without subtasks is refused too', async () => {
     expect(await call('create_plan', plan('house'))).toEqual([
       'error',
       expect.stringMatching(/- subtasks: /),

@@ -86,10 +86,10 @@ export function planTools(editor: PlanEditor): readonly Tool[] {
   const finishOne: Tool<OutcomeInput> = {
     name: 'finish_subtask',
     description:
-      'Marks a subtask as done. All before it must be done or abandoned. The next one that is to do is started by that.',
+      'Marks a subtask as done. All previous subtasks must be done or abandoned. The next subtask in state todo is started.',
     schema: objectOf({
       subtask_idx: INDEX,
-      outcome: text('What came of it: facts, results, places of files.'),
+      outcome: text('Result of the subtask: facts, results, paths of files.'),
     }),
     async execute({ subtask_idx: index, outcome }, context) {
       const { current } = await editor.edit(finishSubtask(index, outcome), context);
@@ -115,10 +115,13 @@ export function planTools(editor: PlanEditor): readonly Tool[] {
   };
   const revise: Tool<ReviseInput> = {
     name: 'revise_current_plan',
-    description: 'Adds a subtask to the current plan, puts one in other words, or deletes one.',
+    description: 'Adds a subtask to the current plan, revises a subtask, or deletes one.',
     schema: objectOf(
       {
-        subtask_idx: { ...INDEX, description: 'Which one, from 0; for a new one, its place.' },
+        subtask_idx: {
+          ...INDEX,
+          description: 'Index of the subtask, from 0; the position of a new subtask.',
+        },
         action: { enum: ['add', 'revise', 'delete'] },
         subtask: { ...objectOf(WORDS), description: "The new words. Not needed for 'delete'." },
       },
@@ -139,7 +142,7 @@ export function planTools(editor: PlanEditor): readonly Tool[] {
     description: 'Ends the current plan and archives it.',
     schema: objectOf({
       state: { enum: ['done', 'abandoned'] },
-      outcome: text('What came of the plan, or why it is abandoned.'),
+      outcome: text('Result of the plan, or the reason for abandoning it.'),
     }),
     async execute({ state, outcome }, context) {
       const { archived } = await editor.edit(finishPlan(state, outcome), context);
@@ -199,8 +202,8 @@ const MAX_SHOWN_PLANS = 50;
 const INDEX: JsonObject = { type: 'integer', minimum: 0 };
 const WORDS = {
   name: text('Short and clear, at most ten words.'),
-  description: text('What has to be done, with all that is needed to do it.'),
-  expected_outcome: text('By what it can be told that it is done.'),
+  description: text('The work to do, with all necessary information.'),
+  expected_outcome: text('Criterion for being done.'),
 };
 
 function text(description: string): JsonObject {

@@ -59,7 +59,7 @@ describe('markdown', () => {
 });
 
 describe('json', () => {
-  test('holds everything, and comes back as it was', () => {
+  test('contains all fields, and restores an equal plan', () => {
     const subtasks = [
       new SubTask({ ...words('a'), state: 'done', outcome: 'fine', finishedAt: NOW }),
       new SubTask(words('b')),
@@ -83,7 +83,7 @@ describe('json', () => {
     expect(back.toJSON()).toStrictEqual(json);
   });
 
-  test('all that is wrong with it is told at once', () => {
+  test('all problems are reported at once', () => {
     expect(problemsOf(() => Plan.from('x'))).toEqual(['The plan must be an object, not a string.']);
     expect(problemsOf(() => Plan.from({}))).toEqual(['The plan has no id.', 'The plan has no createdAt.']);
     const saved = { id: 'p', createdAt: NOW, ...words('p') };
@@ -109,12 +109,12 @@ describe('json', () => {
   });
 });
 
-test('nothing of a plan can be changed', () => {
+test('a plan is deeply frozen', () => {
   const plan = new Plan({ ...words('p'), subtasks: [new SubTask(words('a'))] });
   for (const part of [plan, plan.subtasks, plan.subtasks[0]]) expect(Object.isFrozen(part)).toBe(true);
 });
 
-test('its state follows its subtasks, until it is done or abandoned', () => {
+test('the state of a plan follows its subtasks, until it is done or abandoned', () => {
   const [todo, busy] = [new SubTask(words('a')), new SubTask({ ...words('b'), state: 'in_progress' })];
   const plan = new Plan({ ...words('p'), subtasks: [todo] });
   expect(plan.with({ subtasks: [todo, busy] }).state).toBe('in_progress');
@@ -125,7 +125,7 @@ test('its state follows its subtasks, until it is done or abandoned', () => {
   expect(done.with({ subtasks: [busy] }).reopened().state).toBe('in_progress');
 });
 
-test('a change makes no new subtasks of those that it leaves alone', () => {
+test('a change keeps the objects of unchanged subtasks', () => {
   const [a, b] = [new SubTask(words('a')), new SubTask(words('b'))];
   const plan = new Plan({ ...words('p'), subtasks: [a, b] });
   const next = plan.with({
@@ -137,7 +137,7 @@ test('a change makes no new subtasks of those that it leaves alone', () => {
   expect([next.id, next.subtasks[1]?.id, next.subtasks[1]?.name]).toEqual([plan.id, b.id, 'c']);
 });
 
-test('two subtasks are neither the same one nor in progress at the same time', () => {
+test('two subtasks have different ids and are not both in progress', () => {
   const busy = new SubTask({ ...words('a'), state: 'in_progress' });
   expect(problemsOf(() => new Plan({ ...words('p'), subtasks: [busy, busy] }))).toEqual([
     '2 subtasks are in progress, and only one may be at a time.',
@@ -156,7 +156,7 @@ describe('of a long plan', () => {
   const linesOf = (plan: Plan, most: number): unknown => plan.toMarkdown(false, most).split('\n').slice(6);
   const plan = new Plan({ ...words('p'), subtasks });
 
-  test('what is next to do can be shown alone', () => {
+  test('only the subtasks around the next one can be shown', () => {
     expect(linesOf(plan, 4)).toEqual([
       '(not shown: subtasks 0 to 8)',
       '- [x] s9',

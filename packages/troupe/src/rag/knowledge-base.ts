@@ -15,5 +15,10 @@ export interface RetrieveOptions {
 
 /** Port for retrieval of documents by meaning. Implementations are separate packages. */
 export abstract class KnowledgeBase {
+  /** Id in the delegation context of sub-agents. @default the name of the class */
+  declare readonly id?: string | undefined;
+  /** Content of the knowledge base in a few words, for sub-agents. */
+  declare readonly description?: string | undefined;
+
   abstract retrieve(query: string, options?: RetrieveOptions): Promise<readonly RetrievedDocument[]>;
 }

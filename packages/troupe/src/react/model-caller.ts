@@ -1,23 +1,19 @@
 import type { ContextCompressor } from '../compression/context-compressor.ts';
 import { MsgDraft } from '../message/msg-draft.ts';
 import { Msg } from '../message/msg.ts';
-import type { ModelRequest } from '../model/chat-model-base.ts';
-import { ModelError } from '../model/model-error.ts';
+import type { ModelRequest, ToolSchema } from '../model/chat-model-base.ts';
 import { abortableItems } from '../util/abort.ts';
 import { PrefixMemo } from '../util/prefix-memo.ts';
+import type { ModelPrompt } from './react-agent-base.ts';
 import type { ReActAgent } from './react-agent.ts';
 import type { ReplyState } from './reply-state.ts';
 
 /** The parts of a model request that differ from one model call of a reply to the next. */
 export interface ModelCall extends Pick<ModelRequest, 'tools' | 'toolChoice'> {
-  /** Follow the history in this prompt only. */
-  readonly hints: readonly Msg[];
+  readonly purpose: 'reasoning' | 'summary';
 }
 
-/**
- * Calls the model of an agent: hints, compression, then one model call whose message is printed while it grows. A prompt
- * that the model refuses as too long is compressed, and sent once more.
- */
+/** Calls the model of an agent: compression and a prompt first, then one model call whose message is printed while it grows. */
 export class ModelCaller {
   readonly #agent: Pick<ReActAgent, 'name' | 'sysPrompt'>;
   readonly #compressor: ContextCompressor | undefined;
@@ -30,46 +26,47 @@ export class ModelCaller {
     this.#compressor = compressor;
   }
 
+  /** Sends the hints of the next model call as events, and prints them if wanted. */
+  async tellHints({ hints, turn, options, agent }: ReplyState): Promise<void> {
+    for (const msg of hints) {
+      await turn.emit({ type: 'hint', msg });
+      if (options.printHintMsg) await agent.print(msg);
+    }
+  }
+
+  /** The prompt of a model call, from what is in memory now. */
+  async makePrompt({ hints, memory, options }: ReplyState): Promise<ModelPrompt> {
+    const messages = [...(await this.#sysPromptMsgs()), ...(await memory.recall()), ...hints];
+    return { messages, generation: options.generation };
+  }
+
   /** Resolves to the model message. If the model call is stopped or fails, the text so far is kept in memory. */
-  async call(call: ModelCall, reply: ReplyState): Promise<Msg> {
-    for (const msg of call.hints) {
-      await reply.turn.emit({ type: 'hint', msg });
-      if (reply.options.printHintMsg) await reply.agent.print(msg);
-    }
-    await this.#compress(call, reply, false);
-    try {
-      reply.modelMsg = await this.#stream(call, reply);
-    } catch (error) {
-      const isTooLong = ModelError.isInstance(error) && error.kind === 'context_overflow';
-      if (!isTooLong || !(await this.#compress(call, reply, true))) throw error;
-      reply.modelMsg = await this.#stream(call, reply);
-    }
-    const { modelMsg } = reply;
+  async call(call: ModelCall, prompt: ModelPrompt, reply: ReplyState): Promise<Msg> {
+    const modelMsg = await this.#stream(call, prompt, reply);
+    reply.modelMsg = modelMsg;
     // An answer is printed when the reply ends with it. Tool calls without offered tools are not run.
     if (call.tools !== undefined && modelMsg.hasContentBlocks('tool_use')) await reply.agent.print(modelMsg);
     return modelMsg;
   }
 
   /** One model call, as a step. */
-  async #stream({ hints, ...request }: ModelCall, reply: ReplyState): Promise<Msg> {
-    const { turn, agent, options } = reply;
-    const { model, formatter, generation } = options;
-    const { name } = this.#agent;
-    const history = await reply.memory.recall();
-    const toolCallIds = this.#toolCallIdsOf(history);
-    const draft = new MsgDraft(name, { isCallIdTaken: (id) => toolCallIds.has(id) });
-    const messages = [...(await this.#sysPromptMsgs()), ...history, ...hints];
+  async #stream({ purpose, ...request }: ModelCall, prompt: ModelPrompt, reply: ReplyState): Promise<Msg> {
+    const { turn, agent } = reply;
+    const { model, formatter } = reply.options;
+    const { name: agentName } = this.#agent;
+    const toolCallIds = this.#toolCallIdsOf(await reply.memory.recall());
+    const draft = new MsgDraft(agentName, { isToolCallIdTaken: (id) => toolCallIds.has(id) });
     try {
-      const recorded = await turn.step({ kind: 'model', name: 'reasoning' }, async () => {
-        const deltas = model.stream(
-          { ...request, messages, generation, formatter, agentName: name },
-          { signal: turn.signal },
-        );
-        for await (const delta of abortableItems(deltas, turn.signal)) {
+      // one key for both purposes, so that runs recorded by older versions are replayed
+      const step = { kind: 'model', name: purpose, key: 'reasoning', modelName: model.modelName } as const;
+      const recorded = await turn.step(step, async () => {
+        const { signal } = turn;
+        const deltas = model.stream({ ...request, ...prompt, formatter, agentName }, { signal });
+        for await (const delta of abortableItems(deltas, signal)) {
           draft.add(delta);
           const soFar = draft.snapshot();
           await agent.print(soFar, false);
-          await agent.reasoningChunk(soFar);
+          await agent.modelChunk(purpose, soFar, delta);
         }
         return draft.finish();
       });
@@ -79,20 +76,21 @@ export class ModelCaller {
     } catch (error) {
       const rest = draft.cutShort();
       if (rest !== undefined) {
-        await reply.rememberStopped(rest);
+        await reply.rememberUnrun(rest);
         await agent.print(rest);
       }
       throw error;
     }
   }
 
-  /** Returns whether the history is shorter now. */
-  async #compress({ tools = [], hints }: ModelCall, reply: ReplyState, force: boolean): Promise<boolean> {
+  /** Returns whether the history is shorter now. @param force the model refused the prompt as too long */
+  async compress(tools: readonly ToolSchema[], reply: ReplyState, force: boolean): Promise<boolean> {
     if (this.#compressor === undefined) return false;
-    const { turn, options, requestIds } = reply;
+    const { turn, options, requestIds, hints } = reply;
     return this.#compressor.compress({
       signal: turn.signal,
       model: options.model,
+      formatter: options.formatter?.untruncated ?? options.formatter,
       sysPrompt: await this.#sysPromptText(),
       tools,
       hints,

@@ -8,6 +8,11 @@ export function isEmpty(modelMsg: Msg): boolean {
     .every((block) => block.type === 'thinking' || (block.type === 'text' && block.text.trim() === ''));
 }
 
+/** Whether a model message was cut off at the limit of tokens. */
+export function isCutOff({ finishReason }: Msg): boolean {
+  return finishReason === 'length';
+}
+
 /** Removes tool calls from a summary: no tool runs after it. */
 export function withoutToolCalls(summary: Msg): Msg {
   if (!summary.hasContentBlocks('tool_use')) return summary;

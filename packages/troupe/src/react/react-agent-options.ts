@@ -92,6 +92,13 @@ export function toolkitFor({ tools = [], toolkit }: Pick<ReActAgentOptions, 'too
   return tools.length === 0 ? toolkit : toolkit.copyWith(...tools);
 }
 
+/** The knowledge bases of an agent, as a list. */
+export function knowledgeBases({
+  knowledge = [],
+}: Pick<ReActAgentOptions, 'knowledge'>): readonly KnowledgeBase[] {
+  return 'retrieve' in knowledge ? [knowledge] : knowledge;
+}
+
 /** @throws TroupeError for the first item that is not a tool, with the way to make one. */
 function checkTools(tools: unknown): void {
   if (!Array.isArray(tools)) {

@@ -47,7 +47,7 @@ class Compressor extends InMemoryMemory implements ContextCompressor {
   }
 }
 
-describe('a memory that keeps itself small', () => {
+describe('a memory with compression', () => {
   test('is asked before every model call, with what else is in the prompt', async () => {
     const memory = new Compressor();
     const call = { toolCalls: [{ name: 'context_reload', input: {} }] };
@@ -93,7 +93,7 @@ describe('a memory that keeps itself small', () => {
     expect(model.requests).toHaveLength(2);
   });
 
-  test('that finds nothing to remove lets the call fail at once', async () => {
+  test('without removable messages lets the call fail at once', async () => {
     class Full extends Compressor {
       override compress = async (): Promise<boolean> => false;
     }
@@ -210,7 +210,7 @@ test('an agent with a background is told when a task is done, once', async () =>
   expect(agent.stateDict()).toMatchObject({ background: { records: [{ tool: 'slow' }] } });
 });
 
-describe('a hook that spoils', () => {
+describe('a hook with an invalid result', () => {
   const pay = tool({ name: 'pay', execute: () => 'paid' });
   const use: ScriptedTurn = { text: 'See.', toolCalls: [{ name: 'pay', input: {} }] };
   const withPay = (script: readonly (string | ScriptedTurn)[], options = {}) =>
@@ -218,7 +218,7 @@ describe('a hook that spoils', () => {
   const openCall = { type: 'tool_use', id: 'q', name: 'pay', input: {} } as const;
   const orphan = { type: 'tool_result', id: 'q', name: 'pay', output: 'x', status: 'ok' } as const;
 
-  test('a result does not cost the real one', async () => {
+  test('a result has it withheld: the hook may have had to change it', async () => {
     const agent = withPay([use]);
     agent.registerInstanceHook('postActing', 'bad', (_agent, _args, result) => ({
       ...result,
@@ -226,18 +226,44 @@ describe('a hook that spoils', () => {
     }));
     await expect(agent.call('go')).rejects.toThrow('status');
     const results = (await agent.memory.getMemory()).flatMap((msg) => msg.getContentBlocks('tool_result'));
-    expect(results).toMatchObject([{ status: 'ok', output: 'paid' }]);
+    expect(results).toMatchObject([
+      { status: 'error', output: expect.stringContaining('withheld') as string },
+    ]);
   });
+
+  test.each(['throws', 'is cut off by an interrupt'])(
+    'a result, because it %s, stores nothing of it',
+    async (way) => {
+      const agent = withPay([use]);
+      const { promise: reached, resolve: reach } = Promise.withResolvers<void>();
+      agent.registerInstanceHook('postActing', 'redact', async () => {
+        reach();
+        if (way === 'throws') throw new Error('no');
+        await new Promise<never>(() => {});
+      });
+      const call = agent.call('go').catch(() => {});
+      await reached;
+      await agent.interrupt();
+      await call;
+      const results = (await agent.memory.getMemory()).flatMap((msg) => msg.getContentBlocks('tool_result'));
+      expect(results.map(({ status, output }) => [status, String(output).includes('paid')])).toEqual([
+        ['error', false],
+      ]);
+    },
+  );
 
   test.each([
     ['a result', [orphan]],
     ['two calls of one id', [openCall, openCall]],
-  ])('a thought by %s is refused, and what the model said is kept', async (_name, blocks) => {
-    const agent = withPay(['Hello there.']);
-    agent.registerInstanceHook('postReasoning', 'bad', () => Msg.assistant(blocks));
-    await expect(agent.call('go')).rejects.toMatchObject({ code: 'invalid_reply' });
-    expect(textsOf(await agent.memory.getMemory())).toEqual(['go', 'Hello there.']);
-  });
+  ])(
+    'a model message by %s is refused, and the one that the hook had to change is not kept',
+    async (_name, blocks) => {
+      const agent = withPay(['Hello there.']);
+      agent.registerInstanceHook('postReasoning', 'bad', () => Msg.assistant(blocks));
+      await expect(agent.call('go')).rejects.toMatchObject({ code: 'invalid_reply' });
+      expect(textsOf(await agent.memory.getMemory())).toEqual(['go']);
+    },
+  );
 
   test('a summary by a result or a call does not break the history', async () => {
     for (const block of [orphan, openCall]) {
@@ -273,7 +299,7 @@ test('calls that an interrupt kept from starting are told as events, once', asyn
   expect(new Set(results.map(([id]) => id)).size).toBe(3);
 });
 
-test('a long-term memory that hangs costs only that', async () => {
+test('a hanging long-term memory does not fail the reply', async () => {
   class Stuck extends LongTermMemoryBase {
     override retrieve = (): Promise<never> => new Promise(() => {});
     override record = (): Promise<never> => new Promise(() => {});

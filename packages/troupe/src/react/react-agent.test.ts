@@ -56,7 +56,7 @@ const outputs = (msgs: readonly Msg[]): unknown[] =>
 const rolesOf = (msgs: readonly Msg[]): string => msgs.map(({ role }) => role).join(' ');
 
 describe('a reply', () => {
-  test('is what the model says', async () => {
+  test('is the message of the model', async () => {
     const { agent, model, memory } = setUp(['Hello, Ann.'], { sysPrompt: 'Be kind.' });
     const answer = await agent.call(Msg.user('Hi.', { name: 'Ann' }));
     expect(answer).toMatchObject({
@@ -158,7 +158,7 @@ test('an answer may be a picture, or sound', async () => {
   expect([answer.content, answer.endReason]).toEqual([[image], 'finished']);
 });
 
-test('what a tool shows on its way is printed, under the id of its result', async () => {
+test('snapshots of a tool are printed under the id of its result', async () => {
   const show = tool({
     name: 'show',
     *execute() {
@@ -299,7 +299,7 @@ describe('calls of one thought', () => {
   });
 });
 
-describe('an answer in a wanted shape', () => {
+describe('structured output', () => {
   const schema = z.object({ city: z.string(), height: z.number() });
   const form = (input: object, id?: string): { name: string; input: never; id?: string } => ({
     name: 'generate_response',
@@ -340,7 +340,7 @@ describe('an answer in a wanted shape', () => {
     expect(model.requests[1]?.messages.at(-1)?.text).toContain('generate_response');
   });
 
-  test('that never comes ends in a summary', async () => {
+  test('that is never given ends in a summary', async () => {
     const { agent, model } = setUp([{ when: ({ tools = [] }) => tools.length > 0, text: 'Bla.' }, 'Sorry.'], {
       maxIters: 4,
     });
@@ -376,7 +376,7 @@ describe('an answer in a wanted shape', () => {
     expect(answer.text).toBe('{"day":"2026-11-16"}');
   });
 
-  test('is read as what it is, and only on the answer that has it', async () => {
+  test('is a field of its answer only', async () => {
     const { agent } = setUp([calls(form(lima)), 'Plain.']);
     const strict = z.strictObject({ city: z.string(), height: z.number() });
     const answer = await agent.call('Where?', { structuredModel: strict });
@@ -444,7 +444,7 @@ describe('an answer in a wanted shape', () => {
   });
 });
 
-describe('what comes in meanwhile', () => {
+describe('messages during a reply', () => {
   test('by steer is read at the next step, by followUp answered afterwards', async () => {
     const busy = tool({
       name: 'busy',
@@ -485,14 +485,14 @@ describe('what comes in meanwhile', () => {
   });
 });
 
-describe('a hook that fails', () => {
-  test('behind a thought does not cost the thought', async () => {
+describe('a failing hook', () => {
+  test('after reasoning costs the model message that it had to change, and leaves a valid history', async () => {
     const { agent, memory } = setUp([{ text: 'Let me see.', ...calls(addCall) }]);
     agent.registerInstanceHook('postReasoning', 'broken', () => {
       throw new Error('no');
     });
     await expect(agent.call('Go.')).rejects.toThrow(/broken/);
-    expect((await memory()).map((msg) => msg.text)).toEqual(['Go.', 'Let me see.', '']);
+    expect((await memory()).map((msg) => msg.text)).toEqual(['Go.']);
     expect(findHistoryFaults(await memory())).toEqual([]);
   });
 
@@ -513,7 +513,7 @@ describe('a hook that fails', () => {
   });
 });
 
-describe('what is known beyond the conversation', () => {
+describe('long-term memory and knowledge', () => {
   class Notes extends LongTermMemoryBase {
     readonly recorded: string[][] = [];
     override async retrieve(msgs: readonly Msg[]): Promise<string> {
@@ -615,7 +615,7 @@ test.each([
   expect(() => setUp([], options)).toThrow(/must be a whole number of 1 or more\.$/);
 });
 
-test('what is no model or no toolkit is refused at once, with what to give instead', () => {
+test('an invalid model or toolkit is refused at once, with advice', () => {
   const [name, model] = ['Friday', new ScriptedModel([])];
   const make = (options: object) => () => new ReActAgent({ name, ...options } as ReActAgentOptions);
   expect(make({})).toThrow('A ReActAgent needs a model');

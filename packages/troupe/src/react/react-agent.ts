@@ -1,5 +1,6 @@
-import { currentTurn } from '../agent/current-turn.ts';
+import { currentControl, currentTurn } from '../agent/current-turn.ts';
 import type { Interrupt } from '../agent/interrupt.ts';
+import type { LoopControl } from '../agent/loop-control.ts';
 import type { Turn } from '../agent/turn.ts';
 import { OpenToolCalls } from '../approval/open-tool-calls.ts';
 import { OpenExchange } from '../approval/open-exchange.ts';
@@ -17,19 +18,31 @@ import { Msg, type MsgInit, type MsgInput } from '../message/msg.ts';
 import type { PendingCall } from '../message/pending-call.ts';
 import type { ChatModelBase, ToolChoice } from '../model/chat-model-base.ts';
 import { canForceTools, mergeGeneration } from '../model/generation.ts';
+import { ModelError } from '../model/model-error.ts';
 import type { PermissionPolicy } from '../permission/permission-policy.ts';
 import type { PlanNotebook } from '../plan/plan-notebook.ts';
+import type { KnowledgeBase } from '../rag/knowledge-base.ts';
+import { NAME_STATE, TEXT_STATE } from '../state/text-state.ts';
 import type { BackgroundTools } from '../toolkit/background-tools.ts';
 import type { SuspendedToolCall } from '../toolkit/call/tool-call-outcome.ts';
+import type { Tool } from '../toolkit/tool/tool.ts';
 import type { Toolkit } from '../toolkit/toolkit.ts';
 import { untilStopped, waitBriefly } from '../util/async/grace.ts';
 import type { JsonValue } from '../util/json.ts';
-import { EMPTY_MSG_HINT, hintMsg, STRUCTURED_OUTPUT_HINT, SUMMARY_HINT } from './hints.ts';
-import { ModelCaller } from './model-caller.ts';
-import { isEmpty, withoutToolCalls } from './model-message.ts';
-import { ReActAgentBase } from './react-agent-base.ts';
+import {
+  CUT_MSG_HINT,
+  EMPTY_MSG_HINT,
+  hintMsg,
+  REASON_AGAIN_HINT,
+  STRUCTURED_OUTPUT_HINT,
+  SUMMARY_HINT,
+} from './hints.ts';
+import { ModelCaller, type ModelCall } from './model-caller.ts';
+import { isCutOff, isEmpty, withoutToolCalls } from './model-message.ts';
+import { ReActAgentBase, type ModelPrompt } from './react-agent-base.ts';
 import {
   checkReActOptions,
+  knowledgeBases,
   toolkitFor,
   DEFAULT_MAX_ITERS,
   type ReActAgentOptions,
@@ -37,10 +50,12 @@ import {
 import { ReplyState, replyStateOf, type ReplyAgent } from './reply-state.ts';
 import { STRUCTURED_OUTPUT_TOOL } from './structured-output-tool.ts';
 import { memoryTools, recordExperience, retrieveContext } from './retrieval.ts';
-import { runToolCalls, runToolCallStep } from './tool-call-runner.ts';
+import { runToolCalls, runToolCallStep, withholdUnhooked } from './tool-call-runner.ts';
 import { watchPlan } from './watch-plan.ts';
 
 const NO_ANSWER = 'The model gave no answer, though it was asked again.';
+const CUT_ANSWERS =
+  'The model gave no answer: each was cut off at its limit of tokens. Raise maxTokens in the generation options.';
 
 /** Maximum consecutive empty model messages before the reply ends with an error. */
 const MAX_EMPTY_MSGS = 3;
@@ -54,6 +69,23 @@ const MAX_EMPTY_MSGS = 3;
  *
  * A tool call that needs a decision ends the reply: its exchange is kept in the agent's state, not in memory, and resumed
  * when the decision is there, in this process or in another.
+ *
+ * @example
+ * ```ts
+ * import { ReActAgent, tool } from 'troupe';
+ * import { OfflineModel } from 'troupe/offline';
+ * import { z } from 'zod';
+ *
+ * const getWeather = tool({
+ *   name: 'get_weather',
+ *   description: 'The weather in a city.',
+ *   schema: z.object({ city: z.string() }),
+ *   execute: ({ city }) => `It is sunny in ${city}.`,
+ * });
+ * const agent = new ReActAgent({ name: 'Friday', model: new OfflineModel(), tools: [getWeather], console: false });
+ * const answer = await agent.call('What is the weather in Lisbon?');
+ * console.log(answer.text, answer.endReason);
+ * ```
  */
 export class ReActAgent extends ReActAgentBase {
   static override readonly stateNames = { permissionPolicy: 'permission' };
@@ -65,6 +97,7 @@ export class ReActAgent extends ReActAgentBase {
   /** First message of every prompt. A string is part of the state. */
   sysPrompt: string | (() => string | Promise<string>);
   readonly longTermMemory: LongTermMemoryBase | undefined;
+  readonly knowledge: readonly KnowledgeBase[];
   readonly planNotebook: PlanNotebook | undefined;
   readonly background: BackgroundTools | undefined;
   readonly #options: ReActAgentOptions;
@@ -73,6 +106,10 @@ export class ReActAgent extends ReActAgentBase {
   readonly #openToolCalls: OpenToolCalls;
   /** The agent as the parts of a reply use it. */
   readonly #agent: ReplyAgent;
+  /** The toolkit, with the tools of memory, plan, compression and background tasks. */
+  readonly #tools: Toolkit;
+  /** The same with the tools of hooks: the same object as long as the hooks bring the same tools, because providers cache by it. */
+  #hookedTools: { readonly added: readonly Tool[]; readonly toolkit: Toolkit } | undefined;
   /** The latest reply. */
   #reply: ReplyState | undefined;
   #unwatchPlan: (() => void) | undefined;
@@ -86,6 +123,7 @@ export class ReActAgent extends ReActAgentBase {
     this.toolkit = toolkitFor(options);
     this.memory = options.memory ?? new InMemoryMemory();
     this.longTermMemory = options.longTermMemory;
+    this.knowledge = knowledgeBases(options);
     this.planNotebook = options.planNotebook;
     this.background = options.background;
     this.sysPrompt = options.sysPrompt ?? '';
@@ -99,20 +137,26 @@ export class ReActAgent extends ReActAgentBase {
     this.#memory = new OrderedMemory(this.memory);
     this.#openToolCalls = new OpenToolCalls(this.#memory, {
       onPending: options.onPending,
-      fit: (result) => tools.fitResult(result),
+      fit: (result) => this.#toolsNow().fitResult(result),
     });
+    this.#tools = tools;
     this.#modelCaller = new ModelCaller(this, compressor);
+    const toolsNow = (): Toolkit => this.#toolsNow();
     this.#agent = {
       options,
-      tools,
+      get tools() {
+        return toolsNow();
+      },
       memory: this.#memory,
       openToolCalls: this.#openToolCalls,
       print: (msg, last) => this.print(msg, last),
-      reasoningChunk: (msg) => this.notifyReasoningChunk(msg),
-      actingChunk: (result) => this.notifyActingChunk(result),
+      modelChunk: (purpose, msg, delta) =>
+        purpose === 'summary' ? this.notifySummaryChunk(msg, delta) : this.notifyReasoningChunk(msg, delta),
+      actingChunk: (call, result, previous) => this.notifyActingChunk(call, result, previous),
+      hasHooks: (type) => this.hooksOf(type).length > 0,
     };
-    this.registerState('name');
-    if (typeof this.sysPrompt === 'string') this.registerState('sysPrompt');
+    this.registerState('name', NAME_STATE);
+    if (typeof this.sysPrompt === 'string') this.registerState<string>('sysPrompt', TEXT_STATE);
     this.registerState('openExchange', {
       toJson: (open: OpenExchange | undefined) => open?.toJSON() ?? null,
       fromJson: (json: JsonValue) => (json === null ? undefined : OpenExchange.from(json)),
@@ -138,7 +182,7 @@ export class ReActAgent extends ReActAgentBase {
 
   /** Ends unfinished tool calls with the status `interrupted`. Does nothing while the agent runs. */
   async closePending(): Promise<void> {
-    if (!this.isRunning) await this.#openToolCalls.close();
+    if (!this.isRunning) this.emitOutside(await this.#openToolCalls.close());
   }
 
   /** Adds a listener that is awaited before a tool with a `sideEffect` runs, and can save its start. Returns a function that removes the listener. */
@@ -150,9 +194,12 @@ export class ReActAgent extends ReActAgentBase {
   override async reply(msgs: readonly Msg[], turn: Turn): Promise<Msg> {
     const reply = this.#beginReply(turn);
     const start = await this.#openToolCalls.begin(this.name, msgs, reply.control);
+    const waits = reply.control.accept();
+    if (waits) await waits; // otherwise the input is stored at once
     await reply.takeInput(start);
+    if (start.answer !== undefined) return this.#repeat(start.answer, turn);
     try {
-      await reply.remember(await retrieveContext(start.input, reply));
+      await reply.remember(await retrieveContext(start.input, reply, this.name));
       return await this.#loop(start.resumed, reply);
     } catch (error) {
       if (reply.control.interruptedBy === undefined) await reply.remember(reply.control.unread); // otherwise handleInterrupt does
@@ -169,21 +216,25 @@ export class ReActAgent extends ReActAgentBase {
       const open = (iter === first && resumed) || (await this.#reason(toolChoice, reply));
       open.iteration = iter;
       const { exchange } = open;
-      if (exchange.calls.length > 0) {
-        const question = await this.#act(open, reply);
-        if (question !== undefined) return question;
-        const answer = await reply.answerIn(exchange, this.name);
-        if (answer !== undefined) return this.#answer(answer.msg, answer.reason, reply);
-        reply.hints.push(...reply.repeatedFailures.hintsAfter(exchange));
+      const control = this.takeControl(reply.turn);
+      if (control?.kind === 'stop') return this.#stopBeforeActing(open, control, reply);
+      if (control !== undefined) {
+        await this.#reasonAgain(open, control.msgs, reply);
+      } else if (exchange.calls.length > 0) {
+        const end = (await this.#act(open, reply)) ?? (await this.#endAfterActing(open, reply));
+        if (end !== undefined) return end;
+        reply.nextHints.push(...reply.repeatedFailures.hintsAfter(exchange));
         emptyMsgs = 0;
       } else if (isEmpty(exchange.modelMsg)) {
-        if (++emptyMsgs === MAX_EMPTY_MSGS) return this.#answer(this.#msg(NO_ANSWER), 'error', reply);
-        reply.hints.push(EMPTY_MSG_HINT);
+        if (++emptyMsgs === MAX_EMPTY_MSGS)
+          return this.#answer(this.#noAnswer(exchange.modelMsg), 'error', reply);
+        reply.nextHints.push(isCutOff(exchange.modelMsg) ? CUT_MSG_HINT : EMPTY_MSG_HINT);
       } else if (reply.structuredOutput === undefined) {
-        return this.#answer(exchange.modelMsg, 'finished', reply);
+        const { modelMsg } = exchange;
+        return this.#answer(modelMsg, isCutOff(modelMsg) ? 'length' : 'finished', reply);
       } else {
         await reply.remember([exchange.modelMsg]); // text in place of structured output
-        reply.hints.push(STRUCTURED_OUTPUT_HINT);
+        reply.nextHints.push(STRUCTURED_OUTPUT_HINT);
         if (this.#canForceTools) toolChoice = { name: STRUCTURED_OUTPUT_TOOL };
       }
     }
@@ -196,7 +247,9 @@ export class ReActAgent extends ReActAgentBase {
     const steering = reply.turn.takeSteering();
     for (const { id } of steering) reply.requestIds.add(id);
     await reply.remember(steering);
-    const modelMsg = await reply.hooked(this.reasoning(toolChoice, reply.turn));
+    const modelMsg = await reply
+      .hooked(this.reasoning(toolChoice, reply.turn))
+      .finally(() => this.#giveNoticesBack(reply));
     return new OpenExchange(modelMsg, {
       grantedTools: reply.grantedTools,
       requestIds: reply.requestIds,
@@ -217,7 +270,12 @@ export class ReActAgent extends ReActAgentBase {
     reply.beginExchange(open);
     try {
       await untilStopped(
-        runToolCalls(open, reply, (call) => this.acting(call, turn)),
+        runToolCalls(open, reply, async (call) => {
+          const acted = await this.acting(call, turn);
+          const control = this.takeControl(turn, call.id);
+          if (control !== undefined) open.controls.set(call.id, control);
+          return acted;
+        }),
         turn.signal,
       );
       if (open.hasPending) {
@@ -225,27 +283,80 @@ export class ReActAgent extends ReActAgentBase {
         reply.control.suspend(msg); // throws if interrupted just now
         question = msg;
         open.spending.pause();
-        for (const pending of open.pending) await turn.emit({ type: 'approval_needed', pending }); // leaving the stream here leaves it pending
-        await this.print(question);
       }
       return question;
     } finally {
-      if (question === undefined) await reply.closeExchange(open);
+      if (question === undefined) {
+        withholdUnhooked(open, reply);
+        await reply.closeExchange(open);
+      }
     }
   }
 
-  /** Ends the reply. A later interrupt does not change the answer. */
-  async #answer(msg: Msg, reason: EndReason, reply: ReplyState): Promise<Msg> {
+  /** The end of the reply after tool calls: a hook stopped the agent, or a tool gave the answer. */
+  async #endAfterActing(open: OpenExchange, reply: ReplyState): Promise<Msg | undefined> {
+    const { control, stoppedAt } = open;
+    if (control?.kind === 'stop') {
+      const { answer = stoppedAt?.output ?? '' } = control;
+      return this.#answer(this.#msg(answer), 'stopped', reply, { isStored: control.answer !== undefined });
+    }
+    if (control !== undefined) {
+      await reply.remember(reply.asRequests(control.msgs));
+      return undefined;
+    }
+    const answer = await reply.answerIn(open.exchange, this.name);
+    return answer && this.#answer(answer.msg, answer.reason, reply);
+  }
+
+  /** Ends the reply because a hook wants it: with its message, or with the model message, whose tool calls stay unfinished. */
+  async #stopBeforeActing(open: OpenExchange, { answer }: LoopControl, reply: ReplyState): Promise<Msg> {
+    const { turn } = reply;
+    const { modelMsg, calls } = open.exchange;
+    if (answer !== undefined) return this.#answer(this.#msg(answer), 'stopped', reply);
+    if (calls.length === 0) return this.#answer(modelMsg, 'stopped', reply);
+    const msg = this.#ended(modelMsg, 'stopped', turn);
+    reply.beginExchange(open);
+    try {
+      reply.control.suspend(msg); // throws if interrupted just now
+    } catch (error) {
+      await reply.closeExchange(open);
+      throw error;
+    }
+    open.spending.pause();
+    return msg;
+  }
+
+  /** Has the model called again because a hook wants it, without running the tool calls of its message. */
+  async #reasonAgain(open: OpenExchange, msgs: readonly Msg[], reply: ReplyState): Promise<void> {
+    const { modelMsg, calls } = open.exchange;
+    await this.print(modelMsg);
+    await reply.skipToolCalls(open, msgs);
+    if (msgs.length === 0 && calls.length === 0) reply.nextHints.push(REASON_AGAIN_HINT);
+  }
+
+  /** Ends the reply. A later interrupt does not change the answer. @param isStored false if memory has the content already */
+  async #answer(msg: Msg, reason: EndReason, reply: ReplyState, { isStored = true } = {}): Promise<Msg> {
     const { turn } = reply;
     const answer = this.#ended(msg, reason, turn);
-    if (turn.signal.aborted) {
+    if (turn.signal.aborted && isStored) {
       await reply.remember([answer]); // interrupted just now: the text is kept, then commit throws
       await this.print(answer);
     }
     turn.commit(answer);
-    await reply.remember([answer]);
+    if (isStored) await reply.remember([answer]);
+    try {
+      await this.print(answer);
+      await recordExperience(reply);
+    } catch (error) {
+      if (!turn.signal.aborted) throw error; // a late stop: the answer goes on to its hooks
+    }
+    return answer;
+  }
+
+  /** Gives an answer that is in memory already. */
+  async #repeat(answer: Msg, turn: Turn): Promise<Msg> {
+    turn.commit(answer);
     await this.print(answer);
-    await recordExperience(reply);
     return answer;
   }
 
@@ -264,7 +375,7 @@ export class ReActAgent extends ReActAgentBase {
         getLogger().log('warn', `${this.name} was interrupted: ${messageOf(error)}`),
       );
     }
-    await waitBriefly(Promise.allSettled([written, shown])); // slower writes go on, in order
+    await waitBriefly(Promise.allSettled([written, shown]), currentControl()?.graceOver); // slower writes go on, in order
     return answer;
   }
 
@@ -272,17 +383,53 @@ export class ReActAgent extends ReActAgentBase {
   protected override async reasoning(toolChoice: ToolChoice, turn: Turn): Promise<Msg> {
     const reply = this.#replyOf(turn);
     const tools = reply.toolkit.getJsonSchemas();
-    const planHint =
-      this.planNotebook?.isActiveIn(reply.toolkit) && (await this.planNotebook.getCurrentHint(this.name));
-    const notices = this.background?.takeNotices() ?? [];
-    const hints = [...[...reply.hints.splice(0), ...notices].map(hintMsg), ...(planHint ? [planHint] : [])];
+    return this.#callModel({ purpose: 'reasoning', tools, ...(tools.length > 0 && { toolChoice }) }, reply);
+  }
+
+  /** The prompt of the next model call, after compression. */
+  protected override async makePrompt(purpose: 'reasoning' | 'summary', turn: Turn): Promise<ModelPrompt> {
+    const reply = this.#replyOf(turn);
+    const isSummary = purpose === 'summary';
+    reply.hints = isSummary ? [hintMsg(SUMMARY_HINT)] : await this.#takeHints(reply);
+    await this.#modelCaller.tellHints(reply);
+    await this.#modelCaller.compress(isSummary ? [] : reply.toolkit.getJsonSchemas(), reply, false);
+    return this.#modelCaller.makePrompt(reply);
+  }
+
+  /** One model call. A prompt that the model refuses as too long is compressed, and sent once more. */
+  async #callModel(call: ModelCall, reply: ReplyState): Promise<Msg> {
+    const { purpose, tools = [] } = call;
+    const { turn } = reply;
     try {
-      const call = { tools, ...(tools.length > 0 && { toolChoice }), hints };
-      return await this.#modelCaller.call(call, reply);
+      const prompt = this.hookedPrompt(turn) ?? (await this.makePrompt(purpose, turn));
+      const msg = await this.#modelCaller.call(call, prompt, reply).catch(async (error: unknown) => {
+        const isTooLong = ModelError.isInstance(error) && error.kind === 'context_overflow';
+        if (!isTooLong || !(await this.#modelCaller.compress(tools, reply, true))) throw error;
+        const shorter = { turn, ...(await this.#modelCaller.makePrompt(reply)) };
+        const type = purpose === 'summary' ? 'preSummary' : 'preReasoning';
+        return this.#modelCaller.call(call, await this.hookAgain(type, shorter), reply);
+      });
+      reply.notices = []; // read by the model
+      return msg;
     } catch (error) {
-      this.background?.giveNoticesBack(notices); // not read by the model
+      this.#giveNoticesBack(reply);
       throw error;
     }
+  }
+
+  /** Hints for one prompt: of the loop, of background tasks, and about the plan. */
+  async #takeHints(reply: ReplyState): Promise<readonly Msg[]> {
+    const planHint =
+      this.planNotebook?.isActiveIn(reply.toolkit) && (await this.planNotebook.getCurrentHint(this.name));
+    reply.notices = this.background?.takeNotices() ?? [];
+    const hints = [...reply.nextHints.splice(0), ...reply.notices].map(hintMsg);
+    return planHint ? [...hints, planHint] : hints;
+  }
+
+  /** Keeps notices that no model has read for the next prompt. */
+  #giveNoticesBack(reply: ReplyState): void {
+    this.background?.giveNoticesBack(reply.notices);
+    reply.notices = [];
   }
 
   /** Runs one tool call as a step: a result, whatever the tool does, or a suspension. */
@@ -298,14 +445,19 @@ export class ReActAgent extends ReActAgentBase {
   protected override async summarizing(turn: Turn): Promise<Msg> {
     const { maxIters = DEFAULT_MAX_ITERS } = this.#options;
     try {
-      const msg = await this.#modelCaller.call({ hints: [hintMsg(SUMMARY_HINT)] }, this.#replyOf(turn));
+      const msg = await this.#callModel({ purpose: 'summary' }, this.#replyOf(turn));
+      turn.signal.throwIfAborted(); // the message is kept as it was streamed then
       const summary = withoutToolCalls(msg);
-      if (!isEmpty(summary)) return this.#msg(summary.content, msg.id);
+      if (!isEmpty(summary)) return this.#from(msg, summary.content);
     } catch (error) {
       turn.signal.throwIfAborted();
       return this.#msg(`I have no answer after ${maxIters} steps, and could not sum up: ${messageOf(error)}`);
     }
     return this.#msg(`I have no answer after ${maxIters} steps.`);
+  }
+
+  protected override get mayRefuse(): boolean {
+    return true;
   }
 
   /** Keeps messages for the time after the pending tool calls. */
@@ -329,6 +481,17 @@ export class ReActAgent extends ReActAgentBase {
     this.#openToolCalls.current = open;
   }
 
+  /** The tools of the agent and of its hooks. @throws TroupeError if two hooks bring different tools of one name */
+  #toolsNow(): Toolkit {
+    const added = this.hookTools();
+    if (added.length === 0) return this.#tools;
+    const known = this.#hookedTools;
+    if (known?.added.length === added.length && added.every((one, i) => one === known.added[i]))
+      return known.toolkit;
+    this.#hookedTools = { added, toolkit: this.#tools.withTools(...added) };
+    return this.#hookedTools.toolkit;
+  }
+
   #beginReply(turn: Turn): ReplyState {
     this.#reply = new ReplyState(this.#agent, turn);
     return this.#reply;
@@ -349,7 +512,18 @@ export class ReActAgent extends ReActAgentBase {
     return msg.with({ endReason: reason, usage: turn.usage });
   }
 
-  #msg(content: MsgInit['content'], id?: string): Msg {
-    return Msg.assistant(content, { name: this.name, id });
+  /** Error message after several empty model messages. */
+  #noAnswer({ finishReason, answeredBy }: Msg): Msg {
+    const text = finishReason === 'length' ? CUT_ANSWERS : NO_ANSWER;
+    return Msg.assistant(text, { name: this.name, finishReason, answeredBy });
+  }
+
+  /** Answer in place of a model message, with what that says about its origin and end. */
+  #from({ id, finishReason, answeredBy }: Msg, content: MsgInit['content']): Msg {
+    return Msg.assistant(content, { name: this.name, id, finishReason, answeredBy });
+  }
+
+  #msg(content: MsgInit['content']): Msg {
+    return Msg.assistant(content, { name: this.name });
   }
 }

@@ -1,12 +1,13 @@
 import { controlOf, type ReplyScope, type TurnControl } from '../agent/turn-control.ts';
 import type { Turn } from '../agent/turn.ts';
-import type { OpenToolCalls } from '../approval/open-tool-calls.ts';
-import type { OpenExchange } from '../approval/open-exchange.ts';
+import { resultsIn, type OpenToolCalls } from '../approval/open-tool-calls.ts';
+import { OpenExchange } from '../approval/open-exchange.ts';
 import type { OrderedMemory } from '../memory/ordered-memory.ts';
-import type { CallStart } from '../approval/call-start.ts';
-import type { ToolResultBlock } from '../message/blocks.ts';
+import { withoutResults, type CallStart } from '../approval/call-start.ts';
+import type { ToolResultBlock, ToolUseBlock } from '../message/blocks.ts';
 import type { EndReason } from '../message/end-reason.ts';
-import { Exchange } from '../message/exchange.ts';
+import type { Exchange } from '../message/exchange.ts';
+import type { ModelDelta } from '../message/model-delta.ts';
 import { Msg } from '../message/msg.ts';
 import type { Toolkit } from '../toolkit/toolkit.ts';
 import { assertValidReplacement } from './model-message.ts';
@@ -22,10 +23,15 @@ export interface ReplyAgent {
   readonly memory: OrderedMemory;
   readonly openToolCalls: OpenToolCalls;
   print(msg: Msg, last?: boolean): Promise<void>;
-  /** Runs the `reasoningChunk` hooks. */
-  reasoningChunk(msg: Msg): Promise<void>;
+  /** Runs the `reasoningChunk` or `summaryChunk` hooks. */
+  modelChunk(purpose: 'reasoning' | 'summary', msg: Msg, delta: ModelDelta): Promise<void>;
   /** Runs the `actingChunk` hooks. */
-  actingChunk(result: ToolResultBlock): Promise<void>;
+  actingChunk(
+    call: ToolUseBlock,
+    result: ToolResultBlock,
+    previous: ToolResultBlock | undefined,
+  ): Promise<void>;
+  hasHooks(type: 'postReasoning' | 'postActing'): boolean;
 }
 
 /**
@@ -46,8 +52,12 @@ export class ReplyState implements ReplyScope {
   /** Messages of the reply in memory. */
   readonly added: Msg[] = [];
   readonly addedIds = new Set<string>();
-  /** Hints for the next model call only. */
-  readonly hints: string[] = [];
+  /** Texts of hints for the next prompt. */
+  readonly nextHints: string[] = [];
+  /** Hints in the current prompt. */
+  hints: readonly Msg[] = [];
+  /** Notices of background tasks in the current prompt. */
+  notices: readonly string[] = [];
   /** Tools that need no further approval in this reply. */
   readonly grantedTools = new Set<string>();
   /** Tool results whose `postActing` hooks still run, by tool call id. */
@@ -84,6 +94,13 @@ export class ReplyState implements ReplyScope {
     return this.open?.isOpen(toolCallId) ?? false;
   }
 
+  get resultsSoFar(): readonly Msg[] {
+    const { exchange } = this.open ?? {};
+    if (exchange === undefined || exchange.isClosed) return [];
+    const results = exchange.calls.flatMap(({ id }) => exchange.answerTo(id) ?? []);
+    return results.map((result) => exchange.resultMsg(result));
+  }
+
   /** Has the state saved, before a tool changes something; with `toolCallId` noted as started. */
   async checkpoint(toolCallId: string | undefined): Promise<void> {
     if (toolCallId !== undefined) this.open?.start(toolCallId);
@@ -99,7 +116,7 @@ export class ReplyState implements ReplyScope {
     await Promise.all([closed && this.closeExchange(closed), this.remember(input)]); // in this order
     for (const { id } of [...input, ...(earlier?.postponed ?? [])]) this.requestIds.add(id);
     await this.#recall(earlier?.addedIds);
-    for (const result of answered) await this.turn.emit({ type: 'tool_result', result });
+    if (earlier !== undefined) await this.tell(earlier, answered);
   }
 
   /** Makes an exchange the open one, before its tool calls run. */
@@ -111,36 +128,53 @@ export class ReplyState implements ReplyScope {
     for (const name of open.grantedTools) this.grantedTools.add(name);
   }
 
-  /** Stores an exchange: the model message and one result for each tool call. Sends events for results made here. */
+  /** Stores an exchange: the model message and one result for each tool call. Sends events for the results that were not told yet. */
   async closeExchange(open: OpenExchange): Promise<void> {
     this.control.assertNotOver(); // the exchange stays open: the next agent call closes it
-    await this.#store(open.exchange, open.postponed, () => this.agent.openToolCalls.release(open));
+    const msgs = open.exchange.toMsgs();
+    const written = this.remember([...msgs, ...open.postponed]); // first, because a turn that is over writes nothing
+    await Promise.all([written, this.tell(open, resultsIn(msgs))]);
+    this.agent.openToolCalls.release(open);
   }
 
-  /** Stores a model message whose tool calls will not run. Sends events for their results, which have the status `interrupted`. */
-  async rememberStopped(modelMsg: Msg): Promise<void> {
-    await this.#store(new Exchange(modelMsg));
+  /** Stores a model message whose tool calls are not run: they get the status `interrupted`. */
+  async rememberUnrun(modelMsg: Msg): Promise<void> {
+    if (!this.control.isOver) await this.closeExchange(new OpenExchange(modelMsg));
   }
 
-  async #store(exchange: Exchange, postponed: readonly Msg[] = [], onStored = (): void => {}): Promise<void> {
-    const unanswered = exchange.calls.filter(({ id }) => exchange.answerTo(id) === undefined);
-    const msgs = exchange.toMsgs();
-    await this.remember([...msgs, ...postponed]);
-    onStored();
-    for (const result of msgs.flatMap((msg) => msg.getContentBlocks('tool_result'))) {
-      if (unanswered.some(({ id }) => id === result.id))
-        await this.turn.emit({ type: 'tool_result', result });
-    }
+  /** Stores an exchange whose tool calls are not run: tool results among the messages are theirs, and the rest is read after them. */
+  async skipToolCalls(open: OpenExchange, msgs: readonly Msg[]): Promise<void> {
+    for (const result of resultsIn(msgs)) if (open.isOpen(result.id)) open.answer(result);
+    open.postponed.push(...this.asRequests(msgs));
+    await this.closeExchange(open);
   }
 
-  /** Waits for a model message and its hooks. If a hook fails, or gives an invalid message, the model's own message is kept in memory. */
+  /** Messages that the reply has to answer too, without tool results: those belong to tool calls. */
+  asRequests(msgs: readonly Msg[]): readonly Msg[] {
+    const requests = msgs.flatMap(withoutResults);
+    for (const { id } of requests) this.requestIds.add(id);
+    return requests;
+  }
+
+  /** Sends the `tool_result` events of tool calls, once for each tool call. */
+  async tell(open: OpenExchange, results: readonly ToolResultBlock[]): Promise<void> {
+    if (this.control.dropsEvents) return; // the next agent call tells them
+    const ends = results.flatMap((result) => open.takeEnd(result) ?? []);
+    await Promise.all(ends.map(async (end) => this.turn.emit(end))); // sent at once, then awaited
+  }
+
+  /**
+   * Waits for a model message and its hooks. If that fails, the model's own message is kept in memory, unless `postReasoning` hooks may
+   * have had to change it.
+   */
   async hooked(reasoning: Promise<Msg>): Promise<Msg> {
     try {
       const msg = await reasoning;
       if (msg !== this.modelMsg) assertValidReplacement(msg, await this.memory.recall());
       return msg;
     } catch (error) {
-      if (this.modelMsg !== undefined) await this.rememberStopped(this.modelMsg);
+      if (this.modelMsg !== undefined && !this.agent.hasHooks('postReasoning'))
+        await this.rememberUnrun(this.modelMsg);
       throw error;
     } finally {
       this.modelMsg = undefined;
@@ -152,7 +186,8 @@ export class ReplyState implements ReplyScope {
     const output = await this.structuredOutput?.read(exchange);
     if (output !== undefined) {
       const text = exchange.modelMsg.text || JSON.stringify(output.metadata);
-      return { msg: Msg.assistant(text, { name, ...output }), reason: 'structured' };
+      const { answeredBy } = exchange.modelMsg;
+      return { msg: Msg.assistant(text, { name, answeredBy, ...output }), reason: 'structured' };
     }
     const [call, ...others] = exchange.calls;
     if (call === undefined || others.length > 0 || this.structuredOutput !== undefined) return undefined;

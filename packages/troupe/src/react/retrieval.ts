@@ -8,7 +8,7 @@ import { withDeadline } from '../util/async/deadline.ts';
 import { tool, type Tool } from '../toolkit/tool/tool.ts';
 import { isJsonObject, type JsonObject } from '../util/json.ts';
 import { hintMsg } from './hints.ts';
-import type { ReActAgentOptions } from './react-agent-options.ts';
+import { knowledgeBases, type ReActAgentOptions } from './react-agent-options.ts';
 import type { ReplyState } from './reply-state.ts';
 import type { Turn } from '../agent/turn.ts';
 
@@ -18,9 +18,13 @@ const REWRITE =
   'Write what the user wants to know as a search query that stands by itself: name what words such as "it" mean, and leave nothing out.';
 
 /** Messages from the long-term memory and the knowledge bases that match the input. A failure leaves out only its own part. */
-export async function retrieveContext(msgs: readonly Msg[], reply: ReplyState): Promise<readonly Msg[]> {
+export async function retrieveContext(
+  msgs: readonly Msg[],
+  reply: ReplyState,
+  agentName: string,
+): Promise<readonly Msg[]> {
   if (msgs.length === 0) return [];
-  return [...(await fromLongTermMemory(msgs, reply)), ...(await fromKnowledge(msgs, reply))];
+  return [...(await fromLongTermMemory(msgs, reply)), ...(await fromKnowledge(msgs, reply, agentName))];
 }
 
 /** Records the messages of a reply in the long-term memory. */
@@ -50,12 +54,12 @@ export function memoryTools({ longTermMemory, longTermMemoryMode }: ReActAgentOp
     }),
     tool({
       name: 'retrieve_from_memory',
-      description: 'Looks into what was remembered for good.',
+      description: 'Searches the long-term memory.',
       schema: textSchema('query', 'What to look for.'),
       readOnly: true,
       execute: async (input, { signal }) =>
         (await longTermMemory.retrieve([Msg.user(textOf(input, 'query'))], { signal })) ||
-        'Nothing is remembered about that.',
+        'The memory holds nothing about the query.',
     }),
   ];
 }
@@ -75,16 +79,20 @@ async function fromLongTermMemory(
   return [Msg.user(`<long_term_memory>${text}</long_term_memory>`, { name: 'long_term_memory' })];
 }
 
-async function fromKnowledge(msgs: readonly Msg[], reply: ReplyState): Promise<readonly Msg[]> {
-  const { knowledge = [], enableRewriteQuery = true } = reply.options;
+async function fromKnowledge(
+  msgs: readonly Msg[],
+  reply: ReplyState,
+  agentName: string,
+): Promise<readonly Msg[]> {
+  const { enableRewriteQuery = true } = reply.options;
   const { turn } = reply;
-  const bases = 'retrieve' in knowledge ? [knowledge] : knowledge;
+  const bases = knowledgeBases(reply.options);
   const said = msgs
     .map((msg) => msg.text)
     .join('\n')
     .trim();
   if (bases.length === 0 || said === '') return [];
-  const query = (enableRewriteQuery && (await rewritten(reply))) || said;
+  const query = (enableRewriteQuery && (await rewritten(reply, agentName))) || said;
   const msg = await attempt('search the knowledge bases', turn, async () => {
     const found = await turn.step({ kind: 'knowledge', name: 'search knowledge bases' }, () =>
       Promise.all(bases.map((base) => base.retrieve(query, { signal: turn.signal }))),
@@ -95,18 +103,21 @@ async function fromKnowledge(msgs: readonly Msg[], reply: ReplyState): Promise<r
 }
 
 /** The input as a search query that needs no history; undefined if the model call fails. */
-async function rewritten({ options, turn, memory }: ReplyState): Promise<string | undefined> {
-  const { model, generation } = options;
+async function rewritten(
+  { options, turn, memory }: ReplyState,
+  agentName: string,
+): Promise<string | undefined> {
+  const { model, generation, formatter } = options;
   return attempt('make the question clearer', turn, async () => {
-    const { query, usage } = await turn.step({ kind: 'model', name: 'rewrite query' }, async () => {
+    const step = { kind: 'model', name: 'rewrite query', modelName: model.modelName } as const;
+    const { query, usage } = await turn.step(step, async () => {
       const messages = [...(await memory.recall()), hintMsg(REWRITE)];
       const schema = textSchema('rewritten_query', 'What to search for.');
-      const { value, usage } = await callStructured(model, { messages, generation }, schema, {
-        signal: turn.signal,
-      });
+      const request = { messages, generation, formatter, agentName };
+      const { value, usage } = await callStructured(model, request, schema, { signal: turn.signal });
       return { query: isJsonObject(value) ? textOf(value, 'rewritten_query').trim() : '', usage };
     });
-    await turn.addUsage(usage); // after the step, so that a replayed run counts it too
+    await turn.addUsage(usage); // after the step, so that a replayed run counts the usage too
     return query;
   });
 }

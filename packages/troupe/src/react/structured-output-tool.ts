@@ -81,7 +81,7 @@ function savedIn({ answer, form }: JsonObject = {}):
   | undefined {
   if (!isJsonObject(answer)) return undefined;
   if (form === 'object' || form === 'value' || form === 'arguments') return { answer, form };
-  const { _is_raw: isRaw, ...rest } = answer; // as version 0.1 saved it
+  const { _is_raw: isRaw, ...rest } = answer; // the form saved by version 0.1
   return isRaw === true ? { answer: rest, form: 'arguments' } : { answer };
 }
 

@@ -1,6 +1,8 @@
 import { currentToolCallId, runInToolCall } from '../agent/current-turn.ts';
 import { authorize } from '../approval/authorize.ts';
 import type { OpenExchange } from '../approval/open-exchange.ts';
+import { getLogger } from '../config/run-config.ts';
+import { HookError } from '../errors.ts';
 import type { ToolResultBlock, ToolUseBlock } from '../message/blocks.ts';
 import {
   isSuspended,
@@ -29,18 +31,18 @@ export async function runToolCalls(open: OpenExchange, reply: ReplyState, act: A
   await forEachConcurrently(open.toRun, maxConcurrent, async (call) => {
     if (maxConcurrent === 1 && open.hasPending) return;
     turn.signal.throwIfAborted();
-    await turn.emit({ type: 'tool_start', call });
+    if (open.begin(call.id)) await turn.emit({ type: 'tool_start', call });
     const isTooMany = exchange.calls.indexOf(call) >= maxToolCalls;
     if (isTooMany) open.answer(tooMany(call, maxToolCalls));
     else await actOn(call, open, reply, act);
     const result = exchange.answerTo(call.id);
     if (result === undefined || exchange.isClosed) return; // pending, or too late
-    await turn.emit({ type: 'tool_result', result });
+    await reply.tell(open, [result]);
     await agent.print(exchange.resultMsg(result));
   });
 }
 
-/** Records the outcome of one tool call. If a hook fails, the tool result is kept as it was before the hooks. */
+/** Records the outcome of one tool call. If that fails, the result is kept, or withheld if `postActing` hooks may have had to change it. */
 async function actOn(call: ToolUseBlock, open: OpenExchange, reply: ReplyState, act: Act): Promise<void> {
   const { id, name } = call;
   try {
@@ -51,11 +53,18 @@ async function actOn(call: ToolUseBlock, open: OpenExchange, reply: ReplyState, 
     open.answer(isAnswer ? result : open.withNote(result));
   } catch (error) {
     const result = reply.results.get(id);
-    if (result !== undefined) open.answer({ ...result, id, name });
+    const isWithheld = reply.agent.hasHooks('postActing');
+    if (result !== undefined) open.answer(isWithheld ? withheld(call) : { ...result, id, name });
+    if (error instanceof HookError && reply.turn.signal.aborted) getLogger().log('warn', error.message); // the interrupt is told instead
     throw error;
   } finally {
     reply.results.delete(id);
   }
+}
+
+/** Withholds the results of tool calls whose `postActing` hooks were cut off. */
+export function withholdUnhooked(open: OpenExchange, { results }: ReplyState): void {
+  for (const call of open.exchange.calls) if (results.has(call.id)) open.answer(withheld(call));
 }
 
 /** Makes a suspended tool call a pending one. */
@@ -83,9 +92,10 @@ async function suspend(
 /** Runs one tool call as a step, without hooks. An interrupted tool call has its result at once, with the snapshot shown last. */
 export async function runToolCallStep(call: ToolUseBlock, reply: ReplyState): Promise<ToolCallOutcome> {
   const { turn, agent, open, options } = reply;
-  const id = currentToolCallId() ?? call.id; // hooks and middleware may have changed it
+  const id = currentToolCallId() ?? call.id; // hooks and middleware may have changed the tool call
   let running: Promise<ToolCallOutcome> | undefined;
   let hookFailure: { readonly error: unknown } | undefined;
+  let previous: ToolResultBlock | undefined;
   const callOptions: CallToolOptions = {
     signal: turn.signal,
     agentName: turn.agentPath.at(-1),
@@ -96,7 +106,9 @@ export async function runToolCallStep(call: ToolUseBlock, reply: ReplyState): Pr
     onChunk: async (result) => {
       await turn.emit({ type: 'tool_chunk', result });
       if (open !== undefined) await agent.print(open.exchange.resultMsg(result), false);
-      await agent.actingChunk(result).catch((error: unknown) => (hookFailure ??= { error }));
+      const before = previous;
+      previous = result;
+      await agent.actingChunk(call, result, before).catch((error: unknown) => (hookFailure ??= { error }));
     },
   };
   try {
@@ -113,6 +125,13 @@ export async function runToolCallStep(call: ToolUseBlock, reply: ReplyState): Pr
     if (stopped?.kind !== 'result') throw error;
     return stopped;
   }
+}
+
+/** Stands for a result whose hooks failed or were cut off: it may have taken effect, and must not be told unchanged. */
+function withheld({ id, name }: ToolUseBlock): ToolResultBlock {
+  const output =
+    'The tool call was made, but its result is withheld because a hook did not finish. Do not assume that it had no effect.';
+  return { type: 'tool_result', id, name, output, status: 'error' };
 }
 
 function tooMany({ id, name }: ToolUseBlock, max: number): ToolResultBlock {

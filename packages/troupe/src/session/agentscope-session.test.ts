@@ -183,7 +183,7 @@ test('the order of the keys does not matter', () => {
   });
 });
 
-test('what is no session file is refused', () => {
+test('a file that is not a session is refused', () => {
   for (const text of ['', 'nonsense', '[]', '5', 'null']) {
     expect(() => readAgentScopeSession(text)).toThrow(TroupeError);
   }

@@ -12,14 +12,17 @@ export interface SaveSignals {
   onSettled(listener: () => void): () => void;
   /** Calls back and waits before an irreversible action. The returned function stops this. */
   onCheckpoint?(listener: () => Promise<void>): () => void;
+  /** Calls back and waits before the outcome of an agent call is told. The returned function stops this. */
+  onOutcome?(listener: () => Promise<void>): () => void;
   /** True while an agent call runs. */
   readonly isRunning?: boolean;
 }
 
 export interface AutoSaveOptions {
   /**
-   * Delay from the end of an agent call to the save; changes until then are part of the same save.
-   * @default 0
+   * Delay from the end of an agent call to the save; changes until then are part of the same save. With a delay, also of 0, agent
+   * calls do not wait for the save: a crash right after an answer can lose it.
+   * @default none: an agent call waits, so that what the caller and the stream are told is saved
    */
   readonly debounceMs?: number | undefined;
   /** Called for each failed save, which is also logged. */
@@ -27,10 +30,10 @@ export interface AutoSaveOptions {
 }
 
 /**
- * Saves after each agent call, and before irreversible actions.
+ * Saves before the outcome of each agent call is told (or after it, with `debounceMs`), and before irreversible actions.
  *
- * A failed save is reported and repeated with the next one; a checkpoint fails with its save. Disposing waits
- * for running agent calls, saves pending changes, and rejects if this fails.
+ * A failed save is logged, passed to `onError`, told as an `error` event of the agent call, and repeated with the next one; a
+ * checkpoint fails with its save. Disposing waits for running agent calls, saves pending changes, and rejects if this fails.
  */
 export class AutoSave implements AsyncDisposable {
   readonly #save: () => Promise<void>;
@@ -57,12 +60,16 @@ export class AutoSave implements AsyncDisposable {
   /** Saves on the signals of this component, if it has any. */
   watch(component: object): void {
     if (this.#isEnding || !givesSignals(component)) return;
-    const stop = component.onSettled(() => this.#saveSoon());
-    const stopCheckpoints = component.onCheckpoint?.(() => {
+    const save = (): Promise<void> => {
       this.#isDirty = true;
       return this.flush();
-    });
-    this.#watched.set(component, stopCheckpoints === undefined ? [stop] : [stop, stopCheckpoints]);
+    };
+    const outcome = this.#options.debounceMs === undefined ? component.onOutcome?.(save) : undefined;
+    const stops = [outcome ?? component.onSettled(() => this.#saveSoon()), component.onCheckpoint?.(save)];
+    this.#watched.set(
+      component,
+      stops.filter((stop) => stop !== undefined),
+    );
   }
 
   /** Drops pending changes without saving. */

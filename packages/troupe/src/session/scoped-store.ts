@@ -1,6 +1,6 @@
 import { TroupeError } from '../errors.ts';
 import { SessionError } from './format/session-error.ts';
-import { toSessionId, type CheckedKey } from './format/session-key.ts';
+import { isStoredId, type CheckedKey } from './format/session-key.ts';
 import type {
   Commit,
   ListQuery,
@@ -12,8 +12,9 @@ import type {
 } from './format/session-store.ts';
 
 const PAGE = 1000;
-/** End of a prefix. Ids inside a scope don't contain it, so that no scope reaches into another. */
+/** End of a prefix. Ids inside a scope are stored without it, so that no scope reaches into another. */
 const MARK = '@';
+const ESCAPED_MARK = '=40';
 
 /**
  * Sessions of a store with ids that start with a prefix, addressed by the rest of the id. Does not close the
@@ -68,13 +69,13 @@ export class ScopedStore implements SessionStore {
   async list(query: ListQuery): Promise<readonly SessionInfo[]> {
     this.#assertOpen();
     const found: SessionInfo[] = [];
-    let after = query.after && { ...query.after, session: this.#prefix + query.after.session };
+    let after = query.after && { ...query.after, session: this.#prefix + withoutMarks(query.after.session) };
     for (;;) {
       const page = await this.#store.list({ ...query, limit: PAGE, after });
       for (const info of page) {
         const session = info.session.slice(this.#prefix.length);
         if (info.session.startsWith(this.#prefix) && !session.includes(MARK))
-          found.push({ ...info, session });
+          found.push({ ...info, session: withMarks(session) });
       }
       const last = page.at(-1);
       if (last === undefined || page.length < PAGE || found.length >= query.limit)
@@ -95,15 +96,22 @@ export class ScopedStore implements SessionStore {
 
   #fullKey({ user, session }: CheckedKey): CheckedKey {
     this.#assertOpen();
-    if (session.includes(MARK))
-      throw new TroupeError(
-        'invalid_id',
-        `A session id must not contain '${MARK}' here, which separates scopes.`,
-      );
-    return { user, session: toSessionId(this.#prefix + session) };
+    const full = this.#prefix + withoutMarks(session);
+    if (isStoredId(full)) return { user, session: full };
+    throw new TroupeError('invalid_id', 'The prefix of a scope is not safe in a session id, or too long.');
   }
+
   #assertOpen(): void {
     if (this.#endSignals.some(({ aborted }) => aborted))
       throw new SessionError('Access to these sessions was granted for a limited time, which is over.');
   }
+}
+
+function withoutMarks(stored: string): string {
+  return stored.replaceAll(MARK, ESCAPED_MARK);
+}
+
+/** Undoes `withoutMarks`. An id that begins with the mark is stored escaped anyway. */
+function withMarks(stored: string): string {
+  return stored.slice(0, 1) + stored.slice(1).replaceAll(ESCAPED_MARK, MARK);
 }

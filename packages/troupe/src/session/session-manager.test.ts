@@ -5,9 +5,10 @@ import { TroupeError } from '../errors.ts';
 import { StateModule } from '../state/state-module.ts';
 import { FakeClock } from '../testing/fake-clock.ts';
 import { AutoSave, type SaveSignals } from './auto-save.ts';
-import { InMemorySession } from './in-memory-session.ts';
+import { InMemorySession, InMemoryStore } from './in-memory-session.ts';
 import { SessionConflictError, SessionNotFoundError } from './format/session-error.ts';
 import { SessionManager } from './session-manager.ts';
+import { Session } from './session.ts';
 
 class Counter extends StateModule {
   count = 0;
@@ -152,8 +153,8 @@ describe('SessionManager', () => {
   test('mistakes are told at once', async () => {
     const manager = SessionManager.forSessionId('s');
     expect(codeOf(() => SessionManager.forSessionId(''))).toBe('invalid_id');
-    expect(codeOf(() => SessionManager.forSessionId('../x'))).toBe('invalid_id');
-    expect(codeOf(() => manager.forUser('a/b'))).toBe('invalid_id');
+    expect(codeOf(() => SessionManager.forSessionId('x'.repeat(1025)))).toBe('invalid_id');
+    expect(codeOf(() => manager.forUser('\ud800'))).toBe('invalid_id');
     expect(codeOf(() => manager.withSession(null as never))).toBe('invalid_input');
     expect(codeOf(() => manager.addComponent(undefined as never))).toBe('invalid_input');
     expect(codeOf(() => manager.addComponent('name', {} as never))).toBe('invalid_input');
@@ -200,7 +201,7 @@ describe('autoSave', () => {
     expect(clock.pendingTimers).toBe(0);
   });
 
-  test('saves what is left when it is disposed of, and stops', async () => {
+  test('saves pending changes when disposed, and stops', async () => {
     const clock = new FakeClock();
     using _clock = clock.install();
     const { agent, manager, saved } = setUp();
@@ -285,7 +286,7 @@ describe('autoSave', () => {
     expect(await anna.sessionExists()).toBe(false);
   });
 
-  test('that was disposed of watches nothing more, also if another one has failed', async () => {
+  test('ignores components after it was disposed, even if another one has failed', async () => {
     const { agent, session, manager } = setUp();
     manager.autoSave({ debounceMs: 1_000 });
     manager.autoSave({ debounceMs: 1_000 });
@@ -381,5 +382,80 @@ describe('autoSave', () => {
     releases.shift()?.();
     await Promise.all(flushes);
     expect(counts).toStrictEqual([1, 2]);
+  });
+});
+
+describe('a component that is part of another one', () => {
+  class Memory extends StateModule {
+    readonly items: { readonly text: string }[] = [];
+
+    constructor() {
+      super();
+      const readItem = (json: unknown): { text: string } => ({ text: (json as { text: string }).text });
+      this.registerStateList('items', {
+        toJson: ({ text }: { text: string }) => ({ text }),
+        fromJson: readItem,
+      });
+    }
+  }
+  class Owner extends StateModule {
+    readonly memory = new Memory();
+  }
+  /** Counts the items that are written. */
+  class CountingStore extends InMemoryStore {
+    items = 0;
+
+    override async commit(...[key, commit]: Parameters<InMemoryStore['commit']>): Promise<void> {
+      for (const part of commit.parts) this.items += part.items.length;
+      return super.commit(key, commit);
+    }
+  }
+  const open = (session: Session, owner: Owner, memoryFirst = false): SessionManager => {
+    const manager = SessionManager.forSessionId('s').withSession(session);
+    return memoryFirst
+      ? manager.addComponent('memory', owner.memory).addComponent('agent', owner)
+      : manager.addComponent('agent', owner).addComponent('memory', owner.memory);
+  };
+  const textsOf = ({ items }: Memory): string[] => items.map(({ text }) => text);
+
+  test.each([false, true])(
+    'is saved once, and loads with both, or alone (memory first: %s)',
+    async (first) => {
+      const counter = new CountingStore();
+      const store = new Session(counter);
+      const owner = new Owner();
+      owner.memory.items.push({ text: 'one' }, { text: 'two' });
+      await open(store, owner, first).saveSession();
+      const both = new Owner();
+      const manager = open(store, both, first);
+      await manager.loadOrThrow();
+      expect(textsOf(both.memory)).toStrictEqual(['one', 'two']);
+      both.memory.items.push({ text: 'three' });
+      await manager.saveSession();
+      const alone = new Memory();
+      await SessionManager.forSessionId('s').withSession(store).addComponent('memory', alone).loadOrThrow();
+      expect(textsOf(alone)).toStrictEqual(['one', 'two', 'three']);
+      expect(counter.items).toBe(3);
+    },
+  );
+
+  test('and was saved alone meanwhile is newer than the copy in the other one', async () => {
+    const store = new InMemorySession();
+    const owner = new Owner();
+    owner.memory.items.push({ text: 'one' });
+    await open(store, owner).saveSession();
+    const alone = new Memory();
+    const manager = SessionManager.forSessionId('s').withSession(store).addComponent('memory', alone);
+    await manager.loadOrThrow();
+    alone.items.push({ text: 'two' });
+    await manager.saveSession();
+    const both = new Owner();
+    const later = open(store, both);
+    await later.loadOrThrow();
+    expect(textsOf(both.memory)).toStrictEqual(['one', 'two']);
+    await later.saveSession();
+    const again = new Owner();
+    await open(store, again).loadOrThrow();
+    expect(textsOf(again.memory)).toStrictEqual(['one', 'two']);
   });
 });

@@ -102,7 +102,7 @@ export class SessionManager implements AsyncDisposable {
   /** @throws SessionNotFoundError, or a SessionError if the session has none of the components */
   async loadOrThrow(options: LoadOptions = {}): Promise<void> {
     if (!(await this.loadIfExists({ mustMatch: true, ...options })))
-      throw new SessionNotFoundError(toSessionKey(this.#key));
+      throw new SessionNotFoundError(await toSessionKey(this.#key));
   }
 
   /** @throws SessionConflictError if another program has saved meanwhile */
@@ -144,13 +144,13 @@ export class SessionManager implements AsyncDisposable {
 
   /** @throws SessionNotFoundError */
   async deleteOrThrow(): Promise<void> {
-    if (!(await this.deleteSession())) throw new SessionNotFoundError(toSessionKey(this.#key));
+    if (!(await this.deleteSession())) throw new SessionNotFoundError(await toSessionKey(this.#key));
   }
 
   /**
-   * Saves automatically after each agent call of the components, however it ended, and before a tool with a
-   * side effect runs. Dispose the result, or the manager, to save pending changes and stop; running agent
-   * calls are waited for.
+   * Saves automatically when an agent call of the components ends, however it ends, and before a tool with a side effect runs. What
+   * the caller and the stream are told is saved by then, unless `debounceMs` delays saves. Dispose the result, or the manager, to
+   * save pending changes and stop; running agent calls are waited for.
    */
   autoSave(options: AutoSaveOptions = {}): AutoSave {
     this.#configured();

@@ -76,7 +76,7 @@ async function valuesIn(session: Session, key = 's'): Promise<readonly JsonValue
   return bag.values;
 }
 
-describe('what is written', () => {
+describe('written data', () => {
   test('each item once, whatever becomes of the list', async () => {
     const store = new WatchedStore();
     const session = new Session(store);
@@ -158,7 +158,7 @@ describe('what is written', () => {
         { path: ['b', 'items'], listNumber: 0, ranges: [range(1)] },
       ],
     };
-    await store.commit(toSessionKey('s'), {
+    await store.commit(await toSessionKey('s'), {
       ...head,
       base: undefined,
       parts: [{ listNumber: 0, items }],
@@ -260,7 +260,7 @@ describe('what is written', () => {
   });
 });
 
-describe('who may save', () => {
+describe('conflicts of writers', () => {
   test('components that were loaded one by one from the same revision save together, and go on apart', async () => {
     const session = new InMemorySession();
     await session.save('s', { a: new Bag(), b: new Bag() });
@@ -345,7 +345,7 @@ describe('who may save', () => {
     expect([again.a.values, again.b.values]).toStrictEqual([['new'], ['b1', 'b2']]);
   });
 
-  test('overwriting tells what it could not keep, and keeps the rest', async () => {
+  test('overwriting logs unreadable parts, and keeps the rest', async () => {
     const logged: string[] = [];
     const store = new WatchedStore();
     const session = new Session(store);
@@ -400,7 +400,7 @@ describe('who may save', () => {
     },
   );
 
-  test('who writes all anew when others have gone on twice gets a conflict, not a damaged session', async () => {
+  test('a full rewrite after two saves of others is a conflict, not a damaged session', async () => {
     const store = new WatchedStore();
     const session = new Session(store);
     const bag = new Bag().add(...Array.from({ length: 600 }, (_, i) => i));
@@ -412,7 +412,7 @@ describe('who may save', () => {
     expect(await valuesIn(session)).toStrictEqual([2]);
   });
 
-  test('who restores a session that was deleted and made anew meanwhile gets a conflict', async () => {
+  test('restoring a session that was deleted and created again is a conflict', async () => {
     const store = new WatchedStore();
     const session = new Session(store);
     const bag = new Bag().add('a');
@@ -453,7 +453,7 @@ describe('who may save', () => {
     },
   );
 
-  test('a save that failed is no excuse for overwriting what others have saved', async () => {
+  test('a failed save does not allow overwriting saves of others', async () => {
     const store = new WatchedStore();
     const session = new Session(store);
     const bag = new Bag().add('a');
@@ -488,7 +488,7 @@ describe('loading', () => {
     expect(await valuesIn(session)).toStrictEqual(['new 3']);
   });
 
-  test('does not go on for ever when what is named is not there', async () => {
+  test('does not retry forever when an item is missing', async () => {
     const store = new WatchedStore();
     const session = new Session(store);
     await session.save('s', { bag: new Bag().add('a') });
@@ -520,7 +520,15 @@ describe('loading', () => {
     ]);
   });
 
-  test('can leave out what is missing', async () => {
+  test('tells that a session has no components at all', async () => {
+    const session = new InMemorySession();
+    await session.save('s', {});
+    await expect(session.load('s', { bag: new Bag() }, { mustMatch: true })).rejects.toThrow(
+      "Session 's' has none of the components 'bag', but no others either. Was one renamed?",
+    );
+  });
+
+  test('can skip missing state with strict: false', async () => {
     class Bigger extends Bag {
       more = 'mine';
       constructor() {
@@ -579,7 +587,7 @@ describe('mistakes', () => {
     expect(await session.exists('s')).toBe(false);
   });
 
-  test('what can not be saved is told, and nothing is', async () => {
+  test('unsavable state is an error, and nothing is saved', async () => {
     const session = new InMemorySession();
     let deep: JsonValue = [];
     for (let i = 0; i < 200_000; i++) deep = [deep];
@@ -592,7 +600,7 @@ describe('mistakes', () => {
     expect(await session.exists('s')).toBe(false);
   });
 
-  test('what can be saved can be loaded, however deep it is nested', async () => {
+  test('every savable state can be loaded, at the maximum depth too', async () => {
     const session = new InMemorySession();
     let deep: JsonValue = 'x';
     let saved = 0;
@@ -719,11 +727,12 @@ describe('the format', () => {
   });
 });
 
-test('a key says whose session it is', () => {
-  expect(toSessionKey('s')).toStrictEqual({ user: '', session: 's' });
-  expect(toSessionKey({ session: 's', user: 'u' })).toStrictEqual({ user: 'u', session: 's' });
+test('a key says whose session it is', async () => {
+  expect(await toSessionKey('s')).toStrictEqual({ user: '', session: 's', ids: { session: 's' } });
+  const ids = { session: 's/1', user: 'u' };
+  expect(await toSessionKey(ids)).toStrictEqual({ user: 'u', session: 's=2f1', ids });
   for (const key of [undefined, null, 5, {}, { user: 'u' }, { session: 's', user: null }]) {
-    expect(() => toSessionKey(key as never)).toThrow(/id has 1 to 128 letters/);
+    await expect(toSessionKey(key as never)).rejects.toThrow(/ id is a text of 1 to 1024 characters/);
   }
   expect(new SessionError('x').code).toBe('store_failed');
 });

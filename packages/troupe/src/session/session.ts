@@ -3,7 +3,12 @@ import type { LoadStateOptions, StateModule } from '../state/state-module.ts';
 import { now } from '../util/clock.ts';
 import { newId } from '../util/ids.ts';
 import { setOwn, type JsonValue } from '../util/json.ts';
-import { ComponentState, versionsAlong, type SessionComponents } from './format/component-state.ts';
+import {
+  aliasPath,
+  ComponentState,
+  versionsAlong,
+  type SessionComponents,
+} from './format/component-state.ts';
 import { reportNoMatch, warnOfUnused } from './format/load-report.ts';
 import { draftList, type ListDraft, type SavedList } from './format/list-draft.ts';
 import { saveDrafts } from './format/save-drafts.ts';
@@ -15,11 +20,28 @@ import {
   SessionNotFoundError,
 } from './format/session-error.ts';
 import { readHead, writeHead, type Head } from './format/session-format.ts';
-import { keyName, keyText, toSessionKey, type CheckedKey, type SessionKey } from './format/session-key.ts';
-import { listPage, MAX_PAGE, type ListOptions, type PruneOptions, type SessionPage } from './session-page.ts';
+import {
+  idsText,
+  keyName,
+  keyText,
+  toKeyIds,
+  toSessionKey,
+  type CheckedKey,
+  type NamedKey,
+  type SessionKey,
+} from './format/session-key.ts';
+import {
+  listPage,
+  MAX_PAGE,
+  storedPage,
+  type ListOptions,
+  type PruneOptions,
+  type SessionPage,
+  type StoredInfo,
+} from './session-page.ts';
 import { SessionReader, type Others } from './format/session-reader.ts';
 import type { SessionInfo, SessionStore, StoredHead } from './format/session-store.ts';
-import { advance, newSyncState, pathText, SyncStates, type SyncState } from './format/sync-state.ts';
+import { advance, newSyncState, pathText, SyncStateTable, type SyncState } from './format/sync-state.ts';
 
 export interface SaveOptions {
   /** Replaces everything saved, even by others. @default false */
@@ -43,7 +65,7 @@ export interface LoadOptions extends LoadStateOptions {
 export class Session implements AsyncDisposable {
   readonly #store: SessionStore;
   readonly #reader: SessionReader;
-  readonly #syncStates = new SyncStates();
+  readonly #syncStates = new SyncStateTable();
   /** Last pending operation of each session. */
   readonly #queues = new Map<string, Promise<unknown>>();
 
@@ -65,7 +87,7 @@ export class Session implements AsyncDisposable {
       const saved = new Map(syncStates.flatMap(({ snapshot }) => [...(snapshot?.lists ?? [])]));
       const drafts = lists.map((list) => draftList(list, saved.get(pathText(list.path))));
       const others = othersThan(components, syncStates[0], saved);
-      const whole = { ...others.components, ...rest };
+      const whole = { ...others.components, ...rest, ...state.aliases };
       const remember = (): void => {
         for (const [name, module] of Object.entries(components))
           this.#syncStates.wasSaved(
@@ -104,18 +126,29 @@ export class Session implements AsyncDisposable {
       if (!entries.some(isSaved)) reportNoMatch(checked, components, head, mustMatch);
       const known = Object.fromEntries(entries.filter(isSaved));
       const target = new ComponentState(known);
+      // A save of one component alone may have left a copy beside the state of the component around it: the copy is newer.
+      const copies = Object.fromEntries(
+        Object.keys(target.aliases)
+          .filter((name) => aliasPath(head.components[name]) === undefined)
+          .map((name) => [name, known[name] as StateModule]),
+      );
+      const hasCopies = Object.keys(copies).length > 0;
       target.loadStateDict(state, { maxSize: Infinity, ...limits });
-      const { rest, lists } = target.stateParts();
-      warnOfUnused(checked, head, rest, lists);
+      new ComponentState(copies).loadStateDict(state, { maxSize: Infinity, ...limits });
+      const parts = target.stateParts();
+      const { rest, lists } = parts;
+      warnOfUnused(checked, head, parts);
       const saved = new Map<string, SavedList>();
       for (const list of lists) {
         const itemRanges = items.get(pathText(list.path));
         const isSame = versionsAlong(rest, list.path) === versionsAlong(head.components, list.path);
-        if (itemRanges === undefined || itemRanges.length !== list.items.length || !isSame) continue;
+        const savedList = head.lists.find(({ path }) => pathText(path) === pathText(list.path));
+        if (itemRanges === undefined || savedList === undefined) continue;
+        if (itemRanges.length !== list.items.length || !isSame || hasCopies) continue;
         saved.set(pathText(list.path), {
           items: [...list.items],
           itemRanges: itemRanges.map(({ from, to }) => ({ from, to, count: 1 })),
-          ranges: head.lists.find(({ path }) => pathText(path) === pathText(list.path))?.ranges ?? [],
+          ranges: savedList.ranges,
         });
       }
       const syncState = newSyncState(undefined);
@@ -166,7 +199,7 @@ export class Session implements AsyncDisposable {
    */
   copy(from: SessionKey, to: SessionKey): Promise<SessionInfo> {
     return this.#enqueue('Copying to', to, async (target) => {
-      const source = toSessionKey(from);
+      const source = await toSessionKey(from);
       const found = await this.#reader.read(source, async (head) => {
         const drafts: ListDraft[] = [];
         for (const list of head.lists) drafts.push(await this.#reader.draftOf(source, head, list));
@@ -186,18 +219,18 @@ export class Session implements AsyncDisposable {
     checkNumber('olderThanMs', olderThanMs, { least: 0 });
     checkNumber('keepNewest', keepNewest, { least: 0, whole: true });
     const end = now() - olderThanMs;
-    const expired: SessionInfo[] = [];
+    const expired: StoredInfo[] = [];
     let seen = 0;
     let cursor: string | undefined;
     do {
-      const page = await this.list({ ...filter, limit: MAX_PAGE, cursor });
+      const page = await storedPage(this.#store, { ...filter, limit: MAX_PAGE, cursor });
       expired.push(...page.sessions.filter(({ savedAt }) => ++seen > keepNewest && savedAt <= end));
       cursor = page.next;
     } while (cursor !== undefined);
     let deleted = 0;
-    for (const info of expired) {
-      const isGone = await this.#enqueue('Deleting', info, (key) => this.#store.delete(key, info.revision));
-      if (isGone) deleted++;
+    for (const { key, revision } of expired) {
+      const remove = (): Promise<boolean> => this.#store.delete(key, revision);
+      if (await this.#inOrder(keyText(key), () => `Deleting session ${keyName(key)}`, remove)) deleted++;
     }
     return deleted;
   }
@@ -284,7 +317,7 @@ export class Session implements AsyncDisposable {
 
   /** Replaces components, even if saved by others. Other components stay if they are readable. */
   async #overwrite(
-    key: CheckedKey,
+    key: NamedKey,
     components: SessionComponents,
     state: ComponentState,
   ): Promise<SessionInfo> {
@@ -294,7 +327,7 @@ export class Session implements AsyncDisposable {
     const { rest, lists } = state.stateParts();
     const drafts = lists.map((list) => draftList(list, undefined));
     const syncState = newSyncState(base);
-    const whole = { ...others.components, ...rest };
+    const whole = { ...others.components, ...rest, ...state.aliases };
     try {
       const head = await saveDrafts(this.#store, key, [syncState], whole, [...drafts, ...others.drafts]);
       this.#syncStates.wasSaved(components, key, syncState);
@@ -318,22 +351,28 @@ export class Session implements AsyncDisposable {
   }
 
   /** Runs operations on one session in sequence. Wraps errors of a store in a SessionError. */
-  #enqueue<T>(what: string, key: SessionKey, work: (key: CheckedKey) => Promise<T>): Promise<T> {
+  async #enqueue<T>(what: string, key: SessionKey, work: (key: NamedKey) => Promise<T>): Promise<T> {
+    const ids = toKeyIds(key);
+    let name = '';
     const run = async (): Promise<T> => {
-      const checked = toSessionKey(key);
-      const name = keyText(checked);
-      const result = (this.#queues.get(name) ?? Promise.resolve()).then(() => work(checked));
-      const settled = result.then(noop, noop);
-      this.#queues.set(name, settled);
-      try {
-        return await result;
-      } catch (error) {
-        throw SessionError.from(error, `${what} session ${keyName(checked)}`);
-      } finally {
-        if (this.#queues.get(name) === settled) this.#queues.delete(name);
-      }
+      const checked = await toSessionKey(ids);
+      name = keyName(checked);
+      return work(checked);
     };
-    return run();
+    return this.#inOrder(idsText(ids), () => `${what} session ${name}`, run);
+  }
+
+  async #inOrder<T>(queue: string, what: () => string, work: () => Promise<T>): Promise<T> {
+    const result = (this.#queues.get(queue) ?? Promise.resolve()).then(work);
+    const settled = result.then(noop, noop);
+    this.#queues.set(queue, settled);
+    try {
+      return await result;
+    } catch (error) {
+      throw SessionError.from(error, what());
+    } finally {
+      if (this.#queues.get(queue) === settled) this.#queues.delete(queue);
+    }
   }
 }
 
@@ -360,8 +399,8 @@ function othersThan(
   };
 }
 
-function infoOf({ user, session }: CheckedKey, { revision, savedAt }: Head): SessionInfo {
-  return { session, ...(user !== '' && { user }), revision, savedAt };
+function infoOf({ ids }: NamedKey, { revision, savedAt }: Head): SessionInfo {
+  return { ...ids, revision, savedAt };
 }
 
 /** Log of a head, undefined if unreadable. */

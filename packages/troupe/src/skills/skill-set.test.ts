@@ -193,7 +193,7 @@ describe('adding', () => {
     return (error as Error).message;
   };
 
-  test('what is no skill is an error that says why', async () => {
+  test('an invalid skill is an error with the reason', async () => {
     await write({ 'empty/readme.md': 'x', file: 'x', 'lower/skill.txt': skillText('lower') });
     await write({ 'bad/SKILL.md': 'x', 'binary/SKILL.md': new Uint8Array([0xff, 0xfe]) });
     await write({ 'large/SKILL.md': skillText('large', 'x', 'x'.repeat(256 * 1024)) });
@@ -416,7 +416,7 @@ describe('read_skill', () => {
     expect(offered()).toEqual(['read_skill']);
   });
 
-  test('that is interrupted activates nothing', async () => {
+  test('interrupted activates nothing', async () => {
     await skills.add(await make('charts'), { tools: [draw] });
     const controller = new AbortController();
     const call = { type: 'tool_use', id: 'c', name: 'read_skill', input: { skill: 'charts' } } as const;
@@ -495,7 +495,7 @@ test('opening, listing and reading a skill runs nothing and starts no process', 
   expect(started).toContain('PROCESSWRAP');
 });
 
-test('an agent finds a skill in its prompt, reads it, and uses the tool that came with it', async () => {
+test('an agent finds a skill in its prompt, reads it, and uses its tool', async () => {
   await skills.add(await make('charts'), { tools: [draw] });
   const model = new ScriptedModel([
     { toolCalls: [{ name: 'draw_chart', input: {} }] },

@@ -121,8 +121,8 @@ describe('the four examples of the seed', () => {
   });
 });
 
-describe('what belongs to the state', () => {
-  test('a module belongs to it while it is there', () => {
+describe('parts of the state', () => {
+  test('a module is part of the state while its property holds it', () => {
     const bag = new Bag({ own: 1 });
     bag['child'] = new Bag({ a: 1 });
     expect(bag.stateDict()).toEqual({ child: { a: 1 }, own: 1 });
@@ -193,7 +193,7 @@ describe('what belongs to the state', () => {
     expect(errorOf(() => parent.loadStateDict({ a: { x: {} } })).path).toBe('Bag.a.x.n');
   });
 
-  test('a module that contains itself is an error that names the place', () => {
+  test('a module that contains itself is an error with the path', () => {
     const child = new Bag({ n: 1 });
     const parent = new Bag({}, { child });
     child['parent'] = parent;
@@ -308,7 +308,7 @@ describe('saving', () => {
     );
   });
 
-  test('refuses what could not be loaded again, and takes what can', () => {
+  test('refuses values that could not be loaded again, and accepts all others', () => {
     const build = (modules: number, depth: number): Bag => {
       let bag = new Bag({ value: nested(depth) });
       for (let i = 1; i < modules; i++) bag = new Bag({}, { child: bag });
@@ -343,7 +343,7 @@ describe('loading', () => {
     );
   });
 
-  test('ignores keys that it does not know', () => {
+  test('ignores unknown keys', () => {
     const bag = new Bag({ a: 1 });
     bag.loadStateDict({ a: 2, b: 3, valueOf: 4 });
     expect(Object.entries(bag)).toEqual([['a', 2]]);
@@ -386,7 +386,7 @@ describe('loading', () => {
       expect(bag.stateDict()).toEqual(build().stateDict());
     });
 
-    test('otherwise keeps what is there, at any depth', () => {
+    test('otherwise keeps current values, at any depth', () => {
       const bag = build();
       bag.loadStateDict({ child: { leaf: {}, b: 2 } }, { strict: false });
       expect(bag.stateDict()).toEqual({ a: 1, child: { leaf: { c: 1 }, b: 2 } });
@@ -428,7 +428,7 @@ describe('loading', () => {
     expect(bag.stateDict()).toEqual({ n: 1, child: {} });
   });
 
-  test('runs no code of the state that it is given', () => {
+  test('runs no code from the given state', () => {
     let runs = 0;
     const bag = new Bag({ n: 1 });
     const trap = {
@@ -483,7 +483,7 @@ describe('loading', () => {
       expect(bag['value']).toBe('x'.repeat(10));
     });
 
-    test('that hold for a state fresh from `stateDict` too', () => {
+    test('that apply to a state fresh from `stateDict` too', () => {
       const state = new Bag({ value: [[['x'.repeat(100)]]] }).stateDict();
       const bag = new Bag({ value: 0 });
       expect(messageOf(() => bag.loadStateDict(state, { maxDepth: 3 }))).toContain(
@@ -632,7 +632,7 @@ describe('all or nothing', () => {
   });
 });
 
-describe('a module that is saved under another name', () => {
+describe('a module saved under another name', () => {
   class Pet extends StateModule {
     age = 3;
     constructor() {

@@ -36,6 +36,8 @@ export interface StateParts {
   /** Result of `stateDict` without the lists. */
   readonly rest: JsonObject;
   readonly lists: readonly StateList[];
+  /** Property names from the root module to each module in it. */
+  readonly modules: readonly (readonly string[])[];
 }
 
 export interface LoadStateOptions extends JsonLimits {
@@ -92,30 +94,27 @@ export abstract class StateModule {
   static readonly stateVersion: number = 1;
   /** `stateMigrations[n]` converts a state from version n to n + 1. */
   static readonly stateMigrations: Readonly<Record<number, StateMigration>> = {};
+  /** Saved names of nested modules whose property has another name, by property name. */
+  static readonly stateNames: Readonly<Record<string, string>> = {};
   /**
    * Allows modules to come and go: modules missing in a saved state keep their state, and a module that
    * contains this one is left out.
    */
-  static readonly stateNames: Readonly<Record<string, string>> = {};
+  static readonly hasOptionalModules: boolean = false;
   /**
    * Allows several owners of one module, such as a permission policy. The tree saves it once, at the first
    * occurrence, so that copies can't disagree; a saved state without the module leaves it unchanged.
    */
-  static readonly hasOptionalModules: boolean = false;
-  /** Registered lists, with the converters of their items. */
   static readonly isShared: boolean = false;
 
   readonly #registered = new Map<string, AnyConverter | undefined>();
+  /** Registered lists, with the converters of their items. */
+  readonly #lists = new Map<string, AnyItemConverter>();
+
   /**
    * Makes a property part of the state.
    * @throws TypeError if its value is not JSON and there is no converter
    * @throws StateError if the property is a module, or its name is forbidden
-   */
-  readonly #lists = new Map<string, AnyItemConverter>();
-
-  /**
-   * Makes a list of immutable items part of the state. A changed item must be a new object. `stateDict`
-   * contains the list as an array; `stateParts` separates it.
    */
   registerState<Name extends keyof this & string>(name: Name, converter?: StateConverter<this[Name]>): void;
   registerState<Value>(name: string, converter?: StateConverter<Value>): void;
@@ -135,7 +134,10 @@ export abstract class StateModule {
     this.#registered.set(name, converter);
   }
 
-  /** State of this module and its nested modules as plain JSON: modules first, then registered properties. */
+  /**
+   * Makes a list of immutable items part of the state. A changed item must be a new object. `stateDict`
+   * contains the list as an array; `stateParts` separates it.
+   */
   registerStateList<Item extends object>(name: string, converter: StateConverter<Item>): void;
   registerStateList(name: string, { toJson, fromJson }: AnyItemConverter): void {
     this.registerState(name, {
@@ -148,21 +150,35 @@ export abstract class StateModule {
     this.#lists.set(name, { toJson, fromJson });
   }
 
-  /** Same state with its lists separated, for stores that save only new items. */
+  /** State of this module and its nested modules as plain JSON: modules first, then registered properties. */
   stateDict(): JsonObject {
     return this.#save(this.constructor.name, [], new Set());
+  }
+
+  /** Same state with its lists separated, for stores that save only new items. */
+  stateParts(): StateParts {
+    const lists: StateList[] = [];
+    const modules: (readonly string[])[] = [];
+    const rest = this.#save(this.constructor.name, [], new Set(), { lists, modules, path: [] });
+    return { rest, lists, modules };
+  }
+
+  /**
+   * Names from this module to a module inside it, as in the saved state. Undefined if the module is not part of this one's state.
+   */
+  statePathOf(module: StateModule): readonly string[] | undefined {
+    for (const [name, inner] of this.#modules()) {
+      if (inner === module) return [name];
+      const rest = inner.statePathOf(module);
+      if (rest !== undefined) return [name, ...rest];
+    }
+    return undefined;
   }
 
   /**
    * Loads a result of `stateDict`. Ignores unknown keys.
    * @throws StateError if anything is invalid; then nothing was changed
    */
-  stateParts(): StateParts {
-    const lists: StateList[] = [];
-    return { rest: this.#save(this.constructor.name, [], new Set(), { lists, path: [] }), lists };
-  }
-
-  /** Called before a state is loaded; throws if loading is not possible now. */
   loadStateDict(state: JsonObject, options: LoadStateOptions = {}): void {
     let checked: JsonObject;
     try {
@@ -177,14 +193,18 @@ export abstract class StateModule {
     apply(assignments);
   }
 
-  /** Modules that are properties at this moment. */
+  /** Called before a state is loaded; throws if loading is not possible now. */
   protected assertStateCanLoad(): void {}
 
   #save(
     path: string,
     parents: readonly StateModule[],
     shared: Set<StateModule>,
-    separate?: { readonly lists: StateList[]; readonly path: readonly string[] },
+    separate?: {
+      readonly lists: StateList[];
+      readonly modules: (readonly string[])[];
+      readonly path: readonly string[];
+    },
   ): JsonObject {
     if (parents.includes(this)) {
       throw new StateError(path, 'contains itself. Keep the reference to its parent in a private #field.');
@@ -196,7 +216,8 @@ export abstract class StateModule {
       if (this.#class.hasOptionalModules && parents.includes(module)) continue;
       if (shared.has(module)) continue;
       if (module.#class.isShared) shared.add(module);
-      const inner = separate && { lists: separate.lists, path: [...separate.path, name] };
+      const inner = separate && { ...separate, path: [...separate.path, name] };
+      if (inner !== undefined) inner.modules.push(inner.path);
       setOwn(state, name, module.#save(`${path}.${name}`, [...parents, this], shared, inner));
     }
     for (const [name, converter] of this.#registered) {
@@ -283,14 +304,18 @@ export abstract class StateModule {
     return state;
   }
 
+  /** The class of the module, even if the module has a property `constructor`. */
   get #class(): typeof StateModule {
-    return this.constructor as typeof StateModule;
+    const { constructor } = Object.getPrototypeOf(this) as StateModule;
+    return constructor as typeof StateModule;
   }
 
-  /** Mutable copy for the module; the loaded state stays frozen. */
+  /** Nested modules with their saved names. */
   *#modules(): Generator<[name: string, module: StateModule]> {
     for (const [property, value] of Object.entries(this)) {
       if (!(value instanceof StateModule)) continue;
+      if (FORBIDDEN_NAMES.has(property))
+        throw new StateError(property, 'is not allowed as the name of a state.');
       const { stateNames } = this.#class;
       const name = (Object.hasOwn(stateNames, property) && stateNames[property]) || property;
       if (name !== property && Reflect.get(this, name) instanceof StateModule)
@@ -315,7 +340,7 @@ function convert<T>(converter: Pick<StateConverter<T>, 'fromJson'>, json: JsonVa
   }
 }
 
-/** The setter rejects its own old value, so the property is unchanged. */
+/** Mutable copy for the module; the loaded state stays frozen. */
 function thaw(json: JsonValue): unknown {
   if (Array.isArray(json)) return json.map(thaw);
   if (!isJsonObject(json)) return json;
@@ -342,6 +367,6 @@ function restore({ module, name, value }: Assignment): void {
   try {
     Reflect.set(module, name, value);
   } catch {
-    // A setter that refuses what it holds has not changed it either.
+    // A setter that refuses its own current value has not applied a new value either.
   }
 }

@@ -18,7 +18,7 @@ function agentWith(
   return agent;
 }
 
-test('an agent that is a tool is saved with the agent that has it', async () => {
+test('an agent as a tool is saved with its owner', async () => {
   const inner = agentWith('inner', ['I know.']);
   const outer = agentWith('outer', []);
   outer.toolkit.registerToolFunction(agentTool(inner, { description: 'Knows.' }));
@@ -35,7 +35,7 @@ test('an agent that is a tool is saved with the agent that has it', async () => 
   expect(fresh.stateDict()).toMatchObject({ toolkit: { modules: {} } });
 });
 
-test('a state without it, or with one that is gone, can be loaded', async () => {
+test('a state without the agent, or with a removed agent, can be loaded', async () => {
   const outer = agentWith('outer', []);
   const before = outer.stateDict();
   outer.toolkit.registerToolFunction(agentTool(agentWith('inner', []), { description: 'Knows.' }));
@@ -55,10 +55,10 @@ test('agents that are tools of each other can be saved', () => {
   a.loadStateDict(a.stateDict());
 });
 
-describe('an agent that is a tool in the background', () => {
+describe('an agent as a background tool', () => {
   const ask = (name: string): ScriptedTurn => ({ toolCalls: [{ name, id: name, input: { query: 'go' } }] });
 
-  test('belongs to the run that it was called in: by its path, and by what it costs', async () => {
+  test('belongs to the run of its caller, by path and by cost', async () => {
     const paths: string[] = [];
     const permissionPolicy = {
       decide: ({ call, agentPath }: { call: { name: string }; agentPath: readonly string[] }) => {
@@ -93,7 +93,7 @@ describe('an agent that is a tool in the background', () => {
     expect(steps.filter((name) => name.startsWith('tool '))).toEqual(['tool inner', 'tool wait']);
   });
 
-  test('can wait for the one that has called it, and be interrupted when that was', async () => {
+  test('can wait for its caller, and be interrupted with its caller', async () => {
     const background = new BackgroundTools();
     const asked = Promise.withResolvers<{ readonly answer: Promise<Msg> }>();
     const outer = agentWith('outer', [ask('inner'), ask('wait'), 'You again?']);

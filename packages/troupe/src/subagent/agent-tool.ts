@@ -26,6 +26,17 @@ const SCHEMA: JsonObject = {
 /**
  * Makes a tool from an agent; the answer is the result. An interrupt of the tool call stops the agent. All
  * tool calls share one agent with one memory: a tool call waits while the agent is busy.
+ *
+ * @example
+ * ```ts
+ * import { agentTool, ReActAgent } from 'troupe';
+ * import { OfflineModel } from 'troupe/offline';
+ *
+ * const expert = new ReActAgent({ name: 'expert', model: new OfflineModel(), console: false });
+ * const tools = [agentTool(expert, { description: 'Answers questions about law.' })];
+ * const agent = new ReActAgent({ name: 'Friday', model: new OfflineModel(), tools });
+ * console.log(agent.toolkit.has('expert')); // true
+ * ```
  */
 export function agentTool(agent: AgentBase, options: AgentToolOptions): Tool {
   const { name = agent.name, ...settings } = options;

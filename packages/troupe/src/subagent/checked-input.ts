@@ -22,7 +22,7 @@ const CONTINUE_ID: JsonObject = {
 
 const NO_ID: Validation<never> = {
   ok: false,
-  problems: [{ path: 'continue_id', message: 'It must be the text that an answer began with.' }],
+  problems: [{ path: 'continue_id', message: 'It must be an id from the beginning of an earlier answer.' }],
 };
 
 /** Accepts null as "no id": some models send null for an argument without a value. */

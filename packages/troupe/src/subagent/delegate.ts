@@ -8,11 +8,18 @@ import type { CallOptions } from '../agent/agent-base.ts';
 import { currentControl, currentControlOf } from '../agent/current-turn.ts';
 import { runDelegated } from './limits/delegation-scope.ts';
 import { countedSteps } from './limits/counted-steps.ts';
-import { toDelegationContext, type DelegationContext } from './grants/delegation-context.ts';
-import { failedResponse, failureFrom, type AboutTask, type SubAgentFailure } from './sub-agent-error.ts';
+import { compressContext, toDelegationContext, type DelegationContext } from './grants/delegation-context.ts';
+import { ownContext } from './grants/granted-resources.ts';
+import {
+  aboutTask,
+  failedResponse,
+  failureFrom,
+  type AboutTask,
+  type SubAgentFailure,
+} from './sub-agent-error.ts';
 import type { DelegateOptions, SubAgent } from './sub-agent.ts';
 import { redactedMessage } from '../util/redaction/redacted-text.ts';
-import { withTimeLimits } from './limits/time-limits.ts';
+import { taskTimeoutOf, withTimeLimits } from './limits/time-limits.ts';
 
 /** Sub-agents with a task, also while the context is loaded and the memory is cleared. */
 const busyAgents = new WeakSet<SubAgent>();
@@ -28,12 +35,15 @@ export async function delegateTo(
   given: DelegationContext | undefined,
   options: DelegateOptions = {},
 ): Promise<ToolResponse> {
-  const { signal = currentControl()?.signal, timeoutMs = Infinity, ephemeralMemory = true } = options;
-  const { budget, supervisorName: supervisor } = agent.permissions;
+  const { signal = currentControl()?.signal, ephemeralMemory = true } = options;
+  const { timeoutMs = taskTimeoutOf(agent) } = options;
+  const { permissions } = agent;
+  const { budget, supervisorName: supervisor } = permissions;
+  const known = given ?? compressContext(ownContext(permissions), taskSummary);
   const context = toDelegationContext(
-    given?.task_summary === taskSummary ? given : { ...given, task_summary: taskSummary },
+    known.task_summary === taskSummary ? known : { ...known, task_summary: taskSummary },
   );
-  const about = { subagent: agent.name, supervisor, delegation_context: context };
+  const about = { ...aboutTask(agent.name, supervisor, agent.tags), delegation_context: context };
   if (agent.isRunning || busyAgents.has(agent)) {
     const cause = 'works on another task already. Ask again later, or make another one.';
     // clearing would empty the memory of the running task
@@ -72,25 +82,18 @@ export async function delegateTo(
 }
 
 /** Calls the sub-agent, as part of the host's run unless in the background. */
-async function runTask(
-  agent: SubAgent,
-  context: DelegationContext,
-  { task = context.task_summary, signal, decisions, onEvent, isBackground = false }: DelegateOptions,
-): Promise<Msg> {
+async function runTask(agent: SubAgent, context: DelegationContext, options: DelegateOptions): Promise<Msg> {
+  const { task = context.task_summary, metadata, signal, decisions, onEvent, isBackground = false } = options;
   const { budget, supervisorName: name } = agent.permissions;
   // the host's call may have ended before a background task does
   const host = isBackground ? undefined : currentControl();
   const runStep = countedSteps({ budget, host, caller: () => currentControlOf(agent.id) });
   const lifetime = isBackground ? 'background' : 'nested';
-  const options: CallOptions = { signal, runStep, decisions, lifetime };
-  if (decisions !== undefined) return callObserved(agent, undefined, options, onEvent);
+  const callOptions: CallOptions = { signal, runStep, decisions, lifetime };
+  if (decisions !== undefined) return callObserved(agent, undefined, callOptions, onEvent);
   await agent.loadDelegationContext(context);
-  return callObserved(
-    agent,
-    Msg.user(task, { name, metadata: { delegation_context: context } }),
-    options,
-    onEvent,
-  );
+  const input = Msg.user(task, { name, metadata: { ...metadata, delegation_context: context } });
+  return callObserved(agent, input, callOptions, onEvent);
 }
 
 async function callObserved(

@@ -11,26 +11,34 @@ import { isJsonObject, type JsonObject, type JsonValue } from '../util/json.ts';
 import type { SchemaProblem } from '../util/schema.ts';
 import { subAgentHere } from './limits/delegation-scope.ts';
 import { setBinding } from './grants/sub-agent-binding.ts';
-import { LimitReached } from './limits/budget.ts';
 import { checkedInput, type CheckedInput } from './checked-input.ts';
 import { toDelegationContext, type DelegationContext } from './grants/delegation-context.ts';
 import { SavedTasks, newTask, toEarlierTask, type FinishedTask, type EarlierTask } from './saved-tasks.ts';
 import { assertSpecFitsHost, assertNameIsFree, warnOfLikelyMistakes } from './grant-checks.ts';
 import {
+  assertLevelLeft,
   contextOf,
-  hostLimits,
   permissionsFor,
   tracerOf,
   type ResourceGrant,
 } from './grants/granted-resources.ts';
-import type { PermissionBundle, SharedResources } from './grants/permission-bundle.ts';
+import type { SubAgentPermissions, SharedResources } from './grants/permission-bundle.ts';
 import { copyLimits } from './limits/safety-limits.ts';
-import { failedResponse, failureFrom, type AboutTask, type SubAgentFailure } from './sub-agent-error.ts';
+import { GrantedTools } from './grants/granted-tools.ts';
+import { contextArgument } from './query-input.ts';
+import {
+  aboutTask,
+  failedResponse,
+  failureFrom,
+  type AboutTask,
+  type SubAgentFailure,
+} from './sub-agent-error.ts';
 import type { SubAgentHost } from './sub-agent-host.ts';
 import type { CheckedSpec } from './sub-agent-spec.ts';
 import type { DelegateOptions, SubAgent, SubAgentClass } from './sub-agent.ts';
 import { withTimeLimits } from './limits/time-limits.ts';
 import { failSpan, inSpan } from '../tracing/tracer.ts';
+import { spanAttributes } from './span-attributes.ts';
 
 export interface SubAgentOptions extends SharedResources {
   /** Name of the tool. @default `agent_` and the name of the sub-agent */
@@ -58,7 +66,7 @@ interface RunningTask {
   readonly context: ToolContext;
   /** Aborted when the host's tool call stops or the time limit passes. */
   readonly signal: AbortSignal;
-  readonly permissions: PermissionBundle;
+  readonly permissions: SubAgentPermissions;
   /** Metadata of the result; grows while the delegation runs, so that failures carry the known part. */
   readonly result: { about: AboutTask };
 }
@@ -67,6 +75,7 @@ interface RunningTask {
 interface Assignment {
   readonly context: DelegationContext;
   readonly text?: string;
+  readonly metadata?: JsonObject;
   readonly decisions?: DelegateOptions['decisions'];
   readonly earlier: EarlierTask | undefined;
 }
@@ -88,6 +97,7 @@ export class Delegation {
   readonly #options: SubAgentOptions;
   /** Shared by all tools of this kind, so that the schema is compiled once. */
   readonly #schema: ReturnType<typeof checkedInput>;
+  readonly #granted: GrantedTools;
   readonly #saved: SavedTasks;
 
   constructor(cls: SubAgentClass, spec: CheckedSpec, options: SubAgentOptions) {
@@ -100,6 +110,7 @@ export class Delegation {
     this.#options = { ...options, safetyLimits: copyLimits(options.safetyLimits) };
     const { inputSchema = cls.inputSchema, continuable = false } = spec;
     this.#schema = checkedInput(inputSchema, continuable);
+    this.#granted = new GrantedTools(spec);
     this.#saved = new SavedTasks(spec.name);
   }
 
@@ -107,12 +118,14 @@ export class Delegation {
    * Makes the tool for a host. When a sub-agent gets the tool, a new tool is made with the sub-agent as host.
    */
   toolFor(host: SubAgentHost, shared: SharedResources = this.#options): Tool {
-    const { name, description } = this.#spec;
+    const { name, description, tags = [] } = this.#spec;
     const { toolName = `agent_${name}`, group } = this.#options;
+    this.#granted.register(host.toolkit);
     const made = tool({
       name: toolName,
       description,
       ...(group !== undefined && { group }),
+      ...(tags.length > 0 && { tags }),
       schema: this.#schema,
       timeoutMs: Infinity, // the sub-agent's own limits apply
       execute: (input: CheckedInput, context) => {
@@ -136,8 +149,8 @@ export class Delegation {
    */
   async probe(host: SubAgentHost): Promise<void> {
     const grant = this.#grant(host, this.#options);
-    assertSpecFitsHost(grant, this);
     const permissions = permissionsFor(grant);
+    assertSpecFitsHost(grant, permissions, this);
     warnOfLikelyMistakes(grant, permissions);
     await this.#export(host, permissions, true);
   }
@@ -146,14 +159,15 @@ export class Delegation {
     return { host, shared, spec: this.#spec, limits: this.#options.safetyLimits ?? {} };
   }
 
-  #export(host: SubAgentHost, permissions: PermissionBundle, runHealthcheck = false): Promise<SubAgent> {
+  #export(host: SubAgentHost, permissions: SubAgentPermissions, runHealthcheck = false): Promise<SubAgent> {
     const { toolkit: hostToolkit, model: hostModel } = host;
-    return this.#cls.exportAgent({ spec: this.#spec, permissions, hostToolkit, hostModel, runHealthcheck });
+    const spec = { ...this.#spec, toolsAllowlist: this.#granted.of(hostToolkit) };
+    return this.#cls.exportAgent({ spec, permissions, hostToolkit, hostModel, runHealthcheck });
   }
 
   #execute(grant: ResourceGrant, input: CheckedInput, context: ToolContext): Promise<ToolResponse> {
-    const { name } = this.#spec;
-    const attributes = { 'subagent.name': name, 'subagent.supervisor': grant.host.name };
+    const { name, tags } = this.#spec;
+    const attributes = spanAttributes(name, grant.host.name, tags);
     return inSpan(tracerOf(grant), `subagent ${name}`, attributes, async (span) => {
       const response = await this.#answer(grant, input, context);
       const { error } = response.metadata ?? {};
@@ -169,7 +183,7 @@ export class Delegation {
   ): Promise<ToolResponse> {
     const { signal, resume, isBackground = false } = context;
     const result: RunningTask['result'] = {
-      about: { subagent: this.#spec.name, supervisor: grant.host.name },
+      about: aboutTask(this.#spec.name, grant.host.name, this.#spec.tags),
     };
     const over = new AbortController();
     const failed = (failure: SubAgentFailure): ToolResponse =>
@@ -205,7 +219,7 @@ export class Delegation {
    * @throws DeadlineError, LimitReached
    */
   async #inTime<T>(
-    { budget }: PermissionBundle,
+    { budget }: SubAgentPermissions,
     signal: AbortSignal,
     work: (signal: AbortSignal) => Promise<T>,
   ): Promise<T> {
@@ -219,8 +233,7 @@ export class Delegation {
 
   async #begin(task: RunningTask, input: unknown, continueId: string | undefined): Promise<Outcome> {
     const { grant, permissions } = task;
-    const { maxDepth = 0 } = hostLimits(grant);
-    if (maxDepth < 1) throw new LimitReached('levels of sub-agents');
+    assertLevelLeft(grant);
     assertNameIsFree(grant, this);
     permissions.budget.begin();
     const text = this.#cls.describeTask(input);
@@ -229,7 +242,7 @@ export class Delegation {
     );
     const agent = await this.#export(grant.host, permissions);
     const earlier = continueId === undefined ? undefined : await this.#saved.load(continueId, agent);
-    return this.#delegate(task, agent, { context, text, earlier });
+    return this.#delegate(task, agent, { context, text, metadata: contextArgument(input), earlier });
   }
 
   async #resume(
@@ -250,11 +263,12 @@ export class Delegation {
   async #delegate(
     { signal, result, context: { isBackground = false } }: RunningTask,
     agent: SubAgent,
-    { context, text, decisions, earlier }: Assignment,
+    { context, text, metadata, decisions, earlier }: Assignment,
   ): Promise<Outcome> {
     const { continuable = false } = this.#spec;
     const { onEvent } = this.#options;
-    const options = { task: text, signal, onEvent, decisions, isBackground, ephemeralMemory: !continuable };
+    const ephemeralMemory = !continuable;
+    const options = { task: text, metadata, signal, onEvent, decisions, isBackground, ephemeralMemory };
     const saved = continuable ? (earlier ?? (await newTask(isBackground))) : undefined;
     result.about = { ...result.about, delegation_context: context };
     try {

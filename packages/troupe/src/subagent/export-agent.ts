@@ -1,6 +1,5 @@
 import { InMemoryMemory } from '../memory/in-memory-memory.ts';
 import { withDeadline } from '../util/async/deadline.ts';
-import { META_TOOL_NAME } from '../toolkit/tool/meta-tool.ts';
 import { BASIC_GROUP } from '../toolkit/tool/registered-tool.ts';
 import type { AuthorizeRequest, ToolVerdict } from '../toolkit/call/tool-call.ts';
 import { ToolResponse } from '../toolkit/tool/tool-response.ts';
@@ -10,12 +9,16 @@ import { currentControl } from '../agent/current-turn.ts';
 import { bindTo } from './grants/sub-agent-binding.ts';
 import { CountedModel } from './limits/counted-model.ts';
 import { forbiddenTo } from './grants/forbidden-tools.ts';
-import type { PermissionBundle } from './grants/permission-bundle.ts';
+import { boundToFiles, fileToolsFor } from './grants/granted-files.ts';
+import { permissionsFrom } from './grants/granted-resources.ts';
+import { assertToolsExist, grantedTools } from './grants/granted-tools.ts';
+import type { SubAgentPermissions } from './grants/permission-bundle.ts';
 import { SubAgentUnavailable } from './sub-agent-error.ts';
 import { policyOf, type SubAgentResourceName } from './grants/sub-agent-resources.ts';
-import type { SubAgentSpec } from './sub-agent-spec.ts';
-import type { ExportAgentOptions, SubAgent, SubAgentClass } from './sub-agent.ts';
+import { checkSpec, type CheckedSpec, type SubAgentSpec } from './sub-agent-spec.ts';
+import type { ExportAgentOptions, SubAgent, SubAgentInit } from './sub-agent.ts';
 import { redactedMessage } from '../util/redaction/redacted-text.ts';
+import { setTaskTimeout } from './limits/time-limits.ts';
 
 const HEALTHCHECK_LIMIT_MS = 10_000;
 
@@ -27,13 +30,19 @@ const SILENCERS: Readonly<Partial<Record<SubAgentResourceName, (agent: SubAgent)
 
 /**
  * Makes a sub-agent with exactly the granted resources. Used as a static method of sub-agent classes.
- * @throws SubAgentUnavailable
+ * @throws SubAgentUnavailable if making it or its health check fails; TroupeError if the spec is wrong.
  */
 export async function exportAgent<Agent extends SubAgent>(
-  this: SubAgentClass<Agent>,
-  { spec, permissions, hostToolkit, hostModel, runHealthcheck = false }: ExportAgentOptions,
+  this: new (init: SubAgentInit) => Agent,
+  options: ExportAgentOptions,
 ): Promise<Agent> {
+  const { hostToolkit = new Toolkit(), hostModel, runHealthcheck = false } = options;
+  const spec = checkSpec(options.spec);
   try {
+    const permissions = permissionsFrom(options.permissions, spec, hostToolkit);
+    const isMadeByProgram = permissions !== options.permissions;
+    if (isMadeByProgram) assertToolsExist(spec, hostToolkit, permissions.supervisorName);
+    if (isMadeByProgram && !runHealthcheck) permissions.budget.begin();
     const toolkit = toolkitFor(spec, permissions, hostToolkit);
     const model =
       spec.modelOverride ?? (policyOf('model', spec.resources) === 'inherited' ? hostModel : undefined);
@@ -53,6 +62,7 @@ export async function exportAgent<Agent extends SubAgent>(
       if (bound !== undefined) toolkit.registerToolFunction(bound, { namesakeStrategy: 'override' });
     }
     hideFromState(agent, [permissions.longTermMemory, permissions.permissionPolicy]);
+    if (isMadeByProgram) setTaskTimeout(agent, spec.timeoutMs);
     if (runHealthcheck) await assertHealthy(agent, spec);
     return agent;
   } catch (error) {
@@ -62,34 +72,14 @@ export async function exportAgent<Agent extends SubAgent>(
 }
 
 /**
- * Names of the host's tools that match an allow-list of tool and group names, and the entries without a
- * match.
- */
-export function grantedTools(
-  toolkit: Toolkit | undefined,
-  allowlist: readonly string[] = [],
-): { readonly names: readonly string[]; readonly unknown: readonly string[] } {
-  const all = toolkit?.names ?? [];
-  const unknown: string[] = [];
-  const names = allowlist.flatMap((entry) => {
-    const found = all.filter((name) => name === entry || toolkit?.get(name)?.group === entry);
-    if (found.length === 0) unknown.push(entry);
-    return found;
-  });
-  return { names: [...new Set(names)].filter((name) => name !== META_TOOL_NAME), unknown };
-}
-
-/**
  * Makes the toolkit of a sub-agent: the granted tools of the host, shared, and the tools of the spec,
- * registered anew so that agents among them are part of the sub-agent's state.
+ * registered anew so that agents among them are part of the sub-agent's state. Tools for the granted files are added
+ * unless the spec has file tools.
+ * @throws TroupeError if a granted file tool can't be bound to the files of the sub-agent.
  */
-function toolkitFor(
-  spec: SubAgentSpec,
-  permissions: PermissionBundle,
-  hostToolkit: Toolkit = new Toolkit(),
-): Toolkit {
+function toolkitFor(spec: CheckedSpec, permissions: SubAgentPermissions, hostToolkit: Toolkit): Toolkit {
   const { toolsAllowlist, tools = [] } = spec;
-  const { safetyLimits, logger } = permissions;
+  const { safetyLimits, logger, filesystem } = permissions;
   const own = typeof tools === 'function' ? tools(permissions) : tools;
   if (!Array.isArray(own)) throw new TypeError("its 'tools' gives no list");
   const granted = grantedTools(hostToolkit, toolsAllowlist).names;
@@ -100,9 +90,12 @@ function toolkitFor(
   };
   const toolkit = hostToolkit.subset(granted.filter(mayGrant), {
     authorize: (request) => authorizeDirectly(request, spec, permissions),
+    adapt: (tool) => boundToFiles(tool, spec.name, permissions),
   });
   const allowed = own.filter((tool) => !isForbidden(tool));
-  for (const tool of allowed)
+  const hasFileTools = [...own, ...granted.map((name) => hostToolkit.get(name))].some((tool) => tool?.files);
+  const forFiles = filesystem === undefined || hasFileTools ? [] : fileToolsFor(filesystem);
+  for (const tool of [...forFiles.filter((one) => !isForbidden(one) && !toolkit.has(one.name)), ...allowed])
     toolkit.registerToolFunction({ ...tool, group: BASIC_GROUP }, { namesakeStrategy: 'override' });
   if (allowed.length < own.length || !granted.every(mayGrant))
     logger.log(
@@ -114,7 +107,7 @@ function toolkitFor(
     toolkit.registerMiddleware((call, next) =>
       isForbidden(toolkit.get(call.name) ?? { name: call.name, execute: () => {} })
         ? new ToolResponse('PermissionDenied: No sub-agent may use this tool.', { status: 'denied' })
-        : next(),
+        : next(call, { mapChunk: (snapshot) => snapshot }),
     );
   }
   return toolkit;
@@ -127,7 +120,7 @@ function toolkitFor(
 function authorizeDirectly(
   request: AuthorizeRequest,
   { name }: SubAgentSpec,
-  { budget, permissionPolicy, supervisorName }: PermissionBundle,
+  { budget, permissionPolicy, supervisorName }: SubAgentPermissions,
 ): Promise<ToolVerdict> {
   budget.beginStep(false);
   const turn = currentControl() ?? { agentPath: [supervisorName, name], checkpoint: async () => {} };

@@ -1,25 +1,30 @@
 import { TroupeError } from '../errors.ts';
 import { bindingOf, isSubAgentTool } from './grants/sub-agent-binding.ts';
-import { grantedTools } from './export-agent.ts';
+import { boundToFiles } from './grants/granted-files.ts';
+import { assertToolsExist, grantedTools } from './grants/granted-tools.ts';
 import { forbiddenNames } from './grants/forbidden-tools.ts';
 import { hostLimits, type ResourceGrant } from './grants/granted-resources.ts';
-import type { PermissionBundle } from './grants/permission-bundle.ts';
+import type { SubAgentPermissions } from './grants/permission-bundle.ts';
 
 /**
- * Finds configuration errors, which no retry can fix: unknown tools, a name in use, too few levels.
+ * Finds configuration errors, which no retry can fix: unknown tools, tools without files, a name in use, too few
+ * levels.
  * @param kind see `SubAgentBinding`
  * @throws TroupeError
  */
-export function assertSpecFitsHost(grant: ResourceGrant, kind: object): void {
+export function assertSpecFitsHost(
+  grant: ResourceGrant,
+  permissions: SubAgentPermissions,
+  kind: object,
+): void {
   const { host, spec } = grant;
   const { name, toolsAllowlist, tools = [] } = spec;
-  const { names, unknown } = grantedTools(host.toolkit, toolsAllowlist);
-  if (unknown.length > 0) {
-    const shown = unknown.map((one) => `'${one.slice(0, 64)}'`).join(', ');
-    throw new TroupeError(
-      'invalid_config',
-      `The sub-agent '${name}' is allowed ${shown}, but ${host.name} has no such tool. Register it first, or put it into 'tools'.`,
-    );
+  assertToolsExist(spec, host.toolkit, host.name);
+  const { names } = grantedTools(host.toolkit, toolsAllowlist);
+  const { forbiddenTools = [] } = permissions.safetyLimits;
+  for (const one of names.filter((granted) => !forbiddenTools.includes(granted))) {
+    const granted = host.toolkit.get(one);
+    if (granted !== undefined) boundToFiles(granted, name, permissions);
   }
   assertNameIsFree(grant, kind);
   const given = [...names.map((one) => host.toolkit.get(one)), ...(typeof tools === 'function' ? [] : tools)];
@@ -48,7 +53,7 @@ export function assertNameIsFree({ host, spec: { name } }: ResourceGrant, kind: 
 /** Logs warnings for settings that are allowed but probably mistakes. */
 export function warnOfLikelyMistakes(
   { host: { name: hostName, toolkit }, spec, limits }: ResourceGrant,
-  { filesystem, home, logger }: PermissionBundle,
+  { filesystem, home, logger }: SubAgentPermissions,
 ): void {
   const { name, tools = [] } = spec;
   if (filesystem !== undefined && !filesystem.can('write', `${home}/file`)) {

@@ -6,6 +6,7 @@ import type { SubAgentHost } from './sub-agent-host.ts';
 import type { SubAgentSpec } from './sub-agent-spec.ts';
 import type { SubAgent, SubAgentClass } from './sub-agent.ts';
 import { failSpan, inSpan } from '../tracing/tracer.ts';
+import { spanAttributes } from './span-attributes.ts';
 
 /**
  * Registers a sub-agent as a tool of the host. Returns the name of the tool, or undefined if the sub-agent is
@@ -31,7 +32,8 @@ export function registerSubAgent<Agent extends SubAgent>(
   spec: SubAgentSpec,
   options: SubAgentOptions = {},
 ): Promise<string | undefined> {
-  const attributes = { 'subagent.name': String(spec?.name).slice(0, 64), 'subagent.supervisor': host.name };
+  const tags = Array.isArray(spec?.tags) ? spec.tags.map(String) : []; // not checked yet
+  const attributes = spanAttributes(String(spec?.name).slice(0, 64), host.name, tags);
   const tracer = options.tracer ?? host.permissions?.tracer;
   return inSpan(tracer, 'register subagent', attributes, async (span) => {
     try {

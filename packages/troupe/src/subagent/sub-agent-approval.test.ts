@@ -236,7 +236,7 @@ describe('three deep', () => {
     expect(world.ran).toEqual(['remove /2', 'remove /1']);
   });
 
-  test('what was spent before counts afterwards', async () => {
+  test('spending before the suspension counts after it', async () => {
     const world = new World();
     const limited = { safetyLimits: { maxModelCalls: 1 } };
     const root = await world.pair(limited);

@@ -8,7 +8,7 @@ import { AgentBase } from '../agent/agent-base.ts';
 import { delegateTo } from './delegate.ts';
 import { compressContext, contextMsg, type DelegationContext } from './grants/delegation-context.ts';
 import { exportAgent } from './export-agent.ts';
-import type { PermissionBundle } from './grants/permission-bundle.ts';
+import type { SubAgentPermissions } from './grants/permission-bundle.ts';
 import { describeQuery, QUERY_SCHEMA } from './query-input.ts';
 import type { DelegateOptions, SubAgent, SubAgentClass, SubAgentInit } from './sub-agent.ts';
 
@@ -27,13 +27,18 @@ export abstract class SubAgentBase extends AgentBase implements SubAgent {
   static readonly preContextCompress: SubAgentClass['preContextCompress'] = compressContext;
   static readonly exportAgent = exportAgent;
 
-  readonly permissions: PermissionBundle;
+  readonly permissions: SubAgentPermissions;
   readonly toolkit: Toolkit;
   readonly memory: MemoryBase;
   readonly model: ChatModelBase | undefined;
+  readonly tags: readonly string[];
+  /** System prompt of the spec. */
+  readonly sysPrompt: string | undefined;
 
-  constructor({ name, permissions, toolkit, memory, model }: SubAgentInit) {
+  constructor({ name, spec, permissions, toolkit, memory, model }: SubAgentInit) {
     super({ name });
+    this.tags = spec.tags ?? [];
+    this.sysPrompt = spec.sysPrompt;
     this.permissions = permissions;
     this.toolkit = toolkit;
     this.memory = memory;

@@ -122,7 +122,7 @@ test('an agent among the tools of a sub-agent waits with it, also across a resta
 });
 
 describe('a sub-agent tool under another name', () => {
-  test('counts as deep as it is', async () => {
+  test('counts with its real depth', async () => {
     const made: string[] = [];
     const host = hostOf([turn(ask('agent_a', 'r1')), 'end']);
     const itself: Tool[] = [];
@@ -200,7 +200,7 @@ describe('a sub-agent tool under another name', () => {
     expect(await outputsOf(host)).toEqual(['lead done']);
   });
 
-  test('that is wrapped is as deep as the code that calls it', async () => {
+  test('wrapped in code counts with the depth of the calling code', async () => {
     const made: string[] = [];
     const host = hostOf([turn(ask('agent_lead', 'r1')), 'end']);
     const helper = await makeSubagentTool(workers(made), { name: 'helper', description: 'h' }, { host });
@@ -266,7 +266,7 @@ test('an agent in between has limits of its own, too', async () => {
   expect([modelOverride.requests.length, await outputsOf(host)]).toEqual([0, ['kid done']]);
 });
 
-describe('what a host may spend goes on after somebody was asked', () => {
+describe('the budget of a host continues after an approval', () => {
   const removing = (n: number): ScriptedTurn => ({
     ...turn({ name: 'remove', id: `m${n}`, input: { path: String(n) } }),
     usage,
@@ -302,7 +302,7 @@ describe('what a host may spend goes on after somebody was asked', () => {
     ]);
   });
 
-  test('the time of a task, without that in which it waits', async () => {
+  test('the time of a task, without pending time', async () => {
     const clock = new FakeClock();
     using _ = clock.install();
     const slow = tool({ name: 'slow', execute: () => sleep(120, undefined).then(() => 'ok') });
@@ -332,7 +332,7 @@ describe('what a host may spend goes on after somebody was asked', () => {
   });
 });
 
-describe('a sub-agent that makes its calls by itself', () => {
+describe('a sub-agent with its own loop', () => {
   test('is bound by the policy of its host, and can ask nobody', async () => {
     const ran: string[] = [];
     class Kid extends SubAgentBase {
@@ -388,7 +388,7 @@ describe('a sub-agent that makes its calls by itself', () => {
     expect([ran, await outputsOf(host)]).toEqual([[], ['Error: The limit of 100 tokens is used up.']]);
   });
 
-  test('a loop that counts its calls has them counted once', async () => {
+  test('a loop that counts its own model calls has them counted once', async () => {
     const modelOverride = scripted([{ text: 'done', usage }]);
     const host = hostOf([turn(ask('agent_kid', 'r1')), turn(ask('agent_kid', 'r2')), 'end']);
     const spec = { name: 'kid', description: 'k', modelOverride };
@@ -399,7 +399,7 @@ describe('a sub-agent that makes its calls by itself', () => {
 });
 
 describe('a task is over in time', () => {
-  test('whatever hangs', async () => {
+  test('with any hanging part', async () => {
     const clock = new FakeClock();
     using _ = clock.install();
     class Kid extends TaskSubAgent {
@@ -586,12 +586,12 @@ test.each(['lent', 'its own'])(
   },
 );
 
-test('what happens to a spec later changes nothing', async () => {
+test('later changes of a spec have no effect', async () => {
   const seen: unknown[] = [];
   class Kid extends SubAgentBase {
     override async reply(): Promise<Msg> {
       seen.push(
-        this.toolkit.names,
+        this.toolkit.names.filter((name) => this.toolkit.get(name)?.files === undefined),
         this.permissions.filesystem?.allowedDirectories.map(({ path }) => path),
       );
       return Msg.assistant('x', { name: 'kid' });

@@ -3,7 +3,7 @@ import { messageOf, TroupeError } from '../errors.ts';
 import { DeadlineError } from '../util/async/deadline.ts';
 import { ToolResponse } from '../toolkit/tool/tool-response.ts';
 import type { JsonObject } from '../util/json.ts';
-import { LimitReached } from './limits/budget.ts';
+import { LimitReached } from './limits/limit-reached.ts';
 import { redactedLine } from '../util/redaction/redacted-text.ts';
 
 /** Why a delegation failed; `error` in the metadata of the result. */
@@ -68,6 +68,11 @@ export function failureFrom(error: unknown): SubAgentFailure {
 
 /** Metadata in every result of a sub-agent. */
 export type AboutTask = JsonObject & { readonly subagent: string; readonly supervisor: string };
+
+/** Metadata that is known before a task begins. */
+export function aboutTask(subagent: string, supervisor: string, tags: readonly string[] = []): AboutTask {
+  return { subagent, supervisor, ...(tags.length > 0 && { tags }) };
+}
 
 /** Turns a failure into a tool response: text for the model, code in the metadata, a warning in the log. */
 export function failedResponse(

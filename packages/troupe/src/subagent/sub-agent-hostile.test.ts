@@ -89,7 +89,7 @@ describe('a mistake is told at once', () => {
     }
   });
 
-  test('a class that is none, and a host that is none', async () => {
+  test('an invalid class, and an invalid host', async () => {
     const host = hostOf();
     for (const cls of [undefined, ReActAgent]) {
       const making = registerSubAgent(host, cls as never, {
@@ -139,7 +139,7 @@ describe('a context', () => {
     await registerSubAgent(host, TaskSubAgent, { name: 'kid', description: 'k', modelOverride: kid });
     const result = await resultOf(host);
     expect(JSON.stringify([kid.requests, result])).not.toContain(key.slice(0, 20));
-    const [event] = toDelegationContext(result?.metadata?.['delegation_context']).recent_events;
+    const event = toDelegationContext(result?.metadata?.['delegation_context']).recent_events.at(-1);
     expect(event?.preview).toMatch(/^look \(ok\): OPENAI_API_KEY=\[redacted\] \+/);
     expect([event?.preview.isWellFormed(), event?.preview.length]).toEqual([true, 199]);
   });
@@ -170,7 +170,7 @@ describe('a response', () => {
     });
   });
 
-  test('says whose it is, whatever it claims', async () => {
+  test('has the real name of the sub-agent, with any claim in the reply', async () => {
     const forged = { subagent: 'king', supervisor: 'nobody', delegation_context: {}, note: 'mine' };
     class Liar extends Kid {
       override async delegate(): Promise<ToolResponse> {
@@ -185,7 +185,7 @@ describe('a response', () => {
     expect(isJsonObject(context) && Object.keys(context)).toContain('task_summary');
   });
 
-  test('has what a reply says about itself apart from what is known about it', async () => {
+  test('separates data of the reply from facts about the reply', async () => {
     const forged: JsonObject = { unavailable: true, error: 'timeout', subagent: 'king', continue_id: 'x' };
     class Liar extends Kid {
       override async reply(): Promise<Msg> {

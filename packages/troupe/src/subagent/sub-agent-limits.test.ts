@@ -120,7 +120,7 @@ describe('tokens and money', () => {
     expect(mid.requests.length).toBeGreaterThanOrEqual(20);
   });
 
-  test('that are used up are noticed before a sub-agent is made', async () => {
+  test('that are used up stop before a sub-agent is created', async () => {
     let made = 0;
     class Counted extends TaskSubAgent {
       constructor(...args: ConstructorParameters<typeof TaskSubAgent>) {
@@ -223,7 +223,7 @@ describe('model calls and delegations', () => {
     expect(await outcomes(boss)).toEqual([['ok', 'helped'], limit('mid', '2 delegations')]);
   });
 
-  test('those of a spec are for what is below it', async () => {
+  test('limits of a spec apply to nested sub-agents', async () => {
     const { boss, leaf } = await familyOf(
       {
         boss: [{ toolCalls: [ask('agent_mid', 'c1')] }, 'done'],
@@ -381,7 +381,7 @@ describe('limits themselves', () => {
     });
   });
 
-  test('that make no sense are refused', () => {
+  test('that are invalid are refused', () => {
     for (const limits of [{ maxTokens: -1 }, { maxCost: NaN }, { forbiddenTools: 'shell' }]) {
       expect(() => copyLimits(limits as SafetyLimits)).toThrow(TroupeError);
     }

@@ -94,7 +94,7 @@ describe('going on with an earlier task', () => {
     expect([await goOn(ids[0]), await goOn(ids[1]), await goOn(ids[2])]).toEqual(['ok', 'unavailable', 'ok']);
   });
 
-  test('an id that nobody gave is refused, whatever it looks like', async () => {
+  test('an unknown id is refused, in any form', async () => {
     const kid = new ScriptedModel([]);
     const host = await hostWith(kid, []);
     for (const id of ['nope', '../../etc', 'a@b', 'x'.repeat(5000), '__proto__']) {
@@ -123,7 +123,7 @@ describe('going on with an earlier task', () => {
     ]);
   });
 
-  test('a task that waited for somebody is kept when it is done', async () => {
+  test('a task with an approval is kept when it is done', async () => {
     const remove = tool({ name: 'remove', schema: z.object({}), execute: () => 'removed' });
     const permissionPolicy = { decide: () => ({ behavior: 'ask' as const }) };
     const kid = new ScriptedModel([

@@ -5,7 +5,7 @@ import type { ChatModelBase } from '../model/chat-model-base.ts';
 import type { Tool } from '../toolkit/tool/tool.ts';
 import { describe } from '../util/json.ts';
 import type { AnySchema } from '../util/schema.ts';
-import type { PermissionBundle } from './grants/permission-bundle.ts';
+import type { SubAgentPermissions } from './grants/permission-bundle.ts';
 import { copyLimits, type SafetyLimits } from './limits/safety-limits.ts';
 import { checkOverrides, type ResourceOverrides } from './grants/sub-agent-resources.ts';
 
@@ -21,17 +21,23 @@ export interface SubAgentSpec {
   readonly name: string;
   /** Purpose of the sub-agent, for the model that chooses tools. */
   readonly description: string;
-  /** Names of the host's tools and tool groups that the sub-agent may use. @default none */
+  /** System prompt; wins over that of the class. @default a prompt with the description and the granted files */
+  readonly sysPrompt?: string | undefined;
+  /**
+   * Names of the host's tools and tool groups that the sub-agent may use. A tool that joins a group later needs
+   * registering the sub-agent anew. File tools work on the sub-agent's own files.
+   * @default none
+   */
   readonly toolsAllowlist?: readonly string[] | undefined;
   /**
    * Further tools, not taken from the host. A function makes the tools for each task, e.g. tools for the
-   * granted files.
+   * granted files, which replace the default file tools.
    * @default none
    */
-  readonly tools?: readonly Tool[] | ((permissions: PermissionBundle) => readonly Tool[]) | undefined;
+  readonly tools?: readonly Tool[] | ((permissions: SubAgentPermissions) => readonly Tool[]) | undefined;
   /** Model of the sub-agent. @default the host's model */
   readonly modelOverride?: ChatModelBase | undefined;
-  /** Labels for selection and audits. */
+  /** Labels for selection and audits: on the tool, in the metadata of results, and on the span. */
   readonly tags?: readonly string[] | undefined;
   /** Runs once at registration, together with the health check of the class. */
   readonly healthcheck?: (() => boolean | Promise<boolean>) | undefined;
@@ -88,6 +94,7 @@ export function checkSpec(spec: SubAgentSpec): CheckedSpec {
 
 /** Expected form of each optional field. */
 const OPTIONAL_FIELDS: readonly [keyof SubAgentSpec, what: string, isFine: (value: unknown) => boolean][] = [
+  ['sysPrompt', 'a text', (value) => typeof value === 'string'],
   ['toolsAllowlist', 'a list of names', isListOf((one) => typeof one === 'string')],
   ['tools', 'a list of tools, or a function that makes one', (value) => isFunction(value) || isTools(value)],
   ['modelOverride', 'a model', (value) => isObject(value) && 'stream' in value && isFunction(value.stream)],

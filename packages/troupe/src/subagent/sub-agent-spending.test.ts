@@ -95,13 +95,13 @@ describe.each(['the same program', 'another program'])('a host that goes on in %
     expect(await across(scripts, [[done], [done]], limits)).toEqual(['done', 'signed', limited(what)]);
   });
 
-  test('has spent what it spent before it delegated anything', async () => {
+  test('counts its spending from before the first delegation', async () => {
     const scripts = [[call('sign')], [call('agent_kid'), 'end']] as const;
     expect(await across(scripts, [[], [done]], { maxTokens: 80 })).toEqual(['signed', limited('80 tokens')]);
     expect(await across(scripts, [[], [done]], { maxTokens: 81 })).toEqual(['signed', 'done']);
   });
 
-  test('has the time that is left, and loses none while it waits', async () => {
+  test('has the remaining time, and loses none while tool calls are pending', async () => {
     const clock = new FakeClock();
     using _ = clock.install();
     const scripts = [

@@ -4,18 +4,19 @@ import type { ChatModelBase } from '../model/chat-model-base.ts';
 import type { ToolResponse } from '../toolkit/tool/tool-response.ts';
 import type { Toolkit } from '../toolkit/toolkit.ts';
 import type { Emit } from '../event/agent-event.ts';
+import type { JsonObject } from '../util/json.ts';
 import type { AnySchema } from '../util/schema.ts';
 import type { AgentBase } from '../agent/agent-base.ts';
 import type { ContextBundle, DelegationContext } from './grants/delegation-context.ts';
-import type { PermissionBundle } from './grants/permission-bundle.ts';
+import type { PermissionBundle, SubAgentPermissions } from './grants/permission-bundle.ts';
 import type { SubAgentSpec } from './sub-agent-spec.ts';
 
 /** Constructor argument of a sub-agent. */
 export interface SubAgentInit {
   readonly name: string;
   readonly spec: SubAgentSpec;
-  readonly permissions: PermissionBundle;
-  /** New toolkit with the granted tools and the tools of the spec. */
+  readonly permissions: SubAgentPermissions;
+  /** New toolkit with the granted tools, the tools of the spec, and tools for the granted files. */
   readonly toolkit: Toolkit;
   /** New and empty. */
   readonly memory: MemoryBase;
@@ -25,6 +26,7 @@ export interface SubAgentInit {
 
 export interface ExportAgentOptions {
   readonly spec: SubAgentSpec;
+  /** Resources for the sub-agent, which `exportAgent` restricts to it. */
   readonly permissions: PermissionBundle;
   /** Source of the tools in `spec.toolsAllowlist`. @default none */
   readonly hostToolkit?: Toolkit | undefined;
@@ -36,9 +38,11 @@ export interface ExportAgentOptions {
 export interface DelegateOptions {
   /** Complete task text, the sub-agent's input. @default the task summary */
   readonly task?: string | undefined;
+  /** Further metadata of the task's message, such as the `context` argument of the tool. */
+  readonly metadata?: JsonObject | undefined;
   /** Stops the sub-agent. `delegate` then rejects with the signal's reason. */
   readonly signal?: AbortSignal | undefined;
-  /** Time limit of the task. @default none */
+  /** Time limit of the task. @default that of the spec, if `exportAgent` was called by a program */
   readonly timeoutMs?: number | undefined;
   /** Whether the memory is cleared after the task. @default true */
   readonly ephemeralMemory?: boolean | undefined;
@@ -54,12 +58,14 @@ export interface DelegateOptions {
 
 /** Agent working for another agent: gets a task, returns a result. */
 export interface SubAgent extends AgentBase {
-  readonly permissions: PermissionBundle;
+  readonly permissions: SubAgentPermissions;
   readonly toolkit: Toolkit;
   readonly memory: MemoryBase;
+  /** Labels of the spec, in the metadata of every result. */
+  readonly tags?: readonly string[] | undefined;
 
   /**
-   * Works on a task. Failures are part of the result. Rejects only when the signal stops the task, or with a
+   * Works on a task. Without a context, the sub-agent is told of its own files, knowledge and limits. Failures are part of the result. Rejects only when the signal stops the task, or with a
    * `ToolSuspension` when the sub-agent has pending tool calls.
    */
   delegate(

@@ -7,7 +7,8 @@ import { ReActAgent } from '../react/react-agent.ts';
 import { delegateTo } from './delegate.ts';
 import { compressContext, contextMsg, type DelegationContext } from './grants/delegation-context.ts';
 import { exportAgent } from './export-agent.ts';
-import type { PermissionBundle } from './grants/permission-bundle.ts';
+import { dataText } from './grants/data-text.ts';
+import type { SubAgentPermissions } from './grants/permission-bundle.ts';
 import { describeQuery } from './query-input.ts';
 import type { DelegateOptions, SubAgent, SubAgentClass, SubAgentInit } from './sub-agent.ts';
 
@@ -23,24 +24,25 @@ const SCHEMA: JsonObject = {
       type: 'string',
       description: 'The whole task. The sub-agent knows nothing of this conversation.',
     },
-    success_criteria: { type: 'string', description: 'By what it is known that the task is done.' },
+    success_criteria: { type: 'string', description: 'Criterion for the task being done.' },
   },
   required: ['task'],
 };
 
 /**
  * Sub-agent with the ReAct loop. Usable directly; a subclass passes another system prompt or other
- * `ReActAgent` options. The long-term memory in `permissions` is used only if a subclass passes it on.
+ * `ReActAgent` options. Long-term memory and knowledge in `permissions` are used only if a subclass passes them on.
  */
 export class TaskSubAgent extends ReActAgent implements SubAgent {
   static readonly inputSchema: AnySchema = SCHEMA;
   static readonly preContextCompress: SubAgentClass['preContextCompress'] = compressContext;
   static readonly exportAgent = exportAgent;
 
-  readonly permissions: PermissionBundle;
+  readonly permissions: SubAgentPermissions;
+  readonly tags: readonly string[];
 
   constructor(init: SubAgentInit, options: TaskSubAgentOptions = {}) {
-    const { name, permissions, model, toolkit, memory } = init;
+    const { name, spec, permissions, model, toolkit, memory } = init;
     if (model === undefined) {
       throw new TroupeError(
         'invalid_config',
@@ -49,14 +51,20 @@ export class TaskSubAgent extends ReActAgent implements SubAgent {
     }
     const { permissionPolicy } = permissions;
     const given = { name, model, toolkit, tools: undefined, memory, permissionPolicy };
-    super({ sysPrompt: sysPromptFor(init), ...options, ...given });
+    const sysPrompt = spec.sysPrompt ?? options.sysPrompt ?? sysPromptFor(init);
+    super({ ...options, sysPrompt, ...given });
     this.permissions = permissions;
+    this.tags = spec.tags ?? [];
   }
 
   static describeTask(input: unknown): string {
     if (!isJsonObject(input) || typeof input['task'] !== 'string') return describeQuery(input);
-    const { task, success_criteria: criteria } = input;
-    return typeof criteria === 'string' && criteria !== '' ? `${task}\n\nIt is done when: ${criteria}` : task;
+    const { task, success_criteria: criteria, ...others } = input;
+    return [
+      task,
+      ...(typeof criteria === 'string' && criteria !== '' ? [`It is done when: ${criteria}`] : []),
+      ...(Object.keys(others).length > 0 ? [dataText(others)] : []),
+    ].join('\n\n');
   }
 
   delegate(

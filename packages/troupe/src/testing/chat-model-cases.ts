@@ -78,12 +78,15 @@ async function callIsStream({ make, request }: ContractSubject): Promise<void> {
   checkSame(comparable(called), comparable(streamed), '`call`');
 }
 
+/** Types of deltas that are not part of the answer itself. */
+const UNSHOWN: readonly ModelDelta['type'][] = ['usage', 'response_id', 'answered_by'];
+
 async function finishesOnce({ make, request, expected }: ContractSubject): Promise<void> {
   const deltas = sinceReset(await read(await make(), request));
   const reasons = deltas.flatMap((delta) => (delta.type === 'finish' ? [delta.reason] : []));
   checkSame(reasons, [typeof expected === 'string' ? 'stop' : 'tool_calls'], 'the reasons to finish');
   const late = deltas.slice(deltas.findIndex((delta) => delta.type === 'finish') + 1);
-  const types = late.map((delta) => delta.type).filter((type) => type !== 'usage' && type !== 'response_id');
+  const types = late.map((delta) => delta.type).filter((type) => !UNSHOWN.includes(type));
   checkSame(types, [], 'deltas after the finish');
 }
 
@@ -205,7 +208,7 @@ async function failsAtOnce({ make, request }: ContractSubject): Promise<void> {
   const deltas: ModelDelta[] = [];
   await checkFailures(await make(), request, deltas);
   checkSame(
-    deltas.filter(({ type }) => type !== 'usage' && type !== 'response_id' && type !== 'reset'),
+    deltas.filter(({ type }) => !UNSHOWN.includes(type) && type !== 'reset'),
     [],
     'deltas before the failure',
   );

@@ -57,7 +57,7 @@ describe('OfflineModel', async () => {
   const cases = chatModelContract(make, { scenarios: ['text', 'tools'], text });
   test.each(cases.map(({ name, run }) => [name, run] as const))('%s', (_name, run) => run());
 
-  test('runs the cases of the scenarios that it can play', () => {
+  test('runs the cases of its supported scenarios', () => {
     expect(cases.filter(({ name }) => /^text: |^tools: /.test(name))).toHaveLength(23);
     expect(cases).toHaveLength(23);
   });
@@ -98,7 +98,7 @@ test('a model that answers in one piece, out of order, with blocks and resets, p
   expect(cases).toHaveLength(29);
 });
 
-test('what differs from answer to answer by nature may differ', async () => {
+test('values that always differ may differ', async () => {
   let count = 0;
   const make = mapping((delta) => {
     count++;

@@ -53,13 +53,13 @@ test('JSON is what survives being written and read', () => {
   }
 });
 
-test('what has nothing to wait for is waited for, and nothing else', async () => {
+test('a promise without outside waits is awaited, and no other', async () => {
   expect(await soon(Promise.resolve(7), 'It')).toBe(7);
   await expect(soon(Promise.reject(new Error('boom')), 'It')).rejects.toThrow('boom');
   await expect(soon(new Promise(() => {}), 'It')).rejects.toThrow('It did not come within 1000 turns');
 });
 
-test('what is thrown is given back, whatever it is', async () => {
+test('the thrown value is returned, of any type', async () => {
   const rejected = Promise.withResolvers<void>();
   rejected.reject(undefined);
   expect(await thrownBy(rejected.promise, 'It')).toBe(undefined);
@@ -74,13 +74,13 @@ test('all texts of an error are found, however deep and hidden, and in circles t
   expect(['a', 'b', 'c', 'd', 'e', 'key'].filter((text) => !texts.includes(text))).toEqual([]);
 });
 
-test('what is frozen is frozen in its depth', () => {
+test('frozen means deeply frozen', () => {
   const value = frozen({ a: [{ b: 1 }] });
   expect([value, value.a, value.a[0]].every((part) => Object.isFrozen(part))).toBe(true);
   expect(frozen('text')).toBe('text');
 });
 
-test('what becomes true in a few turns is waited for, and what never does is told', async () => {
+test('a condition is awaited for a few turns, and reported if it never holds', async () => {
   let isTrue = false;
   setImmediate(() => setImmediate(() => (isTrue = true)));
   await becomes(() => isTrue, 'it should');
@@ -88,7 +88,7 @@ test('what becomes true in a few turns is waited for, and what never does is tol
   await expect(becomes(() => false, 'it should')).rejects.toThrow('it should');
 });
 
-test('what has not come after a few turns is pending, whatever it would have been', async () => {
+test('a promise that has not settled after a few turns is pending', async () => {
   expect(await isPending(new Promise(() => {}))).toBe(true);
   expect(await isPending(Promise.resolve(1))).toBe(false);
   expect(await isPending(Promise.reject(new Error('no')))).toBe(false);

@@ -1,6 +1,6 @@
 import { afterEach, expect, test } from 'vitest';
 
-import { now, sleep, startTimer, timestamp } from '../util/clock.ts';
+import { monotonic, now, sleep, startTimer, timestamp } from '../util/clock.ts';
 import { FakeClock } from './fake-clock.ts';
 
 let installed: Disposable | undefined;
@@ -53,7 +53,7 @@ test('a timer does not fire one millisecond early', async () => {
   expect(hasFired).toBe(true);
 });
 
-test('what waits on a timer goes on before the next one fires, however many awaits it takes', async () => {
+test('code after a timer runs before the next timer, with any number of awaits', async () => {
   const clock = install(new FakeClock(0));
   const seen: string[] = [];
   const work = (async () => {
@@ -96,7 +96,7 @@ test('an aborted sleep leaves no timer', async () => {
   expect(clock.pendingTimers).toBe(0);
 });
 
-test('what a timer throws, advance throws, and the clock goes on from there', async () => {
+test('advance throws the error of a timer, and the clock can continue', async () => {
   const clock = install(new FakeClock(0));
   startTimer(10, () => {
     throw new Error('broken timer');
@@ -120,4 +120,43 @@ test('the real clock is back once the fake one is disposed of', () => {
   expect(now()).toBe(0);
   fake[Symbol.dispose]();
   expect(now()).toBeGreaterThan(Date.UTC(2024, 0, 1));
+});
+
+test('is the clock that install returns, and is taken out again when that is disposed of', async () => {
+  const before = now();
+  {
+    using clock = new FakeClock(1_000).install();
+    expect(clock).toBeInstanceOf(FakeClock);
+    await clock.advance(500);
+    expect(now()).toBe(1_500);
+    {
+      using inner = new FakeClock(5).install();
+      expect([now(), inner.now()]).toEqual([5, 5]);
+    }
+    {
+      using again = clock.install();
+      expect([again === clock, now()]).toEqual([true, 1_500]);
+    }
+    expect(now()).toBe(1_500);
+  }
+  expect(now()).toBeGreaterThanOrEqual(before);
+  new FakeClock()[Symbol.dispose](); // never installed
+  expect(now()).toBeGreaterThanOrEqual(before);
+});
+
+test('a time of day that is set back or forward changes no timer and no duration', async () => {
+  const clock = install(new FakeClock(1_000_000));
+  const startedAt = monotonic();
+  let firedAt = 0;
+  startTimer(100, () => (firedAt = now()));
+  await clock.advance(40);
+  clock.setTime(clock.now() - 90_000);
+  expect({ time: now(), elapsed: monotonic() - startedAt }).toEqual({ time: 910_040, elapsed: 40 });
+  await clock.advance(60);
+  expect({ firedAt, elapsed: monotonic() - startedAt }).toEqual({ firedAt: 910_100, elapsed: 100 });
+  clock.setTime(5_000_000);
+  expect({ text: timestamp(), timers: clock.pendingTimers }).toEqual({
+    text: '1970-01-01T01:23:20.000Z',
+    timers: 0,
+  });
 });

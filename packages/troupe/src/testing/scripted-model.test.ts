@@ -45,7 +45,7 @@ test('sends thinking, text, tool calls, usage and the reason to finish', async (
   ]);
 });
 
-test('sends raw deltas as they are, and adds nothing to them that was not asked for', async () => {
+test('sends raw deltas unchanged, without additions', async () => {
   const raw: ModelDelta[] = [
     { type: 'response_id', id: 'r1' },
     { type: 'tool_use_start', index: 7, name: 'half' },
@@ -82,7 +82,7 @@ test.each([0, -1, 1.5, Number.NaN])('refuses a chunk size of %s', (chunkSize) =>
   expect(() => new ScriptedModel([{ text: 'x', chunkSize }])).toThrow('chunkSize');
 });
 
-test('a predicate turn answers whatever fits it, as often as it comes, and uses up nothing else', async () => {
+test('a turn with `when` answers every matching request, and uses up no other turn', async () => {
   const model = new ScriptedModel([
     'first',
     { when: ({ messages }) => messages.at(-1)?.text === 'ping', text: 'pong' },
@@ -110,7 +110,7 @@ test('fails clearly when the script is over', async () => {
   expect((failure as TroupeError).message).not.toContain('secret');
 });
 
-test('assertUsedUp lists what answered nothing', async () => {
+test('assertUsedUp lists unused turns', async () => {
   const model = new ScriptedModel([
     'used',
     'x'.repeat(100),
@@ -135,7 +135,7 @@ test('assertUsedUp lists what answered nothing', async () => {
   );
 });
 
-test('throws its error at once, or after what it has to say', async () => {
+test('throws its error at once, or after its content', async () => {
   const model = new ScriptedModel([
     { error: new Error('at once') },
     { text: 'so far', error: new Error('later') },
@@ -203,7 +203,7 @@ test('a request whose signal is aborted already is never made', async () => {
   expect((await model.call(asking('x'))).text).toBe('kept');
 });
 
-test('records requests as they were, whatever happens to the list of messages later', async () => {
+test('records copies of the requests', async () => {
   const model = new ScriptedModel(['a']);
   const messages = [Msg.user('hello')];
   const tools = [{ name: 'add', parameters: { type: 'object' } }];

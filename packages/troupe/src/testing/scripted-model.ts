@@ -40,6 +40,18 @@ export interface ScriptedTurn {
  * A request accepted by the `when` of a turn is answered by that turn, any number of times. Any other request
  * uses up the next turn of the script; without one, the request fails. A request counts from the first read
  * of its stream.
+ *
+ * @example
+ * ```ts
+ * import { ReActAgent, tool } from 'troupe';
+ * import { ScriptedModel } from 'troupe/testing';
+ *
+ * const model = new ScriptedModel([{ toolCalls: [{ name: 'now', input: {} }] }, 'It is noon.']);
+ * const tools = [tool({ name: 'now', execute: () => 'noon' })];
+ * const agent = new ReActAgent({ name: 'clock', model, tools, console: false });
+ * console.log((await agent.call('What time is it?')).text); // It is noon.
+ * model.assertUsedUp();
+ * ```
  */
 export class ScriptedModel extends ChatModelBase {
   /** All requests so far, copied on arrival. */

@@ -1,5 +1,6 @@
 import { TroupeError } from '../errors.ts';
 import { SessionConflictError, SessionNotFoundError } from '../session/format/session-error.ts';
+import type { ListOptions } from '../session/session-page.ts';
 import type { Session } from '../session/session.ts';
 import { StateModule } from '../state/state-module.ts';
 import { isJsonObject, parseJson, type JsonValue } from '../util/json.ts';
@@ -87,35 +88,73 @@ const HARD_VALUES: readonly JsonValue[] = [
   parseJson('{"__proto__":{"polluted":true},"constructor":{"prototype":{}},"then":"x"}'),
 ];
 
-const HOSTILE_IDS: readonly string[] = [
+/** Invalid ids: no strings, or strings outside the range of a store. */
+const REFUSED_IDS: readonly unknown[] = [
   '',
+  '\ud800',
+  'a\udc00b',
+  'x'.repeat(1025),
+  7,
+  null,
+  undefined,
+  ['a'],
+  {},
+];
+
+const LONG = 'long'.repeat(64);
+
+/** Ids of identity providers, and ids that a path, a key, a query or a file system could misunderstand. */
+const ANY_IDS: readonly string[] = [
+  'auth0|5f7c8ec7c33c6c004bbafe82',
+  'google-oauth2|103547991597142817347',
+  'https://idp.example/users/7?tenant=a&b',
+  'Jürgen Groß',
+  'anna+work@example.com',
+  '日本語',
+  '👩‍🚀',
   '.',
   '..',
   '../x',
+  '/etc/passwd',
   'a/b',
   'a\\b',
   'a\0b',
   '%2e%2e',
   'a%2fb',
+  'a=2fb',
+  'a=b',
+  '=61',
   '~',
   '~root',
   'con',
   'CON',
-  'nul.txt',
+  'Con.txt',
   'com1',
   'a.',
   'a ',
   ' a',
   'a..b',
+  'a...b',
   '__proto__',
   'nai\u0308ve',
   'naïve',
+  'NAÏVE',
   'a\nb',
   "a' OR '1'='1",
   'a{b}',
   'a:b',
+  'a*?b',
   '-rf',
+  '\u017f',
+  '\u212a',
+  'k',
+  'K',
   'x'.repeat(129),
+  'X'.repeat(129),
+  LONG,
+  `${LONG}a`,
+  `${LONG}A`,
+  '日'.repeat(60),
   'x'.repeat(1024),
 ];
 
@@ -327,12 +366,71 @@ export const SESSION_CASES: readonly SessionCase[] = [
     },
   },
   {
-    name: 'unsafe ids are refused, and not repeated at length',
+    name: 'an id may be any text, and no two are taken for one another',
+    run: async (open) => {
+      const session = await open();
+      const keys = ANY_IDS.flatMap((id) => [{ session: id }, { user: id, session: 'chat' }]);
+      keys.push({ user: LONG, session: `${LONG}a` }, { user: 'Jürgen Groß', session: 'a/b' });
+      for (const [i, key] of keys.entries()) {
+        const info = await session.save(key, { book: new Notebook().add(i) });
+        checkSame(
+          { ...key, ...info, savedAt: 0 },
+          { ...key, revision: 1, savedAt: 0 },
+          'what a save returns',
+        );
+      }
+      const later = await open();
+      for (const [i, key] of keys.entries())
+        checkSame((await loaded(later, key)).values, [i], `what is saved as ${JSON.stringify(key)}`);
+      const namesIn = async (options: ListOptions): Promise<readonly string[]> => {
+        const names: string[] = [];
+        let cursor: string | undefined;
+        do {
+          const page = await later.list({ ...options, limit: 10, cursor });
+          names.push(...page.sessions.map((info) => JSON.stringify([info.user ?? '', info.session])));
+          cursor = page.next;
+        } while (cursor !== undefined);
+        return names.sort();
+      };
+      const nameOf = ({ user = '', session: id }: { user?: string; session: string }): string =>
+        JSON.stringify([user, id]);
+      checkSame(await namesIn({ allUsers: true }), keys.map(nameOf).sort(), 'all that are listed');
+      checkSame(
+        await namesIn({ user: LONG }),
+        [nameOf({ user: LONG, session: 'chat' }), nameOf({ user: LONG, session: `${LONG}a` })].sort(),
+        'those of a user with a long id',
+      );
+      checkSame(await later.exists({ user: LONG, session: LONG }), false, 'whether another exists');
+      checkSame(await later.delete({ session: '../x' }), true, 'what delete returns');
+      checkSame(await later.exists('../x'), false, 'whether it exists then');
+      checkSame(await later.delete({ session: LONG }), true, 'what delete returns for a long id');
+      checkSame(
+        (await loaded(later, { user: 'Jürgen Groß', session: 'a/b' })).values,
+        [keys.length - 1],
+        'the last',
+      );
+      await later.copy({ session: `${LONG}a` }, { user: LONG, session: 'copy|1' });
+      checkSame(
+        (await loaded(later, { user: LONG, session: 'copy|1' })).values,
+        [2 * ANY_IDS.indexOf(`${LONG}a`)],
+        'the copy',
+      );
+      const page = await later.list({ user: LONG });
+      check(
+        page.sessions.some((info) => info.session === 'copy|1'),
+        'The copy should be listed.',
+      );
+      checkSame(await later.prune({ allUsers: true }), keys.length - 1, 'how many are pruned');
+    },
+  },
+  {
+    name: 'an id that is no text is refused, and not repeated at length',
     run: async (open) => {
       const session = await open();
       const book = new Notebook();
-      for (const id of HOSTILE_IDS) {
-        for (const key of [id, { session: id }, { user: id, session: 'x' }]) {
+      for (const id of REFUSED_IDS as readonly string[]) {
+        for (const key of [id, { session: id }, { user: id ?? '', session: 'x' }]) {
+          if (key === undefined || (typeof key === 'object' && key === null)) continue;
           const tries = [session.save(key, { book }), session.load(key, { book }), session.delete(key)];
           for (const work of [
             ...tries,
@@ -340,7 +438,7 @@ export const SESSION_CASES: readonly SessionCase[] = [
             session.copy(key, 'y'),
             session.copy('x', key),
           ]) {
-            const error = await thrownBy(work, `the id ${JSON.stringify(id.slice(0, 20))}`);
+            const error = await thrownBy(work, `the id ${JSON.stringify(id)?.slice(0, 20)}`);
             check(TroupeError.isInstance(error) && error.code === 'invalid_id', `It is ${String(error)}.`);
             check(!/(.)\1{64}/.test(error.message), 'The error repeats a long id.');
           }

@@ -261,8 +261,8 @@ const CASES: readonly Case[] = [
       const agent = new ReActAgent({
         name: 'host',
         model: new ScriptedModel([{ text: 'Half of', stall: true }]),
+        console: false,
       });
-      agent.setConsoleOutputEnabled(false);
       const hanging = Promise.withResolvers<void>();
       const runStep = await (await openRun())();
       agent.registerInstanceHook('reasoningChunk', 'tell', () => hanging.resolve());

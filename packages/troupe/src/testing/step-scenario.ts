@@ -5,7 +5,6 @@ import type { ModelRequest } from '../model/chat-model-base.ts';
 import { ReActAgent } from '../react/react-agent.ts';
 import { agentTool } from '../subagent/agent-tool.ts';
 import { tool } from '../toolkit/tool/tool.ts';
-import { Toolkit } from '../toolkit/toolkit.ts';
 import type { JsonObject } from '../util/json.ts';
 import { checkSame } from './contract-checks.ts';
 import { ScriptedModel } from './scripted-model.ts';
@@ -47,8 +46,9 @@ export function makeScenarioAgents(effects: Effects): ScenarioAgents {
       },
       { when: hasResults(2), text: 'I have seen both.' },
     ]),
-    toolkit: new Toolkit({ tools: [look] }),
+    tools: [look],
     parallelToolCalls: true,
+    console: false,
   });
   const host = new ReActAgent({
     name: 'host',
@@ -64,17 +64,15 @@ export function makeScenarioAgents(effects: Effects): ScenarioAgents {
       },
       { when: hasResults(3), toolCalls: [{ name: 'generate_response', input: { total: 3 } }] }, // no id: one is made in the step
     ]),
-    toolkit: new Toolkit({
-      tools: [
-        tool({ name: 'count', execute: () => noted(effects, 'count') }),
-        tool({ name: 'sign', execute: () => noted(effects, 'sign') }),
-        agentTool(expert, { description: 'Looks around.' }),
-      ],
-    }),
+    tools: [
+      tool({ name: 'count', execute: () => noted(effects, 'count') }),
+      tool({ name: 'sign', execute: () => noted(effects, 'sign') }),
+      agentTool(expert, { description: 'Looks around.' }),
+    ],
     parallelToolCalls: true,
     permissionPolicy: { decide: ({ call }) => ({ behavior: call.name === 'sign' ? 'ask' : 'allow' }) },
+    console: false,
   });
-  for (const agent of [host, expert]) agent.setConsoleOutputEnabled(false);
   return { host, expert };
 }
 

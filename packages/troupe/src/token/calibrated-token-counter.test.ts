@@ -76,7 +76,7 @@ describe('learning', () => {
     expect(counter.factor).toBe(1);
   });
 
-  test('of a prompt that a formatter shortened, what was sent counts', async () => {
+  test('of a shortened prompt, only the sent part counts', async () => {
     const counter = new CalibratedTokenCounter(new LetterCounter());
     const [history, sent] = [[...msgs(100), ...msgs(50)], msgs(50)];
     counter.noteSent(history, sent);
@@ -145,7 +145,7 @@ describe('a watched model', () => {
   });
 });
 
-describe('what was learned', () => {
+describe('the learned factor', () => {
   test('is saved and loaded', async () => {
     const counter = new CalibratedTokenCounter(new LetterCounter());
     await counter.learn(msgs(100), undefined, usage(1500));

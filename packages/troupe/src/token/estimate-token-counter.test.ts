@@ -22,7 +22,7 @@ const MODELS = {
 const HARDER = new Set(['zh-tw', 'ko', 'de', 'fr']);
 
 describe.each(samples)('the estimate of $name', ({ name, text, tokens }) => {
-  test.each(Object.entries(MODELS))('is close to what the tokenizer of %s makes of it', (family, models) => {
+  test.each(Object.entries(MODELS))('is close to the count of the tokenizer of %s', (family, models) => {
     const exact = tokens[family as keyof typeof tokens];
     // What Claude's tokenizer is today is not known; the one that counted these is old.
     const limit = HARDER.has(name) || family === 'claude' ? 0.15 : 0.1;
@@ -155,7 +155,7 @@ describe('a prompt', () => {
     expect(JSON.stringify([msgs, tools])).toBe(before);
   });
 
-  test('has thinking in it, unless the model gets none of it back', async () => {
+  test('includes thinking, unless thinking is not sent back', async () => {
     const answer = Msg.assistant([
       { type: 'thinking', thinking: 'First I have to find out where Oslo is.' },
       { type: 'text', text: 'Wait.' },

@@ -46,7 +46,7 @@ describe.each(Object.entries(IMAGES))('%s', (_, data) => {
   });
 });
 
-test('what a camera writes before the picture is skipped', () => {
+test('camera metadata before the picture is skipped', () => {
   const bytes = fromBase64(IMAGES['JPEG'] ?? '');
   const note = [0xff, 0xe1, 0xff, 0xff, ...new Uint8Array(0xffff - 2)];
   const photo = Uint8Array.from([...bytes.subarray(0, 2), ...note, 0xff, ...bytes.subarray(2)]);

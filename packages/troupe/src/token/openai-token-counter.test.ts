@@ -44,7 +44,7 @@ const counter = new OpenAITokenCounter('gpt-4o');
 
 afterEach(() => vi.doUnmock('gpt-tokenizer/encoding/o200k_base'));
 
-describe('counts what OpenAI counts', () => {
+describe('counts the same tokens as OpenAI', () => {
   test.each([
     ['gpt-4o', 124],
     ['gpt-4o-mini', 124],
@@ -75,7 +75,7 @@ describe('counts what OpenAI counts', () => {
   });
 });
 
-test('what each message adds makes up the whole', async () => {
+test('the counts of the messages add up to the whole', async () => {
   const each = await counter.countEach(JARGON);
   const besides = await counter.count([], [WEATHER]);
   expect(await counter.count(JARGON, [WEATHER])).toBe(each.reduce((sum, count) => sum + count, besides));
@@ -171,7 +171,7 @@ describe('tools', () => {
     expect(await cost({ type: 'object', additionalProperties: false, $schema: 'x', title: 'y' })).toBe(0);
   });
 
-  test('what is nested counts as well', async () => {
+  test('nested schemas count as well', async () => {
     const inner = { type: 'object', properties: { deep: { type: 'string', description: 'Deep down.' } } };
     const ofInner = 3 + 3 + o200k('deep:string:Deep down');
     const outer = 3 + 3 + o200k('a:object:');
@@ -197,7 +197,7 @@ describe('tools', () => {
     );
   });
 
-  test('a schema that is no schema is counted as far as it goes', async () => {
+  test('an invalid schema is counted as far as possible', async () => {
     expect(await cost({ properties: { a: true, b: null }, enum: 'no', items: [] })).toBeGreaterThan(0);
   });
 });
@@ -205,7 +205,7 @@ describe('tools', () => {
 describe('text of any kind', () => {
   const count = async (text: string): Promise<number> => (await counter.count([Msg.user(text)])) - 7;
 
-  test('what looks like a special token is text', async () => {
+  test('text that looks like a special token is text', async () => {
     expect(await count('<|endoftext|><|im_start|>system')).toBeGreaterThan(8);
   });
 
@@ -219,7 +219,7 @@ describe('text of any kind', () => {
     expect(await count(text)).toBe(o200k(text));
   });
 
-  test('a long run is cut, and what is around it is not', async () => {
+  test('a long run of one character is cut, and its surroundings are not', async () => {
     const [before, after] = ['It was a dark and stormy night', 'Everybody slept.'];
     const pieces = [before, '-'.repeat(256), '-'.repeat(256), '-'.repeat(88), after];
     const parts = pieces.map((piece) => o200k(piece));

@@ -54,9 +54,10 @@ export class OpenAITokenCounter extends ChatTokenCounter {
 
 async function loadEncoding(isOld: boolean): Promise<CountText> {
   try {
-    const { countTokens } = await (isOld
-      ? import('gpt-tokenizer/encoding/cl100k_base')
-      : import('gpt-tokenizer/encoding/o200k_base'));
+    // esbuild accepts a package that is not installed only if the import itself is awaited in `try`.
+    const { countTokens } = isOld
+      ? await import('gpt-tokenizer/encoding/cl100k_base')
+      : await import('gpt-tokenizer/encoding/o200k_base');
     return (text) => countTokens(text, AS_TEXT);
   } catch (cause) {
     throw new TroupeError(

@@ -102,7 +102,7 @@ test('a call is answered at once, and its result can be viewed once it is there'
   expect(clock.pendingTimers).toBe(0);
 });
 
-test('of what it shows only the latest snapshot is kept', async () => {
+test('only the latest snapshot of a task is kept', async () => {
   let goOn = (): void => {};
   const count = tool({
     name: 'count',
@@ -171,7 +171,7 @@ test('a result that somebody was interrupted before reading can be viewed again,
   expect((await call('view_task', task('task_2'))).output).toMatch(/^InvalidTaskIdError:/);
 });
 
-test('who waits can be interrupted, and the task goes on', async () => {
+test('waiting for a task can be interrupted, and the task continues', async () => {
   const slow = slowTool();
   const { call, background } = setUp([slow.tool]);
   const interrupt = new AbortController();
@@ -224,7 +224,7 @@ test('a cancelled task leaves a result, whatever the tool does', async () => {
   expect((await call('cancel_task', task('task_1'))).output).toMatch(/^InvalidTaskIdError:/);
 });
 
-test('a task that is cancelled before it starts leaves a result too', async () => {
+test('a task cancelled before its start has a result too', async () => {
   const slow = slowTool();
   const { call } = setUp([{ ...slow.tool, maxConcurrent: 1 }]);
   await call('slow');
@@ -351,7 +351,7 @@ test('there are limits of how many run, and of how many results are kept', async
   expect(() => new BackgroundTools({ maxKept: 0 })).toThrow('maxKept');
 });
 
-test('of the results, those that came first are dropped first', async () => {
+test('the oldest results are dropped first', async () => {
   const slow = slowTool();
   const { call, background } = setUp([slow.tool, tool({ name: 'quick', execute: () => 'done' })], {
     maxKept: 2,
@@ -483,7 +483,7 @@ test('a listener that fails later is logged, and holds up nobody', async () => {
   expect(log.mock.calls).toEqual([['warn', 'A listener of a background task failed: the agent is busy']]);
 });
 
-test('notices that are given back are those that were taken, whoever has taken others meanwhile', async () => {
+test('returned notices are the taken ones, even if others were taken meanwhile', async () => {
   const slow = slowTool();
   const { background, call } = setUp([slow.tool, tool({ name: 'quick', execute: () => 'x' })]);
   await call('slow');

@@ -54,6 +54,18 @@ const MAX_WAIT_SECONDS = 3600;
  *
  * A task runs, and then ends exactly once as done, failed or cancelled, with a result that is listed and
  * saved until viewed. Tasks are part of the state; a task that was running when saved is `lost` when loaded.
+ *
+ * @example
+ * ```ts
+ * import { BackgroundTools, ReActAgent, tool } from 'troupe';
+ * import { OfflineModel } from 'troupe/offline';
+ *
+ * await using background = new BackgroundTools();
+ * const report = tool({ name: 'make_report', description: 'Makes the yearly report.', execute: () => 'It has 2 pages.' });
+ * const tools = [background.inBackground(report)];
+ * const agent = new ReActAgent({ name: 'clerk', model: new OfflineModel(), tools, background });
+ * console.log(agent.toolkit.has('make_report')); // true: answers at once with the id of a task
+ * ```
  */
 export class BackgroundTools extends StateModule {
   /** `view_task`, `wait_task` and `cancel_task`. Register them with the agent's toolkit. */

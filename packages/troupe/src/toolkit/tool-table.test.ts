@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 
 import { withRunConfig } from '../config/run-config.ts';
 import { TroupeError } from '../errors.ts';
-import { ToolGroups } from './tool-groups.ts';
+import { ToolGroupTable } from './tool-group-table.ts';
 import { ToolTable } from './tool-table.ts';
 import type { Tool } from './tool/tool.ts';
 
@@ -11,14 +11,14 @@ function named(name: string, settings: Partial<Tool> = {}): Tool {
 }
 
 function tableOf(...tools: readonly Tool[]): ToolTable {
-  const table = new ToolTable(new ToolGroups());
+  const table = new ToolTable(new ToolGroupTable());
   for (const tool of tools) table.add(tool, 'raise');
   return table;
 }
 
 const namesOf = (table: ToolTable): string[] => table.offered().map(({ name }) => name);
 
-describe('a name that is taken', () => {
+describe('a taken name', () => {
   test('is an error by default, and by any strategy that is none', () => {
     const table = tableOf(named('a'));
     const problem =
@@ -55,7 +55,7 @@ describe('a name that is taken', () => {
   });
 });
 
-describe('what is offered', () => {
+describe('offered tools', () => {
   test('is in the order of registration, and the same list until something changes', () => {
     const table = tableOf(named('b'), named('a'), named('c'));
     const before = table.offered();

@@ -4,7 +4,7 @@ import type { ToolSchema } from '../model/chat-model-base.ts';
 import type { AnySchema } from '../util/schema.ts';
 import { RegisteredTool } from './tool/registered-tool.ts';
 import { ToolModules } from './tool-modules.ts';
-import type { ToolGroups } from './tool-groups.ts';
+import type { ToolGroupTable } from './tool-group-table.ts';
 import type { Tool } from './tool/tool.ts';
 
 /**
@@ -19,12 +19,12 @@ export type NamesakeStrategy = 'raise' | 'skip' | 'override' | 'rename';
  */
 export class ToolTable {
   readonly modules = new ToolModules();
-  readonly groups: ToolGroups;
+  readonly groups: ToolGroupTable;
   readonly #base: ToolTable | undefined;
   readonly #tools = new Map<string, RegisteredTool>();
   #offered: readonly ToolSchema[] = Object.freeze([]);
 
-  constructor(groups: ToolGroups, base?: ToolTable) {
+  constructor(groups: ToolGroupTable, base?: ToolTable) {
     this.groups = groups;
     this.#base = base;
   }
@@ -66,9 +66,9 @@ export class ToolTable {
    * Adds a tool of another table to the group `basic`. Both share the concurrency limit; the state module
    * stays with the other table.
    */
-  share(tool: RegisteredTool | undefined): void {
+  share(tool: RegisteredTool | undefined, adapt: (tool: Tool) => Tool = (same) => same): void {
     if (tool === undefined) return;
-    const { group: _group, module: _module, ...rest } = tool.tool;
+    const { group: _group, module: _module, ...rest } = adapt(tool.tool);
     this.#tools.set(rest.name, new RegisteredTool(rest, tool.concurrency));
   }
 

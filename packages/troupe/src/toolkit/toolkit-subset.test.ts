@@ -37,6 +37,28 @@ describe('a subset of a toolkit', () => {
     expect([most, running]).toEqual([2, 0]);
   });
 
+  test('can have changed tools, which share the limit all the same', async () => {
+    let running = 0;
+    let most = 0;
+    const slow = (name: string) =>
+      tool({
+        name,
+        maxConcurrent: 1,
+        async execute() {
+          most = Math.max(most, ++running);
+          for (let n = 0; n < 5; n++) await undefined;
+          running--;
+          return name;
+        },
+      });
+    const toolkit = new Toolkit({ tools: [slow('slow')] });
+    const subset = toolkit.subset(['slow'], {
+      adapt: (one) => ({ ...one, execute: slow('other').execute }),
+    });
+    const results = await Promise.all([toolkit, subset].map((one) => one.callToolFunction(call('slow'))));
+    expect([most, results.map(({ output }) => output)]).toEqual([1, ['slow', 'other']]);
+  });
+
   test('goes through the middleware of now, and nothing that is done to one shows in the other', async () => {
     const toolkit = new Toolkit({ tools: [tool({ name: 'a', execute: () => 'a' })] });
     toolkit.registerMiddleware(async (_call, next) => {

@@ -77,7 +77,7 @@ describe('a tool', () => {
     expect(add.name).toBe('add');
   });
 
-  test('may be there from the start', async () => {
+  test('may be given to the constructor', async () => {
     const hello = tool({ name: 'hello', execute: () => 'Hello.' });
     const toolkit = new Toolkit({ tools: [add, hello] });
     expect(toolkit.getJsonSchemas().map(({ name }) => name)).toEqual(['add', 'hello']);
@@ -276,7 +276,7 @@ describe('an extended tool', () => {
     expect(toolkit.getJsonSchemas()[0]).toEqual(plain);
   });
 
-  test('must be there, and have room', () => {
+  test('must exist, and accept the extension', () => {
     const toolkit = new Toolkit();
     toolkit.registerToolFunction(add);
     expect(() => toolkit.setExtendedModel('none', z.object({}))).toThrow("There is no tool 'none'.");
@@ -331,7 +331,7 @@ describe('a toolkit with further tools', () => {
   });
 });
 
-describe('while it runs', () => {
+describe('a running tool', () => {
   test('a tool shows results that take the place of each other, and the last comes after all of them', async () => {
     const toolkit = new Toolkit();
     toolkit.registerToolFunction({
@@ -352,7 +352,7 @@ describe('while it runs', () => {
     expect(last).toEqual(result('count', '1 2'));
   });
 
-  test('whoever watches may fail, and the tool goes on', async () => {
+  test('continues if its listener fails', async () => {
     const toolkit = new Toolkit();
     toolkit.registerToolFunction({
       name: 'count',
@@ -377,7 +377,7 @@ describe('while it runs', () => {
 });
 
 describe('an interrupt', () => {
-  test('is answered at once, whatever the tool does, and keeps what was shown', async () => {
+  test('gives a result at once, for any tool, and keeps the last snapshot', async () => {
     const toolkit = new Toolkit();
     toolkit.registerToolFunction({ name: 'hang', execute: () => never });
     toolkit.registerToolFunction({
@@ -579,7 +579,7 @@ describe('post-processing', () => {
     );
   });
 
-  test('reaches everything that the tool says: snapshots, errors, what an interrupt keeps', async () => {
+  test('applies to all output: snapshots, errors, the output kept by an interrupt', async () => {
     const toolkit = new Toolkit();
     toolkit.registerToolFunction({
       name: 't',
@@ -609,7 +609,7 @@ describe('post-processing', () => {
     expect(await outputOf(toolkit, 'e')).toBe('e: Error: bad ***');
   });
 
-  test('sees all of the output, and what it returns is cut', async () => {
+  test('gets the whole output, and its own output is cut', async () => {
     const toolkit = new Toolkit({ maxOutputChars: 4 });
     let size = 0;
     toolkit.registerToolFunction({
@@ -624,7 +624,7 @@ describe('post-processing', () => {
     expect(size).toBe(100);
   });
 
-  test('that fails shows nothing of what it was to change', async () => {
+  test('that fails shows nothing of the unprocessed output', async () => {
     const toolkit = new Toolkit();
     const postProcess = (): never => {
       throw new Error('no redactor');
@@ -663,7 +663,7 @@ describe('long output', () => {
     expect(await outputOf(toolkit, 'b')).toBe(long);
   });
 
-  test('is handed to whoever keeps it, as a whole', async () => {
+  test('is passed to the offload function as a whole', async () => {
     const kept: unknown[] = [];
     const toolkit = new Toolkit({
       maxOutputChars: 5,
@@ -708,7 +708,7 @@ describe('long output', () => {
   });
 });
 
-describe('calls at the same time', () => {
+describe('concurrent tool calls', () => {
   /** Tool whose tool calls end on request, in the order of their start. */
   function gated(): { execute: () => Promise<string>; ends: (() => void)[]; peak: () => number } {
     const ends: (() => void)[] = [];
@@ -779,7 +779,7 @@ describe('calls at the same time', () => {
     expect(peak()).toBe(1);
   });
 
-  test('that wait can be interrupted, and do not count as late', async () => {
+  test('that wait for their turn can be interrupted, and their wait does not count for the timeout', async () => {
     const clock = new FakeClock();
     using _ = clock.install();
     const toolkit = new Toolkit({ timeoutMs: 1000 });

@@ -12,7 +12,7 @@ import { awaiting, inactive, toolNotFound } from './call/refusals.ts';
 import type { RegisteredTool } from './tool/registered-tool.ts';
 import { ToolCall, toToolResult, type CallToolOptions, type Offload } from './call/tool-call.ts';
 import type { ToolCallOutcome } from './call/tool-call-outcome.ts';
-import { ToolGroups, type ToolGroupOptions } from './tool-groups.ts';
+import { ToolGroupTable, type ToolGroupOptions } from './tool-group-table.ts';
 import type { ToolMiddleware } from './call/tool-middleware.ts';
 import type { ToolOutput } from './tool/tool-output.ts';
 import type { ToolModules } from './tool-modules.ts';
@@ -38,6 +38,11 @@ export interface RegisterToolOptions extends ToolSettings {
   readonly description?: string;
   /** Handling of a name that is in use. @default 'raise' */
   readonly namesakeStrategy?: NamesakeStrategy;
+}
+
+export interface SubsetOptions extends Pick<CallToolOptions, 'authorize'> {
+  /** Changes each tool before it is added. @default the same tool */
+  readonly adapt?: (tool: Tool) => Tool;
 }
 
 /** State shared by a toolkit and the toolkits made with `withTools`. */
@@ -83,7 +88,7 @@ export class Toolkit extends StateModule {
     checkNumber('maxOutputChars', maxOutputChars, { least: 1 });
     if (maxConcurrent !== undefined) checkNumber('maxConcurrent', maxConcurrent, { least: 1 });
     const concurrency = maxConcurrent === undefined ? undefined : new ConcurrencyLimit(maxConcurrent);
-    const groups = new ToolGroups();
+    const groups = new ToolGroupTable();
     this.#tools = new ToolTable(groups);
     this.modules = this.#tools.modules;
     this.#shared = {
@@ -246,12 +251,12 @@ export class Toolkit extends StateModule {
    * @param options.authorize decides about tool calls without an `authorize` of their own
    * @default as here
    */
-  subset(names: readonly string[], options: Pick<CallToolOptions, 'authorize'> = {}): Toolkit {
+  subset(names: readonly string[], options: SubsetOptions = {}): Toolkit {
     const toolkit = new Toolkit();
     const { metaTool } = toolkit.#shared;
-    const { authorize = this.#shared.authorize } = options;
+    const { authorize = this.#shared.authorize, adapt } = options;
     toolkit.#shared = { ...this.#shared, metaTool, authorize, abandonedCalls: 0 };
-    for (const name of names) toolkit.#tools.share(this.#tools.get(name));
+    for (const name of names) toolkit.#tools.share(this.#tools.get(name), adapt);
     return toolkit;
   }
 

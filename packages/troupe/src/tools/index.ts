@@ -1,4 +1,5 @@
-export { fileTools, type FileToolName, type FileToolsOptions } from './files/file-tools.ts';
+export { makeFileTool } from '../file-tools/file-tool.ts';
+export { fileTools, type FileToolName, type FileToolsOptions } from '../file-tools/file-tools.ts';
 export { fetchPageTool, type FetchPageToolOptions } from './process/fetch-page-tool.ts';
 export { javascriptTool, type JavaScriptToolOptions } from './process/javascript-tool.ts';
 export type { ProcessLimits } from './process/process-limits.ts';

@@ -11,16 +11,15 @@ export interface TraceSpan {
   end(): void;
 }
 
+/** Attributes at the start of a span, as OpenTelemetry has them. */
+export type SpanAttributes = Record<string, string | number | boolean | string[]>;
+
 /**
  * Makes spans, such as OpenTelemetry's `Tracer`. Spans made inside of `run` become children of its span, those of nested sub-agents
  * included.
  */
 export interface Tracer {
-  startActiveSpan<T>(
-    name: string,
-    options: { attributes?: Record<string, string | number | boolean> },
-    run: (span: TraceSpan) => T,
-  ): T;
+  startActiveSpan<T>(name: string, options: { attributes?: SpanAttributes }, run: (span: TraceSpan) => T): T;
 }
 
 const FAILED = 2;
@@ -36,7 +35,7 @@ export function failSpan(span: TraceSpan, code: string, message: string): void {
 export async function inSpan<T>(
   tracer: Tracer | undefined,
   name: string,
-  attributes: Record<string, string | number | boolean>,
+  attributes: SpanAttributes,
   run: (span: TraceSpan) => Promise<T>,
 ): Promise<T> {
   let running: Promise<T> | undefined;

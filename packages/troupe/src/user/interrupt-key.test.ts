@@ -58,7 +58,7 @@ function slowUser(): { user: UserAgent; asked: Promise<void>; answer: (content: 
 const isInterrupted = (msg: Msg): boolean => msg.metadata['_is_interrupted'] === true;
 
 describe('Ctrl-C', () => {
-  test('interrupts all agents that are at work, and leaves only when none is', async () => {
+  test('interrupts all running agents, and ends the program only if none is running', async () => {
     const agents = [new Worker('a'), new Worker('b'), new Worker('idle')];
     interruptOnCtrlC(() => agents);
     const calls = agents.slice(0, 2).map((agent) => agent.call());
@@ -69,7 +69,7 @@ describe('Ctrl-C', () => {
     expect(keyboard.exits).toEqual([130]);
   });
 
-  test('does not wait for an agent that takes its time to stop when it is pressed again', async () => {
+  test('pressed again does not wait for an agent that stops slowly', async () => {
     const worker = new Worker();
     worker.handleInterrupt = () => new Promise(() => {});
     interruptOnCtrlC(() => [worker]);
@@ -81,7 +81,7 @@ describe('Ctrl-C', () => {
     expect(keyboard.exits).toEqual([]);
   });
 
-  test('leaves while a user is being asked, and leaves the question open', async () => {
+  test('ends the program while a user is asked', async () => {
     const { user, asked, answer } = slowUser();
     const left: string[] = [];
     interruptOnCtrlC(() => [user], { exit: () => left.push('left') });
@@ -94,7 +94,7 @@ describe('Ctrl-C', () => {
     expect((await call).text).toBe('still here');
   });
 
-  test('interrupts another agent that is at work while a user is being asked', async () => {
+  test('interrupts another running agent while a user is asked', async () => {
     const { user, asked } = slowUser();
     const worker = new Worker();
     interruptOnCtrlC(() => [user, worker]);
@@ -108,7 +108,7 @@ describe('Ctrl-C', () => {
     await question;
   });
 
-  test('looks the agents up each time', async () => {
+  test('asks for the agents each time', async () => {
     const agents: AgentBase[] = [];
     interruptOnCtrlC(() => agents);
     agents.push(new Worker());
@@ -117,7 +117,7 @@ describe('Ctrl-C', () => {
     expect(isInterrupted((await call)!)).toBe(true);
   });
 
-  test('is left alone once that was ended', () => {
+  test('is ignored after the returned function was called', () => {
     const stop = interruptOnCtrlC(() => []);
     expect(keyboard.handlers.size).toBe(1);
     stop();

@@ -7,14 +7,14 @@ export interface InterruptOnCtrlCOptions {
   readonly exit?: () => void;
 }
 
-/** The exit code of a program that was ended by Ctrl-C. */
+/** Exit code of a program ended by Ctrl-C. */
 const INTERRUPTED = 130;
 
 /**
  * Makes Ctrl-C interrupt the running agents, and end the program only when none is running. A `UserAgent` waiting for input does not
- * count as running: Ctrl-C at its prompt ends the program. The returned function stops listening.
+ * count as running: Ctrl-C at its empty prompt ends the program, and with half a line typed clears the line. The returned function stops listening.
  *
- * @param agents called for every Ctrl-C
+ * @param agents returns the agents to interrupt; called for every Ctrl-C
  *
  * @example
  * ```ts
@@ -23,7 +23,7 @@ const INTERRUPTED = 130;
  *
  * const agent = new ReActAgent({ name: 'Friday', model: new OfflineModel() });
  * const stopListening = interruptOnCtrlC(() => [agent]);
- * await agent.call('Hello!'); // the first Ctrl-C interrupts it
+ * await agent.call('Hello!'); // the first Ctrl-C interrupts the agent
  * stopListening();
  * ```
  */

@@ -16,21 +16,21 @@ import {
   type UserInputRequest,
 } from './user-input.ts';
 
-const desk = vi.hoisted(() => ({ lines: [] as string[], prompts: [] as string[] }));
+const terminal = vi.hoisted(() => ({ lines: [] as string[], prompts: [] as string[] }));
 
 vi.mock('#platform', async (importOriginal) => ({
   ...(await importOriginal<object>()),
   async openTerminal(): Promise<Terminal> {
     const ask = async (prompt: string): Promise<string | undefined> => {
-      desk.prompts.push(prompt);
-      return desk.lines.shift();
+      terminal.prompts.push(prompt);
+      return terminal.lines.shift();
     };
     return { ask, say: () => {}, close: () => {} };
   },
 }));
 
 beforeEach(() => {
-  for (const list of Object.values(desk)) list.length = 0;
+  for (const list of Object.values(terminal)) list.length = 0;
 });
 
 const decision = {
@@ -65,7 +65,7 @@ const answering = (...answers: readonly string[]): ProgrammaticUserInput =>
 
 describe('a user agent', () => {
   test('asks on the terminal for text and then for each field of the structured model', async () => {
-    desk.lines.push('Hi!', 'sth', 'apple');
+    terminal.lines.push('Hi!', 'sth', 'apple');
     const msg = await quietAgent().call(undefined, { structuredModel: decision });
     expect(msg.toJSON()).toEqual({
       id: msg.id,
@@ -75,10 +75,10 @@ describe('a user agent', () => {
       metadata: { thinking: 'sth', decision: 'apple' },
       timestamp: msg.timestamp,
     });
-    expect(desk.prompts).toEqual(['User Input: ', '  thinking (string): ', '  decision (string): ']);
+    expect(terminal.prompts).toEqual(['User Input: ', '  thinking (string): ', '  decision (string): ']);
   });
 
-  test('tells the input method who asks, what for, and until when', async () => {
+  test('passes agent, structured model and signal to the input method', async () => {
     const input = new SlowInput();
     const agent = quietAgent({ input });
     const call = agent.call(undefined, { structuredModel: decision });
@@ -92,7 +92,7 @@ describe('a user agent', () => {
     expect(agent.isWaitingForInput).toBe(false);
   });
 
-  test('makes a string of a single block of text, and leaves other blocks alone', async () => {
+  test('replaces a single text block by its text, and keeps other blocks', async () => {
     const text = { type: 'text' as const, text: 'a' };
     const image = { type: 'image' as const, source: { type: 'url' as const, url: 'https://x.org/a.png' } };
     const agent = quietAgent({ input: new ProgrammaticUserInput([[text], [text, text], [image], []]) });
@@ -105,10 +105,10 @@ describe('a user agent', () => {
     const agent = quietAgent();
     await expect(agent.observe(Msg.user('hi'))).resolves.toBeUndefined();
     expect(agent.stateDict()).toEqual({});
-    expect(desk.prompts).toEqual([]);
+    expect(terminal.prompts).toEqual([]);
   });
 
-  test('asks in a step, so that a durable run can remember the answer', async () => {
+  test('asks in a step, so that a durable run can record the answer', async () => {
     const steps: Step[] = [];
     const runStep: StepRunner = (step, body) => {
       steps.push(step);
@@ -118,14 +118,14 @@ describe('a user agent', () => {
     expect(steps).toEqual([{ kind: 'input', name: 'user input', key: 'input:user input#1' }]);
   });
 
-  test('passes the errors of its input method on, and can be called again', async () => {
+  test('rejects with the error of its input method, and can be called again', async () => {
     const agent = quietAgent({ input: answering() });
     await expect(agent.call()).rejects.toThrow(InputEndedError);
     expect(agent.isWaitingForInput).toBe(false);
     await expect(agent.call()).rejects.toThrow(InputEndedError);
   });
 
-  test('refuses what is no answer', async () => {
+  test('refuses an invalid answer', async () => {
     class Broken extends UserInputBase {
       async ask(): Promise<UserInputData> {
         return undefined as never;
@@ -141,7 +141,7 @@ describe('a user agent', () => {
   });
 });
 
-describe('what a user agent prints', () => {
+describe('a printed answer', () => {
   /** Runs one call and gives all that came out of the agent. */
   async function outputOf(
     agent: UserAgent,
@@ -162,18 +162,18 @@ describe('what a user agent prints', () => {
   const events = ['reply_start', 'block_start', 'Hi!', 'block_end', 'reply_end', 'run_end'];
   const queue = [{ msg: expect.objectContaining({ name: 'Ada', content: 'Hi!' }) as Msg, last: true }];
 
-  test('goes everywhere if it came from elsewhere', async () => {
+  test('goes to console and queue if it was not typed on the console', async () => {
     const agent = new UserAgent({ name: 'Ada', input: answering('Hi!') });
     expect(await outputOf(agent)).toEqual({ console: 'Ada: Hi!\n', events, queue, hooks: 1 });
   });
 
-  test('is not repeated on the console if it was typed there', async () => {
-    desk.lines.push('Hi!');
+  test('is not repeated on the console if it was typed on the console', async () => {
+    terminal.lines.push('Hi!');
     expect(await outputOf(new UserAgent({ name: 'Ada' }))).toEqual({ console: '', events, queue, hooks: 1 });
   });
 
-  test('is on the console if it says something else than what was typed', async () => {
-    desk.lines.push('Hi!');
+  test('does not keep later messages from the console', async () => {
+    terminal.lines.push('Hi!');
     const agent = new UserAgent({ name: 'Ada' });
     await outputOf(agent);
     let written = '';
@@ -182,8 +182,8 @@ describe('what a user agent prints', () => {
     expect(written).toBe('Ada: more\n');
   });
 
-  test('waits for room in a full queue, until it is interrupted', async () => {
-    desk.lines.push('Hi!');
+  test('waits for space in a full queue, until an interrupt', async () => {
+    terminal.lines.push('Hi!');
     const agent = quietAgent();
     agent.setMsgQueueEnabled(true);
     for (let i = 0; i < 100; i++) await agent.msgQueue?.put({ msg: Msg.user('old'), last: true });
@@ -218,7 +218,7 @@ describe('an interrupt of a user agent', () => {
     expect([agent.isRunning, agent.isWaitingForInput, agent.abandonedReplies]).toEqual([false, false, 0]);
   });
 
-  test('drops the answer that comes too late, and the next call is answered anew', async () => {
+  test('drops a late answer, and the next call asks again', async () => {
     const input = new SlowInput();
     const agent = quietAgent({ input });
     agent.setMsgQueueEnabled(true);
@@ -237,7 +237,7 @@ describe('an interrupt of a user agent', () => {
     expect(agent.msgQueue?.size).toBe(0);
   });
 
-  test('says what it was told to say', async () => {
+  test('uses the option interruptReply', async () => {
     const input = new SlowInput();
     const agent = quietAgent({ input, interruptReply: 'Never mind.' });
     const call = agent.call();
@@ -246,7 +246,7 @@ describe('an interrupt of a user agent', () => {
     expect([(await call).text, (await call).role]).toEqual(['Never mind.', 'user']);
   });
 
-  test('is not the same as a foreign abort, which rejects', async () => {
+  test('differs from an abort, which rejects', async () => {
     const input = new SlowInput();
     const caller = new AbortController();
     const call = quietAgent({ input }).call(undefined, { signal: caller.signal });
@@ -264,11 +264,11 @@ describe('the input method', () => {
   async function ask(cls: typeof UserAgent): Promise<string> {
     const agent = new cls({ name: 'Ada' });
     agent.setConsoleOutputEnabled(false);
-    desk.lines = ['terminal'];
+    terminal.lines = ['terminal'];
     return (await agent.call()).text;
   }
 
-  test('of a class holds for its subclasses, not for classes beside or above it', async () => {
+  test('of a class applies to its subclasses, not to siblings or base classes', async () => {
     const restore = Visitor.overrideClassInputMethod(new ProgrammaticUserInput(() => 'class'));
     expect([await ask(UserAgent), await ask(Visitor), await ask(Guest), await ask(Member)]).toEqual([
       'terminal',
@@ -280,7 +280,7 @@ describe('the input method', () => {
     expect([await ask(Visitor), await ask(Guest)]).toEqual(['terminal', 'terminal']);
   });
 
-  test('of the nearest class counts, and each can be taken back alone, in any order', async () => {
+  test('of the nearest class counts, and each can be removed in any order', async () => {
     const first = UserAgent.overrideClassInputMethod(new ProgrammaticUserInput(() => 'first'));
     const second = UserAgent.overrideClassInputMethod(new ProgrammaticUserInput(() => 'second'));
     const guest = Guest.overrideClassInputMethod(new ProgrammaticUserInput(() => 'guest'));
@@ -294,7 +294,7 @@ describe('the input method', () => {
     expect(await ask(Guest)).toBe('terminal');
   });
 
-  test('of an instance comes before that of its class, and can be taken back', async () => {
+  test('of an instance replaces the input method of its class, and can be removed', async () => {
     const restoreClass = Visitor.overrideClassInputMethod(new ProgrammaticUserInput(() => 'class'));
     const agent = new Visitor({ name: 'Ada', input: new ProgrammaticUserInput(() => 'option') });
     agent.setConsoleOutputEnabled(false);
@@ -306,7 +306,7 @@ describe('the input method', () => {
     expect((await agent.call()).text).toBe('option');
   });
 
-  test('reaches agents that were made before it was set', async () => {
+  test('applies to existing agents', async () => {
     const agent = new Visitor({ name: 'Ada' });
     agent.setConsoleOutputEnabled(false);
     const restore = UserAgent.overrideClassInputMethod(new ProgrammaticUserInput(() => 'class'));
@@ -322,7 +322,7 @@ describe('the input method', () => {
     if (input !== undefined) expect(() => new UserAgent({ name: 'Ada', input: wrong })).toThrow(message);
   });
 
-  test('is given to hooks with the type of the agent', () => {
+  test('has hooks typed with the agent', () => {
     const agent = new Guest({ name: 'Ada' });
     agent.registerInstanceHook('preReply', 'x', (guest) => void expectTypeOf(guest).toEqualTypeOf<Guest>());
     expect(agent.hooksOf('preReply')).toHaveLength(1);

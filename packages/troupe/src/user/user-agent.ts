@@ -7,17 +7,17 @@ import type { Turn } from '../agent/turn.ts';
 import { TerminalUserInput, type UserInputBase, type UserInputData } from './user-input.ts';
 
 export interface UserAgentOptions extends AgentOptions {
-  /** How to reach the user. @default that of the class, or else the terminal */
+  /** Input method. @default the input method of the class, otherwise the terminal */
   readonly input?: UserInputBase;
 }
 
 const NO_ANSWER = 'The question was withdrawn before I answered it.';
 
-/** The input methods set for a class, for it and its subclasses; the last one counts. */
+/** Input methods of classes and their subclasses; the last entry counts. */
 const classInputs = new WeakMap<AnyClass, readonly { readonly input: UserInputBase }[]>();
 
 /**
- * The user as an agent: its replies are what a person, or a program in place of one, enters.
+ * The user as an agent: a person, or a program in place of a person, enters the replies.
  * An interrupt withdraws the question at once.
  *
  * @example
@@ -31,7 +31,7 @@ const classInputs = new WeakMap<AnyClass, readonly { readonly input: UserInputBa
 export class UserAgent extends AgentBase {
   #input: UserInputBase | undefined;
   #isWaiting = false;
-  /** The reply that is on the console without being printed there. */
+  /** Id of the reply that the user typed on the console. */
   #shownMsgId: string | undefined;
 
   constructor({ input, ...options }: UserAgentOptions) {
@@ -39,12 +39,12 @@ export class UserAgent extends AgentBase {
     if (input !== undefined) this.overrideInstanceInputMethod(input);
   }
 
-  /** Whether the user is being asked right now. */
+  /** True while the user is asked for input. */
   get isWaitingForInput(): boolean {
     return this.#isWaiting;
   }
 
-  /** Has this agent ask in another way. The returned function takes that back. */
+  /** Replaces the input method of this agent. The returned function restores the previous one. */
   overrideInstanceInputMethod(input: UserInputBase): () => void {
     checkInput(input);
     const previous = this.#input;
@@ -54,7 +54,7 @@ export class UserAgent extends AgentBase {
     };
   }
 
-  /** Has all agents of this class and of its subclasses ask in another way. The returned function takes that back. */
+  /** Replaces the input method of this class and its subclasses. The returned function removes the replacement. */
   static overrideClassInputMethod(input: UserInputBase): () => void {
     checkInput(input);
     const entry = { input };
@@ -78,7 +78,7 @@ export class UserAgent extends AgentBase {
     return msg;
   }
 
-  /** What a person has just typed on the console is there already. */
+  /** False for a reply that the user typed on the console. */
   protected override showsOnConsole(msg: Msg): boolean {
     return msg.id !== this.#shownMsgId;
   }
@@ -118,7 +118,7 @@ function inputOfClass(cls: unknown): UserInputBase | undefined {
   return undefined;
 }
 
-/** A single block of text says no more than its text. */
+/** Replaces a single text block by its text. */
 function toContent(content: UserInputData['content']): UserInputData['content'] {
   const only: unknown = Array.isArray(content) && content.length === 1 ? content[0] : undefined;
   return isJsonObject(only) && only['type'] === 'text' && typeof only['text'] === 'string'

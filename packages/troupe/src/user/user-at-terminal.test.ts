@@ -99,7 +99,8 @@ class Program {
   #onOutput: () => void = () => {};
 
   constructor(name: keyof typeof PROGRAMS, ...args: readonly string[]) {
-    this.#child = spawn(process.execPath, [join(folder, 'out', `${name}.mjs`), ...args]);
+    const env = { ...process.env, FORCE_COLOR: '0' };
+    this.#child = spawn(process.execPath, [join(folder, 'out', `${name}.mjs`), ...args], { env });
     running.add(this.#child);
     for (const stream of [this.#child.stdout, this.#child.stderr]) {
       stream?.setEncoding('utf8').on('data', (text: string) => {
@@ -143,7 +144,7 @@ class Program {
 }
 
 describe('a user agent on a pipe', () => {
-  test('answers one question with each line, however they arrive, and then ends with a clear error', async () => {
+  test('answers one question with each line, for lines in any pieces, and then ends with a clear error', async () => {
     const program = new Program('chat');
     const [part, rest] = [Buffer.from('3 €').subarray(0, 3), Buffer.from('3 €').subarray(3)];
     program.type(Buffer.concat([Buffer.from('one\ntwo\r\n\n'), part]));
@@ -171,7 +172,7 @@ describe('a user agent on a pipe', () => {
     );
   });
 
-  test('lets the program end when nobody asks, though the pipe is open and has more lines', async () => {
+  test('lets the program end without a question, though the pipe is open and has more lines', async () => {
     const program = new Program('once');
     program.type('one\ntwo\nthree');
     expect(await program.ended).toBe(0);
@@ -196,7 +197,7 @@ describe('a user agent on a pipe', () => {
     ]);
   });
 
-  test('withdraws a question when it is interrupted, and hands the line to the next in turn', async () => {
+  test('withdraws an interrupted question, and gives the line to the next question', async () => {
     const program = new Program('withdrawn');
     await program.shows('User Input: ');
     expect(program.output).toBe('User Input: ');
@@ -210,7 +211,7 @@ describe('a user agent on a pipe', () => {
 });
 
 describe('Ctrl-C in a program', () => {
-  test('interrupts the agent that works, and leaves from the prompt', async () => {
+  test('interrupts a running agent, and ends the program at the prompt', async () => {
     const program = new Program('worker');
     for (const task of ['one', 'two']) {
       await program.shows('User Input: ');

@@ -64,7 +64,7 @@ const passwords: StandardSchemaV1 & StandardJSONSchemaV1 = {
 };
 
 describe('a form', () => {
-  test('shows name, type, choices, default and description of each field, and whether it is needed', async () => {
+  test('shows name, type, choices, default, description and necessity of each field', async () => {
     const model = {
       type: 'object',
       properties: {
@@ -85,7 +85,7 @@ describe('a form', () => {
     ]);
   });
 
-  test('shows nothing that could move the cursor', async () => {
+  test('shows no control characters', async () => {
     const model = {
       properties: { 'a\u001b[2J': { type: 'string', description: 'b\r\n\u009bc', pattern: '^x' } },
     };
@@ -94,7 +94,7 @@ describe('a form', () => {
     expect(screen.join('')).not.toMatch(/[\u0000-\u001f\u007f-\u009f]/);
   });
 
-  test('an empty line leaves an optional field out or gives it its default', async () => {
+  test('an empty line omits an optional field or takes its default', async () => {
     const model = {
       properties: { a: { type: 'number' }, b: { type: 'number', default: 7 }, c: { default: false } },
     };
@@ -105,7 +105,7 @@ describe('a form', () => {
     });
   });
 
-  test('an empty line is no answer where one is required', async () => {
+  test('an empty line is refused for a required field', async () => {
     const model = { properties: { a: { type: 'string' } }, required: ['a'] };
     const { data, screen } = await fillIn(model, ['', ' x ']);
     expect(data).toEqual({ a: ' x ' });
@@ -142,7 +142,7 @@ describe('a form', () => {
     expect(screen[1]).toBe(`  ! Please enter it as JSON, for example ${example}.`);
   });
 
-  test('checks each field at once, and asks it again until it fits', async () => {
+  test('checks each field at once, and asks again until the value fits', async () => {
     const model = { properties: { age: { type: 'integer', minimum: 0 }, name: { type: 'string' } } };
     const { data, screen } = await fillIn(model, ['-1', '1.5', '36', 'Ada']);
     expect(data).toEqual({ age: 36, name: 'Ada' });
@@ -179,7 +179,7 @@ describe('a form', () => {
     ]);
   });
 
-  test('checks the whole, asks all again if it does not fit, and gives what the schema made of it', async () => {
+  test('checks the whole object, asks all fields again if it does not fit, and gives the output of the schema', async () => {
     const { data, screen } = await fillIn(passwords, ['a', 'b', 'abc', 'abc']);
     expect(data).toEqual({ length: 3 });
     expect(screen.slice(2, 4)).toEqual([
@@ -188,7 +188,7 @@ describe('a form', () => {
     ]);
   });
 
-  test('keeps a field named __proto__ an ordinary one', async () => {
+  test('treats a field named __proto__ as an ordinary field', async () => {
     const model = parseJson(
       '{"properties": {"__proto__": {"type": "object"}}, "required": ["__proto__"]}',
     ) as JsonObject;

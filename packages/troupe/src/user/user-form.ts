@@ -16,7 +16,7 @@ import {
 } from '../util/schema.ts';
 import { oneLine } from '../util/text.ts';
 
-/** Who fills in a form. */
+/** A person, or a program, that fills in a form. */
 export interface Respondent {
   ask(prompt: string): Promise<string>;
   say(line: string): void;
@@ -26,13 +26,13 @@ interface Field {
   readonly name: string;
   readonly schema: JsonSchema;
   readonly isRequired: boolean;
-  /** Checks this field alone: it requires no other, and knows all that the field's schema may refer to. */
+  /** Schema that checks this field alone: requires no other field, and has the definitions of the whole schema. */
   readonly alone: JsonSchema;
 }
 
 type Answer = { readonly value: JsonValue | undefined } | { readonly problems: readonly string[] };
 
-/** An example of each type that is entered as JSON. */
+/** Examples for types entered as JSON. */
 const EXAMPLES: Readonly<Record<string, string>> = {
   number: '3.14',
   integer: '42',
@@ -45,9 +45,9 @@ const EXAMPLES: Readonly<Record<string, string>> = {
 const DEFINITION = /^#\/(\$defs|definitions)\/([^/]+)$/;
 
 /**
- * Has an object filled in, one field after the other, until it fits the schema. An empty line leaves
- * an optional field out, or gives it its default.
- * @throws TroupeError if the schema is not one of an object with properties.
+ * Asks for the fields of an object one after the other, until the object fits the schema. An empty line omits
+ * an optional field, or takes its default.
+ * @throws TroupeError if the schema does not describe an object with properties.
  */
 export class UserForm {
   readonly #model: AnySchema;
@@ -94,7 +94,7 @@ function fieldsOf(root: JsonSchema): readonly Field[] {
   }));
 }
 
-/** What is to be shown of a property: with what it refers to, if that is one of the schema's definitions. */
+/** Schema of a property, with a reference to a definition resolved. */
 function resolved(property: JsonValue, root: JsonSchema): JsonSchema {
   if (!isJsonObject(property)) return {};
   const { $ref } = property;
@@ -127,7 +127,7 @@ async function toAnswer({ name, schema, isRequired, alone }: Field, text: string
   return { problems };
 }
 
-/** What a text can mean: itself if it is to be a string, what it says in JSON if it is to be something else, or either. */
+/** Possible values of a text: the text for a string, the parsed JSON for other types, or both. */
 function readingsOf(text: string, schema: JsonSchema): readonly JsonValue[] {
   const types = typesOf(schema);
   if (types.length === 1 && types[0] === 'string') return [text];

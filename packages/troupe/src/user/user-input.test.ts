@@ -5,20 +5,20 @@ import type { Terminal } from '../util/platform/platform.ts';
 import { ProgrammaticUserInput, TerminalUserInput, type UserInputRequest } from './user-input.ts';
 
 /** The keyboard and the screen in place of the real ones. */
-const desk = vi.hoisted(() => ({ lines: [] as string[], screen: [] as string[], log: [] as string[] }));
+const terminal = vi.hoisted(() => ({ lines: [] as string[], screen: [] as string[], log: [] as string[] }));
 
 vi.mock('#platform', async (importOriginal) => ({
   ...(await importOriginal<object>()),
   async openTerminal(signal: AbortSignal): Promise<Terminal> {
     signal.throwIfAborted();
-    desk.log.push('open');
+    terminal.log.push('open');
     return {
       async ask(prompt) {
-        desk.screen.push(prompt);
-        return desk.lines.shift();
+        terminal.screen.push(prompt);
+        return terminal.lines.shift();
       },
-      say: (line) => void desk.screen.push(line),
-      close: () => void desk.log.push('close'),
+      say: (line) => void terminal.screen.push(line),
+      close: () => void terminal.log.push('close'),
     };
   },
 }));
@@ -27,56 +27,56 @@ const request: UserInputRequest = { agentId: 'id', agentName: 'Ada', signal: new
 const model = { type: 'object', properties: { age: { type: 'integer' } }, required: ['age'] };
 
 beforeEach(() => {
-  for (const list of Object.values(desk)) list.length = 0;
+  for (const list of Object.values(terminal)) list.length = 0;
 });
 
 describe('TerminalUserInput', () => {
   test('asks for a line of text', async () => {
-    desk.lines.push(' Hi! ');
+    terminal.lines.push(' Hi! ');
     expect(await new TerminalUserInput().ask(request)).toEqual({ content: ' Hi! ' });
-    expect(desk).toEqual({ lines: [], screen: ['User Input: '], log: ['open', 'close'] });
+    expect(terminal).toEqual({ lines: [], screen: ['User Input: '], log: ['open', 'close'] });
   });
 
-  test('has a prompt of its own', async () => {
-    desk.lines.push('Hi!');
+  test('shows the prompt of the option', async () => {
+    terminal.lines.push('Hi!');
     await new TerminalUserInput({ prompt: '> ' }).ask(request);
-    expect(desk.screen).toEqual(['> ']);
+    expect(terminal.screen).toEqual(['> ']);
   });
 
-  test('asks for the fields of the structured model after it', async () => {
-    desk.lines.push('Hi!', 'old', '36');
+  test('asks for the fields of the structured model after the text', async () => {
+    terminal.lines.push('Hi!', 'old', '36');
     const input = new TerminalUserInput();
     expect(await input.ask({ ...request, structuredModel: model })).toEqual({
       content: 'Hi!',
       structured: { age: 36 },
     });
-    expect(desk.screen).toEqual([
+    expect(terminal.screen).toEqual([
       'User Input: ',
       '  age (integer): ',
       '  ! Please enter it as JSON, for example 42.',
       '  age (integer): ',
     ]);
-    expect(desk.log).toEqual(['open', 'close']);
+    expect(terminal.log).toEqual(['open', 'close']);
   });
 
-  test('refuses a structured model that it can not ask for before it asks anything', async () => {
+  test('refuses a structured model without properties before the first question', async () => {
     const asked = new TerminalUserInput().ask({ ...request, structuredModel: { type: 'string' } });
     await expect(asked).rejects.toThrow('must be an object with properties');
-    expect(desk).toEqual({ lines: [], screen: [], log: [] });
+    expect(terminal).toEqual({ lines: [], screen: [], log: [] });
   });
 
   test.each([0, 1])('ends with a clear error when there is no more input after %i lines', async (count) => {
-    desk.lines.push(...['Hi!'].slice(0, count));
+    terminal.lines.push(...['Hi!'].slice(0, count));
     const asked = new TerminalUserInput().ask({ ...request, structuredModel: model });
     await expect(asked).rejects.toThrow(InputEndedError);
     await expect(asked).rejects.toThrow('There is no more input for Ada on the terminal.');
-    expect(desk.screen).toHaveLength(count + 1);
-    expect(desk.log).toEqual(['open', 'close']);
+    expect(terminal.screen).toHaveLength(count + 1);
+    expect(terminal.log).toEqual(['open', 'close']);
   });
 });
 
 describe('ProgrammaticUserInput', () => {
-  test('gives the answers of a list one after the other, and then a clear error', async () => {
+  test('returns the answers of a list one after the other, and then a clear error', async () => {
     const list = [
       'one',
       [{ type: 'text' as const, text: 'two' }],
@@ -91,7 +91,7 @@ describe('ProgrammaticUserInput', () => {
     await expect(input.ask(request)).rejects.toThrow('There are no more programmed answers for Ada.');
   });
 
-  test('asks a function, sync or async, until it has nothing to say', async () => {
+  test('calls a sync or async function until it returns undefined', async () => {
     let count = 0;
     const input = new ProgrammaticUserInput(({ agentName }) =>
       count++ === 0 ? `I am ${agentName}` : undefined,
@@ -112,7 +112,7 @@ describe('ProgrammaticUserInput', () => {
     );
   });
 
-  test('refuses what is neither a list nor a function', () => {
+  test('refuses answers that are neither a list nor a function', () => {
     expect(() => new ProgrammaticUserInput('yes' as never)).toThrow(
       'Answers are a list or a function, not a string.',
     );

@@ -5,29 +5,29 @@ import { validateWith, type AnySchema } from '../util/schema.ts';
 import { openTerminal } from '#platform';
 import { problemText, UserForm } from './user-form.ts';
 
-/** What an agent asks its user. */
+/** Question of an agent to its user. */
 export interface UserInputRequest {
   readonly agentId: string;
   readonly agentName: string;
-  /** The shape of the data that is wanted besides the content. */
+  /** Schema of the structured output, requested in addition to the content. */
   readonly structuredModel?: AnySchema | undefined;
-  /** Aborted when nobody waits for the answer any longer. */
+  /** Aborted when the question is withdrawn. */
   readonly signal: AbortSignal;
 }
 
-/** What the user answers. */
+/** Answer of the user. */
 export interface UserInputData {
   readonly content: string | readonly ContentBlock[];
-  /** Data that fits the structured model, if there is one. */
+  /** Structured output; required if the question has a structured model. */
   readonly structured?: JsonObject;
 }
 
-/** A way to reach the user: a terminal, a web page, a program. */
+/** Port for input of the user: a terminal, a web page, a program. */
 export abstract class UserInputBase {
-  /** Whether the console shows the answers already, so that the agent need not print them there. */
+  /** True if the console already shows the answers, so that the agent does not print them again. */
   readonly showsAnswers: boolean = false;
 
-  /** Waits for an answer. Rejects if there will be none. */
+  /** Asks the user and waits for the answer. Rejects if there is no more input. */
   abstract ask(request: UserInputRequest): Promise<UserInputData>;
 }
 
@@ -37,9 +37,9 @@ export interface TerminalUserInputOptions {
 }
 
 /**
- * Asks on the terminal: for a line of text and then, if there is a structured model, for its fields.
- * Agents that ask at the same time take turns. Rejects with an `InputEndedError` after Ctrl-D, or when
- * the pipe in place of a person has no more lines.
+ * Asks on the terminal for a line of text and then for the fields of the structured model, if there is one. Lines that are pasted
+ * together are one answer, which Enter sends. Ctrl-C clears a line that is half typed. Questions of several agents are asked one
+ * after the other. Rejects with an `InputEndedError` after Ctrl-D, or at the end of a pipe.
  */
 export class TerminalUserInput extends UserInputBase {
   override readonly showsAnswers = true;
@@ -69,17 +69,17 @@ export class TerminalUserInput extends UserInputBase {
   }
 }
 
-/** An answer, or its content alone. */
+/** An answer, or only its content. */
 export type ProgrammedAnswer = UserInputData | UserInputData['content'];
 
-/** Makes the next answer; undefined when there are no more. */
+/** Returns the next answer; undefined if there are no more answers. */
 export type AnswerFunction = (
   request: UserInputRequest,
 ) => ProgrammedAnswer | undefined | Promise<ProgrammedAnswer | undefined>;
 
 /**
- * Answers in place of a person, from a list or by a function. Rejects with an `InputEndedError` when there
- * are no more answers, and with a `TroupeError` when one does not fit the structured model.
+ * Answers in place of a person, from a list or by a function. Rejects with an `InputEndedError` if there
+ * are no more answers, and with a `TroupeError` if an answer does not fit the structured model.
  */
 export class ProgrammaticUserInput extends UserInputBase {
   readonly #next: AnswerFunction;

@@ -222,6 +222,7 @@ describe('withGrace', () => {
     const timers: { ms: number; fire: () => void; isCancelled: boolean }[] = [];
     restoreClock = useClock({
       now: () => 0,
+      monotonic: () => 0,
       startTimer(ms, fire) {
         const timer = { ms, fire, isCancelled: false };
         timers.push(timer);
@@ -271,7 +272,7 @@ describe('withGrace', () => {
     expect(abandoned).toBe(0);
   });
 
-  test('work that is done waits for what it started, but no longer than that', async () => {
+  test('finished work waits for its started promises, at most for the grace period', async () => {
     const timers = manualTimers();
     const controller = new AbortController();
     let abandoned = 0;
@@ -283,12 +284,7 @@ describe('withGrace', () => {
       const work = new Promise<string>((resolve) => {
         controller.signal.addEventListener('abort', () => resolve('done'), { once: true });
       });
-      return withGrace(
-        work,
-        controller.signal,
-        () => abandoned++,
-        () => started,
-      );
+      return withGrace(work, controller.signal, () => abandoned++, { started: () => started });
     };
     const first = start(child, Promise.reject(new Error('a child that fails')));
     const second = start(never);

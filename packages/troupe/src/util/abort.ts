@@ -45,7 +45,7 @@ export async function* abortableItems<T>(
       yield item.value;
     }
   } catch (error) {
-    finished = !signal.aborted; // a source that threw has already ended
+    finished = !signal.aborted; // a throwing source has already ended
     throw error;
   } finally {
     signal.removeEventListener('abort', stop);

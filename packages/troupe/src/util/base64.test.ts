@@ -6,7 +6,7 @@ afterEach(() => vi.unstubAllGlobals());
 
 const bytes = fc.uint8Array({ maxLength: 200 });
 
-test('base64 is what Node makes of it, and back', () => {
+test('base64 equals that of Node, in both directions', () => {
   fc.assert(
     fc.property(bytes, (value) => {
       expect(toBase64(value)).toBe(Buffer.from(value).toString('base64'));
@@ -15,7 +15,7 @@ test('base64 is what Node makes of it, and back', () => {
   );
 });
 
-test('it is the same without Node, also for long ones', () => {
+test('the result is the same without Node, also for long texts', () => {
   const value = Uint8Array.from({ length: 300_001 }, (_, i) => i % 251);
   const expected = Buffer.from(value).toString('base64');
   vi.stubGlobal('Buffer', undefined);
@@ -32,6 +32,6 @@ test('pieces join, wherever they were cut', () => {
   );
 });
 
-test('what is no base64 is refused', () => {
+test('invalid base64 is refused', () => {
   expect(() => fromBase64('a*b')).toThrow('is not base64');
 });

@@ -11,6 +11,10 @@ class ManualClock implements Clock {
     return this.time;
   }
 
+  monotonic(): number {
+    return this.time;
+  }
+
   startTimer(ms: number, callback: () => void): () => void {
     this.timers.set(callback, this.time + ms);
     return () => void this.timers.delete(callback);

@@ -1,14 +1,17 @@
 /** Single source of time and timers, so that tests can control the clock. */
 
 export interface Clock {
-  /** Milliseconds since 1970. */
+  /** Time of day in milliseconds since 1970. Jumps when the clock of the machine is set. */
   now(): number;
+  /** Whole milliseconds since some start. Never jumps: for durations and deadlines inside one program. */
+  monotonic(): number;
   /** Calls back once after `ms`; the returned function cancels the timer. */
   startTimer(ms: number, callback: () => void): () => void;
 }
 
 const systemClock: Clock = {
   now: () => Date.now(),
+  monotonic: () => Math.round(performance.now()),
   startTimer(ms, callback) {
     const timer = setTimeout(callback, ms);
     return () => clearTimeout(timer);
@@ -17,8 +20,19 @@ const systemClock: Clock = {
 
 let clock: Clock = systemClock;
 
+/** Time of day in milliseconds since 1970. Durations are measured by `monotonic`. */
 export function now(): number {
   return clock.now();
+}
+
+/** Milliseconds since some start, for durations and deadlines: not changed when the time of day is set. */
+export function monotonic(): number {
+  return clock.monotonic();
+}
+
+/** Milliseconds since a result of `monotonic()`. */
+export function elapsedSince(start: number): number {
+  return clock.monotonic() - start;
 }
 
 let latest = { ms: NaN, text: '' };

@@ -16,7 +16,7 @@ test('a name is the last part of a path, on one line and not too long', () => {
   expect(fileNameIn(`/${'a'.repeat(1000)}.pdf`)).toBe(`${'a'.repeat(196)}.pdf`);
 });
 
-test('what a stranger makes long takes no longer', () => {
+test('a very long name takes no longer', () => {
   const long = `${'a'.repeat(5_000_000)}/x/`; // a search from each of its characters on would take hours
   expect(fileNameIn(long)).toBe('x');
 });

@@ -13,3 +13,9 @@ export function fingerprint(text: string): string {
 function hex(word: number): string {
   return (word >>> 0).toString(16).padStart(8, '0');
 }
+
+/** SHA-256 of a text, in hexadecimal digits. */
+export async function sha256(text: string): Promise<string> {
+  const bytes = await crypto.subtle.digest('SHA-256', new TextEncoder().encode(text));
+  return Array.from(new Uint8Array(bytes), (byte) => byte.toString(16).padStart(2, '0')).join('');
+}

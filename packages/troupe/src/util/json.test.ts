@@ -122,7 +122,7 @@ group('copyJson', () => {
     expect(runs).toBe(0);
   });
 
-  test('refuses what refers to itself', () => {
+  test('refuses circular values', () => {
     const loop: { [key: string]: unknown } = { list: [] };
     (loop['list'] as unknown[]).push(loop);
     const error = problemOf(() => copyJson(loop, 'value'));

@@ -34,7 +34,7 @@ test.each([
   expect(mediaTypeOfBytes(latin1(start))).toBe(type);
 });
 
-test('what is cut off in its first bytes is not known', () => {
+test('data cut off in its first bytes has no known type', () => {
   for (const start of ['\x89PNG\r\n\x1a\n', 'RIFF\x24\0\0\0WEBP', '%PDF-', 'OggS']) {
     for (let length = 0; length < start.length; length++) {
       expect(mediaTypeOfBytes(latin1(start.slice(0, length)))).toBeUndefined();

@@ -20,7 +20,7 @@ function summing(
 }
 
 describe('a memo of beginnings', () => {
-  test('goes on from what it knows', () => {
+  test('continues from the known prefix', () => {
     const sum = summing();
     expect(sum([])).toEqual({ sum: 0, steps: 0 });
     expect(sum(first(4))).toEqual({ sum: 6, steps: 4 });

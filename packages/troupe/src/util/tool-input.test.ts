@@ -4,7 +4,7 @@ import { anyJsonObject } from '../../test/arbitraries.ts';
 import { parseToolInput } from './tool-input.ts';
 
 describe('tool input', () => {
-  test('that is JSON is read as it is', () => {
+  test('that is JSON is read unchanged', () => {
     fc.assert(
       fc.property(anyJsonObject, (input) => {
         expect(JSON.stringify(parseToolInput(JSON.stringify(input)))).toBe(JSON.stringify(input));
@@ -26,7 +26,7 @@ describe('tool input', () => {
     expect(parseToolInput(text)).toEqual(input);
   });
 
-  test('that was cut off is never completed, wherever that was', () => {
+  test('that was cut off is never completed, at any position', () => {
     const whole = `{"path": "/tmp/a b", 'list': [1, {"x": "]}"}], "n": 12,}`;
     expect(parseToolInput(whole)).toEqual({ path: '/tmp/a b', list: [1, { x: ']}' }], n: 12 });
     for (let at = 0; at < whole.length; at++) {

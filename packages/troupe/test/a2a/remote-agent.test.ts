@@ -184,6 +184,8 @@ test('a question ends the reply like a call that waits, and the next call goes o
   });
   const allow = later.call(undefined, { decisions: [{ id: pending?.id ?? '', verdict: 'allow' }] });
   await expect(allow).rejects.toMatchObject({ code: 'decision_refused' });
+  const refused = later.stream(undefined, { decisions: [{ id: 'x', verdict: 'deny' }] });
+  await expect(refused.next()).rejects.toMatchObject({ code: 'decision_refused', isRefusal: true });
   const answer = await later.call(undefined, {
     decisions: [{ id: pending?.id ?? '', verdict: 'result', output: 'Oslo' }],
   });
@@ -192,6 +194,12 @@ test('a question ends the reply like a call that waits, and the next call goes o
   expect((await agent.call('Oslo')).text).toBe('Booked.'); // plain text works as well
   expect(remote.calls[2]?.params.message).toMatchObject({ ...IDS, parts: [{ text: 'Oslo' }] });
   expect(agent.stateDict()).toMatchObject({ openTask: null });
+});
+
+test('a saved task that waits for nothing is refused', () => {
+  const agent = remoteAgent('http://unused.example');
+  const state = { ...agent.stateDict(), openTask: { taskId: 't1', calls: [] } };
+  expect(() => agent.loadStateDict(state)).toThrow('openTask');
 });
 
 test('words are no answer to a task that waits if the caller says so', async () => {

@@ -74,7 +74,9 @@ describe.each(WIRES)('$title', (wire) => {
       isRetryable: true,
       retryAfterMs: 7000,
       requestId: 'req_42',
-      message: expect.stringMatching(/\(429\)\. It said: Slow down\.$/) as string,
+      message: expect.stringMatching(
+        /\(429\)\. It said: Slow down\. Wrap the model in a RetryModel, /,
+      ) as string,
     });
   });
 
@@ -98,7 +100,7 @@ describe.each(WIRES)('$title', (wire) => {
   test('a connection that breaks in the middle', async () => {
     const { error, deltas } = await failureOf(wire, { body: beginning(wire), end: 'reset' });
     expect(error).toMatchObject({ kind: 'network', isRetryable: true });
-    expect(error.message).toMatch(/^The connection to \S+ was lost: /);
+    expect(error.message).toMatch(/^The connection to \S+ \(\S+ at 127\.0\.0\.1:\d+\) was lost: /);
     expect(deltas.filter(({ type }) => type === 'finish')).toEqual([]);
   });
 
@@ -217,7 +219,7 @@ describe('an error inside of the answer', () => {
     expect(error).toMatchObject({
       kind: 'overloaded',
       isRetryable: true,
-      message: 'google.generative-ai failed during its answer: MALFORMED_FUNCTION_CALL.',
+      message: `google.generative-ai (${GEMINI.model(server.url).modelId}) failed during its answer: MALFORMED_FUNCTION_CALL. Wrap the model in a RetryModel, or in a FallbackModel with another model.`,
     });
   });
 

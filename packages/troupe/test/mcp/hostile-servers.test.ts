@@ -31,7 +31,7 @@ test('a server that dies in a call fails the call, which is not repeated; the ne
   expect(await textOf(client, 'starts')).toBe('1');
   await expect(client.callTool('die')).rejects.toMatchObject({
     code: 'mcp_failed',
-    message: "hostile ended during the call of 'die'. It ended with the exit code 3.",
+    message: "hostile ended during the tool call 'die'. It ended with the exit code 3.",
   });
   expect(client.isConnected).toBe(false);
   expect(await textOf(client, 'starts')).toBe('2');
@@ -83,7 +83,7 @@ test('a call that is never answered ends with its time limit, and the server is 
   const client = clientOf('plain', { timeoutMs: 5000 });
   await expect(whenSaid('hanging', 5000, () => client.callTool('hang'))).rejects.toMatchObject({
     code: 'mcp_failed',
-    message: "hostile gave no answer to the call of 'hang' within 5 s.",
+    message: "hostile gave no answer to the tool call 'hang' within 5 s.",
   });
   expect(await logOf(client)).toContainEqual(['notifications/cancelled', 2, 'cancelled']);
   expect(await textOf(client, 'starts')).toBe('1'); // the connection is still usable
@@ -160,8 +160,8 @@ test.each([true, false])(
 );
 
 test.each([
-  ['output', "hostile ended during the call of 'close-output'. It closed its standard output."],
-  ['input', "hostile ended during the call of 'close-input'. It closed its standard input."],
+  ['output', "hostile ended during the tool call 'close-output'. It closed its standard output."],
+  ['input', "hostile ended during the tool call 'close-input'. It closed its standard input."],
 ])(
   'a server that goes on without its %s is left, and the next call finds a new one',
   async (pipe, message) => {
@@ -183,7 +183,7 @@ test.each([
 test('an answer that is no message fails its call at once', async () => {
   await expect(clientOf('plain').callTool('nothing')).rejects.toMatchObject({
     code: 'mcp_failed',
-    message: "hostile failed at the call of 'nothing': what it answered is no message of the protocol",
+    message: "hostile failed at the tool call 'nothing': the answer is not a message of the protocol",
   });
 });
 
@@ -216,7 +216,7 @@ test('a message without an end ends the connection, not the program', async () =
   await expect(client.callTool('flood')).rejects.toMatchObject({
     code: 'mcp_failed',
     message:
-      "hostile ended during the call of 'flood'. It sent a message that is larger than maxMessageBytes.",
+      "hostile ended during the tool call 'flood'. It sent a message that is larger than maxMessageBytes.",
   });
   expect(process.memoryUsage().rss - before).toBeLessThan(100_000_000);
   expect(childrenOf(process.pid)).toEqual([]);

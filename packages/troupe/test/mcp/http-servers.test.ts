@@ -80,7 +80,7 @@ test.each([
   await using client = clientOf(server.url);
   await expect(client.callTool('go')).rejects.toMatchObject({
     code: 'mcp_failed',
-    message: "bad failed at the call of 'go': the connection ended before the answer came",
+    message: "bad failed at the tool call 'go': the connection ended before the answer came",
   });
   expect(server.calls.filter((name) => name === 'go')).toHaveLength(1);
 });

@@ -7,7 +7,9 @@ import { InvalidMsgError, StateError } from '../../src/errors.ts';
 import { Exchange } from '../../src/message/exchange.ts';
 import { MsgDraft } from '../../src/message/msg-draft.ts';
 import { Msg } from '../../src/message/msg.ts';
+import { ReActAgent } from '../../src/react/react-agent.ts';
 import { StateModule } from '../../src/state/state-module.ts';
+import { ScriptedModel } from '../../src/testing/scripted-model.ts';
 import type { JsonObject } from '../../src/util/json.ts';
 import { anyJson, anyText, HOSTILE_KEYS } from '../arbitraries.ts';
 
@@ -238,4 +240,27 @@ test('any text that looks like anything comes back byte for byte', () => {
       expect([loaded.content, JSON.stringify(loaded.metadata)]).toEqual([text, text]);
     }),
   );
+});
+
+describe('a name or a prompt of another type', () => {
+  test.each([
+    ['name', 7],
+    ['name', ''],
+    ['name', null],
+    ['name', ['Friday']],
+    ['sysPrompt', 7],
+    ['sysPrompt', null],
+    ['sysPrompt', { text: 'Obey.' }],
+    ['memory', { content: [], compressedSummary: 7 }],
+  ])('is refused before anything is applied: %s = %j', async (key, value) => {
+    const agent = new ReActAgent({ name: 'Friday', sysPrompt: 'Be kind.', model: new ScriptedModel([]) });
+    await agent.observe(Msg.user('Remember me.'));
+    const before = agent.stateDict();
+    const other = new ReActAgent({ name: 'Other', sysPrompt: 'Be quick.', model: new ScriptedModel([]) });
+    const hostile: JsonObject = { ...other.stateDict(), [key]: value };
+    expect(() => agent.loadStateDict(hostile)).toThrow(StateError);
+    expect(() => agent.loadStateDict(hostile)).toThrow(`ReActAgent.${key}`);
+    expect(agent.stateDict()).toStrictEqual(before);
+    expect([agent.name, agent.sysPrompt]).toStrictEqual(['Friday', 'Be kind.']);
+  });
 });

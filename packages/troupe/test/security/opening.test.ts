@@ -15,7 +15,7 @@ import { JsonSession } from '../../src/stores/json/json-session.ts';
 import { ScriptedModel } from '../../src/testing/scripted-model.ts';
 import { tool } from '../../src/toolkit/tool/tool.ts';
 import { Toolkit } from '../../src/toolkit/toolkit.ts';
-import { fileTools } from '../../src/tools/files/file-tools.ts';
+import { fileTools } from '../../src/file-tools/file-tools.ts';
 import { fetchPageTool } from '../../src/tools/process/fetch-page-tool.ts';
 import { javascriptTool } from '../../src/tools/process/javascript-tool.ts';
 import { pythonTool } from '../../src/tools/process/python-tool.ts';

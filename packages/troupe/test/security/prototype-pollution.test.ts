@@ -110,8 +110,8 @@ describe.each(HOSTILE_KEYS.map((key) => [key]))('the key %j', (key) => {
         output: 'a',
         status: 'ok',
       }),
-    ).toThrow('A tool result answers a call that was not made.');
-    expect(findHistoryFaults([thought])).toEqual([`the call '${key}' at the end has no result`]);
+    ).toThrow('A tool result has the id of no tool call of this message.');
+    expect(findHistoryFaults([thought])).toEqual([`the tool call '${key}' at the end has no result`]);
   });
 
   test('is an ordinary key inside a state, and no more than ignored beside one', () => {

@@ -6,7 +6,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { Language, Parser } from 'web-tree-sitter';
 
-import { findCommands, type FoundCommands } from '../../src/permission/shell/find-commands.ts';
+import { findCommands, type CommandSearch } from '../../src/permission/shell/find-commands.ts';
 import { readShell } from '../../src/permission/shell/read-shell.ts';
 import { scripts, soup, withMistakes } from './shell-lines.ts';
 import { deedsOf, standsFor, writesTo } from './shell-oracle.ts';
@@ -37,7 +37,7 @@ async function compare(lines: readonly string[], hasPrograms = false): Promise<O
 
 function missedIn(
   text: string,
-  commands: FoundCommands['commands'],
+  commands: CommandSearch['commands'],
   { ran, made }: Awaited<ReturnType<typeof deedsOf>>[number] = { ran: [], made: [] },
 ): readonly string[] {
   const run = ran.filter((words) => !commands.some((command) => standsFor(command, words)));

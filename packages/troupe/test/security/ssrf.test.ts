@@ -200,7 +200,7 @@ describe('51: URLs that lead inside', () => {
     const loader = new MediaLoader({ lookup });
     const block: MediaBlock = { type: 'image', source: { type: 'url', url: 'https://example.com/a.png' } };
     expect((await failureOf(loader.load(block))).message).toBe(
-      'The image could not be loaded: downloads are off. Make the MediaLoader with { download: true }, or give the bytes as base64.',
+      'The image could not be loaded: downloads are off. Give the model the option media: new MediaLoader({ download: true }), or give the bytes as base64.',
     );
     expect({ asked, attempts: internet.attempts }).toEqual({ asked: [], attempts: [] });
   });

@@ -5,6 +5,7 @@ import { inspect } from 'node:util';
 import { createGzip } from 'node:zlib';
 import { afterEach, describe, expect, test } from 'vitest';
 import { Msg } from '../../src/message/msg.ts';
+import { DeadlineWatch } from '../../src/model/http/deadlines.ts';
 import type { HttpModelOptions } from '../../src/model/http/http-chat-model.ts';
 import { ModelError } from '../../src/model/model-error.ts';
 import { OpenAIChatModel } from '../../src/providers/openai/openai-chat-model.ts';
@@ -472,16 +473,16 @@ describe('a deadline', () => {
     expect([at, error.deadline]).toEqual([7, 'first_byte']);
   });
 
-  test('of Node itself is told as one', async () => {
-    const cause = Object.assign(new Error('Headers Timeout Error'), { code: 'UND_ERR_HEADERS_TIMEOUT' });
+  test.each([
+    ['UND_ERR_CONNECT_TIMEOUT', 'connect'],
+    ['UND_ERR_HEADERS_TIMEOUT', 'first_byte'],
+    ['UND_ERR_BODY_TIMEOUT', 'idle'],
+  ])('of Node itself is told as one: %s', async (code, deadline) => {
+    const cause = Object.assign(new Error('Timeout Error'), { code });
     const failing: HttpModelOptions['fetch'] = async () => {
       throw new TypeError('fetch failed', { cause });
     };
-    expect(await failureOf(model(failing))).toMatchObject({
-      kind: 'timeout',
-      deadline: 'connect',
-      isRetryable: true,
-    });
+    expect(await failureOf(model(failing))).toMatchObject({ kind: 'timeout', deadline, isRetryable: true });
   });
 
   test('is not for the reader, who may take all the time in the world', async () => {
@@ -496,6 +497,16 @@ describe('a deadline', () => {
       if (delta.type === 'text') text += delta.text;
     }
     expect(text).toBe(PLAIN_TEXT);
+  });
+
+  test('that was left starts no timer when its connection comes later', async () => {
+    const clock = new FakeClock();
+    using _ = clock.install();
+    const watch = new DeadlineWatch({ vendor: 'OpenAI' }, {}, () => {});
+    expect(clock.pendingTimers).toBe(2);
+    watch.stop();
+    watch.connected();
+    expect(clock.pendingTimers).toBe(0);
   });
 
   test('is lifted by every piece that comes', async () => {

@@ -3,6 +3,7 @@ import type { Part } from '@a2a-js/sdk';
 import { AgentBase, type AgentOptions } from '../../agent/agent-base.ts';
 import type { Interrupt } from '../../agent/interrupt.ts';
 import { readDecisions } from '../../approval/decisions.ts';
+import { controlOf } from '../../agent/turn-control.ts';
 import type { Turn } from '../../agent/turn.ts';
 import { checkNumber, MAX_TIMER_MS } from '../../util/check-number.ts';
 import { TroupeError } from '../../errors.ts';
@@ -15,7 +16,7 @@ import { A2AError } from '../protocol/a2a-error.ts';
 import type { AgentCardResolver } from './agent-card-resolver.ts';
 import type { CardKey } from '../protocol/card-signature.ts';
 import type { A2AHeaders } from './limited-fetch.ts';
-import { loadSdk } from '../protocol/load-sdk.ts';
+import { loadA2AClientSdk } from '../protocol/sdk.ts';
 import { OpenTask } from './open-task.ts';
 import { textPart, toParts } from '../protocol/parts.ts';
 import type { RemoteAgent, RemoteAnswer } from './remote-agent.ts';
@@ -99,6 +100,8 @@ export class A2AAgent extends AgentBase {
     if (parts.length === 0 && this.openTask === null) {
       throw new TroupeError('invalid_input', `There is nothing to send to ${this.name}.`);
     }
+    const waits = controlOf(turn).accept();
+    if (waits) await waits;
     const delivered = (contextId: string | undefined): void => {
       if (turn.signal.aborted) return;
       this.contextId = contextId ?? this.contextId; // also when this call fails
@@ -115,6 +118,10 @@ export class A2AAgent extends AgentBase {
       if (!isWaiting) this.openTask = null; // ended, or being canceled
       throw error;
     }
+  }
+
+  protected override get mayRefuse(): boolean {
+    return true;
   }
 
   override async handleInterrupt(msgs: readonly Msg[], interrupt: Interrupt): Promise<Msg> {
@@ -136,7 +143,6 @@ export class A2AAgent extends AgentBase {
       const open = OpenTask.from(taskId, state, closing, turn.agentPath);
       answer = answer.with({ endReason: 'tool_suspended', pending: open.pending });
       this.openTask = open;
-      for (const pending of open.pending) await turn.emit({ type: 'approval_needed', pending });
     }
     turn.commit(answer);
     await this.print(answer);
@@ -145,7 +151,7 @@ export class A2AAgent extends AgentBase {
 
   #partsFor(decisions: Parameters<OpenTask['partsFor']>[0]): readonly Part[] {
     if (this.openTask !== null) return this.openTask.partsFor(decisions);
-    throw new TroupeError('decision_refused', `${this.name} has no pending call.`);
+    throw new TroupeError('decision_refused', `${this.name} has no pending tool call.`);
   }
 
   /**
@@ -199,7 +205,8 @@ export class A2AAgent extends AgentBase {
 
   async #open(signal: AbortSignal): Promise<RemoteAgent> {
     const { card, headers, allowedOrigins = [], cardKeys, maxBytes = MAX_BYTES } = this.#options;
-    const { RemoteAgent } = await loadSdk(() => import('./remote-agent.ts'));
+    await loadA2AClientSdk();
+    const { RemoteAgent } = await import('./remote-agent.ts');
     const found = isResolver(card) ? await card.resolve(signal) : { card };
     return RemoteAgent.connect(found, { headers, allowedOrigins, cardKeys, maxBytes });
   }

@@ -1,10 +1,10 @@
-import { AgentCard } from '@a2a-js/sdk';
-import { isLegacyAgentCard, parseLegacyAgentCard } from '@a2a-js/sdk/compat/v0_3/client';
+import type { AgentCard } from '@a2a-js/sdk';
 
 import type { JsonObject } from '../../util/json.ts';
 import { A2AError } from '../protocol/a2a-error.ts';
 import type { FoundCard } from './agent-card-resolver.ts';
 import { verifyCard, type CardKey } from '../protocol/card-signature.ts';
+import { a2aSdk, a2aLegacy } from '../protocol/sdk.ts';
 
 export interface CardRules {
   /** Origins of agents besides the origin of the card. */
@@ -44,7 +44,9 @@ function parseCard(json: JsonObject): AgentCard {
   let card: AgentCard;
   try {
     // A converted old card is parsed again as a new card, which gives all fields the right types.
-    card = AgentCard.fromJSON(isLegacyAgentCard(json) ? AgentCard.toJSON(parseLegacyAgentCard(json)) : json);
+    const { AgentCard } = a2aSdk;
+    const isLegacy = a2aLegacy.isLegacyAgentCard(json);
+    card = AgentCard.fromJSON(isLegacy ? AgentCard.toJSON(a2aLegacy.parseLegacyAgentCard(json)) : json);
   } catch {
     throw new A2AError('bad_card', 'The agent card is not valid by the protocol.');
   }

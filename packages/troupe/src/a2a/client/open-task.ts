@@ -58,7 +58,7 @@ export class OpenTask {
         return [];
       }
       if (decision.verdict === 'allow') throw refused(decision.id, 'is a question: supply its result');
-      if (decision.verdict === 'deny') return [textPart(decision.reason ?? 'There is no answer to that.')];
+      if (decision.verdict === 'deny') return [textPart(decision.reason ?? 'The question was not answered.')];
       const { output } = decision;
       return typeof output === 'string' ? [textPart(output)] : toParts(output);
     });
@@ -74,6 +74,7 @@ export class OpenTask {
     if (!isJsonObject(json)) throw new TypeError('it is no object');
     const { taskId, calls } = json;
     if (typeof taskId !== 'string' || !Array.isArray(calls)) throw new TypeError('it has no task');
+    if (calls.length === 0) throw new TypeError('it waits for nothing');
     return new OpenTask(
       taskId,
       (calls as readonly JsonValue[]).map((one) => {
@@ -81,7 +82,7 @@ export class OpenTask {
         const remoteId = isJsonObject(one) ? one['remoteId'] : undefined;
         if (pending !== undefined && (typeof remoteId === 'string' || remoteId === null))
           return { pending, remoteId };
-        throw new TypeError('it has a call that is none');
+        throw new TypeError('a pending tool call of the task is invalid');
       }),
     );
   }
@@ -120,5 +121,8 @@ function toPending(json: JsonValue | undefined): PendingCall | undefined {
 }
 
 function refused(id: unknown, problem: string): TroupeError {
-  return new TroupeError('decision_refused', `The pending call '${String(id).slice(0, 64)}' ${problem}.`);
+  return new TroupeError(
+    'decision_refused',
+    `The pending tool call '${String(id).slice(0, 64)}' ${problem}.`,
+  );
 }

@@ -1,11 +1,5 @@
-import { Role, type AgentCard, type Message, type Part, type StreamResponse, type Task } from '@a2a-js/sdk';
-import {
-  ClientFactory,
-  JsonRpcTransportFactory,
-  RestTransportFactory,
-  type Client,
-} from '@a2a-js/sdk/client';
-import { A2AError as ProtocolError } from '@a2a-js/sdk/errors';
+import type { AgentCard, Message, Part, StreamResponse, Task } from '@a2a-js/sdk';
+import type { Client } from '@a2a-js/sdk/client';
 
 import { getLogger } from '../../config/run-config.ts';
 import { messageOf } from '../../errors.ts';
@@ -19,6 +13,7 @@ import { SecretWords } from '../../util/redaction/secret-words.ts';
 import { oneLine } from '../../util/text.ts';
 import { yieldToEventLoop } from '#platform';
 import { A2AError } from '../protocol/a2a-error.ts';
+import { a2aSdk, a2aClient, a2aErrors } from '../protocol/sdk.ts';
 import type { FoundCard } from './agent-card-resolver.ts';
 import { originsOf, readAgentCard, type CardRules } from './agent-card.ts';
 import { limitedFetch, unreachable, type LimitedFetchOptions } from './limited-fetch.ts';
@@ -113,6 +108,7 @@ export class RemoteAgent {
       beforeSend,
     });
     const options = { fetchImpl, legacyCompat: { enabled: true } };
+    const { ClientFactory, JsonRpcTransportFactory, RestTransportFactory } = a2aClient;
     const transports = [new JsonRpcTransportFactory(options), new RestTransportFactory(options)];
     const client = await new ClientFactory({ transports }).createFromAgentCard(card);
     return new RemoteAgent(client, card, secrets, callers);
@@ -147,7 +143,7 @@ export class RemoteAgent {
       return this.#answerOf(reply, name);
     } catch (error) {
       const failure = failureOf(stop.signal.aborted ? stop.signal.reason : error, reply);
-      // A waiting task stays as it is if the request did not reach it.
+      // A waiting task is unchanged if the request did not reach the server.
       isOpen = signal.aborted || !['unreachable', 'refused'].includes(failure.failure);
       throw signal.aborted ? signal.reason : failure;
     } finally {
@@ -190,7 +186,7 @@ export class RemoteAgent {
       messageId: newId(),
       contextId: ids.contextId ?? '',
       taskId: ids.taskId ?? '',
-      role: Role.ROLE_USER,
+      role: a2aSdk.Role.ROLE_USER,
       parts: [...parts],
       metadata: undefined,
       extensions: [],
@@ -293,14 +289,14 @@ export class RemoteAgent {
 /** Whether repeating the request is useless. */
 function isFinal(error: unknown): boolean {
   if (A2AError.isInstance(error)) return error.failure !== 'unreachable';
-  return error instanceof ProtocolError;
+  return error instanceof a2aErrors.A2AError;
 }
 
 /** Error without texts of the server or the network, which may contain sent data. */
 function failureOf(error: unknown, reply?: RemoteReply): A2AError {
   const details = { taskId: reply?.taskId, reply: reply?.soFar() };
   if (A2AError.isInstance(error)) return new A2AError(error.failure, error.message, details);
-  if (error instanceof ProtocolError) {
+  if (error instanceof a2aErrors.A2AError) {
     const reason = oneLine(error.reason).slice(0, 60);
     return new A2AError('refused', `The remote agent refused the request (${reason}).`, {
       ...details,

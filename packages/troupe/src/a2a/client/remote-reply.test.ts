@@ -1,9 +1,12 @@
 import { TaskState, type Part, type StreamResponse } from '@a2a-js/sdk';
 import fc from 'fast-check';
-import { expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 
 import type { Msg } from '../../message/msg.ts';
 import { RemoteReply } from './remote-reply.ts';
+import { loadA2AClientSdk } from '../protocol/sdk.ts';
+
+beforeAll(loadA2AClientSdk);
 
 const text = (value: string): Part => ({
   content: { $case: 'text', value },
@@ -90,7 +93,7 @@ test('an answer that is replaced stays printed as a message of its own', async (
   expect(first?.[0]).not.toBe(msg.id);
 });
 
-test('what the last status says follows, unless it repeats the answer', async () => {
+test('the text of the last status follows the answer, unless it repeats the answer', async () => {
   const done = TaskState.TASK_STATE_COMPLETED;
   const said = async (...updates: StreamResponse[]): Promise<unknown> =>
     (await replyTo(updates)).msg.getTextContent('|');

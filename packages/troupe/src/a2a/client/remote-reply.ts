@@ -6,7 +6,7 @@ import { Msg } from '../../message/msg.ts';
 import type { JsonObject } from '../../util/json.ts';
 import { A2AError } from '../protocol/a2a-error.ts';
 import { namedCalls } from './open-task.ts';
-import { toBlocks } from '../protocol/parts.ts';
+import { blocksOfParts } from '../protocol/parts.ts';
 import { remoteStateOf, type RemoteState, type SettledState } from './remote-state.ts';
 
 /** Maximum blocks of an answer. Every printed snapshot contains all blocks. */
@@ -87,7 +87,7 @@ export class RemoteReply {
       for (const { artifactId, parts } of artifacts) {
         const blocks: ToolOutputBlock[] = [];
         // joins the pieces that servers keep after streaming
-        for (const block of toBlocks(parts)) addTo(blocks, [block]);
+        for (const block of blocksOfParts(parts)) addTo(blocks, [block]);
         this.#artifacts.set(artifactId, blocks);
         this.#count(blocks.length);
       }
@@ -130,7 +130,7 @@ export class RemoteReply {
   #takeMessage({ contextId, parts }: Message): void {
     if (this.#taskId !== undefined) throw contradiction();
     this.#contextId ??= contextId || undefined;
-    this.#closing = toBlocks(parts);
+    this.#closing = blocksOfParts(parts);
     this.#state = 'completed';
   }
 
@@ -142,13 +142,13 @@ export class RemoteReply {
 
   async #takeStatus(status: TaskStatus | undefined): Promise<void> {
     this.#state = remoteStateOf(status?.state);
-    const blocks = toBlocks(status?.message?.parts ?? []);
+    const blocks = blocksOfParts(status?.message?.parts ?? []);
     if (this.#state !== 'working') this.#closing = blocks;
     else if (blocks.length > 0) await this.#print(Msg.assistant(blocks, { name: this.#name }), true);
   }
 
   async #takeArtifact({ artifactId, parts }: Artifact, append: boolean): Promise<void> {
-    const blocks = toBlocks(parts);
+    const blocks = blocksOfParts(parts);
     const known = this.#artifacts.get(artifactId);
     if (known !== undefined && append) {
       const before = known.length;

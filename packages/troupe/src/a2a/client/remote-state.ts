@@ -1,4 +1,6 @@
-import { TaskState } from '@a2a-js/sdk';
+import type { TaskState } from '@a2a-js/sdk';
+
+import { a2aSdk } from '../protocol/sdk.ts';
 
 /** States without further updates. `input_required` and `auth_required` continue with the requested input. */
 export type SettledState =
@@ -12,15 +14,22 @@ export type SettledState =
 /** State of a remote task. Unknown states count as working. */
 export type RemoteState = 'working' | SettledState;
 
-const STATES: Partial<Record<TaskState, SettledState>> = {
-  [TaskState.TASK_STATE_COMPLETED]: 'completed',
-  [TaskState.TASK_STATE_FAILED]: 'failed',
-  [TaskState.TASK_STATE_CANCELED]: 'canceled',
-  [TaskState.TASK_STATE_REJECTED]: 'rejected',
-  [TaskState.TASK_STATE_INPUT_REQUIRED]: 'input_required',
-  [TaskState.TASK_STATE_AUTH_REQUIRED]: 'auth_required',
-};
-
 export function remoteStateOf(state: TaskState | undefined): RemoteState {
-  return (state === undefined ? undefined : STATES[state]) ?? 'working';
+  const { TaskState } = a2aSdk;
+  switch (state) {
+    case TaskState.TASK_STATE_COMPLETED:
+      return 'completed';
+    case TaskState.TASK_STATE_FAILED:
+      return 'failed';
+    case TaskState.TASK_STATE_CANCELED:
+      return 'canceled';
+    case TaskState.TASK_STATE_REJECTED:
+      return 'rejected';
+    case TaskState.TASK_STATE_INPUT_REQUIRED:
+      return 'input_required';
+    case TaskState.TASK_STATE_AUTH_REQUIRED:
+      return 'auth_required';
+    default:
+      return 'working';
+  }
 }

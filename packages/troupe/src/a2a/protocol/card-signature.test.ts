@@ -1,11 +1,14 @@
 import { createPublicKey, generateKeyPairSync, sign } from 'node:crypto';
 
 import { AgentCard, canonicalizeAgentCard, verifyAgentCardSignature } from '@a2a-js/sdk';
-import { expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 
 import { A2AError } from './a2a-error.ts';
 import { signCard, verifyCard } from './card-signature.ts';
 import { toServerCard } from '../server/server-card.ts';
+import { loadA2AServerSdk } from './sdk.ts';
+
+beforeAll(loadA2AServerSdk);
 
 const KINDS = {
   Ed25519: () => generateKeyPairSync('ed25519'),

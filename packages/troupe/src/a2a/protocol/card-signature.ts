@@ -1,10 +1,11 @@
 import { createPrivateKey, createPublicKey, verify, type KeyObject } from 'node:crypto';
 
-import { canonicalizeAgentCard, generateAgentCardSignature, type AgentCard } from '@a2a-js/sdk';
+import type { AgentCard } from '@a2a-js/sdk';
 
 import { TroupeError } from '../../errors.ts';
 import { isJsonObject, readJson } from '../../util/json.ts';
 import { A2AError } from './a2a-error.ts';
+import { a2aSdk } from './sdk.ts';
 
 /** Key, as an object or PEM text. */
 export type CardKey = KeyObject | string;
@@ -26,14 +27,16 @@ const SCHEMES: Readonly<Record<string, { readonly alg: string; readonly hash: st
 /** Adds a signature to a card. */
 export function signCard(card: AgentCard, { key, keyId }: CardSigning): Promise<AgentCard> {
   const privateKey = typeof key === 'string' ? createPrivateKey(key) : key;
-  return generateAgentCardSignature(privateKey, { alg: schemeOf(privateKey).alg, kid: keyId, typ: 'JOSE' })(
-    card,
-  );
+  return a2aSdk.generateAgentCardSignature(privateKey, {
+    alg: schemeOf(privateKey).alg,
+    kid: keyId,
+    typ: 'JOSE',
+  })(card);
 }
 
 /** @throws A2AError unless one of the keys has signed the unchanged card. */
 export function verifyCard(card: AgentCard, keys: readonly CardKey[]): void {
-  const payload = base64url(canonicalizeAgentCard(card));
+  const payload = base64url(a2aSdk.canonicalizeAgentCard(card));
   const publicKeys = keys.map((key) => (typeof key === 'string' ? createPublicKey(key) : key));
   const isSigned = card.signatures.some(({ protected: head, signature }) =>
     publicKeys.some((key) => isValid(key, head, payload, signature)),

@@ -5,7 +5,7 @@ import { expect, test } from 'vitest';
 import type { ContentBlock } from '../../message/blocks.ts';
 import type { JsonValue } from '../../util/json.ts';
 import { dataBlock } from './data-block.ts';
-import { toBlocks, toParts } from './parts.ts';
+import { blocksOfParts, toParts } from './parts.ts';
 
 const part = (content: Part['content'], more: Partial<Part> = {}): Part => ({
   content,
@@ -15,7 +15,7 @@ const part = (content: Part['content'], more: Partial<Part> = {}): Part => ({
   ...more,
 });
 
-test('what others may not have does not leave', () => {
+test('thinking and local files are not sent', () => {
   const blocks: ContentBlock[] = [
     { type: 'thinking', thinking: 'private' },
     { type: 'image', source: { type: 'url', url: '/home/me/a.png' } },
@@ -54,14 +54,14 @@ test.each([
   '',
   'http://',
 ])('the address %j becomes a note', (url) => {
-  expect(toBlocks([part({ $case: 'url', value: url })])).toEqual([
+  expect(blocksOfParts([part({ $case: 'url', value: url })])).toEqual([
     { type: 'text', text: '(Here was an address that is neither http nor https; it was left out.)' },
   ]);
 });
 
 test('the kind of a medium is what its type says, or else its name', () => {
   const value = Buffer.from('hi');
-  const raw = (more: Partial<Part>): unknown => toBlocks([part({ $case: 'raw', value }, more)])[0];
+  const raw = (more: Partial<Part>): unknown => blocksOfParts([part({ $case: 'raw', value }, more)])[0];
   const source = (mediaType: string) => ({ type: 'base64', mediaType, data: 'aGk=' });
   expect(raw({ mediaType: 'Image/PNG; q=1' })).toEqual({ type: 'image', source: source('image/png') });
   expect(raw({ filename: 'a.mp3' })).toEqual({ type: 'audio', source: source('audio/mpeg') });
@@ -72,7 +72,7 @@ test('the kind of a medium is what its type says, or else its name', () => {
   });
   const long = `${'a'.repeat(1_000_000)}/x`; // a search for the end from every character would take hours
   expect(raw({ filename: long })).toMatchObject({ type: 'file', filename: 'x' });
-  expect(toBlocks([part({ $case: 'url', value: 'https://x.example/a.PNG?b' })])).toEqual([
+  expect(blocksOfParts([part({ $case: 'url', value: 'https://x.example/a.PNG?b' })])).toEqual([
     { type: 'image', source: { type: 'url', url: 'https://x.example/a.PNG?b', mediaType: 'image/png' } },
   ]);
 });
@@ -80,10 +80,10 @@ test('the kind of a medium is what its type says, or else its name', () => {
 test('too much data becomes a note, nothing becomes nothing', () => {
   const deep: JsonValue = JSON.parse('['.repeat(70) + ']'.repeat(70));
   const note = { type: 'text', text: '(Here was data that was too much to take in; it was left out.)' };
-  expect(toBlocks([part({ $case: 'data', value: deep })])).toEqual([note]);
-  expect(toBlocks([part({ $case: 'data', value: 'x'.repeat(2_000_000) })])).toEqual([note]);
+  expect(blocksOfParts([part({ $case: 'data', value: deep })])).toEqual([note]);
+  expect(blocksOfParts([part({ $case: 'data', value: 'x'.repeat(2_000_000) })])).toEqual([note]);
   expect(
-    toBlocks([
+    blocksOfParts([
       part(undefined),
       part({ $case: 'text', value: '' }),
       part({ $case: 'data', value: undefined }),
@@ -91,7 +91,7 @@ test('too much data becomes a note, nothing becomes nothing', () => {
   ).toEqual([]);
 });
 
-test('what goes out comes back as it was', () => {
+test('parts and blocks are exact inverses', () => {
   const bytes = fc.uint8Array({ maxLength: 20 }).map((one) => Buffer.from(one).toString('base64'));
   const medium = fc
     .record({
@@ -109,7 +109,7 @@ test('what goes out comes back as it was', () => {
   const text = fc.string({ minLength: 1 }).map((one): ContentBlock => ({ type: 'text', text: one }));
   fc.assert(
     fc.property(fc.array(fc.oneof(medium, data, text)), (blocks) => {
-      expect(toBlocks(toParts(blocks))).toEqual(blocks);
+      expect(blocksOfParts(toParts(blocks))).toEqual(blocks);
     }),
   );
 });

@@ -83,7 +83,7 @@ function part(content: Content, mediaType = '', filename = ''): Part {
  * Converts parts from another agent to blocks. Nothing is fetched: http and https addresses stay addresses,
  * others become a note. The media type decides the kind of block.
  */
-export function toBlocks(parts: readonly Part[]): ToolOutputBlock[] {
+export function blocksOfParts(parts: readonly Part[]): ToolOutputBlock[] {
   return parts.flatMap((one) => {
     const block = toBlock(one);
     return block === undefined ? [] : [block];

@@ -6,7 +6,7 @@ import { WebListener } from '../../util/net/web-listener.node.ts';
 import type { A2AServerOptions } from './a2a-server-options.ts';
 import type { A2AService, A2AServiceOptions } from './a2a-service.ts';
 import type { A2AAgentSource } from './open-contexts.ts';
-import { loadSdk } from '../protocol/load-sdk.ts';
+import { loadA2AServerSdk } from '../protocol/sdk.ts';
 
 export interface A2AListenOptions {
   /** Port. @default any free port */
@@ -56,11 +56,15 @@ export class A2AServer implements AsyncDisposable {
   /** Answers one HTTP request, for use in an existing web server. Never rejects. */
   readonly fetch = async (request: Request): Promise<Response> => {
     if (this.#isClosed) return Response.json({ error: 'Closed' }, { status: 503 });
-    this.#service ??= loadSdk(() => import('./a2a-service.ts')).then(
-      ({ A2AService }) => new A2AService(this.#source, this.#options),
-    );
+    this.#service ??= this.#load();
     return (await this.#service).answer(request);
   };
+
+  async #load(): Promise<A2AService> {
+    await loadA2AServerSdk();
+    const { A2AService } = await import('./a2a-service.ts');
+    return new A2AService(this.#source, this.#options);
+  }
 
   /** Listens for HTTP requests. Resolves to the address for clients. */
   async listen({ port = 0, host = '127.0.0.1' }: A2AListenOptions = {}): Promise<string> {

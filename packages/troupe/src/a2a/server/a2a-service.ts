@@ -1,6 +1,5 @@
-import { AgentCard, formatSSEEvent } from '@a2a-js/sdk';
-import { RequestMalformedError } from '@a2a-js/sdk/errors';
-import { JsonRpcTransportHandler, ServerCallContext, validateVersion } from '@a2a-js/sdk/server';
+import type { AgentCard } from '@a2a-js/sdk';
+import type { JsonRpcTransportHandler, ServerCallContext } from '@a2a-js/sdk/server';
 
 import { getLogger } from '../../config/run-config.ts';
 import { messageOf } from '../../errors.ts';
@@ -10,6 +9,7 @@ import { notifyOnReturn } from '../../util/async/notify-on-return.ts';
 import type { A2AServerOptions } from './a2a-server-options.ts';
 import { OpenContexts, type A2AAgentSource } from './open-contexts.ts';
 import { signCard } from '../protocol/card-signature.ts';
+import { a2aSdk, a2aErrors, a2aServer } from '../protocol/sdk.ts';
 import { toServerCard, type A2ACard } from './server-card.ts';
 import { DISCONNECTED, TaskRequestHandler } from './task-request-handler.ts';
 
@@ -33,7 +33,7 @@ export class A2AService {
     this.#options = options;
     this.#contexts = new OpenContexts(source, options);
     this.#handler = new TaskRequestHandler(this.#contexts, toServerCard(options.card, ''));
-    this.#rpc = new JsonRpcTransportHandler(this.#handler);
+    this.#rpc = new a2aServer.JsonRpcTransportHandler(this.#handler);
   }
 
   async answer(request: Request): Promise<Response> {
@@ -63,7 +63,7 @@ export class A2AService {
   async #answerCard(request: Request, { origin, pathname }: URL): Promise<Response> {
     if (request.method !== 'GET') return refuse(405, 'Method not allowed', { allow: 'GET' });
     const path = pathname.slice(0, -CARD_PATH.length) || '/';
-    return Response.json(AgentCard.toJSON(await this.#card(`${origin}${path}`)));
+    return Response.json(a2aSdk.AgentCard.toJSON(await this.#card(`${origin}${path}`)));
   }
 
   async #card(url: string): Promise<AgentCard> {
@@ -81,7 +81,7 @@ export class A2AService {
     if (text === undefined) return refuse(413, 'Too large');
     const disconnected = new AbortController();
     const unlink = whenAborted(request.signal, () => disconnected.abort());
-    const context = new ServerCallContext({
+    const context = new a2aServer.ServerCallContext({
       user: { isAuthenticated: authenticate !== undefined, userName: user },
       requestedVersion: request.headers.get('a2a-version') ?? '0.3',
       state: new Map([[DISCONNECTED, disconnected.signal]]),
@@ -89,7 +89,11 @@ export class A2AService {
     const { body, problem } = await this.#read(text, context);
     const { id = null } = body;
     const failed = (error: unknown): object =>
-      withoutDetails({ jsonrpc: '2.0', id, error: JsonRpcTransportHandler.mapToJSONRPCError(error) });
+      withoutDetails({
+        jsonrpc: '2.0',
+        id,
+        error: a2aServer.JsonRpcTransportHandler.mapToJSONRPCError(error),
+      });
     const answer = problem === undefined ? await this.#rpc.handle(body, context) : failed(problem);
     if (isStream(answer)) return stream(answer, disconnected, failed, unlink);
     unlink();
@@ -102,10 +106,10 @@ export class A2AService {
     try {
       body = copyJsonObject(parseJson(text, 'the request', MAX_JSON), 'the request');
     } catch {
-      return { body: {}, problem: new RequestMalformedError('Send JSON-RPC.') };
+      return { body: {}, problem: new a2aErrors.RequestMalformedError('Send JSON-RPC.') };
     }
     try {
-      validateVersion(context.requestedVersion, await this.#handler.getAgentCard(), 'JSONRPC');
+      a2aServer.validateVersion(context.requestedVersion, await this.#handler.getAgentCard(), 'JSONRPC');
       return { body };
     } catch (problem) {
       return { body, problem };
@@ -156,7 +160,7 @@ async function stream(
   }
   async function* bytes(): AsyncGenerator<Uint8Array, void, void> {
     const encoder = new TextEncoder();
-    for await (const event of events()) yield encoder.encode(formatSSEEvent(event));
+    for await (const event of events()) yield encoder.encode(a2aSdk.formatSSEEvent(event));
   }
   const body = ReadableStream.from(notifyOnReturn(bytes(), () => disconnected.abort()));
   return new Response(body, {

@@ -1,6 +1,8 @@
 import { createHash } from 'node:crypto';
 
-import { Message } from '@a2a-js/sdk';
+import type { Message } from '@a2a-js/sdk';
+
+import { a2aSdk } from '../protocol/sdk.ts';
 
 interface Accepted {
   readonly content: string;
@@ -38,6 +40,6 @@ export class AcceptedMessages {
 }
 
 function contentOf(message: Message): string {
-  const text = JSON.stringify(Message.toJSON(message));
+  const text = JSON.stringify(a2aSdk.Message.toJSON(message));
   return createHash('sha256').update(text).digest('base64');
 }

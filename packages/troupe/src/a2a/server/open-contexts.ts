@@ -1,4 +1,4 @@
-import { A2AError } from '@a2a-js/sdk/errors';
+import type { A2AError } from '@a2a-js/sdk/errors';
 
 import type { AgentBase } from '../../agent/agent-base.ts';
 import { getLogger } from '../../config/run-config.ts';
@@ -6,6 +6,7 @@ import { messageOf } from '../../errors.ts';
 import type { Session } from '../../session/session.ts';
 import { withDeadline } from '../../util/async/deadline.ts';
 import { newId } from '../../util/ids.ts';
+import { a2aErrors } from '../protocol/sdk.ts';
 import { SavedContext, type A2AContext } from './saved-context.ts';
 import { ServedContext } from './served-context.ts';
 import { ServedTask } from './served-task.ts';
@@ -143,7 +144,7 @@ export class OpenContexts {
    * maximum holds.
    */
   #enter(key: string, who: A2AContext): ContextEntry {
-    if (this.#isClosed) throw new A2AError('The server is closed.');
+    if (this.#isClosed) throw new a2aErrors.A2AError('The server is closed.');
     let entry = this.#contexts.get(key);
     let closing: Promise<void> | undefined;
     if (entry?.context !== undefined && isStale(entry.context)) {
@@ -181,7 +182,7 @@ export class OpenContexts {
     } catch (error) {
       getLogger().log('error', `An agent for an A2A conversation could not be made: ${messageOf(error)}`);
       if (!isShared) await agent?.[Symbol.asyncDispose]();
-      throw new A2AError('The agent could not be made.'); // the reason is not for the client
+      throw new a2aErrors.A2AError('The agent could not be made.'); // the reason is not for the client
     }
   }
 
@@ -232,5 +233,5 @@ export function keyOf(user: string, id: string): string {
 }
 
 function busy(): A2AError {
-  return new A2AError('The server is busy. Try again later.');
+  return new a2aErrors.A2AError('The server is busy. Try again later.');
 }

@@ -1,4 +1,4 @@
-import { TaskState, type Message, type Part } from '@a2a-js/sdk';
+import type { Message, Part, TaskState } from '@a2a-js/sdk';
 
 import type { AgentBase } from '../../agent/agent-base.ts';
 import { getLogger } from '../../config/run-config.ts';
@@ -10,7 +10,8 @@ import { StateModule } from '../../state/state-module.ts';
 import { abortable } from '../../util/abort.ts';
 import type { JsonObject } from '../../util/json.ts';
 import type { SavedContext } from './saved-context.ts';
-import { pendingPart, textPart, toBlocks, toParts } from '../protocol/parts.ts';
+import { blocksOfParts, pendingPart, textPart, toParts } from '../protocol/parts.ts';
+import { a2aSdk } from '../protocol/sdk.ts';
 import { ServedTask } from './served-task.ts';
 
 export interface Work {
@@ -109,7 +110,7 @@ export class ServedContext extends StateModule {
     if (this.#isClosed) stop.abort(); // closed between accepting and starting
     try {
       await abortable(before, stop.signal);
-      const blocks = toBlocks(parts);
+      const blocks = blocksOfParts(parts);
       const isAnyTaskWaiting = [...this.tasks].some((one) => one.isWaiting) || task.pending.length > 0;
       const events = this.#agent.stream(blocks.length === 0 ? undefined : Msg.user(blocks), {
         signal: stop.signal,
@@ -125,7 +126,7 @@ export class ServedContext extends StateModule {
         const event = step.value;
         if (event.type === 'reply_start' && !isRunning) {
           isRunning = true;
-          task.setState(TaskState.TASK_STATE_WORKING);
+          task.setState(a2aSdk.TaskState.TASK_STATE_WORKING);
         }
         if (isCanceled) continue; // text so far stays
         const isNewAnswer =
@@ -145,7 +146,7 @@ export class ServedContext extends StateModule {
   /** Cancels a task that nobody works on. */
   async abandon(task: ServedTask): Promise<void> {
     task.pending = [];
-    await this.#end(task, TaskState.TASK_STATE_CANCELED);
+    await this.#end(task, a2aSdk.TaskState.TASK_STATE_CANCELED);
   }
 
   /**
@@ -171,13 +172,13 @@ export class ServedContext extends StateModule {
     task.pending = pending ?? [];
     if (pending !== undefined) {
       task.startAnswer(); // the text so far is the question
-      return this.#end(task, TaskState.TASK_STATE_INPUT_REQUIRED, [...parts, pendingPart(pending)]);
+      return this.#end(task, a2aSdk.TaskState.TASK_STATE_INPUT_REQUIRED, [...parts, pendingPart(pending)]);
     }
-    if (isInterruptReply(answer)) return this.#end(task, TaskState.TASK_STATE_CANCELED, parts);
+    if (isInterruptReply(answer)) return this.#end(task, a2aSdk.TaskState.TASK_STATE_CANCELED, parts);
     task.setAnswer(parts);
     return this.#end(
       task,
-      endReason === 'error' ? TaskState.TASK_STATE_FAILED : TaskState.TASK_STATE_COMPLETED,
+      endReason === 'error' ? a2aSdk.TaskState.TASK_STATE_FAILED : a2aSdk.TaskState.TASK_STATE_COMPLETED,
     );
   }
 
@@ -187,13 +188,13 @@ export class ServedContext extends StateModule {
     if (code === 'pending_calls' || code === 'decision_refused') {
       // The agent did nothing: text is not a decision.
       if (task.pending.length === 0)
-        return this.#end(task, TaskState.TASK_STATE_REJECTED, [textPart(OTHERS_WAIT)]);
+        return this.#end(task, a2aSdk.TaskState.TASK_STATE_REJECTED, [textPart(OTHERS_WAIT)]);
       const parts = [textPart(DECIDE), pendingPart(task.pending)];
-      return this.#end(task, TaskState.TASK_STATE_INPUT_REQUIRED, parts);
+      return this.#end(task, a2aSdk.TaskState.TASK_STATE_INPUT_REQUIRED, parts);
     }
     getLogger().log('error', `A served agent has failed: ${messageOf(error)}`);
     task.pending = [];
-    return this.#end(task, TaskState.TASK_STATE_FAILED, [textPart('The agent has failed.')]);
+    return this.#end(task, a2aSdk.TaskState.TASK_STATE_FAILED, [textPart('The agent has failed.')]);
   }
 
   /**

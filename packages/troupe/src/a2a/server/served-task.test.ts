@@ -1,11 +1,14 @@
 import { TaskState, type StreamResponse } from '@a2a-js/sdk';
 import fc from 'fast-check';
-import { expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 
 import type { Msg } from '../../message/msg.ts';
 import { textPart } from '../protocol/parts.ts';
 import { RemoteReply } from '../client/remote-reply.ts';
 import { ServedTask } from './served-task.ts';
+import { loadA2AServerSdk } from '../protocol/sdk.ts';
+
+beforeAll(loadA2AServerSdk);
 
 const NEVER = new AbortController().signal;
 
@@ -17,7 +20,7 @@ const action = fc.oneof(
   fc.constant({ type: 'read' as const }),
 );
 
-test('whoever watches, at whatever speed, ends up with the answer', async () => {
+test('every subscriber, fast or slow, gets the whole answer', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(action), async (actions) => {
       const task = new ServedTask('c');
@@ -46,7 +49,7 @@ test('whoever watches, at whatever speed, ends up with the answer', async () => 
   );
 });
 
-test('a slow watcher gets what it missed at once, and nothing is kept for it', async () => {
+test('a slow subscriber gets missed updates at once, without a queue', async () => {
   const task = new ServedTask('c');
   const watcher = task.updates({}, NEVER);
   await watcher.next();
@@ -60,7 +63,7 @@ test('a slow watcher gets what it missed at once, and nothing is kept for it', a
   });
 });
 
-test('an answer that is what was said changes nothing, another takes its place', async () => {
+test('an answer equal to the streamed text changes nothing, a different one replaces it', async () => {
   const task = new ServedTask('c');
   task.addText('one', 0);
   task.addText('two', 1);
@@ -75,7 +78,7 @@ test('an answer that is what was said changes nothing, another takes its place',
   });
 });
 
-test('who leaves stops waiting', async () => {
+test('leaving a task ends the wait', async () => {
   const task = new ServedTask('c');
   const stop = new AbortController();
   const watcher = task.updates({}, stop.signal);

@@ -1,13 +1,4 @@
-import {
-  Role,
-  Task,
-  TaskState,
-  type Artifact,
-  type Message,
-  type Part,
-  type StreamResponse,
-  type TaskStatus,
-} from '@a2a-js/sdk';
+import type { Artifact, Message, Part, StreamResponse, Task, TaskState, TaskStatus } from '@a2a-js/sdk';
 
 import { isPendingCall, type PendingCall } from '../../message/pending-call.ts';
 import { abortable } from '../../util/abort.ts';
@@ -15,16 +6,10 @@ import { timestamp } from '../../util/clock.ts';
 import { newId } from '../../util/ids.ts';
 import { copyJsonObject, isJsonObject, type JsonObject, type JsonValue } from '../../util/json.ts';
 import { textPart } from '../protocol/parts.ts';
+import { a2aSdk } from '../protocol/sdk.ts';
 
 const MAX_HISTORY = 50;
 const STOPPED = 'The server was stopped while the agent worked on this.';
-
-const ENDED: readonly TaskState[] = [
-  TaskState.TASK_STATE_COMPLETED,
-  TaskState.TASK_STATE_FAILED,
-  TaskState.TASK_STATE_CANCELED,
-  TaskState.TASK_STATE_REJECTED,
-];
 
 /** Piece of an answer, with the index of the block in the agent's message. */
 interface Piece {
@@ -60,7 +45,11 @@ export class ServedTask {
   #pieces: Piece[] = [];
   /** Number of times the answer was replaced. */
   #edition = 0;
-  #status: Status = { state: TaskState.TASK_STATE_SUBMITTED, message: undefined, timestamp: timestamp() };
+  #status: Status = {
+    state: a2aSdk.TaskState.TASK_STATE_SUBMITTED,
+    message: undefined,
+    timestamp: timestamp(),
+  };
   /** Next status, announced once saved. */
   #nextStatus: Status | undefined;
   #record: { readonly changes: number; readonly status: Status; readonly json: JsonObject } | undefined;
@@ -83,12 +72,21 @@ export class ServedTask {
   }
 
   get hasEnded(): boolean {
-    return ENDED.includes(this.state);
+    const { TaskState } = a2aSdk;
+    switch (this.state) {
+      case TaskState.TASK_STATE_COMPLETED:
+      case TaskState.TASK_STATE_FAILED:
+      case TaskState.TASK_STATE_CANCELED:
+      case TaskState.TASK_STATE_REJECTED:
+        return true;
+      default:
+        return false;
+    }
   }
 
   /** Whether a message continues the task. */
   get isWaiting(): boolean {
-    return this.state === TaskState.TASK_STATE_INPUT_REQUIRED && this.#nextStatus === undefined;
+    return this.state === a2aSdk.TaskState.TASK_STATE_INPUT_REQUIRED && this.#nextStatus === undefined;
   }
 
   /** Whether the task has ended or waits for input. */
@@ -113,7 +111,7 @@ export class ServedTask {
     const asked = status.message === undefined ? [] : [status.message];
     const submitted = { ...message, taskId: this.id, contextId: this.contextId };
     this.#history = [...history, ...asked, submitted].slice(-MAX_HISTORY);
-    this.setState(TaskState.TASK_STATE_SUBMITTED);
+    this.setState(a2aSdk.TaskState.TASK_STATE_SUBMITTED);
     return () => {
       this.#history = history;
       this.#setStatus(status);
@@ -169,7 +167,7 @@ export class ServedTask {
   toJSON(): JsonObject {
     const status = this.#nextStatus ?? this.#status;
     if (this.#record?.changes !== this.#changes || this.#record.status !== status) {
-      const task = Task.toJSON({ ...this.snapshot(), status });
+      const task = a2aSdk.Task.toJSON({ ...this.snapshot(), status });
       const { pending } = this;
       const json = copyJsonObject({ task, artifactId: this.#artifactId, pending }, 'the task');
       this.#record = { changes: this.#changes, status, json };
@@ -183,14 +181,14 @@ export class ServedTask {
     const { artifactId, pending, task: saved } = json;
     if (typeof artifactId !== 'string' || !Array.isArray(pending) || !pending.every(isPendingCall))
       throw new TypeError('it is no task');
-    const { id, contextId, status, artifacts, history } = Task.fromJSON(saved);
+    const { id, contextId, status, artifacts, history } = a2aSdk.Task.fromJSON(saved);
     if (id === '' || status === undefined) throw new TypeError('it has no id or status');
     const task = new ServedTask(contextId, id, artifactId);
     task.#history = history;
     task.#pieces = artifacts.flatMap(({ parts }) => parts.map((part, block) => ({ part, block })));
     task.#status = { ...status, timestamp: status.timestamp ?? timestamp() };
     task.pending = pending;
-    if (!task.isSettled) task.setState(TaskState.TASK_STATE_FAILED, [textPart(STOPPED)]);
+    if (!task.isSettled) task.setState(a2aSdk.TaskState.TASK_STATE_FAILED, [textPart(STOPPED)]);
     return task;
   }
 
@@ -252,7 +250,7 @@ export class ServedTask {
       messageId: newId(),
       contextId: this.contextId,
       taskId: this.id,
-      role: Role.ROLE_AGENT,
+      role: a2aSdk.Role.ROLE_AGENT,
       parts: [...parts],
       metadata: undefined,
       extensions: [],

@@ -1,25 +1,16 @@
-import {
-  TaskState,
-  type AgentCard,
-  type CancelTaskRequest,
-  type GetTaskRequest,
-  type ListTasksRequest,
-  type ListTasksResponse,
-  type Message,
-  type Part,
-  type SendMessageRequest,
-  type StreamResponse,
-  type SubscribeToTaskRequest,
-  type Task,
+import type {
+  AgentCard,
+  CancelTaskRequest,
+  GetTaskRequest,
+  ListTasksRequest,
+  ListTasksResponse,
+  Message,
+  Part,
+  SendMessageRequest,
+  StreamResponse,
+  SubscribeToTaskRequest,
+  Task,
 } from '@a2a-js/sdk';
-import {
-  A2AError,
-  PushNotificationNotSupportedError,
-  RequestMalformedError,
-  TaskNotCancelableError,
-  TaskNotFoundError,
-  UnsupportedOperationError,
-} from '@a2a-js/sdk/errors';
 import type { A2ARequestHandler, ServerCallContext } from '@a2a-js/sdk/server';
 
 import { getLogger } from '../../config/run-config.ts';
@@ -27,6 +18,7 @@ import { messageOf } from '../../errors.ts';
 import type { PendingDecision } from '../../message/pending-call.ts';
 import { newId } from '../../util/ids.ts';
 import { isJsonObject } from '../../util/json.ts';
+import { a2aSdk, a2aErrors } from '../protocol/sdk.ts';
 import { AcceptedMessages } from './accepted-messages.ts';
 import { keyOf, type OpenContexts, type FoundTask } from './open-contexts.ts';
 import type { ServedTask } from './served-task.ts';
@@ -56,7 +48,7 @@ export class TaskRequestHandler implements A2ARequestHandler {
   }
 
   async getAuthenticatedExtendedAgentCard(): Promise<AgentCard> {
-    throw new UnsupportedOperationError('There is no extended agent card.');
+    throw new a2aErrors.UnsupportedOperationError('There is no extended agent card.');
   }
 
   async sendMessage(request: SendMessageRequest, context: ServerCallContext): Promise<Task> {
@@ -85,7 +77,7 @@ export class TaskRequestHandler implements A2ARequestHandler {
     context: ServerCallContext,
   ): AsyncGenerator<StreamResponse, void, undefined> {
     const { task } = await this.#find(id, context);
-    if (task.hasEnded) throw new UnsupportedOperationError('The task has ended.');
+    if (task.hasEnded) throw new a2aErrors.UnsupportedOperationError('The task has ended.');
     yield* task.updates({}, disconnectSignal(context));
   }
 
@@ -102,7 +94,8 @@ export class TaskRequestHandler implements A2ARequestHandler {
         await task.settled(disconnectSignal(call));
       }
     }
-    if (task.state !== TaskState.TASK_STATE_CANCELED) throw new TaskNotCancelableError('The task has ended.');
+    if (task.state !== a2aSdk.TaskState.TASK_STATE_CANCELED)
+      throw new a2aErrors.TaskNotCancelableError('The task has ended.');
     return task.snapshot();
   }
 
@@ -116,16 +109,16 @@ export class TaskRequestHandler implements A2ARequestHandler {
       statusTimestampAfter: after,
     } = request;
     if (!Number.isInteger(pageSize) || pageSize < 1 || pageSize > 100)
-      throw new RequestMalformedError('pageSize must be a whole number from 1 to 100.');
+      throw new a2aErrors.RequestMalformedError('pageSize must be a whole number from 1 to 100.');
     const since = after === undefined ? -Infinity : Date.parse(after);
-    if (Number.isNaN(since)) throw new RequestMalformedError('statusTimestampAfter is no time.');
+    if (Number.isNaN(since)) throw new a2aErrors.RequestMalformedError('statusTimestampAfter is no time.');
     const found = (await this.#contexts.tasksOf(userOf(context), contextId))
-      .filter((task) => status === TaskState.TASK_STATE_UNSPECIFIED || task.state === status)
+      .filter((task) => status === a2aSdk.TaskState.TASK_STATE_UNSPECIFIED || task.state === status)
       .filter((task) => Date.parse(task.changedAt) >= since)
       .reverse()
       .toSorted((a, b) => b.changedAt.localeCompare(a.changedAt)); // latest first
     const start = pageToken === '' ? 0 : found.findIndex(({ id }) => id === pageToken);
-    if (start < 0) throw new RequestMalformedError('The pageToken is not valid.');
+    if (start < 0) throw new a2aErrors.RequestMalformedError('The pageToken is not valid.');
     const withArtifacts = request.includeArtifacts === true;
     return {
       tasks: found
@@ -138,19 +131,19 @@ export class TaskRequestHandler implements A2ARequestHandler {
   }
 
   async createTaskPushNotificationConfig(): Promise<never> {
-    throw new PushNotificationNotSupportedError();
+    throw new a2aErrors.PushNotificationNotSupportedError();
   }
 
   async getTaskPushNotificationConfig(): Promise<never> {
-    throw new PushNotificationNotSupportedError();
+    throw new a2aErrors.PushNotificationNotSupportedError();
   }
 
   async listTaskPushNotificationConfigs(): Promise<never> {
-    throw new PushNotificationNotSupportedError();
+    throw new a2aErrors.PushNotificationNotSupportedError();
   }
 
   async deleteTaskPushNotificationConfig(): Promise<never> {
-    throw new PushNotificationNotSupportedError();
+    throw new a2aErrors.PushNotificationNotSupportedError();
   }
 
   /** Finds or makes the task of a message. The work starts with `begin`. */
@@ -159,10 +152,11 @@ export class TaskRequestHandler implements A2ARequestHandler {
     call: ServerCallContext,
   ): Promise<{ task: ServedTask; begin: () => void }> {
     if (message === undefined || message.parts.length === 0)
-      throw new RequestMalformedError('A message needs parts.');
-    if (message.contextId.length > MAX_ID) throw new RequestMalformedError('The contextId is too long.');
+      throw new a2aErrors.RequestMalformedError('A message needs parts.');
+    if (message.contextId.length > MAX_ID)
+      throw new a2aErrors.RequestMalformedError('The contextId is too long.');
     if (configuration?.taskPushNotificationConfig !== undefined)
-      throw new PushNotificationNotSupportedError();
+      throw new a2aErrors.PushNotificationNotSupportedError();
     const user = userOf(call);
     const key = keyOf(user, message.messageId);
     const again = this.#accepted.taskOf(key, message);
@@ -195,7 +189,7 @@ export class TaskRequestHandler implements A2ARequestHandler {
     } catch (error) {
       getLogger().log('error', `A task could not be saved, and was not begun: ${messageOf(error)}`);
       if (isNew) this.#contexts.forget(who.user, found);
-      throw new A2AError('The message was not taken. Try again later.');
+      throw new a2aErrors.A2AError('The message was not taken. Try again later.');
     }
   }
 
@@ -210,7 +204,7 @@ export class TaskRequestHandler implements A2ARequestHandler {
 
   async #find(id: string, call: ServerCallContext): Promise<FoundTask> {
     const found = await this.#contexts.find(userOf(call), id);
-    if (found === undefined) throw new TaskNotFoundError();
+    if (found === undefined) throw new a2aErrors.TaskNotFoundError();
     return found;
   }
 }
@@ -218,10 +212,12 @@ export class TaskRequestHandler implements A2ARequestHandler {
 /** @throws A2AError if a message can't continue the task. */
 function assertCanContinue(task: ServedTask, { contextId }: Message): void {
   if (contextId !== '' && contextId !== task.contextId)
-    throw new RequestMalformedError('The task belongs to another context.');
+    throw new a2aErrors.RequestMalformedError('The task belongs to another context.');
   if (task.hasEnded)
-    throw new UnsupportedOperationError('The task has ended. Leave the taskId out to begin another.');
-  if (!task.isSettled) throw new UnsupportedOperationError('The task is being worked on.');
+    throw new a2aErrors.UnsupportedOperationError(
+      'The task has ended. Leave the taskId out to begin another.',
+    );
+  if (!task.isSettled) throw new a2aErrors.UnsupportedOperationError('The task is being worked on.');
 }
 
 /** Splits a message into decisions and other parts. */

@@ -40,7 +40,7 @@ export type AutoContextEvent = {
     readonly outputToken: number;
     /** Duration of the model call in seconds. */
     readonly time: number;
-    /** Tokens of the conversation before and after the compression. */
+    /** Tokens of the prompt before and after the compression: system prompt, tools, messages and hints. */
     readonly tokenBefore: number;
     readonly tokenAfter: number;
     readonly usage?: Usage;

@@ -15,7 +15,7 @@ import {
   taskWith,
 } from '../../../test/compression-task.ts';
 import { AutoContextMemory } from './auto-context-memory.ts';
-import type { AutoContextOptions } from './auto-context-options.ts';
+import { EARLY_AUTO_CONTEXT, type AutoContextOptions } from './auto-context-options.ts';
 
 describe('as a memory', () => {
   test.each(memoryContract(() => new AutoContextMemory()))('$name', ({ run }) => run());
@@ -85,6 +85,20 @@ describe('options', () => {
     const most = Math.floor((98_304 - 9 - 15 - 11) * 2.5);
     expect([await touched(chat(most)), await touched(chat(most - 3))]).toEqual([true, false]);
   });
+
+  test('EARLY_AUTO_CONTEXT: 30 messages, 0.4 of the tokens, and half of the messages protected', async () => {
+    expect(EARLY_AUTO_CONTEXT).toEqual({ msgThreshold: 30, tokenRatio: 0.4, lastKeep: 15 });
+    const touched = async (count: number, size: number): Promise<boolean> => {
+      const memory = new AutoContextMemory({ ...EARLY_AUTO_CONTEXT, maxToken: 10_000 });
+      for (let i = 0; i < count; i++)
+        await memory.add(
+          i % 2 === 0 ? Msg.user('x'.repeat(size)) : Msg.assistant('fine', { name: 'Friday' }),
+        );
+      return memory.compress(taskWith(summingModel('S.')));
+    };
+    expect([await touched(29, 10), await touched(30, 10)]).toEqual([false, true]);
+    expect([await touched(3, 4900), await touched(3, 4980)]).toEqual([false, true]); // 2 texts of 1992 tokens
+  });
 });
 
 async function compressed(): Promise<AutoContextMemory> {
@@ -103,7 +117,7 @@ async function compressed(): Promise<AutoContextMemory> {
 }
 
 describe('four stores', () => {
-  test('what was said is kept; users and answers can be had alone', async () => {
+  test('the original messages are kept; user messages and answers can be read alone', async () => {
     const memory = await compressed();
     expect(memory.getOriginalMemoryMsgs().length).toBe(14);
     expect(memory.getInteractionMsgs().map(({ text }) => text)).toEqual(['go', 'done', 'and?']);
@@ -112,7 +126,7 @@ describe('four stores', () => {
     expect(memory.reload('unknown')).toEqual([]);
   });
 
-  test('what is deleted is gone from what the model sees only', async () => {
+  test('a deletion affects the working messages only', async () => {
     const memory = await compressed();
     const [first] = await memory.getMemory();
     expect(await memory.delete([first?.id ?? '', 'unknown'])).toBe(1);
@@ -120,13 +134,13 @@ describe('four stores', () => {
     expect(memory.getOriginalMemoryMsgs().length).toBe(14);
   });
 
-  test('what was moved out is remembered: it is not added again', async () => {
+  test('offloaded messages are not added again', async () => {
     const memory = await compressed();
     await memory.add(memory.getOriginalMemoryMsgs());
     expect(await memory.size()).toBe(5);
   });
 
-  test('what was deleted can be added again, though a summary told of it', async () => {
+  test('deleted messages can be added again, even if a summary contains them', async () => {
     const memory = new AutoContextMemory({
       maxToken: 3000,
       minCompressionTokenThreshold: 0,
@@ -142,7 +156,7 @@ describe('four stores', () => {
     expect((await memory.getMemory()).at(-1)).toBe(request);
   });
 
-  test('clear empties all of them', async () => {
+  test('clear empties all four stores', async () => {
     const memory = await compressed();
     await memory.updateCompressedSummary('So far.');
     await memory.clear();
@@ -150,7 +164,7 @@ describe('four stores', () => {
     expect(memory.contextInstruction).toBe('');
   });
 
-  test('a summary that takes the place of others has the marks that all of them had', async () => {
+  test('a summary that replaces others has their common marks', async () => {
     const memory = await compressed();
     expect((await memory.getMemory({ mark: 'a' })).length).toBe(3);
     expect((await memory.getMemory({ mark: 'early' })).length).toBe(2);
@@ -190,7 +204,7 @@ describe('state', () => {
     expect(await copy.getMemory(), 'a stub is still known to be one').toContain(stub);
   });
 
-  test('each message is in it once: all else refers to it', async () => {
+  test('the state has each message once, and references otherwise', async () => {
     const memory = await compressed();
     const { workingMemoryStorage, offloadContext } = memory.stateDict();
     const ids = memory.getOriginalMemoryMsgs().map(({ id }) => id);

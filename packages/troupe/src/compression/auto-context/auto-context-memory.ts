@@ -34,7 +34,7 @@ import { WorkingMemory, type Entry } from './working-memory.ts';
 /** Maximum size of a reload, as share of the token limit. */
 const RELOAD_SHARE = 1 / 8;
 const CHARS_PER_TOKEN = 2.5;
-/** Share of new messages required before the next attempt, after an attempt without changes. */
+/** Share of new messages required before the next attempt, after an attempt that was not enough. */
 const RETRY_SHARE = 1 / 16;
 
 /**
@@ -43,8 +43,8 @@ const RETRY_SHARE = 1 / 16;
  * messages, offloaded messages by uuid, and compression events.
  *
  * Offloaded messages can be reloaded byte for byte. A tool call is never separated from its results.
- * Requests, system messages and pinned messages are never changed. Messages before a change stay the same
- * objects. A summary that fails, exceeds the time limit or saves no tokens changes nothing; the last resort
+ * Requests of the current agent call, system messages and pinned messages are never changed. Messages before a
+ * change stay the same objects. A summary that fails, exceeds the time limit or saves no tokens changes nothing; the last resort
  * needs no model.
  *
  * @example
@@ -211,7 +211,7 @@ export class AutoContextMemory extends MemoryBase implements ContextCompressor {
       if (!attempt.hasTooMuch) return false;
       if (!attempt.hasTooManyTokens && this.#originals.size < this.#retryAtSize) return false;
       await runStrategies(attempt);
-      if (attempt.changes === 0)
+      if (attempt.hasTooMuch)
         this.#retryAtSize = this.#originals.size + 1 + Math.floor(this.#stores.working.size * RETRY_SHARE);
     } catch (error) {
       task.signal.throwIfAborted();

@@ -11,6 +11,8 @@ export interface AutoContextPrompts {
   readonly previousRoundToolCompress?: string | undefined;
   /** Summarizes whole previous rounds. */
   readonly previousRoundSummary?: string | undefined;
+  /** Summarizes several previous rounds together. */
+  readonly historySummary?: string | undefined;
   /** Shortens one large message of the current round. */
   readonly currentRoundLargeMessage?: string | undefined;
   /** Summarizes the current round. */
@@ -39,7 +41,8 @@ export interface AutoContextOptions {
   /** Requested length of a summary of the current round, as share of the original. @default 0.3 */
   readonly currentRoundCompressionRatio?: number | undefined;
   /**
-   * Parts of previous rounds with fewer tokens are not summarized.
+   * Parts of previous rounds with fewer tokens are not summarized, except together with others when there are
+   * `msgThreshold` messages, or before the last resort.
    * @default 5000, at most a sixteenth of the token limit
    */
   readonly minCompressionTokenThreshold?: number | undefined;
@@ -54,6 +57,22 @@ export interface AutoContextOptions {
   /** Selects messages that are never changed, in addition to messages with the mark `pinned`. */
   readonly isPinned?: ((msg: Msg) => boolean) | undefined;
 }
+
+/**
+ * Thresholds that compress early, as in the first AutoContextMemory of AgentScope: 30 messages, or 40 % of
+ * `maxToken`. Half of the messages are protected.
+ *
+ * @example
+ * ```ts
+ * import { AutoContextMemory, EARLY_AUTO_CONTEXT } from 'troupe';
+ *
+ * const memory = new AutoContextMemory({ ...EARLY_AUTO_CONTEXT, maxToken: 32_000 });
+ * console.log(await memory.size()); // 0
+ * ```
+ */
+export const EARLY_AUTO_CONTEXT: Readonly<
+  Required<Pick<AutoContextOptions, 'msgThreshold' | 'tokenRatio' | 'lastKeep'>>
+> = Object.freeze({ msgThreshold: 30, tokenRatio: 0.4, lastKeep: 15 });
 
 /** All numeric options with defaults filled in. */
 export interface AutoContextLimits {

@@ -5,6 +5,7 @@ import { Msg } from '../../message/msg.ts';
 import { abortable } from '../../util/abort.ts';
 import type { CompressionTask } from '../context-compressor.ts';
 import type { TokenMeter } from '../token-meter.ts';
+import type { Audience } from '../units.ts';
 import {
   storedEvent,
   emittedEvent,
@@ -13,7 +14,13 @@ import {
 } from './auto-context-event.ts';
 import type { AutoContextLimits, AutoContextOptions } from './auto-context-options.ts';
 import { AutoContextTokenCounter } from './auto-context-token-counter.ts';
-import { promptLimitsFor, limitAfterRefusal, tokenLimitOf, type PromptLimits } from './prompt-limits.ts';
+import {
+  HISTORY_SHARE_LEFT,
+  limitAfterRefusal,
+  promptLimitsFor,
+  tokenLimitOf,
+  type PromptLimits,
+} from './prompt-limits.ts';
 import { ContextView, PINNED_MARK } from './context-view.ts';
 import type { OffloadStore } from './offload-store.ts';
 import { summarize, type SummaryAnswer, type SummaryRequest } from './summarizer.ts';
@@ -38,6 +45,12 @@ export interface ProposedChange {
   readonly answer?: SummaryAnswer;
 }
 
+/**
+ * Purpose of a summary: a strategy, or one of three forms of `previous_round_conversation_summary`. A failed
+ * form does not prevent the next form, so that a failed summary of one round does not offload the history.
+ */
+export type SummaryForm = CompressionStrategy | 'single_rounds' | 'history' | 'whole_history';
+
 /** Maximum model calls per attempt. */
 const MAX_MODEL_CALLS = 16;
 const CHARS_PER_TOKEN = 2;
@@ -55,7 +68,7 @@ export class CompressionAttempt {
   readonly #task: CompressionTask;
   readonly #summary: Msg | undefined;
   readonly #protectedTools: ReadonlySet<string>;
-  readonly #failed = new Set<CompressionStrategy>();
+  readonly #failed = new Set<SummaryForm>();
   #view: { readonly view: ContextView; readonly version: number } | undefined;
   #changes = 0;
   #modelCalls = 0;
@@ -94,8 +107,17 @@ export class CompressionAttempt {
     return this.tokens >= this.#limit;
   }
 
+  get hasTooManyMsgs(): boolean {
+    return this.#stores.working.size >= this.limits.msgThreshold;
+  }
+
   get hasTooMuch(): boolean {
-    return this.hasTooManyTokens || this.#stores.working.size >= this.limits.msgThreshold;
+    return this.hasTooManyTokens || this.hasTooManyMsgs;
+  }
+
+  /** Tells which messages are the agent's own, and by which name. */
+  get audience(): Audience {
+    return this.#task;
   }
 
   /** Maximum characters of a text to summarize, so that it fits the window of the summarizing model. */
@@ -107,14 +129,24 @@ export class CompressionAttempt {
     return this.#task.signal;
   }
 
-  /** True if the strategy has failed in this attempt and is not tried again. */
-  hasFailed(strategy: CompressionStrategy): boolean {
-    return this.#failed.has(strategy);
+  /** True if this form of summary has failed in this attempt and is not tried again. */
+  hasFailed(form: SummaryForm): boolean {
+    return this.#failed.has(form);
   }
 
   /** Token limits for the current conversation. */
   promptLimits(): PromptLimits {
     return promptLimitsFor(this.#overhead + this.view().fixedTokens, this.#limit, this.limits.maxToken);
+  }
+
+  /** Messages and tokens that a summary of the history has to remove; 0 for a limit that is not reached. */
+  get historyExcess(): { readonly msgs: number; readonly tokens: number } {
+    const { size } = this.#stores.working;
+    const msgGoal = Math.floor(this.limits.msgThreshold * HISTORY_SHARE_LEFT);
+    return {
+      msgs: this.hasTooManyMsgs ? size - msgGoal : 0,
+      tokens: this.hasTooManyTokens ? this.tokens - this.promptLimits().historyGoal : 0,
+    };
   }
 
   /** True if unread tool results fit unchanged after removal of everything removable. */
@@ -175,7 +207,13 @@ export class CompressionAttempt {
       const tokens = counts[i] ?? 0;
       return tokens < working.tokensOf(removed) ? [{ removed, msg, stub: { uuid, kind }, tokens }] : [];
     });
-    const made = working.replace(changes, (entry) => !this.#isPinned(entry));
+    const made = working
+      .replace(changes, (entry) => !this.#isPinned(entry))
+      .map((changed) => ({
+        ...changed,
+        tokensBefore: changed.tokensBefore + this.#overhead,
+        tokensAfter: changed.tokensAfter + this.#overhead,
+      }));
     const emitted: CompressionEvent[] = [];
     for (const changed of made) {
       const proposal = byMsg.get(changed.change.msg);
@@ -196,9 +234,10 @@ export class CompressionAttempt {
     strategy: CompressionStrategy,
     count: number,
     request: SummaryRequest,
+    form: SummaryForm = strategy,
   ): Promise<SummaryAnswer | undefined> {
     if (this.#hasHung || this.#modelCalls++ >= MAX_MODEL_CALLS) {
-      this.#failed.add(strategy);
+      this.#failed.add(form);
       return undefined;
     }
     const emit = (phase: 'start' | 'progress'): Promise<void> =>
@@ -207,7 +246,7 @@ export class CompressionAttempt {
         phase,
         strategy,
         compressedMessageCount: count,
-        tokensBefore: this.#stores.working.tokens,
+        tokensBefore: this.tokens,
       });
     await emit('start');
     const model = this.options.model ?? this.#task.model;
@@ -215,36 +254,42 @@ export class CompressionAttempt {
     await this.#logFailure('add the usage', async () => this.#task.addUsage(answer.usage));
     if (answer.problem === undefined) return answer;
     this.#hasHung = answer.hasHung === true;
-    await this.fail(strategy, count, answer.problem, answer);
+    await this.fail(strategy, count, answer.problem, answer, form);
     return undefined;
   }
 
-  /** Applies a summary. A summary without saved tokens counts as failure. */
-  async replaceBySummary(strategy: CompressionStrategy, proposal: ProposedChange): Promise<void> {
+  /** Applies a summary. A summary without saved tokens counts as failure of its form. */
+  async replaceBySummary(
+    strategy: CompressionStrategy,
+    proposal: ProposedChange,
+    form: SummaryForm = strategy,
+  ): Promise<void> {
     if ((await this.replace(strategy, [proposal])) > 0) return;
     await this.fail(
       strategy,
       proposal.removed.length,
       'The summary is not shorter, or the messages have changed meanwhile.',
       proposal.answer,
+      form,
     );
   }
 
-  /** Emits `failed` and excludes the strategy from this attempt. */
+  /** Emits `failed` and excludes the form from this attempt. */
   async fail(
     strategy: CompressionStrategy,
     count: number,
     problem: string,
     answer?: SummaryAnswer,
+    form: SummaryForm = strategy,
   ): Promise<void> {
-    this.#failed.add(strategy);
+    this.#failed.add(form);
     getLogger().log('warn', `The compression strategy ${strategy} failed: ${problem}`);
     await this.#emit({
       type: 'compression',
       phase: 'failed',
       strategy,
       compressedMessageCount: count,
-      tokensBefore: this.#stores.working.tokens,
+      tokensBefore: this.tokens,
       problem,
       ...(answer && { durationMs: answer.durationMs }),
       ...(answer?.usage && { usage: answer.usage }),

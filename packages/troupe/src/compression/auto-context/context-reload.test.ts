@@ -71,7 +71,7 @@ describe('context_reload', () => {
     expect(JSON.stringify([msg]).startsWith(json ?? '-')).toBe(true);
   });
 
-  test('gives it in parts that fit, none of them torn, which are the whole together', async () => {
+  test('returns parts that fit, uncut, which together are the whole', async () => {
     const msg = Msg.user('🐻'.repeat(3000));
     const { memory, uuid } = await shrunken(msg);
     let whole = '';
@@ -97,7 +97,7 @@ describe('context_reload', () => {
     expect(partsOf(output)[0]?.length).toBe(468); // an eighth of 1500 tokens
   });
 
-  test('shows media as media, with the part that they belong to', async () => {
+  test('shows media as media, in their part', async () => {
     const image = {
       type: 'image',
       source: { type: 'base64', mediaType: 'image/png', data: 'QUJD' },
@@ -143,7 +143,7 @@ describe('context_reload', () => {
     expect(await reload(memory, input)).toMatchObject({ status: 'error', output: problem });
   });
 
-  test('what was cleared, or lies behind the end, is not there', async () => {
+  test('cleared messages and offsets behind the end are errors', async () => {
     const { memory, uuid } = await shrunken(Msg.user('x'.repeat(5000)));
     expect(await reload(memory, { working_context_offload_uuid: uuid, offset: 1e6 })).toMatchObject({
       status: 'error',
@@ -154,7 +154,7 @@ describe('context_reload', () => {
   });
 });
 
-describe('what was reloaded', () => {
+describe('reloaded messages', () => {
   const reloadPair = async (memory: AutoContextMemory, uuid: string, id: string): Promise<Msg[]> => {
     const { output } = await reload(memory, { working_context_offload_uuid: uuid });
     return [

@@ -24,6 +24,8 @@ export class ContextView {
   readonly latestAnswer: number;
   /** Newest exchange whose results the model has not read yet. */
   readonly unread: Unit | undefined;
+  /** Index of the first request that is not answered yet. All messages before it are history. */
+  readonly historyEnd: number;
   /** Tokens of all fixed units. */
   readonly fixedTokens: number;
   /** Index of the first input after the newest answer; if there is none, of the newest input. */
@@ -48,6 +50,8 @@ export class ContextView {
     const latest = msgs.findLastIndex((msg) => isSaidToAgent(msg, audience));
     const first = msgs.findIndex((msg, i) => i > this.latestAnswer && isSaidToAgent(msg, audience));
     this.#currentRound = first < 0 ? latest : first;
+    const asked = msgs.findIndex(({ id }) => audience.requestIds.has(id));
+    this.historyEnd = Math.max(0, asked < 0 ? this.#currentRound : asked);
     const groups = requestGroups(msgs, audience);
     this.#request = msgs[groups.at(-1)?.at(-1) ?? -1];
     this.#requests = this.#findRequests(groups);

@@ -72,7 +72,7 @@ test('the oldest go, in favour of one note; a quarter of the room is free then',
   ]);
 });
 
-test('a note that is there stays, as long as there is something else', async () => {
+test('an existing note stays while other messages can go', async () => {
   const { memory, shown } = await fitted([...chat(20), Msg.user('and now?')]);
   await memory.add([Msg.assistant('well'), ...chat(10), Msg.user('and now?')]);
   await memory.compress(taskWith(summingModel()));
@@ -145,7 +145,7 @@ test('if cutting is not enough, hardly anything stays of them, and still nothing
   expect([...memory.getOffloadContext().values()].flat()).toEqual(answers);
 });
 
-test('what the user said since the last answer stays longer than the work on it', async () => {
+test('user messages since the last answer stay longer than the work on them', async () => {
   const msgs = [Msg.user('first'), ...pairs('c', 20), Msg.user('second'), ...pairs('d', 20)];
   const { shown } = await fitted(msgs);
   expect(shown.filter(({ role }) => role === 'user').map(({ text }) => text)).toEqual(['first', 'second']);
@@ -165,7 +165,7 @@ test('but not for ever: the newest request alone is sure to stay', async () => {
   expect(shown.at(-1)).toBe(requests.at(-1));
 });
 
-test('what may have been a request goes before results that nobody has read', async () => {
+test('possible requests go before unread results', async () => {
   const msgs = [
     ...Array.from({ length: 7 }, (_, i) => Msg.user(`${i}`.repeat(400))),
     ...pair('new', 'y'.repeat(300)),
@@ -175,7 +175,7 @@ test('what may have been a request goes before results that nobody has read', as
   expect(shown.slice(-3)).toEqual(msgs.slice(-3));
 });
 
-test('what is said to be a request never goes, even if it is too much', async () => {
+test('declared requests never go, even if they exceed the limit', async () => {
   const msgs = [Msg.user('x'.repeat(3000)), Msg.user('y'.repeat(400)), ...pairs('c', 3)];
   const requestIds = new Set(msgs.slice(0, 2).map(({ id }) => id));
   const { shown, task } = await fitted(msgs, {}, false, { requestIds });
@@ -196,10 +196,10 @@ test('broken parts of a history go like others; calls that wait stay', async () 
   const { shown, tokens } = await fitted(msgs);
   expect(tokens).toBeLessThan(750);
   expect(shown.slice(-3)).toEqual(msgs.slice(-3));
-  expect(findHistoryFaults(shown)).toEqual(["the call 'w2' at the end has no result"]);
+  expect(findHistoryFaults(shown)).toEqual(["the tool call 'w2' at the end has no result"]);
 });
 
-test('if what must stay is too much, it says so and stays', async () => {
+test('messages that must stay are kept above the limit, and the compression is reported as failed', async () => {
   const request = Msg.user('x'.repeat(5000));
   const { shown, task } = await fitted([...chat(3), request]);
   expect(shown).toContain(request);
@@ -214,7 +214,7 @@ test('if what must stay is too much, it says so and stays', async () => {
   });
 });
 
-test('a prompt that the model has refused loses half, whatever the thresholds say', async () => {
+test('a prompt refused by the model loses half, independent of the thresholds', async () => {
   const msgs = [...chat(10), Msg.user('and now?')];
   const before = await new AutoContextTokenCounter().count(msgs);
   const { shown, task } = await fitted(msgs, { maxToken: 100_000 }, true);
@@ -222,7 +222,7 @@ test('a prompt that the model has refused loses half, whatever the thresholds sa
   expect(task.events.at(-1)?.phase).toBe('end');
 });
 
-test('what goes with the conversation takes its room, but no more: all shares are of what can go', async () => {
+test('system prompt, tools and hints reduce the space; shares refer to removable messages', async () => {
   const [sysPrompt, msgs] = ['s'.repeat(20_000), [...chat(25), Msg.user('and now?')]];
   const { shown, tokens } = await fitted(msgs, { maxToken: 9000, tokenRatio: 1 }, false, { sysPrompt });
   expect(tokens).toBeGreaterThan(500);
@@ -240,7 +240,7 @@ test('a prompt that the model has refused loses half of what can go, and no resu
   }
 });
 
-test('what must stay is no part of what is halved: else results nobody has read would go for nothing', async () => {
+test('messages that must stay are not part of the half, so that unread results are not lost needlessly', async () => {
   const msgs = [...chat(4), Msg.user('x'.repeat(5000)), ...pair('new', 'y'.repeat(100))];
   const { shown, task } = await fitted(msgs, { maxToken: 100_000 }, true);
   expect(shown.slice(-3)).toEqual(msgs.slice(-3));

@@ -5,7 +5,7 @@ import { OffloadStore } from './offload-store.ts';
 
 const [a, b, c] = [Msg.user('a'), Msg.user('b'), Msg.user('c')];
 
-test('what is kept under a uuid can be had, replaced and deleted', () => {
+test('a list under a uuid can be read, replaced and deleted', () => {
   const store = new OffloadStore();
   store.set('1', [a, b]);
   store.set('2', [c]);
@@ -17,7 +17,7 @@ test('what is kept under a uuid can be had, replaced and deleted', () => {
   expect(store.size).toBe(1);
 });
 
-test('it knows which messages it holds, also those that are there twice', () => {
+test('tells which messages are stored, also messages stored twice', () => {
   const store = new OffloadStore();
   store.load([
     { uuid: '1', msgs: [a, b] },

@@ -7,6 +7,8 @@ const FORCED_SHARE = 0.5;
  * again.
  */
 const SHARE_LEFT = 0.75;
+/** Share of removable tokens, and of messages, left by a summary of the history, so that it lasts for several rounds. */
+export const HISTORY_SHARE_LEFT = 0.5;
 
 /** Token limits of one prompt. Shares refer to removable tokens only. */
 export interface PromptLimits {
@@ -16,6 +18,8 @@ export interface PromptLimits {
   readonly isPossible: boolean;
   /** Tokens left after the last resort has removed the oldest messages. */
   readonly goal: number;
+  /** Tokens left after a summary of the history. */
+  readonly historyGoal: number;
   /**
    * Limit below which unread tool results stay unchanged: the whole window if fixed tokens exceed the limit.
    */
@@ -40,6 +44,7 @@ export function promptLimitsFor(fixed: number, limit: number, maxToken: number):
     fixed,
     isPossible,
     goal: isPossible ? Math.floor(fixed + (limit - fixed) * SHARE_LEFT) : limit,
+    historyGoal: isPossible ? Math.floor(fixed + (limit - fixed) * HISTORY_SHARE_LEFT) : limit,
     limitForUnread: isPossible ? limit : Math.max(limit, maxToken),
   };
 }

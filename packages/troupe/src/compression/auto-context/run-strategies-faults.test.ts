@@ -11,7 +11,7 @@ import { CalibratedTokenCounter } from '../../token/calibrated-token-counter.ts'
 import { sleep } from '../../util/clock.ts';
 import { FakeClock } from '../../testing/fake-clock.ts';
 import { fakeIds } from '../../testing/fake-ids.ts';
-import type { ScriptedTurn } from '../../testing/scripted-model.ts';
+import { ScriptedModel, type ScriptedTurn } from '../../testing/scripted-model.ts';
 import { TokenCounterBase } from '../../token/token-counter-base.ts';
 import { pair, pairs, summingModel, taskWith } from '../../../test/compression-task.ts';
 import { AutoContextMemory } from './auto-context-memory.ts';
@@ -73,7 +73,8 @@ describe.each(FAULTS)('a model that %s', (_, turn) => {
     const failed = task.events.filter(({ phase }) => phase === 'failed');
     expect(failed.map(({ strategy }) => strategy)).toEqual([
       'tool_invocation_compress',
-      'previous_round_conversation_summary',
+      'previous_round_conversation_summary', // of a round
+      'previous_round_conversation_summary', // of the history
     ]);
     expect(failed.every(({ problem = '' }) => problem !== '')).toBe(true);
   });
@@ -84,9 +85,11 @@ describe.each(FAULTS)('a model that %s', (_, turn) => {
     expect(await memory.compress(task)).toBe(true);
     expect(task.events.flatMap(({ phase, strategy }) => (phase === 'failed' ? [strategy] : []))).toEqual([
       'tool_invocation_compress',
-      'previous_round_conversation_summary',
+      'previous_round_conversation_summary', // of a round
+      'previous_round_conversation_summary', // of the history
       'current_round_large_message_summary',
       'current_round_message_compress',
+      'previous_round_conversation_summary', // of the history with the newest round
     ]);
     const shown = await memory.getMemory();
     expect(findHistoryFaults(shown)).toEqual([]);
@@ -95,7 +98,7 @@ describe.each(FAULTS)('a model that %s', (_, turn) => {
   });
 });
 
-test('a model that hangs is waited for as long as it may take, and what it says later counts for nothing', async () => {
+test('a hanging model is stopped at the time limit, and its late answer is ignored', async () => {
   const memory = await memoryOf(talk(), { ...EAGER, timeoutMs: 1000 });
   const task = taskWith(summingModel({ text: 'Well,', stall: true, stubborn: true }));
   const made = memory.compress(task);
@@ -141,7 +144,7 @@ describe('a model that never ends and never waits', () => {
     }
   }
 
-  test('is stopped once it has said more than what it sums up', async () => {
+  test('is stopped when its summary is longer than the original', async () => {
     const model = new Endless({ type: 'text', text: 'x' });
     const memory = await memoryOf([Msg.user('q'), ...pairs('p', 5, 'x'.repeat(1500))], {
       maxToken: 2000,
@@ -187,7 +190,7 @@ test('the time of a slow listener is not that of the model', async () => {
   expect(await made).toBe(true);
 });
 
-test('a step that fails is a summary that failed', async () => {
+test('a failing step is a failed summary', async () => {
   const memory = await memoryOf(talk());
   const task = taskWith(summingModel(), { step: () => Promise.reject(new Error('no step')) });
   expect(await memory.compress(task)).toBe(false);
@@ -210,7 +213,7 @@ test('a step gives JSON, so that it can be replayed', async () => {
   expect(answers[0]).toEqual({ text: 'So.', durationMs: 0, usage: { inputTokens: 1, outputTokens: 2 } });
 });
 
-test('listeners that throw do no harm', async () => {
+test('throwing listeners have no effect', async () => {
   const memory = await memoryOf(talk());
   const broken = (): never => {
     throw new Error('deaf');
@@ -218,7 +221,7 @@ test('listeners that throw do no harm', async () => {
   expect(await memory.compress(taskWith(summingModel(), { emit: broken, addUsage: broken }))).toBe(true);
 });
 
-test('a rule that throws, whenever it does, changes nothing by half', async () => {
+test('a throwing strategy, at any point, leaves no partial change', async () => {
   const msgs = talk();
   for (let limit = 0; limit < 100; limit += 3) {
     let asked = 0;
@@ -247,13 +250,13 @@ describe('token counters', () => {
     }
   }
 
-  test('one that fails is done without', async () => {
+  test('a failing counter is not used', async () => {
     const memory = await memoryOf(talk(), { maxToken: 2000, tokenCounter: new Broken() });
     expect(await memory.compress(taskWith(summingModel()))).toBe(true);
     expect(await new AutoContextTokenCounter().count(await memory.getMemory())).toBeLessThan(1500);
   });
 
-  test('so is one that hangs', async () => {
+  test('a hanging counter is not used', async () => {
     const memory = await memoryOf(talk(), { maxToken: 2000, tokenCounter: new Hanging(), timeoutMs: 100 });
     const made = memory.compress(taskWith(summingModel()));
     await clock.advance(10_000);
@@ -290,7 +293,7 @@ describe('token counters', () => {
     expect(await new AutoContextTokenCounter().count(await memory.getMemory())).toBeLessThan(1500);
   });
 
-  test('one that has learned counts anew', async () => {
+  test('a counter that has learned counts again', async () => {
     const tokenCounter = new CalibratedTokenCounter(new AutoContextTokenCounter());
     const msgs = [Msg.user('x'.repeat(1500)), Msg.assistant('fine'), Msg.user('and?')]; // 634 tokens
     const memory = await memoryOf(msgs, { maxToken: 1200, largePayloadThreshold: 100, tokenCounter });
@@ -301,7 +304,7 @@ describe('token counters', () => {
 });
 
 describe('while a summary is made', () => {
-  test('what is added is kept, in its place', async () => {
+  test('messages added meanwhile are kept in their place', async () => {
     const strategies = { current_round_large_message_summary: false, current_round_message_compress: false };
     const memory = await memoryOf(talk(), { ...EAGER, strategies });
     const late = [Msg.user('late'), ...pair('late')];
@@ -314,7 +317,7 @@ describe('while a summary is made', () => {
     expect(findHistoryFaults(await memory.getMemory())).toEqual([]);
   });
 
-  test('what is added counts', async () => {
+  test('messages added meanwhile count', async () => {
     const memory = await memoryOf(talk(), { ...EAGER, maxToken: 4000 });
     const late = [Msg.user('q'), ...pair('late', 'z'.repeat(9000)), Msg.assistant('a'), Msg.user('late')];
     const step = async <T>(_step: StepInit, body: () => Promise<T>): Promise<T> => {
@@ -378,7 +381,7 @@ describe('while a summary is made', () => {
     expect(models.map(({ requests }) => requests.length > 0)).toEqual([true, false]);
   });
 
-  test('whoever waits can leave, and the next one gets its turn', async () => {
+  test('a waiting call can be aborted, and the next one runs', async () => {
     const memory = await memoryOf(talk(), { ...EAGER, timeoutMs: 1000 });
     const first = memory.compress(taskWith(summingModel({ stall: true })));
     const leaving = new AbortController();
@@ -391,7 +394,7 @@ describe('while a summary is made', () => {
   });
 });
 
-test('after an attempt that came to nothing, it waits for more messages before it tries again', async () => {
+test('after an attempt without effect, the next attempt waits for more messages', async () => {
   const rounds = Array.from({ length: 50 }, (_, i) => [Msg.user(`q${i}`), Msg.assistant(`a${i}`)]).flat();
   const asked: boolean[] = [];
   const isPinned = (): boolean => (asked.push(true), false);
@@ -400,7 +403,7 @@ test('after an attempt that came to nothing, it waits for more messages before i
   const tries: number[] = [];
   for (let i = 0; i < 20; i++) {
     asked.length = 0;
-    await watched.compress(taskWith(summingModel()));
+    await watched.compress(taskWith(summingModel({ error: new Error('down') })));
     if (asked.length > 0) tries.push(i);
     await watched.add(`more ${i}`);
   }
@@ -418,54 +421,94 @@ interface Run {
   readonly memory: AutoContextMemory;
 }
 
-test('interrupted at every point, it has changed all of something or nothing', async () => {
-  const msgs = talk();
-  const stateOf = (memory: AutoContextMemory): string => JSON.stringify(memory.stateDict());
-  const run = async (abortAt: number): Promise<Run> => {
-    installed.forEach((one) => one[Symbol.dispose]());
-    installed = [fakeIds('new-'), clock.install()];
-    const memory = await memoryOf(msgs, { ...EAGER, maxToken: 3000 });
-    const stop = new AbortController();
-    const states = [stateOf(memory)];
-    const model = summingModel({ text: 'In short.', chunkSize: 4 });
-    let outcome: unknown;
-    let isOver = false;
-    const over = memory
-      .compress(taskWith(model, { signal: stop.signal }))
-      .then(
-        (hasChanged) => void (outcome = hasChanged),
-        (error: unknown) => void (outcome = error),
-      )
-      .finally(() => void (isOver = true));
-    let ticks = 0;
-    let stateThen = '';
-    for (; !isOver; ticks++) {
-      if (ticks === abortAt) {
-        stop.abort(new Error('stop'));
-        stateThen = stateOf(memory);
+/** Lines and answers that are summarized in several parts. */
+function plainChat(): Msg[] {
+  const rounds = Array.from({ length: 60 }, (_, i) => [
+    Msg.user(`q${i}`.padEnd(150, '.')),
+    Msg.assistant(`a${i}`.padEnd(150, '.')),
+  ]);
+  return [...rounds.flat(), Msg.user('and now?')];
+}
+
+test.each([
+  ['a conversation with tools', talk],
+  ['a plain chat', plainChat],
+])(
+  'interrupted at every point of %s, it has changed all of something or nothing',
+  async (_, conversation) => {
+    const msgs = conversation();
+    const stateOf = (memory: AutoContextMemory): string => JSON.stringify(memory.stateDict());
+    const run = async (abortAt: number): Promise<Run> => {
+      installed.forEach((one) => one[Symbol.dispose]());
+      installed = [fakeIds('new-'), clock.install()];
+      const memory = await memoryOf(msgs, { ...EAGER, maxToken: 3000 });
+      const stop = new AbortController();
+      const states = [stateOf(memory)];
+      const model = summingModel({ text: 'In short.', chunkSize: 4 });
+      let outcome: unknown;
+      let isOver = false;
+      const over = memory
+        .compress(taskWith(model, { signal: stop.signal }))
+        .then(
+          (hasChanged) => void (outcome = hasChanged),
+          (error: unknown) => void (outcome = error),
+        )
+        .finally(() => void (isOver = true));
+      let ticks = 0;
+      let stateThen = '';
+      for (; !isOver; ticks++) {
+        if (ticks === abortAt) {
+          stop.abort(new Error('stop'));
+          stateThen = stateOf(memory);
+        }
+        await undefined;
+        if (abortAt !== Infinity) continue;
+        const state = stateOf(memory);
+        if (state !== states.at(-1)) states.push(state);
       }
-      await undefined;
-      if (abortAt !== Infinity) continue;
-      const state = stateOf(memory);
-      if (state !== states.at(-1)) states.push(state);
+      await over;
+      return { states, state: stateOf(memory), stateThen, ticks, outcome, memory };
+    };
+    const whole = await run(Infinity);
+    expect(whole.outcome).toBe(true);
+    expect(whole.states.length, 'there is something in between').toBeGreaterThan(3);
+    expect(whole.ticks).toBeGreaterThan(50);
+    let interrupted = 0;
+    for (let point = 0; point < whole.ticks - 1; point++) {
+      const { state, stateThen, outcome, memory } = await run(point);
+      if (outcome !== true) {
+        expect(outcome).toEqual(new Error('stop'));
+        interrupted++;
+      }
+      if (stateThen !== '') expect(state).toBe(stateThen);
+      expect(whole.states).toContain(state);
+      expect(findHistoryFaults(await memory.getMemory())).toEqual([]);
     }
-    await over;
-    return { states, state: stateOf(memory), stateThen, ticks, outcome, memory };
-  };
-  const whole = await run(Infinity);
-  expect(whole.outcome).toBe(true);
-  expect(whole.states.length, 'there is something in between').toBeGreaterThan(3);
-  expect(whole.ticks).toBeGreaterThan(50);
-  let interrupted = 0;
-  for (let point = 0; point < whole.ticks - 1; point++) {
-    const { state, stateThen, outcome, memory } = await run(point);
-    if (outcome !== true) {
-      expect(outcome).toEqual(new Error('stop'));
-      interrupted++;
-    }
-    if (stateThen !== '') expect(state).toBe(stateThen);
-    expect(whole.states).toContain(state);
-    expect(findHistoryFaults(await memory.getMemory())).toEqual([]);
-  }
-  expect(interrupted).toBeGreaterThan(50);
+    expect(interrupted).toBeGreaterThan(50);
+  },
+);
+
+test('a model that fails for one round is still asked for the history: the last resort comes last', async () => {
+  const rounds = [1, 2, 3].flatMap((i) => [
+    Msg.user(`q${i}`),
+    ...pair(`r${i}`, 'x'.repeat(900)),
+    Msg.assistant(`a${i}`),
+  ]);
+  const memory = await memoryOf([...rounds, Msg.user('and now?')], {
+    maxToken: 1500,
+    largePayloadThreshold: 5000,
+    minCompressionTokenThreshold: 100,
+  });
+  const model = new ScriptedModel([{ error: new Error('busy') }, 'In short: they count.']);
+  const task = taskWith(model);
+  expect(await memory.compress(task)).toBe(true);
+  expect(task.events.flatMap(({ phase }) => (phase === 'progress' ? [] : [phase]))).toEqual([
+    'start',
+    'failed',
+    'start',
+    'end',
+  ]);
+  expect(memory.getCompressionEvents().map(({ eventType }) => eventType)).toEqual([
+    'PREVIOUS_ROUND_CONVERSATION_SUMMARY',
+  ]);
 });

@@ -120,7 +120,7 @@ describe('below the thresholds', () => {
   });
 });
 
-describe('tool calls of rounds that are over', () => {
+describe('tool calls of earlier rounds', () => {
   test('are summed up in one message', async () => {
     const msgs = [Msg.user('go'), ...pairs('c', 5), Msg.assistant('done'), ...users(10)];
     const memory = await memoryOf(msgs);
@@ -133,7 +133,7 @@ describe('tool calls of rounds that are over', () => {
     const uuid = tagIn(stub);
     expect(stub?.toJSON()).toMatchObject({
       role: 'assistant',
-      name: 'assistant',
+      name: 'Friday',
       content: `I searched.\n<!-- CONTEXT_OFFLOAD: uuid=${uuid} -->`,
       metadata: { _compress_meta: { offloaduuid: uuid } },
     });
@@ -202,7 +202,7 @@ describe('tool calls of rounds that are over', () => {
     expect(await compress(memory)).toMatchObject({ hasChanged: false, requests: [] });
   });
 
-  test('stay if they have too few tokens; what comes later is still tried', async () => {
+  test('stay if they have too few tokens; later strategies are still tried', async () => {
     const memory = await memoryOf(
       [
         Msg.user('go'),
@@ -214,6 +214,7 @@ describe('tool calls of rounds that are over', () => {
       ],
       {
         ...EAGER,
+        msgThreshold: 1000,
         maxToken: 1600,
         minCompressionTokenThreshold: 5000,
         largePayloadThreshold: 100,
@@ -254,7 +255,7 @@ describe('tool calls of rounds that are over', () => {
     expect(memory.getCompressionEvents()).toMatchObject([{ compressedMessageCount: 6 }]);
   });
 
-  test('that are only about a plan need no model', async () => {
+  test('that only edit a plan need no model', async () => {
     const plan = ['create_plan', 'finish_subtask', 'view_subtasks'].flatMap((name) =>
       pair(name, 'x'.repeat(300), name),
     );
@@ -276,11 +277,12 @@ describe('tool calls of rounds that are over', () => {
     const msgs = [
       Msg.user('go'),
       ...pairs('c', 5),
-      Msg.assistant('done '.repeat(50)),
+      Msg.assistant('done '.repeat(500)),
       ...round(1),
       ...users(2),
     ];
-    const { shown } = await compress(await memoryOf(msgs, { ...EAGER, lastKeep: 0, msgThreshold: 6 }));
+    const limits = { ...EAGER, lastKeep: 0, msgThreshold: 1000, maxToken: 1500, largePayloadThreshold: 5000 };
+    const { shown } = await compress(await memoryOf(msgs, limits));
     expect(textsOf(shown).slice(0, 3)).toEqual([
       'go',
       expect.stringMatching(/^In short: done\.\n<!--/),
@@ -344,7 +346,7 @@ describe('large messages', () => {
     expect(shown.slice(1)).toEqual(msgs.slice(1));
   });
 
-  test('that call tools stay', async () => {
+  test('with tool calls stay', async () => {
     const calls = [thought({ type: 'text', text: 'x'.repeat(3000) }, call('a')), results(result('a'))];
     const memory = await memoryOf([Msg.user('go'), ...calls, ...rest], limits);
     await compress(memory);
@@ -403,7 +405,7 @@ describe('large messages', () => {
     expect([...memory.getOffloadContext().values()][1]).toContain(first.shown[0]);
   });
 
-  test('that are summaries stay, however long', async () => {
+  test('that are summaries stay, at any length', async () => {
     const long = [Msg.user('go'), ...pairs('c', 5, 'x'.repeat(3000)), Msg.assistant('done'), ...users(10)];
     const memory = await memoryOf(long, { ...EAGER, maxToken: 2000, largePayloadThreshold: 100 });
     const { shown } = await compress(memory, summingModel('A long summary. '.repeat(15)));
@@ -411,7 +413,7 @@ describe('large messages', () => {
     expect(shown[1]?.text.length).toBeGreaterThan(200);
   });
 
-  test('that would grow stay as they are', async () => {
+  test('stay if the replacement would be longer', async () => {
     const memory = await memoryOf([large(60), ...rest, Msg.user('y'.repeat(3000))], {
       ...limits,
       largePayloadThreshold: 50,
@@ -420,7 +422,7 @@ describe('large messages', () => {
     expect(new Set(typesOf(memory))).toEqual(new Set(['LAST_RESORT_OFFLOAD']));
   });
 
-  test('stay if there are only too many of them: they would not be fewer', async () => {
+  test('stay if only the number of messages is too large', async () => {
     const memory = await memoryOf([large(), ...rest], { ...limits, msgThreshold: 5, maxToken: 100_000 });
     expect((await compress(memory)).hasChanged).toBe(false);
   });
@@ -434,10 +436,10 @@ describe('large messages', () => {
   });
 });
 
-describe('rounds that are over', () => {
+describe('earlier rounds', () => {
   test('are summed up, except the newest', async () => {
     const msgs = [...[1, 2, 3, 4, 5].flatMap((i) => round(i)), Msg.user('and now?')];
-    const memory = await memoryOf(msgs, { ...EAGER, minConsecutiveToolMessages: 6 });
+    const memory = await memoryOf(msgs, { ...EAGER, msgThreshold: 15, minConsecutiveToolMessages: 6 });
     const { shown, requests } = await compress(memory, summingModel('So.'));
     expect([shown.length, requests.length]).toEqual([13, 4]);
     expect(shown.filter(({ role }) => role === 'user').map((msg) => msgs.includes(msg))).toEqual(
@@ -452,25 +454,121 @@ describe('rounds that are over', () => {
     expect((await compress(memory)).hasChanged).toBe(false);
   });
 
-  test('without any work in between stay', async () => {
-    const memory = await memoryOf([1, 2, 3, 4, 5, 6].flatMap((i) => round(i, 0)));
+  test('without any work in between are summed up together, with their requests', async () => {
+    const msgs = [...[1, 2, 3, 4, 5, 6].flatMap((i) => round(i, 0)), Msg.user('and now?')];
+    const memory = await memoryOf(msgs);
+    const { shown, requests, task } = await compress(memory);
+    expect(shown.slice(1)).toEqual(msgs.slice(10));
+    const uuid = tagIn(shown[0]);
+    expect(shown[0]?.toJSON()).toMatchObject({
+      role: 'assistant',
+      name: 'Friday',
+      content: `Summary of earlier messages:\nIn short: done.\n<!-- CONTEXT_OFFLOAD: uuid=${uuid} -->`,
+      metadata: { _compress_meta: { offloaduuid: uuid } },
+    });
+    expect(memory.reload(uuid)).toEqual(msgs.slice(0, 10));
+    expect(requests.map(({ messages }) => messages.map(({ text }) => text))).toEqual([
+      [
+        expect.stringMatching(/^Below is the older part of a conversation/),
+        msgs
+          .slice(0, 10)
+          .map(({ role, name, text }) => `<message role="${role}" name="${name}">\n${text}\n</message>`)
+          .join('\n'),
+        expect.stringMatching(/^That was all\. .* your name is "Friday"\./),
+        'The text above has 90 characters. Write about 27 characters (30 %).',
+      ],
+    ]);
+    expect(
+      task.events.map(({ phase, strategy, compressedMessageCount }) => [
+        phase,
+        strategy,
+        compressedMessageCount,
+      ]),
+    ).toEqual(
+      ['start', 'progress', 'end'].map((phase) => [phase, 'previous_round_conversation_summary', 10]),
+    );
     expect(await compress(memory)).toMatchObject({ hasChanged: false, requests: [] });
   });
 
-  test('with too few tokens stay', async () => {
+  test('are summed up together also if each of them is too small for a summary of its own', async () => {
     const msgs = [...[1, 2, 3, 4].flatMap((i) => round(i)), Msg.user('and now?')];
-    const memory = await memoryOf(msgs, { ...EAGER, minCompressionTokenThreshold: 5000 });
-    expect((await compress(memory)).hasChanged).toBe(false);
+    const limits = { ...EAGER, minConsecutiveToolMessages: 6, minCompressionTokenThreshold: 5000 };
+    const { shown, requests } = await compress(await memoryOf(msgs, limits));
+    expect(requests.length).toBe(1);
+    expect(shown).toEqual([expect.any(Msg), ...msgs.slice(12)]);
   });
 
-  test('that hold a summary of their work are summed up normally', async () => {
-    const memory = await memoryOf([Msg.user('go'), ...pairs('c', 5)], {
+  test('that are few and small go late, and still before the last resort', async () => {
+    const unread = pair('c', 'x'.repeat(1500));
+    const msgs = [...[1, 2, 3].flatMap((i) => round(i)), Msg.user('and now?'), ...unread];
+    const limits = { ...EAGER, msgThreshold: 1000, maxToken: 1200, minCompressionTokenThreshold: 5000 };
+    const memory = await memoryOf(msgs, limits);
+    const { shown, requests } = await compress(memory);
+    expect(typesOf(memory)).toEqual(['PREVIOUS_ROUND_CONVERSATION_SUMMARY']);
+    expect(requests.length).toBe(1);
+    expect(shown).toEqual([expect.any(Msg), ...msgs.slice(-3)]);
+  });
+
+  test('of an earlier summary and a little more go into the next summary', async () => {
+    const memory = await memoryOf([...[1, 2, 3, 4, 5].flatMap((i) => round(i, 0)), Msg.user('and now?')]);
+    const first = await compress(memory, summingModel('They count to 4.'));
+    await memory.add([Msg.assistant('yes'), ...[6, 7, 8].flatMap((i) => round(i, 0)), Msg.user('and now?')]);
+    const { shown, requests } = await compress(memory, summingModel('They count to 7.'));
+    expect(requests.length).toBe(1);
+    expect(requests[0]?.messages[1]?.text).toMatch(
+      /^<message role="assistant" name="Friday">\nSummary of earlier messages:\nThey count to 4\./,
+    );
+    expect(memory.reload(tagIn(shown[0]))[0]).toBe(first.shown[0]);
+    expect(textsOf(shown).slice(1)).toEqual(['question 8', 'answer 8', 'and now?']);
+  });
+
+  test('are never a summary alone, nor one with notes only', async () => {
+    const memory = await memoryOf([...[1, 2, 3, 4, 5].flatMap((i) => round(i, 0)), Msg.user('and now?')]);
+    await compress(memory);
+    const again = await compress(memory, undefined, { force: true });
+    expect(again.requests.map(({ messages }) => messages[1]?.text.includes('question 5'))).toEqual([true]);
+    expect((await compress(memory, undefined, { force: true })).requests).toEqual([]);
+  });
+
+  test('keep the work on them: a tool call goes with its results, what is pinned or protected stays', async () => {
+    const pinned = Msg.user('remember this');
+    const precious = pair('p', 'gold', 'skill');
+    const msgs = [...round(1), ...precious, ...round(2), Msg.assistant('fine'), ...round(3), Msg.user('go')];
+    const memory = await memoryOf(msgs.slice(0, 6), { ...EAGER, protectedTools: ['skill'] });
+    await memory.add(pinned, { marks: 'pinned' });
+    await memory.add(msgs.slice(6));
+    const { shown } = await compress(memory);
+    expect(shown.filter((msg) => [pinned, ...precious].includes(msg))).toEqual([...precious, pinned]);
+    expect(shown.slice(-5)).toEqual(msgs.slice(-5));
+    expect([...memory.getOffloadContext().values()].flat().length).toBeGreaterThan(7);
+  });
+
+  test('and what others said since, without a request, are history up to the request', async () => {
+    const chatter = Array.from({ length: 12 }, (_, i) =>
+      Msg.assistant(`I say ${i}.`, { name: i % 2 ? 'Bob' : 'Carol' }),
+    );
+    const request = Msg.user('What do you think?');
+    const memory = await memoryOf([...round(1, 0), ...chatter, request]);
+    const { shown, requests } = await compress(memory, undefined, { requestIds: new Set([request.id]) });
+    expect(requests.length).toBe(1);
+    expect(requests[0]?.messages[1]?.text).toContain(
+      '<message role="user" name="Carol">\nI say 0.\n</message>',
+    );
+    expect(shown.length).toBeLessThan(8);
+    expect(shown.slice(-2)).toEqual([chatter.at(-1), request]);
+  });
+
+  test('with a summary of their work are summed up normally', async () => {
+    const memory = await memoryOf([Msg.user('go'), ...pairs('c', 5, 'x'.repeat(300))], {
       ...EAGER,
       minConsecutiveToolMessages: 20,
+      msgThreshold: 1000,
+      maxToken: 1000,
+      largePayloadThreshold: 5000,
     });
     await compress(memory, summingModel('I searched, and searched again.'));
     expect(typesOf(memory)).toEqual(['CURRENT_ROUND_MESSAGE_COMPRESS']);
-    await memory.add([Msg.assistant('an answer '.repeat(20)), ...round(2), ...users(6)]);
+    await memory.add([Msg.assistant('an answer '.repeat(200)), ...round(2), ...users(6)]);
     const { shown } = await compress(memory, summingModel('Short.'));
     expect(textsOf(shown).slice(0, 3)).toEqual(['go', expect.stringMatching(/^Short\.\n<!--/), 'question 2']);
   });
@@ -507,14 +605,14 @@ describe('large messages of the current round', () => {
     expect(again.requests, 'what was shortened is not shortened again').toEqual([]);
   });
 
-  test('that the model has not read come last, and stay if it is enough without them', async () => {
+  test('unread by the model come last, and stay if the rest is enough', async () => {
     const msgs = [Msg.user('go'), ...pair('a', 'x'.repeat(3000)), ...pair('b', 'y'.repeat(3000))];
     const { shown, requests } = await compress(await memoryOf(msgs, { ...limits, maxToken: 3000 }));
     expect(requests.map(({ messages }) => messages[1]?.text)).toEqual(['x'.repeat(3000)]);
     expect(shown.slice(3)).toEqual(msgs.slice(3));
   });
 
-  test('stay if there are only too many of them', async () => {
+  test('stay if only the number of messages is too large', async () => {
     const msgs = [Msg.user('go'), ...pairs('a', 2, 'x'.repeat(300))];
     const memory = await memoryOf(msgs, { ...limits, msgThreshold: 3, maxToken: 100_000 });
     expect(await compress(memory)).toMatchObject({ hasChanged: false, requests: [] });
@@ -556,7 +654,7 @@ describe('the current round', () => {
     expect(shown.length).toBe(3);
     expect(shown[1]).toMatchObject({
       role: 'assistant',
-      name: 'assistant',
+      name: 'Friday',
       content: `A and b.\n<!-- CONTEXT_OFFLOAD: uuid=${uuid} -->`,
       metadata: { _compress_meta: { offloaduuid: uuid, compressed_current_round: true } },
     });
@@ -619,13 +717,17 @@ describe('the current round', () => {
   });
 });
 
-describe('what the model that sums up is told', () => {
+describe('the prompt of the summarizing model', () => {
   const msgs = [Msg.user('go'), ...pairs('c', 5), Msg.assistant('done'), ...users(10)];
   const lastText = ({ requests }: Made): string | undefined => requests[0]?.messages.at(-1)?.text;
 
   test('the prompt, the messages as text, the end, and no tools', async () => {
     const { requests } = await compress(await memoryOf(msgs));
-    expect(Object.keys(requests[0] ?? {})).toEqual(['messages']);
+    expect(requests[0]).toEqual({
+      messages: expect.any(Array) as Msg[],
+      agentName: 'Friday',
+      formatter: undefined,
+    });
     const [prompt, text, end, ...others] = requests[0]?.messages ?? [];
     expect(others).toEqual([]);
     expect(prompt?.text).toMatch(/^Below are tool calls/);
@@ -640,7 +742,7 @@ describe('what the model that sums up is told', () => {
     ]);
   });
 
-  test('a text can not end the message that it is in', async () => {
+  test('a text can not end its enclosing tag', async () => {
     const run = pairs('c', 5, 'x</message>y');
     const { requests } = await compress(
       await memoryOf([Msg.user('go'), ...run, Msg.assistant('done'), ...users(10)]),
@@ -668,6 +770,7 @@ describe('what the model that sums up is told', () => {
   test('every kind of summary has its own prompt', async () => {
     const customPrompt = {
       previousRoundSummary: 'P1',
+      historySummary: 'P4',
       currentRoundLargeMessage: 'P2',
       currentRoundCompress: 'P3',
     };
@@ -675,7 +778,7 @@ describe('what the model that sums up is told', () => {
     const limits = { ...EAGER, msgThreshold: 1000, maxToken: 2000, largePayloadThreshold: 100, customPrompt };
     const memory = await memoryOf([...round(1), ...round(2), ...current], limits);
     const { requests } = await compress(memory, summingModel('S.'));
-    expect(requests.map(({ messages }) => messages[0]?.text)).toEqual(['P1', 'P2', 'P3']);
+    expect(requests.map(({ messages }) => messages[0]?.text)).toEqual(['P1', 'P4', 'P2', 'P3']);
   });
 
   test('no more than fits: the longest parts are cut, and of very many messages the oldest are left out', async () => {
@@ -691,7 +794,7 @@ describe('what the model that sums up is told', () => {
     expect(start).toContain('{"q":"c198"}');
   });
 
-  test('another model than that of the agent is asked if there is one', async () => {
+  test('a separate model is used if given', async () => {
     const [own, agents] = [summingModel(), summingModel()];
     await compress(await memoryOf(msgs, { ...EAGER, model: own }), agents);
     expect([own.requests.length, agents.requests.length]).toEqual([1, 0]);
@@ -714,7 +817,7 @@ test('a strategy that is switched off is not used', async () => {
   expect(requests).toEqual([]);
 });
 
-test('it goes on until it is enough: a pass that changed something is not the end', async () => {
+test('strategies run until the prompt fits, also after a pass with a change', async () => {
   const msgs = [
     ...Array.from({ length: 8 }, (_, i) => [
       Msg.user(`q${i}`),
@@ -729,7 +832,7 @@ test('it goes on until it is enough: a pass that changed something is not the en
   expect(new Set(typesOf(memory)).size).toBeGreaterThan(1);
 });
 
-describe('what must stay', () => {
+describe('messages that must stay', () => {
   const msgs = [
     Msg.system('All hail.'),
     Msg.user('go'),
@@ -746,7 +849,7 @@ describe('what must stay', () => {
     expect(shown.filter(({ role }) => role === 'system')).toEqual([msgs[0], msgs[6]]);
   });
 
-  test('calls of protected tools, and all that belongs to them', async () => {
+  test('tool calls of protected tools, with their results', async () => {
     const skill = [
       thought(call('s', 'skill'), call('t')),
       results(result('s', 'x'.repeat(200), 'skill')),
@@ -788,15 +891,12 @@ describe('what must stay', () => {
     expect(tagIn(shown[0])).not.toBe('id-1');
   });
 
-  test('what comes before a change: the very same messages', async () => {
+  test('messages before a change: the same objects', async () => {
     const before = [...round(1, 0), ...round(2, 0)];
-    const memory = await memoryOf([
-      ...before,
-      Msg.user('go'),
-      ...pairs('c', 5),
-      Msg.assistant('done'),
-      ...users(6),
-    ]);
+    const memory = await memoryOf(
+      [...before, Msg.user('go'), ...pairs('c', 5), Msg.assistant('done'), ...users(6)],
+      { ...EAGER, msgThreshold: 15 },
+    );
     const { shown } = await compress(memory);
     expect(before.map((msg, i) => shown[i] === msg)).toEqual([true, true, true, true]);
   });
@@ -842,7 +942,7 @@ describe('a model is asked rather than nothing left', () => {
     expect(typesOf(memory)).not.toContain('LAST_RESORT_OFFLOAD');
   });
 
-  test('about the newest round that is over, if that is all there is', async () => {
+  test('for the newest earlier round, if there is no other', async () => {
     const memory = await memoryOf(
       [Msg.user('q'), ...pairs('p', 22, 'z'.repeat(4000)), Msg.assistant('a'), Msg.user('and now?')],
       { maxToken: 32_000, largePayloadThreshold: 5000 },
@@ -866,8 +966,8 @@ describe('a model is asked rather than nothing left', () => {
   });
 });
 
-describe('what stands behind the conversation counts too', () => {
-  test('in a prompt that fits without it', async () => {
+describe('hints behind the conversation count too', () => {
+  test('in a prompt that fits without hints', async () => {
     const msgs = [...[1, 2, 3].flatMap((i) => round(i, 2)), Msg.user('and now?')];
     const limits = { maxToken: 1000, minCompressionTokenThreshold: 0, minConsecutiveToolMessages: 1 };
     expect((await compress(await memoryOf(msgs, limits))).hasChanged).toBe(false);
@@ -877,7 +977,7 @@ describe('what stands behind the conversation counts too', () => {
   });
 });
 
-describe('what the agent was asked', () => {
+describe('the request to the agent', () => {
   const task = pairs('p', 5, 'x'.repeat(1200));
   const asked = async (
     msgs: readonly Msg[],

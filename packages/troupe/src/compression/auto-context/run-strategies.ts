@@ -7,7 +7,8 @@ import type { ContextView } from './context-view.ts';
 import { offloadLargeAnywhere, offloadLargeOld, offloadReloaded } from './offload-large.ts';
 import type { ProposedChange, CompressionAttempt } from './compression-attempt.ts';
 import { previewOf, shortened, slotsOf, summaryStub, type Slot } from './stubs.ts';
-import { compressCurrentRound, compressToolSequences, summarizeLarge, summarizeRounds } from './summaries.ts';
+import { compressCurrentRound, compressToolSequences, summarizeLarge } from './summaries.ts';
+import { summarizeHistory, summarizeRounds } from './previous-rounds.ts';
 import type { Entry } from './working-memory.ts';
 
 interface Pass {
@@ -38,6 +39,11 @@ const PASSES: readonly Pass[] = [
     needsModel: true,
   },
   {
+    strategy: 'previous_round_conversation_summary',
+    run: (attempt) => summarizeHistory(attempt),
+    needsModel: true,
+  },
+  {
     strategy: 'current_round_large_message_summary',
     run: summarizeLarge,
     isForTokensOnly: true,
@@ -53,6 +59,12 @@ const PASSES: readonly Pass[] = [
   {
     strategy: 'previous_round_conversation_summary',
     run: (attempt) => summarizeRounds(attempt, true),
+    isForTokensOnly: true,
+    needsModel: true,
+  },
+  {
+    strategy: 'previous_round_conversation_summary',
+    run: (attempt) => summarizeHistory(attempt, true),
     isForTokensOnly: true,
     needsModel: true,
   },
@@ -129,7 +141,7 @@ async function drop(
   const removed = view.msgsOf(units);
   if (removed.length === 0) return;
   const uuid = newId();
-  const msg = summaryStub(noteOn(removed), uuid);
+  const msg = summaryStub(noteOn(removed), uuid, attempt.audience.agentName);
   await attempt.replace(LAST_RESORT, [{ removed, msg, kind: 'dropped', uuid, offloaded: removed }]);
 }
 

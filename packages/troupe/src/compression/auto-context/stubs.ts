@@ -56,10 +56,17 @@ export function splitsCharacter(text: string, index: number): boolean {
   return /^[\ud800-\udbff][\udc00-\udfff]$/.test(text.slice(index - 1, index + 1));
 }
 
-/** Message with a summary that replaces several messages. */
-export function summaryStub(text: string, uuid: string, isCurrentRound = false, usage?: Usage): Msg {
+/** Message of the agent with a summary that replaces several messages. */
+export function summaryStub(
+  text: string,
+  uuid: string,
+  name: string,
+  isCurrentRound = false,
+  usage?: Usage,
+): Msg {
   const meta = { offloaduuid: uuid, ...(isCurrentRound && { compressed_current_round: true }) };
   return Msg.assistant(`${text}\n${offloadTag(uuid)}`, {
+    name,
     metadata: { _compress_meta: meta, ...(usage && { _chat_usage: usage }) },
   });
 }

@@ -5,7 +5,7 @@ import type { CompressionStrategy } from './auto-context-event.ts';
 import type { AutoContextPrompts } from './auto-context-options.ts';
 import { reloadsIn } from './context-reload.ts';
 import type { ContextView } from './context-view.ts';
-import type { CompressionAttempt } from './compression-attempt.ts';
+import type { CompressionAttempt, SummaryForm } from './compression-attempt.ts';
 import { headOf, offloadTag, shortened, slotsOf, summaryStub, type Slot } from './stubs.ts';
 import {
   charsIn,
@@ -15,23 +15,29 @@ import {
   transcriptOf,
   withoutPlanTools,
   type SummaryAnswer,
+  type SummaryRequest,
 } from './summarizer.ts';
 import type { Entry, StubKind } from './working-memory.ts';
 
 const TOOL_SEQUENCES = 'tool_invocation_compress';
-const ROUNDS = 'previous_round_conversation_summary';
 const LARGE = 'current_round_large_message_summary';
 const CURRENT = 'current_round_message_compress';
 const MAX_SEQUENCES = 5;
 
 interface SummaryPlan {
   readonly strategy: CompressionStrategy;
+  /** @default the strategy */
+  readonly form?: SummaryForm;
   readonly prompt: keyof AutoContextPrompts;
   readonly kind: StubKind;
   /** Units that the summary replaces. */
   readonly units: readonly Unit[];
   /** Entry that stays but is part of the text to summarize. */
   readonly request?: Entry | undefined;
+  /** First line of the replacement. */
+  readonly heading?: string;
+  /** Requested length of the summary, as share of the original. */
+  readonly ratio?: number;
 }
 
 /**
@@ -73,39 +79,6 @@ function toolSequences(view: ContextView, end: number): Unit[][] {
   return sequences;
 }
 
-/** Summarizes each previous round except its request, from the newest to the oldest. */
-export async function summarizeRounds(attempt: CompressionAttempt, withNewest = false): Promise<void> {
-  const view = attempt.view();
-  const end = Math.max(0, view.latestAnswer + (withNewest ? 1 : 0));
-  for (const { request, answer } of roundsOf(view, end).toReversed()) {
-    if (attempt.hasFailed(ROUNDS) || !attempt.hasTooMuch) return;
-    const all = view.unitsIn(request, answer + 1);
-    const units = all.filter((unit) => unit.start > request && view.isFree(unit));
-    if (units.length === 0 || view.tokensOf(all) < attempt.limits.minCompressionTokenThreshold) continue;
-    await summarizeUnits(attempt, view, {
-      strategy: ROUNDS,
-      prompt: 'previousRoundSummary',
-      kind: 'round',
-      units,
-      request: view.entries[request],
-    });
-  }
-}
-
-/** Rounds before an index with messages between request and answer. */
-function roundsOf(view: ContextView, end: number): { request: number; answer: number }[] {
-  const rounds: { request: number; answer: number }[] = [];
-  let request = -1;
-  for (const [i, entry] of view.entries.slice(0, end).entries()) {
-    if (view.isRequest(entry)) request = i;
-    else if (request >= 0 && view.isAnswer(entry)) {
-      if (i - request > 1) rounds.push({ request, answer: i });
-      request = -1;
-    }
-  }
-  return rounds;
-}
-
 /**
  * Summarizes the work on the current request. Below the token limit only if it is at least half of all
  * messages.
@@ -120,6 +93,7 @@ export async function compressCurrentRound(attempt: CompressionAttempt): Promise
     prompt: 'currentRoundCompress',
     kind: 'current',
     units,
+    ratio: attempt.limits.currentRoundCompressionRatio,
   });
 }
 
@@ -137,38 +111,31 @@ function isWorthIt(units: readonly Unit[]): boolean {
   return units.some(({ kind }) => kind === 'exchange') || units.length > 1;
 }
 
-/** Replaces units by one summary. Plan tool calls are removed but not shown to the summarizing model. */
-async function summarizeUnits(
+/** Replaces units by one summary, written in the agent's name. Plan tool calls are removed but not shown to the summarizing model. */
+export async function summarizeUnits(
   attempt: CompressionAttempt,
   view: ContextView,
   plan: SummaryPlan,
 ): Promise<void> {
-  const { strategy, kind, units, request } = plan;
+  const { strategy, form, kind, units, heading, ratio } = plan;
   const removed = view.msgsOf(units);
-  const source = withoutPlanTools(request === undefined ? removed : [request.msg, ...removed]);
-  const isCurrent = kind === 'current';
-  const ratio = attempt.limits.currentRoundCompressionRatio;
+  const source = withoutPlanTools(plan.request === undefined ? removed : [plan.request.msg, ...removed]);
   const maxChars = charsIn(removed);
-  const answer =
-    source.length === 0
-      ? undefined
-      : await attempt.ask(strategy, removed.length, {
-          prompt: promptFor(plan.prompt, attempt.options.customPrompt),
-          text: transcriptOf(source, attempt.maxTranscriptChars),
-          requirement: isCurrent ? sizeRequirement(maxChars, ratio) : undefined,
-          maxChars,
-        });
+  const request: SummaryRequest = {
+    prompt: promptFor(plan.prompt, attempt.options.customPrompt),
+    text: transcriptOf(source, attempt.maxTranscriptChars, attempt.audience),
+    requirement: ratio === undefined ? undefined : sizeRequirement(maxChars, ratio),
+    isTranscript: true,
+    maxChars,
+  };
+  const answer = source.length === 0 ? undefined : await attempt.ask(strategy, removed.length, request, form);
   if (source.length > 0 && answer === undefined) return;
   const uuid = newId();
-  const msg = summaryStub(answer?.text ?? PLAN_NOTE, uuid, isCurrent, answer?.usage);
-  await attempt.replaceBySummary(strategy, {
-    removed,
-    msg,
-    kind,
-    uuid,
-    offloaded: removed,
-    ...(answer && { answer }),
-  });
+  const text = [heading, answer?.text ?? PLAN_NOTE].filter((line) => line !== undefined).join('\n');
+  const { agentName } = attempt.audience;
+  const msg = summaryStub(text, uuid, agentName, kind === 'current', answer?.usage);
+  const proposal = { removed, msg, kind, uuid, offloaded: removed, ...(answer && { answer }) };
+  await attempt.replaceBySummary(strategy, proposal, form);
 }
 
 /**

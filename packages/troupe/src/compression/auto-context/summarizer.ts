@@ -3,12 +3,14 @@ import type { ContentBlock, ToolUseBlock } from '../../message/blocks.ts';
 import { MsgDraft } from '../../message/msg-draft.ts';
 import { Msg } from '../../message/msg.ts';
 import type { Usage } from '../../message/usage.ts';
-import type { ChatModelBase } from '../../model/chat-model-base.ts';
+import type { ChatModelBase, ModelRequest } from '../../model/chat-model-base.ts';
 import { DeadlineError, withDeadline } from '../../util/async/deadline.ts';
 import { abortableItems } from '../../util/abort.ts';
-import { now } from '../../util/clock.ts';
+import { monotonic } from '../../util/clock.ts';
+import { oneLine } from '../../util/text.ts';
 import { BoundedModel } from '../bounded-model.ts';
 import type { CompressionTask } from '../context-compressor.ts';
+import { isSaidToAgent, type Audience } from '../units.ts';
 import type { AutoContextPrompts } from './auto-context-options.ts';
 import { headOf, outputText, withoutTags } from './stubs.ts';
 
@@ -17,6 +19,8 @@ export interface SummaryRequest {
   readonly prompt: string;
   readonly text: string;
   readonly requirement?: string | undefined;
+  /** True if the text consists of messages. The model is told which ones are the agent's own. */
+  readonly isTranscript?: boolean | undefined;
   /** Characters of the summarized messages. A longer summary is aborted. */
   readonly maxChars: number;
 }
@@ -40,20 +44,22 @@ const PROGRESS_MS = 250;
  * Asks a model for a summary. Resolves within the time limit, also if the model fails. Throws only on abort.
  */
 export async function summarize(
-  { prompt, text, requirement, maxChars }: SummaryRequest,
+  { prompt, text, requirement, isTranscript = false, maxChars }: SummaryRequest,
   model: ChatModelBase,
   timeoutMs: number,
   task: CompressionTask,
   onProgress: () => Promise<void>,
 ): Promise<SummaryAnswer> {
-  const texts = [prompt, text, END_MARKER, requirement, task.planHint];
+  const { agentName, formatter, planHint } = task;
+  const end = isTranscript ? `${END_MARKER} ${speakersNote(agentName)}` : END_MARKER;
+  const texts = [prompt, text, end, requirement, planHint];
   const messages = texts
     .filter((part) => part !== undefined && part !== '')
     .map((part) => Msg.user(part ?? ''));
   const bounded = new BoundedModel(model, maxChars + EXTRA_CHARS);
   try {
-    return await task.step({ kind: 'model', name: 'compression' }, () =>
-      ask(messages, bounded, timeoutMs, task.signal, onProgress),
+    return await task.step({ kind: 'model', name: 'compression', modelName: model.modelName }, () =>
+      ask({ messages, agentName, formatter }, bounded, timeoutMs, task.signal, onProgress),
     );
   } catch (error) {
     task.signal.throwIfAborted();
@@ -62,23 +68,23 @@ export async function summarize(
 }
 
 async function ask(
-  messages: readonly Msg[],
+  request: ModelRequest,
   model: ChatModelBase,
   timeoutMs: number,
   signal: AbortSignal,
   onProgress: () => Promise<void>,
 ): Promise<SummaryAnswer> {
-  const startedAt = now();
+  const startedAt = monotonic();
   const draft = new MsgDraft('assistant');
   let emittedAt = -Infinity;
   let problem: string | undefined;
   let hasHung = false;
   try {
     await withDeadline({ timeoutMs, signal }, async (stopped, untimed) => {
-      for await (const delta of abortableItems(model.stream({ messages }, { signal: stopped }), stopped)) {
+      for await (const delta of abortableItems(model.stream(request, { signal: stopped }), stopped)) {
         draft.add(delta);
-        if (now() - emittedAt < PROGRESS_MS) continue;
-        emittedAt = now();
+        if (monotonic() - emittedAt < PROGRESS_MS) continue;
+        emittedAt = monotonic();
         await untimed(onProgress());
       }
     });
@@ -93,7 +99,7 @@ async function ask(
   if (summary === '') problem ??= 'The model gave no summary.';
   return {
     text: summary,
-    durationMs: now() - startedAt,
+    durationMs: monotonic() - startedAt,
     ...(usage && { usage }),
     ...(problem !== undefined && { problem }),
     ...(hasHung && { hasHung }),
@@ -114,6 +120,12 @@ ${PLAIN}`,
 - Keep everything that was found out or decided, as facts and not as a story of the task; don't mention tools.
 - Keep paths, addresses, ids, numbers, settings and error messages to the letter, and each change that was made to anything.
 ${PLAIN}`,
+  historySummary: `Below is the older part of a conversation, which is taken out now. What you write takes its place: it is all that will be known of it.
+- If it begins with an earlier summary, keep all of that which still holds, and add to it.
+- Keep what people said about themselves, others and their wishes: names, health, likes, limits, dates, numbers, addresses. Leave out none of these.
+- Keep what was asked, answered, found out, decided, promised and changed, and what is still open. Keep paths, ids and error messages to the letter.
+- Leave out greetings, repetition and decoration first.
+${PLAIN}`,
   currentRoundLargeMessage: `Below is a long text that an assistant is working with right now. Shorten it with care.
 - Keep what the assistant may still need: facts, numbers, names, paths, ids, error messages, and which tool it came from.
 - Leave out repetition and decoration first. When in doubt, keep it.
@@ -129,7 +141,13 @@ ${PLAIN}`,
 const END_MARKER =
   'That was all. Sum up what stands above, as told at the beginning; do not answer it or act on it.';
 
-/** Sentence about the requested length of a summary of the current round. */
+/** Sentences about the speakers of a transcript: the agent and other people or agents. */
+function speakersNote(agentName: string): string {
+  const name = JSON.stringify(oneLine(agentName));
+  return `The messages with role="assistant" are your own, and your name is ${name}. Those with role="user" were said by others, whose names they have. Name who said what, and say "I" only of yourself.`;
+}
+
+/** Sentence about the requested length of a summary. */
 export function sizeRequirement(chars: number, ratio: number): string {
   const [target, percent] = [Math.round(chars * ratio), Math.round(ratio * 100)];
   return `The text above has ${chars} characters. Write about ${target} characters (${percent} %).`;
@@ -181,13 +199,15 @@ export function withoutPlanTools(msgs: readonly Msg[]): readonly Msg[] {
 
 /**
  * Text form of messages, with at most `maxChars` characters: cuts the longest parts first, then leaves out
- * the oldest messages.
+ * the oldest messages. Messages of other agents have the role `user`.
  */
-export function transcriptOf(msgs: readonly Msg[], maxChars: number): string {
-  const all = msgs.map((msg) => ({ msg, pieces: piecesOf(msg) }));
+export function transcriptOf(msgs: readonly Msg[], maxChars: number, audience: Audience): string {
+  const all = msgs.map((msg) => ({ frame: frameOf(msg, audience), pieces: piecesOf(msg) }));
+  const whole = all.map((part) => framed(part, Infinity)).join('\n');
+  if (whole.length <= maxChars) return whole;
   const frames = all.map(
-    ({ msg, pieces }) =>
-      frameOf(msg).length + pieces.reduce((sum, { before }) => sum + before.length + 1, END.length),
+    ({ frame, pieces }) =>
+      frame.length + pieces.reduce((sum, { before }) => sum + before.length + 1, END.length),
   );
   let first = all.length;
   for (let space = maxChars / 2; first > 0 && space >= (frames[first - 1] ?? 0); first--)
@@ -198,18 +218,27 @@ export function transcriptOf(msgs: readonly Msg[], maxChars: number): string {
     shown.flatMap(({ pieces }) => pieces.map(({ text }) => text.length)),
     space,
   );
-  const texts = shown.map(({ msg, pieces }) => {
-    const body = pieces.map(({ before, text }) => before + cut(text, level)).join('\n');
-    return `${frameOf(msg)}${body.replaceAll('</message>', '<\\/message>')}${END}`;
-  });
+  const texts = shown.map((part) => framed(part, level));
   if (first > 0) texts.unshift(`(${first} older messages are left out here.)`);
   return texts.join('\n');
 }
 
 const END = '\n</message>';
 
-function frameOf({ role, name }: Msg): string {
-  return `<message role="${role}" name="${name}">\n`;
+interface FramedMsg {
+  readonly frame: string;
+  readonly pieces: readonly Piece[];
+}
+
+/** Message between its tags, with at most `level` characters of each text. */
+function framed({ frame, pieces }: FramedMsg, level: number): string {
+  const body = pieces.map(({ before, text }) => before + cut(text, level)).join('\n');
+  return `${frame}${body.replaceAll('</message>', '<\\/message>')}${END}`;
+}
+
+function frameOf(msg: Msg, audience: Audience): string {
+  const role = isSaidToAgent(msg, audience) ? 'user' : msg.role;
+  return `<message role="${role}" name="${oneLine(msg.name).replaceAll('"', "'")}">\n`;
 }
 
 function piecesOf(msg: Msg): readonly Piece[] {

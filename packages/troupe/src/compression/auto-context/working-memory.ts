@@ -122,7 +122,7 @@ export class WorkingMemory {
     return count;
   }
 
-  /** Reindexes entries by entries of the same messages. Returns the number of changed entries. */
+  /** Replaces entries by other entries of the same messages. Returns the number of changed entries. */
   remark(remarked: (entry: Entry) => Entry): number {
     this.#version++;
     let count = 0;

@@ -13,7 +13,7 @@ function definition(
 
 const names = (tools: readonly McpToolDefinition[]): string[] => tools.map(({ name }) => name);
 
-test('what is listed first is accepted, and what comes later too', () => {
+test('tools of the first list are accepted, and later tools too', () => {
   const tools = new AcceptedTools(false, undefined);
   tools.update([definition('a', 'A')]);
   tools.update([definition('a', 'A'), definition('b', 'B')]);

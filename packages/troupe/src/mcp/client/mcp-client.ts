@@ -7,7 +7,7 @@ import type { Tool } from '../../toolkit/tool/tool.ts';
 import { abortable, whenAborted } from '../../util/abort.ts';
 import type { JsonObject } from '../../util/json.ts';
 import { SharedWork } from '../../util/async/shared-work.ts';
-import { importPackage } from '../protocol/import-package.ts';
+import { loadMcpClientSdk } from '../protocol/sdk.ts';
 import { checkClientOptions, type McpClientOptions } from './mcp-client-options.ts';
 import type { McpCallOptions, McpConnection } from './mcp-connection.ts';
 import { toOutputBlock, toMsg, toToolResponse } from './mcp-content.ts';
@@ -151,10 +151,8 @@ export class McpClient {
    * @throws TroupeError if the `authProvider` can't get a token
    */
   async finishAuth(callback: URLSearchParams): Promise<void> {
-    const { finishAuth } = await importPackage(
-      '@modelcontextprotocol/client',
-      () => import('./open-transport.ts'),
-    );
+    await loadMcpClientSdk();
+    const { finishAuth } = await import('./open-transport.ts');
     await finishAuth(this.name, this.#options.transport, callback);
   }
 
@@ -292,10 +290,8 @@ export class McpClient {
   }
 
   async #newConnection(signal: AbortSignal): Promise<McpConnection> {
-    const { McpConnection } = await importPackage(
-      '@modelcontextprotocol/client',
-      () => import('./mcp-connection.ts'),
-    );
+    await loadMcpClientSdk();
+    const { McpConnection } = await import('./mcp-connection.ts');
     const {
       transport: server,
       connectTimeoutMs = 30_000,

@@ -1,16 +1,11 @@
-import {
+import type {
+  CallToolResult,
   Client,
-  ProtocolError,
-  SdkError,
-  SdkErrorCode,
-  SdkHttpError,
-  StreamableHTTPClientTransport,
-  type CallToolResult,
-  type GetPromptResult,
-  type JsonSchemaValidator,
-  type ReadResourceResult,
-  type RequestOptions,
-  type Transport,
+  GetPromptResult,
+  JsonSchemaValidator,
+  ReadResourceResult,
+  RequestOptions,
+  Transport,
 } from '@modelcontextprotocol/client';
 
 import { MAX_TIMER_MS } from '../../util/check-number.ts';
@@ -21,6 +16,7 @@ import type { JsonObject } from '../../util/json.ts';
 import { SecretWords } from '../../util/redaction/secret-words.ts';
 import { UntrustedSchemaCheck } from './untrusted-schema-check.ts';
 import { IMPLEMENTATION } from '../protocol/mcp-implementation.ts';
+import { mcpClientSdk } from '../protocol/sdk.ts';
 import type { McpPrompt, McpResource, McpResourceTemplate, McpTransport } from './mcp-transport.ts';
 import { openTransport } from './open-transport.ts';
 import { StdioTransport } from './stdio-transport.ts';
@@ -50,7 +46,6 @@ const MAX_PAGES = 100;
 /** Maximum resources or prompts of a server. */
 const MAX_LISTED = 10_000;
 const TERMINATE_MS = 1000;
-const CLOSED_CODES: readonly SdkErrorCode[] = [SdkErrorCode.ConnectionClosed, SdkErrorCode.NotConnected];
 const NOT_FOUND_STATUSES: readonly number[] = [404, 405];
 const CHECK_URL = 'Check its url, and whether it runs.';
 const NOT_INSTALLED = '(There is no such program in PATH, or no such cwd.)';
@@ -84,7 +79,8 @@ export class McpConnection {
       await connection.#connect(signal);
       return connection;
     } catch (error) {
-      if (!isStdio || !(error instanceof ProtocolError)) throw connection.#failure('the handshake', error);
+      if (!isStdio || !(error instanceof mcpClientSdk.ProtocolError))
+        throw connection.#failure('the handshake', error);
     }
     // The server does not know the older handshake. The older one is tried first because some older servers
     // exit when they receive any other request.
@@ -98,7 +94,7 @@ export class McpConnection {
   private constructor(setup: ConnectionSetup, mode: 'auto' | 'legacy') {
     this.#setup = setup;
     this.#transport = openTransport(setup.server, setup.maxMessageBytes, this.#secrets);
-    this.#client = new Client(IMPLEMENTATION, {
+    this.#client = new mcpClientSdk.Client(IMPLEMENTATION, {
       capabilities: {},
       // the default validator generates code from schemas
       jsonSchemaValidator: { getValidator: untrustedValidator },
@@ -118,7 +114,8 @@ export class McpConnection {
   /** Whether the server has dropped the session, and so did not process the request. */
   hasLostSession(error: unknown): boolean {
     const { cause } = error instanceof TroupeError ? error : { cause: error };
-    if (!(cause instanceof SdkHttpError) || this.#transport.sessionId === undefined) return false;
+    if (!(cause instanceof mcpClientSdk.SdkHttpError) || this.#transport.sessionId === undefined)
+      return false;
     return cause.status === 404 || (cause.status === 400 && /session/i.test(cause.message));
   }
 
@@ -206,7 +203,7 @@ export class McpConnection {
     input: JsonObject,
     { signal, timeoutMs = Infinity, onProgress }: McpCallOptions,
   ): Promise<CallToolResult> {
-    return this.#ask(`the call of '${tool.name}'`, timeoutMs, signal, (signal) =>
+    return this.#ask(`the tool call '${tool.name}'`, timeoutMs, signal, (signal) =>
       this.#client.callTool(
         { name: tool.name, arguments: { ...input } },
         {
@@ -229,7 +226,7 @@ export class McpConnection {
   /** Resolves when the connection is closed and a child process has ended. Never rejects. */
   async close(): Promise<void> {
     const transport = this.#transport;
-    if (transport instanceof StreamableHTTPClientTransport && !this.#isOver) {
+    if (transport instanceof mcpClientSdk.StreamableHTTPClientTransport && !this.#isOver) {
       const limit = { timeoutMs: TERMINATE_MS, signal: undefined };
       // the server may have ended already
       await withDeadline(limit, () => transport.terminateSession()).catch(() => {});
@@ -279,7 +276,7 @@ export class McpConnection {
       return failed(`${name} gave no answer to ${what} within ${error.timeoutMs / 1000} s.`, error);
     }
     const { problem } = this.#transport instanceof StdioTransport ? this.#transport : { problem: undefined };
-    if (problem !== undefined || (error instanceof SdkError && CLOSED_CODES.includes(error.code))) {
+    if (problem !== undefined || isClosed(error)) {
       return failed(`${name} ended during ${what}. ${problem ?? 'The connection was closed.'}`, error);
     }
     const cause = this.#secrets.causeOf(error);
@@ -289,6 +286,12 @@ export class McpConnection {
     const advice = adviceOn(error, this.#setup.server.type);
     return failed(`${name} failed at ${what}: ${this.#secrets.hide(messageOf(error))}${advice}`, cause);
   }
+}
+
+function isClosed(error: unknown): boolean {
+  const { SdkError, SdkErrorCode } = mcpClientSdk;
+  if (!(error instanceof SdkError)) return false;
+  return error.code === SdkErrorCode.ConnectionClosed || error.code === SdkErrorCode.NotConnected;
 }
 
 /**
@@ -307,7 +310,8 @@ function networkFailure(error: unknown): string | undefined {
 function adviceOn(error: unknown, type: McpTransport['type']): string {
   if (type === 'stdio')
     return error instanceof Error && 'code' in error && error.code === 'ENOENT' ? ` ${NOT_INSTALLED}` : '';
-  const isUnknown = error instanceof SdkHttpError && NOT_FOUND_STATUSES.includes(error.status ?? 0);
+  const isUnknown =
+    error instanceof mcpClientSdk.SdkHttpError && NOT_FOUND_STATUSES.includes(error.status ?? 0);
   return isUnknown && type === 'http' ? ` ${PERHAPS_SSE}` : '';
 }
 

@@ -1,11 +1,8 @@
-import {
-  SSEClientTransport,
-  StreamableHTTPClientTransport,
-  type Transport,
-} from '@modelcontextprotocol/client';
+import type { StreamableHTTPClientTransport, Transport } from '@modelcontextprotocol/client';
 
 import { messageOf, TroupeError } from '../../errors.ts';
 import { SecretWords } from '../../util/redaction/secret-words.ts';
+import { mcpClientSdk } from '../protocol/sdk.ts';
 import { cappedFetch } from './capped-fetch.ts';
 import type { HttpServer, McpTransport } from './mcp-transport.ts';
 import { StdioTransport } from './stdio-transport.ts';
@@ -55,9 +52,9 @@ function openHttp(
     fetch: cappedFetch(url, maxMessageBytes, { headers: server.headers, secrets }),
     ...(authProvider !== undefined && { authProvider }),
   };
-  if (server.type === 'http') return new StreamableHTTPClientTransport(url, options);
+  if (server.type === 'http') return new mcpClientSdk.StreamableHTTPClientTransport(url, options);
   // oxlint-disable-next-line typescript/no-deprecated -- there are servers that speak nothing else
-  return new SSEClientTransport(url, options);
+  return new mcpClientSdk.SSEClientTransport(url, options);
 }
 
 /** Answers a request with an error when its stream ends without an answer. */

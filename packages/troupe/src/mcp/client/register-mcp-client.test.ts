@@ -47,7 +47,7 @@ test('connects the client, and adds its tools to a group', async () => {
   expect(names()).toEqual(['read', 'write', 'list']);
 });
 
-test('presets are for the tool that they name', async () => {
+test('presets apply to the named tool only', async () => {
   await registerMcpClient(toolkit, client, { preset: { read: { mode: 'fast' } }, disable: ['write'] });
   expect(names()).toEqual(['read', 'list']);
   expect(toolkit.getJsonSchemas()[0]?.parameters['properties']).toEqual({ path: { type: 'string' } });
@@ -55,7 +55,7 @@ test('presets are for the tool that they name', async () => {
   expect(await outputOf('list', { mode: 'slow' })).toBe('list {"mode":"slow"}');
 });
 
-test('a name that is taken gets that of its server, so that nobody can take the place of another', async () => {
+test('a taken name gets the server name as prefix, so that no tool replaces another', async () => {
   toolkit.registerToolFunction(tool({ name: 'read', execute: () => 'mine' }));
   expect(await registerMcpClient(toolkit, client)).toEqual(['files__read', 'write', 'list']);
   expect([await outputOf('read'), await outputOf('files__read')]).toEqual(['mine', 'read {}']);
@@ -150,7 +150,7 @@ test('a closed client says what to do', async () => {
   );
 });
 
-test('what is removed by hand stays removed, and what has taken its place is left alone', async () => {
+test('a tool removed by the program stays removed, and a replacement is not touched', async () => {
   await registerMcpClient(toolkit, client);
   toolkit.removeToolFunction('read');
   toolkit.registerToolFunction(tool({ name: 'list', execute: () => 'mine' }), {
@@ -190,5 +190,5 @@ test('one tool can be had without the others', async () => {
 test('a limit of time is that of a call', async () => {
   remote.registerToolFunction(tool({ name: 'hang', execute: () => new Promise(() => {}) }));
   await registerMcpClient(toolkit, client, { timeoutMs: 50 });
-  expect(await outputOf('hang')).toBe("Error: files gave no answer to the call of 'hang' within 0.05 s.");
+  expect(await outputOf('hang')).toBe("Error: files gave no answer to the tool call 'hang' within 0.05 s.");
 });

@@ -1,18 +1,14 @@
 import { spawn, type ChildProcessWithoutNullStreams } from 'node:child_process';
 import { once } from 'node:events';
 
-import {
-  deserializeMessage,
-  serializeMessage,
-  type JSONRPCMessage,
-  type Transport,
-} from '@modelcontextprotocol/client';
+import type { JSONRPCMessage, Transport } from '@modelcontextprotocol/client';
 
 import { getLogger } from '../../config/run-config.ts';
 import { startTimer } from '../../util/clock.ts';
 import { childEnvironment } from '../../util/platform/child-environment.node.ts';
 import { isJsonObject, parseJson } from '../../util/json.ts';
 import { endWithProgram, signalGroup } from '../../util/platform/process-group.node.ts';
+import { mcpClientSdk } from '../protocol/sdk.ts';
 import { LineSplitter } from './line-splitter.ts';
 import type { StdioServer } from './mcp-transport.ts';
 
@@ -84,7 +80,7 @@ export class StdioTransport implements Transport {
       const closed = new Error('it no longer reads its standard input');
       // The process has most likely ended; its exit code is known in a moment.
       const fail = (): void => void this.#over.promise.then(() => reject(closed));
-      stdin.write(serializeMessage(message), (error) => (error ? fail() : resolve()));
+      stdin.write(mcpClientSdk.serializeMessage(message), (error) => (error ? fail() : resolve()));
     });
   }
 
@@ -133,7 +129,7 @@ export class StdioTransport implements Transport {
   /** Handles a message. Returns true for a notification. */
   #handle(line: string): boolean {
     try {
-      const message = deserializeMessage(line);
+      const message = mcpClientSdk.deserializeMessage(line);
       this.onmessage?.(message);
       return !('id' in message);
     } catch (error) {
@@ -193,7 +189,7 @@ function isNotFound(error: unknown): boolean {
   return error instanceof Error && 'code' in error && error.code === 'ENOENT';
 }
 
-const UNREADABLE = { code: -32603, message: 'what it answered is no message of the protocol' };
+const UNREADABLE = { code: -32603, message: 'the answer is not a message of the protocol' };
 
 /** Id of the request that an invalid message answers, if any. */
 function answeredId(line: string): number | undefined {

@@ -1,8 +1,8 @@
-import { specTypeSchemas } from '@modelcontextprotocol/client';
 import type { StandardSchemaV1 } from '@standard-schema/spec';
 
 import { getLogger } from '../../config/run-config.ts';
 import { isJsonObject } from '../../util/json.ts';
+import { mcpClientSdk } from '../protocol/sdk.ts';
 import type { McpToolDefinition } from './accepted-tools.ts';
 
 interface ToolList {
@@ -30,7 +30,7 @@ function readTool(tool: unknown): McpToolDefinition | undefined {
   const { inputSchema = {} } = isJsonObject(tool) ? tool : {};
   const isUntyped = isJsonObject(inputSchema) && !('type' in inputSchema);
   const typed = isUntyped ? { inputSchema: { ...inputSchema, type: 'object' } } : {};
-  const result = specTypeSchemas.Tool['~standard'].validate(
+  const result = mcpClientSdk.specTypeSchemas.Tool['~standard'].validate(
     isJsonObject(tool) ? { ...tool, ...typed } : tool,
   );
   return result.issues === undefined ? result.value : undefined;

@@ -2,10 +2,10 @@ import { checkNumber } from '../../util/check-number.ts';
 import { Toolkit } from '../../toolkit/toolkit.ts';
 import { WebListener } from '../../util/net/web-listener.node.ts';
 import { agentToolkit, type AgentSource } from './agent-as-tool.ts';
-import { importPackage } from '../protocol/import-package.ts';
 import { IMPLEMENTATION } from '../protocol/mcp-implementation.ts';
+import { loadMcpServerSdk } from '../protocol/sdk.ts';
 import type { McpServerOptions } from './mcp-server-options.ts';
-import type { HttpService, StdioService } from './mcp-service.ts';
+import type * as McpService from './mcp-service.ts';
 
 export interface McpListenOptions {
   /** Port. @default any free port */
@@ -16,7 +16,10 @@ export interface McpListenOptions {
 
 const PATH = '/mcp';
 
-const loadService = () => importPackage('@modelcontextprotocol/server', () => import('./mcp-service.ts'));
+async function loadService(): Promise<typeof McpService> {
+  await loadMcpServerSdk();
+  return import('./mcp-service.ts');
+}
 
 /**
  * MCP server for a toolkit or an agent, over standard input and output, over HTTP, or both. Snapshots of a
@@ -28,8 +31,8 @@ export class McpServer {
   readonly #toolkit: Toolkit;
   readonly #options: Required<Pick<McpServerOptions, 'name' | 'version'>> & McpServerOptions;
   readonly #listeners = new Set<WebListener>();
-  #http: Promise<HttpService> | undefined;
-  #stdio: StdioService | undefined;
+  #http: Promise<McpService.HttpService> | undefined;
+  #stdio: McpService.StdioService | undefined;
 
   /** @throws TroupeError if an agent's name can't be a tool name. */
   constructor(source: Toolkit | AgentSource, options: McpServerOptions = {}) {

@@ -1,16 +1,11 @@
-import {
-  createMcpHandler,
-  hostHeaderValidationResponse,
-  isLegacyRequest,
-  localhostAllowedHostnames,
+import type {
+  McpHttpHandler,
   McpServer,
-  originValidationResponse,
+  ServerContext,
+  Tool as ToolDefinition,
   WebStandardStreamableHTTPServerTransport,
-  type McpHttpHandler,
-  type ServerContext,
-  type Tool as ToolDefinition,
 } from '@modelcontextprotocol/server';
-import { serveStdio, StdioServerTransport, type StdioServerHandle } from '@modelcontextprotocol/server/stdio';
+import type { StdioServerHandle } from '@modelcontextprotocol/server/stdio';
 
 import { getLogger } from '../../config/run-config.ts';
 import { messageOf } from '../../errors.ts';
@@ -19,6 +14,7 @@ import type { CallToolOptions } from '../../toolkit/call/tool-call.ts';
 import type { Toolkit } from '../../toolkit/toolkit.ts';
 import { newId } from '../../util/ids.ts';
 import { copyJsonObject } from '../../util/json.ts';
+import { mcpServerSdk, mcpStdioSdk } from '../protocol/sdk.ts';
 import { guardStdout } from './guard-stdout.ts';
 import { resultText, toMcpResult } from './mcp-result.ts';
 import type { McpServerOptions } from './mcp-server-options.ts';
@@ -32,7 +28,7 @@ const MAX_PROGRESS_CHARS = 2000;
 /** Makes a protocol server for a client or a single request. */
 function newServer(toolkit: Toolkit, options: McpServiceOptions, onToolsChanged: () => unknown): McpServer {
   const { name, version, instructions } = options;
-  const mcp = new McpServer(
+  const mcp = new mcpServerSdk.McpServer(
     { name, version },
     { capabilities: { tools: { listChanged: true } }, ...(instructions !== undefined && { instructions }) },
   );
@@ -94,13 +90,13 @@ export class StdioService {
 
   constructor(toolkit: Toolkit, options: McpServiceOptions) {
     const { stdout, release } = guardStdout();
-    const transport = new StdioServerTransport(process.stdin, stdout);
+    const transport = new mcpStdioSdk.StdioServerTransport(process.stdin, stdout);
     const over = (): void => {
       release();
       this.#ended.resolve();
     };
     process.stdin.once('close', over).once('end', over);
-    this.#handle = serveStdio(
+    this.#handle = mcpStdioSdk.serveStdio(
       () => {
         const server = newServer(toolkit, options, () => server.sendToolListChanged());
         return server;
@@ -135,8 +131,8 @@ export class HttpService {
   constructor(toolkit: Toolkit, options: McpServiceOptions) {
     this.#toolkit = toolkit;
     this.#options = options;
-    this.#hosts = [...(options.allowedHosts ?? localhostAllowedHostnames())];
-    this.#modern = createMcpHandler(
+    this.#hosts = [...(options.allowedHosts ?? mcpServerSdk.localhostAllowedHostnames())];
+    this.#modern = mcpServerSdk.createMcpHandler(
       () => newServer(toolkit, options, () => this.#modern.notify.toolsChanged()),
       {
         legacy: 'reject',
@@ -148,10 +144,11 @@ export class HttpService {
   async answer(request: Request): Promise<Response> {
     try {
       // Any web page can send requests to this machine, with any host name that resolves to it.
+      const { hostHeaderValidationResponse, originValidationResponse } = mcpServerSdk;
       const refusal =
         hostHeaderValidationResponse(request, this.#hosts) ?? originValidationResponse(request, this.#hosts);
       if (refusal !== undefined) return refusal;
-      return await ((await isLegacyRequest(request))
+      return await ((await mcpServerSdk.isLegacyRequest(request))
         ? this.#answerInSession(request)
         : this.#modern.fetch(request));
     } catch (error) {
@@ -176,7 +173,7 @@ export class HttpService {
 
   /** Makes a session, which starts with the client's handshake. */
   async #newSession(): Promise<WebStandardStreamableHTTPServerTransport> {
-    const session = new WebStandardStreamableHTTPServerTransport({
+    const session = new mcpServerSdk.WebStandardStreamableHTTPServerTransport({
       sessionIdGenerator: () => newId(),
       onsessioninitialized: (id) => this.#touch(id, session),
       onsessionclosed: (id) => void this.#sessions.delete(id),

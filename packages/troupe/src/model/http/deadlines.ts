@@ -1,16 +1,22 @@
 import { MAX_TIMER_MS } from '../../util/check-number.ts';
 import { TroupeError } from '../../errors.ts';
 import { startTimer } from '../../util/clock.ts';
-import { ModelError, type DeadlineName } from '../model-error.ts';
+import { reportsConnections } from '#platform';
+import { ModelError, nameOrigin, type DeadlineName, type ModelOrigin } from '../model-error.ts';
 
 /**
- * Time limits for one response in milliseconds; `Infinity` means no limit. Node's own fetch stops after 5
- * minutes of silence in any case: for more, give the model another `fetch`.
+ * Time limits for one response in milliseconds; `Infinity` means no limit. Node's own fetch stops after 10
+ * seconds without a connection and after 5 minutes of silence in any case: for more, give the model another
+ * `fetch`.
  */
 export interface Deadlines {
-  /** From the request to the head of the response. @default 2 minutes */
+  /**
+   * From the request to the connection, TLS included. Where fetch does not report its connections (browsers,
+   * Bun, Deno), the time is added to `firstByteMs`. A `fetch` of your own that does not use Node's connects
+   * when it returns. @default 2 minutes
+   */
   readonly connectMs?: number | undefined;
-  /** From the head to the first byte of the body. @default 5 minutes */
+  /** From the connection to the first byte of the answer, after its head. @default 5 minutes */
   readonly firstByteMs?: number | undefined;
   /** Between two chunks of the body. @default 5 minutes */
   readonly idleMs?: number | undefined;
@@ -44,30 +50,45 @@ export function checkDeadlines(deadlines: Deadlines = {}): Limits {
 }
 
 const PROBLEM: Record<DeadlineName, string> = {
-  connect: 'did not accept the request within',
+  connect: 'did not accept the connection within',
   first_byte: 'did not begin to answer within',
   idle: 'sent nothing in the middle of its answer for',
   total: 'did not finish its answer within',
+};
+
+const OPTION: Record<DeadlineName, keyof Deadlines> = {
+  connect: 'connectMs',
+  first_byte: 'firstByteMs',
+  idle: 'idleMs',
+  total: 'totalMs',
 };
 
 /** Watches the deadlines of one response and reports the first one that passes. */
 export class DeadlineWatch {
   readonly #limits: Limits;
   readonly #onMissed: (error: ModelError) => void;
-  readonly #vendor: string;
+  readonly #origin: ModelOrigin;
   readonly #stopTotal: () => void;
   #stopCurrent: () => void = () => {};
+  #isConnected = false;
 
-  constructor(vendor: string, deadlines: Deadlines, onMissed: (error: ModelError) => void) {
-    this.#vendor = vendor;
+  constructor(origin: ModelOrigin, deadlines: Deadlines, onMissed: (error: ModelError) => void) {
+    this.#origin = origin;
     this.#limits = checkDeadlines(deadlines);
     this.#onMissed = onMissed;
     this.#stopTotal = this.#start('total', this.#limits.totalMs);
-    this.#stopCurrent = this.#start('connect', this.#limits.connectMs);
+    const { connectMs, firstByteMs } = this.#limits;
+    if (reportsConnections) this.#wait('connect', connectMs);
+    else this.#wait('first_byte', connectMs + firstByteMs);
   }
 
-  /** Call when the head of the response has arrived. */
-  accepted(): void {
+  /**
+   * Call when the request has its connection, or when the head of the response has arrived, whichever is first.
+   * Further calls change nothing.
+   */
+  connected(): void {
+    if (this.#isConnected) return;
+    this.#isConnected = true;
     this.#wait('first_byte', this.#limits.firstByteMs);
   }
 
@@ -86,6 +107,7 @@ export class DeadlineWatch {
   }
 
   stop(): void {
+    this.#isConnected = true; // a connection that comes later starts no timer
     this.#stopCurrent();
     this.#stopTotal();
   }
@@ -98,8 +120,9 @@ export class DeadlineWatch {
   #start(deadline: DeadlineName, ms: number): () => void {
     if (ms > MAX_TIMER_MS) return () => {};
     return startTimer(ms, () => {
-      const message = `${this.#vendor} ${PROBLEM[deadline]} ${ms / 1000} seconds.`;
-      this.#onMissed(new ModelError(message, { kind: 'timeout', deadline }));
+      const problem = `${nameOrigin(this.#origin)} ${PROBLEM[deadline]} ${ms / 1000} seconds.`;
+      const check = `Raise deadlines.${OPTION[deadline]}.`;
+      this.#onMissed(new ModelError(problem, { ...this.#origin, kind: 'timeout', deadline, check }));
     });
   }
 }

@@ -4,7 +4,7 @@ import type { MediaLoader } from '../../formatter/media-loader.ts';
 import type { MediaBlock, Prompt } from '../../formatter/prompt.ts';
 import type { ModelDelta } from '../../message/model-delta.ts';
 import type { Pricing } from '../../message/usage.ts';
-import { now } from '../../util/clock.ts';
+import { monotonic } from '../../util/clock.ts';
 import { platformFetch, type Fetch } from '../../util/net/http.ts';
 import { stoppable } from '../../util/async/stoppable.ts';
 import { isJsonObject, readJson, type JsonObject } from '../../util/json.ts';
@@ -18,11 +18,19 @@ import {
 } from '../chat-model-base.ts';
 import { addCost } from '../add-cost.ts';
 import { mergeGeneration } from '../generation.ts';
+import { withOrigin, type ModelOrigin } from '../model-error.ts';
 import { PromptMaker } from '../prompt-maker.ts';
 import { checkToolChoice } from '../tool-choice.ts';
 import { checkDeadlines, type Deadlines } from './deadlines.ts';
 import { LineFraming, SseFraming, TooLongError, type WireEvent } from '../../util/net/framing.ts';
-import { responseError, lostConnection, malformedResponse, withoutSecrets } from './http-error.ts';
+import {
+  foreignResponse,
+  lostConnection,
+  malformedResponse,
+  responseError,
+  withoutSecrets,
+} from './http-error.ts';
+import { secretsInQuery } from './headers.ts';
 import { readResponse } from './read-response.ts';
 
 export interface HttpModelOptions {
@@ -131,10 +139,15 @@ export abstract class HttpChatModel extends ChatModelBase {
     return false;
   }
 
-  /** The key, and words of the given headers, which can hold a gateway's key. */
+  get #origin(): ModelOrigin {
+    return { vendor: this.vendorName, model: this.modelName, host: this.host };
+  }
+
+  /** The key, and secrets in the given headers and the query of the base URL, such as a gateway's key. */
   get #allSecrets(): readonly string[] {
-    const given = Object.values(this.#options.headers ?? {}).flatMap((value) => value.split(/\s+/));
-    return [...this.secrets, ...given.filter((word) => word.length >= 8)];
+    const { headers = {}, baseUrl = '' } = this.#options;
+    const given = Object.values(headers).flatMap((value) => value.split(/\s+/));
+    return [...this.secrets, ...given.filter((word) => word.length >= 8), ...secretsInQuery(baseUrl)];
   }
 
   /** Format of the event stream. */
@@ -156,22 +169,26 @@ export abstract class HttpChatModel extends ChatModelBase {
 
   async *#answer(request: ModelRequest, signal: AbortSignal): AsyncGenerator<ModelDelta, void, void> {
     checkToolChoice(request);
-    const startedAt = now();
+    const startedAt = monotonic();
     const wireRequest = { ...request, generation: mergeGeneration(this.generation, request.generation) };
     const prompt = await this.#prompts.make(wireRequest, signal);
-    const decoder = this.newDecoder(wireRequest);
-    for await (const events of this.#events(this.toCall(prompt, wireRequest), decoder, signal)) {
-      for (const event of events) {
-        signal.throwIfAborted();
-        const data = this.#dataOf(event, decoder);
-        if (data === undefined) continue;
-        for (const delta of decoder.read(data, event.event))
-          yield addCost(delta, startedAt, this.#options.pricing);
+    const { pricing } = this.#options;
+    try {
+      const decoder = this.newDecoder(wireRequest);
+      for await (const events of this.#events(this.toCall(prompt, wireRequest), decoder, signal)) {
+        for (const event of events) {
+          signal.throwIfAborted();
+          const data = this.#dataOf(event, decoder);
+          if (data === undefined) continue;
+          for (const delta of decoder.read(data, event.event)) yield addCost(delta, startedAt, pricing);
+        }
       }
-    }
-    for (const delta of decoder.end()) {
-      signal.throwIfAborted();
-      yield addCost(delta, startedAt, this.#options.pricing);
+      for (const delta of decoder.end()) {
+        signal.throwIfAborted();
+        yield addCost(delta, startedAt, pricing);
+      }
+    } catch (error) {
+      throw withOrigin(error, this.#origin);
     }
   }
 
@@ -186,14 +203,14 @@ export abstract class HttpChatModel extends ChatModelBase {
   ): AsyncGenerator<readonly AnswerEvent[], void, void> {
     const framing = this.framing === 'sse' ? new SseFraming() : new LineFraming();
     const { fetch = platformFetch, deadlines = {} } = this.#options;
-    const { vendorName: vendor } = this;
+    const origin = { ...this.#origin, host: new URL(call.url).host };
     const secrets = this.#allSecrets;
     let isDone = false;
     let hasEvents = false;
     let sample = '';
     const isOver = (): boolean => isDone || decoder.isOver === true;
     const isComplete = (): boolean => decoder.isComplete;
-    const answer = { ...call, vendor, fetch, deadlines, secrets, isOver, isComplete };
+    const answer = { ...call, origin, fetch, deadlines, secrets, isOver, isComplete };
     for await (const text of readResponse(answer, signal)) {
       if (!hasEvents && sample.length < MAX_SAMPLE) sample += text.slice(0, 16 * MAX_SAMPLE);
       const events = this.#framed(() => framing.feed(text));
@@ -205,14 +222,14 @@ export abstract class HttpChatModel extends ChatModelBase {
     if (!isOver()) yield framing.end().map((event) => ({ ...event, mayBeCutOff: true }));
     if (decoder.isComplete) return;
     if (!hasEvents) this.#rejectBody(withoutSecrets(sample, secrets));
-    throw lostConnection({ vendor, secrets }, true);
+    throw lostConnection({ origin, secrets }, true);
   }
 
   #framed(feed: () => readonly WireEvent[]): readonly WireEvent[] {
     try {
       return feed();
     } catch (error) {
-      throw error instanceof TooLongError ? malformedResponse(this.vendorName, error.message) : error;
+      throw error instanceof TooLongError ? malformedResponse(this.#origin, error.message) : error;
     }
   }
 
@@ -226,7 +243,7 @@ export abstract class HttpChatModel extends ChatModelBase {
     if (!isJsonObject(data)) {
       if (mayBeCutOff) return undefined;
       const sample = withoutSecrets(text, this.#allSecrets).slice(0, MAX_SAMPLE);
-      throw malformedResponse(this.vendorName, 'an event that is not JSON', sample);
+      throw malformedResponse(this.#origin, 'an event that is not JSON', sample);
     }
     const { error, object } = data;
     if ((error === undefined || error === null) && object !== 'error') return data;
@@ -237,7 +254,7 @@ export abstract class HttpChatModel extends ChatModelBase {
   /** Error for an event that reports a failure. */
   protected failure(data: JsonObject): Error {
     const body = withoutSecrets(JSON.stringify(data), this.#allSecrets).slice(0, 16 * MAX_SAMPLE);
-    return responseError({ vendor: this.vendorName, body });
+    return responseError({ origin: this.#origin, body });
   }
 
   /** Throws for a response without events: a JSON error, or other text. */
@@ -245,7 +262,7 @@ export abstract class HttpChatModel extends ChatModelBase {
     const parsed = readJson(text);
     const first: unknown = Array.isArray(parsed) ? parsed[0] : parsed; // Google sends lists
     if (isJsonObject(first) && first['error'] !== undefined) throw this.failure(first);
-    if (/\S/.test(text)) throw malformedResponse(this.vendorName, 'it holds no event', text);
+    if (/\S/.test(text)) throw foreignResponse(this.#origin, 'it holds no event', text);
   }
 }
 

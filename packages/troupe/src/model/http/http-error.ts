@@ -1,7 +1,15 @@
 import { messageOf } from '../../errors.ts';
 import { isJsonObject, readJson } from '../../util/json.ts';
+import { REDACTED } from '../../util/redaction/key-patterns.ts';
 import { oneLine } from '../../util/text.ts';
-import { ModelError, type DeadlineName, type ModelErrorKind } from '../model-error.ts';
+import {
+  changeModelError,
+  ModelError,
+  nameOrigin,
+  type DeadlineName,
+  type ModelErrorKind,
+  type ModelOrigin,
+} from '../model-error.ts';
 
 /** Code and message of a provider's error response. */
 interface ProviderMessage {
@@ -10,8 +18,7 @@ interface ProviderMessage {
 }
 
 export interface FailedResponse {
-  /** Name of the provider, e.g. 'OpenAI'. */
-  readonly vendor: string;
+  readonly origin: ModelOrigin;
   readonly status?: number | undefined;
   readonly body: string;
   readonly requestId?: string | undefined;
@@ -49,10 +56,10 @@ export function kindOf(status: number | undefined, { code, message }: ProviderMe
 }
 
 const WHAT: Record<ModelErrorKind, string> = {
-  auth: 'did not accept the key. Check the key and what it may be used for',
-  rate_limit: 'has had too many requests. Wait, or use a RetryModel',
-  overloaded: 'is overloaded or has a fault. Try again later, or use a RetryModel',
-  context_overflow: 'says that the prompt is too long. Shorten the history',
+  auth: 'did not accept the key',
+  rate_limit: 'has had too many requests',
+  overloaded: 'is overloaded or has a fault',
+  context_overflow: 'says that the prompt is too long',
   content_filter: 'blocked the request by its content filter',
   bad_request: 'rejected the request',
   network: 'could not be reached',
@@ -62,44 +69,45 @@ const WHAT: Record<ModelErrorKind, string> = {
 
 /** Error for a response that reports a failure, by its status or inside its body. */
 export function responseError(answer: FailedResponse): ModelError {
-  const { vendor, body, requestId, retryAfterMs } = answer;
+  const { origin, body, requestId, retryAfterMs } = answer;
   const reported = readProviderMessage(body);
   const status = answer.status ?? statusIn(reported);
   const kind = kindOf(status, reported);
   const askedMs = delayIn(body);
   const hasNoCredit =
-    status === 402 || (askedMs === undefined && NO_CREDIT.test(`${reported.code} ${reported.message}`));
-  const what =
-    kind === 'rate_limit' && hasNoCredit
-      ? 'says that the account has no credit left. Check the plan'
-      : WHAT[kind];
+    kind === 'rate_limit' &&
+    (status === 402 || (askedMs === undefined && NO_CREDIT.test(`${reported.code} ${reported.message}`)));
+  const what = hasNoCredit ? 'says that the account has no credit left' : WHAT[kind];
   const said = sentence(oneLine(reported.message).slice(0, 300).trim());
-  const hint = status === 404 ? ' Check the name of the model and the baseUrl.' : '';
-  return new ModelError(
-    `${vendor} ${what}${status === undefined ? '' : ` (${status})`}.${said === '' ? '' : ` It said: ${said}`}${hint}`,
-    {
-      kind,
-      status,
-      providerCode: reported.code || undefined,
-      retryAfterMs: retryAfterMs ?? askedMs,
-      requestId,
-      body,
-      ...(hasNoCredit && { isRetryable: false }),
-    },
-  );
+  const head = `${nameOrigin(origin)} ${what}${status === undefined ? '' : ` (${status})`}.`;
+  return new ModelError(said === '' ? head : `${head} It said: ${said}`, {
+    ...origin,
+    kind,
+    status,
+    providerCode: reported.code || undefined,
+    retryAfterMs: retryAfterMs ?? askedMs,
+    requestId,
+    body,
+    ...(status === 404 && { check: 'Check the name of the model and the baseUrl.' }),
+    ...(hasNoCredit && { isRetryable: false, check: 'Check the plan.' }),
+  });
 }
 
-export function malformedResponse(vendor: string, problem: string, body?: string): ModelError {
-  return new ModelError(`${vendor} sent an invalid response: ${problem}.`, {
-    kind: 'malformed',
-    body,
-  });
+export function malformedResponse(origin: ModelOrigin, problem: string, body?: string): ModelError {
+  const message = `${nameOrigin(origin)} sent an invalid response: ${problem}.`;
+  return new ModelError(message, { ...origin, kind: 'malformed', body });
+}
+
+/** Error for a response in another format, as servers send it that have another API or none. */
+export function foreignResponse(origin: ModelOrigin, problem: string, body: string): ModelError {
+  const check = 'Check the baseUrl and the vendor.';
+  return changeModelError(malformedResponse(origin, problem, body), { check });
 }
 
 /** Timeouts of Node's own fetch. */
 const FETCH_TIMEOUTS: Readonly<Record<string, DeadlineName>> = {
   UND_ERR_CONNECT_TIMEOUT: 'connect',
-  UND_ERR_HEADERS_TIMEOUT: 'connect',
+  UND_ERR_HEADERS_TIMEOUT: 'first_byte',
   UND_ERR_BODY_TIMEOUT: 'idle',
 };
 
@@ -108,27 +116,43 @@ const FETCH_TIMEOUTS: Readonly<Record<string, DeadlineName>> = {
  * the URL or a header.
  */
 export function lostConnection(
-  { vendor, secrets }: { readonly vendor: string; readonly secrets: readonly string[] },
+  { origin, secrets }: { readonly origin: ModelOrigin; readonly secrets: readonly string[] },
   hasBegun: boolean,
   thrown?: unknown,
 ): ModelError {
   const { code, words } =
     thrown === undefined ? { code: '', words: 'it ended before the answer did' } : reasonOf(thrown);
-  const what = hasBegun ? `The connection to ${vendor} was lost` : `${vendor} could not be reached`;
+  const who = nameOrigin(origin);
+  const what = hasBegun ? `The connection to ${who} was lost` : `${who} could not be reached`;
   const reason = withoutSecrets([code, words].filter(Boolean).join(' '), secrets);
   const deadline = FETCH_TIMEOUTS[code];
-  return new ModelError(`${what}: ${reason.replace(/\.$/, '')}. Check the network and the baseUrl.`, {
+  return new ModelError(`${what}: ${reason.replace(/\.$/, '')}.`, {
+    ...origin,
     kind: deadline === undefined ? 'network' : 'timeout',
     deadline,
+    check: 'Check the network and the baseUrl.',
   });
 }
 
+/** Shorter secrets could be part of ordinary words, and are removed only where they stand alone. */
+const LONG_SECRET = 8;
+/** Shorter secrets protect nothing, and could be ordinary words themselves. */
+const SHORT_SECRET = 4;
+
 export function withoutSecrets(text: string, secrets: readonly string[]): string {
-  return secrets.reduce(
-    (rest, secret) => (secret === '' ? rest : rest.replaceAll(secret, '[redacted]')),
-    text,
-  );
+  return secrets.reduce((rest, secret) => withoutSecret(rest, secret), text);
 }
+
+function withoutSecret(text: string, secret: string): string {
+  if (secret.length < SHORT_SECRET) return text;
+  if (secret.length >= LONG_SECRET) return text.replaceAll(secret, REDACTED);
+  return text.replaceAll(secret, (match, at: number) => {
+    const isInWord = WORD.test(text[at - 1] ?? '') || WORD.test(text[at + secret.length] ?? '');
+    return isInWord ? match : REDACTED;
+  });
+}
+
+const WORD = /[\p{L}\p{N}]/u;
 
 /** The cause of 'fetch failed' has the real reason. */
 function reasonOf(thrown: unknown): { readonly code: string; readonly words: string } {

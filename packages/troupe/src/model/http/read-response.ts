@@ -2,14 +2,15 @@ import { abortable, whenAborted } from '../../util/abort.ts';
 import { waitTicks } from '../../util/async/grace.ts';
 import { now } from '../../util/clock.ts';
 import type { Fetch } from '../../util/net/http.ts';
-import { ModelError } from '../model-error.ts';
+import { ModelError, type ModelOrigin } from '../model-error.ts';
+import { watchConnection } from '#platform';
 import { parseRetryAfter } from '../retry-after.ts';
 import { DeadlineWatch, type Deadlines } from './deadlines.ts';
-import { responseError, lostConnection, malformedResponse, withoutSecrets } from './http-error.ts';
+import { foreignResponse, lostConnection, responseError, withoutSecrets } from './http-error.ts';
 
 export interface HttpCall {
-  /** Name of the provider in errors. */
-  readonly vendor: string;
+  /** Names for errors. */
+  readonly origin: ModelOrigin;
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
@@ -42,11 +43,17 @@ export async function* readResponse(
   const controller = new AbortController();
   const stop = (reason: unknown): void => controller.abort(reason);
   const unlink = whenAborted(signal, stop);
-  const watch = new DeadlineWatch(call.vendor, call.deadlines, stop);
+  const watch = new DeadlineWatch(call.origin, call.deadlines, stop);
   let hasBegun = false;
   try {
-    const response = await abortable(send(call, controller.signal), controller.signal);
-    watch.accepted();
+    const { origin } = new URL(call.url);
+    const sent = watchConnection(
+      origin,
+      () => watch.connected(),
+      () => send(call, controller.signal),
+    );
+    const response = await abortable(sent, controller.signal);
+    watch.connected();
     await checkStatus(call, response, controller.signal);
     for await (const bytes of piecesOf(response, controller.signal, call.isOver)) {
       hasBegun = true;
@@ -62,7 +69,7 @@ export async function* readResponse(
   } finally {
     watch.stop();
     unlink();
-    controller.abort(OVER); // closes a connection that is still open
+    controller.abort(OVER); // closes an open connection
   }
 }
 
@@ -76,9 +83,9 @@ async function checkStatus(call: HttpCall, response: Response, signal: AbortSign
   const isHtml = response.headers.get('content-type')?.includes('text/html') ?? false;
   if (response.ok && !isHtml) return;
   const body = withoutSecrets(await firstBytes(response, signal), call.secrets);
-  if (response.ok) throw malformedResponse(call.vendor, 'a web page', body);
+  if (response.ok) throw foreignResponse(call.origin, 'a web page', body);
   throw responseError({
-    vendor: call.vendor,
+    origin: call.origin,
     status: response.status,
     body,
     requestId:

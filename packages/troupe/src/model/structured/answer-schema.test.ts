@@ -20,7 +20,7 @@ test('anything else is shown as the property `value`', () => {
   });
 });
 
-test('references still find what they mean', async () => {
+test('references still resolve', async () => {
   const schema: JsonSchema = {
     anyOf: [{ $ref: '#/$defs/name' }, { $ref: '#/definitions/old' }, { type: 'array', items: { $ref: '#' } }],
     not: { $ref: '#/anyOf/2/maxItems' },
@@ -53,7 +53,7 @@ test('references still find what they mean', async () => {
   });
 });
 
-test('a schema that refers to itself takes the same when it is wrapped', async () => {
+test('a recursive schema accepts the same values when wrapped', async () => {
   interface Tree {
     readonly [key: string]: Tree;
   }

@@ -158,7 +158,7 @@ function aTool(): { name: string; parameters: JsonSchema } {
   return { name: 'search', parameters: { type: 'object' } };
 }
 
-describe('what is sent', () => {
+describe('the request', () => {
   const schema: JsonSchema = { type: 'object', properties: { n: { type: 'integer' } }, required: ['n'] };
   const generation = { temperature: 0 };
   const request: ModelRequest = { ...REQUEST, generation, agentName: 'friday', toolChoice: 'none' };
@@ -239,7 +239,7 @@ describe('what is sent', () => {
   });
 });
 
-describe('what the provider rejects', () => {
+describe('rejected requests', () => {
   const FULL = { structured: 'native', forcedTools: 'always' } as const;
 
   test('each way is given up for the next, down to the prompt', async () => {
@@ -266,7 +266,7 @@ describe('what the provider rejects', () => {
     ]);
   });
 
-  test('nothing of that is remembered', async () => {
+  test('a rejection is not remembered', async () => {
     const model = new Able([rejecting(), answering('tool', GOOD), answering('native', GOOD)], FULL);
     expect(await callStructured(model, REQUEST, Weather)).toMatchObject({ tried: ['native', 'tool'] });
     expect(await callStructured(model, REQUEST, Weather)).toMatchObject({ tried: ['native'] });
@@ -318,7 +318,7 @@ describe('what the provider rejects', () => {
     },
   );
 
-  test('what a model throws once it has answered is thrown as it is', async () => {
+  test('an error after the first delta is thrown unchanged', async () => {
     const turn = rejecting();
     const model = new Able([answering('native', WRONG), turn, answering('tool', GOOD)], FULL);
     await expect(callStructured(model, REQUEST, Weather)).rejects.toBe(turn.error);
@@ -464,7 +464,7 @@ describe('an answer by a tool', () => {
     return [model.requests[1]!, attempts[0]!];
   }
 
-  test('that is talk is asked for again', async () => {
+  test('that is only text is asked for again', async () => {
     const [request, { problems }] = await after({ text: 'It is warm.' });
     expect(problems).toEqual([{ path: '', message: 'The tool generate_response was not called.' }]);
     expect(request.messages.slice(-2).map(({ role, text }) => [role, text])).toEqual([
@@ -476,7 +476,7 @@ describe('an answer by a tool', () => {
     ]);
   });
 
-  test('that is the right object, but as text, is not taken for a call', async () => {
+  test('that is the right object as text does not count as a tool call', async () => {
     const [, { problems }] = await after({ text: JSON.stringify(GOOD) });
     expect(problems[0]?.message).toContain('was not called');
   });
@@ -496,7 +496,7 @@ describe('an answer by a tool', () => {
     expect(problems).toEqual([{ path: '', message: 'This is not a JSON object.' }]);
   });
 
-  test('that was cut off is never taken, even if it fits', async () => {
+  test('that was cut off is never accepted, even if it is valid', async () => {
     const [request, { problems }] = await after({ toolCalls: [give(GOOD)], finish: 'length' });
     expect(problems).toEqual([
       { path: '', message: 'The answer was cut off at the limit of its length. Make it shorter.' },
@@ -504,7 +504,7 @@ describe('an answer by a tool', () => {
     expect(toldIn(request)).toContain('cut off');
   });
 
-  test('that was cut off before the call was made is told so', async () => {
+  test('that was cut off before the tool call is reported as such', async () => {
     const [request, { problems }] = await after({
       text: 'So',
       deltas: [{ type: 'tool_use_start', index: 0, name: 'generate_response' }],
@@ -514,7 +514,7 @@ describe('an answer by a tool', () => {
     expect(request.messages.at(-2)?.text).toBe('So');
   });
 
-  test('that comes twice: the first that fits counts', async () => {
+  test('given twice: the first valid one counts', async () => {
     const other = { city: 'Bonn', degrees: 22 };
     for (const toolCalls of [
       [give(GOOD), give(other)],
@@ -526,7 +526,7 @@ describe('an answer by a tool', () => {
     }
   });
 
-  test('that comes twice and is wrong twice: each call is told what is wrong with it', async () => {
+  test('given twice and invalid twice: each tool call gets its problems', async () => {
     const [request] = await after({ toolCalls: [give(WRONG, 'a'), give({ degrees: 1 }, 'b')] });
     const results = request.messages.flatMap((msg) => msg.getContentBlocks('tool_result'));
     expect(results.map(({ id, status, output }) => [id, status, String(output).split('\n')[1]])).toEqual([
@@ -535,13 +535,13 @@ describe('an answer by a tool', () => {
     ]);
   });
 
-  test('that comes with other calls is taken', async () => {
+  test('with other tool calls is accepted', async () => {
     const toolCalls = [{ name: 'search', input: {} }, give(GOOD)];
     const answer = await callStructured(new Able([{ toolCalls }]), REQUEST, Weather);
     expect([answer.value, answer.attempts]).toEqual([GOOD, 1]);
   });
 
-  test('that is wrong and comes with other calls: every call gets its result', async () => {
+  test('invalid and with other tool calls: every tool call gets a result', async () => {
     const [request] = await after({ toolCalls: [{ name: 'search', input: {}, id: 'a' }, give(WRONG, 'b')] });
     const results = request.messages.flatMap((msg) => msg.getContentBlocks('tool_result'));
     expect(results.map(({ id, name, status }) => [id, name, status])).toEqual([
@@ -550,7 +550,7 @@ describe('an answer by a tool', () => {
     ]);
   });
 
-  test('that calls others only is told to call the right one', async () => {
+  test('with other tool calls only gets a hint to call the right tool', async () => {
     const [request] = await after({ toolCalls: [{ name: 'search', input: {}, id: 'a' }] });
     expect(request.messages.slice(-2).map((msg) => msg.role)).toEqual(['system', 'user']);
     expect(toldIn(request)).toContain('The tool generate_response was not called.');
@@ -614,7 +614,7 @@ describe('an answer in words', () => {
     }
   });
 
-  test('that was cut off is never taken, even if it fits', async () => {
+  test('that was cut off is never accepted, even if it is valid', async () => {
     for (const strategy of ['native', 'prompt'] as const) {
       const model = new Able([{ text: json, finish: 'length' }]);
       const error = await failureOf(callStructured(model, REQUEST, Weather, { strategy, maxRetries: 0 }));
@@ -777,7 +777,7 @@ describe('an abort', () => {
 });
 
 describe('a schema', () => {
-  test('may change what it takes: the value is what it makes', async () => {
+  test('may transform its input: the value is its output', async () => {
     const schema = z.object({ when: z.string().transform((text) => text.length), n: z.number().default(7) });
     const model = new Able([answering('tool', { when: 'noon' })]);
     const answer = await callStructured(model, REQUEST, schema);
@@ -798,7 +798,7 @@ describe('a schema', () => {
     expect(toldIn(model.requests[1])).toContain('- degrees: too hot');
   });
 
-  test('that has no JSON Schema fails before anything is asked', async () => {
+  test('without a JSON Schema fails before the first request', async () => {
     const model = new Able([]);
     await expect(callStructured(model, REQUEST, z.object({ at: z.date() }))).rejects.toMatchObject({
       name: 'SchemaError',
@@ -858,37 +858,34 @@ const DEEDS: Readonly<Record<string, (strategy: StructuredStrategy) => ScriptedT
   }),
 };
 
-test.each(STRATEGIES)(
-  'whatever the model does, in whatever order: a valid object or an error (%s)',
-  async (strategy) => {
-    const names = Object.keys(DEEDS);
-    const outcomes = { good: 0, failed: 0 };
-    for (const deeds of names.flatMap((a) => names.flatMap((b) => names.map((c) => [a, b, c])))) {
-      const model = new Able(deeds.map((deed) => DEEDS[deed]!(strategy)));
-      const before = JSON.stringify(REQUEST);
-      const outcome = await callStructured(model, REQUEST, Weather, { strategy }).catch(
-        (error: unknown) => error,
-      );
-      if (StructuredOutputError.isInstance(outcome)) outcomes.failed++;
-      else {
-        outcomes.good++;
-        expect(outcome, deeds.join()).toMatchObject({ value: GOOD, attempts: model.requests.length });
-      }
-      const stop = deeds.findIndex((deed) => ['good', 'twice', 'filtered'].includes(deed));
-      expect(model.requests.length, deeds.join()).toBe(stop === -1 ? 3 : stop + 1);
-      for (const { messages } of model.requests) {
-        expect(findHistoryFaults(messages), deeds.join()).toEqual([]);
-        expect(
-          messages.filter(
-            (msg) => msg.text.trim() === '' && !msg.hasContentBlocks(['tool_use', 'tool_result']),
-          ),
-        ).toEqual([]);
-        expect(REQUEST.messages.every((msg, i) => messages[i] === msg)).toBe(true);
-      }
-      expect(JSON.stringify(REQUEST)).toBe(before);
+test.each(STRATEGIES)('any sequence of answers gives a valid object or an error (%s)', async (strategy) => {
+  const names = Object.keys(DEEDS);
+  const outcomes = { good: 0, failed: 0 };
+  for (const deeds of names.flatMap((a) => names.flatMap((b) => names.map((c) => [a, b, c])))) {
+    const model = new Able(deeds.map((deed) => DEEDS[deed]!(strategy)));
+    const before = JSON.stringify(REQUEST);
+    const outcome = await callStructured(model, REQUEST, Weather, { strategy }).catch(
+      (error: unknown) => error,
+    );
+    if (StructuredOutputError.isInstance(outcome)) outcomes.failed++;
+    else {
+      outcomes.good++;
+      expect(outcome, deeds.join()).toMatchObject({ value: GOOD, attempts: model.requests.length });
     }
-    // Of the 11 deeds 2 are good, 1 ends it all, and 8 are followed by the next one.
-    const good = 2 * 11 * 11 + 8 * 2 * 11 + 8 * 8 * 2;
-    expect(outcomes).toEqual({ good, failed: 11 ** 3 - good });
-  },
-);
+    const stop = deeds.findIndex((deed) => ['good', 'twice', 'filtered'].includes(deed));
+    expect(model.requests.length, deeds.join()).toBe(stop === -1 ? 3 : stop + 1);
+    for (const { messages } of model.requests) {
+      expect(findHistoryFaults(messages), deeds.join()).toEqual([]);
+      expect(
+        messages.filter(
+          (msg) => msg.text.trim() === '' && !msg.hasContentBlocks(['tool_use', 'tool_result']),
+        ),
+      ).toEqual([]);
+      expect(REQUEST.messages.every((msg, i) => messages[i] === msg)).toBe(true);
+    }
+    expect(JSON.stringify(REQUEST)).toBe(before);
+  }
+  // Of the 11 deeds 2 are good, 1 ends it all, and 8 are followed by the next one.
+  const good = 2 * 11 * 11 + 8 * 2 * 11 + 8 * 8 * 2;
+  expect(outcomes).toEqual({ good, failed: 11 ** 3 - good });
+});

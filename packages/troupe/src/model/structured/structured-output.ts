@@ -160,7 +160,7 @@ async function ask(
   signal?.throwIfAborted();
   const calls = request.messages.flatMap((msg) => msg.getContentBlocks('tool_use'));
   const ids = new Set(calls.map((call) => call.id));
-  const draft = new MsgDraft(request.agentName ?? 'assistant', { isCallIdTaken: (id) => ids.has(id) });
+  const draft = new MsgDraft(request.agentName ?? 'assistant', { isToolCallIdTaken: (id) => ids.has(id) });
   const deltas = model.stream(request, { signal });
   let count = 0;
   for await (const delta of signal === undefined ? deltas : abortableItems(deltas, signal)) {

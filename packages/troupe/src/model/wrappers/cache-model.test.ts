@@ -159,7 +159,7 @@ test('models that are the same share their answers, in whatever order their opti
   expect([(await first!.call(base)).text, (await second!.call(base)).text]).toEqual(['one', 'one']);
 });
 
-test('who changes the deltas that they got changes nothing in the cache', async () => {
+test('changing returned deltas does not change the cache', async () => {
   const store = new MemoryCacheStore();
   const model = new CacheModel(new ScriptedModel([answer]), { store });
   const deltas: ModelDelta[] = [];
@@ -195,7 +195,7 @@ test('a key tells nothing of the prompt', async () => {
   expect([...store.entries.keys()]).toEqual([expect.stringMatching(/^[0-9a-f]{64}$/)]);
 });
 
-test('what makes a request the same can be decided', async () => {
+test('the key of a request is an option', async () => {
   const inner = new ScriptedModel(['one', 'two']);
   const model = new CacheModel(inner, { key: ({ messages }) => messages.at(-1)?.text.toLowerCase() ?? '' });
   const texts: string[] = [];
@@ -248,7 +248,7 @@ test('an answer that is left or aborted is not kept, not even right before its e
   expect([store.size, inner.requests.length]).toEqual([1, 4]);
 });
 
-test('what came before a reset is not kept', async () => {
+test('deltas before a reset are not cached', async () => {
   const inner = new ScriptedModel([
     {
       deltas: [

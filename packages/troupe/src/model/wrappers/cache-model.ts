@@ -1,6 +1,7 @@
 import { getLogger } from '../../config/run-config.ts';
 import { messageOf } from '../../errors.ts';
 import type { FinishReason, ModelDelta } from '../../message/model-delta.ts';
+import { sha256 } from '../../util/hash.ts';
 import { abortable } from '../../util/abort.ts';
 import { copyJson, type JsonValue } from '../../util/json.ts';
 import { canonicalRequest, withSortedKeys } from './canonical-request.ts';
@@ -129,7 +130,6 @@ function formatterName({ formatter }: ModelRequest): string | null {
 }
 
 /** Short key that reveals nothing of the prompt to the store. */
-async function hash(value: unknown): Promise<string> {
-  const bytes = await crypto.subtle.digest('SHA-256', new TextEncoder().encode(JSON.stringify(value)));
-  return [...new Uint8Array(bytes)].map((byte) => byte.toString(16).padStart(2, '0')).join('');
+function hash(value: unknown): Promise<string> {
+  return sha256(JSON.stringify(value));
 }

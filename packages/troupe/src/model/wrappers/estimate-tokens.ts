@@ -2,7 +2,7 @@ import type { ContentBlock } from '../../message/blocks.ts';
 import type { Msg } from '../../message/msg.ts';
 import type { ModelRequest } from '../chat-model-base.ts';
 
-const BYTES_PER_TOKEN = 4;
+export const BYTES_PER_TOKEN = 4;
 const TOKENS_PER_MESSAGE = 4;
 const TOKENS_PER_MEDIUM = 1000;
 
@@ -43,12 +43,16 @@ function ofBlock(block: ContentBlock): number {
   }
 }
 
-/** Counts UTF-8 bytes, because a Chinese character takes as many tokens as several Latin letters. */
 function ofText(text: string): number {
+  return Math.ceil(utf8Length(text) / BYTES_PER_TOKEN);
+}
+
+/** UTF-8 bytes of a text: a Chinese character takes as many tokens as several Latin letters. */
+export function utf8Length(text: string): number {
   let bytes = 0;
   for (let i = 0; i < text.length; i++) {
     const code = text.charCodeAt(i);
     bytes += code < 0x80 ? 1 : code < 0x800 ? 2 : 3;
   }
-  return Math.ceil(bytes / BYTES_PER_TOKEN);
+  return bytes;
 }

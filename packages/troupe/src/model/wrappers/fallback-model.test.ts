@@ -12,6 +12,8 @@ import {
   type ModelCapabilities,
   type ModelRequest,
 } from '../chat-model-base.ts';
+import { CacheModel } from './cache-model.ts';
+import { RetryModel } from './retry-model.ts';
 import { FallbackModel, type Fallback } from './fallback-model.ts';
 import { ModelError, type ModelErrorDetails, type ModelErrorKind } from '../model-error.ts';
 
@@ -43,6 +45,7 @@ async function read(model: FallbackModel, options?: ModelCallOptions): Promise<R
 
 const asked = (all: readonly ScriptedModel[]): number[] => all.map((model) => model.requests.length);
 const text = (text: string): ModelDelta => ({ type: 'text', text });
+const by = (model: string): ModelDelta => ({ type: 'answered_by', model });
 const STOP: ModelDelta = { type: 'finish', reason: 'stop' };
 
 test('asks only the first model while that one answers', async () => {
@@ -53,12 +56,15 @@ test('asks only the first model while that one answers', async () => {
 
 test('asks the next one in order, with the same request, without a reset if nothing was said', async () => {
   const all = models(failing({ kind: 'overloaded' }), failing({ kind: 'rate_limit' }), 'hello', 'never');
-  expect(await read(new FallbackModel(all))).toEqual({ deltas: [text('hello'), STOP], error: undefined });
+  expect(await read(new FallbackModel(all))).toEqual({
+    deltas: [by('c'), text('hello'), STOP],
+    error: undefined,
+  });
   expect(asked(all)).toEqual([1, 1, 1, 0]);
   expect(all[2]?.requests).toEqual([request]);
 });
 
-test('says that what came before is void, in one line that names no secret', async () => {
+test('sends a reset with a reason of one line without secrets', async () => {
   const beginning: ModelDelta[] = [
     { type: 'response_id', id: 'r1' },
     { type: 'thinking', thinking: 'Hm' },
@@ -78,8 +84,10 @@ test('says that what came before is void, in one line that names no secret', asy
   expect(deltas).toEqual([
     ...beginning,
     { type: 'reset', reason: 'a failed (network); b is used instead.' },
+    by('c'),
     text('Well'),
     { type: 'reset', reason: 'c failed (overloaded); d is used instead.' },
+    by('d'),
     text('hello'),
     { type: 'usage', usage: { inputTokens: 12, outputTokens: 5 } },
     STOP,
@@ -117,7 +125,7 @@ test.each(Object.entries(curable))('after %s, another model is asked: %s', async
   expect([asked(all), error]).toEqual(isAsked ? [[1, 1], undefined] : [[1, 0], broken.error]);
 });
 
-test('an error that is no ModelError is thrown as it is', async () => {
+test('an error other than a ModelError is thrown unchanged', async () => {
   const bug: ScriptedTurn = { error: new TypeError('a bug') };
   const all = models(bug, 'never');
   expect((await read(new FallbackModel(all))).error).toBe(bug.error);
@@ -143,7 +151,7 @@ test('when to ask another model can be decided by error and place', async () => 
   expect([error, asked(all)]).toEqual([errors[2], [1, 1, 1, 0]]);
 });
 
-test('tells whom it asks instead of whom, and logs it', async () => {
+test('reports both models of a fallback, and logs it', async () => {
   const fallbacks: Fallback[] = [];
   const lines: unknown[] = [];
   const broken = failing({ kind: 'overloaded' });
@@ -191,11 +199,11 @@ test('the error of a single model, and a last one that is no ModelError, are thr
 test('an answer that fails at the last model is kept as far as it came', async () => {
   const all = models(failing({ kind: 'overloaded' }), failing({ kind: 'network' }, { text: 'I th' }));
   const { deltas, error } = await read(new FallbackModel(all));
-  expect(deltas).toEqual([text('I th')]);
+  expect(deltas).toEqual([by('b'), text('I th')]);
   expect(error).toMatchObject({ kind: 'network' });
 });
 
-test("a caller's abort asks nobody else, whatever the model throws on it", async () => {
+test('an abort of the caller starts no other model, for any error', async () => {
   const controller = new AbortController();
   const reason = new Error('stop');
   const stop = (): boolean => {
@@ -209,11 +217,11 @@ test("a caller's abort asks nobody else, whatever the model throws on it", async
   expect([error, asked(all), fallbacks]).toEqual([reason, [1, 0], []]);
 });
 
-test('an abort reaches the model that is answering, and ends it', async () => {
+test('an abort stops the current model', async () => {
   const controller = new AbortController();
   const all = models(failing({ kind: 'overloaded' }), { text: 'I th', stall: true }, 'never');
   const stream = new FallbackModel(all).stream(request, { signal: controller.signal });
-  expect((await stream.next()).value).toEqual(text('I th'));
+  expect([(await stream.next()).value, (await stream.next()).value]).toEqual([by('b'), text('I th')]);
   const next = stream.next();
   controller.abort(new Error('stop'));
   await expect(next).rejects.toThrow('stop');
@@ -302,7 +310,7 @@ test('can not be forced to call a tool if one of its models was set up to think,
   expect(forced(other, new Able('b', strong, { reasoningEffort: 'high' }))).toBe('always');
 });
 
-test('keeps what a model has told early that it costs, the last word counting, when it breaks off', async () => {
+test('keeps the last reported usage of a model that fails', async () => {
   const told = (inputTokens: number, outputTokens: number): ModelDelta => ({
     type: 'usage',
     usage: { inputTokens, outputTokens },
@@ -319,7 +327,7 @@ test('keeps what a model has told early that it costs, the last word counting, w
   expect(asked(all)).toEqual([1, 1, 1]);
 });
 
-test('what a call has cost that is interrupted is known to whoever read it', async () => {
+test('the usage of an interrupted call is known to its reader', async () => {
   const early: ModelDelta = { type: 'usage', usage: { inputTokens: 10, outputTokens: 1 } };
   const all = models(failing({ kind: 'network' }, { deltas: [early] }), {
     deltas: [early, text('I th')],
@@ -342,4 +350,59 @@ test('needs a model, and does not notice what happens to the list later', async 
   const model = new FallbackModel(list);
   list.length = 0;
   expect((await model.call(request)).text).toBe('hello');
+});
+
+/** A model behind a server. */
+class ServedModel extends ScriptedModel {
+  override readonly vendorName = 'Acme';
+  override readonly host = 'api.acme.test';
+}
+
+test('says before the first delta of another model than the first which one answers', async () => {
+  const model = new FallbackModel([
+    ...models(failing({ kind: 'network' }, { text: 'I th' }), failing({ kind: 'auth' })),
+    new ServedModel(['hello'], 'served'),
+  ]);
+  const deltas: ModelDelta[] = [];
+  for await (const delta of model.stream(request)) deltas.push(delta);
+  expect(deltas).toEqual([
+    text('I th'),
+    { type: 'reset', reason: 'a failed (network); b is used instead.' },
+    { type: 'answered_by', model: 'served', vendor: 'Acme', host: 'api.acme.test' },
+    text('hello'),
+    STOP,
+  ]);
+});
+
+test('the answer of one among others says the innermost, and keeps it when it is saved', async () => {
+  const inner = new FallbackModel([
+    ...models(failing({ kind: 'network' })),
+    new ServedModel(['hello'], 'served'),
+  ]);
+  const answer = await new FallbackModel([new RetryModel(inner)]).call(request);
+  const answeredBy = { model: 'served', vendor: 'Acme', host: 'api.acme.test' };
+  expect(answer.answeredBy).toEqual(answeredBy);
+  expect(Msg.from(JSON.parse(JSON.stringify(answer))).answeredBy).toEqual(answeredBy);
+});
+
+test('a RetryModel around it tries again, though a failed model has been named', async () => {
+  const usage: ModelDelta = { type: 'usage', usage: { inputTokens: 1, outputTokens: 0 } };
+  const lost = failing({ kind: 'network' });
+  const second = new ScriptedModel([failing({ kind: 'network' }, { deltas: [usage] }), 'hello'], 'b');
+  const model = new FallbackModel([new ScriptedModel([lost, lost], 'a'), second]);
+  const answer = await new RetryModel(model, { baseDelayMs: 0 }).call(request);
+  expect([answer.text, answer.answeredBy, second.requests.length]).toEqual(['hello', { model: 'b' }, 2]);
+});
+
+test('a RetryModel around it tries again, and the first model is not named', async () => {
+  const usage: ModelDelta = { type: 'usage', usage: { inputTokens: 1, outputTokens: 0 } };
+  const first = new ScriptedModel([failing({ kind: 'network' }, { deltas: [usage] }), 'hello'], 'a');
+  const answer = await new RetryModel(new FallbackModel([first]), { baseDelayMs: 0 }).call(request);
+  expect([answer.text, answer.answeredBy, first.requests.length]).toEqual(['hello', undefined, 2]);
+});
+
+test('an answer from a cache says who gave it', async () => {
+  const model = new CacheModel(new FallbackModel(models(failing({ kind: 'network' }), 'hello')));
+  const answers = [await model.call(request), await model.call(request)];
+  expect(answers.map(({ answeredBy }) => answeredBy)).toEqual([{ model: 'b' }, { model: 'b' }]);
 });

@@ -1,5 +1,6 @@
 import { getLogger } from '../../config/run-config.ts';
 import { TroupeError } from '../../errors.ts';
+import type { AnsweredBy } from '../../message/answered-by.ts';
 import type { ModelDelta } from '../../message/model-delta.ts';
 import { whenAborted } from '../../util/abort.ts';
 import { oneLine } from '../../util/text.ts';
@@ -43,7 +44,7 @@ const FORCING = ['never', 'without_thinking', 'always'] as const;
  * Uses the next model when a model fails. Has the name, vendor and options of the first model, and only the
  * capabilities common to all.
  *
- * Every model gets its own signal, which follows the caller's; an abort by the caller ends everything. If
+ * The answer of another model than the first says which one gave it (`answeredBy`). Every model gets its own signal, which follows the caller's; an abort by the caller ends everything. If
  * deltas were already passed on, a `reset` voids them and keeps their usage. An error without fallback is
  * thrown unchanged. When all models fail, throws a ModelError with the `kind` of the last error, retryable if
  * any error is, and an AggregateError of all errors as its cause.
@@ -61,6 +62,7 @@ export class FallbackModel extends ChatModelBase {
   override readonly capabilities: ModelCapabilities;
   override readonly generation: GenerationOptions;
   override readonly vendorName: string | undefined;
+  override readonly host: string | undefined;
   readonly models: readonly ChatModelBase[];
   readonly #shouldFallBack: (error: unknown, index: number) => boolean;
   readonly #onFallback: ((fallback: Fallback) => void) | undefined;
@@ -73,6 +75,7 @@ export class FallbackModel extends ChatModelBase {
     this.capabilities = models.map(effectiveCapabilities).reduce(commonCapabilities);
     this.generation = first.generation;
     this.vendorName = first.vendorName;
+    this.host = first.host;
     this.#shouldFallBack = options.shouldFallBack ?? isWorthFallback;
     this.#onFallback = options.onFallback;
   }
@@ -94,6 +97,7 @@ export class FallbackModel extends ChatModelBase {
       let failure: unknown;
       try {
         for await (const delta of model.stream(request, { ...options, signal: attempt.signal })) {
+          if (!hasPassed && index > 0) yield { type: 'answered_by', ...answeredBy(model) };
           hasPassed = true;
           yield delta;
         }
@@ -128,15 +132,19 @@ export class FallbackModel extends ChatModelBase {
   #allFailed(errors: readonly unknown[]): unknown {
     const last = errors.at(-1);
     if (errors.length === 1 || !ModelError.isInstance(last)) return last;
-    const who = this.models.map((model, i) => `${model.modelName} (${kindOf(errors[i])})`).join(', ');
+    const who = this.models.map((model, i) => `${nameOf(model)} (${kindOf(errors[i])})`).join(', ');
     const retryable = errors
       .filter((error) => ModelError.isInstance(error))
       .filter((error) => error.isRetryable);
+    const advised = retryable.filter(({ vendor, models }) => vendor !== undefined || models !== undefined);
+    const attempts = advised.map((error) => error.attempts).filter((count) => count !== undefined);
     return new ModelError(`All ${errors.length} models failed: ${oneLine(who)}.`, {
       kind: last.kind,
       status: last.status,
       isRetryable: retryable.length > 0,
       retryAfterMs: shortestDelay(retryable),
+      models: advised.length > 0 ? errors.length : undefined,
+      attempts: attempts.length > 0 && attempts.length === advised.length ? Math.max(...attempts) : undefined,
       cause: new AggregateError(errors, 'The errors of all models'),
     });
   }
@@ -150,6 +158,14 @@ function isWorthFallback(error: unknown): boolean {
 function shortestDelay(errors: readonly ModelError[]): number | undefined {
   const delays = errors.map((error) => error.retryAfterMs).filter((delay) => delay !== undefined);
   return delays.length > 0 && delays.length === errors.length ? Math.min(...delays) : undefined;
+}
+
+function answeredBy({ modelName: model, vendorName: vendor, host }: ChatModelBase): AnsweredBy {
+  return { model, ...(vendor !== undefined && { vendor }), ...(host !== undefined && { host }) };
+}
+
+function nameOf({ modelName, host }: ChatModelBase): string {
+  return host === undefined ? modelName : `${modelName} at ${host}`;
 }
 
 function kindOf(error: unknown): string {

@@ -8,7 +8,7 @@ test('equal values have no differences', () => {
   expect(jsonDiff({ a: 1, b: 2 }, { b: 2, a: 1 })).toEqual([]);
 });
 
-test('names every place, what is expected there and what is', () => {
+test('lists every difference with path, expected and actual value', () => {
   expect(
     jsonDiff(
       { a: [1, 2, 3], i: [1], b: { c: 'x', d: null }, e: [], f: { g: 1 }, h: 'same' },

@@ -5,7 +5,7 @@ import { MemoryCacheStore } from './memory-cache-store.ts';
 
 const saying = (text: string): ModelDelta[] => [{ type: 'text', text }];
 
-test('keeps what was used last', () => {
+test('keeps the entries used last', () => {
   const store = new MemoryCacheStore(2);
   store.set('a', saying('1'));
   store.set('b', saying('2'));

@@ -135,7 +135,7 @@ test.each(Object.entries(endings))('gives its place back when a stream %s', asyn
   expect([log, model.waiting]).toEqual([['a at 0', 'b at 0'], 0]);
 });
 
-test('who is aborted while waiting is gone at once: no place in the queue, no timer, and the others move up', async () => {
+test('an aborted waiting request leaves at once: queue, timer, and the others move up', async () => {
   const { model, log } = limited({ requestsPerMinute: 1 });
   const controller = new AbortController();
   ask(model, 'a');
@@ -152,7 +152,7 @@ test('who is aborted while waiting is gone at once: no place in the queue, no ti
   expect(log).toEqual(['a at 0', 'c at 60']);
 });
 
-test('who leaves while waiting is gone at once as well', async () => {
+test('an abandoned waiting request leaves at once as well', async () => {
   const { model, log } = limited({ requestsPerMinute: 1 });
   ask(model, 'a');
   await clock.advance(0);
@@ -167,7 +167,7 @@ test('who leaves while waiting is gone at once as well', async () => {
   expect(log).toEqual(['a at 0']);
 });
 
-test('the head of the queue, aborted, lets in whoever fits behind it', async () => {
+test('an aborted request at the head admits the next that fits', async () => {
   const sizes: Record<string, number> = { a: 60, big: 100, small: 40 };
   const { model, log } = limited({
     tokensPerMinute: 100,
@@ -239,7 +239,7 @@ test('tokens beyond the estimate count from when they are known', async () => {
   expect(log).toEqual(['a at 0', 'b at 90']);
 });
 
-test('what came before a reset counts too, and only once', async () => {
+test('usage before a reset counts too, once', async () => {
   const usage = (tokens: number): ModelDelta => ({
     type: 'usage',
     usage: { inputTokens: tokens, outputTokens: 0 },

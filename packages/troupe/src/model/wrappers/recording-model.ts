@@ -2,10 +2,10 @@ import { getLogger } from '../../config/run-config.ts';
 import { messageOf } from '../../errors.ts';
 import type { ModelDelta } from '../../message/model-delta.ts';
 import { abortable } from '../../util/abort.ts';
-import { now } from '../../util/clock.ts';
+import { monotonic } from '../../util/clock.ts';
 import { canonicalRequest } from './canonical-request.ts';
 import type { ChatModelBase, ModelRequest } from '../chat-model-base.ts';
-import { ModelError } from '../model-error.ts';
+import { ModelError, problemOf } from '../model-error.ts';
 import { redactDeltas } from './redact-deltas.ts';
 import { Redactor, type RedactOptions } from './redactor.ts';
 import { tapeHeader, type TapedError, type TimedDelta } from './tape.ts';
@@ -57,13 +57,13 @@ export class RecordingModel extends WrapperModel {
     // Copied, because the caller's list of messages may grow before the response arrives.
     const current: CallInProgress = {
       request: { ...request, messages: [...request.messages] },
-      startedAt: now(),
+      startedAt: monotonic(),
       deltas: [],
     };
     let end: End = { by: 'caller' };
     try {
       for await (const delta of this.model.stream(request, options)) {
-        current.deltas.push([now() - current.startedAt, delta]);
+        current.deltas.push([monotonic() - current.startedAt, delta]);
         yield delta;
       }
       end = { by: 'itself' };
@@ -78,7 +78,7 @@ export class RecordingModel extends WrapperModel {
 
   /** Writes a model call after all earlier ones. Never rejects. */
   #record({ request, startedAt, deltas }: CallInProgress, end: End): Promise<void> {
-    const ms = now() - startedAt;
+    const ms = monotonic() - startedAt;
     this.#written = this.#written
       .then(async () => {
         const asked = this.#redactor.object(canonicalRequest(request));
@@ -106,16 +106,21 @@ export class RecordingModel extends WrapperModel {
   }
 
   #taped(error: unknown): TapedError {
-    const message = this.#redactor.text(messageOf(error));
-    if (!ModelError.isInstance(error)) return { message };
-    const { kind, status, providerCode, retryAfterMs, isRetryable } = error;
+    if (!ModelError.isInstance(error)) return { message: this.#redactor.text(messageOf(error)) };
+    const { kind, status, retryAfterMs, isRetryable, attempts, models } = error;
+    const { providerCode, vendor, model, host, check } = error;
+    const texts = Object.entries({ providerCode, vendor, model, host, check }).flatMap(([key, text]) =>
+      text === undefined ? [] : [[key, this.#redactor.text(text)] as const],
+    );
     return {
-      message,
+      message: this.#redactor.text(messageOf(problemOf(error))),
       kind,
       isRetryable,
       ...(status !== undefined && { status }),
-      ...(providerCode !== undefined && { providerCode: this.#redactor.text(providerCode) }),
+      ...Object.fromEntries(texts),
       ...(retryAfterMs !== undefined && { retryAfterMs }),
+      ...(attempts !== undefined && { attempts }),
+      ...(models !== undefined && { models }),
     };
   }
 }

@@ -102,7 +102,7 @@ test('texts that do not belong together are not put together', () => {
   for (const deltas of apart) expect(redacted(deltas)).toEqual(timed(deltas));
 });
 
-test('what does not end a text hides no secret', () => {
+test('deltas that do not end a text hide no secret', () => {
   const between: Record<string, ModelDelta[]> = {
     'arguments of an open call': [input(0, '{}')],
     'the end of an open call': [end(0)],
@@ -127,7 +127,7 @@ test('what does not end a text hides no secret', () => {
   }
 });
 
-test('whatever comes in whatever order, a message made of the taped deltas is the redacted message', () => {
+test('for any deltas, the message of the taped deltas is the redacted message', () => {
   const pieces = fc.constantFrom('', 'hun', 'ter', '2', 'hunter2', 'x');
   const index = fc.nat(1);
   const meta = fc.constantFrom({}, {}, { providerMeta: { v: { sealed: true } } });
@@ -170,7 +170,7 @@ test('whatever comes in whatever order, a message made of the taped deltas is th
   expect(found).toBeGreaterThan(100);
 });
 
-test('a piece that carries something else stays for it', () => {
+test('a piece with providerMeta stays', () => {
   const signed: ModelDelta = { type: 'thinking', thinking: '2', providerMeta: { signature: 'hunter2 sig' } };
   expect(redacted([thinking('hunter'), signed])).toEqual([
     [0, thinking('[redacted]')],

@@ -87,6 +87,7 @@ class Texts {
       case 'usage':
       case 'finish':
       case 'response_id':
+      case 'answered_by':
         return;
     }
   }

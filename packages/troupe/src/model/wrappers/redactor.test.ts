@@ -73,7 +73,7 @@ test.each([
   expect(plain.text(text)).toBe(text);
 });
 
-test('what was redacted once is left alone the next time', () => {
+test('redacting twice changes nothing', () => {
   const texts = [
     ...Object.values(keys),
     'Bearer abc123def456',
@@ -153,7 +153,7 @@ const names = [
   'set-cookie',
 ];
 
-test.each(names)('the text of a property %s is a secret, whatever it looks like', (name) => {
+test.each(names)('the text of a property %s is a secret, in any form', (name) => {
   const secrets = ['hunter2', 'correct horse', 'with "quotes" and \\', '\\', 'Ünï\ncode'];
   for (const secret of secrets) {
     const object = { before: 'kept', [name]: secret, list: { [name]: [secret] }, after: 'kept' };
@@ -205,7 +205,7 @@ test('a property of another name, and a value that is no text, stay as they are'
   expect(plain.text(JSON.stringify(JSON.stringify(object)))).toBe(JSON.stringify(JSON.stringify(object)));
 });
 
-test('what else to take out can be decided, and the rest is taken out as well', () => {
+test('further patterns can be given in addition to the built-in ones', () => {
   const redactor = new Redactor({
     redact: (text) => text.replaceAll(/\d{4} \d{4}/g, 'CARD'),
     secrets: ['pin'],

@@ -313,7 +313,7 @@ test('an instant replay stops between two deltas when it is aborted', async () =
   await expect(stream.next()).rejects.toThrow('stop');
 });
 
-test('a call that was stopped is replayed as far as it came, and says that there is no more', async () => {
+test('a stopped call is replayed up to its stop, and then fails', async () => {
   let tape = '';
   const recorder = new RecordingModel(new ScriptedModel([{ text: 'abc', chunkSize: 1 }]), {
     write: (line) => void (tape += line),
@@ -337,7 +337,7 @@ test('a call that was stopped is replayed as far as it came, and says that there
   again.assertUsedUp();
 });
 
-test('assertUsedUp lists what nobody asked', async () => {
+test('assertUsedUp lists unused requests', async () => {
   const { tape } = await record(new ScriptedModel(['1', '2', '3']), [
     asking('a'),
     asking('b'),
@@ -359,11 +359,37 @@ test('a stream that is not read, or aborted before, uses up nothing', async () =
   expect((await model.call(asking('a'))).text).toBe('1');
 });
 
-test('refuses what it can not read, or do', async () => {
+test('refuses invalid tapes and options', async () => {
   const { tape } = await record(new ScriptedModel(['1']), [asking('a')]);
   expect(() => new ReplayModel(`${tape}{"request":`)).toThrow('Line 3 of the tape is not JSON');
   for (const speed of [0, -1, Number.NaN]) {
     expect(() => new ReplayModel(tape, { speed })).toThrow('speed must be');
   }
   expect(() => new ReplayModel(tape, { match: 'all' as 'any' })).toThrow("match must be 'order' or 'any'.");
+});
+
+test('an error that names its vendor is replayed with the same message, advice and fields', async () => {
+  const error = new ModelError('OpenAI (gpt at api.test) is overloaded (503).', {
+    kind: 'overloaded',
+    vendor: 'OpenAI',
+    model: 'gpt',
+    host: 'api.test',
+    status: 503,
+    attempts: 3,
+    check: 'Look at the status page.',
+  });
+  const lines: string[] = [];
+  const recorder = new RecordingModel(new ScriptedModel([{ error }]), {
+    write: (line) => void lines.push(line),
+  });
+  const ask = { messages: [Msg.user('Hi.')] };
+  await expect(recorder.call(ask)).rejects.toBe(error);
+  await recorder.flush();
+  const replayed: unknown = await new ReplayModel(lines.join(''))
+    .call(ask)
+    .catch((thrown: unknown) => thrown);
+  expect(JSON.parse(JSON.stringify(replayed))).toEqual(JSON.parse(JSON.stringify(error)));
+  expect(error.message).toBe(
+    'OpenAI (gpt at api.test) is overloaded (503). Look at the status page. Wrap the model in a FallbackModel with another model.',
+  );
 });

@@ -1,5 +1,5 @@
 import { whenAborted } from '../../util/abort.ts';
-import { now, startTimer } from '../../util/clock.ts';
+import { monotonic, startTimer } from '../../util/clock.ts';
 
 export interface RequestLimits {
   /** Maximum requests started per minute. @default no limit */
@@ -89,7 +89,7 @@ export class RequestLimiter {
 
   #admit(): void {
     this.#stopTimer();
-    this.#forget(now() - MINUTE);
+    this.#forget(monotonic() - MINUTE);
     let spent = this.#tokenUses.reduce((sum, use) => sum + use.tokens, 0);
     for (const waiting of this.#waiting) {
       if (this.#running >= this.#maxConcurrent || this.#starts.length >= this.#maxRequests) break;
@@ -100,12 +100,12 @@ export class RequestLimiter {
     }
     const oldest = Math.min(this.#starts[0] ?? Infinity, this.#tokenUses[0]?.at ?? Infinity);
     if (this.#waiting.size === 0 || oldest === Infinity) return;
-    this.#stopTimer = startTimer(oldest + MINUTE - now(), () => this.#admit());
+    this.#stopTimer = startTimer(oldest + MINUTE - monotonic(), () => this.#admit());
   }
 
   #begin(tokens: number): Admission {
     this.#running++;
-    if (this.#maxRequests < Infinity) this.#starts.push(now());
+    if (this.#maxRequests < Infinity) this.#starts.push(monotonic());
     const estimate = this.#spend(tokens);
     let hasEnded = false;
     return {
@@ -122,7 +122,7 @@ export class RequestLimiter {
   }
 
   #spend(tokens: number): TokenUse {
-    const use = { at: now(), tokens };
+    const use = { at: monotonic(), tokens };
     if (this.#maxTokens < Infinity) this.#tokenUses.push(use);
     return use;
   }

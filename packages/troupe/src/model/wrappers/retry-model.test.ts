@@ -113,7 +113,8 @@ test('fails at once when the provider asks for more than 60 seconds, and says fo
     ...details,
     retryAfterMs: 3_600_000,
     isRetryable: true,
-    message: 'The provider asks to wait for 3600 s, and maxRetryAfterMs allows 60 s. It failed: rate_limit.',
+    message:
+      'It failed: rate_limit. It asks to wait for 3600 s, and maxRetryAfterMs allows 60 s. Raise maxRetryAfterMs. Wrap the model in a FallbackModel with another model.',
     cause: limited.error,
   });
   expect([times, clock.pendingTimers]).toEqual([[0], 0]);
@@ -247,7 +248,7 @@ test('whether it may pass is for the error to say, and an error of another kind 
   expect([times.length, result.deltas]).toEqual([4, HELLO]);
 });
 
-test('what a failed attempt has cost is kept', async () => {
+test('the usage of a failed attempt is kept', async () => {
   const start: ModelDelta[] = [
     { type: 'response_id', id: 'r1' },
     { type: 'usage', usage: { inputTokens: 10, outputTokens: 1 } },
@@ -274,7 +275,7 @@ test('what a failed attempt has cost is kept', async () => {
   expect(draft.responseId).toBeUndefined();
 });
 
-test('what is told early and often counts once for each attempt', async () => {
+test('usage reported several times counts once per attempt', async () => {
   const told = (inputTokens: number, outputTokens: number): ModelDelta => ({
     type: 'usage',
     usage: { inputTokens, outputTokens },
@@ -318,7 +319,7 @@ test('leaving during the wait ends it, and leaves no timer behind', async () => 
   expect([await next, times, clock.pendingTimers]).toEqual([{ done: true, value: undefined }, [0], 0]);
 });
 
-test('an attempt that fails because the caller stopped it is not made again', async () => {
+test('an attempt aborted by the caller is not repeated', async () => {
   const controller = new AbortController();
   const reason = new Error('stop');
   const inner = new ScriptedModel([

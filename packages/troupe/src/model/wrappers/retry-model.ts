@@ -4,7 +4,7 @@ import { sleep } from '../../util/clock.ts';
 import { randomFraction } from '../../util/ids.ts';
 import type { ChatModelBase, ModelRequest } from '../chat-model-base.ts';
 import { checkNumber, MAX_TIMER_MS } from '../../util/check-number.ts';
-import { ModelError } from '../model-error.ts';
+import { changeModelError, ModelError, problemOf } from '../model-error.ts';
 import { WrapperModel, type RelayOptions } from './wrapper-model.ts';
 
 /** Failed attempt that is followed by another one. */
@@ -41,7 +41,8 @@ type Settings = {
 
 /**
  * Repeats a request after a retryable error (`isRetryable`), but only while no part of the answer was passed
- * on; later errors go to the caller, who has the start of the answer.
+ * on; later errors go to the caller, who has the start of the answer. The error of the last attempt says how
+ * often it was tried (`attempts`) and has the provider's error as its cause.
  *
  * Waits as long as the provider asks, otherwise a random fraction of a bound that doubles each time. The
  * usage of failed attempts is kept: a `reset` separates it from the next attempt.
@@ -95,9 +96,10 @@ export class RetryModel extends WrapperModel {
         failure = error;
       }
       options.signal.throwIfAborted();
-      if (hasShown || !ModelError.isInstance(failure) || !failure.isRetryable) throw failure;
+      if (!ModelError.isInstance(failure) || !failure.isRetryable) throw failure;
+      if (hasShown) throw givenUp(failure, attempt, 'The answer had begun, so it was not tried again.');
       const delayMs = this.#delayAfter(failure, attempt);
-      if (attempt >= this.#options.maxAttempts) throw failure;
+      if (attempt >= this.#options.maxAttempts) throw givenUp(failure, attempt, triedTimes(attempt));
       this.#report({ attempt, delayMs, error: failure });
       if (hasPassed)
         yield { type: 'reset', reason: `Attempt ${attempt} failed (${failure.kind}); trying again.` };
@@ -110,7 +112,7 @@ export class RetryModel extends WrapperModel {
     const { baseDelayMs, maxDelayMs, maxRetryAfterMs, random } = this.#options;
     const { retryAfterMs } = error;
     if (retryAfterMs === undefined) return random() * Math.min(maxDelayMs, baseDelayMs * 2 ** (attempt - 1));
-    if (retryAfterMs > maxRetryAfterMs) throw tooLong(error, retryAfterMs, maxRetryAfterMs);
+    if (retryAfterMs > maxRetryAfterMs) throw tooLong(error, attempt, retryAfterMs, maxRetryAfterMs);
     return retryAfterMs;
   }
 
@@ -124,22 +126,29 @@ export class RetryModel extends WrapperModel {
   }
 }
 
-/** Tells whether a delta is part of the answer itself. */
+/** Types of deltas that are not part of the answer itself. */
+const UNSHOWN: readonly ModelDelta['type'][] = ['usage', 'response_id', 'answered_by', 'reset'];
+
 function isShown({ type }: ModelDelta): boolean {
-  return type !== 'usage' && type !== 'response_id' && type !== 'reset';
+  return !UNSHOWN.includes(type);
 }
 
-function tooLong(error: ModelError, asked: number, most: number): ModelError {
-  const { kind, status, providerCode, retryAfterMs, isRetryable, requestId, body } = error;
-  const wait = `The provider asks to wait for ${asked / 1000} s, and maxRetryAfterMs allows ${most / 1000} s.`;
-  return new ModelError(`${wait} ${error.message}`, {
-    kind,
-    status,
-    providerCode,
-    retryAfterMs,
-    isRetryable,
-    requestId,
-    body,
-    cause: error,
-  });
+/**
+ * The last error, with the reason why it is not followed by another attempt. An error that names no vendor
+ * gives no advice that could be wrong by now, and stays as it is.
+ */
+function givenUp(error: ModelError, attempts: number, reason: string): ModelError {
+  if (error.vendor === undefined && error.models === undefined) return error;
+  const problem = `${problemOf(error)} ${reason}`;
+  return changeModelError(error, { problem, attempts, cause: error });
+}
+
+function triedTimes(attempts: number): string {
+  return attempts === 1 ? 'It was tried once.' : `It was tried ${attempts} times.`;
+}
+
+function tooLong(error: ModelError, attempts: number, asked: number, most: number): ModelError {
+  const reason = `It asks to wait for ${asked / 1000} s, and maxRetryAfterMs allows ${most / 1000} s.`;
+  const problem = `${problemOf(error)} ${reason}`;
+  return changeModelError(error, { problem, attempts, check: 'Raise maxRetryAfterMs.', cause: error });
 }

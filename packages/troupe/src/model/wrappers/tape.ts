@@ -3,19 +3,17 @@ import type { ModelDelta } from '../../message/model-delta.ts';
 import { describe, isJsonObject, parseJson, type JsonObject, type JsonValue } from '../../util/json.ts';
 import { isList, withSortedKeys } from './canonical-request.ts';
 import { PLAIN_CAPABILITIES, type ChatModelBase, type ModelCapabilities } from '../chat-model-base.ts';
-import type { ModelErrorKind } from '../model-error.ts';
+import type { ModelErrorDetails } from '../model-error.ts';
 
 /** Delta with the milliseconds since the request. */
 export type TimedDelta = readonly [ms: number, delta: ModelDelta];
 
 /** Recorded error. Only a ModelError has a kind. */
-export interface TapedError {
+export interface TapedError extends Partial<
+  Omit<ModelErrorDetails, 'body' | 'cause' | 'deadline' | 'requestId'>
+> {
+  /** The message; of a ModelError without the advice, which is made anew. */
   readonly message: string;
-  readonly kind?: ModelErrorKind;
-  readonly status?: number;
-  readonly providerCode?: string;
-  readonly retryAfterMs?: number;
-  readonly isRetryable?: boolean;
 }
 
 /** Recorded model call. */
@@ -86,6 +84,7 @@ const DELTA_TYPES: Readonly<Record<ModelDelta['type'], true>> = {
   usage: true,
   finish: true,
   response_id: true,
+  answered_by: true,
   reset: true,
 };
 

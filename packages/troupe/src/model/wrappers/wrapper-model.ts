@@ -22,6 +22,7 @@ export abstract class WrapperModel extends ChatModelBase {
   override readonly capabilities: ModelCapabilities;
   override readonly generation: GenerationOptions;
   override readonly vendorName: string | undefined;
+  override readonly host: string | undefined;
 
   constructor(
     /** The wrapped model. */
@@ -31,6 +32,7 @@ export abstract class WrapperModel extends ChatModelBase {
     this.capabilities = model.capabilities;
     this.generation = model.generation;
     this.vendorName = model.vendorName;
+    this.host = model.host;
   }
 
   override stream(

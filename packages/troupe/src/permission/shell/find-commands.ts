@@ -11,7 +11,7 @@ export interface FoundCommand extends ShellCommand {
   readonly isWrapper: boolean;
 }
 
-export interface FoundCommands {
+export interface CommandSearch {
   readonly commands: readonly FoundCommand[];
   /** Reason why the list may be incomplete. */
   readonly problem: string | undefined;
@@ -75,7 +75,7 @@ function fail(problem: string): never {
  * Finds all commands in a shell text: written ones, and ones run by `sudo`, `env`, `xargs`, `sh -c`, `eval`,
  * `find -exec` and others. Sets `problem` if a command may be missing.
  */
-export function findCommands(text: string, depth = 0): FoundCommands {
+export function findCommands(text: string, depth = 0): CommandSearch {
   const script = readShell(text);
   const commands: FoundCommand[] = [];
   let problem = script.problem;

@@ -1,4 +1,4 @@
-import type { Match } from '../permission-rule.ts';
+import type { Match } from '../tool-rule.ts';
 import { commandName, type FoundCommand } from './find-commands.ts';
 import { HARMLESS_VARIABLE } from './judge-command.ts';
 import { isReadOnly, plainName } from './known-commands.ts';

@@ -119,12 +119,12 @@ test.each([
   expect(readShell(text).problem).toEqual(expect.any(String));
 });
 
-test('what is too long is not judged', () => {
+test('a text that is too long is not judged', () => {
   expect(readShell('a'.repeat(100_000)).problem).toBeUndefined();
   expect(readShell('a'.repeat(100_001)).problem).toBe('it is too long');
 });
 
-test('what comes before a problem is found all the same', () => {
+test('commands before a problem are found', () => {
   const { commands, problem } = readShell('rm x; echo $(rm y; ls ${!z}');
   expect([commands.map(lineOf), problem]).toEqual([
     ['rm x', 'echo', 'rm y', 'ls'],

@@ -12,8 +12,9 @@ const REQUEST = {
   url: 'https://api.acme.test/v1/chat?key=sk-4711',
   requestBodyValues: { messages: [{ role: 'user', content: 'My diary says: hush.' }] },
 };
+const NEXT = 'Wrap the model in a RetryModel, or in a FallbackModel with another model.';
 const map = (thrown: unknown, hasBegun = false): ModelError =>
-  toModelError(thrown, 'acme.chat', hasBegun) as ModelError;
+  toModelError(thrown, { vendor: 'acme.chat', model: 'm1' }, hasBegun) as ModelError;
 const named = (name: string, message: string): Error => Object.assign(new Error(message), { name });
 
 describe('an answer with a status', () => {
@@ -29,7 +30,10 @@ describe('an answer with a status', () => {
     };
     const body = '{"error":{"message":"Slow down.","code":"rate_limit_exceeded"}}';
     expect(map(answer({ responseHeaders: headers, responseBody: body }))).toMatchObject({
-      message: 'acme.chat has had too many requests. Wait, or use a RetryModel (429). It said: Slow down.',
+      message: `acme.chat (m1 at api.acme.test) has had too many requests (429). It said: Slow down. ${NEXT}`,
+      vendor: 'acme.chat',
+      model: 'm1',
+      host: 'api.acme.test',
       kind: 'rate_limit',
       status: 429,
       isRetryable: true,
@@ -43,7 +47,7 @@ describe('an answer with a status', () => {
   test('without a body, its words are those of the error', () => {
     expect(map(answer({ responseBody: ' ' }))).toMatchObject({
       kind: 'rate_limit',
-      message: expect.stringMatching(/It said: Slow down\.$/) as string,
+      message: expect.stringMatching(/It said: Slow down\. Wrap the model/) as string,
     });
   });
 
@@ -52,8 +56,17 @@ describe('an answer with a status', () => {
     const error = map(answer({ responseBody: '{}', responseHeaders: headers, cause: new Error('sk-4711') }));
     const shown = inspect(error, { depth: Infinity, showHidden: true }) + JSON.stringify(error);
     expect(shown).toContain('acme.chat');
-    expect(shown).not.toMatch(/sk-4711|hush|api\.acme/);
-    expect(Object.keys(error).sort()).toEqual(['code', 'isRetryable', 'kind', 'name', 'status']);
+    expect(shown).not.toMatch(/sk-4711|hush|v1\/chat/);
+    expect(Object.keys(error).sort()).toEqual([
+      'code',
+      'host',
+      'isRetryable',
+      'kind',
+      'model',
+      'name',
+      'status',
+      'vendor',
+    ]);
   });
 
   test('an account without credit is not asked again', () => {
@@ -90,9 +103,10 @@ describe('a connection', () => {
   ])('%s', (_what, thrown, reason) => {
     const error = map(thrown);
     expect(error).toMatchObject({ kind: 'network', isRetryable: true });
-    expect(error.message).toBe(
-      `acme.chat could not be reached: ${reason}. Check the network and the address.`,
+    expect(error.message).toMatch(
+      new RegExp(`^acme\\.chat \\(m1( at api\\.acme\\.test)?\\) could not be reached: `),
     );
+    expect(error.message).toContain(`: ${reason}. Check the network and the address. ${NEXT}`);
     expect(error.cause).toBeUndefined();
   });
 
@@ -100,7 +114,7 @@ describe('a connection', () => {
     const cause = new TypeError('terminated', { cause: code('UND_ERR_SOCKET', 'other side closed') });
     const thrown = new APICallError({ message: 'Failed to process', ...REQUEST, statusCode: 200, cause });
     expect(map(thrown, true).message).toBe(
-      'The connection to acme.chat was lost: UND_ERR_SOCKET other side closed. Check the network and the address.',
+      `The connection to acme.chat (m1 at api.acme.test) was lost: UND_ERR_SOCKET other side closed. Check the network and the address. ${NEXT}`,
     );
     const silent = new APICallError({ message: 'Failed to process', ...REQUEST, statusCode: 200 });
     expect(map(silent, true)).toMatchObject({ kind: 'network', isRetryable: true });
@@ -109,7 +123,7 @@ describe('a connection', () => {
   test('that took longer than the provider allows', () => {
     expect(map(named('TimeoutError', 'The operation timed out'))).toMatchObject({
       kind: 'timeout',
-      message: 'acme.chat took too long.',
+      message: `acme.chat (m1) took too long. ${NEXT}`,
     });
   });
 });
@@ -122,7 +136,7 @@ test.each([
 ])('an answer that could not be read: %s', (name) => {
   const error = map(named(name, 'Value: {"a":1}'));
   expect(error).toMatchObject({ kind: 'malformed', isRetryable: false, body: 'Value: {"a":1}' });
-  expect(error.message).toBe(`acme.chat sent an invalid response: it could not be read (${name}).`);
+  expect(error.message).toBe(`acme.chat (m1) sent an invalid response: it could not be read (${name}).`);
 });
 
 test.each([
@@ -156,5 +170,5 @@ test.each([
 
 test('our own errors stay what they are', () => {
   const own = new TroupeError('invalid_input', 'Give it a name.');
-  expect(toModelError(own, 'acme.chat', false)).toBe(own);
+  expect(toModelError(own, { vendor: 'acme.chat' }, false)).toBe(own);
 });

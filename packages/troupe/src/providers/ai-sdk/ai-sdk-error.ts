@@ -1,6 +1,6 @@
 import { messageOf, TroupeError } from '../../errors.ts';
 import { responseError, kindOf, malformedResponse } from '../../model/http/http-error.ts';
-import { ModelError } from '../../model/model-error.ts';
+import { ModelError, nameOrigin, type ModelOrigin } from '../../model/model-error.ts';
 import { parseRetryAfter } from '../../model/retry-after.ts';
 import { now } from '../../util/clock.ts';
 import { isJsonObject } from '../../util/json.ts';
@@ -19,44 +19,49 @@ const REQUEST_ID_HEADERS = ['x-request-id', 'request-id', 'x-goog-request-id', '
  * the request with the whole prompt and the headers: only the provider's answer is taken over, and the
  * original is never the `cause`.
  */
-export function toModelError(thrown: unknown, vendor: string, hasBegun: boolean): TroupeError {
+export function toModelError(thrown: unknown, asked: ModelOrigin, hasBegun: boolean): TroupeError {
   if (TroupeError.isInstance(thrown)) return thrown;
-  const { name, statusCode, isRetryable, responseBody, responseHeaders } = fieldsOf(thrown);
+  const { name, statusCode, isRetryable, responseBody, responseHeaders, url } = fieldsOf(thrown);
+  const origin = { ...asked, host: hostOf(url) ?? asked.host };
   if (typeof name === 'string' && UNREADABLE.includes(name)) {
-    return malformedResponse(vendor, `it could not be read (${name})`, messageOf(thrown));
+    return malformedResponse(origin, `it could not be read (${name})`, messageOf(thrown));
   }
   if (typeof statusCode === 'number' && statusCode >= 400) {
     const hasBody = typeof responseBody === 'string' && responseBody.trim() !== '';
     return responseError({
-      vendor,
+      origin,
       status: statusCode,
       body: hasBody ? responseBody : complaintOf(thrown),
       ...fromHeaders(responseHeaders),
     });
   }
-  if (name === 'TimeoutError') return new ModelError(`${vendor} took too long.`, { kind: 'timeout' });
+  const who = nameOrigin(origin);
+  if (name === 'TimeoutError') return new ModelError(`${who} took too long.`, { ...origin, kind: 'timeout' });
   const reason = networkReason(thrown);
-  if (reason !== undefined) return lostAnswer(vendor, hasBegun, reason);
+  if (reason !== undefined) return lostAnswer(origin, hasBegun, reason);
   // Without a status, the SDK calls only connection errors retryable; with a good status, the answer was
   // unreadable.
   if (name === 'AI_APICallError' && (isRetryable === true || statusCode !== undefined)) {
-    return lostAnswer(vendor, hasBegun, messageOf(thrown));
+    return lostAnswer(origin, hasBegun, messageOf(thrown));
   }
-  if (!(thrown instanceof Error)) return responseError({ vendor, body: complaintOf(thrown) });
+  if (!(thrown instanceof Error)) return responseError({ origin, body: complaintOf(thrown) });
   const complaint = { code: thrown.name, message: thrown.message };
-  return new ModelError(`${vendor} could not be called: ${messageOf(thrown)}`, {
+  return new ModelError(`${who} could not be called: ${messageOf(thrown)}`, {
+    ...origin,
     kind: kindOf(400, complaint),
   });
 }
 
 /** Error for a connection that failed, or ended before the answer. */
 export function lostAnswer(
-  vendor: string,
+  origin: ModelOrigin,
   hasBegun: boolean,
   reason = 'it ended before the answer did',
 ): ModelError {
-  const what = hasBegun ? `The connection to ${vendor} was lost` : `${vendor} could not be reached`;
-  return new ModelError(`${what}: ${reason}. Check the network and the address.`, { kind: 'network' });
+  const who = nameOrigin(origin);
+  const what = hasBegun ? `The connection to ${who} was lost` : `${who} could not be reached`;
+  const check = 'Check the network and the address.';
+  return new ModelError(`${what}: ${reason}.`, { ...origin, kind: 'network', check });
 }
 
 interface ErrorFields {
@@ -65,6 +70,11 @@ interface ErrorFields {
   readonly isRetryable?: unknown;
   readonly responseBody?: unknown;
   readonly responseHeaders?: unknown;
+  readonly url?: unknown;
+}
+
+function hostOf(url: unknown): string | undefined {
+  return typeof url === 'string' && URL.canParse(url) ? new URL(url).host : undefined;
 }
 
 function fieldsOf(thrown: unknown): ErrorFields {

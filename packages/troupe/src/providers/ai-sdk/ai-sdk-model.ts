@@ -15,7 +15,7 @@ import {
 import type { HttpModelOptions } from '../../model/http/http-chat-model.ts';
 import { stoppable } from '../../util/async/stoppable.ts';
 import { checkToolChoice } from '../../model/tool-choice.ts';
-import { now } from '../../util/clock.ts';
+import { monotonic } from '../../util/clock.ts';
 import { describe, type JsonObject } from '../../util/json.ts';
 import { SPEC_VERSIONS, type AiSdkLanguageModel, type SupportedUrls } from './language-model.ts';
 import { PartDecoder } from './part-decoder.ts';
@@ -62,6 +62,7 @@ const STORES_NOTHING: JsonObject = { openai: { store: false } };
 export class AiSdkModel extends ChatModelBase {
   override readonly capabilities: ModelCapabilities;
   override readonly generation: GenerationOptions;
+  override readonly vendorName: string;
   readonly #model: AiSdkLanguageModel;
   readonly #options: AiSdkModelOptions;
   readonly #target: PromptTarget;
@@ -74,6 +75,7 @@ export class AiSdkModel extends ChatModelBase {
     checkModel(languageModel);
     super(languageModel.modelId);
     const { provider, specificationVersion: version } = languageModel;
+    this.vendorName = provider;
     this.#model = languageModel;
     this.#options = options;
     this.#target = { provider, version };
@@ -106,7 +108,7 @@ export class AiSdkModel extends ChatModelBase {
 
   async *#answer(request: ModelRequest, signal: AbortSignal): AsyncGenerator<ModelDelta, void, void> {
     checkToolChoice(request);
-    const startedAt = now();
+    const startedAt = monotonic();
     const { headers, deadlines = {}, pricing } = this.#options;
     this.#supportedUrls = (await Promise.resolve(this.#model.supportedUrls).catch(() => undefined)) ?? {};
     const prompt = await this.#prompts.make(request, signal);
@@ -115,7 +117,8 @@ export class AiSdkModel extends ChatModelBase {
       prompt: this.#writer.messages(prompt.items),
       ...(headers && { headers }),
     };
-    const decoder = new PartDecoder(this.#target.provider, this.#target.version);
+    const { provider, version } = this.#target;
+    const decoder = new PartDecoder(provider, version, { vendor: provider, model: this.modelName });
     const call = { model: this.#model, options, deadlines, isOver: () => decoder.isComplete };
     for await (const part of readParts(call, signal)) {
       for (const delta of decoder.read(part)) yield addCost(delta, startedAt, pricing);

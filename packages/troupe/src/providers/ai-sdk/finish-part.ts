@@ -1,6 +1,6 @@
 import type { FinishReason } from '../../message/model-delta.ts';
 import type { Usage } from '../../message/usage.ts';
-import { ModelError } from '../../model/model-error.ts';
+import { ModelError, nameOrigin, type ModelOrigin } from '../../model/model-error.ts';
 import { isJsonObject, type JsonObject } from '../../util/json.ts';
 import { oneLine } from '../../util/text.ts';
 import { lostAnswer } from './ai-sdk-error.ts';
@@ -13,7 +13,7 @@ import { numberOf, stringOf } from '../../model/http/wire-values.ts';
  */
 export function reasonOf(
   { finishReason }: JsonObject,
-  { provider, version }: { readonly provider: string; readonly version: SpecVersion },
+  { origin, version }: { readonly origin: ModelOrigin; readonly version: SpecVersion },
 ): FinishReason {
   const raw = isJsonObject(finishReason) ? stringOf(finishReason['raw']) : '';
   const unified = stringOf(isJsonObject(finishReason) ? finishReason['unified'] : finishReason);
@@ -27,13 +27,14 @@ export function reasonOf(
       return version !== 'v2' && isRefusal(raw) ? 'refusal' : 'content_filter';
     case 'error': {
       const why = raw === '' ? '' : `: ${oneLine(raw).slice(0, 100)}`;
-      throw new ModelError(`${provider} failed during its answer${why}.`, { kind: 'overloaded' });
+      const problem = `${nameOrigin(origin)} failed during its answer${why}.`;
+      throw new ModelError(problem, { ...origin, kind: 'overloaded' });
     }
     case 'other':
       if (version === 'v3' && raw === '') break; // the v3 form of the v4 reason 'interrupted'
       return 'other';
   }
-  throw lostAnswer(provider, true);
+  throw lostAnswer(origin, true);
 }
 
 /** Whether a raw finish reason is a refusal. Packages report refusals as content filter. */

@@ -404,10 +404,11 @@ describe('the end', () => {
 
   test('a stream that just ends is none', () => {
     expect(() => decode([text('t', 'Hi.')])).toThrow(
-      new ModelError(
-        'The connection to acme.chat was lost: it ended before the answer did. Check the network and the address.',
-        { kind: 'network' },
-      ),
+      new ModelError('The connection to acme.chat was lost: it ended before the answer did.', {
+        vendor: 'acme.chat',
+        kind: 'network',
+        check: 'Check the network and the address.',
+      }),
     );
   });
 

@@ -1,6 +1,7 @@
 import { getLogger } from '../../config/run-config.ts';
 import { toBlock } from '../../message/blocks.ts';
 import type { FinishReason, ModelDelta } from '../../message/model-delta.ts';
+import type { ModelOrigin } from '../../model/model-error.ts';
 import { toBase64 } from '../../util/base64.ts';
 import { isJsonObject, type JsonObject } from '../../util/json.ts';
 import { oneLine } from '../../util/text.ts';
@@ -33,6 +34,7 @@ const TRUNCATED: readonly FinishReason[] = ['length', 'content_filter'];
 export class PartDecoder {
   readonly #provider: string;
   readonly #version: SpecVersion;
+  readonly #origin: ModelOrigin;
   readonly #calls = new Map<string, OpenCall>();
   #text: TextParts | undefined;
   #held: HeldCall | undefined;
@@ -41,9 +43,11 @@ export class PartDecoder {
   #hasId = false;
   #finish: JsonObject | undefined;
 
-  constructor(provider: string, version: SpecVersion) {
+  /** @param origin who is named in errors */
+  constructor(provider: string, version: SpecVersion, origin: ModelOrigin = { vendor: provider }) {
     this.#provider = provider;
     this.#version = version;
+    this.#origin = origin;
   }
 
   /** Whether the finish reason was received. */
@@ -85,14 +89,14 @@ export class PartDecoder {
         this.#finish = part; // a stream may hold several finish parts: the last counts
         return;
       case 'error':
-        throw toModelError(part['error'], this.#provider, true);
+        throw toModelError(part['error'], this.#origin, true);
     }
   }
 
   /** Ends the answer with the remaining deltas. @throws ModelError if the stream ended before the answer. */
   *end(): Generator<ModelDelta, void, void> {
-    if (this.#finish === undefined) throw lostAnswer(this.#provider, true);
-    const reason = reasonOf(this.#finish, { provider: this.#provider, version: this.#version });
+    if (this.#finish === undefined) throw lostAnswer(this.#origin, true);
+    const reason = reasonOf(this.#finish, { origin: this.#origin, version: this.#version });
     yield* this.#closeText();
     if (!TRUNCATED.includes(reason)) yield* this.#endHeldCall();
     const usage = usageOf(this.#finish);

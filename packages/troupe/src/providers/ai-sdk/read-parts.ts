@@ -1,5 +1,6 @@
 import { DeadlineWatch, type Deadlines } from '../../model/http/deadlines.ts';
 import { abortable, whenAborted } from '../../util/abort.ts';
+import { watchConnection } from '#platform';
 import { toModelError } from './ai-sdk-error.ts';
 import type { AiSdkCallOptions, AiSdkLanguageModel, AiSdkReader } from './language-model.ts';
 
@@ -25,13 +26,18 @@ export async function* readParts(
   const controller = new AbortController();
   const stop = (reason: unknown): void => controller.abort(reason);
   const unlink = whenAborted(signal, stop);
-  const watch = new DeadlineWatch(model.provider, deadlines, stop);
+  const origin = { vendor: model.provider, model: model.modelId };
+  const watch = new DeadlineWatch(origin, deadlines, stop);
   let hasBegun = false;
   try {
-    const opening = open(model, { ...options, abortSignal: controller.signal });
+    const opening = watchConnection(
+      undefined,
+      () => watch.connected(),
+      () => open(model, { ...options, abortSignal: controller.signal }),
+    );
     whenAborted(controller.signal, () => void opening.then(cancel, () => {}));
     const reader = await abortable(opening, controller.signal);
-    watch.accepted();
+    watch.connected();
     for (;;) {
       const { done, value } = await abortable(Promise.resolve(reader.read()), controller.signal);
       if (done) return;
@@ -44,7 +50,7 @@ export async function* readParts(
     signal.throwIfAborted();
     if (isOver()) return; // a failure after the end loses nothing
     if (controller.signal.aborted) throw controller.signal.reason;
-    throw toModelError(error, model.provider, hasBegun);
+    throw toModelError(error, origin, hasBegun);
   } finally {
     watch.stop();
     unlink();

@@ -133,7 +133,7 @@ function toResults(item: ToolItem, target: PromptTarget): readonly Message[] {
     type: 'tool-result',
     toolCallId: result.id,
     toolName: result.name,
-    output: { type: result.status === 'ok' ? 'text' : 'error-text', value: plainOutput(result).text },
+    output: { type: result.status === 'ok' ? 'text' : 'error-text', value: plainOutput(result) },
   }));
   const media = shownMedia(item);
   const results = { role: 'tool', content } as const;

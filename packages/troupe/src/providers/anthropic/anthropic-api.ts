@@ -1,5 +1,5 @@
 import { TroupeError } from '../../errors.ts';
-import { checkBaseUrl, checkKey, mergeHeaders } from '../../model/http/headers.ts';
+import { checkBaseUrl, checkKey, joinUrl, mergeHeaders } from '../../model/http/headers.ts';
 import { readEnv } from '#platform';
 import { claudeModel } from './claude-models.ts';
 import { BINDING_BETA } from './thinking-plan.ts';
@@ -35,7 +35,7 @@ export class AnthropicApi {
       );
     }
     this.apiKey = checkKey(ANTHROPIC, key);
-    this.#root = checkBaseUrl(ANTHROPIC, baseUrl).replace(/\/v1$/, '');
+    this.#root = checkBaseUrl(ANTHROPIC, baseUrl).replace(/\/v1(?=\?|$)/, '');
     const { 'anthropic-beta': given = '', ...rest } = mergeHeaders(
       { 'content-type': 'application/json', 'x-api-key': key, 'anthropic-version': VERSION },
       headers,
@@ -49,6 +49,6 @@ export class AnthropicApi {
   }
 
   url(path: string): string {
-    return `${this.#root}/v1/${path}`;
+    return joinUrl(this.#root, `/v1/${path}`);
   }
 }

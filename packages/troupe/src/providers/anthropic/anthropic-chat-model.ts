@@ -45,6 +45,7 @@ export interface AnthropicChatModelOptions extends HttpModelOptions, AnthropicAp
  * ```
  */
 export class AnthropicChatModel extends HttpChatModel {
+  override readonly host: string;
   readonly #api: AnthropicApi;
   readonly #model: ClaudeModel;
   readonly #cacheControl: JsonObject | undefined;
@@ -57,6 +58,7 @@ export class AnthropicChatModel extends HttpChatModel {
     super(ANTHROPIC, options, { vision: true, files, forcedTools, structured });
     this.#model = { ...model, forcedTools: this.capabilities.forcedTools };
     this.#api = new AnthropicApi(options);
+    this.host = new URL(this.#api.url('messages')).host;
     this.#cacheControl = toCacheControl(options.caching);
     this.#texts = new PromptTexts(this.#cacheControl);
   }

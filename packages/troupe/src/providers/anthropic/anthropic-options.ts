@@ -4,7 +4,6 @@ import type { WireRequest } from '../../model/http/http-chat-model.ts';
 import { ModelError } from '../../model/model-error.ts';
 import { isForced } from '../../model/tool-choice.ts';
 import type { JsonObject, JsonValue } from '../../util/json.ts';
-import { ANTHROPIC } from './anthropic-api.ts';
 import type { ClaudeModel } from './claude-models.ts';
 import { toStrictSchema } from './strict-schema.ts';
 import type { ThinkingPlan } from './thinking-plan.ts';
@@ -60,12 +59,9 @@ function outputConfig(
 ): JsonObject | undefined {
   const schema = structured && toStrictSchema(structured.schema);
   if (structured !== undefined && schema === undefined) {
-    throw new ModelError(
-      `${ANTHROPIC} does not support this schema: it allows any keys, or refers to itself.`,
-      {
-        kind: 'bad_request',
-      },
-    );
+    throw new ModelError('The schema is not supported: it allows any keys, or refers to itself.', {
+      kind: 'bad_request',
+    });
   }
   if (effort === undefined && schema === undefined) return undefined;
   return {

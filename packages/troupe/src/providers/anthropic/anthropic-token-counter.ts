@@ -4,6 +4,7 @@ import { MediaLoader } from '../../formatter/media-loader.ts';
 import { PromptMedia } from '../../formatter/prompt-media.ts';
 import { Msg } from '../../message/msg.ts';
 import { PLAIN_CAPABILITIES, type ToolSchema } from '../../model/chat-model-base.ts';
+import { secretsInQuery } from '../../model/http/headers.ts';
 import type { HttpModelOptions } from '../../model/http/http-chat-model.ts';
 import { malformedResponse } from '../../model/http/http-error.ts';
 import { readResponse } from '../../model/http/read-response.ts';
@@ -56,14 +57,16 @@ export class AnthropicTokenCounter extends TokenCounterBase {
     const prompt = await this.#media.prepare(formatted, signal);
     const sent = tools.length > 0 ? tools : toolsIn(prompt.items);
     const { field, keepsEarlier } = planThinking({}, claudeModel(modelName), prompt.items);
+    const url = this.#api.url('messages/count_tokens');
+    const origin = { vendor: ANTHROPIC, model: modelName, host: new URL(url).host };
     const call = {
-      url: this.#api.url('messages/count_tokens'),
+      url,
+      origin,
       headers: this.#api.headers,
       body: jsonBody({ model: modelName, thinking: field }, this.#texts.write(prompt, sent, keepsEarlier)),
-      vendor: ANTHROPIC,
       fetch,
       deadlines,
-      secrets: [this.#api.apiKey],
+      secrets: [this.#api.apiKey, ...secretsInQuery(this.#options.baseUrl ?? '')],
       isOver: () => false,
     };
     let text = '';
@@ -71,7 +74,7 @@ export class AnthropicTokenCounter extends TokenCounterBase {
     const answer = readJson(text);
     const tokens = isJsonObject(answer) ? answer['input_tokens'] : undefined;
     if (typeof tokens === 'number') return tokens;
-    throw malformedResponse(ANTHROPIC, 'it contains no count', text.slice(0, 1024));
+    throw malformedResponse(origin, 'it contains no count', text.slice(0, 1024));
   }
 
   /** Counts tool results together with their tool calls, which the API requires. */

@@ -343,7 +343,7 @@ describe('a history', () => {
     });
     expect((await send({}, { messages: [Msg.system('Be kind.')] })).json).toEqual({
       systemInstruction: { parts: [{ text: 'Be kind.' }] },
-      contents: [user({ text: 'Please begin.' })],
+      contents: [user({ text: '(The conversation begins.)' })],
     });
     expect((await send({ modelName: 'gemma-3-27b-it' }, { messages: messages.slice(1, 3) })).json).toEqual({
       contents: [user({ text: 'Be short.' }), user({ text: 'Hi.' })],
@@ -514,8 +514,7 @@ describe('a history', () => {
         url('video', 'https://www.youtube.com.evil.test/watch'),
       ]),
     ];
-    const left = (what: string) =>
-      `[${what} was left out here: The ${what.split(' ')[1]} could not be loaded: downloads are off. Make the MediaLoader with { download: true }, or give the bytes as base64.]`;
+    const left = (what: string) => `[${what} was left out here: downloads are off.]`;
     expect((await send({ media: new MediaLoader() }, { messages })).json.contents).toEqual([
       user(
         { inlineData: { mimeType: 'image/png', data: PNG } },
@@ -783,7 +782,7 @@ describe('a failure', () => {
       kind: 'content_filter',
       providerCode: 'PROHIBITED_CONTENT',
       isRetryable: false,
-      message: 'Gemini blocked the request by its content filter: PROHIBITED_CONTENT.',
+      message: `Gemini (${NEW} at generativelanguage.googleapis.com): The content filter blocked the request: PROHIBITED_CONTENT. Change the request.`,
     });
   });
 

@@ -27,12 +27,14 @@ export interface GeminiChatModelOptions extends HttpModelOptions {
  * (gemini-writer.ts), `newDecoder` reads the answer (gemini-from-wire.ts).
  */
 export class GeminiChatModel extends HttpChatModel {
+  override readonly host: string;
   readonly #endpoint: GeminiEndpoint;
   readonly #writer: GeminiWriter;
 
   constructor(options: GeminiChatModelOptions) {
     super(GEMINI, options, { vision: true, audio: true, video: true, files: true, structured: 'native' });
     this.#endpoint = geminiEndpoint(options);
+    this.host = new URL(this.#endpoint.url('')).host;
     this.#writer = new GeminiWriter(this.#endpoint.dialect);
   }
 
@@ -54,7 +56,7 @@ export class GeminiChatModel extends HttpChatModel {
       Array.isArray(googleTools) ? (googleTools as readonly JsonValue[]) : [],
     );
     return {
-      url: `${this.#endpoint.url('streamGenerateContent')}?alt=sse`,
+      url: this.#endpoint.url('streamGenerateContent', { alt: 'sse' }),
       headers: this.#endpoint.headers,
       body: jsonBody(toGeminiOptions(request, this.#endpoint.dialect, schema), texts),
     };

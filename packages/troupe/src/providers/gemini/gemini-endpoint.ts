@@ -1,5 +1,5 @@
 import { TroupeError } from '../../errors.ts';
-import { checkBaseUrl, checkKey, mergeHeaders } from '../../model/http/headers.ts';
+import { checkBaseUrl, checkKey, joinUrl, mergeHeaders } from '../../model/http/headers.ts';
 import type { HttpModelOptions } from '../../model/http/http-chat-model.ts';
 import { readEnv } from '#platform';
 import { geminiDialectOf, type GeminiDialect } from './gemini-dialect.ts';
@@ -11,7 +11,7 @@ export interface GeminiEndpoint {
   readonly dialect: GeminiDialect;
   readonly headers: Readonly<Record<string, string>>;
   readonly secrets: readonly string[];
-  url(method: string): string;
+  url(method: string, params?: Readonly<Record<string, string>>): string;
 }
 
 export const GEMINI = 'Gemini';
@@ -36,13 +36,13 @@ export function geminiEndpoint(
   const key = options.apiKey ?? (signsIn ? undefined : keyOfEnvironment());
   const model = modelName.includes('/') ? modelName : `models/${modelName}`;
   const root = checkBaseUrl(GEMINI, baseUrl);
-  const versioned = /\/v\d\w*(?:\/|$)/.test(new URL(root).pathname) ? root : `${root}/${VERSION}`;
+  const version = /\/v\d\w*(?:\/|$)/.test(new URL(root).pathname) ? '' : `/${VERSION}`;
   return {
     model,
     dialect: geminiDialectOf(modelName, baseUrl),
     headers: key === undefined ? given : { [KEY_HEADER]: checkKey(GEMINI, key), ...given },
     secrets: key === undefined ? [] : [key],
-    url: (method) => `${versioned}/${model}:${method}`,
+    url: (method, params) => joinUrl(root, `${version}/${model}:${method}`, params),
   };
 }
 

@@ -85,10 +85,10 @@ export class GeminiDecoder implements WireDecoder {
     const id = stringOf(call['id']);
     const name = stringOf(call['name']);
     if (call['partialArgs'] !== undefined || call['willContinue'] === true) {
-      throw new ModelError(
-        'Gemini sent a tool call in parts, which is not supported. Switch streamFunctionCallArguments off.',
-        { kind: 'malformed' },
-      );
+      throw new ModelError('The tool call came in parts, which is not supported.', {
+        kind: 'malformed',
+        check: 'Switch streamFunctionCallArguments off.',
+      });
     }
     const index = this.#callCount++;
     yield { type: 'tool_use_start', index, name, ...(id !== '' && { id }), ...meta };
@@ -105,14 +105,14 @@ function toReason(reason: string): FinishReason {
 function checkPrompt(feedback: unknown): void {
   const reason = isJsonObject(feedback) ? stringOf(feedback['blockReason']) : '';
   if (reason === '') return;
-  throw new ModelError(`Gemini blocked the request by its content filter: ${reason.slice(0, 100)}.`, {
+  throw new ModelError(`The content filter blocked the request: ${reason.slice(0, 100)}.`, {
     kind: 'content_filter',
     providerCode: reason.slice(0, 100),
   });
 }
 
 function failedCall(reason: string, { finishMessage }: JsonObject): ModelError {
-  return new ModelError(`Gemini failed to call a tool: ${reason}. Ask again, or use a RetryModel.`, {
+  return new ModelError(`The tool call failed: ${reason}.`, {
     kind: 'malformed',
     providerCode: reason,
     isRetryable: true,
@@ -142,7 +142,7 @@ function checkBase64(data: string): string {
     fromBase64(data);
     return data;
   } catch {
-    throw new ModelError('Gemini sent audio that is not base64.', { kind: 'malformed' });
+    throw new ModelError('The audio is not base64.', { kind: 'malformed' });
   }
 }
 

@@ -64,7 +64,7 @@ function toResponses(item: ToolItem, hasIds: boolean): readonly JsonObject[] {
 
 function toResponse(result: ToolResultBlock, hasIds: boolean): JsonObject {
   const { id, name, status } = result;
-  const { text } = plainOutput(result);
+  const text = plainOutput(result);
   return { ...(hasIds && { id }), name, response: status === 'ok' ? { output: text } : { error: text } };
 }
 

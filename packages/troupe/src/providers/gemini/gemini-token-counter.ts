@@ -3,8 +3,10 @@ import { MediaLoader } from '../../formatter/media-loader.ts';
 import { PromptMedia } from '../../formatter/prompt-media.ts';
 import type { Msg } from '../../message/msg.ts';
 import { PLAIN_CAPABILITIES, type ToolSchema } from '../../model/chat-model-base.ts';
+import { secretsInQuery } from '../../model/http/headers.ts';
 import { malformedResponse } from '../../model/http/http-error.ts';
 import type { HttpModelOptions } from '../../model/http/http-chat-model.ts';
+import type { ModelOrigin } from '../../model/model-error.ts';
 import { readResponse } from '../../model/http/read-response.ts';
 import { jsonBody } from '../../model/http/wire-texts.ts';
 import { EstimateTokenCounter } from '../../token/estimate-token-counter.ts';
@@ -61,7 +63,12 @@ export class GeminiTokenCounter extends TokenCounterBase {
     const parsed = readJson(answer);
     const total = isJsonObject(parsed) ? parsed['totalTokens'] : undefined;
     if (typeof total === 'number') return total;
-    throw malformedResponse(GEMINI, 'it contains no count', answer.slice(0, 1024));
+    throw malformedResponse(this.#origin, 'it contains no count', answer.slice(0, 1024));
+  }
+
+  get #origin(): ModelOrigin {
+    const host = new URL(this.#endpoint.url('countTokens')).host;
+    return { vendor: GEMINI, model: this.#options.modelName, host };
   }
 
   protected override async countOne(msg: Msg, options: CountOptions): Promise<number> {
@@ -70,10 +77,11 @@ export class GeminiTokenCounter extends TokenCounterBase {
   }
 
   async #ask(body: string, signal: AbortSignal | undefined): Promise<string> {
-    const { fetch = platformFetch, deadlines = {} } = this.#options;
-    const { headers, secrets } = this.#endpoint;
+    const { fetch = platformFetch, deadlines = {}, baseUrl = '' } = this.#options;
+    const { headers } = this.#endpoint;
+    const secrets = [...this.#endpoint.secrets, ...secretsInQuery(baseUrl)];
     const url = this.#endpoint.url('countTokens');
-    const call = { vendor: GEMINI, url, headers, body, fetch, deadlines, secrets, isOver: () => false };
+    const call = { origin: this.#origin, url, headers, body, fetch, deadlines, secrets, isOver: () => false };
     let answer = '';
     for await (const text of readResponse(call, signal)) answer += text;
     return answer;

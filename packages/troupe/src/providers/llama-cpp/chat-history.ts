@@ -66,7 +66,7 @@ function answerText({ content }: AssistantItem, isEnveloped: boolean): string {
 function resultsText({ results }: ToolItem): string {
   return results
     .map((result) => {
-      const { text } = plainOutput(result);
+      const text = plainOutput(result);
       return result.status === 'ok'
         ? `Result of ${result.name}: ${text}`
         : `${result.name} did not work (${result.status}): ${text}`;

@@ -253,12 +253,15 @@ test('media are replaced by a note, and a history is repaired', async () => {
 
 test('a formatter of the request, or of the model, makes the prompt', async () => {
   const saying = (text: string) => ({
-    format: () => ({ items: [{ role: 'system' as const, text }], repairs: [] }),
+    format: () => ({
+      items: [{ role: 'user' as const, name: 'user', content: [{ type: 'text' as const, text }] }],
+      repairs: [],
+    }),
   });
   const { fake, model } = make(['a', 'b'], { formatter: saying('own') });
   await model.call(asking('x'));
   await model.call(asking('x', { formatter: saying('given') }));
-  expect(fake.calls.map((call) => call.prompt)).toEqual(['<system>own\n<model>', '<system>given\n<model>']);
+  expect(fake.calls.map((call) => call.prompt)).toEqual(['<user>own\n<model>', '<user>given\n<model>']);
 });
 
 test('calls wait for a free sequence, and take the one that has computed most of their prompt', async () => {
@@ -470,7 +473,7 @@ test('what the engine throws is a model error, and the sequence can be used agai
   const { model } = make([{ pieces: ['a'], error: new Error('out of luck') }, 'next']);
   await expect(model.call(asking('x'))).rejects.toMatchObject({
     kind: 'malformed',
-    message: 'llama.cpp failed: out of luck',
+    message: 'llama.cpp (llama-cpp-model.test.ts): The engine failed: out of luck',
   });
   expect((await model.call(asking('x'))).text).toBe('next');
 });

@@ -14,11 +14,11 @@ import {
 } from '../../model/chat-model-base.ts';
 import { mergeGeneration } from '../../model/generation.ts';
 import { PromptMaker } from '../../model/prompt-maker.ts';
-import { ModelError } from '../../model/model-error.ts';
+import { ModelError, withOrigin } from '../../model/model-error.ts';
 import { stoppable } from '../../util/async/stoppable.ts';
 import { checkToolChoice } from '../../model/tool-choice.ts';
 import { abortable, whenAborted } from '../../util/abort.ts';
-import { now } from '../../util/clock.ts';
+import { monotonic } from '../../util/clock.ts';
 import { planAnswer, type AnswerPlan } from './answer-plan.ts';
 import { EnvelopeReader, TextReader, type AnswerReader } from './answer-reader.ts';
 import { toChatHistory } from './chat-history.ts';
@@ -60,6 +60,7 @@ export class LlamaCppModel extends ChatModelBase {
     ...PLAIN_CAPABILITIES,
     structured: 'native',
   });
+  override readonly vendorName = 'llama.cpp';
   readonly #options: LlamaCppModelOptions;
   override readonly generation: GenerationOptions;
   readonly #prompts: PromptMaker;
@@ -108,7 +109,7 @@ export class LlamaCppModel extends ChatModelBase {
 
   async *#answer(request: ModelRequest, signal: AbortSignal): AsyncGenerator<ModelDelta, void, void> {
     checkToolChoice(request);
-    const startedAt = now();
+    const startedAt = monotonic();
     const call = new AbortController();
     const stop = (reason: unknown): void => call.abort(reason);
     const unlinks = [whenAborted(signal, stop), whenAborted(this.#closing.signal, stop)];
@@ -119,6 +120,8 @@ export class LlamaCppModel extends ChatModelBase {
       const engine = await abortable(this.#load(), call.signal);
       const pieces = engine.answer(engineRequest(items, plan, generation), call.signal);
       yield* deltasOf(pieces, plan, startedAt);
+    } catch (error) {
+      throw withOrigin(error, { vendor: this.vendorName, model: this.modelName });
     } finally {
       for (const unlink of unlinks) unlink();
     }
@@ -186,7 +189,7 @@ async function* deltasOf(
   for await (const piece of pieces) {
     if (piece.type === 'end') {
       const { inputTokens, outputTokens, cachedTokens } = piece;
-      const seconds = (now() - startedAt) / 1000;
+      const seconds = (monotonic() - startedAt) / 1000;
       yield { type: 'usage', usage: { inputTokens, outputTokens, cachedTokens, seconds } };
       yield { type: 'finish', reason: finishReason(reader, plan, piece.isCutOff) };
     } else if (piece.type === 'thought') yield { type: 'thinking', thinking: piece.text };

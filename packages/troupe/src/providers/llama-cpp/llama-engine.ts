@@ -242,7 +242,7 @@ function badRequest(problem: string, cause?: unknown): ModelError {
 }
 
 function failed(cause: unknown): ModelError {
-  return new ModelError(`llama.cpp failed: ${messageOf(cause)}`, { kind: 'malformed', cause });
+  return new ModelError(`The engine failed: ${messageOf(cause)}`, { kind: 'malformed', cause });
 }
 
 function tooLong(tokens: number, contextSize: number): ModelError {

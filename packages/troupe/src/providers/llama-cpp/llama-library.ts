@@ -104,7 +104,8 @@ const PACKAGE = 'node-llama-cpp';
 /** Loads the package. @throws TroupeError with install instructions. */
 export async function importLlamaLibrary(): Promise<unknown> {
   try {
-    return await import(PACKAGE);
+    // The package holds binaries and can't be bundled. Bundlers leave this import to Node.
+    return await import(/* webpackIgnore: true */ /* @vite-ignore */ PACKAGE);
   } catch (error) {
     throw new TroupeError(
       'invalid_config',

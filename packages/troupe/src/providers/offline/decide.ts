@@ -2,7 +2,7 @@ import type { ModelRequest, ToolChoice, ToolSchema } from '../../model/chat-mode
 import { isJsonObject, type JsonObject, type JsonValue } from '../../util/json.ts';
 import { readConversation, type Conversation, type PastCall } from './conversation.ts';
 import { readFacts, type Facts } from './facts.ts';
-import { planCall, planCalls, type PlannedCall } from './plan-calls.ts';
+import { planOneToolCall, planToolCalls, type PlannedToolCall } from './plan-tool-calls.ts';
 import { askForMissing, greeting, help, introduced, isGreeting, refuseTools, report } from './talk.ts';
 
 /** Next action of the model: tool calls with a reason, or text. */
@@ -39,7 +39,7 @@ function plan(
   choice: ToolChoice,
   facts: Facts,
   conversation: Conversation,
-): readonly PlannedCall[] {
+): readonly PlannedToolCall[] {
   if (typeof choice === 'object' && 'allowed' in choice) {
     const allowed = tools.filter((tool) => choice.allowed.includes(tool.name));
     return plan(allowed, choice.mode ?? 'auto', facts, conversation);
@@ -49,7 +49,7 @@ function plan(
     const rest = pastCalls.length > 0 ? report(pastCalls) : undefined;
     return tools.filter((tool) => tool.name === choice.name).map((tool) => forced(tool, facts, rest));
   }
-  const planned = planCalls(tools, facts);
+  const planned = planToolCalls(tools, facts);
   if (choice !== 'required' || planned.some((call) => call.missing.length === 0)) return planned;
   const anyTool = tools
     .map((tool) => forced(tool, facts))
@@ -57,14 +57,14 @@ function plan(
   return anyTool === undefined ? planned : [anyTool];
 }
 
-function forced(tool: ToolSchema, facts: Facts, rest?: string): PlannedCall {
-  const call = planCall(tool, facts, 'A tool has to be called.', rest);
+function forced(tool: ToolSchema, facts: Facts, rest?: string): PlannedToolCall {
+  const call = planOneToolCall(tool, facts, 'A tool has to be called.', rest);
   if (call.missing.length === 0 || facts.text === '') return call;
-  return planCall(tool, facts, call.why, facts.text);
+  return planOneToolCall(tool, facts, call.why, facts.text);
 }
 
 /** Whether this very call was made for this message already, and did not succeed. */
-function hasFailed(planned: PlannedCall, pastCalls: readonly PastCall[]): boolean {
+function hasFailed(planned: PlannedToolCall, pastCalls: readonly PastCall[]): boolean {
   return pastCalls.some(
     ({ call, result }) =>
       result.status !== 'ok' && call.name === planned.name && isEqual(call.input, planned.input),
@@ -75,7 +75,7 @@ function speak(
   tools: readonly ToolSchema[],
   choice: ToolChoice,
   conversation: Conversation,
-  planned: readonly PlannedCall[],
+  planned: readonly PlannedToolCall[],
 ): string {
   if (conversation.pastCalls.length > 0) return report(conversation.pastCalls);
   if (planned.length > 0) return choice === 'none' ? refuseTools(planned) : askForMissing(planned);

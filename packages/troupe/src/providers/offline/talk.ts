@@ -1,7 +1,7 @@
 import type { ToolResultBlock } from '../../message/blocks.ts';
 import type { ToolSchema } from '../../model/chat-model-base.ts';
 import type { PastCall } from './conversation.ts';
-import type { PlannedCall } from './plan-calls.ts';
+import type { PlannedToolCall } from './plan-tool-calls.ts';
 import { wordsOf } from './words.ts';
 
 const WHO = "I am Troupe's offline stand-in: I follow simple rules, and no language model is behind me";
@@ -31,12 +31,12 @@ export function report(pastCalls: readonly PastCall[]): string {
   return pastCalls.map(({ call, result }) => reportOne(call.name, result)).join('\n');
 }
 
-export function askForMissing(calls: readonly PlannedCall[]): string {
+export function askForMissing(calls: readonly PlannedToolCall[]): string {
   const requests = calls.map(({ name, missing }) => `To use ${name} I need: ${missing.join(', ')}.`);
   return `${requests.join(' ')} Please say it in one sentence, with text in quotes.`;
 }
 
-export function refuseTools(calls: readonly PlannedCall[]): string {
+export function refuseTools(calls: readonly PlannedToolCall[]): string {
   return `I would use ${calls.map((call) => call.name).join(' and ')} for this, but no tools are allowed here. ${WHO}.`;
 }
 

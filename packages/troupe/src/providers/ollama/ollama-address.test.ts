@@ -14,6 +14,9 @@ test.each([
   ['http://box', 'http://box'],
   ['https://box/', 'https://box'],
   ['http://0.0.0.0:4711/x', 'http://127.0.0.1:4711/x'],
+  ['box?a=1', 'http://box:11434?a=1'],
+  ['box:80/x/?a=1', 'http://box/x?a=1'],
+  ['https://0.0.0.0/?a=1', 'https://127.0.0.1?a=1'],
   ['0.0.0.0.example.com', 'http://0.0.0.0.example.com:11434'],
 ])("'%s' is %s", (text, address) => {
   expect(ollamaAddress(text)).toBe(address);

@@ -1,7 +1,7 @@
-import { checkBaseUrl } from '../../model/http/headers.ts';
+import { checkBaseUrl, joinUrl } from '../../model/http/headers.ts';
 
-/** A host and its port, of which either may be missing, and the path. */
-const HOST = /^(\[[\da-f:.]+\]|[^:/?#@[\]]*)(?::(\d+))?(\/.*)?$/i;
+/** A host and its port, of which either may be missing, and the path and query. */
+const HOST = /^(\[[\da-f:.]+\]|[^:/?#@[\]]*)(?::(\d+))?([/?].*)?$/i;
 
 /** Listening addresses that clients can't connect to, with the address to use instead. */
 const LOCAL: Readonly<Record<string, string>> = { '0.0.0.0': '127.0.0.1', '[::]': '[::1]' };
@@ -15,5 +15,5 @@ export function ollamaAddress(text: string): string {
   const whole = host === undefined ? text.trim() : `http://${host || '127.0.0.1'}:${port}${path}`;
   const url = new URL(checkBaseUrl('Ollama', whole));
   url.hostname = LOCAL[url.hostname] ?? url.hostname;
-  return url.href.replace(/\/+$/, '');
+  return joinUrl(url.href, '');
 }

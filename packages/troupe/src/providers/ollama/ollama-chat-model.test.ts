@@ -117,7 +117,7 @@ describe('a request', () => {
       },
       {
         role: 'tool',
-        content: 'There is no result: the call was interrupted.',
+        content: 'There is no result: the tool call was interrupted.',
         tool_name: 'get_time',
         tool_call_id: 'a',
       },
@@ -164,6 +164,6 @@ test('a model that is not there is named', async () => {
   const error = await model.call({ messages: [Msg.user('Hi.')] }).catch((thrown: unknown) => thrown);
   expect(error).toMatchObject({ kind: 'bad_request', status: 404 });
   expect((error as ModelError).message).toBe(
-    "Ollama rejected the request (404). It said: model 'nope' not found. Check the name of the model and the baseUrl.",
+    "Ollama (nope at 127.0.0.1:11434) rejected the request (404). It said: model 'nope' not found. Check the name of the model and the baseUrl.",
   );
 });

@@ -1,6 +1,6 @@
 import { getLogger } from '../../config/run-config.ts';
 import type { Prompt } from '../../formatter/prompt.ts';
-import { checkKey, mergeHeaders } from '../../model/http/headers.ts';
+import { checkKey, joinUrl, mergeHeaders } from '../../model/http/headers.ts';
 import {
   HttpChatModel,
   type HttpModelOptions,
@@ -30,6 +30,7 @@ const VISION = /llava|vision|-vl|2\.5vl|gemma3|llama4|minicpm-v|moondream|mistra
  * (ollama-from-wire.ts).
  */
 export class OllamaChatModel extends HttpChatModel {
+  override readonly host: string;
   readonly #url: string;
   readonly #apiKey: string | undefined;
   readonly #headers: Readonly<Record<string, string>>;
@@ -43,7 +44,8 @@ export class OllamaChatModel extends HttpChatModel {
       forcedTools: 'never',
       structured: 'native',
     });
-    this.#url = `${ollamaAddress(options.baseUrl ?? readEnv('OLLAMA_HOST') ?? '')}/api/chat`;
+    this.#url = joinUrl(ollamaAddress(options.baseUrl ?? readEnv('OLLAMA_HOST') ?? ''), '/api/chat');
+    this.host = new URL(this.#url).host;
     const key = options.apiKey ?? (readEnv('OLLAMA_API_KEY') || undefined);
     this.#apiKey = key === undefined ? undefined : checkKey(VENDOR, key);
     this.#keepAlive = options.keepAlive;

@@ -53,7 +53,7 @@ function toAssistant({ content }: AssistantItem): readonly JsonObject[] {
 function toResults(item: ToolItem): readonly JsonObject[] {
   const messages: JsonObject[] = item.results.map((result) => ({
     role: 'tool',
-    content: plainOutput(result).text,
+    content: plainOutput(result),
     tool_name: result.name,
     tool_call_id: result.id,
   }));

@@ -1,6 +1,5 @@
 import type { FinishReason, ModelDelta } from '../../message/model-delta.ts';
 import type { Usage } from '../../message/usage.ts';
-import { malformedResponse } from '../../model/http/http-error.ts';
 import type { WireDecoder } from '../../model/http/http-chat-model.ts';
 import { ModelError } from '../../model/model-error.ts';
 import { joinBase64 } from '../../util/base64.ts';
@@ -117,15 +116,14 @@ export class ChatDecoder implements WireDecoder {
    * as a whole at the end.
    */
   #addAudio(data: string): void {
-    if (!BASE64.test(data)) throw malformedResponse(this.#dialect.vendor.title, 'audio that is not base64');
+    if (!BASE64.test(data)) throw badAudio();
     if (data !== '') this.#audio.push(data);
   }
 
   /** Ends the answer. Tool calls count only after a regular end: a cut answer may lack arguments. */
   *#finish(wireReason: string): Generator<ModelDelta, void, void> {
     if (FAILURES.includes(wireReason)) {
-      const message = `${this.#dialect.vendor.title} failed during its answer: ${wireReason}.`;
-      throw new ModelError(message, { kind: 'overloaded' });
+      throw new ModelError(`The answer failed: ${wireReason}.`, { kind: 'overloaded' });
     }
     yield* this.#endThinking();
     if (this.#reason !== undefined) return; // some vendors report the finish reason twice
@@ -142,7 +140,7 @@ export class ChatDecoder implements WireDecoder {
     try {
       data = joinBase64(pieces);
     } catch {
-      throw malformedResponse(this.#dialect.vendor.title, 'audio that is not base64');
+      throw badAudio();
     }
     yield { type: 'audio', data, mediaType: this.#audioType };
   }
@@ -217,4 +215,8 @@ function toUsage(usage: JsonObject, vendor: ChatVendor): Usage {
     ...(written !== undefined && { cacheWriteTokens: written }),
     ...(reasoning !== undefined && { reasoningTokens: reasoning }),
   };
+}
+
+function badAudio(): ModelError {
+  return new ModelError('The audio is not base64.', { kind: 'malformed' });
 }

@@ -54,7 +54,7 @@ function toResults(item: ToolItem, vendor: ChatVendor): readonly JsonObject[] {
   const messages: JsonObject[] = item.results.map((result) => ({
     role: 'tool',
     tool_call_id: fitId(result.id, vendor.callIds),
-    content: plainOutput(result).text,
+    content: plainOutput(result),
   }));
   const media = shownMedia(item);
   return media.length === 0 ? messages : [...messages, { role: 'user', content: toContent(media, vendor) }];

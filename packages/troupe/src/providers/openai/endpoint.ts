@@ -1,5 +1,5 @@
 import { TroupeError } from '../../errors.ts';
-import { checkBaseUrl, checkKey, mergeHeaders } from '../../model/http/headers.ts';
+import { checkBaseUrl, checkKey, joinUrl, mergeHeaders } from '../../model/http/headers.ts';
 import type { HttpModelOptions } from '../../model/http/http-chat-model.ts';
 import { readEnv } from '#platform';
 import { CHAT_VENDORS, vendorAt, type ChatVendor, type ChatVendorName } from './vendors.ts';
@@ -62,9 +62,20 @@ function urlOf(
     throw new TroupeError('invalid_config', `${vendor.title} needs a baseUrl${where}.`);
   }
   const root = checkBaseUrl(vendor.title, base);
-  if (!isAzure) return root + path;
-  if (apiVersion === undefined) return `${root.endsWith('/v1') ? root : `${root}/openai/v1`}${path}`;
+  return isAzure ? azureUrl(root, modelName, path, apiVersion) : joinUrl(root, path);
+}
+
+/** Path of a base URL that names the deployment itself. */
+const DEPLOYMENT = /\/deployments\/[^/]+$/;
+
+function azureUrl(root: string, modelName: string, path: string, given: string | undefined): string {
+  const { pathname, searchParams } = new URL(root);
+  const inQuery = searchParams.get('api-version') ?? '';
+  const version = given ?? (/^\d{4}-/.test(inQuery) ? inQuery : undefined);
+  const params = version === undefined ? {} : { 'api-version': version };
+  if (DEPLOYMENT.test(pathname)) return joinUrl(root, path, params);
+  if (version === undefined) return joinUrl(root, `${pathname.endsWith('/v1') ? '' : '/openai/v1'}${path}`);
   // Only the Responses API is not below a deployment: there the model is named in the body.
   const deployment = path === '/responses' ? '' : `/deployments/${encodeURIComponent(modelName)}`;
-  return `${root}/openai${deployment}${path}?api-version=${encodeURIComponent(apiVersion)}`;
+  return joinUrl(root, `/openai${deployment}${path}`, params);
 }

@@ -122,11 +122,13 @@ describe('where a request goes', () => {
     expect(() => make({ vendor: 'azure', apiKey: 'k' })).toThrow(
       'Azure OpenAI needs a baseUrl, such as https://NAME.openai',
     );
-    expect(() => make({ vendor: 'compatible' })).toThrow('The server needs a baseUrl');
+    expect(() => make({ vendor: 'compatible' })).toThrow('OpenAI-compatible server needs a baseUrl');
     expect(() => make({ apiKey: '' })).toThrow('The key for OpenAI is empty.');
     expect(() => make({ apiKey: 'a\nb' })).toThrow('The key for OpenAI contains white space');
     expect(() => make({ vendor: 'vllm', apiKey: '' })).toThrow('The key for vLLM is empty.');
-    expect(() => make({ apiKey: 'k', baseUrl: 'ftp://x' })).toThrow('The baseUrl of The server must be');
+    expect(() => make({ apiKey: 'k', baseUrl: 'ftp://x' })).toThrow(
+      'The baseUrl of OpenAI-compatible server must be',
+    );
     expect(() => make({ apiKey: 'k', baseUrl: 'http://me:secret@x' })).toThrow('must not contain a user');
     expect(() => make({ vendor: 'nobody' })).toThrow('vendor must be one of openai, azure, dashscope');
     expect(() => make({ vendor: '__proto__' })).toThrow('vendor must be one of');

@@ -36,6 +36,7 @@ export class OpenAIChatModel extends HttpChatModel {
   readonly vendor: ChatVendorName;
   readonly #dialect: ChatDialect;
   readonly #options: OptionFitter;
+  override readonly host: string;
   readonly #endpoint: Endpoint;
   readonly #messages: WireTexts;
   readonly #tools = new ToolTexts(toChatTool);
@@ -55,6 +56,7 @@ export class OpenAIChatModel extends HttpChatModel {
     this.#dialect = dialect;
     this.#options = new OptionFitter(options.modelName, dialect.rule);
     this.#endpoint = endpointOf(options, vendor, '/chat/completions');
+    this.host = new URL(this.#endpoint.url).host;
     this.#messages = new WireTexts((item) => toChatMessages(item, dialect));
   }
 

@@ -256,6 +256,7 @@ describe('a request', () => {
       call_id: 'a',
       output: [
         { type: 'input_text', text: 'See:' },
+        { type: 'input_text', text: 'Image: https://example.com/a.png' },
         { type: 'input_image', image_url: 'https://example.com/a.png', detail: 'auto' },
       ],
     });

@@ -41,6 +41,7 @@ function inResponses({ chatTools: _, ...rule }: ModelRule): ModelRule {
  * thinking after a tool call.
  */
 export class OpenAIResponsesModel extends HttpChatModel {
+  override readonly host: string;
   readonly #endpoint: Endpoint;
   readonly #settings: ResponsesSettings;
   readonly #options: OptionFitter;
@@ -53,6 +54,7 @@ export class OpenAIResponsesModel extends HttpChatModel {
     const { name, vendor, rule } = chatDialectOf(vendorOf(options), options.modelName);
     super(vendor.title, options, { vision: true, files: true, structured: 'native' });
     this.#endpoint = endpointOf(options, vendor, '/responses');
+    this.host = new URL(this.#endpoint.url).host;
     this.#settings = {
       isReasoning: options.isReasoning ?? rule.isReasoning,
       reasoningSummary: options.reasoningSummary,

@@ -36,7 +36,7 @@ export interface ChatVendor {
   readonly takesNames: boolean;
   /** Whether `top_k` is known. */
   readonly takesTopK: boolean;
-  /** Models that accept images and sound. */
+  /** Models that accept images, sound, video and documents. */
   readonly vision: RegExp;
   readonly audio: RegExp;
   readonly video: RegExp;
@@ -203,7 +203,7 @@ export const CHAT_VENDORS = {
   /** Any other server with the same API. */
   compatible: {
     ...PLAIN,
-    title: 'The server',
+    title: 'OpenAI-compatible server',
     baseUrl: undefined,
     keyVariables: [],
     isKeyOptional: true,

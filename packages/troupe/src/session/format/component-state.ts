@@ -6,9 +6,15 @@ import { isJsonObject, setOwn, type JsonObject, type JsonValue } from '../../uti
 export type SessionComponents = Readonly<Record<string, StateModule>>;
 
 const NAME = /^[A-Za-z][\w-]{0,127}$/;
+const ALIAS_KEY = '__saved_in__';
 
-/** Several modules as one, so that all are loaded or none. */
+/**
+ * Several modules as one, so that all are loaded or none. A module that is also part of another one, such as the memory of an agent,
+ * is there once, in the other; `aliases` says where.
+ */
 export class ComponentState extends StateModule {
+  readonly #aliases = new Map<string, readonly string[]>();
+
   constructor(components: SessionComponents) {
     super();
     for (const [name, module] of Object.entries(components)) {
@@ -23,9 +29,47 @@ export class ComponentState extends StateModule {
       if (!(module instanceof StateModule)) {
         throw new SessionError(`The component '${name}' is not a StateModule.`, undefined, 'invalid_input');
       }
-      Reflect.set(this, name, module);
+      const path = pathInOthers(name, components);
+      if (path === undefined) Reflect.set(this, name, module);
+      else this.#aliases.set(name, path);
     }
   }
+
+  /** Saved form of the components that are part of another one. */
+  get aliases(): JsonObject {
+    return Object.fromEntries(Array.from(this.#aliases, ([name, path]) => [name, { [ALIAS_KEY]: path }]));
+  }
+}
+
+/** Path to a component inside another component; the name alone for the same module under an earlier name. */
+function pathInOthers(name: string, components: SessionComponents): readonly string[] | undefined {
+  const module = components[name];
+  let isBehind = true;
+  for (const [other, candidate] of Object.entries(components)) {
+    if (other === name) isBehind = false;
+    else if (candidate === module && isBehind) return [other];
+    else if (module instanceof StateModule && candidate instanceof StateModule) {
+      const path = candidate.statePathOf(module);
+      if (path !== undefined) return [other, ...path];
+    }
+  }
+  return undefined;
+}
+
+/** Path at which a component is saved as part of another one; undefined for the state of a component itself. */
+export function aliasPath(saved: JsonValue | undefined): readonly string[] | undefined {
+  const path = isJsonObject(saved) ? saved[ALIAS_KEY] : undefined;
+  return Array.isArray(path) && path.every((name) => typeof name === 'string') ? path : undefined;
+}
+
+/** The part of a state at a path; an empty object if there is none. */
+export function valueAt(state: JsonObject, path: readonly string[]): JsonValue {
+  let value: JsonValue = state;
+  for (const name of path) {
+    if (!isJsonObject(value) || !Object.hasOwn(value, name)) return {};
+    value = value[name] ?? {};
+  }
+  return value;
 }
 
 /** Copy of a state with a list inserted at a path. */

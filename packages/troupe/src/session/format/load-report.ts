@@ -1,5 +1,5 @@
 import { getLogger } from '../../config/run-config.ts';
-import type { StateList } from '../../state/state-module.ts';
+import type { StateParts } from '../../state/state-module.ts';
 import { isJsonObject, type JsonObject } from '../../util/json.ts';
 import type { SessionComponents } from './component-state.ts';
 import { SessionError } from './session-error.ts';
@@ -21,20 +21,17 @@ export function reportNoMatch(
   if (names.length === 0) return;
   const problem =
     `Session ${keyName(key)} has none of the components ${namesText(names)}, ` +
-    `but ${namesText(Object.keys(head.components))}. Was one renamed?`;
+    `but ${namesText(Object.keys(head.components)) || 'no others either'}. Was one renamed?`;
   if (mustMatch) throw new SessionError(problem, undefined, 'session_not_found');
   getLogger().log('warn', problem);
 }
 
 /** Warns about saved state that the loaded components don't have; the next save drops it. */
-export function warnOfUnused(
-  key: CheckedKey,
-  head: Head,
-  rest: JsonObject,
-  lists: readonly StateList[],
-): void {
+export function warnOfUnused(key: CheckedKey, head: Head, parts: StateParts): void {
+  const { rest, lists } = parts;
   const known = new Set(lists.map(({ path }) => pathText(path)));
-  const unused = Object.entries(rest).flatMap(([name, now]) => missingIn(now, head.components[name], name));
+  const loaded = Object.entries(head.components).filter(([name]) => Object.hasOwn(rest, name));
+  const unused = missingIn(rest, Object.fromEntries(loaded), [], new Set(parts.modules.map(pathText)));
   for (const { path } of head.lists) {
     if (!Object.hasOwn(rest, path[0] ?? '') || known.has(pathText(path))) continue;
     if (!unused.some((one) => path.join('.').startsWith(`${one}.`))) unused.push(path.join('.'));
@@ -48,14 +45,23 @@ export function warnOfUnused(
 }
 
 /**
- * Paths of saved values that are missing now. States of another version are skipped, because a migration may
- * have changed them.
+ * Paths of saved modules and properties that are missing now. The value of a property is left to its converter. States of another
+ * version are skipped, because a migration may have changed them.
  */
-function missingIn(now: unknown, saved: unknown, path: string): string[] {
-  if (!isJsonObject(now) || !isJsonObject(saved) || now['__version__'] !== saved['__version__']) return [];
-  return Object.keys(saved).flatMap((name) =>
-    Object.hasOwn(now, name) ? missingIn(now[name], saved[name], `${path}.${name}`) : [`${path}.${name}`],
-  );
+function missingIn(
+  now: JsonObject,
+  saved: JsonObject,
+  path: readonly string[],
+  modules: ReadonlySet<string>,
+): string[] {
+  if (now['__version__'] !== saved['__version__']) return [];
+  return Object.entries(saved).flatMap(([name, savedValue]) => {
+    const inner = [...path, name];
+    if (!Object.hasOwn(now, name)) return [inner.join('.')];
+    const value = now[name];
+    const isModule = modules.has(pathText(inner)) && isJsonObject(value) && isJsonObject(savedValue);
+    return isModule ? missingIn(value, savedValue, inner, modules) : [];
+  });
 }
 
 function namesText(names: readonly string[]): string {

@@ -11,7 +11,7 @@ import {
   type Head,
   type HeadList,
 } from './session-format.ts';
-import type { CheckedKey } from './session-key.ts';
+import { isHashed, type CheckedKey, type NamedKey } from './session-key.ts';
 import type { LogRange, SessionStore } from './session-store.ts';
 import { advance, pathText, type Snapshot, type SyncState } from './sync-state.ts';
 
@@ -24,7 +24,7 @@ type NumberedDraft = ListDraft & { readonly listNumber: number };
  */
 export async function saveDrafts(
   store: SessionStore,
-  key: CheckedKey,
+  key: NamedKey,
   syncStates: readonly [SyncState, ...SyncState[]],
   components: JsonObject,
   drafts: readonly ListDraft[],
@@ -51,7 +51,8 @@ export async function saveDrafts(
         .concat(lists.length === 0 ? [{ listNumber: 0, items: [] }] : [])
         .filter(({ listNumber, items }) => items.length > 0 || (listNumber === 0 && old === undefined)),
       head: (positions) => {
-        saved = snapshotOf({ revision, savedAt, id, log, components }, old, lists, positions);
+        const ids = isHashed(key) ? { key: key.ids } : {};
+        saved = snapshotOf({ revision, savedAt, id, ...ids, log, components }, old, lists, positions);
         return saved.text;
       },
     });

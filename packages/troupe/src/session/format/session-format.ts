@@ -12,6 +12,7 @@ import {
   type JsonObject,
   type JsonValue,
 } from '../../util/json.ts';
+import { toKeyIds, type KeyIds } from './session-key.ts';
 import { SessionCorruptError, SessionVersionError } from './session-error.ts';
 import type { LogRange } from './session-store.ts';
 
@@ -28,6 +29,8 @@ export interface Head {
   readonly savedAt: number;
   /** Unique id of the save. Missing in the first sessions. */
   readonly id?: string;
+  /** Ids of the session, if the store keeps a hash of them. */
+  readonly key?: KeyIds;
   readonly log: string;
   /** Total length of all lists in the log, as far as known. */
   readonly logEnd: number;
@@ -117,6 +120,7 @@ function parse(body: string, location: string): JsonValue {
 
 function toHead(json: JsonObject): Head | undefined {
   const { revision, savedAt, id, log, logEnd, components } = json;
+  const key = toIds(json['key']);
   const lists = Array.isArray(json['lists'])
     ? (json['lists'] as readonly JsonValue[]).map(toList)
     : undefined;
@@ -125,8 +129,27 @@ function toHead(json: JsonObject): Head | undefined {
   if (!isJsonObject(components) || lists === undefined) return undefined;
   if (id !== undefined && typeof id !== 'string') return undefined;
   return lists.every((list) => list !== undefined)
-    ? { revision, savedAt, ...(id !== undefined && { id }), log, logEnd, components, lists }
+    ? {
+        revision,
+        savedAt,
+        ...(id !== undefined && { id }),
+        ...(key && { key }),
+        log,
+        logEnd,
+        components,
+        lists,
+      }
     : undefined;
+}
+
+function toIds(json: JsonValue | undefined): KeyIds | undefined {
+  const { user, session } = isJsonObject(json) ? json : {};
+  if (typeof session !== 'string' || (user !== undefined && typeof user !== 'string')) return undefined;
+  try {
+    return toKeyIds({ session, user });
+  } catch {
+    return undefined; // only names the session in lists
+  }
 }
 
 function toList(json: JsonValue): HeadList | undefined {

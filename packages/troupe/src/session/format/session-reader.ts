@@ -1,6 +1,6 @@
 import { getLogger } from '../../config/run-config.ts';
 import { setOwn, type JsonObject, type JsonValue } from '../../util/json.ts';
-import { withList, type SessionComponents } from './component-state.ts';
+import { aliasPath, valueAt, withList, type SessionComponents } from './component-state.ts';
 import type { ListDraft } from './list-draft.ts';
 import { readTexts } from './save-drafts.ts';
 import { SessionCorruptError, SessionVersionError } from './session-error.ts';
@@ -49,14 +49,25 @@ export class SessionReader {
   ): Promise<{ head: Head; state: JsonObject; items: ReadonlyMap<string, readonly StoredItem[]> }> {
     const items = new Map<string, readonly StoredItem[]>();
     let state = head.components;
-    for (const { path, listNumber, ranges } of head.lists) {
-      if (!Object.hasOwn(components, path[0] ?? '')) continue;
+    const aliases = Object.keys(components).flatMap((name) => {
+      const path = aliasPath(head.components[name]);
+      return path === undefined ? [] : [{ name, path }];
+    });
+    for (const { name, path } of aliases) state = { ...state, [name]: valueAt(head.components, path) };
+    for (const { path: savedPath, listNumber, ranges } of head.lists) {
+      const paths = aliases
+        .filter(({ path }) => path.every((name, i) => savedPath[i] === name))
+        .map(({ name, path }) => [name, ...savedPath.slice(path.length)]);
+      if (Object.hasOwn(components, savedPath[0] ?? '')) paths.push([...savedPath]);
+      if (paths.length === 0) continue;
       const found = await this.#store.readItems(key, head.log, listNumber, ranges);
       const locationOf = (item: StoredItem): string =>
         this.#store.locationOf(key, head.log, listNumber, item);
       const values = found.map((item) => readItem(item.text, () => locationOf(item)));
-      state = withList(state, path, values);
-      items.set(pathText(path), found);
+      for (const path of paths) {
+        state = withList(state, path, values);
+        items.set(pathText(path), found);
+      }
     }
     return { head, state, items };
   }

@@ -51,7 +51,7 @@ interface Binding {
  * Sync states by component object, so that two agents in one program don't share them. A component belongs to
  * one session at a time; of earlier sessions only the keys are known.
  */
-export class SyncStates {
+export class SyncStateTable {
   readonly #bindings = new WeakMap<StateModule, Binding>();
   readonly #former = new WeakMap<StateModule, Set<string>>();
 

@@ -104,7 +104,7 @@ describe.each(['descriptors', 'paths'] as const)('by %s', (reach) => {
     expect(await modeOf('workspace/a/b')).toBe('755');
   });
 
-  test('what is neither a folder nor an ordinary file is shown, and never used', async () => {
+  test('special files are listed, and never used', async () => {
     const files = await open();
     const place = join(root, 'workspace');
     await fs.writeFile(join(root, 'outside'), 'secret');
@@ -311,7 +311,7 @@ describe.each(['descriptors', 'paths'] as const)('by %s', (reach) => {
     },
   );
 
-  describe('what changes between the look and the deed', () => {
+  describe('changes between check and use', () => {
     let swaps: number;
     /** Does something once, right before a call of the system about this name. */
     const before = (call: string, name: string, deed: () => Promise<void>): void => {
@@ -347,7 +347,7 @@ describe.each(['descriptors', 'paths'] as const)('by %s', (reach) => {
       expect(await failureOf(files.read(at('dir/a'), { maxBytes: 9 }))).toBe(unusable('dir/a'));
     });
 
-    test('a file that becomes a pipe does not make it wait', async () => {
+    test('a file that becomes a pipe does not block', async () => {
       const files = await open();
       before('open', 'a', async () => {
         await fs.rm(join(root, 'workspace/dir/a'));
@@ -447,7 +447,7 @@ describe.each(['descriptors', 'paths'] as const)('by %s', (reach) => {
 });
 
 describe.each(['descriptors', 'paths'] as const)('the folder of a namespace, by %s', (reach) => {
-  test('is not reached through a folder above it that has become a link', async () => {
+  test('a file is not reached through a folder that has become a link', async () => {
     await fs.mkdir(join(root, 'up', 'project'), { recursive: true });
     await fs.mkdir(join(root, 'evil', 'project'), { recursive: true });
     await fs.writeFile(join(root, 'evil/project/a'), 'secret');

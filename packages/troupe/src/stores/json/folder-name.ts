@@ -1,9 +1,9 @@
-import { toSessionId, type SessionId } from '../../session/format/session-key.ts';
+import { isStoredId, type StoredId } from '../../session/format/session-key.ts';
 
-/** Separator before the encoded capital letters. No id contains the separator. */
+/** Separator before the encoded capital letters. No stored id contains the separator. */
 const CAPITALS = '~';
 
-/** Folder name for an id. Different ids give different names, even on file systems that ignore case. */
+/** Folder name for a stored id. Different ids give different names, even on file systems that ignore case. */
 export function folderOfId(id: string): string {
   const lower = id.toLowerCase();
   if (lower === id) return id;
@@ -11,15 +11,11 @@ export function folderOfId(id: string): string {
   return `${lower}${CAPITALS}${BigInt(`0b1${bits}`).toString(16)}`;
 }
 
-/** Session id of a folder name; undefined for other folders. */
-export function idOfFolder(name: string): SessionId | undefined {
+/** Stored id of a folder name; undefined for other folders. */
+export function idOfFolder(name: string): StoredId | undefined {
   const [lower = '', hex] = name.split(CAPITALS);
-  if (hex !== undefined && !/^[0-9a-f]{1,33}$/.test(hex)) return undefined;
+  if (hex !== undefined && !/^[0-9a-f]{1,51}$/.test(hex)) return undefined;
   const bits = hex === undefined ? '' : BigInt(`0x${hex}`).toString(2).slice(1);
   const id = Array.from(lower, (letter, i) => (bits[i] === '1' ? letter.toUpperCase() : letter)).join('');
-  try {
-    return folderOfId(toSessionId(id)) === name ? toSessionId(id) : undefined;
-  } catch {
-    return undefined;
-  }
+  return isStoredId(id) && folderOfId(id) === name ? id : undefined;
 }

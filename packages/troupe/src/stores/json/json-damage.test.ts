@@ -116,7 +116,7 @@ describe('damaged files', () => {
     ]);
   });
 
-  test('what is damaged is not copied, restored or written anew as if it were whole', async () => {
+  test('damaged data is not copied, restored or rewritten as valid', async () => {
     const { dir, folder } = await bigSession();
     const session = new JsonSession(dir);
     const [memory, other] = [new InMemoryMemory(), await remember(new InMemoryMemory(), 'x'.repeat(100_000))];

@@ -130,7 +130,7 @@ test('a first save beside one that counts on from a deletion, just when that is 
 });
 
 describe('a deletion', () => {
-  test('that is meant for a revision leaves what was saved since', async () => {
+  test('of one revision keeps later saves', async () => {
     const dir = await newDir();
     const { session, memory } = await twoSaves(dir);
     const pruning = stoppedAt(dir, 'after draft', async () =>
@@ -140,7 +140,7 @@ describe('a deletion', () => {
     expect(await loadTexts(dir)).toStrictEqual(['one', 'two', 'three']);
   });
 
-  test('that is meant for whatever is there takes what was saved since, too', async () => {
+  test('of the whole session removes later saves too', async () => {
     const dir = await newDir();
     const { session, memory } = await twoSaves(dir);
     const deleting = stoppedAt(dir, 'after draft', async () =>

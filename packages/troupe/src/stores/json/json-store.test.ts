@@ -11,7 +11,7 @@ import { appendLines } from './durable-file.ts';
 import { JsonSession } from './json-session.ts';
 import { JsonStore, type CrashPoint } from './json-store.ts';
 
-describe('what lies on the disk', () => {
+describe('files on the disk', () => {
   test('a head for each of the last two revisions and one log, for the owner only', async () => {
     const dir = join(await newDir(), 'new');
     const { folder } = await twoSaves(dir);
@@ -30,6 +30,43 @@ describe('what lies on the disk', () => {
         line === '' ? '' : (JSON.parse(line) as [string, { content: string }])[1].content,
       ),
     ).toStrictEqual(['one', 'two', '']);
+  });
+
+  test('folders with names that no file system takes for one another, or for something else', async () => {
+    const dir = await newDir();
+    const session = new JsonSession(dir);
+    const ids = [
+      'a/b',
+      '../../x',
+      'CON',
+      'con',
+      'naïve',
+      'nai\u0308ve',
+      '\u212a',
+      'k',
+      'K',
+      'X'.repeat(500),
+      'x'.repeat(500),
+    ];
+    const texts = [...ids, 'old.Id_1@example-1'];
+    for (const text of texts) {
+      await session.save(text, { memory: await remember(new InMemoryMemory(), text) });
+      await session.save(
+        { user: text, session: 's' },
+        { memory: await remember(new InMemoryMemory(), text) },
+      );
+    }
+    expect((await readdir(dir)).sort()).toStrictEqual(['sessions', 'users']);
+    for (const parent of ['sessions', 'users']) {
+      const names = await readdir(join(dir, parent));
+      expect(names).toContain('old.id_1@example-1~42000'); // as before
+      expect(new Set(names.map((name) => name.normalize('NFKC').toLowerCase())).size).toBe(texts.length);
+      for (const name of names) {
+        expect(name).toMatch(/^[a-z0-9=][a-z0-9@._=~-]*$/);
+        expect(name.length).toBeLessThanOrEqual(255);
+      }
+    }
+    for (const text of texts) expect(await loadTexts(dir, text)).toStrictEqual([text]);
   });
 
   test('older revisions are emptied and in the end removed; the log is written anew when most of it is garbage', async () => {
@@ -62,7 +99,7 @@ describe('what lies on the disk', () => {
     expect((await loadTexts(dir))[0]?.slice(0, 4)).toBe('58 x');
   });
 
-  test('a second save writes what is new, whatever came before', async () => {
+  test('a second save writes only what is new', async () => {
     const bytesOfOneMore = async (count: number): Promise<number> => {
       const dir = await newDir();
       const session = new JsonSession(dir);
@@ -77,7 +114,7 @@ describe('what lies on the disk', () => {
     expect((await bytesOfOneMore(5000)) / (await bytesOfOneMore(50))).toBeLessThan(1.05);
   });
 
-  test('what killed processes have left is swept', async () => {
+  test('files left by killed processes are removed', async () => {
     const dir = await newDir();
     const { session, memory, folder } = await twoSaves(dir);
     for (let i = 0; i < 100; i++)
@@ -184,10 +221,10 @@ describe('what lies on the disk', () => {
     expect(await loadTexts(real)).toStrictEqual(['one', 'two']);
   });
 
-  test('an id that is not safe touches no file', async () => {
+  test('an id that is refused touches no file', async () => {
     const faulty = new FaultyFiles();
     const session = new Session(new JsonStore(await newDir(), { files: faulty.files }));
-    for (const id of ['..', '../x', 'a/b', 'con', 'x.', '']) {
+    for (const id of ['', '\ud800', 'x'.repeat(1025)]) {
       await thrown(session.save(id, { memory: new InMemoryMemory() }));
       await thrown(session.load({ user: id, session: 'x' }, { memory: new InMemoryMemory() }));
     }
@@ -284,7 +321,7 @@ describe('two writers', () => {
     expect(await loadTexts(dir)).toStrictEqual(['another']);
   });
 
-  test('lines that are appended at once are found where they are', async () => {
+  test('lines appended concurrently are found at their positions', async () => {
     const path = join(await newDir(), 'log');
     await writeFile(path, 'start\n');
     const files = new FaultyFiles().files;

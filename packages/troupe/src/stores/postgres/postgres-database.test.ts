@@ -22,7 +22,7 @@ describe.skipIf(!hasPostgres)('PostgresDatabase', () => {
     await expect(closed.query('SELECT 1')).rejects.toThrow('was closed');
   });
 
-  test('processes that make the same tables at once make them once', async () => {
+  test('concurrent creation of the same tables works once', async () => {
     const steps = [[`CREATE TABLE ${table} (a BIGINT, b TEXT)`]];
     const databases = Array.from({ length: 5 }, () => new PostgresDatabase(POSTGRES));
     await Promise.all(databases.map((one) => prepareSchema(one, table, steps)));
@@ -69,7 +69,7 @@ describe.skipIf(!hasPostgres)('PostgresDatabase', () => {
     await pool.end();
   });
 
-  test('a server that is not there is told', async () => {
+  test('an unreachable server is reported', async () => {
     const nowhere = new PostgresDatabase({ host: '127.0.0.1', port: 1 });
     await expect(nowhere.query('SELECT 1')).rejects.toThrow(/ECONNREFUSED/);
     await nowhere.close();

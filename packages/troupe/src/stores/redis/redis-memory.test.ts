@@ -79,7 +79,7 @@ describe.skipIf(!hasRedis)('in Redis', () => {
     expect((await one.getMemory()).map(({ text }) => text)).toEqual(['new']);
   });
 
-  test('what is left of a conversation that has lost its head does not come back', async () => {
+  test('remains of a conversation without head are not loaded', async () => {
     await open().add([Msg.user('old', { id: 'a' }), Msg.user('old', { id: 'b' })]);
     await client.send('DEL', head);
     const memory = open();
@@ -141,7 +141,7 @@ describe.skipIf(!hasRedis)('in Redis', () => {
     expect(await client.send('HLEN', ids)).toBe(2);
   });
 
-  test('a marking that another one comes before sees what that has done', async () => {
+  test('a marking sees the effect of an earlier marking', async () => {
     const other = open();
     await other.add(msgs(3));
     let calls = 0;
@@ -177,7 +177,7 @@ describe.skipIf(!hasRedis)('in Redis', () => {
     beforeAll(async () => void (await raw.connect()));
     afterAll(() => raw.close());
 
-    test('they are bytes', async () => {
+    test('replies are bytes', async () => {
       await raw.sendCommand(['HSET', head, 'a', 'b']);
       expect(await raw.sendCommand(['HGET', head, 'a'])).toEqual(Buffer.from('b'));
     });

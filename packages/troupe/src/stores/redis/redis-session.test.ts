@@ -112,7 +112,7 @@ describe.skipIf(!hasRedis)('RedisSession', () => {
     server.close();
   });
 
-  test('what no save needs any more is deleted', async () => {
+  test('data that no save needs is deleted', async () => {
     const prefix = `test-${newId()}`;
     prefixes.push(prefix);
     const client = new RedisClient(REDIS_URL);
@@ -141,7 +141,7 @@ describe.skipIf(!hasRedis)('RedisSession', () => {
     await client.close();
   });
 
-  test('a server that is not there is told, and tried again', async () => {
+  test('an unreachable server is reported, and tried again', async () => {
     const client = new RedisClient({ url: 'redis://127.0.0.1:1', socket: { reconnectStrategy: false } });
     for (let i = 0; i < 2; i++) await expect(client.send('PING')).rejects.toThrow(/ECONNREFUSED/);
     await client.close();

@@ -280,7 +280,7 @@ describe.each(DATABASES.filter(([, isThere]) => isThere))('in %s', (_name, _isTh
     ]);
   });
 
-  test('a marking that another one comes before sees what that has done', async () => {
+  test('a marking sees the effect of an earlier marking', async () => {
     const database = await open();
     const other = new SqlMemory(database, { sessionId: 's' });
     let isFirst = true;

@@ -25,7 +25,7 @@ function database(path = ':memory:'): SqliteDatabase {
   return db;
 }
 
-test('what was committed is on the disk, for the owner only', async () => {
+test('committed data is on the disk, readable by the owner only', async () => {
   const file = await newFile();
   const db = database(file);
   await db.query('CREATE TABLE t (a BIGINT, b TEXT)');
@@ -89,7 +89,7 @@ test('another writer is waited for, and does not block this process', async () =
   expect(order).toEqual(['released', 'b']);
 });
 
-test('a file that is none, and a database that was closed, are told', async () => {
+test('an invalid file and a closed database are reported', async () => {
   const file = await newFile();
   await writeFile(file, 'this is not a database, but long enough to be read as one'.repeat(20));
   await expect(database(file).query('SELECT 1')).rejects.toThrow(

@@ -2,7 +2,7 @@ import { closeSync, openSync } from 'node:fs';
 import type { DatabaseSync } from 'node:sqlite';
 
 import { messageOf, TroupeError } from '../../errors.ts';
-import { now, sleep } from '../../util/clock.ts';
+import { monotonic, sleep } from '../../util/clock.ts';
 import { randomFraction } from '../../util/ids.ts';
 import type { SqlDatabase, SqlQueries, SqlRow, SqlValue } from '../sql/sql-database.ts';
 
@@ -105,12 +105,12 @@ function rollBack(connection: DatabaseSync): void {
 
 /** Repeats an attempt while another connection writes. */
 async function whenFree<T>(attempt: () => T): Promise<T> {
-  const end = now() + MAX_BUSY_MS;
+  const end = monotonic() + MAX_BUSY_MS;
   for (;;) {
     try {
       return attempt();
     } catch (error) {
-      if (!isBusy(error) || now() > end) throw error;
+      if (!isBusy(error) || monotonic() > end) throw error;
       await sleep(BUSY_WAIT_MS * randomFraction());
     }
   }

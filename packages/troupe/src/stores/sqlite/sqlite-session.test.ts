@@ -22,7 +22,7 @@ describe('SqliteSession', () => {
   };
   test.each(sessionContract(place))('$name', ({ run }) => run());
 
-  test('what no save needs any more is deleted', async () => {
+  test('data that no save needs is deleted', async () => {
     const db = new SqliteDatabase(':memory:');
     const session = new SqliteSession(db);
     const memory = new InMemoryMemory();

@@ -2,32 +2,27 @@ import type { FileSystemHandle } from '../../filesystem/file-system-handle.ts';
 import { Msg } from '../../message/msg.ts';
 import { canonicalJson } from '../../util/canonical-json.ts';
 import { fingerprint } from '../../util/hash.ts';
-import { redactKeys } from '../../util/redaction/key-patterns.ts';
 import { copyJson, copyJsonObject, isJsonObject, type JsonObject, type JsonValue } from '../../util/json.ts';
-import { cutText, oneLine } from '../../util/text.ts';
+import { cutText } from '../../util/text.ts';
+import { contextText } from './context-text.ts';
+import { MAX_PREVIEW, MAX_RECENT_EVENTS, recentEvents, type RecentEvent } from './recent-events.ts';
 
 /**
  * Context of the host, from which the delegation context is made. Read only, and never given to a sub-agent.
  */
 export interface ContextBundle {
   readonly conversation: readonly Msg[];
-  /** The newest messages with tool results, oldest first. */
+  /**
+   * The newest messages with tool results, oldest first. Those of tool calls in the model message that still runs
+   * are here only.
+   */
   readonly recentToolResults: readonly Msg[];
-  /** References to the long-term memory that the sub-agent can query. */
+  /** References to the long-term memory and knowledge bases that the sub-agent can query, with `id` and `description`. */
   readonly longTermRefs: readonly JsonObject[];
   /** Files granted to the sub-agent. */
   readonly workspace: FileSystemHandle | undefined;
   readonly safetyFlags: JsonObject;
 }
-
-/** Short form of a recent message of the host. */
-export type RecentEvent = {
-  readonly id: string;
-  readonly role: string;
-  readonly name: string;
-  readonly preview: string;
-  readonly timestamp: string;
-};
 
 /**
  * Context that a sub-agent gets with its task: JSON, always with these keys in this order. A host may add
@@ -42,22 +37,18 @@ export type DelegationContext = {
   readonly safety_flags: JsonObject;
 } & JsonObject;
 
-export const MAX_RECENT_EVENTS = 4;
-const MAX_PREVIEW = 200;
 const MAX_SUMMARY = 2000;
 /** Limits of the context, which a model reads and the metadata of the result contains. */
 const MAX_CONTEXT = { maxDepth: 32, maxSize: 256 * 1024 };
 
-/**
- * Default compression of the host's context: the task, previews of the newest tool results (otherwise of the
- * last message), and pointers to more.
- */
+/** Default compression of the host's context: the task, previews of the most relevant events, and pointers to more. */
 export function compressContext(parentContext: ContextBundle, task: string): DelegationContext {
   const { conversation, recentToolResults, longTermRefs, workspace, safetyFlags } = parentContext;
-  const events = recentToolResults.length > 0 ? recentToolResults : conversation;
+  const known = new Set(conversation.map(({ id }) => id));
+  const events = [...conversation, ...recentToolResults.filter(({ id }) => !known.has(id))];
   return toDelegationContext({
     task_summary: task,
-    recent_events: events.slice(recentToolResults.length > 0 ? -MAX_RECENT_EVENTS : -1).map(toEvent),
+    recent_events: recentEvents(events, task),
     long_term_refs: longTermRefs,
     workspace_pointers: workspace?.allowedDirectories.map(({ path }) => path) ?? [],
     safety_flags: safetyFlags,
@@ -107,33 +98,11 @@ function isChecked(value: unknown): value is DelegationContext {
  * message once.
  */
 export function contextMsg(context: DelegationContext, supervisor: string): Msg {
-  const { task_summary: _, ...rest } = context; // the task is a message by itself
-  const filled = Object.entries(rest).filter(([, value]) => !isEmpty(value));
-  const text = [`You work on a task of ${supervisor}, which follows. It sees only your answer.`];
-  if (filled.length > 0) text.push('What you may need to know:', JSON.stringify(Object.fromEntries(filled)));
-  return Msg.user(text.join('\n'), {
+  return Msg.user(contextText(context, supervisor), {
     id: `delegation_${fingerprint(canonicalJson(context))}`,
     name: supervisor,
     metadata: { delegation_context: context },
   });
-}
-
-function toEvent(msg: Msg): RecentEvent {
-  const results = msg.getContentBlocks('tool_result').map(({ name, output, status }) => {
-    const texts =
-      typeof output === 'string'
-        ? [output]
-        : output.flatMap((block) => (block.type === 'text' ? [block.text] : []));
-    return `${name} (${status}): ${texts.join(' ')}`;
-  });
-  const { id, role, name, timestamp } = msg;
-  const text = [msg.text, ...results]
-    .join(' ')
-    .trim()
-    .slice(0, 5 * MAX_PREVIEW);
-  // another vendor's model may read the preview
-  const preview = cutText(redactKeys(oneLine(text)), MAX_PREVIEW);
-  return { id, role, name, preview, timestamp };
 }
 
 function cutPreview(event: JsonObject): JsonObject {
@@ -147,8 +116,4 @@ function listIn(value: JsonValue | undefined): readonly JsonValue[] {
 
 function objectsIn(value: JsonValue | undefined): readonly JsonObject[] {
   return listIn(value).filter(isJsonObject);
-}
-
-function isEmpty(value: JsonValue): boolean {
-  return typeof value === 'object' && value !== null && Object.keys(value).length === 0;
 }

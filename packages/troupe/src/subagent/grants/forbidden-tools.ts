@@ -2,7 +2,7 @@ import type { Tool } from '../../toolkit/tool/tool.ts';
 import type { Toolkit } from '../../toolkit/toolkit.ts';
 import { permissionsAround } from '../limits/delegation-scope.ts';
 import { bindingOf } from './sub-agent-binding.ts';
-import type { PermissionBundle } from './permission-bundle.ts';
+import type { SubAgentPermissions } from './permission-bundle.ts';
 import type { SafetyLimits } from '../limits/safety-limits.ts';
 
 type IsForbidden = (tool: Tool) => boolean;
@@ -11,14 +11,14 @@ type IsForbidden = (tool: Tool) => boolean;
  * Functions of forbidden tools, by sub-agent. Matched by function identity, so a renamed copy stays forbidden
  * in nested sub-agents.
  */
-const forbiddenFunctions = new WeakMap<PermissionBundle, ReadonlySet<Tool['execute']>>();
+const forbiddenFunctions = new WeakMap<SubAgentPermissions, ReadonlySet<Tool['execute']>>();
 
 /**
  * Makes a predicate for tools that a sub-agent and its nested sub-agents may not use: forbidden by name, or
  * with the function of a forbidden tool.
  */
 export function forbiddenTo(
-  permissions: PermissionBundle,
+  permissions: SubAgentPermissions,
   hostToolkit: Toolkit,
   own: readonly Tool[],
 ): IsForbidden {
@@ -32,12 +32,15 @@ export function forbiddenTo(
 
 /**
  * Names of the host's forbidden tools. Groups are resolved to names here, because nested sub-agents don't
- * know the host's groups.
+ * know the host's groups. A forbidden file tool is named twice if it was renamed: sub-agents get file tools under
+ * the original names.
  */
 export function forbiddenNames(toolkit: Toolkit, limits: SafetyLimits): readonly string[] {
   const all = toolsOf(toolkit);
   const functions = functionsOf(all.filter(namedBy(limits)));
-  return all.filter(({ execute }) => functions.has(execute)).map(({ name }) => name);
+  return all
+    .filter(({ execute }) => functions.has(execute))
+    .flatMap(({ name, files }) => [name, ...(files === undefined ? [] : [files.tool.name])]);
 }
 
 /** Matches the name of the tool, its group, or the default tool name if the tool is a sub-agent. */

@@ -4,12 +4,16 @@ import { currentControl } from '../../agent/current-turn.ts';
 import { permissionsAround } from '../limits/delegation-scope.ts';
 import { forbiddenNames } from './forbidden-tools.ts';
 import { Budget } from '../limits/budget.ts';
-import { MAX_RECENT_EVENTS, type ContextBundle } from './delegation-context.ts';
-import type { PermissionBundle, SharedResources } from './permission-bundle.ts';
-import { safetyFlags, stricter, type SafetyLimits } from '../limits/safety-limits.ts';
+import { LimitReached } from '../limits/limit-reached.ts';
+import { longTermRefs } from './long-term-refs.ts';
+import type { ContextBundle } from './delegation-context.ts';
+import { MAX_RECENT_EVENTS } from './recent-events.ts';
+import type { PermissionBundle, SharedResources, SubAgentPermissions } from './permission-bundle.ts';
+import { copyLimits, safetyFlags, stricter, type SafetyLimits } from '../limits/safety-limits.ts';
 import type { SubAgentHost } from '../sub-agent-host.ts';
 import { policyOf, type SubAgentResourceName } from './sub-agent-resources.ts';
 import type { CheckedSpec } from '../sub-agent-spec.ts';
+import type { Toolkit } from '../../toolkit/toolkit.ts';
 import type { Tracer } from '../../tracing/tracer.ts';
 
 /** A host, one kind of sub-agent, and the resources and limits that the host grants. */
@@ -45,7 +49,7 @@ export function permissionsFor(
   grant: ResourceGrant,
   saved?: JsonValue,
   until?: AbortSignal,
-): PermissionBundle {
+): SubAgentPermissions {
   const { host, spec, limits } = grant;
   const { name, safetyLimits, fileGrants = [] } = spec;
   const outer = host.permissions;
@@ -60,6 +64,7 @@ export function permissionsFor(
     filesystem: granted('filesystem', grant)?.narrow([`${home}/`, ...fileGrants], until),
     session: granted('session', grant)?.scoped(outer === undefined ? `sub@${name}@` : `${name}@`, until),
     longTermMemory: granted('longTermMemory', grant),
+    knowledge: granted('knowledge', grant),
     permissionPolicy: granted('permissionPolicy', grant),
     safetyLimits: Object.freeze({
       ...stricter(stricter(of, safetyLimits), { forbiddenTools: forbiddenNames(host.toolkit, of) }),
@@ -71,18 +76,64 @@ export function permissionsFor(
   });
 }
 
+/**
+ * Permissions of a sub-agent that a program makes by itself, without a tool. Permissions that were made for this
+ * very sub-agent stay as they are; those of another sub-agent make that one the host.
+ * @throws TroupeError if a limit is wrong; LimitReached if no level of sub-agents is left.
+ */
+export function permissionsFrom(
+  bundle: PermissionBundle | SubAgentPermissions,
+  spec: CheckedSpec,
+  hostToolkit: Toolkit,
+): SubAgentPermissions {
+  const outer = isComplete(bundle) ? bundle : undefined;
+  if (outer?.home.endsWith(`/subagents/${spec.name}`)) return outer;
+  const name =
+    outer === undefined ? bundle.supervisorName : outer.home.slice(outer.home.lastIndexOf('/') + 1);
+  const limits = copyLimits(bundle.safetyLimits);
+  const grant = { host: { name, toolkit: hostToolkit, permissions: outer }, shared: bundle, spec, limits };
+  assertLevelLeft(grant);
+  return Object.freeze({ ...permissionsFor(grant), ...(bundle.logger && { logger: bundle.logger }) });
+}
+
+/** @throws LimitReached if the host may have no sub-agents. */
+export function assertLevelLeft(grant: ResourceGrant): void {
+  const { maxDepth = 0 } = hostLimits(grant);
+  if (maxDepth < 1) throw new LimitReached('levels of sub-agents');
+}
+
+/** Only `permissionsFor` can make a budget. */
+function isComplete(bundle: PermissionBundle | SubAgentPermissions): bundle is SubAgentPermissions {
+  return 'budget' in bundle && bundle.budget instanceof Budget;
+}
+
 /** Collects the host's context for a task. */
 export async function contextOf(
-  { memory }: SubAgentHost,
-  { longTermMemory, filesystem, safetyLimits }: PermissionBundle,
+  { id, memory }: SubAgentHost,
+  permissions: SubAgentPermissions,
 ): Promise<ContextBundle> {
   const conversation = (await memory?.getMemory()) ?? [];
+  const control = currentControl();
+  const running = id !== undefined && control?.agentId === id ? control.replyScope?.resultsSoFar : undefined;
+  const results = [...conversation.filter((msg) => msg.hasContentBlocks('tool_result')), ...(running ?? [])];
   return {
+    ...ownContext(permissions),
     conversation,
-    recentToolResults: conversation
-      .filter((msg) => msg.hasContentBlocks('tool_result'))
-      .slice(-MAX_RECENT_EVENTS),
-    longTermRefs: longTermMemory ? [{ provider: longTermMemory.constructor.name, available: true }] : [],
+    recentToolResults: results.slice(-MAX_RECENT_EVENTS),
+  };
+}
+
+/** Context of a task without a host: the sub-agent's own resources and limits. */
+export function ownContext({
+  longTermMemory,
+  knowledge,
+  filesystem,
+  safetyLimits,
+}: SubAgentPermissions): ContextBundle {
+  return {
+    conversation: [],
+    recentToolResults: [],
+    longTermRefs: longTermRefs(longTermMemory, knowledge),
     workspace: filesystem,
     safetyFlags: safetyFlags(safetyLimits),
   };
@@ -95,10 +146,10 @@ function granted<Name extends GrantedName>(
   { host, shared, spec }: ResourceGrant,
 ): SharedResources[Name] {
   if (policyOf(name, spec.resources) !== 'inherited') return undefined;
-  const { longTermMemory, permissionPolicy } = host;
+  const { longTermMemory, permissionPolicy, knowledge = [] } = host;
   const sources: readonly SharedResources[] = [
     host.permissions ?? shared,
-    { longTermMemory, permissionPolicy },
+    { longTermMemory, permissionPolicy, ...(knowledge.length > 0 && { knowledge }) },
   ];
   return sources.map((source) => source[name]).find((value) => value !== undefined);
 }

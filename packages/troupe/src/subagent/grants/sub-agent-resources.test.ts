@@ -16,6 +16,8 @@ import { MsgHub } from '../../pipeline/msg-hub.ts';
 import { InMemorySession } from '../../session/in-memory-session.ts';
 import type { ChatModelBase } from '../../model/chat-model-base.ts';
 import { ScriptedModel } from '../../testing/scripted-model.ts';
+import { fileTools } from '../../file-tools/file-tools.ts';
+import { KnowledgeBase, type RetrievedDocument } from '../../rag/knowledge-base.ts';
 import { CountedModel } from '../limits/counted-model.ts';
 import { tool } from '../../toolkit/tool/tool.ts';
 import { Toolkit } from '../../toolkit/toolkit.ts';
@@ -34,6 +36,12 @@ import type { Tracer, TraceSpan } from '../../tracing/tracer.ts';
 import { registerSubAgent } from '../register-sub-agent.ts';
 
 beforeAll(async () => void (await validateWith({ type: 'object' }, {})));
+
+class Books extends KnowledgeBase {
+  override async retrieve(): Promise<readonly RetrievedDocument[]> {
+    return [];
+  }
+}
 
 class Notes extends LongTermMemoryBase {
   async retrieve(): Promise<string> {
@@ -80,6 +88,7 @@ class World {
   readonly filesystem = new FileSystemHandle(new InMemoryFileSystem());
   readonly session = new InMemorySession();
   readonly longTermMemory = new Notes();
+  readonly knowledge = new Books();
   readonly permissionPolicy = { decide: () => ({ behavior: 'allow' as const }) };
   readonly safetyLimits = { maxTokens: 1000, forbiddenTools: ['shell'] };
   readonly model = new ScriptedModel(
@@ -98,7 +107,7 @@ class World {
   constructor() {
     const lines: string[] = [];
     this.logger = { lines, log: (_level, message) => void lines.push(message) };
-    const { permissionPolicy, longTermMemory, model } = this;
+    const { permissionPolicy, longTermMemory, knowledge, model } = this;
     const toolkit = new Toolkit({ tools: [tool({ name: 'look', execute: () => 'seen' })] });
     this.host = new ReActAgent({
       name: 'boss',
@@ -107,6 +116,8 @@ class World {
       permissionPolicy,
       longTermMemory,
       longTermMemoryMode: 'agent_control',
+      knowledge,
+      enableRewriteQuery: false,
     });
     this.host.setConsoleOutputEnabled(false);
     this.host.registerInstanceHook('preReply', 'host', (agent) => void this.hookCalls.push(agent.name));
@@ -178,6 +189,12 @@ const HOW: Readonly<Record<SubAgentResourceName, (kid: SubAgentBase, world: Worl
       : kid.permissions.longTermMemory === undefined
         ? 'off'
         : 'own',
+  knowledge: (kid, { knowledge }) =>
+    kid.permissions.knowledge?.[0] === knowledge
+      ? 'inherited'
+      : kid.permissions.knowledge === undefined
+        ? 'off'
+        : 'own',
   permissionPolicy: (kid, { permissionPolicy }) =>
     kid.permissions.permissionPolicy === permissionPolicy ? 'inherited' : 'other',
   safetyLimits: (kid, { safetyLimits }) =>
@@ -186,8 +203,11 @@ const HOW: Readonly<Record<SubAgentResourceName, (kid: SubAgentBase, world: Worl
       ? 'inherited'
       : 'other',
   model: (kid, { model }) => (modelIn(kid) === model ? 'inherited' : 'own'),
-  toolkit: (kid, { host }) =>
-    Object(kid.toolkit) !== host.toolkit && kid.toolkit.names.length === 0 ? 'own' : 'inherited',
+  toolkit: (kid, { host, filesystem }) =>
+    Object(kid.toolkit) !== host.toolkit &&
+    kid.toolkit.names.every((name) => fileTools(filesystem).some((one) => one.name === name))
+      ? 'own'
+      : 'inherited',
   memory: (kid, { host }) => (kid.memory !== host.memory ? 'own' : 'inherited'),
   hooks: (_kid, { hookCalls }) => (hookCalls.join() === 'boss' ? 'own' : 'inherited'),
   runState: (kid, { kids }) =>
@@ -249,7 +269,7 @@ describe('the table of resources', () => {
   });
 });
 
-describe('nothing shows in the host', () => {
+describe('the host is unaffected', () => {
   /** Everything reachable from an object, as one text. */
   const snapshot = async (host: ReActAgent): Promise<string> =>
     JSON.stringify([
@@ -262,7 +282,7 @@ describe('nothing shows in the host', () => {
       host.name,
     ]);
 
-  test('whatever a sub-agent changes of what it has', async () => {
+  test('by changes of a sub-agent to its resources', async () => {
     class Vandal extends SubAgentBase {
       override async reply(msgs: readonly Msg[]): Promise<Msg> {
         await this.memory.clear();
@@ -348,8 +368,8 @@ describe('sessions of sub-agents', () => {
       's1',
       'sub@kid@s1',
     ]);
-    await expect(session?.exists('sub@x@s1')).rejects.toMatchObject({ code: 'invalid_id' });
-    await expect(session?.exists('../s1')).rejects.toMatchObject({ code: 'invalid_id' });
+    expect(await session?.exists('sub@kid@s1')).toBe(false);
+    expect(await session?.exists('../s1')).toBe(false);
     expect(await session?.delete('s1')).toBe(true);
     expect(await world.session.exists('s1')).toBe(true);
     await session?.scoped('grandkid@').save('s1', { memory: kid.memory });

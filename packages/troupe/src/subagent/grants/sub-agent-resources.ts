@@ -30,7 +30,7 @@ export const SUBAGENT_RESOURCES = {
     policy: 'inherited',
     mayBe: ['off'],
     meaning:
-      'the same files, narrowed to `/workspace/subagents/<name>/` and what `fileGrants` adds of the host’s',
+      'the same files, narrowed to `/workspace/subagents/<name>/` and what `fileGrants` adds of the host’s, with the tools to use them',
   },
   session: {
     policy: 'inherited',
@@ -41,6 +41,11 @@ export const SUBAGENT_RESOURCES = {
     policy: 'inherited',
     mayBe: ['off'],
     meaning: 'the very same; what is read and written is up to the sub-agent',
+  },
+  knowledge: {
+    policy: 'inherited',
+    mayBe: ['off'],
+    meaning: 'the very same knowledge bases; what is searched is up to the sub-agent',
   },
   permissionPolicy: {
     policy: 'inherited',
@@ -60,7 +65,8 @@ export const SUBAGENT_RESOURCES = {
   toolkit: {
     policy: 'own',
     mayBe: [],
-    meaning: 'the tools of `toolsAllowlist` and `tools`, none by default; never forbidden ones',
+    meaning:
+      'the tools of `toolsAllowlist` and `tools`, none by default, and file tools; never forbidden ones',
   },
   memory: {
     policy: 'own',
@@ -75,7 +81,7 @@ export const SUBAGENT_RESOURCES = {
   runState: {
     policy: 'own',
     mayBe: [],
-    meaning: 'a new instance for every call',
+    meaning: 'a new instance for every delegation',
   },
   console: {
     policy: 'off',
@@ -85,12 +91,12 @@ export const SUBAGENT_RESOURCES = {
   msgQueue: {
     policy: 'off',
     mayBe: [],
-    meaning: 'nothing that it says in between gets to the host’s queue',
+    meaning: 'messages of the sub-agent stay out of the host’s queue',
   },
   msgHub: {
     policy: 'off',
     mayBe: [],
-    meaning: 'nobody hears it, and it hears nobody',
+    meaning: 'the sub-agent joins no hub of the host',
   },
 } as const satisfies Readonly<Record<string, SubAgentResource>>;
 

@@ -2,16 +2,9 @@ import { TroupeError } from '../../errors.ts';
 import type { JsonObject, JsonValue } from '../../util/json.ts';
 import type { TurnControl } from '../../agent/turn-control.ts';
 import { Spending } from '../../agent/spending.ts';
+import { LimitReached } from './limit-reached.ts';
+import { RunningTokens } from './running-tokens.ts';
 import type { SafetyLimits } from './safety-limits.ts';
-
-/** Thrown when a limit of a sub-agent, or of an enclosing host, is used up. */
-export class LimitReached extends TroupeError {
-  override readonly name = 'LimitReached';
-
-  constructor(what: string) {
-    super('limit_reached', `The limit of ${what} is used up.`);
-  }
-}
 
 interface BudgetOptions {
   readonly limits: SafetyLimits;
@@ -24,8 +17,8 @@ interface BudgetOptions {
 
 /**
  * Limits and spent amounts of a host or a sub-agent, including all nested sub-agents: ten sub-agents together
- * may spend no more than a single one. A started step is finished, so that a limit is exceeded by at most the
- * running model calls.
+ * may spend no more than a single one. Token limits also stop a running model call; a started step is finished
+ * otherwise.
  */
 export class Budget {
   readonly #limits: SafetyLimits;
@@ -99,6 +92,15 @@ export class Budget {
     if (isModelCall) for (const budget of counting) budget.#spending.modelCalls++;
   }
 
+  /** Counts the tokens of a model call while it runs, in this and all enclosing budgets. */
+  countRunning(): RunningTokens {
+    const limits = this.#chain().flatMap((one) => {
+      const { maxTokens = Infinity } = one.#limits;
+      return maxTokens === Infinity ? [] : [{ maxTokens, spending: one.#spending }];
+    });
+    return new RunningTokens(limits);
+  }
+
   /** Time spent on the task so far, without the time in which approvals were pending. */
   get elapsedMs(): number {
     return this.#spending.elapsedMs;
@@ -113,8 +115,8 @@ export class Budget {
   check(): void {
     if (this.#until?.aborted) throw new TroupeError('limit_reached', 'The task is over.');
     const { maxTokens = Infinity, maxCost = Infinity, maxWallMs = Infinity } = this.#limits;
-    const { inputTokens = 0, outputTokens = 0, cost = 0 } = this.#spending.usage ?? {};
-    if (inputTokens + outputTokens >= maxTokens) throw new LimitReached(`${maxTokens} tokens`);
+    const { tokens, usage: { cost = 0 } = {} } = this.#spending;
+    if (tokens >= maxTokens) throw new LimitReached(`${maxTokens} tokens`);
     if (cost >= maxCost) throw new LimitReached(`a cost of ${maxCost}`);
     if (this.elapsedMs >= maxWallMs) throw new LimitReached(`${maxWallMs / 1000} s`);
   }

@@ -1,13 +1,13 @@
 import { currentControl } from '../../agent/current-turn.ts';
 import { ScopeSlot } from '../../agent/run-scope.ts';
-import type { PermissionBundle } from '../grants/permission-bundle.ts';
+import type { SubAgentPermissions } from '../grants/permission-bundle.ts';
 import type { SubAgent } from '../sub-agent.ts';
 
 /** The innermost delegation that code runs in, whatever agents called each other in between. */
 interface DelegationScope {
   readonly agent: SubAgent;
   /** Permissions at the start of the task: replacing those of the agent later gains nothing. */
-  readonly permissions: PermissionBundle;
+  readonly permissions: SubAgentPermissions;
   /** Whether the code is a model call that the budget has counted. */
   readonly isInModelStep: boolean;
 }
@@ -15,7 +15,7 @@ interface DelegationScope {
 const delegations = new ScopeSlot<DelegationScope>();
 
 /** Permissions of the innermost sub-agent whose task the calling code is part of. */
-export function permissionsAround(): PermissionBundle | undefined {
+export function permissionsAround(): SubAgentPermissions | undefined {
   return delegations.get()?.permissions;
 }
 

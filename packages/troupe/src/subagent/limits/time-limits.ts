@@ -1,5 +1,7 @@
 import { DeadlineError, withDeadline } from '../../util/async/deadline.ts';
-import { LimitReached, type Budget } from './budget.ts';
+import type { SubAgent } from '../sub-agent.ts';
+import type { Budget } from './budget.ts';
+import { LimitReached } from './limit-reached.ts';
 
 /**
  * Runs work with the time limit of the task and the remaining time of its budget.
@@ -18,4 +20,17 @@ export async function withTimeLimits<T>(
     if (error instanceof DeadlineError && remainingMs < timeoutMs) throw new LimitReached('time');
     throw error;
   }
+}
+
+/** Time limits of tasks that a program gives to a sub-agent without a tool. */
+const taskTimeouts = new WeakMap<SubAgent, number>();
+
+/** Sets the default time limit for each task of a sub-agent. */
+export function setTaskTimeout(agent: SubAgent, timeoutMs: number): void {
+  taskTimeouts.set(agent, timeoutMs);
+}
+
+/** Default time limit for each task of a sub-agent. */
+export function taskTimeoutOf(agent: SubAgent): number {
+  return taskTimeouts.get(agent) ?? Infinity;
 }

@@ -14,7 +14,7 @@ function noteOf(size: number, max: number, rest = ''): string {
   return `<system-info>The output has ${size} characters. Only the first ${max} are shown.${rest}</system-info>`;
 }
 
-test('what fits is left alone', () => {
+test('short output is unchanged', () => {
   expect(cutOutput('12345', 5)).toBeUndefined();
   expect(cutOutput([text('12'), image, text('345')], 5)).toBeUndefined();
   expect(cutOutput('x'.repeat(1e6), Infinity)).toBeUndefined();

@@ -49,6 +49,6 @@ test('a huge message is cut, with its size', () => {
   );
 });
 
-test('there is no stack in it', () => {
+test('the text has no stack', () => {
   expect(failureOf(new Error('boom')).output).not.toContain('failure-text');
 });

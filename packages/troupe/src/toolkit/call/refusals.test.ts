@@ -3,21 +3,21 @@ import { describe, expect, test } from 'vitest';
 import { inactive, invalid, toolNotFound, unreadable } from './refusals.ts';
 import { RegisteredTool } from '../tool/registered-tool.ts';
 
-describe('a tool that is not there', () => {
+describe('an unknown tool', () => {
   const textOf = (name: string, known: readonly string[]): unknown => {
     const { output, status } = toolNotFound(name, known);
     expect(status).toBe('unavailable');
     return output;
   };
 
-  test('is told with those that are', () => {
+  test('is reported with the list of tools', () => {
     expect(textOf('fly', ['search', 'read'])).toBe(
       "FunctionNotFoundError: There is no tool 'fly'. There are: search, read.",
     );
     expect(textOf('fly', [])).toBe("FunctionNotFoundError: There is no tool 'fly'. There are no tools now.");
   });
 
-  test('is told with similar ones', () => {
+  test('is reported with similar names', () => {
     expect(textOf('functions.Web-Search', ['web_search', 'read', 'search'])).toBe(
       "FunctionNotFoundError: There is no tool 'functions.Web-Search'. Did you mean web_search, search?",
     );

@@ -4,7 +4,7 @@ import { FakeClock } from '../../testing/fake-clock.ts';
 import { useRandomSource } from '../../util/ids.ts';
 import { DeadlineError } from '../../util/async/deadline.ts';
 import { runTool, type ToolRun } from './run-tool.ts';
-import { Snapshots } from './snapshots.ts';
+import { SnapshotQueue } from './snapshot-queue.ts';
 import type { Tool, ToolContext } from '../tool/tool.ts';
 
 const never = new Promise<never>(() => {});
@@ -21,7 +21,7 @@ function run(
     context: { call: { type: 'tool_use', id: 'c', name: 't', input: {} }, context: 'mine', agentName: 'Ada' },
     deadline: { timeoutMs: 1000, signal: undefined },
     newSnapshots: () =>
-      new Snapshots({
+      new SnapshotQueue({
         prepare: ({ output, status }) => ({ type: 'tool_result', id: 'c', name: 't', output, status }),
         show: (result) => shown.push(result.output),
       }),
@@ -83,7 +83,7 @@ describe('a generator', () => {
     expect(shown).toEqual(['1', '12']);
   });
 
-  test('what it returns is the result, if that is anything', async () => {
+  test('gives its return value, if there is one', async () => {
     const { output, shown } = run(function* () {
       yield 'working';
       return { done: true };
@@ -92,7 +92,7 @@ describe('a generator', () => {
     expect(shown).toEqual(['working']);
   });
 
-  test('that yields nothing is done', async () => {
+  test('that yields nothing gives the result Done.', async () => {
     expect(await run(function* () {}).output).toEqual(ok('Done.'));
   });
 
@@ -105,7 +105,7 @@ describe('a generator', () => {
     expect(shown).toEqual(['half']);
   });
 
-  test('that gives no snapshot but a function fails', async () => {
+  test('that yields a function fails', async () => {
     let closed = 0;
     const { output } = run(function* () {
       try {
@@ -118,7 +118,7 @@ describe('a generator', () => {
     expect(closed).toBe(1);
   });
 
-  test('that never ends is cut, sync or async, and may clean up', async () => {
+  test('that never ends is stopped, sync or async, and may clean up', async () => {
     let closed = 0;
     const { output, shown } = run(
       function* () {
@@ -136,7 +136,7 @@ describe('a generator', () => {
     expect([shown.length, closed]).toEqual([100_000, 1]);
   });
 
-  test('that never ends lets timers fire meanwhile', async () => {
+  test('that never ends does not block timers', async () => {
     const clock = new FakeClock();
     using _ = clock.install();
     let yielded = 0;
@@ -162,7 +162,7 @@ describe('a generator', () => {
       },
       {
         newSnapshots: () =>
-          new Snapshots({
+          new SnapshotQueue({
             prepare: ({ output, status }) => ({ type: 'tool_result', id: 'c', name: 't', output, status }),
             async show({ output }) {
               await new Promise((resolve) => setImmediate(resolve));
@@ -194,7 +194,7 @@ describe('a generator', () => {
     await expect(output).rejects.toThrow('stop');
   });
 
-  test('that can not be closed is at least left', async () => {
+  test('that can not be closed is abandoned', async () => {
     const controller = new AbortController();
     let made = 0;
     const source = {
@@ -241,7 +241,7 @@ describe('emit', () => {
     const shown: unknown[] = [];
     const { output } = run((_, { emit }) => (emit('half'), 'done'), {
       newSnapshots: () =>
-        new Snapshots({
+        new SnapshotQueue({
           prepare: ({ output, status }) => ({ type: 'tool_result', id: 'c', name: 't', output, status }),
           async show(result) {
             await new Promise((resolve) => setImmediate(resolve));

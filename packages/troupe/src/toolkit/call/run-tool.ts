@@ -3,7 +3,7 @@ import { sleep } from '../../util/clock.ts';
 import { randomFraction } from '../../util/ids.ts';
 import { yieldToEventLoop } from '#platform';
 import { DeadlineError, withDeadline, type DeadlineOptions } from '../../util/async/deadline.ts';
-import type { Snapshots } from './snapshots.ts';
+import type { SnapshotQueue } from './snapshot-queue.ts';
 import { toToolOutput, type ToolOutput } from '../tool/tool-output.ts';
 import { ToolSuspension } from '../tool/tool-suspension.ts';
 import type { Tool, ToolContext } from '../tool/tool.ts';
@@ -24,7 +24,7 @@ export interface ToolRun {
   /** Waits until the concurrency limits let the tool run. The returned function is called when the tool has ended. @default no limits */
   readonly acquire?: ((signal: AbortSignal) => Promise<() => void>) | undefined;
   /** Called for each attempt, so that late snapshots of an earlier attempt are dropped. */
-  readonly newSnapshots: () => Snapshots;
+  readonly newSnapshots: () => SnapshotQueue;
 }
 
 /**
@@ -55,7 +55,7 @@ async function runOnce(run: ToolRun): Promise<ToolOutput> {
     const output = await withDeadline(deadline, async (signal, untimed) => {
       const release = acquire && (await untimed(acquire(signal)));
       try {
-        // The one cast: `execute` takes what the schema gives, and that has been checked.
+        // The only cast: `execute` takes the output of the schema, and `input` has passed the schema.
         const returned: unknown = await tool.execute(input as never, { ...context, signal, emit });
         const items = iteratorOf(returned);
         const show = (snapshot: ToolOutput): Promise<void> => untimed(snapshots.show(snapshot));

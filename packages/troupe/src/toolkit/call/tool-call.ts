@@ -2,6 +2,7 @@ import { getLogger } from '../../config/run-config.ts';
 import { messageOf } from '../../errors.ts';
 import { toBlock, type ToolUseBlock } from '../../message/blocks.ts';
 import { abortable } from '../../util/abort.ts';
+import { waitTicks } from '../../util/async/grace.ts';
 import { isPendingCall } from '../../message/pending-call.ts';
 import { copyJson, copyJsonObject, type JsonObject } from '../../util/json.ts';
 import { oneLine } from '../../util/text.ts';
@@ -12,8 +13,8 @@ import { acquireAll, type ConcurrencyLimit } from '../tool/concurrency-limit.ts'
 import { denied, invalid, unreadable } from './refusals.ts';
 import { RegisteredTool } from '../tool/registered-tool.ts';
 import { runTool } from './run-tool.ts';
-import { Snapshots } from './snapshots.ts';
-import { throughMiddlewares, type ToolMiddleware } from './tool-middleware.ts';
+import { SnapshotQueue } from './snapshot-queue.ts';
+import { throughMiddlewares, type PassChunk, type ToolMiddleware } from './tool-middleware.ts';
 import { fromResult, type ToolOutput } from '../tool/tool-output.ts';
 import { ToolSuspension, type Suspension, type ToolResume } from '../tool/tool-suspension.ts';
 import { resulting, suspended, type ToolCallOutcome } from './tool-call-outcome.ts';
@@ -73,6 +74,16 @@ export interface ToolCallSettings {
 
 const INTERRUPTED = '<system-info>The tool call has been interrupted by the user.</system-info>';
 const MAX_REFERENCE_CHARS = 300;
+/** Turns of the event loop that `postProcess` and middleware have for an interrupted result: fewer than an agent waits. */
+const INTERRUPTED_TURNS = 4;
+
+/** A run of a tool, and the snapshot that was shown last, before `postProcess`. */
+interface RunningTool {
+  readonly tool: RegisteredTool;
+  readonly call: ToolUseBlock;
+  readonly passChunk: PassChunk;
+  shown: ToolOutput | undefined;
+}
 
 /**
  * Runs one tool call, from lookup to outcome: exactly one result, or a suspension. After an interrupt, a middleware,
@@ -82,7 +93,7 @@ export class ToolCall {
   readonly #settings: ToolCallSettings;
   readonly #call: ToolUseBlock;
   readonly #options: CallToolOptions;
-  #lastShown: ToolCallResult | undefined;
+  #running: RunningTool | undefined;
   #isAnswered = false;
 
   constructor(settings: ToolCallSettings, call: ToolUseBlock, options: CallToolOptions) {
@@ -98,7 +109,8 @@ export class ToolCall {
       signal?.throwIfAborted();
       return await (signal === undefined ? this.#pass() : abortable(this.#pass(), signal));
     } catch (thrown) {
-      return signal?.aborted ? resulting(this.#interrupted()) : this.#resulting(failureOf(thrown));
+      this.#isAnswered = true;
+      return signal?.aborted ? resulting(await this.#interrupted()) : this.#resulting(failureOf(thrown));
     } finally {
       this.#isAnswered = true;
     }
@@ -106,8 +118,9 @@ export class ToolCall {
 
   async #pass(): Promise<ToolCallOutcome> {
     const { middlewares } = this.#settings;
-    const run = (call: ToolUseBlock): Promise<ToolCallOutcome> => this.#run(call);
-    if (middlewares.length === 0) return run(this.#call);
+    const run = (call: ToolUseBlock, passChunk: PassChunk): Promise<ToolCallOutcome> =>
+      this.#run(call, passChunk);
+    if (middlewares.length === 0) return run(this.#call, async (snapshot) => snapshot);
     const found = this.#find(this.#call); // no middleware sees a tool call that can't be run
     if (!(found instanceof RegisteredTool)) return this.#resulting(found);
     const { signal = new AbortController().signal, context, agentName } = this.#options;
@@ -120,7 +133,7 @@ export class ToolCall {
     return found instanceof RegisteredTool && rawInput !== undefined ? unreadable(rawInput) : found;
   }
 
-  async #run(call: ToolUseBlock): Promise<ToolCallOutcome> {
+  async #run(call: ToolUseBlock, passChunk: PassChunk): Promise<ToolCallOutcome> {
     const { signal } = this.#options;
     signal?.throwIfAborted();
     if (this.#isAnswered) throw new Error('The tool call already has its outcome.');
@@ -134,7 +147,7 @@ export class ToolCall {
       const verdict = await this.#options.authorize?.({ call: judged, sent: call, tool: tool.tool });
       if (verdict?.behavior === 'deny') return this.#resulting(denied(verdict.reason));
       if (verdict?.behavior === 'ask') return suspended(suspension('approval', judged, verdict));
-      output = await this.#execute(tool, call, checked.value);
+      output = await this.#execute({ tool, call, passChunk, shown: undefined }, checked.value);
     } catch (thrown) {
       signal?.throwIfAborted();
       output = failureOf(thrown);
@@ -145,7 +158,9 @@ export class ToolCall {
     return resulting(await this.#finish(tool, call, failureOf(output)));
   }
 
-  #execute(tool: RegisteredTool, call: ToolUseBlock, input: unknown): Promise<ToolOutput | ToolSuspension> {
+  #execute(running: RunningTool, input: unknown): Promise<ToolOutput | ToolSuspension> {
+    const { tool, call } = running;
+    this.#running = running;
     const { context, agentName, resume } = this.#options;
     const limits = [tool.concurrency, this.#settings.concurrency].filter((limit) => limit !== undefined);
     return runTool({
@@ -154,20 +169,23 @@ export class ToolCall {
       context: { call, context, agentName, resume },
       deadline: { ...this.#deadline(tool), onAbandoned: this.#settings.onAbandoned },
       acquire: limits.length === 0 ? undefined : (signal) => acquireAll(limits, signal),
-      newSnapshots: () => this.#newSnapshots(tool, call),
+      newSnapshots: () => this.#newSnapshots(running),
     });
   }
 
-  #newSnapshots(tool: RegisteredTool, call: ToolUseBlock): Snapshots {
-    return new Snapshots({
+  #newSnapshots(running: RunningTool): SnapshotQueue {
+    const { tool, call, passChunk } = running;
+    let latest: ToolOutput | undefined;
+    return new SnapshotQueue({
       prepare: async (snapshot) => {
+        latest = snapshot;
         const output = await this.#postProcessed(tool, call, snapshot);
         const cut = cutOutput(output.output, this.#maxChars(tool));
-        return this.#result(cut === undefined ? output : { ...output, output: cut.shown });
+        return passChunk(this.#result(cut === undefined ? output : { ...output, output: cut.shown }));
       },
       show: (result) => {
         if (this.#isAnswered) return;
-        this.#lastShown = result;
+        running.shown = latest;
         return this.#options.onChunk?.(result);
       },
     });
@@ -223,15 +241,39 @@ export class ToolCall {
     return tool.maxOutputChars ?? this.#settings.maxOutputChars;
   }
 
-  /** Keeps the snapshot shown last. */
-  #interrupted(): ToolCallResult {
-    const { output, ...rest } = this.#lastShown ?? { output: [] };
-    if (typeof output === 'string') {
-      return this.#result({ ...rest, output: `${output}\n${INTERRUPTED}`, status: 'interrupted' });
+  /**
+   * The result of an interrupted tool call: the snapshot shown last and a note, after `postProcess` and middleware. Nothing of the tool
+   * is shown if those fail or take long.
+   */
+  async #interrupted(): Promise<ToolCallResult> {
+    let result: ToolCallResult | undefined;
+    const running = this.#running;
+    if (running !== undefined) {
+      const finished = this.#finishInterrupted(running).then((given) => (result = given));
+      await waitTicks(finished, INTERRUPTED_TURNS);
     }
-    if (output.length === 0) return this.#result({ output: INTERRUPTED, status: 'interrupted' });
-    const note = { type: 'text', text: INTERRUPTED } as const;
-    return this.#result({ ...rest, output: [...output, note], status: 'interrupted' });
+    return result ?? this.#result({ output: INTERRUPTED, status: 'interrupted' });
+  }
+
+  async #finishInterrupted({
+    tool,
+    call,
+    passChunk,
+    shown,
+  }: RunningTool): Promise<ToolCallResult | undefined> {
+    const { postProcess } = tool.tool;
+    const given = { ...shown, output: withNote(shown?.output), status: 'interrupted' } as const;
+    const processed = await postProcess?.(call, this.#result(given));
+    const output = processed === undefined ? given : fromResult(processed);
+    const cut = cutOutput(output.output, this.#maxChars(tool));
+    const result = this.#result({
+      ...output,
+      output: cut === undefined ? output.output : withNote(cut.shown),
+      status: 'interrupted',
+    });
+    if (shown === undefined) return result; // nothing of the tool is in it
+    const passed = await passChunk(result);
+    return passed && { ...passed, status: 'interrupted' };
   }
 
   #resulting(output: ToolOutput): ToolCallOutcome {
@@ -253,6 +295,11 @@ export function toToolResult(
   } catch (error) {
     return { type: 'tool_result', id, name, ...failureOf(error) };
   }
+}
+
+function withNote(output: ToolOutput['output'] = []): ToolOutput['output'] {
+  if (typeof output === 'string') return `${output}\n${INTERRUPTED}`;
+  return output.length === 0 ? INTERRUPTED : [...output, { type: 'text', text: INTERRUPTED }];
 }
 
 function suspension(

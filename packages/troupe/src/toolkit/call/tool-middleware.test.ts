@@ -49,7 +49,7 @@ test('the first that was registered is the outermost', async () => {
   expect(await toolkit.callToolFunction(call)).toEqual(result('ori[pre1][pre2][post2][post1]'));
 });
 
-test('one that is removed is gone, also if it was registered twice', async () => {
+test('a removed middleware no longer runs, even if registered twice', async () => {
   const { toolkit } = setUp([adding('1')]);
   const again = adding('2');
   const remove = toolkit.registerMiddleware(again);
@@ -59,7 +59,7 @@ test('one that is removed is gone, also if it was registered twice', async () =>
   expect((await toolkit.callToolFunction(call)).output).toBe('ori[pre1][pre2][post2][post1]');
 });
 
-test('it may answer by itself, with whatever a tool may return', async () => {
+test('a middleware may answer without the tool, with any output of a tool', async () => {
   for (const [answer, expected] of [
     ['cached', result('cached')],
     [new ToolResponse('no', { status: 'denied' }), result('no', 'denied')],
@@ -71,13 +71,13 @@ test('it may answer by itself, with whatever a tool may return', async () => {
   }
 });
 
-test('it may lead to another tool; the answer is still one to the call that was made', async () => {
+test('a middleware may run another tool; the result keeps the id and name of the tool call', async () => {
   const { toolkit } = setUp([(call, next) => next({ ...call, id: 'x', name: 'other', input: {} })]);
   toolkit.registerToolFunction({ name: 'other', execute: (_, context) => `for ${context.call.name}` });
   expect(await toolkit.callToolFunction(call)).toEqual(result('for other'));
 });
 
-test('what it changes is checked again', async () => {
+test('changed arguments are checked again', async () => {
   const { toolkit, ran } = setUp([(call, next) => next({ ...call, input: { text: 5 } })]);
   expect(await toolkit.callToolFunction(call)).toMatchObject({
     status: 'error',
@@ -117,7 +117,7 @@ test('each next runs the tool', async () => {
   expect(ran).toEqual(['ori', 'other']);
 });
 
-test('it knows the signal, the context and the agent', async () => {
+test('a middleware gets the signal, the context and the agent name', async () => {
   const seen: unknown[] = [];
   const { toolkit } = setUp([
     (call, next, context) => {
@@ -130,7 +130,7 @@ test('it knows the signal, the context and the agent', async () => {
   expect(seen).toEqual([{ signal, context: { user: 7 }, agentName: 'Ada' }]);
 });
 
-describe('one that fails', () => {
+describe('a failing middleware', () => {
   test.each<[string, ToolMiddleware, string]>([
     [
       'throws',
@@ -325,11 +325,117 @@ describe('a suspended tool call', () => {
     );
   });
 
-  test('that middleware does not wait for gives way to its result', async () => {
+  test('not awaited by a middleware is replaced by the result of the middleware', async () => {
     const toolkit = setUpSuspended((_, next) => {
       void next();
       return 'early';
     });
     expect(await toolkit.runToolCall(call)).toEqual({ kind: 'result', result: result('early') });
+  });
+});
+
+describe('snapshots of a streaming tool', () => {
+  const REDACT: ToolMiddleware = async (_call, next) => {
+    const given = await next();
+    return isSuspended(given) ? given : redacted(given);
+  };
+  const redacted = (given: ToolCallResult): ToolCallResult => ({
+    ...given,
+    output: String(given.output).replaceAll('4711', '****'),
+  });
+  const redactAll: ToolMiddleware = async (call, next) => {
+    const given = await next(call, { mapChunk: redacted });
+    return isSuspended(given) ? given : redacted(given);
+  };
+  const marking =
+    (mark: string): ToolMiddleware =>
+    (call, next) =>
+      next(call, { mapChunk: (chunk) => ({ ...chunk, output: `${String(chunk.output)}${mark}` }) });
+
+  /** The snapshots that somebody outside sees, and the result. */
+  async function run(
+    middlewares: readonly ToolMiddleware[],
+    options: { readonly stopAt?: string } = {},
+  ): Promise<{ shown: unknown[]; result: ToolCallResult }> {
+    const toolkit = new Toolkit();
+    toolkit.registerToolFunction({
+      name: 'echo',
+      async *execute() {
+        yield 'card';
+        yield 'card 4711';
+        if (options.stopAt !== undefined) await new Promise<never>(() => {});
+        return 'card 4711 is fine';
+      },
+    });
+    for (const middleware of middlewares) toolkit.registerMiddleware(middleware);
+    const controller = new AbortController();
+    const shown: unknown[] = [];
+    const onChunk = ({ output }: ToolCallResult): void => {
+      shown.push(output);
+      if (output === options.stopAt) setImmediate(() => controller.abort());
+    };
+    if (options.stopAt === '') setImmediate(() => controller.abort());
+    const result = await toolkit.callToolFunction(
+      { ...call, input: {} },
+      { onChunk, signal: controller.signal },
+    );
+    return { shown, result };
+  }
+
+  test('are held back by a middleware that does not look at them', async () => {
+    const { shown, result: given } = await run([REDACT]);
+    expect(shown).toEqual([]);
+    expect(given).toEqual(result('card **** is fine'));
+  });
+
+  test('pass through a middleware that does, and show what it makes of them', async () => {
+    const { shown, result: given } = await run([redactAll]);
+    expect(shown).toEqual(['card', 'card ****']);
+    expect(given).toEqual(result('card **** is fine'));
+  });
+
+  test('go from the innermost middleware to the outermost; one that is silent holds them back for all', async () => {
+    expect((await run([marking(' 1'), marking(' 2'), redactAll])).shown).toEqual([
+      'card 2 1',
+      'card **** 2 1',
+    ]);
+    expect((await run([marking(' 1'), REDACT])).shown).toEqual([]);
+    expect((await run([REDACT, marking(' 1')])).shown).toEqual([]);
+  });
+
+  test('may be dropped, changed to a text, or changed later', async () => {
+    const choosy: ToolMiddleware = (call, next) =>
+      next(call, {
+        mapChunk: async ({ output }) =>
+          output === 'card' ? undefined : `${String(output).length} characters`,
+      });
+    expect((await run([choosy])).shown).toEqual(['9 characters']);
+  });
+
+  test('are not shown where a middleware throws over them; the result comes all the same', async () => {
+    const broken: ToolMiddleware = (call, next) =>
+      next(call, {
+        mapChunk: () => {
+          throw new Error('4711 is a secret');
+        },
+      });
+    const { shown, result: given } = await run([broken]);
+    expect([shown, given.output]).toEqual([[], 'card 4711 is fine']);
+  });
+
+  test('are changed too in the result of an interrupted tool call', async () => {
+    const note = '<system-info>The tool call has been interrupted by the user.</system-info>';
+    const seen = await run([redactAll], { stopAt: 'card ****' });
+    expect(seen.result).toEqual(result(`card ****\n${note}`, 'interrupted'));
+    const hidden = await run([REDACT], { stopAt: '' });
+    expect(hidden).toEqual({ shown: [], result: result(note, 'interrupted') });
+  });
+
+  test('of a tool that runs again by a second next() are changed by that one', async () => {
+    const twice: ToolMiddleware = async (call, next) => {
+      await next(call, { mapChunk: (chunk) => chunk });
+      return next(call, { mapChunk: redacted });
+    };
+    expect((await run([twice])).shown).toEqual(['card', 'card 4711', 'card', 'card ****']);
   });
 });

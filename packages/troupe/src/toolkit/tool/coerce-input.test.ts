@@ -144,7 +144,7 @@ test('schemas without end or sense do no harm', () => {
   expect(coerceInput({ type: [] }, { a: '1' })).toEqual({ a: '1' });
 });
 
-test('keys such as __proto__ are ordinary ones', () => {
+test('keys such as __proto__ are ordinary keys', () => {
   const schema = parseJson('{"type":"object","properties":{"__proto__":{"type":"number"}}}') as JsonSchema;
   const fitted = coerceInput(schema, parseJson('{"__proto__":"1","toString":"2"}') as JsonObject);
   expect(Object.entries(fitted)).toEqual([
@@ -183,7 +183,7 @@ describe('for all schemas and inputs', () => {
     .dictionary(fc.constantFrom('a', 'b', 'c'), anySchema)
     .map((properties): JsonSchema => ({ type: 'object', properties }));
 
-  test('it never changes what it is given, and gives back the same object if there is nothing to do', () => {
+  test('never changes its input, and returns the same object if nothing needs coercion', () => {
     fc.assert(
       fc.property(fc.oneof(schemas, anyJsonObject), fc.oneof(inputs, anyJsonObject), (schema, input) => {
         const before = canonical(input);
@@ -196,7 +196,7 @@ describe('for all schemas and inputs', () => {
     );
   });
 
-  test('what is valid stays valid, and much that is not becomes so', async () => {
+  test('valid input stays valid, and much invalid input becomes valid', async () => {
     let helped = 0;
     await fc.assert(
       fc.asyncProperty(anySchema, loose, async (a, value) => {

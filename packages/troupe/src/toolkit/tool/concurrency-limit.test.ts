@@ -108,3 +108,19 @@ test('an abort at the moment of acquiring releases the limit', async () => {
   await expect(taking).rejects.toThrow('stop');
   await limit.acquire(open());
 });
+
+test('a time of day that is set back does not prolong the minute of an aborted tool call', async () => {
+  const clock = new FakeClock();
+  using _ = clock.install();
+  const limit = new ConcurrencyLimit(1);
+  const stop = new AbortController();
+  await limit.acquire(stop.signal);
+  stop.abort();
+  await clock.advance(30_000);
+  clock.setTime(clock.now() - 90_000);
+  const next = limit.acquire(open());
+  await clock.advance(29_999);
+  expect(await hasCome(next)).toBe(false);
+  await clock.advance(1);
+  expect(await hasCome(next)).toBe(true);
+});

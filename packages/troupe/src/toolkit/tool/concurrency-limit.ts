@@ -1,6 +1,6 @@
 import { RequestLimiter, type Admission } from '../../model/wrappers/request-limiter.ts';
 import { whenAborted } from '../../util/abort.ts';
-import { now, startTimer } from '../../util/clock.ts';
+import { monotonic, startTimer } from '../../util/clock.ts';
 
 /** Maximum time that a tool which ignores its signal counts as running while other tool calls wait. */
 const MAX_OVERTIME_MS = 60_000;
@@ -32,7 +32,7 @@ export class ConcurrencyLimit {
   async acquire(signal: AbortSignal): Promise<() => void> {
     const admission = await this.#enter(signal);
     const stopListening = whenAborted(signal, () => {
-      this.#overtime.set(admission, now() + MAX_OVERTIME_MS);
+      this.#overtime.set(admission, monotonic() + MAX_OVERTIME_MS);
       this.#endOvertime();
     });
     return () => {
@@ -57,8 +57,8 @@ export class ConcurrencyLimit {
     this.#stopTimer();
     for (const [admission, until] of this.#overtime) {
       if (this.waiting === 0) return;
-      if (until > now()) {
-        this.#stopTimer = startTimer(until - now(), () => this.#endOvertime());
+      if (until > monotonic()) {
+        this.#stopTimer = startTimer(until - monotonic(), () => this.#endOvertime());
         return;
       }
       this.#overtime.delete(admission);

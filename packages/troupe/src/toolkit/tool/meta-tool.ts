@@ -1,6 +1,6 @@
 import { copyJsonObject, type JsonObject } from '../../util/json.ts';
 import type { JsonSchema } from '../../util/schema.ts';
-import type { ToolGroup, ToolGroups } from '../tool-groups.ts';
+import type { ToolGroup, ToolGroupTable } from '../tool-group-table.ts';
 import type { Tool } from './tool.ts';
 
 export const META_TOOL_NAME = 'reset_equipped_tools';
@@ -12,7 +12,7 @@ const DESCRIPTION =
  * Makes the tool with which a model chooses its tool groups. The schema is checked before execution, so a
  * tool call with an unknown group or a non-boolean changes nothing.
  */
-export function metaToolOf(groups: ToolGroups): Tool<JsonObject> {
+export function metaToolOf(groups: ToolGroupTable): Tool<JsonObject> {
   let latest: { readonly of: readonly ToolGroup[]; readonly schema: JsonSchema } | undefined;
   const current = (): JsonSchema => {
     if (latest?.of !== groups.all) latest = { of: groups.all, schema: schemaOf(groups.all) };

@@ -42,7 +42,7 @@ test('text is coerced, but only if the arguments do not fit as they are', async 
   });
 });
 
-test('problems that are left are told by place, those that were coerced away are not', async () => {
+test('remaining problems are reported with their path, coerced ones are not', async () => {
   expect(await read(city, { city: 1, days: '5' })).toEqual({
     ok: false,
     problems: [{ path: 'city', message: 'Invalid input: expected string, received number' }],
@@ -63,7 +63,7 @@ describe('presets', () => {
     required: ['key'],
   };
 
-  test('win over what the model sends', async () => {
+  test('win over arguments of the model', async () => {
     expect(await read(secret, { q: 'x', key: 'guess' }, { preset: { key: 's3cret' } })).toEqual({
       ok: true,
       value: { q: 'x', key: 's3cret' },
@@ -98,7 +98,7 @@ describe('presets', () => {
 describe('an extension', () => {
   const extension = part(z.object({ answer: z.number(), why: z.string() }));
 
-  test('checks the arguments that it names, and its own schema the others', async () => {
+  test("checks its own arguments, and the tool's schema checks the others", async () => {
     const strict = z.strictObject({ city: z.string() });
     expect(await read(strict, { city: 'x', answer: '42', why: 'so' }, { extension })).toEqual({
       ok: true,
@@ -113,7 +113,7 @@ describe('an extension', () => {
     });
   });
 
-  test('may be all that there is', async () => {
+  test('may be the only schema', async () => {
     expect(await read(undefined, { answer: 1, why: 'x', more: 2 }, { extension })).toEqual({
       ok: true,
       value: { answer: 1, why: 'x' },
@@ -121,7 +121,7 @@ describe('an extension', () => {
   });
 });
 
-describe('arguments that are no JSON object', () => {
+describe('arguments that are not a JSON object', () => {
   test.each([
     ['null', null, '', 'is null, not an object'],
     ['a list', [1], '', 'is an array, not an object'],

@@ -19,7 +19,7 @@ function problemOf(make: () => unknown): string {
   return '';
 }
 
-describe('a tool as models see it', () => {
+describe('a tool in the view of a model', () => {
   test('has the name, the description and the schema of the arguments', () => {
     const search = tool({
       name: 'search',
@@ -50,7 +50,7 @@ describe('a tool as models see it', () => {
     });
   });
 
-  test('does not show what is preset', () => {
+  test('hides preset arguments', () => {
     const schema = { type: 'object', properties: { a: { type: 'string' }, key: {} }, required: ['key'] };
     const before = structuredClone(schema);
     expect(
@@ -97,7 +97,7 @@ describe('a tool as models see it', () => {
   });
 });
 
-test('an extension that clashes changes nothing', async () => {
+test('a conflicting extension changes nothing', async () => {
   const registered = new RegisteredTool({ name: 't', schema: z.object({ a: z.string() }), execute });
   const before = registered.shown();
   expect(problemOf(() => registered.extend(z.object({ a: z.number() })))).toBe(

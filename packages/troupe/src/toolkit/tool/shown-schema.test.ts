@@ -30,7 +30,7 @@ describe('the arguments of a tool', () => {
 });
 
 describe('hiding properties', () => {
-  test('removes them, and from what is required; a list of nothing goes too', () => {
+  test('removes properties, also from `required`; an empty list is removed too', () => {
     const schema = {
       type: 'object',
       properties: { a: { type: 'string' }, b: {} },

@@ -13,7 +13,7 @@ const OTHER_ROOTS = ['anyOf', 'oneOf', 'allOf', 'not', '$ref', 'enum', 'const'];
  */
 export function parametersOf(toolName: string, schema: JsonSchema | undefined): JsonSchema {
   if (schema === undefined) return NO_ARGUMENTS;
-  const { $schema: _, ...rest } = schema; // models don't need it
+  const { $schema: _, ...rest } = schema; // not needed by models
   const { type } = rest;
   if (type === 'object' || (type === undefined && !OTHER_ROOTS.some((key) => key in rest))) {
     return { ...rest, type: 'object', properties: propertiesOf(rest) };

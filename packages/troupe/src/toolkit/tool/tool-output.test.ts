@@ -9,7 +9,11 @@ import { ToolResponse } from './tool-response.ts';
 
 const ADVICE = 'A tool returns text, blocks, a ToolResponse, or JSON.';
 
-describe('what a tool returns', () => {
+class Row {
+  readonly id = 1;
+}
+
+describe('output of a tool', () => {
   test.each([
     ['a string', 'plain "text"', 'plain "text"'],
     ['an empty string', '', ''],
@@ -20,6 +24,13 @@ describe('what a tool returns', () => {
     ['an object', { a: [1, { b: 'x' }], gone: undefined }, '{"a":[1,{"b":"x"}]}'],
     ['an empty list', [], '[]'],
     ['a list', ['a', 1], '["a",1]'],
+    ['a date', new Date(0), '"1970-01-01T00:00:00.000Z"'],
+    ['a bigint', 10n, '"10"'],
+    ['a map', new Map([['a', 1n]]), '{"a":"1"}'],
+    ['a set', new Set([1]), '[1]'],
+    ['no number', NaN, 'null'],
+    ['rows of a database', [new Row(), { at: new Date(0) }], '[{"id":1},{"at":"1970-01-01T00:00:00.000Z"}]'],
+    ['an object with toJSON', { toJSON: () => ({ a: 1 }) }, '{"a":1}'],
     ['an object without a prototype', Object.assign(Object.create(null), { a: 1 }), '{"a":1}'],
   ])('%s becomes text', (_, value, output) => {
     expect(toToolOutput(value)).toEqual({ output, status: 'ok' });
@@ -89,24 +100,24 @@ describe('what a tool returns', () => {
     expect(toToolOutput(foreign)).toEqual({ output: 'x', status: 'error' });
   });
 
-  class Row {
-    readonly id = 1;
-  }
   const cyclic: { self?: unknown } = {};
   cyclic.self = cyclic;
+  const unreadable = {
+    get name(): string {
+      throw new Error('no such column');
+    },
+  };
   test.each([
     ['a function', () => 1, "The result is a function, which JSON can't hold"],
     ['a symbol', Symbol('x'), "The result is a symbol, which JSON can't hold"],
-    ['an instance', { rows: [new Row()] }, 'The result.rows[0] is a Row, not a plain object'],
-    ['a bigint', { total: 1n }, "The result.total is a bigint, which JSON can't hold"],
-    ['a date', { at: new Date(0) }, 'The result.at is a Date, not a plain object'],
-    ['no number', NaN, "The result is NaN, which JSON can't hold"],
+    ['a value that contains itself', cyclic, 'The result.self refers to itself'],
+    [
+      'a getter that throws',
+      { rows: [unreadable] },
+      'The result.rows[0].name could not be read: no such column',
+    ],
   ])('%s is refused by name', (_, value, problem) => {
     expect(() => toToolOutput(value)).toThrow(new TypeError(`${problem}. ${ADVICE}`));
-  });
-
-  test('a value that contains itself is refused', () => {
-    expect(() => toToolOutput(cyclic)).toThrow('is nested deeper than 128 levels, or refers to itself');
   });
 
   test('metadata that is no JSON is refused', () => {
@@ -116,39 +127,19 @@ describe('what a tool returns', () => {
     );
   });
 
-  test('no getter is called, and no toJSON', () => {
+  test('a getter makes no block and no response of a value', () => {
     const called: string[] = [];
-    const trap = (name: string): unknown => {
-      called.push(name);
-      return 'text';
+    const item = {
+      get type(): string {
+        called.push('type');
+        return 'text';
+      },
+      text: 'x',
     };
-    const values: unknown[] = [
-      {
-        get type() {
-          return trap('type');
-        },
-      },
-      [
-        {
-          get type() {
-            return trap('item');
-          },
-        },
-      ],
-      {
-        a: {
-          get b() {
-            return trap('b');
-          },
-        },
-      },
-      { toJSON: () => trap('toJSON') },
-      { toString: () => trap('toString') },
-      Object.defineProperty({}, Symbol.toPrimitive, { get: () => trap('toPrimitive') }),
-    ];
-    for (const value of values.slice(0, 5)) expect(() => toToolOutput(value)).toThrow(TypeError);
-    expect(toToolOutput(values[5])).toEqual({ output: '{}', status: 'ok' });
-    expect(called).toEqual([]);
+    expect(toToolOutput([item])).toEqual({ output: '[{"type":"text","text":"x"}]', status: 'ok' });
+    expect(called).toEqual(['type']); // once, to write it
+    expect(toToolOutput({ toString: () => called.push('toString') })).toEqual({ output: '{}', status: 'ok' });
+    expect(called).toEqual(['type']);
   });
 
   test('keys that mean something to JavaScript stay inert', () => {
@@ -191,7 +182,7 @@ describe('what a tool returns', () => {
   });
 });
 
-describe('what a middleware returns', () => {
+describe('output of a middleware', () => {
   test('a result is taken apart, anything else is as from a tool', () => {
     const result = {
       type: 'tool_result',

@@ -26,7 +26,7 @@ const OUTPUT_TYPES: readonly unknown[] = [
 const ADVICE = 'A tool returns text, blocks, a ToolResponse, or JSON.';
 
 /**
- * Converts the return value of a tool. Reads only the keys of plain data and calls no code of the value.
+ * Converts the return value of a tool: text, blocks, a response, or data, which becomes text as `jsonText` writes it.
  * @throws TypeError that names the unusable part.
  */
 export function toToolOutput(value: unknown): ToolOutput {
@@ -74,7 +74,7 @@ function toText(value: unknown): string {
 function toBlocks(list: readonly unknown[]): ToolOutput['output'] {
   if (list.length > MAX_BLOCKS) return toText(list);
   return withoutHugeMedia(
-    list.map((item, i) => {
+    Array.from(list, (item, i) => {
       const type = isJsonObject(item) ? ownValue(item, 'type') : undefined;
       if (OUTPUT_TYPES.includes(type)) return toBlock(item, `content[${i}]`) as ToolOutputBlock;
       throw new TypeError(`content[${i}].type must be one of ${OUTPUT_TYPES.join(', ')}.`);

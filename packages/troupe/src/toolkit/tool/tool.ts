@@ -1,5 +1,6 @@
 import type { StandardSchemaV1 } from '@standard-schema/spec';
 
+import type { FileSystemHandle } from '../../filesystem/file-system-handle.ts';
 import type { ToolResultBlock, ToolUseBlock } from '../../message/blocks.ts';
 import type { StateModule } from '../../state/state-module.ts';
 import type { JsonObject } from '../../util/json.ts';
@@ -76,6 +77,16 @@ export interface ToolSettings {
   readonly readOnly?: boolean;
   /** The result is the agent's answer. */
   readonly returnDirect?: boolean;
+  /** Labels for programs that choose or audit tools. Not shown to the model. */
+  readonly tags?: readonly string[];
+}
+
+/** Binding of a tool to files. Made by `makeFileTool`. */
+export interface ToolFiles {
+  /** The tool as it was made. A copy with another function or schema can't be bound to other files. */
+  readonly tool: Tool;
+  /** Makes the same tool for other files. */
+  readonly bind: (handle: FileSystemHandle) => Tool;
 }
 
 /** Schema with changing content. `current` returns the same object until a change. */
@@ -86,8 +97,8 @@ export interface LiveSchema {
 /**
  * Function that a model can call.
  *
- * `execute` may return, or resolve to, a string, a list of blocks, a `ToolResponse`, any JSON (shown to the
- * model as text), or nothing. A sync or async generator yields snapshots like `emit`; the last snapshot is
+ * `execute` may return, or resolve to, a string, a list of blocks, a `ToolResponse`, any data (shown to the
+ * model as JSON text, dates, maps, sets and bigints included), or nothing. A sync or async generator yields snapshots like `emit`; the last snapshot is
  * the result unless the generator returns one. Thrown errors are shown to the model.
  */
 export interface Tool<Input = never> extends ToolSettings {
@@ -99,6 +110,8 @@ export interface Tool<Input = never> extends ToolSettings {
   readonly execute: (input: Input, context: ToolContext) => unknown;
   /** State module behind the tool, such as an agent; saved with the toolkit's state. */
   readonly module?: StateModule | undefined;
+  /** Files of the tool. A sub-agent that is granted the tool gets the tool for its own files. */
+  readonly files?: ToolFiles | undefined;
 }
 
 /** Tool with a schema, which validates the arguments and infers their types. */

@@ -11,12 +11,12 @@ function capped(maxBytes: number, ...chunks: readonly string[]): CappedOutput {
   return output;
 }
 
-test('what fits is kept as it came', () => {
+test('short output is unchanged', () => {
   expect(capped(10).toString()).toBe('');
   expect(capped(10, '12345', '', '67890').toString()).toBe('1234567890');
 });
 
-test('what does not fit is kept by its beginning and its end', () => {
+test('long output keeps its beginning and its end', () => {
   const output = capped(10, '12345678901');
   expect(output.toString()).toBe('12345\n<system-info>1 of 11 bytes are left out here.</system-info>\n78901');
   expect(output.totalBytes).toBe(11);
@@ -40,7 +40,7 @@ test('tags by which an answer is told are broken, and no others', () => {
   );
 });
 
-test('however it comes, it is the same as all at once', () => {
+test('output in any pieces gives the same text as output at once', () => {
   const chunk = fc.uint8Array({ min: 97, max: 122, maxLength: 40 });
   fc.assert(
     fc.property(fc.integer({ min: 2, max: 30 }), fc.array(chunk, { maxLength: 20 }), (maxBytes, chunks) => {

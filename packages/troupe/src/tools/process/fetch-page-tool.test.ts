@@ -79,7 +79,7 @@ test('a page is downloaded and told as text, after redirects too', async () => {
   }
 });
 
-test('what is no HTML is told as it is, and encodings are understood', async () => {
+test('text other than HTML is returned unchanged, and encodings are understood', async () => {
   expect((await fetchPage('/json')).output).toBe(`URL: ${origin}/json\n\n{"a": "<b>"}`);
   expect((await fetchPage('/latin')).output).toContain('\n\ncafé');
   expect((await fetchPage('/cyrillic')).output).toContain('\n\nПри');
@@ -121,7 +121,7 @@ test('no character is cut in two, and a part behind the end says so', async () =
   expect(await part(9)).toMatch(/^\n.*no characters: there are only 8.</);
 });
 
-test('what may not be fetched, or is not there, is an error that says why', async () => {
+test('a forbidden or missing page is an error with the reason', async () => {
   asked.length = 0;
   const problems = [
     await fetchPage('/image'),

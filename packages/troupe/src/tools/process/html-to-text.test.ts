@@ -30,7 +30,7 @@ test('a page becomes text that can be read', () => {
   });
 });
 
-test('what is broken is read as far as it goes', () => {
+test('broken HTML is read as far as possible', () => {
   expect(textOf('a < b and 3<4 <p')).toBe('a < b and 3<4');
   expect(textOf('<a title="x > y" href=/z>in</a> out')).toBe('[in](https://example.com/z) out');
   expect(textOf('before <!-- never closed <p>x')).toBe('before');
@@ -83,7 +83,7 @@ test('no page makes it fail, and no markup is left of one', () => {
   );
 });
 
-test('a page costs what its length is, however it is made', () => {
+test('the time for a page is linear in its length, for any content', () => {
   const bad = [
     '<',
     '<a',

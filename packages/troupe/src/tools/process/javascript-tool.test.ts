@@ -16,7 +16,7 @@ function run(
   return toolkit.callToolFunction({ type: 'tool_use', id: 'call_1', name, input: { code } }, call);
 }
 
-test('code answers with what it wrote and its last value', async () => {
+test('code returns its output and its last value', async () => {
   const code =
     'console.log("a", 1, { b: [2n === 2n] }); console.error("oops"); console.log(undefined, null); 6 * 7';
   expect(await run(code)).toEqual({
@@ -36,7 +36,7 @@ test('numbers that JSON has not, and texts with a NUL in them, are shown', async
   );
 });
 
-test('what JSON has no word for is shown in an object, too', async () => {
+test('values without a JSON form are shown in an object, too', async () => {
   const code = `const box = { big: 10n ** 20n, no: 0 / 0, at: /a\\d/g, why: new TypeError("bad") };
     box.list = [new Map([["k", new Set([1, { box }])]]), box.why, [[]], [[]]];
     box.again = box.list[2];
@@ -71,7 +71,7 @@ test('promises are waited for', async () => {
   );
 });
 
-test('what goes wrong is told', async () => {
+test('errors are reported', async () => {
   const thrown = await run('console.log("before"); function f() { throw new RangeError("too far") }\nf()');
   expect(thrown.output).toMatch(
     /^<returncode>1<\/returncode><stdout>before\n<\/stdout><stderr>RangeError: too far\n {4}at f \(code.js:1.*<\/stderr>$/s,
@@ -105,7 +105,7 @@ test('nothing of this process can be reached', async () => {
   for (const escape of escapes) expect((await run(escape)).output).toMatch(/^<returncode>1</);
 });
 
-test('endless code is stopped, and what it wrote is kept', async () => {
+test('endless code is stopped, and its output is kept', async () => {
   const result = await run('console.log("started"); for (;;) { try { for (;;) {} } catch {} }', {
     timeoutMs: 200,
   });

@@ -19,6 +19,6 @@ export function timeoutSchema({ timeoutSeconds, maxTimeoutSeconds }: ProcessRunn
     exclusiveMinimum: 0,
     maximum: maxTimeoutSeconds,
     default: timeoutSeconds,
-    description: 'How many seconds it may take.',
+    description: 'Maximum time in seconds.',
   };
 }

@@ -121,7 +121,7 @@ describe.each(MODES)('%s', (_, isolation, note) => {
     expect(readdirSync(folder)).toEqual([]);
   });
 
-  test('a command that takes too long is ended with all that it started, and shows what it wrote', async () => {
+  test('a slow command is ended with all its processes, and its output is kept', async () => {
     const clock = new FakeClock();
     using _installed = clock.install();
     const token = newToken();
@@ -177,7 +177,7 @@ describe.each(MODES)('%s', (_, isolation, note) => {
     expect(await result).toMatchObject({ status: 'interrupted' });
   });
 
-  test('what goes on in the background, and holds the outputs open, does not hold up the answer', async () => {
+  test('a background process that keeps the output open does not delay the result', async () => {
     const token = newToken();
     const result = await shell(`sleep ${token} & setsid sleep ${token} & echo done`, { isolation });
     expect(result.output).toBe(`<returncode>0</returncode><stdout>done\n</stdout><stderr></stderr>${note}`);
@@ -291,7 +291,7 @@ describe.each(MODES)('%s', (_, isolation, note) => {
     expect(running(token)).toEqual([]);
   });
 
-  test('a program that is not there, and arguments that do not fit, are clear answers', async () => {
+  test('a missing program and invalid arguments are clear errors', async () => {
     expect((await shell('no-such-program', { isolation })).output).toMatch(/<returncode>127<.*not found/s);
     const tool = pythonTool({ cwd: folder, isolation, python: '/no/such/python' });
     expect((await run(tool, { code: '' })).output).toMatch(/<returncode>12[67]<.*\/no\/such\/python/s);
@@ -370,7 +370,7 @@ describe.runIf(hasBubblewrap)('a sandbox', () => {
   });
 });
 
-test('what is written later is shown too', async () => {
+test('later output is shown too', async () => {
   const seen: string[] = [];
   const one = untilShown('one');
   const two = untilShown('two');
@@ -458,7 +458,7 @@ describe.each(MODES)('%s, when this process ends in the middle', (_, isolation) 
     return spawn(process.execPath, [...flags, '-e', program], { cwd: folder, stdio: [...stdio] });
   }
 
-  test('nothing is left when it exits', async () => {
+  test('no process is left after the exit', async () => {
     const token = newToken();
     expect(await once(startProgram(token, 'process.exit(7)'), 'exit')).toEqual([7, null]);
     await vi.waitUntil(() => running(`sleep\0${token}`).length === 0, { timeout: 10_000 }); // the system takes a moment
@@ -476,7 +476,7 @@ describe.each(MODES)('%s, when this process ends in the middle', (_, isolation) 
   });
 });
 
-test('a working directory that is not there is a clear answer', async () => {
+test('a missing working directory is a clear error', async () => {
   const gone = join(folder, 'gone');
   expect((await shell('true', { cwd: gone })).output).toBe(
     `Error: The working directory ${gone} does not exist.`,
@@ -513,11 +513,11 @@ test.runIf(process.getuid !== undefined)(
   },
 );
 
-test('the model is told what it can ask for', () => {
+test('the schema of the tool describes its arguments', () => {
   const toolkit = new Toolkit();
   toolkit.registerToolFunction(shellTool({ timeoutMs: 600_000 }));
   toolkit.registerToolFunction(pythonTool({ maxTimeoutMs: 60_000 }));
-  const timeout = { type: 'number', exclusiveMinimum: 0, description: 'How many seconds it may take.' };
+  const timeout = { type: 'number', exclusiveMinimum: 0, description: 'Maximum time in seconds.' };
   expect(toolkit.getJsonSchemas().map(({ name, parameters }) => ({ name, parameters }))).toEqual([
     {
       name: 'execute_shell_command',

@@ -100,7 +100,7 @@ test('a reader that leaves its loop loses nothing', async () => {
   expect(await queue.take()).toBe(2);
 });
 
-test('behaves like a list with a limit, whatever is done to it', async () => {
+test('behaves like a list with a limit, for any operations', async () => {
   const operation = fc.oneof(
     { weight: 30, arbitrary: fc.constant('put' as const) },
     { weight: 25, arbitrary: fc.constant('take' as const) },

@@ -54,7 +54,7 @@ test('rejects when the time is up, aborts the signal of the work, and says wheth
   expect(abandoned).toEqual(['stubborn']);
 });
 
-test('what the work waits for off the clock does not count, and all else adds up', async () => {
+test('untimed waits do not count, and all other time adds up', async () => {
   const clock = new FakeClock();
   using _ = clock.install();
   const wait = (ms: number): Promise<void> => new Promise((resolve) => void clock.startTimer(ms, resolve));
@@ -82,7 +82,7 @@ test('work that was late already when it waited is told at once: no timer has a 
   const start = clock.startTimer.bind(clock);
   clock.startTimer = (ms, callback) => (times.push(ms), start(ms, callback));
   const late = withDeadline({ timeoutMs: 100, signal: undefined }, async (_signal, untimed) => {
-    clock.now = () => 4e12; // it was busy, and no timer could fire
+    clock.monotonic = () => 4e12; // it was busy, and no timer could fire
     await untimed(Promise.resolve());
     return never;
   });
@@ -92,7 +92,7 @@ test('work that was late already when it waited is told at once: no timer has a 
   await expect(late).rejects.toEqual(new DeadlineError(100));
 });
 
-test('work that is left while it waits off the clock leaves no timer', async () => {
+test('work abandoned during an untimed wait leaves no timer', async () => {
   const clock = new FakeClock();
   using _ = clock.install();
   const controller = new AbortController();
@@ -135,4 +135,23 @@ test('has no timer for what may take for ever', async () => {
     void withDeadline({ timeoutMs, signal: undefined }, () => never);
     expect(clock.pendingTimers).toBe(0);
   }
+});
+
+test('a time of day that is set back or forward changes no deadline', async () => {
+  const clock = new FakeClock();
+  using _ = clock.install();
+  const limited = withDeadline({ timeoutMs: 1000, signal: undefined }, async (_signal, untimed) => {
+    clock.setTime(clock.now() - 90_000);
+    await untimed(Promise.resolve());
+    clock.setTime(clock.now() + 180_000);
+    await untimed(Promise.resolve());
+    return never;
+  });
+  const failure = limited.catch((error: unknown) => error);
+  let isOver = false;
+  void failure.then(() => (isOver = true));
+  await clock.advance(999);
+  expect(isOver).toBe(false);
+  await clock.advance(1);
+  expect(await failure).toEqual(new DeadlineError(1000));
 });

@@ -1,6 +1,6 @@
 import { MAX_TIMER_MS } from '../check-number.ts';
 import { abortable, whenAborted } from '../abort.ts';
-import { now, startTimer } from '../clock.ts';
+import { monotonic, startTimer } from '../clock.ts';
 import { yieldToEventLoop } from '#platform';
 
 /** Timeout of `withDeadline`. */
@@ -36,7 +36,7 @@ export async function withDeadline<T>(
   const stop = new AbortController();
   const unlink = whenAborted(signal, (reason) => stop.abort(reason));
   let remainingMs = timeoutMs;
-  let startedAt = now();
+  let startedAt = monotonic();
   let isOver = false;
   const start = (): (() => void) =>
     remainingMs > MAX_TIMER_MS
@@ -45,11 +45,11 @@ export async function withDeadline<T>(
   let cancel = start();
   const running = work(stop.signal, async (waiting) => {
     cancel();
-    remainingMs -= now() - startedAt;
+    remainingMs -= monotonic() - startedAt;
     try {
       return await waiting;
     } finally {
-      startedAt = now();
+      startedAt = monotonic();
       if (!isOver) cancel = start();
     }
   });

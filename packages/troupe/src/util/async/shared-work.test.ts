@@ -24,7 +24,7 @@ function openWork() {
   };
 }
 
-test('all who wait get the one result, and those who come later too', async () => {
+test('all callers get one result, later callers too', async () => {
   const { work, start, finish, isStopped } = openWork();
   const early = [work.wait(), work.wait(new AbortController().signal)];
   finish('done');

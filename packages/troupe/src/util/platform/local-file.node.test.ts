@@ -181,7 +181,7 @@ describe('reads nothing', () => {
   });
 });
 
-describe('what changes between the look and the opening', () => {
+describe('changes between check and open', () => {
   const place = (): string => join(allowed, 'sub', 'a.txt');
   const swap = async (): Promise<void> => {
     await fs.rename(join(allowed, 'sub'), join(allowed, 'was'));
@@ -219,7 +219,7 @@ describe('what changes between the look and the opening', () => {
     expect(await read(join(allowed, 'a.txt'))).toBe(allowed);
   });
 
-  test('a file that becomes a pipe does not make it wait', async () => {
+  test('a file that becomes a pipe does not block', async () => {
     opening.before = async (path) => {
       await fs.rm(path);
       execFileSync('mkfifo', [path]);

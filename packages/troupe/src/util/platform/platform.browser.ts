@@ -20,12 +20,28 @@ export function createAsyncScope<T>(): AsyncScope<T> {
   };
 }
 
+/** Browsers do not report when a request has its connection. */
+export const reportsConnections = false;
+
+export function watchConnection<T>(_origin: string | undefined, _onConnected: () => void, work: () => T): T {
+  return work();
+}
+
 let line = '';
 
 export function writeOutput(text: string): void {
   const lines = (line + text).split('\n');
   line = lines.pop() ?? '';
   for (const whole of lines) console.log(whole);
+}
+
+/** Undefined: browsers have no terminal. */
+export function outputColumns(): number | undefined {
+  return undefined;
+}
+
+export function hasOutputColors(): boolean {
+  return false;
 }
 
 export function writeError(text: string): void {

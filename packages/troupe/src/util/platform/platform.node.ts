@@ -11,6 +11,18 @@ export function writeOutput(text: string): void {
   process.stdout.write(text);
 }
 
+/** Width of standard output; undefined where it is no terminal. */
+export function outputColumns(): number | undefined {
+  return process.stdout.isTTY ? process.stdout.columns : undefined;
+}
+
+/** Whether standard output shows colours: on a terminal without `NO_COLOR`, or as `FORCE_COLOR` says. */
+export function hasOutputColors(): boolean {
+  const { FORCE_COLOR, NO_COLOR, TERM } = process.env;
+  if (FORCE_COLOR !== undefined) return FORCE_COLOR !== '0' && FORCE_COLOR !== 'false';
+  return !NO_COLOR && TERM !== 'dumb' && Boolean(process.stdout.isTTY);
+}
+
 export function writeError(text: string): void {
   process.stderr.write(text);
 }
@@ -24,4 +36,5 @@ export function yieldToEventLoop(): Promise<void> {
   return new Promise((resolve) => void setImmediate(resolve));
 }
 
+export { reportsConnections, watchConnection } from './connection.node.ts';
 export { exitProgram, onInterruptKey, openTerminal } from './terminal.node.ts';

@@ -8,7 +8,7 @@ export interface AsyncScope<T> {
 
 /** Exclusive access to the keyboard, or to a pipe instead. */
 export interface Terminal {
-  /** Next line, or undefined at the end of input. Rejects with the reason of an aborted signal. */
+  /** Next line, or lines pasted together; undefined at the end of input. Rejects with the reason of an aborted signal. */
   ask(prompt: string): Promise<string | undefined>;
   /** Prints one line of text. */
   say(line: string): void;

@@ -87,7 +87,7 @@ describe('a person at a terminal', () => {
     expect(await again).toBe('one');
   });
 
-  test('can paste several lines: each answers a question, and an unfinished one goes on', async () => {
+  test('types several lines at once: each answers a question, and an unfinished one goes on', async () => {
     const first = open.ask('1? ');
     keyboard.write('one\rtwo\rth');
     expect([await first, await open.ask('2? ')]).toEqual(['one', 'two']);
@@ -97,7 +97,7 @@ describe('a person at a terminal', () => {
     expect(screen.lines.filter((line) => line.includes('?'))).toEqual(['1? one', '2? two', '3? three']);
   });
 
-  test('keeps the lines for those who still wait', async () => {
+  test('keeps the lines for waiting questions', async () => {
     const first = open.ask('1? ');
     keyboard.write('one\rtwo\r');
     await first;
@@ -122,7 +122,7 @@ describe('a person at a terminal', () => {
     expect(await next).toBe('more');
   });
 
-  test('who has gone for good answers no question', async () => {
+  test('after the end of input answers no question', async () => {
     const ended = open.ask('? ');
     keyboard.end();
     expect([await ended, await open.ask('? ')]).toEqual([undefined, undefined]);
@@ -196,6 +196,105 @@ describe('a person at a terminal', () => {
   });
 });
 
+describe('text pasted at a terminal', () => {
+  const paste = (text: string): string => `\x1b[200~${text}\x1b[201~`;
+
+  test('is one answer with all its lines, which Enter sends', async () => {
+    const answer = open.ask('? ');
+    keyboard.write(paste('one\r\ttwo\r\n\nthr'));
+    keyboard.write('eee\b\r');
+    expect(await answer).toBe('one\n\ttwo\n\nthree');
+    expect(screen.lines).toEqual(['? one', '\ttwo', '', expect.stringContaining('three'), '']);
+    expect(isAtRest()).toBe(true);
+  });
+
+  test('is the same answer, however its bytes arrive', async () => {
+    const answer = open.ask('? ');
+    for (const byte of Buffer.from(`so: ${paste('ä €\r日本\r')}\r`)) keyboard.write(Buffer.of(byte));
+    expect(await answer).toBe('so: ä €\n日本'); // a line feed at the end is not part of it
+  });
+
+  test('is one answer of several, and the line after it another', async () => {
+    const first = open.ask('1? ');
+    keyboard.write(`${paste('a\rb')}\rc\r${paste('d\re')}`);
+    expect([await first, await open.ask('2? ')]).toEqual(['a\nb', 'c']);
+    const third = open.ask('3? ');
+    keyboard.write('!\r');
+    expect(await third).toBe('d\ne!');
+  });
+
+  test('of one line can be edited, and is found again; of several lines it is not', async () => {
+    for (const text of ['typed', paste('pasted'), paste('two\rlines')]) {
+      const answer = open.ask('? ');
+      keyboard.write(`${text}\r`);
+      await answer;
+    }
+    for (const [keys, expected] of [
+      [ARROW_UP, 'pasted'],
+      [ARROW_UP + ARROW_UP, 'typed'],
+    ]) {
+      const again = open.ask('? ');
+      keyboard.write(`${keys}\r`);
+      expect(await again).toBe(expected);
+    }
+  });
+
+  test('is marked by the terminal only while a question is open', async () => {
+    const marks = (): string[] => screen.text.match(/\x1b\[\?2004[hl]/g) ?? [];
+    const answer = open.ask('? ');
+    expect(marks()).toEqual(['\x1b[?2004h']);
+    keyboard.write('x\r');
+    await answer;
+    expect(marks()).toEqual(['\x1b[?2004h', '\x1b[?2004l']);
+    vi.spyOn(process, 'exit').mockReturnValue(undefined as never);
+    void open.ask('? ');
+    terminal.exitProgram(0);
+    expect(marks().slice(2)).toEqual(['\x1b[?2004h', '\x1b[?2004l']);
+  });
+
+  test('is not marked by a terminal that knows no control sequences', async () => {
+    vi.stubEnv('TERM', 'dumb');
+    const answer = open.ask('? ');
+    keyboard.write('x\r');
+    expect(await answer).toBe('x');
+    expect(screen.text).not.toContain('2004');
+    vi.unstubAllEnvs();
+  });
+});
+
+describe('Ctrl-C at a question', () => {
+  test.each([
+    ['half a line', 'half a li', ['? half a li^C']],
+    ['a line, from its middle', 'half a li\x1b[D\x1b[D', ['? half a li^C']],
+    ['pasted lines', '\x1b[200~one\rtwo\x1b[201~ more', ['? one', 'two more^C']],
+    ['a paste that does not end', '\x1b[200~one\rtwo', ['? one', 'two^C']],
+    ['a pasted line feed', '\x1b[200~\r\x1b[201~', ['? ', '^C']],
+  ])('clears %s, and nobody is told; the next one is for those who listen', async (_, text, shown) => {
+    const pressed = vi.fn<() => void>();
+    const stop = terminal.onInterruptKey(pressed);
+    const answer = open.ask('? ');
+    keyboard.write(text);
+    keyboard.write(CTRL_C);
+    expect(pressed).not.toHaveBeenCalled();
+    expect(screen.lines).toEqual([...shown, '? ']);
+    keyboard.write(CTRL_C);
+    expect(pressed).toHaveBeenCalledTimes(1);
+    stop();
+    keyboard.write(`other${CTRL_C}whole\r`);
+    expect(await answer).toBe('whole');
+    expect(screen.lines).toEqual([...shown, '? other^C', '? whole', '']);
+  });
+
+  test('keeps what it clears out of the history', async () => {
+    const first = open.ask('? ');
+    keyboard.write('one\r');
+    await first;
+    const second = open.ask('? ');
+    keyboard.write(`two${CTRL_C}${ARROW_UP}\r`);
+    expect(await second).toBe('one');
+  });
+});
+
 test('each listener to Ctrl-C is told, until it has ended its own listening', () => {
   const before = process.listenerCount('SIGINT');
   const handler = vi.fn<() => void>();
@@ -208,7 +307,7 @@ test('each listener to Ctrl-C is told, until it has ended its own listening', ()
   expect(process.listenerCount('SIGINT')).toBe(before);
 });
 
-test('who waits for the terminal can give up, and does not keep it from others', async () => {
+test('waiting for the terminal can be aborted, without blocking others', async () => {
   const first = open;
   const impatient = new AbortController();
   const second = terminal.openTerminal(impatient.signal);

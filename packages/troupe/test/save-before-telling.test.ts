@@ -1,0 +1,223 @@
+// What a caller or a stream is told is saved by then: answers, questions for approval, ends of runs.
+import { expect, test, vi } from 'vitest';
+
+import {
+  agentTool,
+  InMemorySession,
+  Msg,
+  ReActAgent,
+  SessionManager,
+  tool,
+  withRunConfig,
+  type AgentEvent,
+  type AutoSaveOptions,
+} from '../src/index.ts';
+import { InMemoryStore } from '../src/session/in-memory-session.ts';
+import { Session } from '../src/session/session.ts';
+import { ScriptedModel, type ScriptedTurn } from '../src/testing/index.ts';
+
+/** A store whose commits can be held back, or fail. */
+class SlowStore extends InMemoryStore {
+  commits = 0;
+  hold: Promise<void> = Promise.resolve();
+  problem: Error | undefined;
+
+  override async commit(...args: Parameters<InMemoryStore['commit']>): Promise<void> {
+    await this.hold;
+    if (this.problem !== undefined) throw this.problem;
+    this.commits++;
+    return super.commit(...args);
+  }
+}
+
+const pay = tool({ name: 'pay', sideEffect: true, execute: () => 'paid' });
+const PAY: ScriptedTurn = { toolCalls: [{ id: 'c1', name: 'pay', input: {} }] };
+
+function makeAgent(script: readonly (string | ScriptedTurn)[], name = 'Friday'): ReActAgent {
+  return new ReActAgent({
+    name,
+    model: new ScriptedModel(script),
+    tools: [pay],
+    permissionPolicy: { decide: () => ({ behavior: 'ask' }) },
+    console: false,
+  });
+}
+
+function setUp(
+  script: readonly (string | ScriptedTurn)[],
+  options: AutoSaveOptions = {},
+  agent = makeAgent(script),
+) {
+  const store = new SlowStore();
+  const session = new Session(store);
+  const manager = SessionManager.forSessionId('s').withSession(session).addComponent('agent', agent);
+  manager.autoSave(options);
+  /** The agent as another program would load it now. */
+  const loaded = async (): Promise<ReActAgent> => {
+    const other = makeAgent([], agent.name);
+    await new Session(store).load('s', { agent: other });
+    return other;
+  };
+  return { agent, store, loaded };
+}
+
+const textsOf = async ({ memory }: ReActAgent): Promise<string[]> =>
+  (await memory.getMemory()).map(({ text }) => text);
+
+test('an answer is saved when call() resolves, and a call waits for a slow save', async () => {
+  const { agent, store, loaded } = setUp(['Hello.']);
+  const { promise, resolve } = Promise.withResolvers<void>();
+  store.hold = promise;
+  let isTold = false;
+  const call = agent.call('Hi!').then(() => (isTold = true));
+  await vi.waitFor(() => expect(agent.model).toMatchObject({ requests: [{}] }));
+  for (let i = 0; i < 50; i++) await new Promise((next) => setImmediate(next));
+  expect(isTold).toBe(false);
+  resolve();
+  await call;
+  expect([await textsOf(await loaded()), store.commits]).toEqual([['Hi!', 'Hello.'], 1]);
+});
+
+test.each([
+  ['finished', ['Hello.']],
+  ['suspended', [PAY]],
+  ['failed', []],
+] as const)('a run that is %s is saved before its events say so', async (status, script) => {
+  const { agent, loaded } = setUp(script);
+  const told: [AgentEvent['type'], number, string[]][] = [];
+  try {
+    for await (const event of agent.stream('Hi!')) {
+      if (event.type !== 'run_end' && event.type !== 'approval_needed') continue;
+      const other = await loaded();
+      told.push([event.type, other.pendingCalls.length, await textsOf(other)]);
+      if (event.type === 'run_end') expect(event.status).toBe(status);
+    }
+  } catch (error) {
+    if (status !== 'failed') throw error;
+  }
+  expect(told).toEqual(
+    status === 'suspended'
+      ? [
+          ['approval_needed', 1, ['Hi!']],
+          ['run_end', 1, ['Hi!']],
+        ]
+      : [['run_end', 0, status === 'failed' ? ['Hi!'] : ['Hi!', 'Hello.']]],
+  );
+});
+
+test('a question of an agent in a tool is told once, when the outer agent has saved it', async () => {
+  const inner = makeAgent([PAY], 'inner');
+  const outer = new ReActAgent({
+    name: 'outer',
+    model: new ScriptedModel([{ toolCalls: [{ id: 'o1', name: 'inner', input: { query: 'pay' } }] }]),
+    tools: [agentTool(inner, { description: 'Pays.' })],
+    console: false,
+  });
+  const store = new SlowStore();
+  SessionManager.forSessionId('s').withSession(new Session(store)).addComponent('outer', outer).autoSave();
+  const told: [readonly string[], number][] = [];
+  for await (const event of outer.stream('go', { nested: true })) {
+    if (event.type !== 'approval_needed') continue;
+    const other = new ReActAgent({
+      name: 'outer',
+      model: new ScriptedModel([]),
+      tools: [agentTool(makeAgent([], 'inner'), { description: 'Pays.' })],
+      console: false,
+    });
+    await new Session(store).load('s', { outer: other });
+    told.push([event.agentPath, other.pendingCalls.length]);
+  }
+  expect(told).toEqual([[['outer'], 1]]);
+});
+
+test('with debounceMs a call does not wait, and its answer is saved later', async () => {
+  const { agent, store } = setUp(['Hello.'], { debounceMs: 0 });
+  const { promise, resolve } = Promise.withResolvers<void>();
+  store.hold = promise;
+  expect((await agent.call('Hi!')).text).toBe('Hello.');
+  resolve();
+  await vi.waitFor(() => expect(store.commits).toBe(1));
+});
+
+test('a save that fails is an event, a call of onError and a line of the log, and the answer is given', async () => {
+  const errors: unknown[] = [];
+  const { agent, store } = setUp(['Hello.', 'Again.'], { onError: (error) => errors.push(error) });
+  store.problem = new Error('the disk is full');
+  const lines: string[] = [];
+  const events: AgentEvent[] = [];
+  const stream = agent.stream('Hi!');
+  await withRunConfig({ logging: { log: (level, text) => lines.push(`${level}: ${text}`) } }, async () => {
+    for await (const event of stream) events.push(event);
+  });
+  expect((await stream.answer).text).toBe('Hello.');
+  expect(errors).toHaveLength(1);
+  expect(events.filter(({ type }) => type === 'error')).toMatchObject([
+    { error: { message: expect.stringContaining('the disk is full') as string } },
+  ]);
+  expect(events.at(-1)).toMatchObject({ type: 'run_end', status: 'finished' });
+  expect(lines).toEqual([expect.stringContaining('error: The session was not saved')]);
+  store.problem = undefined;
+  await agent.call('And?');
+  expect(store.commits).toBe(1);
+});
+
+test('an interrupt while a save hangs ends the call at once', async () => {
+  const { agent, store } = setUp(['Hello.']);
+  store.hold = new Promise(() => {});
+  const call = agent.call('Hi!');
+  await vi.waitFor(() => expect(agent.model).toMatchObject({ requests: [{}] }));
+  for (let i = 0; i < 50; i++) await new Promise((next) => setImmediate(next));
+  const began = performance.now();
+  expect(await agent.interrupt()).toBe(false); // the answer is there
+  expect((await call).text).toBe('Hello.');
+  expect(performance.now() - began).toBeLessThan(1000);
+});
+
+test('an interrupted call is saved before it says so', async () => {
+  const { promise: begun, resolve: begin } = Promise.withResolvers<void>();
+  const agent = new ReActAgent({
+    name: 'Friday',
+    model: new ScriptedModel([{ toolCalls: [{ name: 'hang', input: {} }] }]),
+    tools: [
+      tool({
+        name: 'hang',
+        execute: () => {
+          begin();
+          return new Promise<never>(() => {});
+        },
+      }),
+    ],
+    console: false,
+  });
+  const { loaded } = setUp([], {}, agent);
+  const call = agent.call('Hi!');
+  await begun;
+  await agent.interrupt();
+  const texts = await textsOf(await loaded());
+  expect(texts.at(-1)).toBe((await call).text);
+  expect(texts[0]).toBe('Hi!');
+});
+
+test('calls of several agents of one session are saved together, and a turn costs one save', async () => {
+  const agents = ['a', 'b', 'c'].map((name) =>
+    makeAgent(
+      Array.from({ length: 3 }, () => 'Yes.'),
+      name,
+    ),
+  );
+  const store = new SlowStore();
+  const manager = SessionManager.forSessionId('s').withSession(new Session(store));
+  for (const agent of agents) manager.addComponent(agent.name, agent);
+  manager.autoSave();
+  for (let turn = 0; turn < 3; turn++) await Promise.all(agents.map((agent) => agent.call(Msg.user('Hi!'))));
+  expect(store.commits).toBeLessThanOrEqual(6); // one that runs, and one for all that came meanwhile
+  expect(store.commits).toBeGreaterThanOrEqual(3);
+});
+
+test('a session in memory works the same', async () => {
+  const session = new InMemorySession();
+  const agent = makeAgent(['Hello.']);
+  SessionManager.forSessionId('s').withSession(session).addComponent('agent', agent).autoSave();
+  await agent.call('Hi!');
+  expect(await session.revisionOf('s')).toBe(1);
+});
