@@ -10,6 +10,7 @@ const LINES: Readonly<Record<string, string>> = {
   approval: 'What was allowed ran once, and the rest did not.',
   'auto-context': 'reader: It is under the blue stone.',
   'auto-memory': '(The conversation goes on.)',
+  browser: 'The page, its events, an approval after a restart, and Stop work.',
   'coding-agent': 'edit_file -> ok',
   handoff: 'repairs: Send the lamp to us, and we mend it.',
   'interrupt-and-steer': 'painter: All right, I put the brush down.',

@@ -5,13 +5,16 @@ import { spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 
-const ROOT = join(import.meta.dirname, '..');
-const FLAGS = ['--experimental-strip-types', '--disable-warning=ExperimentalWarning'];
+/** Folder in which examples run. */
+export const EXAMPLES_ROOT = join(import.meta.dirname, '..');
+/** Flags of Node for programs in TypeScript. */
+export const EXAMPLE_FLAGS = ['--experimental-strip-types', '--disable-warning=ExperimentalWarning'];
 const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
 
 /** Whether dist is built and Node is new enough. */
 export const canRunExamples =
-  (major > 22 || (major === 22 && minor >= 13)) && existsSync(join(ROOT, 'packages/troupe/dist/index.js'));
+  (major > 22 || (major === 22 && minor >= 13)) &&
+  existsSync(join(EXAMPLES_ROOT, 'packages/troupe/dist/index.js'));
 
 export interface ExampleRun {
   readonly output: string;
@@ -21,8 +24,8 @@ export interface ExampleRun {
 
 /** Runs an example to its end, without keys and without a local model. @param input text typed by the user */
 export async function runExample(story: string, input = ''): Promise<ExampleRun> {
-  const child = spawn(process.execPath, [...FLAGS, `examples/${story}/main.ts`], {
-    cwd: ROOT,
+  const child = spawn(process.execPath, [...EXAMPLE_FLAGS, `examples/${story}/main.ts`], {
+    cwd: EXAMPLES_ROOT,
     timeout: 20_000,
     env: { PATH: process.env['PATH'], OLLAMA_HOST: '127.0.0.1:1' },
   });

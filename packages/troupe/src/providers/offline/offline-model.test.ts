@@ -32,6 +32,14 @@ test('streams its answer word by word', async () => {
   expect(deltas.at(-1)).toEqual({ type: 'finish', reason: 'stop' });
 });
 
+test('streams the arguments of a tool call word by word', async () => {
+  const pieces: string[] = [];
+  for await (const delta of new OfflineModel().stream(asking('What is 2 + 3?')))
+    if (delta.type === 'tool_input') pieces.push(delta.json);
+  expect(pieces.length).toBeGreaterThan(3);
+  expect(JSON.parse(pieces.join(''))).toEqual({ a: 2, b: 3 });
+});
+
 test('calls a tool, with a thought on why', async () => {
   const msg = await new OfflineModel().call(asking('What is 2 + 3?'));
   expect(msg.content).toEqual([

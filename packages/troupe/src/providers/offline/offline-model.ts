@@ -5,7 +5,7 @@ import { sleep } from '../../util/clock.ts';
 import { decide, type Decision } from './decide.ts';
 
 export interface OfflineModelOptions {
-  /** Delay before each word in milliseconds. @default 0 */
+  /** Delay before each word of text, thinking and arguments of tool calls, in milliseconds. @default 0 */
   readonly delayMs?: number;
 }
 
@@ -30,8 +30,8 @@ export class OfflineModel extends ChatModelBase {
   ): AsyncGenerator<ModelDelta, void, void> {
     signal?.throwIfAborted();
     for (const delta of deltasOf(decide(request))) {
-      const isWord = delta.type === 'text' || delta.type === 'thinking';
-      if (isWord && this.#delayMs > 0) await sleep(this.#delayMs, signal);
+      const isPiece = delta.type === 'text' || delta.type === 'thinking' || delta.type === 'tool_input';
+      if (isPiece && this.#delayMs > 0) await sleep(this.#delayMs, signal);
       signal?.throwIfAborted();
       yield delta;
     }
@@ -46,7 +46,7 @@ function* deltasOf(decision: Decision): Generator<ModelDelta, void, void> {
   for (const thinking of wordByWord(decision.why)) yield { type: 'thinking', thinking };
   for (const [index, { name, input }] of decision.calls.entries()) {
     yield { type: 'tool_use_start', index, name };
-    yield { type: 'tool_input', index, json: JSON.stringify(input) };
+    for (const json of wordByWord(JSON.stringify(input, null, 1))) yield { type: 'tool_input', index, json };
     yield { type: 'tool_use_end', index };
   }
   yield { type: 'finish', reason: 'tool_calls' };
