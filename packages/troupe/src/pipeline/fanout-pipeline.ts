@@ -113,8 +113,9 @@ export class FanoutPipeline extends PipelineBase {
       const decisions = routed.get(index);
       if (decisions !== undefined) return [{ index, msgs: [], decisions }];
       if (progress.hasAnswered(index)) return [];
-      if (!progress.isSuspended(index)) return [{ index, msgs: progress.input }];
-      return agent.pendingCalls.length > 0 ? [] : [{ index, msgs: [] }];
+      const isPending = agent.pendingCalls.length > 0;
+      if (progress.isSuspended(index)) return isPending ? [] : [{ index, msgs: [] }];
+      return [{ index, msgs: isPending ? [] : progress.input }]; // pending without a recorded question: asks again
     });
     return { progress, tasks };
   }

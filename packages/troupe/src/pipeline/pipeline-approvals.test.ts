@@ -301,6 +301,41 @@ describe('a saved pipeline', () => {
     await hung.interrupt();
   });
 
+  test.each(['sequence', 'fanout'] as const)(
+    '%s: a question that the process told just before its end is resumed',
+    async (kind) => {
+      const bob = payer('bob', [paying('1')]);
+      const before = make[kind]([payer('ann', ['ann is done']), bob]);
+      let state = {};
+      bob.onOutcome(async () => void (state = before.stateDict()));
+      await before.call(input);
+      const after = payer('bob', ['bob is done']);
+      const pipeline = make[kind]([payer('ann', ['ann is done', 'ann is done']), after]);
+      pipeline.loadStateDict(state);
+      const asked = [await pipeline.call()].flat().at(-1);
+      expect(asked).toMatchObject({ name: 'bob', endReason: 'tool_suspended' });
+      pipeline.loadStateDict(state);
+      const answer = [await pipeline.call(undefined, { decisions: allow(after) })].flat().at(-1);
+      expect(answer).toMatchObject({ name: 'bob', text: 'bob is done' });
+      const told = kind === 'sequence' ? 'ann: ann is done' : 'user: Pay the bill.';
+      expect(await memoryOf(after)).toEqual([told, 'calls', 'pay: ok', 'bob: bob is done']);
+    },
+  );
+
+  test('an agent that is saved beside its pipeline costs no further saves', async () => {
+    const saves = async (isBeside: boolean): Promise<number> => {
+      const session = new InMemorySession();
+      const agents = [payer('ann', ['ann is done']), payer('bob', ['bob is done'])];
+      const pipeline = new SequentialPipeline(agents);
+      const manager = SessionManager.forSessionId('chat').withSession(session).addComponent(pipeline);
+      if (isBeside) agents.forEach((agent, i) => manager.addComponent(`agent${i}`, agent));
+      manager.autoSave();
+      await pipeline.call(input);
+      return session.revisionOf({ session: 'chat' });
+    };
+    expect([await saves(false), await saves(true)]).toEqual([4, 4]);
+  });
+
   test('a state of a pipeline with another number of agents is refused', async () => {
     const agents = [payer('ann', [paying('1')]), payer('bob', [])];
     const pipeline = new SequentialPipeline(agents);

@@ -69,11 +69,9 @@ export class SequentialPipeline extends PipelineBase {
     const { position } = progress;
     const decisions = readDecisions(given);
     routeDecisions(this.agents, decisions, (i) => i === position);
-    return {
-      progress,
-      msgs: msgs.length > 0 || progress.isSuspended(position) ? msgs : undefined,
-      decisions,
-    };
+    const isPending = (this.agents[position]?.pendingCalls.length ?? 0) > 0; // maybe without a recorded question
+    const isSuspended = isPending || progress.isSuspended(position);
+    return { progress, msgs: msgs.length > 0 || isSuspended ? msgs : undefined, decisions };
   }
 }
 

@@ -113,6 +113,8 @@ export class AutoSave implements AsyncDisposable {
   }
 
   async #saveNow(): Promise<void> {
+    await Promise.resolve(); // an agent call may signal several times at once, e.g. for itself and for its pipeline: one save
+    if (!this.#isDirty) return; // discarded meanwhile
     this.#isDirty = false;
     try {
       await this.#save();

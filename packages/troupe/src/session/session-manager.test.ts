@@ -275,6 +275,15 @@ describe('autoSave', () => {
     await open('ann').saveSession();
   });
 
+  test('a save that was asked for just before the session was deleted does not bring it back', async () => {
+    const { agent, session, manager } = setUp();
+    manager.autoSave({ debounceMs: 1_000_000 });
+    await manager.saveSession();
+    await Promise.all([agent.checkpoint(), manager.deleteSession()]);
+    await manager[Symbol.asyncDispose]();
+    expect(await session.exists('auto')).toBe(false);
+  });
+
   test('does not save for one user what was loaded for another', async () => {
     const clock = new FakeClock();
     using _clock = clock.install();
