@@ -336,6 +336,7 @@ test('the state of an agent has its toolkit, memory, long-term memory, plan and 
   expect(Object.keys(state)).toEqual(
     expect.arrayContaining(['name', 'sysPrompt', 'toolkit', 'memory', 'longTermMemory', 'planNotebook']),
   );
+  expect(state['planNotebook']).toMatchObject({ storage: { plans: [] }, currentPlan: null });
   const other = setUp([], { longTermMemory: new Notes(), planNotebook: new PlanNotebook() }).agent;
   other.loadStateDict(state);
   expect(other.stateDict()).toEqual(state);
