@@ -46,7 +46,7 @@ export async function sequentialPipeline(
 
 /**
  * `sequentialPipeline` over the same agents, for several inputs. The position, the input and the answers so far are part of its
- * state: a call without input goes on where the last one was suspended, failed or cut off, also in another process.
+ * state: a call without input goes on where the last one was suspended, failed or cut off, also after a restart of the program.
  */
 export class SequentialPipeline extends PipelineBase {
   call(): Promise<Msg | undefined>;
