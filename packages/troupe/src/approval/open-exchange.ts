@@ -122,7 +122,7 @@ export class OpenExchange {
     return { type: 'tool_result', call, result, durationMs };
   }
 
-  /** Counts the results so far as told: they are those of an earlier process. */
+  /** Counts the results so far as told: an earlier agent call or program told them. */
   setTold(): void {
     for (const { id } of this.exchange.calls) if (this.exchange.answerTo(id)) this.#told.add(id);
   }
