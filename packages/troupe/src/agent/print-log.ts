@@ -10,6 +10,8 @@ const MAX_REMEMBERED = 64;
 interface Shown {
   readonly type: ContentBlock['type'];
   length: number;
+  /** Shown text, for messages that are compared. */
+  text?: string;
   hasEnded: boolean;
 }
 
@@ -19,11 +21,15 @@ interface OpenMsg {
   draft: MsgDraft | undefined;
   /** Number of shown changes of the draft. */
   position: number;
+  /** Whether a print was not a snapshot of the draft, e.g. by a hook: all later prints are compared then. */
+  isCompared: boolean;
 }
+
+const CHANGED = 'The text was changed.';
 
 /**
  * Computes the changes between two prints of a growing message. Snapshots of a draft carry their changes, so the cost does not
- * depend on the length of the message; other messages are compared by length.
+ * depend on the length of the message. Other messages are compared; one whose shown text has changed starts again by `msg_reset`.
  */
 export class PrintLog {
   readonly #open = new Map<string, OpenMsg>();
@@ -35,10 +41,10 @@ export class PrintLog {
     if (this.#complete.has(msg.id)) return [];
     let open = this.#open.get(msg.id);
     if (open === undefined) {
-      open = { shown: [], draft: undefined, position: 0 };
+      open = { shown: [], draft: undefined, position: 0, isCompared: false };
       this.#open.set(msg.id, open);
     }
-    const changes = changesOfDraft(open, msg) ?? changesByLength(open, msg, last);
+    const changes = changesOfDraft(open, msg) ?? comparedChanges(open, msg, last);
     if (!last) return changes;
     this.#open.delete(msg.id);
     this.#complete.add(msg.id);
@@ -65,6 +71,7 @@ export class PrintLog {
 }
 
 function changesOfDraft(open: OpenMsg, msg: Msg): readonly BlockChange[] | undefined {
+  if (open.isCompared) return undefined;
   if (msg instanceof DraftSnapshot) open.draft = msg.draft;
   else if (open.draft === undefined || open.draft.final !== msg) return undefined;
   const changes = open.draft.changesUpTo(msg, open.position);
@@ -90,9 +97,14 @@ function note(shown: Shown[], change: BlockChange): void {
   else if (change.type === 'thinking_delta') block.length += change.thinking.length;
 }
 
-function changesByLength(open: OpenMsg, msg: Msg, last: boolean): readonly BlockChange[] {
+function comparedChanges(open: OpenMsg, msg: Msg, last: boolean): readonly BlockChange[] {
   const changes: BlockChange[] = [];
   const blocks = msg.getContentBlocks();
+  if (!open.isCompared) recordShownTexts(open);
+  if (open.shown.some(({ text }, index) => text && !textOf(blocks[index]).startsWith(text))) {
+    changes.push({ type: 'msg_reset', msgId: msg.id, reason: CHANGED });
+    open.shown.length = 0;
+  }
   blocks.forEach((block, index) => {
     const at = { msgId: msg.id, index };
     let shown = open.shown[index];
@@ -104,7 +116,7 @@ function changesByLength(open: OpenMsg, msg: Msg, last: boolean): readonly Block
     if (shown.hasEnded) return;
     const isComplete = last || index < blocks.length - 1;
     if (block.type === 'text' || block.type === 'thinking') {
-      const text = block.type === 'text' ? block.text : block.thinking;
+      const text = textOf(block);
       if (text.length > shown.length) {
         const delta = text.slice(shown.length);
         changes.push(
@@ -113,6 +125,7 @@ function changesByLength(open: OpenMsg, msg: Msg, last: boolean): readonly Block
             : { type: 'thinking_delta', ...at, thinking: delta },
         );
         shown.length = text.length;
+        shown.text = text;
       }
       if (isComplete) changes.push({ type: 'block_end', ...at, ...(block.providerMeta && { block }) });
       shown.hasEnded = isComplete;
@@ -122,6 +135,19 @@ function changesByLength(open: OpenMsg, msg: Msg, last: boolean): readonly Block
     }
   });
   return changes;
+}
+
+/** Records the texts that the draft has shown, before its prints are compared. */
+function recordShownTexts(open: OpenMsg): void {
+  const blocks = open.draft?.snapshot().getContentBlocks() ?? [];
+  for (const [index, shown] of open.shown.entries())
+    shown.text = textOf(blocks[index]).slice(0, shown.length);
+  open.isCompared = true;
+}
+
+function textOf(block: ContentBlock | undefined): string {
+  if (block?.type === 'text') return block.text;
+  return block?.type === 'thinking' ? block.thinking : '';
 }
 
 function endings(open: OpenMsg, msgId: string): BlockChange[] {

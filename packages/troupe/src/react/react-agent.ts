@@ -239,6 +239,7 @@ export class ReActAgent extends ReActAgentBase {
         return this.#answer(modelMsg, isCutOff(modelMsg) ? 'length' : 'finished', reply);
       } else {
         await reply.remember([exchange.modelMsg]); // text in place of structured output
+        await this.print(exchange.modelMsg);
         reply.nextHints.push(STRUCTURED_OUTPUT_HINT);
         if (this.#canForceTools) toolChoice = { name: STRUCTURED_OUTPUT_TOOL };
       }
