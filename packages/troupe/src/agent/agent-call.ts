@@ -6,11 +6,12 @@ import { callHook, callHooked, runPostHooks, runPreHooks, type Hookable } from '
 import { Msg } from '../message/msg.ts';
 import { abortable } from '../util/abort.ts';
 import { waitBriefly, withGrace } from '../util/async/grace.ts';
+import { settledWithin } from '../util/async/settled-within.ts';
 import { elapsedSince, monotonic, startTimer } from '../util/clock.ts';
 import { describe } from '../util/json.ts';
 import { A_MSG, REPLY } from './agent-hooks.ts';
 import type { Interrupt } from './interrupt.ts';
-import { settledWithin, unfinishedObservations } from './observations.ts';
+import { unfinishedObservations } from './observations.ts';
 import type { Printer } from './printer.ts';
 import type { Observer, Subscribers } from './subscribers.ts';
 import type { TurnControl } from './turn-control.ts';

@@ -1,5 +1,4 @@
-import { whenAborted } from '../util/abort.ts';
-import { startTimer } from '../util/clock.ts';
+import { settledWithin } from '../util/async/settled-within.ts';
 import { ScopeSlot } from './run-scope.ts';
 
 /** An agent as its observations use it. */
@@ -52,21 +51,4 @@ class Observations {
     latest.then(forget, forget);
     return work;
   }
-}
-
-/** Resolves when the promise has settled, or when the time is up. Resolves to whether it has settled. */
-export function settledWithin(promise: Promise<unknown>, ms: number, signal?: AbortSignal): Promise<boolean> {
-  return new Promise((resolve) => {
-    const end = (isSettled: boolean): void => {
-      cancel();
-      unlink();
-      resolve(isSettled);
-    };
-    const cancel = startTimer(ms, () => end(false));
-    const unlink = whenAborted(signal, () => queueMicrotask(() => end(false)));
-    promise.then(
-      () => end(true),
-      () => end(true),
-    );
-  });
 }

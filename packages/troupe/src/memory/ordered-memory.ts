@@ -1,21 +1,31 @@
+import { TroupeError } from '../errors.ts';
 import type { Msg, MsgInput } from '../message/msg.ts';
+import { settledWithin } from '../util/async/settled-within.ts';
 import { COMPRESSED_MARK, type MemoryBase } from './memory-base.ts';
+
+/** Longest wait of a read for earlier writes, such as one that hung in an interrupted agent call. */
+const WRITE_LIMIT_MS = 30_000;
 
 /**
  * Writes to an agent's memory one after the other, in the order of the calls. A read sees every write that was asked for
- * before. A write that fails rejects for its caller only: later writes go on.
+ * before, and fails if such a write hangs. A write that fails rejects for its caller only: later writes go on.
  */
 export class OrderedMemory {
   readonly #memory: MemoryBase;
   #written: Promise<void> = Promise.resolve();
+  #unfinishedWrites = 0;
 
   constructor(memory: MemoryBase) {
     this.#memory = memory;
   }
 
-  /** The history for a model, without messages that a summary replaces. */
+  /** The history for a model, without messages that a summary replaces. @throws TroupeError if an earlier write hangs */
   async recall(): Promise<readonly Msg[]> {
-    await this.#written;
+    if (this.#unfinishedWrites > 0 && !(await settledWithin(this.#written, WRITE_LIMIT_MS)))
+      throw new TroupeError(
+        'store_failed',
+        `The memory has not finished an earlier write within ${WRITE_LIMIT_MS / 1000} s. Check its store.`,
+      );
     return this.#memory.getMemory({ excludeMark: COMPRESSED_MARK });
   }
 
@@ -32,8 +42,10 @@ export class OrderedMemory {
   }
 
   #inOrder(write: () => Promise<void>): Promise<void> {
+    this.#unfinishedWrites++;
     const done = this.#written.then(write);
-    this.#written = done.catch(() => {});
+    const finished = (): void => void this.#unfinishedWrites--;
+    this.#written = done.then(finished, finished);
     return done;
   }
 }
