@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest';
 
 import { AgentBase } from '../src/agent/agent-base.ts';
-import type { Turn } from '../src/agent/turn.ts';
+import type { Turn } from '../src/agent/turn/turn.ts';
 import { AgentBusyError, StateError } from '../src/errors.ts';
 import { findHistoryFaults } from '../src/message/history.ts';
 import { Msg, type MsgInput } from '../src/message/msg.ts';

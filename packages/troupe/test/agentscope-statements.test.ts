@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 
 import { AgentBase } from '../src/agent/agent-base.ts';
-import type { PrintedMsg } from '../src/agent/printer.ts';
+import type { PrintedMsg } from '../src/agent/printing/printer.ts';
 import { withRunConfig } from '../src/config/run-config.ts';
 import { TroupeError } from '../src/errors.ts';
 import { LongTermMemoryBase } from '../src/longterm/long-term-memory-base.ts';

@@ -2,8 +2,8 @@
 import { describe, expect, test } from 'vitest';
 
 import { AgentBase } from '../src/agent/agent-base.ts';
-import { currentTurn } from '../src/agent/current-turn.ts';
-import type { Turn } from '../src/agent/turn.ts';
+import { currentTurn } from '../src/agent/turn/current-turn.ts';
+import type { Turn } from '../src/agent/turn/turn.ts';
 import type { AgentEvent, EventOf } from '../src/event/agent-event.ts';
 import { Msg } from '../src/message/msg.ts';
 import { ModelError } from '../src/model/model-error.ts';

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 
 import { AgentBase, type AgentOptions } from '../src/agent/agent-base.ts';
 import type { Interrupt } from '../src/agent/interrupt.ts';
-import type { Turn } from '../src/agent/turn.ts';
+import type { Turn } from '../src/agent/turn/turn.ts';
 import { AgentClosedError } from '../src/errors.ts';
 import type { AgentEvent } from '../src/event/agent-event.ts';
 import { MsgDraft } from '../src/message/msg-draft.ts';

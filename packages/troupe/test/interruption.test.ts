@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 
 import { AgentBase } from '../src/agent/agent-base.ts';
-import type { Turn } from '../src/agent/turn.ts';
+import type { Turn } from '../src/agent/turn/turn.ts';
 import { findHistoryFaults } from '../src/message/history.ts';
 import type { ModelDelta } from '../src/message/model-delta.ts';
 import { Msg } from '../src/message/msg.ts';

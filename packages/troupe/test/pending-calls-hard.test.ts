@@ -5,7 +5,7 @@ import { z } from 'zod';
 import { agentTool } from '../src/subagent/agent-tool.ts';
 import type { ReActAgentOptions } from '../src/react/react-agent-options.ts';
 import { ReActAgent } from '../src/react/react-agent.ts';
-import type { Turn } from '../src/agent/turn.ts';
+import type { Turn } from '../src/agent/turn/turn.ts';
 import type { AgentEvent } from '../src/event/agent-event.ts';
 import { LongTermMemoryBase } from '../src/longterm/long-term-memory-base.ts';
 import { InMemoryMemory } from '../src/memory/in-memory-memory.ts';

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import type { ToolResultBlock, ToolUseBlock } from '../src/message/blocks.ts';
 import type { Msg } from '../src/message/msg.ts';
 import type { ToolChoice } from '../src/model/chat-model-base.ts';
-import type { Turn } from '../src/agent/turn.ts';
+import type { Turn } from '../src/agent/turn/turn.ts';
 import { ScriptedModel, type ScriptedTurn } from '../src/testing/scripted-model.ts';
 import { ReferenceAgent, type Tool } from './reference-agent.ts';
 

@@ -6,7 +6,7 @@
  */
 import { ReActAgentBase } from '../src/react/react-agent-base.ts';
 import type { Interrupt } from '../src/agent/interrupt.ts';
-import type { Turn } from '../src/agent/turn.ts';
+import type { Turn } from '../src/agent/turn/turn.ts';
 import type { ToolResultBlock, ToolStatus, ToolUseBlock } from '../src/message/blocks.ts';
 import { Exchange } from '../src/message/exchange.ts';
 import { MsgDraft } from '../src/message/msg-draft.ts';

@@ -2,8 +2,8 @@
 import { describe, expect, test } from 'vitest';
 
 import { AgentBase } from '../src/agent/agent-base.ts';
-import { ConsoleView } from '../src/agent/console-view.ts';
-import type { Turn } from '../src/agent/turn.ts';
+import { ConsoleView } from '../src/agent/printing/console-view.ts';
+import type { Turn } from '../src/agent/turn/turn.ts';
 import type { EventBody } from '../src/event/agent-event.ts';
 import { ConversationView } from '../src/event/conversation-view.ts';
 import { MsgDraft } from '../src/message/msg-draft.ts';

@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { beforeAll, expect, test } from 'vitest';
 
 import { ReActAgent } from '../src/react/react-agent.ts';
-import type { Turn } from '../src/agent/turn.ts';
+import type { Turn } from '../src/agent/turn/turn.ts';
 import { toDelegationContext, type DelegationContext } from '../src/subagent/grants/delegation-context.ts';
 import { makeSubagentTool } from '../src/subagent/make-subagent-tool.ts';
 import type { SafetyLimits } from '../src/subagent/limits/safety-limits.ts';

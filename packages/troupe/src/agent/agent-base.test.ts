@@ -8,9 +8,9 @@ import { FakeClock } from '../testing/fake-clock.ts';
 import { sleep } from '../util/clock.ts';
 import { AgentBase, type AgentOptions } from './agent-base.ts';
 import type { Interrupt } from './interrupt.ts';
-import { ConsoleView } from './console-view.ts';
-import { currentTurn } from './current-turn.ts';
-import type { Turn } from './turn.ts';
+import { ConsoleView } from './printing/console-view.ts';
+import { currentTurn } from './turn/current-turn.ts';
+import type { Turn } from './turn/turn.ts';
 
 type Reply = (msgs: readonly Msg[], turn: Turn, agent: TestAgent) => Promise<Msg>;
 

@@ -14,15 +14,15 @@ import { newId } from '../util/ids.ts';
 import type { AnySchema, SchemaOutput } from '../util/schema.ts';
 import { AgentCall, type AgentParts } from './agent-call.ts';
 import { AGENT_HOOK_POINTS, CALL_HOOK_TYPES, type AgentHooks } from './agent-hooks.ts';
-import type { ConsoleView } from './console-view.ts';
-import { Printer, programConsole, type PrintedMsg } from './printer.ts';
+import type { ConsoleView } from './printing/console-view.ts';
+import { Printer, programConsole, type PrintedMsg } from './printing/printer.ts';
 import { EventListeners, type ListenOptions } from './event-listeners.ts';
 import { CallQueue, type OnBusy } from './call-queue.ts';
 import type { Interrupt } from './interrupt.ts';
 import { Subscribers, type Observer } from './subscribers.ts';
-import { currentControl, currentControlOf, isInsideCallOf } from './current-turn.ts';
-import { TurnControl } from './turn-control.ts';
-import type { Turn } from './turn.ts';
+import { currentControl, currentControlOf, isInsideCallOf } from './turn/current-turn.ts';
+import { TurnControl } from './turn/turn-control.ts';
+import type { Turn } from './turn/turn.ts';
 
 export interface AgentOptions {
   /** Name of the agent in messages, events and paths. */

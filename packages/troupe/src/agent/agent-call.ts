@@ -12,9 +12,9 @@ import { describe } from '../util/json.ts';
 import { A_MSG, REPLY } from './agent-hooks.ts';
 import type { Interrupt } from './interrupt.ts';
 import { unfinishedObservations } from './observations.ts';
-import type { Printer } from './printer.ts';
+import type { Printer } from './printing/printer.ts';
 import type { Observer, Subscribers } from './subscribers.ts';
-import type { TurnControl } from './turn-control.ts';
+import type { TurnControl } from './turn/turn-control.ts';
 
 /** The part of an agent that its calls use. */
 export interface CalledAgent extends Hookable {

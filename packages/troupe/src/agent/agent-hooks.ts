@@ -1,11 +1,11 @@
 import type { HookPoint, ResultKind } from '../hooks/run-hooks.ts';
 import { Msg, type MsgInput } from '../message/msg.ts';
 import type { AgentBase } from './agent-base.ts';
-import { currentControlOf } from './current-turn.ts';
+import { currentControlOf } from './turn/current-turn.ts';
 import type { AnySchema } from '../util/schema.ts';
 import { observeInOrder } from './observations.ts';
-import { controlIn, signalBeforeAnswer, signalOfTurn } from './turn-control.ts';
-import type { Turn } from './turn.ts';
+import { controlIn, signalBeforeAnswer, signalOfTurn } from './turn/turn-control.ts';
+import type { Turn } from './turn/turn.ts';
 
 type Maybe<T> = T | undefined | void;
 export type MaybeAsync<T> = Maybe<T> | Promise<Maybe<T>>;

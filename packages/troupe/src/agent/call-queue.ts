@@ -1,7 +1,7 @@
 import { AgentBusyError, TroupeError } from '../errors.ts';
 import { abortable } from '../util/abort.ts';
-import { isInsideCallOf } from './current-turn.ts';
-import type { TurnControl } from './turn-control.ts';
+import { isInsideCallOf } from './turn/current-turn.ts';
+import type { TurnControl } from './turn/turn-control.ts';
 
 /** Behaviour of a call while the agent answers another one. */
 export type OnBusy = 'reject' | 'queue' | 'interrupt';

@@ -5,8 +5,8 @@ import type { AgentEvent, EventType } from '../event/agent-event.ts';
 import { Msg } from '../message/msg.ts';
 import { interruptAtEvery } from '../testing/drivers.ts';
 import { AgentBase, type CallOptions } from './agent-base.ts';
-import { currentTurn } from './current-turn.ts';
-import type { Turn } from './turn.ts';
+import { currentTurn } from './turn/current-turn.ts';
+import type { Turn } from './turn/turn.ts';
 
 type Reply = (agent: Speaker, turn: Turn) => Promise<string>;
 

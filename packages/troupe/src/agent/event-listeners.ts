@@ -4,7 +4,7 @@ import type { AgentEvent, EventType } from '../event/agent-event.ts';
 import type { EventObservers } from '../event/event-outlet.ts';
 import type { BlockChange } from '../message/block-change.ts';
 import { describe } from '../util/json.ts';
-import { runOutsideOfRuns } from './run-scope.ts';
+import { runOutsideOfRuns } from './turn/run-scope.ts';
 
 export interface ListenOptions {
   /** Whether to hear agents that are called inside the agent's runs too. @default false */

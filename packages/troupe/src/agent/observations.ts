@@ -1,5 +1,5 @@
 import { settledWithin } from '../util/async/settled-within.ts';
-import { ScopeSlot } from './run-scope.ts';
+import { ScopeSlot } from './turn/run-scope.ts';
 
 /** An agent as its observations use it. */
 interface ObservingAgent {

@@ -4,7 +4,7 @@ import type { AuthorizeRequest, ToolVerdict } from '../toolkit/call/tool-call.ts
 import { copyJsonObject } from '../util/json.ts';
 import type { OpenExchange } from './open-exchange.ts';
 import type { PermissionPolicy } from '../permission/permission-policy.ts';
-import type { TurnControl } from '../agent/turn-control.ts';
+import type { TurnControl } from '../agent/turn/turn-control.ts';
 
 interface AuthorizeOptions {
   readonly permissionPolicy?: PermissionPolicy | undefined;

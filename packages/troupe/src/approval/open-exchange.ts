@@ -1,5 +1,5 @@
 import { LoopControl } from '../agent/loop-control.ts';
-import { Spending } from '../agent/spending.ts';
+import { Spending } from '../agent/turn/spending.ts';
 import type { ToolResultEvent } from '../event/agent-event.ts';
 import type { ToolResultBlock, ToolUseBlock } from '../message/blocks.ts';
 import { Exchange } from '../message/exchange.ts';

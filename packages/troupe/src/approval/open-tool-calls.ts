@@ -1,4 +1,4 @@
-import type { TurnControl } from '../agent/turn-control.ts';
+import type { TurnControl } from '../agent/turn/turn-control.ts';
 import type { OrderedMemory } from '../memory/ordered-memory.ts';
 import type { ToolResultEvent } from '../event/agent-event.ts';
 import type { ToolResultBlock } from '../message/blocks.ts';

@@ -2,7 +2,7 @@
 
 import { expectTypeOf } from 'vitest';
 import { AgentBase } from '../agent/agent-base.ts';
-import type { Turn } from '../agent/turn.ts';
+import type { Turn } from '../agent/turn/turn.ts';
 import { Msg } from '../message/msg.ts';
 import { HookedModule, type hookTypes } from './hooked-module.ts';
 import type { PostHook, PreHook } from './run-hooks.ts';

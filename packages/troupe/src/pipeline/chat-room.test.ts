@@ -3,7 +3,7 @@ import { scheduler } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 
 import { AgentBase } from '../agent/agent-base.ts';
-import type { Turn } from '../agent/turn.ts';
+import type { Turn } from '../agent/turn/turn.ts';
 import type { Logger } from '../config/logger.ts';
 import { withRunConfig } from '../config/run-config.ts';
 import type { AgentEvent } from '../event/agent-event.ts';

@@ -3,7 +3,7 @@ import { scheduler } from 'node:timers/promises';
 import { expect, test, vi } from 'vitest';
 
 import { AgentBase } from '../agent/agent-base.ts';
-import type { Turn } from '../agent/turn.ts';
+import type { Turn } from '../agent/turn/turn.ts';
 import { Msg } from '../message/msg.ts';
 import { FakeClock } from '../testing/fake-clock.ts';
 import { abortable } from '../util/abort.ts';

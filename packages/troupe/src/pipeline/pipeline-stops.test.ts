@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest';
 
 import { AgentBase } from '../agent/agent-base.ts';
-import type { Turn } from '../agent/turn.ts';
+import type { Turn } from '../agent/turn/turn.ts';
 import { findHistoryFaults } from '../message/history.ts';
 import { Msg } from '../message/msg.ts';
 import { ReActAgent } from '../react/react-agent.ts';

@@ -3,7 +3,7 @@ import { scheduler } from 'node:timers/promises';
 import { expect, expectTypeOf, test } from 'vitest';
 
 import { AgentBase } from '../agent/agent-base.ts';
-import type { Turn } from '../agent/turn.ts';
+import type { Turn } from '../agent/turn/turn.ts';
 import { Msg, type MsgInput } from '../message/msg.ts';
 import { abortable } from '../util/abort.ts';
 import { SequentialPipeline, sequentialPipeline } from './sequential-pipeline.ts';

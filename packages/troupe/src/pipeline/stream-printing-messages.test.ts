@@ -3,8 +3,8 @@ import { scheduler } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 
 import { AgentBase } from '../agent/agent-base.ts';
-import type { PrintedMsg } from '../agent/printer.ts';
-import type { Turn } from '../agent/turn.ts';
+import type { PrintedMsg } from '../agent/printing/printer.ts';
+import type { Turn } from '../agent/turn/turn.ts';
 import type { Logger } from '../config/logger.ts';
 import { withRunConfig } from '../config/run-config.ts';
 import { Msg } from '../message/msg.ts';

@@ -1,5 +1,5 @@
 import type { AgentBase } from '../agent/agent-base.ts';
-import type { PrintedMsg } from '../agent/printer.ts';
+import type { PrintedMsg } from '../agent/printing/printer.ts';
 import { InterruptedError } from '../errors.ts';
 import { abortable } from '../util/abort.ts';
 import { BoundedQueue } from '../util/async/bounded-queue.ts';

@@ -18,7 +18,7 @@ import { tool } from '../toolkit/tool/tool.ts';
 import { Toolkit } from '../toolkit/toolkit.ts';
 import { parseJson, type JsonObject } from '../util/json.ts';
 import { validateWith } from '../util/schema.ts';
-import type { Turn } from '../agent/turn.ts';
+import type { Turn } from '../agent/turn/turn.ts';
 import type { ReActAgentOptions } from './react-agent-options.ts';
 import { ReActAgent } from './react-agent.ts';
 

@@ -1,8 +1,8 @@
 import type { CallOptions } from '../agent/agent-base.ts';
-import { currentControl, currentTurn } from '../agent/current-turn.ts';
+import { currentControl, currentTurn } from '../agent/turn/current-turn.ts';
 import type { Interrupt } from '../agent/interrupt.ts';
 import type { LoopControl } from '../agent/loop-control.ts';
-import type { Turn } from '../agent/turn.ts';
+import type { Turn } from '../agent/turn/turn.ts';
 import { OpenToolCalls } from '../approval/open-tool-calls.ts';
 import { OpenExchange } from '../approval/open-exchange.ts';
 import { OrderedMemory } from '../memory/ordered-memory.ts';

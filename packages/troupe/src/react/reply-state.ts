@@ -1,5 +1,5 @@
-import { controlOf, type ReplyScope, type TurnControl } from '../agent/turn-control.ts';
-import type { Turn } from '../agent/turn.ts';
+import { controlOf, type ReplyScope, type TurnControl } from '../agent/turn/turn-control.ts';
+import type { Turn } from '../agent/turn/turn.ts';
 import { resultsIn, type OpenToolCalls } from '../approval/open-tool-calls.ts';
 import { OpenExchange } from '../approval/open-exchange.ts';
 import type { OrderedMemory } from '../memory/ordered-memory.ts';

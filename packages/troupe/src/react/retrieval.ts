@@ -10,7 +10,7 @@ import { isJsonObject, type JsonObject } from '../util/json.ts';
 import { hintMsg } from './hints.ts';
 import { knowledgeBases, type ReActAgentOptions } from './react-agent-options.ts';
 import type { ReplyState } from './reply-state.ts';
-import type { Turn } from '../agent/turn.ts';
+import type { Turn } from '../agent/turn/turn.ts';
 
 /** Time limit of a long-term memory or knowledge base; the reply goes on without. */
 const LIMIT_MS = 120_000;

@@ -1,4 +1,4 @@
-import { currentToolCallId, runInToolCall } from '../agent/current-turn.ts';
+import { currentToolCallId, runInToolCall } from '../agent/turn/current-turn.ts';
 import { authorize } from '../approval/authorize.ts';
 import type { OpenExchange } from '../approval/open-exchange.ts';
 import { getLogger } from '../config/run-config.ts';

@@ -1,6 +1,6 @@
 import type { PlanNotebook } from '../plan/plan-notebook.ts';
-import { isInsideCallOf } from '../agent/current-turn.ts';
-import type { Turn } from '../agent/turn.ts';
+import { isInsideCallOf } from '../agent/turn/current-turn.ts';
+import type { Turn } from '../agent/turn/turn.ts';
 
 /** Sends plan changes as events of the agent's latest turn. Returns a function that stops this. */
 export function watchPlan(

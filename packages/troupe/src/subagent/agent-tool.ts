@@ -5,7 +5,7 @@ import { tool, type Tool, type ToolContext, type ToolSettings } from '../toolkit
 import type { JsonObject } from '../util/json.ts';
 import type { AgentBase } from '../agent/agent-base.ts';
 import { ReActAgent } from '../react/react-agent.ts';
-import { currentControl } from '../agent/current-turn.ts';
+import { currentControl } from '../agent/turn/current-turn.ts';
 import { stepsInBackground } from './limits/counted-steps.ts';
 
 export interface AgentToolOptions extends ToolSettings {

@@ -5,7 +5,7 @@ import { Msg } from '../message/msg.ts';
 import { ToolResponse } from '../toolkit/tool/tool-response.ts';
 import { ToolSuspension } from '../toolkit/tool/tool-suspension.ts';
 import type { CallOptions } from '../agent/agent-base.ts';
-import { currentControl, currentControlOf } from '../agent/current-turn.ts';
+import { currentControl, currentControlOf } from '../agent/turn/current-turn.ts';
 import { runDelegated } from './limits/delegation-scope.ts';
 import { countedSteps } from './limits/counted-steps.ts';
 import { compressContext, toDelegationContext, type DelegationContext } from './grants/delegation-context.ts';

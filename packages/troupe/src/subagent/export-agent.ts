@@ -5,7 +5,7 @@ import type { AuthorizeRequest, ToolVerdict } from '../toolkit/call/tool-call.ts
 import { ToolResponse } from '../toolkit/tool/tool-response.ts';
 import { Toolkit } from '../toolkit/toolkit.ts';
 import { authorize } from '../approval/authorize.ts';
-import { currentControl } from '../agent/current-turn.ts';
+import { currentControl } from '../agent/turn/current-turn.ts';
 import { bindTo } from './grants/sub-agent-binding.ts';
 import { CountedModel } from './limits/counted-model.ts';
 import { forbiddenTo } from './grants/forbidden-tools.ts';

@@ -6,7 +6,7 @@ import { withDeadline } from '../util/async/deadline.ts';
 import { ToolResponse } from '../toolkit/tool/tool-response.ts';
 import { newId } from '../util/ids.ts';
 import { isJsonObject, type JsonValue } from '../util/json.ts';
-import { currentTurn } from '../agent/current-turn.ts';
+import { currentTurn } from '../agent/turn/current-turn.ts';
 import { Refusal } from './sub-agent-error.ts';
 import type { SubAgent } from './sub-agent.ts';
 import { redactedMessage } from '../util/redaction/redacted-text.ts';

@@ -13,7 +13,7 @@ import { parseJson, type JsonObject } from '../util/json.ts';
 import { validateWith } from '../util/schema.ts';
 import { agentTool } from './agent-tool.ts';
 import { ReActAgent } from '../react/react-agent.ts';
-import type { Turn } from '../agent/turn.ts';
+import type { Turn } from '../agent/turn/turn.ts';
 import { makeSubagentTool } from './make-subagent-tool.ts';
 import type { SafetyLimits } from './limits/safety-limits.ts';
 import { SubAgentBase } from './sub-agent-base.ts';

@@ -3,7 +3,7 @@ import { beforeEach, describe, expect, test, vi } from 'vitest';
 import type { Msg } from '../message/msg.ts';
 import { AgentBase } from '../agent/agent-base.ts';
 import { interruptOnCtrlC } from './interrupt-key.ts';
-import type { Turn } from '../agent/turn.ts';
+import type { Turn } from '../agent/turn/turn.ts';
 import { UserAgent } from './user-agent.ts';
 import { ProgrammaticUserInput } from './user-input.ts';
 

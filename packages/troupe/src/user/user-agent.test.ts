@@ -6,7 +6,7 @@ import type { Step, StepRunner } from '../event/step.ts';
 import { Msg } from '../message/msg.ts';
 import { BoundedQueue } from '../util/async/bounded-queue.ts';
 import type { Terminal } from '../util/platform/platform.ts';
-import { ConsoleView } from '../agent/console-view.ts';
+import { ConsoleView } from '../agent/printing/console-view.ts';
 import { UserAgent, type UserAgentOptions } from './user-agent.ts';
 import {
   ProgrammaticUserInput,

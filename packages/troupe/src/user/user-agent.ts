@@ -3,7 +3,7 @@ import type { AnyClass } from '../hooks/class-hooks.ts';
 import { Msg } from '../message/msg.ts';
 import { describe, isJsonObject, type JsonObject } from '../util/json.ts';
 import { AgentBase, type AgentOptions } from '../agent/agent-base.ts';
-import type { Turn } from '../agent/turn.ts';
+import type { Turn } from '../agent/turn/turn.ts';
 import { TerminalUserInput, type UserInputBase, type UserInputData } from './user-input.ts';
 
 export interface UserAgentOptions extends AgentOptions {

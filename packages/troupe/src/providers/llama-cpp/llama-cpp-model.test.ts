@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test, vi } from 'vitest';
 
 import { AgentBase } from '../../agent/agent-base.ts';
-import type { Turn } from '../../agent/turn.ts';
+import type { Turn } from '../../agent/turn/turn.ts';
 import { TroupeError } from '../../errors.ts';
 import type { ModelDelta } from '../../message/model-delta.ts';
 import { MsgDraft } from '../../message/msg-draft.ts';

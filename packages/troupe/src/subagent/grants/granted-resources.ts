@@ -1,6 +1,6 @@
 import { getLogger } from '../../config/run-config.ts';
 import type { JsonValue } from '../../util/json.ts';
-import { currentControl } from '../../agent/current-turn.ts';
+import { currentControl } from '../../agent/turn/current-turn.ts';
 import { permissionsAround } from '../limits/delegation-scope.ts';
 import { forbiddenNames } from './forbidden-tools.ts';
 import { Budget } from '../limits/budget.ts';

@@ -22,7 +22,7 @@ import { CountedModel } from '../limits/counted-model.ts';
 import { tool } from '../../toolkit/tool/tool.ts';
 import { Toolkit } from '../../toolkit/toolkit.ts';
 import { validateWith } from '../../util/schema.ts';
-import { ConsoleView } from '../../agent/console-view.ts';
+import { ConsoleView } from '../../agent/printing/console-view.ts';
 import { ReActAgent } from '../../react/react-agent.ts';
 import { SubAgentBase } from '../sub-agent-base.ts';
 import {

@@ -1,7 +1,7 @@
 import { TroupeError } from '../../errors.ts';
 import type { JsonObject, JsonValue } from '../../util/json.ts';
-import type { TurnControl } from '../../agent/turn-control.ts';
-import { Spending } from '../../agent/spending.ts';
+import type { TurnControl } from '../../agent/turn/turn-control.ts';
+import { Spending } from '../../agent/turn/spending.ts';
 import { LimitReached } from './limit-reached.ts';
 import { RunningTokens } from './running-tokens.ts';
 import type { SafetyLimits } from './safety-limits.ts';

@@ -1,7 +1,7 @@
 import type { ModelDelta } from '../../message/model-delta.ts';
 import type { ChatModelBase, ModelRequest } from '../../model/chat-model-base.ts';
 import { WrapperModel, type RelayOptions } from '../../model/wrappers/wrapper-model.ts';
-import { currentTurn } from '../../agent/current-turn.ts';
+import { currentTurn } from '../../agent/turn/current-turn.ts';
 import type { Budget } from './budget.ts';
 import { CountedAnswer } from './counted-answer.ts';
 import { isInModelStep } from './delegation-scope.ts';

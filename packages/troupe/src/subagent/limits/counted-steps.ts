@@ -1,4 +1,4 @@
-import type { TurnControl } from '../../agent/turn-control.ts';
+import type { TurnControl } from '../../agent/turn/turn-control.ts';
 import type { StepKind, StepRunner } from '../../event/step.ts';
 import type { Budget } from './budget.ts';
 import { permissionsAround, runStepInDelegation } from './delegation-scope.ts';

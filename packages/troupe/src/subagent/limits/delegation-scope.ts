@@ -1,5 +1,5 @@
-import { currentControl } from '../../agent/current-turn.ts';
-import { ScopeSlot } from '../../agent/run-scope.ts';
+import { currentControl } from '../../agent/turn/current-turn.ts';
+import { ScopeSlot } from '../../agent/turn/run-scope.ts';
 import type { SubAgentPermissions } from '../grants/permission-bundle.ts';
 import type { SubAgent } from '../sub-agent.ts';
 

@@ -1,4 +1,4 @@
-import type { Spending } from '../../agent/spending.ts';
+import type { Spending } from '../../agent/turn/spending.ts';
 import { LimitReached } from './limit-reached.ts';
 
 /** A token limit, and the tokens spent on it. */

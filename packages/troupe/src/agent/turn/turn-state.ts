@@ -1,5 +1,5 @@
-import type { InterruptedError } from '../errors.ts';
-import type { Msg } from '../message/msg.ts';
+import type { InterruptedError } from '../../errors.ts';
+import type { Msg } from '../../message/msg.ts';
 
 /** An interrupt in effect. */
 export interface AcceptedInterrupt {

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 
-import { FakeClock } from '../testing/fake-clock.ts';
+import { FakeClock } from '../../testing/fake-clock.ts';
 import { Spending } from './spending.ts';
 
 test('a time of day that is set back or forward changes no elapsed time', async () => {

@@ -1,9 +1,9 @@
-import type { EventBody, ModelEndEvent } from '../event/agent-event.ts';
-import { toEventError } from '../event/event-error.ts';
-import { FINISH_REASONS } from '../message/model-delta.ts';
-import type { Usage } from '../message/usage.ts';
-import { elapsedSince, monotonic } from '../util/clock.ts';
-import { isJsonObject, type JsonObject } from '../util/json.ts';
+import type { EventBody, ModelEndEvent } from '../../event/agent-event.ts';
+import { toEventError } from '../../event/event-error.ts';
+import { FINISH_REASONS } from '../../message/model-delta.ts';
+import type { Usage } from '../../message/usage.ts';
+import { elapsedSince, monotonic } from '../../util/clock.ts';
+import { isJsonObject, type JsonObject } from '../../util/json.ts';
 
 interface ModelCallScope {
   readonly purpose: string;

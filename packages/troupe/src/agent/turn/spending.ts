@@ -1,6 +1,6 @@
-import { addUsage, USAGE_FIELDS, type Usage } from '../message/usage.ts';
-import { monotonic } from '../util/clock.ts';
-import { isJsonObject, type JsonObject, type JsonValue } from '../util/json.ts';
+import { addUsage, USAGE_FIELDS, type Usage } from '../../message/usage.ts';
+import { monotonic } from '../../util/clock.ts';
+import { isJsonObject, type JsonObject, type JsonValue } from '../../util/json.ts';
 
 /** Costs of an agent call. */
 interface CostSource {

@@ -1,4 +1,4 @@
-import type { StepInit } from '../event/step.ts';
+import type { StepInit } from '../../event/step.ts';
 
 /**
  * Makes the keys of the steps of one agent call. A key is the path of agent calls down to the step, each by its tool call,

@@ -1,9 +1,9 @@
-import type { EventBody } from '../event/agent-event.ts';
-import type { StepInit } from '../event/step.ts';
-import type { Msg } from '../message/msg.ts';
-import type { PendingDecision } from '../message/pending-call.ts';
-import type { Usage } from '../message/usage.ts';
-import type { AnySchema } from '../util/schema.ts';
+import type { EventBody } from '../../event/agent-event.ts';
+import type { StepInit } from '../../event/step.ts';
+import type { Msg } from '../../message/msg.ts';
+import type { PendingDecision } from '../../message/pending-call.ts';
+import type { Usage } from '../../message/usage.ts';
+import type { AnySchema } from '../../util/schema.ts';
 
 /**
  * One call of an agent, as its `reply` sees it: ids, signal, events, steps, and messages that arrive meanwhile.

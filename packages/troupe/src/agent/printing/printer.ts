@@ -1,13 +1,13 @@
-import { getLogger } from '../config/run-config.ts';
-import { TroupeError } from '../errors.ts';
-import { impliedSender, type BlockChange } from '../message/block-change.ts';
-import type { Msg } from '../message/msg.ts';
-import { abortable } from '../util/abort.ts';
-import { BoundedQueue } from '../util/async/bounded-queue.ts';
+import { getLogger } from '../../config/run-config.ts';
+import { TroupeError } from '../../errors.ts';
+import { impliedSender, type BlockChange } from '../../message/block-change.ts';
+import type { Msg } from '../../message/msg.ts';
+import { abortable } from '../../util/abort.ts';
+import { BoundedQueue } from '../../util/async/bounded-queue.ts';
 import { readEnv } from '#platform';
 import { ConsoleView } from './console-view.ts';
 import { PrintLog } from './print-log.ts';
-import type { TurnControl } from './turn-control.ts';
+import type { TurnControl } from '../turn/turn-control.ts';
 
 /** A printed message. */
 export interface PrintedMsg {

@@ -1,7 +1,7 @@
-import type { BlockChange } from '../message/block-change.ts';
-import type { ContentBlock } from '../message/blocks.ts';
-import { DraftSnapshot, type MsgDraft } from '../message/msg-draft.ts';
-import type { Msg } from '../message/msg.ts';
+import type { BlockChange } from '../../message/block-change.ts';
+import type { ContentBlock } from '../../message/blocks.ts';
+import { DraftSnapshot, type MsgDraft } from '../../message/msg-draft.ts';
+import type { Msg } from '../../message/msg.ts';
 
 /** Number of complete messages whose ids are kept, so that printing one again shows nothing. */
 const MAX_REMEMBERED = 64;

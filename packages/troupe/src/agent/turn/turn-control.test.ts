@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 
-import { Msg } from '../message/msg.ts';
+import { Msg } from '../../message/msg.ts';
 import { TurnControl } from './turn-control.ts';
 
 const makeTurn = (): TurnControl => new TurnControl({ agentId: 'a', agentName: 'ann' });

@@ -1,4 +1,4 @@
-import type { Msg } from '../message/msg.ts';
+import type { Msg } from '../../message/msg.ts';
 
 /**
  * Messages that arrive while an agent call runs: steering, read at the next step, and follow-ups, answered after the reply.

@@ -2,12 +2,12 @@ import fc from 'fast-check';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { z } from 'zod';
 
-import type { ContentBlock, ToolStatus } from '../message/blocks.ts';
-import { Msg } from '../message/msg.ts';
-import { ReActAgent } from '../react/react-agent.ts';
-import { ScriptedModel } from '../testing/scripted-model.ts';
-import { tool } from '../toolkit/tool/tool.ts';
-import type { JsonObject } from '../util/json.ts';
+import type { ContentBlock, ToolStatus } from '../../message/blocks.ts';
+import { Msg } from '../../message/msg.ts';
+import { ReActAgent } from '../../react/react-agent.ts';
+import { ScriptedModel } from '../../testing/scripted-model.ts';
+import { tool } from '../../toolkit/tool/tool.ts';
+import type { JsonObject } from '../../util/json.ts';
 import { ConsoleView, type ConsoleViewOptions } from './console-view.ts';
 import { PrintLog } from './print-log.ts';
 

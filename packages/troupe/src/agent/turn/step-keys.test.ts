@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import fc from 'fast-check';
 
-import type { StepInit } from '../event/step.ts';
+import type { StepInit } from '../../event/step.ts';
 import { StepKeys } from './step-keys.ts';
 
 const step = (name: string, key?: string): StepInit => ({ kind: 'other', name, key });

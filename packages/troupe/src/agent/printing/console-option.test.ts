@@ -1,11 +1,11 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { TroupeError } from '../errors.ts';
-import { Msg } from '../message/msg.ts';
-import { ReActAgent } from '../react/react-agent.ts';
-import { ScriptedModel } from '../testing/scripted-model.ts';
-import { ProgrammaticUserInput } from '../user/user-input.ts';
-import { UserAgent } from '../user/user-agent.ts';
-import { AgentBase, type AgentOptions } from './agent-base.ts';
+import { TroupeError } from '../../errors.ts';
+import { Msg } from '../../message/msg.ts';
+import { ReActAgent } from '../../react/react-agent.ts';
+import { ScriptedModel } from '../../testing/scripted-model.ts';
+import { ProgrammaticUserInput } from '../../user/user-input.ts';
+import { UserAgent } from '../../user/user-agent.ts';
+import { AgentBase, type AgentOptions } from '../agent-base.ts';
 import { ConsoleView } from './console-view.ts';
 
 class Speaker extends AgentBase {
