@@ -156,7 +156,7 @@ export abstract class AgentBase extends HookedModule implements Observer, AsyncD
   async handleInterrupt(_msgs: readonly Msg[], _interrupt: Interrupt): Promise<Msg> {
     const msg = this.interruptReply();
     const shown = this.print(msg).catch((error: unknown) => getLogger().log('warn', messageOf(error)));
-    await waitBriefly(shown, currentControl()?.graceOver);
+    await waitBriefly(shown, currentControl()?.stop.graceOver);
     return msg;
   }
 
@@ -359,7 +359,7 @@ export abstract class AgentBase extends HookedModule implements Observer, AsyncD
     const { lifetime = 'nested' } = options;
     const outer = lifetime === 'detached' ? undefined : currentControl();
     const outlivesParent = lifetime === 'background';
-    const parent = outer?.isOver && !outer.signal.aborted && !outlivesParent ? undefined : outer;
+    const parent = outer?.state.isOver && !outer.signal.aborted && !outlivesParent ? undefined : outer;
     const { signal, runStep, structuredModel, decisions, onPending } = options;
     const control = new TurnControl({
       agentId: this.id,
@@ -408,9 +408,9 @@ export abstract class AgentBase extends HookedModule implements Observer, AsyncD
   async #interrupt(source: InterruptSource, msgs: readonly Msg[]): Promise<boolean> {
     const current = this.#queue.current;
     if (current === undefined) return false;
-    const isAccepted = current.interruptOrHurry(source, msgs);
+    const isAccepted = current.interruptOrEndWaits(source, msgs);
     if (!isInsideCallOf(this.id)) await this.#queue.whenLeft();
-    return isAccepted && current.interruptedBy !== undefined; // a late interrupt may find the answer complete
+    return isAccepted && current.state.interrupt !== undefined; // a late interrupt may find the answer complete
   }
 
   #beforeOutcome(): Promise<void> | undefined {

@@ -62,18 +62,18 @@ export class AgentCall {
   /** Replies to the messages, then to follow-ups. */
   async answer(msgs: readonly Msg[]): Promise<Msg> {
     const control = this.#control;
-    if (this.#parts.mayRefuse()) control.announceLater(this.#start);
+    if (this.#parts.mayRefuse()) control.outlet.hold(this.#start);
     const startedAt = monotonic();
     try {
       const unheard = unfinishedObservations(this.#agent);
       if (unheard) await this.#hear(unheard);
       let answer = await this.#answerOne(msgs);
-      while (!control.signal.aborted && !control.isSuspended) {
+      while (!control.signal.aborted && !control.state.isSuspended) {
         const next = control.takeFollowUps();
         if (next.length === 0) break;
         answer = await this.#answerOne(next);
       }
-      if (!control.isSuspended) await this.#beforeOutcome();
+      if (!control.state.isSuspended) await this.#beforeOutcome();
       const durationMs = elapsedSince(startedAt);
       await control.emit({ type: 'run_end', status: this.#statusOf(answer), msg: answer, durationMs });
       return answer;
@@ -84,8 +84,8 @@ export class AgentCall {
       await control.emit({ type: 'run_end', status: this.#failure, error: toEventError(error), durationMs });
       throw error;
     } finally {
-      const lost = control.unread.length;
-      if (lost > 0 && !control.interruptedBy)
+      const lost = control.inbox.unread.length;
+      if (lost > 0 && !control.state.interrupt)
         getLogger().log('warn', `${this.#agent.name} left ${lost} messages unanswered.`);
     }
   }
@@ -110,17 +110,17 @@ export class AgentCall {
     const control = this.#control;
     const startedAt = monotonic();
     try {
-      const waits = control.isUnannounced ? undefined : control.emit(this.#start);
+      const waits = control.outlet.isHolding ? undefined : control.emit(this.#start);
       if (waits) await waits; // otherwise the reply starts at once, so that its input is safe
       const answer = await this.#replyOrInterrupt(msgs);
       await this.#parts.printer.end(this.#agent.name, control);
-      if (!control.isSuspended) await this.#broadcast(answer); // a question for decisions is for the caller alone
+      if (!control.state.isSuspended) await this.#broadcast(answer); // a question for decisions is for the caller alone
       if (answer.pending !== undefined) await this.#ask(answer);
       const durationMs = elapsedSince(startedAt);
       await control.emit({ type: 'reply_end', status: this.#statusOf(answer), msgId: answer.id, durationMs });
       return answer;
     } catch (error) {
-      control.decide();
+      control.state.decideWithoutAnswer();
       if (isRefused(control, error)) throw error;
       await this.#parts.printer.end(this.#agent.name, control);
       this.#failure = failureStatus(control);
@@ -134,10 +134,10 @@ export class AgentCall {
   /** Tells the caller and the stream what is pending. Leaving the stream here leaves the tool calls pending. */
   async #ask(question: Msg): Promise<void> {
     const control = this.#control;
-    if (control.isSuspended) this.#parts.postpone(control.takeUnread());
+    if (control.state.isSuspended) this.#parts.postpone(control.takeUnread());
     await this.#beforeOutcome();
     for (const pending of question.pending ?? []) await control.emit({ type: 'approval_needed', pending });
-    if (!control.isSuspended) return;
+    if (!control.state.isSuspended) return;
     await this.#agent.print(question);
     await this.#parts.printer.end(this.#agent.name, control);
   }
@@ -149,11 +149,11 @@ export class AgentCall {
     if (work === undefined) return;
     const failed = (error: unknown): void => void control.emit({ type: 'error', error: toEventError(error) });
     const done = work.catch(failed);
-    if (control.closing.aborted) return waitBriefly(done, control.graceOver);
+    if (control.stop.waitsEnded.aborted) return waitBriefly(done, control.stop.graceOver);
     const stopWaiting = control.signal.aborted
-      ? startTimer(OUTCOME_LIMIT_MS, () => control.hurry())
+      ? startTimer(OUTCOME_LIMIT_MS, () => control.endWaits())
       : undefined;
-    await abortable(done, control.closing).catch(() => {});
+    await abortable(done, control.stop.waitsEnded).catch(() => {});
     stopWaiting?.();
   }
 
@@ -162,8 +162,8 @@ export class AgentCall {
   }
 
   #statusOf({ pending }: Msg): RunStatus {
-    if (this.#control.interruptedBy) return 'interrupted';
-    return pending === undefined && !this.#control.isSuspended ? 'finished' : 'suspended';
+    if (this.#control.state.interrupt) return 'interrupted';
+    return pending === undefined && !this.#control.state.isSuspended ? 'finished' : 'suspended';
   }
 
   async #replyOrInterrupt(msgs: readonly Msg[]): Promise<Msg> {
@@ -172,17 +172,18 @@ export class AgentCall {
     try {
       return await withGrace(work, control.signal, () => this.#parts.leaveBehind(work, 'reply'), {
         started: () => control.children,
-        over: () => control.graceOver,
+        over: () => control.stop.graceOver,
       });
     } catch (error) {
       if (!control.signal.aborted) throw error;
-      if (control.isAnswerFinal && control.answer !== undefined) return control.answer; // the stop came too late
-      const { answer } = control;
-      if (answer !== undefined && control.hasLateInterrupt && !this.#hasAnswerHooks) return answer;
-      control.acceptLateInterrupt(); // the hooks of the answer were cut off: an answer without them is not given
-      if (control.interruptedBy === undefined) throw control.signal.reason;
+      if (control.state.isAnswerFinal && control.state.answer !== undefined) return control.state.answer; // the stop came too late
+      const { answer } = control.state;
+      if (answer !== undefined && control.state.hasLateInterrupt && !this.#hasAnswerHooks) return answer;
+      control.state.acceptLateInterrupt(); // the hooks of the answer were cut off: an answer without them is not given
+      const { interrupt } = control.state;
+      if (interrupt === undefined) throw control.signal.reason;
       await this.#parts.printer.end(this.#agent.name, control);
-      return this.#answerInterrupt(msgs, control.interruptedBy);
+      return this.#answerInterrupt(msgs, interrupt.error.source);
     }
   }
 
@@ -202,12 +203,13 @@ export class AgentCall {
       await callHooked(this.#agent, REPLY, args.msgs, control.turn),
       `reply() of ${this.#agent.constructor.name}`,
     );
-    const question = control.isSuspended ? control.answer : undefined;
+    const question = control.state.isSuspended ? control.state.answer : undefined;
     control.commit(reply);
     const hooks = this.#agent.hooksOf('postCall');
     const said = await runPostHooks(this.#agent, 'postCall', hooks, args, reply, { kind: A_MSG });
     const answer = question === undefined ? said : asQuestion(said, question);
-    control.finalize(answer);
+    control.commit(answer);
+    control.state.finalize(); // later interrupts and aborts do not change the answer
     return answer;
   }
 
@@ -216,7 +218,12 @@ export class AgentCall {
     const handling = control.continuation();
     const answer = async (): Promise<Msg> => {
       const { signal } = handling;
-      const interrupt: Interrupt = { source, msgs: control.interruptMsgs, unread: control.unread, signal };
+      const interrupt: Interrupt = {
+        source,
+        msgs: control.state.interrupt?.msgs ?? [],
+        unread: control.inbox.unread,
+        signal,
+      };
       return checkedMsg(
         await this.#agent.handleInterrupt(msgs, interrupt),
         `handleInterrupt() of ${this.#agent.constructor.name}`,
@@ -224,19 +231,19 @@ export class AgentCall {
     };
     const { interruptTimeoutMs } = this.#parts;
     const stopWaiting =
-      interruptTimeoutMs === Infinity ? undefined : startTimer(interruptTimeoutMs, () => control.hurry());
+      interruptTimeoutMs === Infinity ? undefined : startTimer(interruptTimeoutMs, () => control.endWaits());
     const work = handling.run(answer);
     const abandon = (): void => this.#parts.leaveBehind(work, 'handleInterrupt');
     try {
       return asInterruptReply(
-        await withGrace(work, control.closing, abandon, { over: () => control.graceOver }),
+        await withGrace(work, control.stop.waitsEnded, abandon, { over: () => control.stop.graceOver }),
       );
     } catch (error) {
-      if (control.closing.aborted) return this.#parts.interruptReply();
+      if (control.stop.waitsEnded.aborted) return this.#parts.interruptReply();
       throw error;
     } finally {
       stopWaiting?.();
-      control.decide();
+      control.state.decideWithoutAnswer();
       handling.end();
     }
   }
@@ -247,17 +254,17 @@ export class AgentCall {
     const report = (observer: Observer, error: unknown): void =>
       this.#report(`${observer.name} could not observe ${this.#agent.name}: ${messageOf(error)}`);
     const told = this.#parts.subscribers.broadcast(msg, report, {
-      signal: control.closing,
+      signal: control.stop.waitsEnded,
       limitMs: this.#agent.observeTimeoutMs,
     });
-    await (control.signal.aborted ? waitBriefly(told, control.graceOver) : told);
+    await (control.signal.aborted ? waitBriefly(told, control.stop.graceOver) : told);
   }
 
   async #runErrorHooks(error: unknown, msgs: readonly Msg[]): Promise<void> {
     const control = this.#control;
     for (const hook of this.#agent.hooksOf('error')) {
       try {
-        await callHook('error', hook, [this.#agent, { error, msgs }], control.closing);
+        await callHook('error', hook, [this.#agent, { error, msgs }], control.stop.waitsEnded);
       } catch (failure) {
         getLogger().log('warn', messageOf(failure));
       }
@@ -285,10 +292,10 @@ function asQuestion(said: Msg, { endReason, pending }: Msg): Msg {
 
 /** Whether the call was refused before it had an event. */
 function isRefused(control: TurnControl, error: unknown): boolean {
-  return control.isUnannounced && TroupeError.isInstance(error) && error.isRefusal;
+  return control.outlet.isHolding && TroupeError.isInstance(error) && error.isRefusal;
 }
 
 /** Whether a call rejects because of an abort from outside, or because something in it failed. */
 function failureStatus(control: TurnControl): 'aborted' | 'failed' {
-  return control.signal.aborted && control.interruptedBy === undefined ? 'aborted' : 'failed';
+  return control.signal.aborted && control.state.interrupt === undefined ? 'aborted' : 'failed';
 }

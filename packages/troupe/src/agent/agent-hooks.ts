@@ -4,7 +4,7 @@ import type { AgentBase } from './agent-base.ts';
 import { currentControlOf } from './turn/current-turn.ts';
 import type { AnySchema } from '../util/schema.ts';
 import { observeInOrder } from './observations.ts';
-import { controlIn, signalBeforeAnswer, signalOfTurn } from './turn/turn-control.ts';
+import { ControlledTurn, signalBeforeAnswer, signalOfTurn } from './turn/controlled-turn.ts';
 import type { Turn } from './turn/turn.ts';
 
 type Maybe<T> = T | undefined | void;
@@ -65,9 +65,9 @@ export const REPLY: HookPoint = {
   params: ['msgs', 'turn'],
   normalize: toMsgList,
   context: {
-    get: ({ turn }) => ({ structuredModel: controlIn(turn)?.structuredModel }),
+    get: ({ turn }) => ({ structuredModel: ControlledTurn.controlOf(turn)?.structuredModel }),
     set: ({ turn, structuredModel }) => {
-      const control = controlIn(turn);
+      const control = ControlledTurn.controlOf(turn);
       if (control !== undefined) control.structuredModel = structuredModel as AnySchema | undefined;
     },
   },

@@ -57,7 +57,7 @@ export class CallQueue {
       throw new AgentBusyError(agentName, 'It can not wait for itself inside its own reply.');
     }
     const isUrgent = onBusy === 'interrupt';
-    if (isUrgent) this.current?.interruptOrHurry('caller');
+    if (isUrgent) this.current?.interruptOrEndWaits('caller');
     return this.#wait(control, isUrgent);
   }
 

@@ -18,7 +18,7 @@ export interface EventOutletOptions {
   /** The outlet of the agent call around this one. */
   readonly outer?: EventOutlet | undefined;
   /** Whether the agent call was made in a tool call of the agent around, which then asks the same questions. */
-  readonly isAskedThrough?: boolean | undefined;
+  readonly isInToolCall?: boolean | undefined;
   /** Adds where and when an event happened. Called for each event that somebody sees, and for no other. */
   readonly locate: (body: EventBody) => AgentEvent;
 }
@@ -33,17 +33,17 @@ export class EventOutlet {
   /** This outlet, then the outlets of the agent calls around, the innermost first. */
   readonly #chain: readonly EventOutlet[];
   readonly #outer: EventOutlet | undefined;
-  readonly #isAskedThrough: boolean;
+  readonly #isInToolCall: boolean;
   readonly #locate: (body: EventBody) => AgentEvent;
   #isClosed = false;
   #held: EventBody | undefined;
 
-  constructor({ listener, observers, outer, isAskedThrough = false, locate }: EventOutletOptions) {
+  constructor({ listener, observers, outer, isInToolCall = false, locate }: EventOutletOptions) {
     this.#listener = listener;
     this.#observers = observers;
     this.#chain = outer === undefined ? [this] : [this, ...outer.#chain];
     this.#outer = outer;
-    this.#isAskedThrough = isAskedThrough;
+    this.#isInToolCall = isInToolCall;
     this.#locate = locate;
   }
 
@@ -62,7 +62,7 @@ export class EventOutlet {
     return false;
   }
 
-  /** Keeps an event back until `release`, or until another event, of a call nested in this one too. */
+  /** Keeps an event back until `emitHeld`, or until another event, of a call nested in this one too. */
   hold(body: EventBody): void {
     this.#held = body;
   }
@@ -73,15 +73,15 @@ export class EventOutlet {
   }
 
   /** Emits the event that was kept back, if any. */
-  release(): void | Promise<unknown> {
+  emitHeld(): void | Promise<unknown> {
     const held = this.#held;
     this.#held = undefined;
-    return both(this.#outer?.release(), held && this.#emit(held));
+    return both(this.#outer?.emitHeld(), held && this.#emit(held));
   }
 
   /** Sends an event; returns a promise only if the consumer of a stream is slow. */
   emit(body: EventBody): void | Promise<unknown> {
-    return both(this.release(), this.#emit(body));
+    return both(this.emitHeld(), this.#emit(body));
   }
 
   #emit(body: EventBody): void | Promise<unknown> {
@@ -111,7 +111,7 @@ export class EventOutlet {
 
   /** A stream has one `run_end`, its own. A question of an agent in a tool is passed on by the agent that made the tool call. */
   #isForOthers({ type }: EventBody): boolean {
-    return type !== 'run_end' && !(type === 'approval_needed' && this.#isAskedThrough);
+    return type !== 'run_end' && !(type === 'approval_needed' && this.#isInToolCall);
   }
 
   #isStreamed(isNested: boolean): boolean {

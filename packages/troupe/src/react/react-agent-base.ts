@@ -2,7 +2,7 @@ import { AgentBase } from '../agent/agent-base.ts';
 import { A_MSG, type AgentHooks, type MaybeAsync } from '../agent/agent-hooks.ts';
 import { currentToolCallId } from '../agent/turn/current-turn.ts';
 import { LoopControl } from '../agent/loop-control.ts';
-import { signalOfTurn } from '../agent/turn/turn-control.ts';
+import { signalOfTurn } from '../agent/turn/controlled-turn.ts';
 import type { Turn } from '../agent/turn/turn.ts';
 import type { HookOptions } from '../hooks/hook-table.ts';
 import type { hookOptionTypes, hookTypes } from '../hooks/hooked-module.ts';

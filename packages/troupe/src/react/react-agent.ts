@@ -207,7 +207,7 @@ export class ReActAgent extends ReActAgentBase {
       await reply.remember(await retrieveContext(start.input, reply, this.name));
       return await this.#loop(start.resumed, reply);
     } catch (error) {
-      if (reply.control.interruptedBy === undefined) await reply.remember(reply.control.unread); // otherwise handleInterrupt does
+      if (reply.control.state.interrupt === undefined) await reply.remember(reply.control.inbox.unread); // otherwise handleInterrupt does
       throw error;
     }
   }
@@ -381,7 +381,7 @@ export class ReActAgent extends ReActAgentBase {
         getLogger().log('warn', `${this.name} was interrupted: ${messageOf(error)}`),
       );
     }
-    await waitBriefly(Promise.allSettled([written, shown]), currentControl()?.graceOver); // slower writes go on, in order
+    await waitBriefly(Promise.allSettled([written, shown]), currentControl()?.stop.graceOver); // slower writes go on, in order
     return answer;
   }
 

@@ -1,4 +1,5 @@
-import { controlOf, type ReplyScope, type TurnControl } from '../agent/turn/turn-control.ts';
+import { controlOf } from '../agent/turn/controlled-turn.ts';
+import type { ReplyScope, TurnControl } from '../agent/turn/turn-control.ts';
 import type { Turn } from '../agent/turn/turn.ts';
 import { resultsIn, type OpenToolCalls } from '../approval/open-tool-calls.ts';
 import { OpenExchange } from '../approval/open-exchange.ts';
@@ -79,7 +80,7 @@ export class ReplyState implements ReplyScope {
     this.structuredOutput = structuredModel && new StructuredOutputTool(structuredModel);
     this.toolkit = this.structuredOutput ? agent.tools.withTools(this.structuredOutput.tool) : agent.tools;
     this.control = controlOf(turn);
-    this.control.attach(this);
+    this.control.replyScope = this;
   }
 
   get options(): ReActAgentOptions {
@@ -112,7 +113,7 @@ export class ReplyState implements ReplyScope {
   async takeInput({ resumed, closed, answered, input }: CallStart): Promise<void> {
     const earlier = resumed ?? closed;
     this.isInputStored = true;
-    if (resumed !== undefined) this.control.resumeSpending(resumed.spending);
+    if (resumed !== undefined) this.control.costs.resume(resumed.spending);
     for (const id of earlier?.requestIds ?? []) this.requestIds.add(id); // not answered yet
     await Promise.all([closed && this.closeExchange(closed), this.remember(input)]); // in this order
     for (const { id } of [...input, ...(earlier?.postponed ?? [])]) this.requestIds.add(id);
@@ -125,7 +126,7 @@ export class ReplyState implements ReplyScope {
     this.control.assertNotOver(); // another agent call may have the exchange by now
     this.agent.openToolCalls.current = open;
     this.open = open;
-    open.spending = this.control.spending;
+    open.spending = this.control.costs.spending;
     for (const name of open.grantedTools) this.grantedTools.add(name);
   }
 
@@ -140,7 +141,7 @@ export class ReplyState implements ReplyScope {
 
   /** Stores a model message whose tool calls are not run: they get the status `interrupted`. */
   async rememberUnrun(modelMsg: Msg): Promise<void> {
-    if (!this.control.isOver) await this.closeExchange(new OpenExchange(modelMsg));
+    if (!this.control.state.isOver) await this.closeExchange(new OpenExchange(modelMsg));
   }
 
   /** Stores an exchange whose tool calls are not run: tool results among the messages are theirs, and the rest is read after them. */
@@ -159,7 +160,7 @@ export class ReplyState implements ReplyScope {
 
   /** Sends the `tool_result` events of tool calls, once for each tool call. */
   async tell(open: OpenExchange, results: readonly ToolResultBlock[]): Promise<void> {
-    if (this.control.dropsEvents) return; // the next agent call tells them
+    if (this.control.outlet.isClosed) return; // the next agent call tells them
     const ends = results.flatMap((result) => open.takeEnd(result) ?? []);
     await Promise.all(ends.map(async (end) => this.turn.emit(end))); // sent at once, then awaited
   }
@@ -204,7 +205,7 @@ export class ReplyState implements ReplyScope {
 
   /** Adds messages to memory, also after an interrupt. A turn that is over changes nothing. */
   async remember(msgs: readonly Msg[]): Promise<void> {
-    if (msgs.length === 0 || this.control.isOver) return;
+    if (msgs.length === 0 || this.control.state.isOver) return;
     this.added.push(...msgs);
     for (const { id } of msgs) this.addedIds.add(id);
     await this.memory.add(msgs, (write) => this.turn.write({ name: 'memory' }, write));

@@ -3,7 +3,7 @@ import type { Part } from '@a2a-js/sdk';
 import { AgentBase, type AgentOptions, type CallOptions } from '../../agent/agent-base.ts';
 import type { Interrupt } from '../../agent/interrupt.ts';
 import { readDecisions } from '../../approval/decisions.ts';
-import { controlOf } from '../../agent/turn/turn-control.ts';
+import { controlOf } from '../../agent/turn/controlled-turn.ts';
 import type { Turn } from '../../agent/turn/turn.ts';
 import { checkNumber, MAX_TIMER_MS } from '../../util/check-number.ts';
 import { TroupeError } from '../../errors.ts';

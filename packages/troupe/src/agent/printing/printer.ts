@@ -61,9 +61,9 @@ export class Printer {
   async print({ msg, last }: PrintedMsg, call: TurnControl | undefined, toConsole: boolean): Promise<void> {
     const pauses = call?.pause(); // endless printing must not delay an interrupt
     if (pauses) await pauses;
-    if (call?.isOver) return;
+    if (call?.state.isOver) return;
     const console = toConsole ? this.#console : undefined;
-    if (console !== undefined || call?.wantsBlocks) {
+    if (console !== undefined || call?.outlet.wantsBlocks) {
       // Events carry a question as `approval_needed`, and its message in `run_end`: its text is no answer.
       const isQuestion = msg.pending !== undefined && !this.#log.isOpen(msg);
       const stream = isQuestion ? undefined : call;

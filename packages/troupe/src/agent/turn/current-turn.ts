@@ -35,5 +35,5 @@ export function isInsideCallOf(agentId: string): boolean {
   let control = currentControl();
   while (control !== undefined && control.agentId !== agentId)
     control = control.outlivesParent ? undefined : control.parent;
-  return control?.isOver === false;
+  return control?.state.isOver === false;
 }

@@ -1,35 +1,30 @@
-import type { EventBody, ModelEndEvent } from '../../event/agent-event.ts';
+import type { ModelEndEvent } from '../../event/agent-event.ts';
 import { toEventError } from '../../event/event-error.ts';
 import { FINISH_REASONS } from '../../message/model-delta.ts';
 import type { Usage } from '../../message/usage.ts';
 import { elapsedSince, monotonic } from '../../util/clock.ts';
 import { isJsonObject, type JsonObject } from '../../util/json.ts';
-
-interface ModelCallScope {
-  readonly purpose: string;
-  readonly modelName: string;
-  readonly emit: (body: EventBody) => void | Promise<void>;
-  /** Status of a stopped agent call; undefined while the agent call runs. */
-  readonly stoppedAs: () => 'interrupted' | 'aborted' | undefined;
-}
+import type { TurnControl } from './turn-control.ts';
 
 /** Sends `model_start` and `model_end` around a model call: one end for each start, however the model call ends. */
 export async function withModelEvents<T>(
-  { purpose, modelName, emit, stoppedAs }: ModelCallScope,
+  purpose: string,
+  modelName: string,
+  control: Pick<TurnControl, 'emit' | 'signal' | 'state'>,
   call: () => Promise<T>,
 ): Promise<T> {
   const about = { purpose, modelName };
   const startedAt = monotonic();
   const end = (rest: Omit<ModelEndEvent, 'type' | 'purpose' | 'modelName' | 'durationMs'>) =>
-    emit({ type: 'model_end', ...about, ...rest, durationMs: elapsedSince(startedAt) });
-  const waits = emit({ type: 'model_start', ...about });
+    control.emit({ type: 'model_end', ...about, ...rest, durationMs: elapsedSince(startedAt) });
+  const waits = control.emit({ type: 'model_start', ...about });
   let result: T;
   try {
     if (waits) await waits;
     result = await call();
   } catch (error) {
-    const stopped = stoppedAs();
-    await end(stopped === undefined ? { status: 'failed', error: toEventError(error) } : { status: stopped });
+    if (!control.signal.aborted) await end({ status: 'failed', error: toEventError(error) });
+    else await end({ status: control.state.interrupt === undefined ? 'aborted' : 'interrupted' });
     throw error;
   }
   await end(endOf(result));

@@ -11,8 +11,8 @@ test('takes messages in until there is nothing more to answer', () => {
   const firstReply = turn.replyId;
   expect(turn.steer([Msg.user('left')])).toBe(true);
   expect(turn.followUp([Msg.user('and then?')])).toBe(true);
-  expect(texts(turn.unread)).toEqual(['left', 'and then?']);
-  expect(texts(turn.takeSteering())).toEqual(['left']);
+  expect(texts(turn.inbox.unread)).toEqual(['left', 'and then?']);
+  expect(texts(turn.inbox.takeSteering())).toEqual(['left']);
   expect(texts(turn.takeFollowUps())).toEqual(['and then?']);
   expect(turn.replyId).not.toBe(firstReply);
   expect(turn.followUp([Msg.user('one more')])).toBe(true);
@@ -21,39 +21,48 @@ test('takes messages in until there is nothing more to answer', () => {
   expect(turn.takeFollowUps()).toEqual([]);
   expect(turn.followUp([Msg.user('too late')])).toBe(false);
   expect(turn.steer([Msg.user('too late')])).toBe(false);
-  expect(turn.unread).toEqual([]);
+  expect(turn.inbox.unread).toEqual([]);
 });
 
 test('an interrupt counts until the outcome is decided', () => {
   const stopped = makeTurn();
   expect(stopped.interrupt('user', [Msg.user('stop')])).toBe(true);
-  expect(stopped.interruptedBy).toBe('user');
+  expect(stopped.state.interrupt?.error.source).toBe('user');
   expect(() => stopped.commit(Msg.assistant('late'))).toThrow('ann was interrupted.');
 
   const answered = makeTurn();
-  answered.finalize(Msg.assistant('done'));
+  answered.commit(Msg.assistant('done'));
+  answered.state.finalize();
   expect(answered.interrupt('user')).toBe(false);
   expect(answered.signal.aborted).toBe(false);
 
   const failed = makeTurn();
-  failed.decide();
+  failed.state.decideWithoutAnswer();
   expect(failed.interrupt('user')).toBe(false);
 });
 
 test('an interrupt between the answer and the end of its hooks counts if the hooks are cut off', () => {
   const cut = makeTurn();
   cut.commit(Msg.assistant('raw'));
-  expect([cut.interrupt('user'), cut.signal.aborted, cut.interruptedBy]).toEqual([true, true, undefined]);
-  cut.acceptLateInterrupt();
-  expect([cut.interruptedBy, cut.answer]).toEqual(['user', undefined]);
+  expect([cut.interrupt('user'), cut.signal.aborted, cut.state.interrupt?.error.source]).toEqual([
+    true,
+    true,
+    undefined,
+  ]);
+  cut.state.acceptLateInterrupt();
+  expect([cut.state.interrupt?.error.source, cut.state.answer]).toEqual(['user', undefined]);
   cut.end();
 
   const inTime = makeTurn();
   inTime.commit(Msg.assistant('raw'));
   inTime.interrupt('user');
-  inTime.finalize(Msg.assistant('as the hooks made it'));
-  inTime.acceptLateInterrupt();
-  expect([inTime.interruptedBy, inTime.answer?.text]).toEqual([undefined, 'as the hooks made it']);
+  inTime.commit(Msg.assistant('as the hooks made it'));
+  inTime.state.finalize();
+  inTime.state.acceptLateInterrupt();
+  expect([inTime.state.interrupt?.error.source, inTime.state.answer?.text]).toEqual([
+    undefined,
+    'as the hooks made it',
+  ]);
   inTime.end();
 });
 
@@ -71,15 +80,15 @@ test('a turn that is over hears nothing of its parent or its caller', () => {
 
 test('adds up the usage of the call and of nested calls', async () => {
   const turn = makeTurn();
-  expect(turn.usage).toBe(undefined);
+  expect(turn.costs.usage).toBe(undefined);
   const inner = new TurnControl({ agentId: 'b', agentName: 'bob', parent: turn });
   await turn.addUsage({ inputTokens: 10, outputTokens: 1, cost: 0.5 });
   await inner.addUsage({ inputTokens: 5, outputTokens: 2, cachedTokens: 3 });
   await turn.addUsage(undefined);
-  expect(inner.usage).toEqual({ inputTokens: 5, outputTokens: 2, cachedTokens: 3 });
-  expect(turn.usage).toEqual({ inputTokens: 15, outputTokens: 3, cachedTokens: 3, cost: 0.5 });
-  expect(turn.continuation().usage).toEqual(turn.usage);
+  expect(inner.costs.usage).toEqual({ inputTokens: 5, outputTokens: 2, cachedTokens: 3 });
+  expect(turn.costs.usage).toEqual({ inputTokens: 15, outputTokens: 3, cachedTokens: 3, cost: 0.5 });
+  expect(turn.continuation().costs.usage).toEqual(turn.costs.usage);
   turn.end();
   await turn.addUsage({ inputTokens: 1, outputTokens: 1 });
-  expect(turn.usage?.inputTokens).toBe(15);
+  expect(turn.costs.usage?.inputTokens).toBe(15);
 });

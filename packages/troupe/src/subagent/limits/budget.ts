@@ -42,7 +42,7 @@ export class Budget {
    * @param outer budget of the enclosing sub-agent, if the host was called in its task
    */
   static ofHost(limits: SafetyLimits, control: TurnControl | undefined, outer?: Budget): Budget {
-    const spending = control?.spending ?? new Spending();
+    const spending = control?.costs.spending ?? new Spending();
     return new Budget({ limits, spending, outer, isHost: true });
   }
 
@@ -57,7 +57,7 @@ export class Budget {
 
   /** Counts the usage of an agent call of the sub-agent, nested agent calls included. */
   countUsageOf(control: TurnControl | undefined): void {
-    control?.countIn(this.#spending);
+    if (control !== undefined) this.#spending.add(control.costs);
   }
 
   /**

@@ -21,7 +21,7 @@ export function countedSteps({ budget, host, caller }: CountedStepsOptions): Ste
     budget.countUsageOf(caller());
     if (!UNLIMITED_KINDS.includes(step.kind)) budget.beginStep(isModelCall, host === undefined);
     const run = () => runStepInDelegation(isModelCall, body);
-    return host === undefined ? run() : host.relayStep(step, run); // the host's step runner sees these steps too
+    return host === undefined ? run() : host.steps.relay(step, run); // the host's step runner sees these steps too
   };
 }
 

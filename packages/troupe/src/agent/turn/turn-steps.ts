@@ -1,0 +1,51 @@
+import type { Step, StepInit, StepKind, StepRunner } from '../../event/step.ts';
+import { abortable } from '../../util/abort.ts';
+import { withModelEvents } from './model-call-events.ts';
+import { currentScope } from './run-scope.ts';
+import type { StepKeys } from './step-keys.ts';
+import type { TurnControl } from './turn-control.ts';
+
+/** The steps of one agent call: their keys, and the step runner of the call options. */
+export class TurnSteps {
+  /** Step runner of this call, and of agent calls nested in it. */
+  readonly runStep: StepRunner | undefined;
+  readonly keys: StepKeys;
+  readonly #control: TurnControl;
+
+  constructor(control: TurnControl, runStep: StepRunner | undefined, keys: StepKeys) {
+    this.#control = control;
+    this.runStep = runStep;
+    this.keys = keys;
+  }
+
+  /** Runs a step. Rejects as soon as the call is stopped, even if `body` goes on. */
+  async run<T>(init: StepInit, body: () => Promise<T>): Promise<T> {
+    const control = this.#control;
+    const step = this.#keyed(init.kind, init); // before any wait, so that parallel steps have keys in the order of their calls
+    const pauses = control.pause();
+    if (pauses) await pauses;
+    const run = (): Promise<T> => {
+      control.signal.throwIfAborted();
+      return abortable(this.relay(step, body), control.signal);
+    };
+    return init.modelName === undefined ? run() : withModelEvents(init.name, init.modelName, control, run);
+  }
+
+  /** Runs a write to the agent's memory as a step, also after a stop. */
+  async write<T>(init: Omit<StepInit, 'kind'>, body: () => Promise<T>): Promise<T> {
+    return this.relay(this.#keyed('write', init), body);
+  }
+
+  /** Runs a step of this call, or of one nested in it, by the step runner of this call. */
+  relay<T>(step: Step | undefined, body: () => Promise<T>): Promise<T> {
+    return this.runStep && step ? this.runStep(step, body) : body();
+  }
+
+  /** Adds the key to a step; undefined without a step runner. */
+  #keyed(kind: StepKind, { name, key }: Omit<StepInit, 'kind'>): Step | undefined {
+    if (this.runStep === undefined) return undefined;
+    const { toolCall } = currentScope();
+    const toolCallId = toolCall?.madeBy === this.#control ? toolCall.id : undefined;
+    return { kind, name, key: this.keys.next({ kind, name, key }, toolCallId) };
+  }
+}
