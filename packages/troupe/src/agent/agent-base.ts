@@ -235,7 +235,8 @@ export abstract class AgentBase extends HookedModule implements Observer, AsyncD
    * @param last whether the message is complete
    */
   async print(msg: Msg, last = true): Promise<void> {
-    await this.#printer.print({ msg, last }, this.#callHere(), this.showsOnConsole(msg));
+    const call = currentControlOf(this.id) ?? this.#queue.current;
+    await this.#printer.print({ msg, last }, call, this.showsOnConsole(msg));
   }
 
   /** Also puts printed messages into a queue. A full queue makes the agent wait. */
@@ -373,7 +374,7 @@ export abstract class AgentBase extends HookedModule implements Observer, AsyncD
       structuredModel,
       decisions,
       onPending,
-      beforeOutcome: () => this.#beforeOutcome(),
+      outcomeListeners: this.#outcomeListeners,
     });
     const call = this.#run(input, control, options.onBusy ?? this.#options.onBusy ?? 'reject');
     if (!outlivesParent) parent?.adopt(call);
@@ -413,22 +414,11 @@ export abstract class AgentBase extends HookedModule implements Observer, AsyncD
     return isAccepted && current.state.interrupt !== undefined; // a late interrupt may find the answer complete
   }
 
-  #beforeOutcome(): Promise<void> | undefined {
-    if (this.#outcomeListeners.size === 0) return undefined;
-    const waits = Array.from(this.#outcomeListeners, (listener) => listener());
-    return Promise.all(waits).then(() => {});
-  }
-
   #leaveBehind(work: Promise<unknown>, what: 'reply' | 'handleInterrupt'): void {
     getLogger().log('warn', `${this.name} ignored an interrupt in its ${what}, which was left behind.`);
     this.#abandoned++;
     const settled = (): void => void this.#abandoned--;
     work.then(settled, settled);
-  }
-
-  /** The call of this agent around the calling code, over or not. */
-  #callHere(): TurnControl | undefined {
-    return currentControlOf(this.id) ?? this.#queue.current;
   }
 }
 

@@ -31,7 +31,7 @@ export async function authorize(
   if (verdict.behavior === 'ask' && !open?.isGranted(request, verdict.isAskedEachTime))
     return open === undefined ? { behavior: 'deny', reason: 'nobody can be asked here' } : verdict;
   if (!tool.sideEffect) return { behavior: 'allow' };
-  open?.start(call.id);
+  open?.started.add(call.id);
   try {
     await control.checkpoint();
     return { behavior: 'allow' };

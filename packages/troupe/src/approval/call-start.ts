@@ -44,8 +44,9 @@ export function planCallStart(
   given: readonly PendingDecision[],
   { onPending, hasStructuredModel, fit, outerToolCallId, settled }: CallStartOptions,
 ): CallStart {
-  const isLate = (id: string): boolean => settled?.pending.some((pending) => pending.id === id) ?? false;
-  const decisions = readDecisions(given).filter(({ id }) => !isLate(id));
+  const isLate = (id: string): boolean =>
+    settled?.statuses.pending.some((pending) => pending.id === id) ?? false;
+  const decisions = given.length === 0 ? [] : readDecisions(given).filter(({ id }) => !isLate(id));
   const results = msgs
     .flatMap((msg) => msg.getContentBlocks('tool_result'))
     .filter(({ id }) => !settled?.exchange.calls.some((call) => call.id === id))
@@ -62,17 +63,17 @@ export function planCallStart(
       checkStructuredModel(open, hasStructuredModel);
       return { resumed: open, input, answered: [] };
     }
-    if (open.hasPending && onPending === 'refuse') throw stillPending(open);
+    if (open.statuses.hasPending && onPending === 'refuse') throw stillPending(open);
     return { closed: open, input, answered: [] };
   }
-  if (open.isAskedThrough && open.owner.at(-1) !== outerToolCallId) throw askedElsewhere(open);
+  if (open.isDecidedByOwner && open.owner.at(-1) !== outerToolCallId) throw askedElsewhere(open);
   const supplied = toDecisions(results, open);
   const isComplete = open.isCompleteAfter(results, decisions);
   if (hasInput && !isComplete && !open.isDecidedBy([...decisions, ...supplied]))
     throw stillPending(open, results);
   const isResumed = !hasInput || !isComplete;
   if (isResumed) checkStructuredModel(open, hasStructuredModel);
-  const decided = open.decide([...decisions, ...supplied], fit);
+  const decided = open.applyDecisions([...decisions, ...supplied], fit);
   for (const result of results) open.answer(result); // the first result of a tool call counts
   const answered = [...decided, ...results.filter(({ id }) => !decided.some((one) => one.id === id))];
   if (!isResumed) return { closed: open, input, answered };
@@ -115,7 +116,7 @@ export function withoutResults(msg: Msg): readonly Msg[] {
 
 /** Supplied results of pending tool calls, as decisions. @throws TroupeError if a result belongs to no unfinished tool call, or comes twice. */
 function toDecisions(results: readonly ToolResultBlock[], open: OpenExchange): readonly PendingDecision[] {
-  const pendingIds = new Map(open.ownPending.map((pending) => [pending.call.id, pending.id]));
+  const pendingIds = new Map(open.statuses.ownPending.map((pending) => [pending.call.id, pending.id]));
   const unfinished = new Set([...pendingIds.keys(), ...open.toRun.map(({ id }) => id)]);
   return results.flatMap(({ id, output, status }) => {
     if (!unfinished.delete(id)) throw notPending(id);
@@ -126,7 +127,7 @@ function toDecisions(results: readonly ToolResultBlock[], open: OpenExchange): r
 
 /** @param results results that came with the refused call */
 function stillPending(open: OpenExchange, results: readonly ToolResultBlock[] = []): TroupeError {
-  const pending = open.pending.map(({ call, id }) => `${call.name} (${id})`);
+  const pending = open.statuses.pending.map(({ call, id }) => `${call.name} (${id})`);
   const isSupplied = (id: string): boolean => results.some((result) => result.id === id);
   const others = open.toRun.filter(({ id }) => !isSupplied(id)).map(({ name, id }) => `${name} (${id})`);
   const problem =
@@ -144,8 +145,8 @@ function checkStructuredModel({ wantsStructuredOutput }: OpenExchange, hasStruct
     );
 }
 
-function askedElsewhere({ pending }: OpenExchange): TroupeError {
-  const [outermost = 'another agent'] = pending[0]?.agentPath ?? [];
+function askedElsewhere({ statuses }: OpenExchange): TroupeError {
+  const [outermost = 'another agent'] = statuses.pending[0]?.agentPath ?? [];
   return new TroupeError(
     'decision_refused',
     `The agent was called by ${oneLine(outermost)}, which waits for the answer: decide there. If that agent call is over, end the pending tool calls by closePending().`,

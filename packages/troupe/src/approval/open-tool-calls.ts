@@ -29,7 +29,7 @@ export class OpenToolCalls {
   }
 
   get pending(): readonly PendingCall[] {
-    return this.current?.pending ?? [];
+    return this.current?.statuses.pending ?? [];
   }
 
   /**
@@ -43,7 +43,7 @@ export class OpenToolCalls {
     control.assertNotOver(); // the memory may be slow
     const decisions = control.takeDecisions();
     const position = history.findIndex(({ id }) => id === this.current?.exchange.modelMsg.id);
-    const settled = position === -1 ? undefined : this.current; // saved between its write to memory and `release`
+    const settled = position === -1 ? undefined : this.current; // saved between its write to memory and `forget`
     const current = settled === undefined ? this.current : undefined;
     const foreign = current === undefined ? unansweredExchange(history, agentName) : undefined;
     const start = planCallStart(current ?? foreign?.open, msgs, decisions, {
@@ -65,7 +65,7 @@ export class OpenToolCalls {
   }
 
   /** Forgets an exchange that is in memory by now. */
-  release(open: OpenExchange): void {
+  forget(open: OpenExchange): void {
     if (this.current === open) this.current = undefined;
   }
 
@@ -78,7 +78,7 @@ export class OpenToolCalls {
     if (open === undefined) return [];
     const msgs = open.exchange.toMsgs();
     await this.#memory.add([...msgs, ...open.postponed]);
-    this.release(open);
+    this.forget(open);
     return resultsIn(msgs).flatMap((result) => open.takeEnd(result) ?? []);
   }
 

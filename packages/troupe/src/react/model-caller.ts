@@ -2,118 +2,157 @@ import type { ContextCompressor } from '../compression/context-compressor.ts';
 import { MsgDraft } from '../message/msg-draft.ts';
 import { Msg } from '../message/msg.ts';
 import type { ModelRequest, ToolSchema } from '../model/chat-model-base.ts';
+import { ModelError } from '../model/model-error.ts';
 import { abortableItems } from '../util/abort.ts';
 import { PrefixMemo } from '../util/prefix-memo.ts';
+import { hintMsg, SUMMARY_HINT } from './hints.ts';
 import type { ModelPrompt } from './react-agent-base.ts';
-import type { ReActAgent } from './react-agent.ts';
-import type { ReplyState } from './reply-state.ts';
+import type { ReplyAgent, ReplyState } from './reply-state.ts';
+
+/** Purpose of a model call of the loop. */
+export type ModelCallPurpose = 'reasoning' | 'summary';
 
 /** The parts of a model request that differ from one model call of a reply to the next. */
-export interface ModelCall extends Pick<ModelRequest, 'tools' | 'toolChoice'> {
-  readonly purpose: 'reasoning' | 'summary';
+interface ModelCall extends Pick<ModelRequest, 'tools' | 'toolChoice'> {
+  readonly purpose: ModelCallPurpose;
 }
 
-/** Calls the model of an agent: compression and a prompt first, then one model call whose message is printed while it grows. */
+/** Calls the model of an agent: hints, compression and a prompt first, then one model call whose message is printed while it grows. */
 export class ModelCaller {
-  readonly #agent: Pick<ReActAgent, 'name' | 'sysPrompt'>;
   readonly #compressor: ContextCompressor | undefined;
   /** Ids of all tool calls of a history. */
   readonly #toolCallIds = new PrefixMemo<Msg, Set<string>>();
   #sysPrompt: Msg | undefined;
 
-  constructor(agent: Pick<ReActAgent, 'name' | 'sysPrompt'>, compressor: ContextCompressor | undefined) {
-    this.#agent = agent;
+  constructor(compressor: ContextCompressor | undefined) {
     this.#compressor = compressor;
   }
 
-  /** Sends the hints of the next model call as events, and prints them if wanted. */
-  async tellHints({ hints, turn, options, agent }: ReplyState): Promise<void> {
-    for (const msg of hints) {
-      await turn.emit({ type: 'hint', msg });
-      if (options.printHintMsg) await agent.print(msg);
+  /**
+   * Resolves to the model message. If the model call is stopped or fails, the text so far is kept in memory. A prompt that the model
+   * refuses as too long is compressed, and sent once more.
+   */
+  async call(call: ModelCall, reply: ReplyState): Promise<Msg> {
+    const { agent, control } = reply;
+    const { purpose, tools } = call;
+    try {
+      const prompt = await agent.prompt(purpose, control.turn);
+      const msg = await this.#stream(call, prompt, reply).catch(async (error: unknown) => {
+        const isTooLong = ModelError.isInstance(error) && error.kind === 'context_overflow';
+        if (!isTooLong || !(await this.#compress(tools ?? [], reply, true))) throw error;
+        const shorter = await agent.hookAgain(purpose, await this.#prompt(reply), control.turn);
+        return this.#stream(call, shorter, reply);
+      });
+      reply.modelMsg = msg;
+      // An answer is printed when the reply ends with it. Tool calls without offered tools are not run.
+      if (tools !== undefined && msg.hasContentBlocks('tool_use')) await agent.self.print(msg);
+      reply.notices = []; // read by the model
+      return msg;
+    } catch (error) {
+      this.giveNoticesBack(reply);
+      throw error;
     }
   }
 
-  /** The prompt of a model call, from what is in memory now. */
-  async makePrompt({ hints, memory, options }: ReplyState): Promise<ModelPrompt> {
-    const messages = [...(await this.#sysPromptMsgs()), ...(await memory.recall()), ...hints];
-    return { messages, generation: options.generation };
+  /** The prompt of the next model call, after compression. Sends its hints as events, and prints them if wanted. */
+  async makePrompt(purpose: ModelCallPurpose, reply: ReplyState): Promise<ModelPrompt> {
+    const { agent, control, options, toolkit } = reply;
+    const isSummary = purpose === 'summary';
+    reply.hints = isSummary ? [hintMsg(SUMMARY_HINT)] : await this.#takeHints(reply);
+    for (const msg of reply.hints) {
+      await control.emit({ type: 'hint', msg });
+      if (options.printHintMsg) await agent.self.print(msg);
+    }
+    await this.#compress(isSummary ? [] : toolkit.getJsonSchemas(), reply, false);
+    return this.#prompt(reply);
   }
 
-  /** Resolves to the model message. If the model call is stopped or fails, the text so far is kept in memory. */
-  async call(call: ModelCall, prompt: ModelPrompt, reply: ReplyState): Promise<Msg> {
-    const modelMsg = await this.#stream(call, prompt, reply);
-    reply.modelMsg = modelMsg;
-    // An answer is printed when the reply ends with it. Tool calls without offered tools are not run.
-    if (call.tools !== undefined && modelMsg.hasContentBlocks('tool_use')) await reply.agent.print(modelMsg);
-    return modelMsg;
+  /** Keeps notices that no model has read for the next prompt. */
+  giveNoticesBack(reply: ReplyState): void {
+    reply.options.background?.giveNoticesBack(reply.notices);
+    reply.notices = [];
+  }
+
+  /** Hints for one prompt: of the loop, of background tasks, and about the plan. */
+  async #takeHints(reply: ReplyState): Promise<readonly Msg[]> {
+    const { planNotebook, background } = reply.options;
+    const planHint =
+      planNotebook?.isActiveIn(reply.toolkit) && (await planNotebook.getCurrentHint(reply.agent.self.name));
+    reply.notices = background?.takeNotices() ?? [];
+    const hints = [...reply.nextHints.splice(0), ...reply.notices].map(hintMsg);
+    return planHint ? [...hints, planHint] : hints;
+  }
+
+  /** The prompt of a model call, from what is in memory now. */
+  async #prompt({ agent, hints, memory, options }: ReplyState): Promise<ModelPrompt> {
+    const messages = [...(await this.#sysPromptMsgs(agent)), ...(await memory.recall()), ...hints];
+    return { messages, generation: options.generation };
   }
 
   /** One model call, as a step. */
   async #stream({ purpose, ...request }: ModelCall, prompt: ModelPrompt, reply: ReplyState): Promise<Msg> {
-    const { turn, agent } = reply;
+    const { control, agent } = reply;
     const { model, formatter } = reply.options;
-    const { name: agentName } = this.#agent;
+    const { name: agentName } = agent.self;
     const toolCallIds = this.#toolCallIdsOf(await reply.memory.recall());
     const draft = new MsgDraft(agentName, { isToolCallIdTaken: (id) => toolCallIds.has(id) });
     try {
       // one key for both purposes, so that runs recorded by older versions are replayed
       const step = { kind: 'model', name: purpose, key: 'reasoning', modelName: model.modelName } as const;
-      const recorded = await turn.step(step, async () => {
-        const { signal } = turn;
+      const recorded = await control.steps.run(step, async () => {
+        const { signal } = control;
         const deltas = model.stream({ ...request, ...prompt, formatter, agentName }, { signal });
         for await (const delta of abortableItems(deltas, signal)) {
           draft.add(delta);
           const soFar = draft.snapshot();
-          await agent.print(soFar, false);
+          await agent.self.print(soFar, false);
           await agent.modelChunk(purpose, soFar, delta);
         }
         return draft.finish();
       });
       const msg = recorded instanceof Msg ? recorded : Msg.from(recorded); // a replayed step gives JSON
-      await turn.addUsage(msg.usage, msg.id);
+      await control.addUsage(msg.usage, msg.id);
       return msg;
     } catch (error) {
       const rest = draft.cutShort();
       if (rest !== undefined) {
-        await reply.rememberUnrun(rest);
-        await agent.print(rest);
+        await reply.storeWithoutRunning(rest);
+        await agent.self.print(rest);
       }
       throw error;
     }
   }
 
   /** Returns whether the history is shorter now. @param force the model refused the prompt as too long */
-  async compress(tools: readonly ToolSchema[], reply: ReplyState, force: boolean): Promise<boolean> {
+  async #compress(tools: readonly ToolSchema[], reply: ReplyState, force: boolean): Promise<boolean> {
     if (this.#compressor === undefined) return false;
-    const { turn, options, requestIds, hints } = reply;
+    const { control, agent, options, requestIds, hints } = reply;
     return this.#compressor.compress({
-      signal: turn.signal,
+      signal: control.signal,
       model: options.model,
       formatter: options.formatter?.untruncated ?? options.formatter,
-      sysPrompt: await this.#sysPromptText(),
+      sysPrompt: await this.#sysPromptText(agent),
       tools,
       hints,
-      agentName: this.#agent.name,
+      agentName: agent.self.name,
       requestIds,
       force,
       planHint: options.planNotebook?.getCompressionHint(),
-      step: (step, body) => turn.step(step, body),
-      emit: (event) => turn.emit(event),
-      addUsage: (usage) => turn.addUsage(usage),
+      step: (step, body) => control.steps.run(step, body),
+      emit: (event) => control.emit(event),
+      addUsage: (usage) => control.addUsage(usage),
     });
   }
 
   /** The system prompt as a message: the same object while the text stays the same, so that its wire form is cached. */
-  async #sysPromptMsgs(): Promise<readonly Msg[]> {
-    const text = await this.#sysPromptText();
+  async #sysPromptMsgs(agent: ReplyAgent): Promise<readonly Msg[]> {
+    const text = await this.#sysPromptText(agent);
     if (text === '') return [];
     if (this.#sysPrompt?.text !== text) this.#sysPrompt = Msg.system(text);
     return [this.#sysPrompt];
   }
 
-  async #sysPromptText(): Promise<string> {
-    const { sysPrompt } = this.#agent;
+  async #sysPromptText({ self: { sysPrompt } }: ReplyAgent): Promise<string> {
     const own = typeof sysPrompt === 'string' ? sysPrompt : await sysPrompt();
     const { contextInstruction = '' } = this.#compressor ?? {};
     return [own, contextInstruction].filter((text) => text !== '').join('\n\n');

@@ -186,9 +186,10 @@ export abstract class ReActAgentBase extends AgentBase {
 
   /** The control that hooks after reasoning, or after a tool call, returned. Returned once. */
   protected takeControl(turn: Turn, toolCallId: string = REASONING): LoopControl | undefined {
-    const given = controls.get(turn)?.get(toolCallId) ?? [];
-    controls.get(turn)?.delete(toolCallId);
-    return LoopControl.merged(given);
+    const ofTurn = controls.get(turn);
+    const given = ofTurn?.get(toolCallId);
+    ofTurn?.delete(toolCallId);
+    return given && LoopControl.merged(given);
   }
 
   /** Tools that hooks bring, each once. */

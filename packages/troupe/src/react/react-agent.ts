@@ -1,12 +1,12 @@
 import type { CallOptions } from '../agent/agent-base.ts';
-import { currentControl, currentTurn } from '../agent/turn/current-turn.ts';
+import { controlOf } from '../agent/turn/controlled-turn.ts';
+import { currentControl } from '../agent/turn/current-turn.ts';
 import type { Interrupt } from '../agent/interrupt.ts';
-import type { LoopControl } from '../agent/loop-control.ts';
 import type { Turn } from '../agent/turn/turn.ts';
 import { OpenToolCalls } from '../approval/open-tool-calls.ts';
 import { OpenExchange } from '../approval/open-exchange.ts';
+import { OPEN_EXCHANGE_STATE } from '../approval/saved-exchange.ts';
 import { OrderedMemory } from '../memory/ordered-memory.ts';
-import { suspensionMsg } from '../approval/suspension-msg.ts';
 import { compressorFor } from '../compression/compressor-for.ts';
 import { getLogger } from '../config/run-config.ts';
 import { messageOf } from '../errors.ts';
@@ -14,12 +14,10 @@ import type { LongTermMemoryBase } from '../longterm/long-term-memory-base.ts';
 import { InMemoryMemory } from '../memory/in-memory-memory.ts';
 import type { MemoryBase } from '../memory/memory-base.ts';
 import type { ToolResultBlock, ToolUseBlock } from '../message/blocks.ts';
-import type { EndReason } from '../message/end-reason.ts';
 import { Msg, type MsgInit, type MsgInput } from '../message/msg.ts';
 import type { PendingCall } from '../message/pending-call.ts';
 import type { ChatModelBase, ToolChoice } from '../model/chat-model-base.ts';
 import { canForceTools, mergeGeneration } from '../model/generation.ts';
-import { ModelError } from '../model/model-error.ts';
 import type { PermissionPolicy } from '../permission/permission-policy.ts';
 import type { PlanNotebook } from '../plan/plan-notebook.ts';
 import type { KnowledgeBase } from '../rag/knowledge-base.ts';
@@ -29,16 +27,8 @@ import type { SuspendedToolCall } from '../toolkit/call/tool-call-outcome.ts';
 import type { Tool } from '../toolkit/tool/tool.ts';
 import type { Toolkit } from '../toolkit/toolkit.ts';
 import { untilStopped, waitBriefly } from '../util/async/grace.ts';
-import type { JsonValue } from '../util/json.ts';
-import {
-  CUT_MSG_HINT,
-  EMPTY_MSG_HINT,
-  hintMsg,
-  REASON_AGAIN_HINT,
-  STRUCTURED_OUTPUT_HINT,
-  SUMMARY_HINT,
-} from './hints.ts';
-import { ModelCaller, type ModelCall } from './model-caller.ts';
+import { CUT_MSG_HINT, EMPTY_MSG_HINT, REASON_AGAIN_HINT, STRUCTURED_OUTPUT_HINT } from './hints.ts';
+import { ModelCaller, type ModelCallPurpose } from './model-caller.ts';
 import { isCutOff, isEmpty, withoutToolCalls } from './model-message.ts';
 import { ReActAgentBase, type ModelPrompt } from './react-agent-base.ts';
 import {
@@ -48,15 +38,19 @@ import {
   DEFAULT_MAX_ITERS,
   type ReActAgentOptions,
 } from './react-agent-options.ts';
-import { ReplyState, replyStateOf, type ReplyAgent } from './reply-state.ts';
+import {
+  endAfterActing,
+  endBeforeActing,
+  endReply,
+  endWithoutAnswer,
+  endWithQuestion,
+  repeatAnswer,
+} from './reply-end.ts';
+import { ReplyState, type ReplyAgent } from './reply-state.ts';
 import { STRUCTURED_OUTPUT_TOOL } from './structured-output-tool.ts';
-import { memoryTools, recordExperience, retrieveContext } from './retrieval.ts';
+import { memoryTools, retrieveContext } from './retrieval.ts';
 import { runToolCalls, runToolCallStep, withholdUnhooked } from './tool-call-runner.ts';
 import { watchPlan } from './watch-plan.ts';
-
-const NO_ANSWER = 'The model gave no answer, though it was asked again.';
-const CUT_ANSWERS =
-  'The model gave no answer: each was cut off at its limit of tokens. Raise maxTokens in the generation options.';
 
 /** Maximum consecutive empty model messages before the reply ends with an error. */
 const MAX_EMPTY_MSGS = 3;
@@ -141,29 +135,26 @@ export class ReActAgent extends ReActAgentBase {
       fit: (result) => this.#toolsNow().fitResult(result),
     });
     this.#tools = tools;
-    this.#modelCaller = new ModelCaller(this, compressor);
-    const toolsNow = (): Toolkit => this.#toolsNow();
+    this.#modelCaller = new ModelCaller(compressor);
     this.#agent = {
+      self: this,
       options,
-      get tools() {
-        return toolsNow();
-      },
+      tools: () => this.#toolsNow(),
       memory: this.#memory,
       openToolCalls: this.#openToolCalls,
-      print: (msg, last) => this.print(msg, last),
+      prompt: async (purpose, turn) => this.hookedPrompt(turn) ?? this.makePrompt(purpose, turn),
+      hookAgain: (purpose, prompt, turn) =>
+        this.hookAgain(purpose === 'summary' ? 'preSummary' : 'preReasoning', { turn, ...prompt }),
       modelChunk: (purpose, msg, delta) =>
         purpose === 'summary' ? this.notifySummaryChunk(msg, delta) : this.notifyReasoningChunk(msg, delta),
       actingChunk: (call, result, previous) => this.notifyActingChunk(call, result, previous),
-      hasHooks: (type) => this.hooksOf(type).length > 0,
     };
     this.registerState('name', NAME_STATE);
     if (typeof this.sysPrompt === 'string') this.registerState<string>('sysPrompt', TEXT_STATE);
-    this.registerState('openExchange', {
-      toJson: (open: OpenExchange | undefined) => open?.toJSON() ?? null,
-      fromJson: (json: JsonValue) => (json === null ? undefined : OpenExchange.from(json)),
-    });
+    this.registerState('openExchange', OPEN_EXCHANGE_STATE);
     this.planNotebook?.registerPlanTools(tools, { asGroup: options.enableMetaTool });
-    this.#unwatchPlan = this.planNotebook && watchPlan(this.planNotebook, this.id, () => this.#reply?.turn);
+    this.#unwatchPlan =
+      this.planNotebook && watchPlan(this.planNotebook, this.id, () => this.#reply?.control);
   }
 
   /** Pending tool calls, of agents in tools too. Decided by the option `decisions` of `call`. */
@@ -181,8 +172,8 @@ export class ReActAgent extends ReActAgentBase {
   }
 
   /** Declares that the tool call in which this agent was called is suspended for the pending tool calls: only that tool call takes decisions. */
-  askThrough(): void {
-    if (this.#openToolCalls.current !== undefined) this.#openToolCalls.current.isAskedThrough = true;
+  leaveDecisionsToOwner(): void {
+    if (this.#openToolCalls.current !== undefined) this.#openToolCalls.current.isDecidedByOwner = true;
   }
 
   /** Ends unfinished tool calls with the status `interrupted`. Does nothing while the agent runs. */
@@ -202,9 +193,9 @@ export class ReActAgent extends ReActAgentBase {
     const waits = reply.control.accept();
     if (waits) await waits; // otherwise the input is stored at once
     await reply.takeInput(start);
-    if (start.answer !== undefined) return this.#repeat(start.answer, turn);
+    if (start.answer !== undefined) return repeatAnswer(start.answer, reply);
     try {
-      await reply.remember(await retrieveContext(start.input, reply, this.name));
+      await reply.remember(await retrieveContext(start.input, reply));
       return await this.#loop(start.resumed, reply);
     } catch (error) {
       if (reply.control.state.interrupt === undefined) await reply.remember(reply.control.inbox.unread); // otherwise handleInterrupt does
@@ -221,22 +212,21 @@ export class ReActAgent extends ReActAgentBase {
       const open = (iter === first && resumed) || (await this.#reason(toolChoice, reply));
       open.iteration = iter;
       const { exchange } = open;
-      const control = this.takeControl(reply.turn);
-      if (control?.kind === 'stop') return this.#stopBeforeActing(open, control, reply);
+      const control = this.takeControl(reply.control.turn);
+      if (control?.kind === 'stop') return endBeforeActing(open, control, reply);
       if (control !== undefined) {
         await this.#reasonAgain(open, control.msgs, reply);
       } else if (exchange.calls.length > 0) {
-        const end = (await this.#act(open, reply)) ?? (await this.#endAfterActing(open, reply));
+        const end = (await this.#act(open, reply)) ?? (await endAfterActing(open, reply));
         if (end !== undefined) return end;
         reply.nextHints.push(...reply.repeatedFailures.hintsAfter(exchange));
         emptyMsgs = 0;
       } else if (isEmpty(exchange.modelMsg)) {
-        if (++emptyMsgs === MAX_EMPTY_MSGS)
-          return this.#answer(this.#noAnswer(exchange.modelMsg), 'error', reply);
+        if (++emptyMsgs === MAX_EMPTY_MSGS) return endWithoutAnswer(exchange.modelMsg, reply);
         reply.nextHints.push(isCutOff(exchange.modelMsg) ? CUT_MSG_HINT : EMPTY_MSG_HINT);
       } else if (reply.structuredOutput === undefined) {
         const { modelMsg } = exchange;
-        return this.#answer(modelMsg, isCutOff(modelMsg) ? 'length' : 'finished', reply);
+        return endReply(modelMsg, isCutOff(modelMsg) ? 'length' : 'finished', reply);
       } else {
         await reply.remember([exchange.modelMsg]); // text in place of structured output
         await this.print(exchange.modelMsg);
@@ -244,18 +234,18 @@ export class ReActAgent extends ReActAgentBase {
         if (this.#canForceTools) toolChoice = { name: STRUCTURED_OUTPUT_TOOL };
       }
     }
-    const summary = await reply.hooked(this.summarizing(reply.turn));
-    return this.#answer(withoutToolCalls(summary), 'max_iters', reply);
+    const summary = await reply.hooked(this.summarizing(reply.control.turn));
+    return endReply(withoutToolCalls(summary), 'max_iters', reply);
   }
 
   /** One model call with its hooks, after messages that came by `steer`. */
   async #reason(toolChoice: ToolChoice, reply: ReplyState): Promise<OpenExchange> {
-    const steering = reply.turn.takeSteering();
+    const steering = reply.control.inbox.takeSteering();
     for (const { id } of steering) reply.requestIds.add(id);
     await reply.remember(steering);
     const modelMsg = await reply
-      .hooked(this.reasoning(toolChoice, reply.turn))
-      .finally(() => this.#giveNoticesBack(reply));
+      .hooked(this.reasoning(toolChoice, reply.control.turn))
+      .finally(() => this.#modelCaller.giveNoticesBack(reply));
     return new OpenExchange(modelMsg, {
       grantedTools: reply.grantedTools,
       requestIds: reply.requestIds,
@@ -271,7 +261,7 @@ export class ReActAgent extends ReActAgentBase {
    * @returns the question to the caller, if tool calls are pending
    */
   async #act(open: OpenExchange, reply: ReplyState): Promise<Msg | undefined> {
-    const { turn } = reply;
+    const { turn, signal } = reply.control;
     let question: Msg | undefined;
     reply.beginExchange(open);
     try {
@@ -282,14 +272,9 @@ export class ReActAgent extends ReActAgentBase {
           if (control !== undefined) open.controls.set(call.id, control);
           return acted;
         }),
-        turn.signal,
+        signal,
       );
-      if (open.hasPending) {
-        const msg = this.#ended(suspensionMsg(this.name, open.pending), 'tool_suspended', turn);
-        reply.control.suspend(msg); // throws if interrupted just now
-        question = msg;
-        open.spending.pause();
-      }
+      if (open.statuses.hasPending) question = endWithQuestion(open, reply);
       return question;
     } finally {
       if (question === undefined) {
@@ -297,39 +282,6 @@ export class ReActAgent extends ReActAgentBase {
         await reply.closeExchange(open);
       }
     }
-  }
-
-  /** The end of the reply after tool calls: a hook stopped the agent, or a tool gave the answer. */
-  async #endAfterActing(open: OpenExchange, reply: ReplyState): Promise<Msg | undefined> {
-    const { control, stoppedAt } = open;
-    if (control?.kind === 'stop') {
-      const { answer = stoppedAt?.output ?? '' } = control;
-      return this.#answer(this.#msg(answer), 'stopped', reply, { isStored: control.answer !== undefined });
-    }
-    if (control !== undefined) {
-      await reply.remember(reply.asRequests(control.msgs));
-      return undefined;
-    }
-    const answer = await reply.answerIn(open.exchange, this.name);
-    return answer && this.#answer(answer.msg, answer.reason, reply);
-  }
-
-  /** Ends the reply because a hook wants it: with its message, or with the model message, whose tool calls stay unfinished. */
-  async #stopBeforeActing(open: OpenExchange, { answer }: LoopControl, reply: ReplyState): Promise<Msg> {
-    const { turn } = reply;
-    const { modelMsg, calls } = open.exchange;
-    if (answer !== undefined) return this.#answer(this.#msg(answer), 'stopped', reply);
-    if (calls.length === 0) return this.#answer(modelMsg, 'stopped', reply);
-    const msg = this.#ended(modelMsg, 'stopped', turn);
-    reply.beginExchange(open);
-    try {
-      reply.control.suspend(msg); // throws if interrupted just now
-    } catch (error) {
-      await reply.closeExchange(open);
-      throw error;
-    }
-    open.spending.pause();
-    return msg;
   }
 
   /** Has the model called again because a hook wants it, without running the tool calls of its message. */
@@ -340,48 +292,25 @@ export class ReActAgent extends ReActAgentBase {
     if (msgs.length === 0 && calls.length === 0) reply.nextHints.push(REASON_AGAIN_HINT);
   }
 
-  /** Ends the reply. A later interrupt does not change the answer. @param isStored false if memory has the content already */
-  async #answer(msg: Msg, reason: EndReason, reply: ReplyState, { isStored = true } = {}): Promise<Msg> {
-    const { turn } = reply;
-    const answer = this.#ended(msg, reason, turn);
-    if (turn.signal.aborted && isStored) {
-      await reply.remember([answer]); // interrupted just now: the text is kept, then commit throws
-      await this.print(answer);
-    }
-    turn.commit(answer);
-    if (isStored) await reply.remember([answer]);
-    try {
-      await this.print(answer);
-      await recordExperience(reply);
-    } catch (error) {
-      if (!turn.signal.aborted) throw error; // a late stop: the answer goes on to its hooks
-    }
-    return answer;
-  }
-
-  /** Gives an answer that is in memory already. */
-  async #repeat(answer: Msg, turn: Turn): Promise<Msg> {
-    turn.commit(answer);
-    await this.print(answer);
-    return answer;
-  }
-
   override async observe(msgs: MsgInput): Promise<void> {
     await this.#memory.add(msgs);
   }
 
   override async handleInterrupt(msgs: readonly Msg[], interrupt: Interrupt): Promise<Msg> {
     const answer = this.interruptReply();
-    const isStored = this.#reply?.isInputStored && this.#reply.id === currentTurn()?.replyId;
+    const control = currentControl();
+    const isStored = this.#reply?.isInputStored && this.#reply.id === control?.replyId;
     const input = isStored ? [] : msgs.filter((msg) => !msg.hasContentBlocks('tool_result')); // results belong to tool calls
-    const written = this.#memory.add([...input, ...interrupt.unread, ...interrupt.msgs, answer]);
+    const written = this.#memory.add([...input, ...interrupt.unread, ...interrupt.msgs, answer], (write) =>
+      control === undefined ? write() : control.steps.write({ name: 'memory' }, write),
+    );
     const shown = this.print(answer);
     for (const work of [written, shown]) {
       work.catch((error: unknown) =>
         getLogger().log('warn', `${this.name} was interrupted: ${messageOf(error)}`),
       );
     }
-    await waitBriefly(Promise.allSettled([written, shown]), currentControl()?.stop.graceOver); // slower writes go on, in order
+    await waitBriefly(Promise.allSettled([written, shown]), control?.stop.graceOver); // slower writes go on, in order
     return answer;
   }
 
@@ -389,53 +318,13 @@ export class ReActAgent extends ReActAgentBase {
   protected override async reasoning(toolChoice: ToolChoice, turn: Turn): Promise<Msg> {
     const reply = this.#replyOf(turn);
     const tools = reply.toolkit.getJsonSchemas();
-    return this.#callModel({ purpose: 'reasoning', tools, ...(tools.length > 0 && { toolChoice }) }, reply);
+    const call = { purpose: 'reasoning', tools, ...(tools.length > 0 && { toolChoice }) } as const;
+    return this.#modelCaller.call(call, reply);
   }
 
   /** The prompt of the next model call, after compression. */
-  protected override async makePrompt(purpose: 'reasoning' | 'summary', turn: Turn): Promise<ModelPrompt> {
-    const reply = this.#replyOf(turn);
-    const isSummary = purpose === 'summary';
-    reply.hints = isSummary ? [hintMsg(SUMMARY_HINT)] : await this.#takeHints(reply);
-    await this.#modelCaller.tellHints(reply);
-    await this.#modelCaller.compress(isSummary ? [] : reply.toolkit.getJsonSchemas(), reply, false);
-    return this.#modelCaller.makePrompt(reply);
-  }
-
-  /** One model call. A prompt that the model refuses as too long is compressed, and sent once more. */
-  async #callModel(call: ModelCall, reply: ReplyState): Promise<Msg> {
-    const { purpose, tools = [] } = call;
-    const { turn } = reply;
-    try {
-      const prompt = this.hookedPrompt(turn) ?? (await this.makePrompt(purpose, turn));
-      const msg = await this.#modelCaller.call(call, prompt, reply).catch(async (error: unknown) => {
-        const isTooLong = ModelError.isInstance(error) && error.kind === 'context_overflow';
-        if (!isTooLong || !(await this.#modelCaller.compress(tools, reply, true))) throw error;
-        const shorter = { turn, ...(await this.#modelCaller.makePrompt(reply)) };
-        const type = purpose === 'summary' ? 'preSummary' : 'preReasoning';
-        return this.#modelCaller.call(call, await this.hookAgain(type, shorter), reply);
-      });
-      reply.notices = []; // read by the model
-      return msg;
-    } catch (error) {
-      this.#giveNoticesBack(reply);
-      throw error;
-    }
-  }
-
-  /** Hints for one prompt: of the loop, of background tasks, and about the plan. */
-  async #takeHints(reply: ReplyState): Promise<readonly Msg[]> {
-    const planHint =
-      this.planNotebook?.isActiveIn(reply.toolkit) && (await this.planNotebook.getCurrentHint(this.name));
-    reply.notices = this.background?.takeNotices() ?? [];
-    const hints = [...reply.nextHints.splice(0), ...reply.notices].map(hintMsg);
-    return planHint ? [...hints, planHint] : hints;
-  }
-
-  /** Keeps notices that no model has read for the next prompt. */
-  #giveNoticesBack(reply: ReplyState): void {
-    this.background?.giveNoticesBack(reply.notices);
-    reply.notices = [];
+  protected override async makePrompt(purpose: ModelCallPurpose, turn: Turn): Promise<ModelPrompt> {
+    return this.#modelCaller.makePrompt(purpose, this.#replyOf(turn));
   }
 
   /** Runs one tool call as a step: a result, whatever the tool does, or a suspension. */
@@ -451,10 +340,12 @@ export class ReActAgent extends ReActAgentBase {
   protected override async summarizing(turn: Turn): Promise<Msg> {
     const { maxIters = DEFAULT_MAX_ITERS } = this.#options;
     try {
-      const msg = await this.#callModel({ purpose: 'summary' }, this.#replyOf(turn));
+      const msg = await this.#modelCaller.call({ purpose: 'summary' }, this.#replyOf(turn));
       turn.signal.throwIfAborted(); // the message is kept as it was streamed then
       const summary = withoutToolCalls(msg);
-      if (!isEmpty(summary)) return this.#from(msg, summary.content);
+      const { id, finishReason, answeredBy } = msg;
+      if (!isEmpty(summary))
+        return Msg.assistant(summary.content, { name: this.name, id, finishReason, answeredBy });
     } catch (error) {
       turn.signal.throwIfAborted();
       return this.#msg(`I have no answer after ${maxIters} steps, and could not sum up: ${messageOf(error)}`);
@@ -499,34 +390,20 @@ export class ReActAgent extends ReActAgentBase {
   }
 
   #beginReply(turn: Turn): ReplyState {
-    this.#reply = new ReplyState(this.#agent, turn);
-    return this.#reply;
+    return (this.#reply = new ReplyState(this.#agent, turn));
   }
 
   /** The reply of a turn; a new one where a subclass or a test calls a step outside of `reply`. */
   #replyOf(turn: Turn): ReplyState {
-    return replyStateOf(turn, this.#agent) ?? this.#beginReply(turn);
+    const { replyScope } = controlOf(turn);
+    const isOwn = replyScope instanceof ReplyState && replyScope.agent === this.#agent;
+    return isOwn ? replyScope : this.#beginReply(turn);
   }
 
   /** Whether the model, with these generation options, can be made to call a tool. */
   get #canForceTools(): boolean {
     const { capabilities, generation } = this.model;
     return canForceTools(capabilities, mergeGeneration(generation, this.#options.generation));
-  }
-
-  #ended(msg: Msg, reason: EndReason, turn: Turn): Msg {
-    return msg.with({ endReason: reason, usage: turn.usage });
-  }
-
-  /** Error message after several empty model messages. */
-  #noAnswer({ finishReason, answeredBy }: Msg): Msg {
-    const text = finishReason === 'length' ? CUT_ANSWERS : NO_ANSWER;
-    return Msg.assistant(text, { name: this.name, finishReason, answeredBy });
-  }
-
-  /** Answer in place of a model message, with what that says about its origin and end. */
-  #from({ id, finishReason, answeredBy }: Msg, content: MsgInit['content']): Msg {
-    return Msg.assistant(content, { name: this.name, id, finishReason, answeredBy });
   }
 
   #msg(content: MsgInit['content']): Msg {

@@ -5,45 +5,49 @@ import { resultsIn, type OpenToolCalls } from '../approval/open-tool-calls.ts';
 import { OpenExchange } from '../approval/open-exchange.ts';
 import type { OrderedMemory } from '../memory/ordered-memory.ts';
 import { withoutResults, type CallStart } from '../approval/call-start.ts';
-import type { ContentBlock, ToolResultBlock, ToolUseBlock } from '../message/blocks.ts';
-import type { EndReason } from '../message/end-reason.ts';
-import type { Exchange } from '../message/exchange.ts';
+import type { ToolResultBlock, ToolUseBlock } from '../message/blocks.ts';
 import type { ModelDelta } from '../message/model-delta.ts';
-import { Msg } from '../message/msg.ts';
+import type { Msg } from '../message/msg.ts';
 import type { Toolkit } from '../toolkit/toolkit.ts';
-import { isJsonObject } from '../util/json.ts';
+import type { ModelCallPurpose } from './model-caller.ts';
 import { assertValidReplacement } from './model-message.ts';
+import type { ModelPrompt } from './react-agent-base.ts';
 import type { ReActAgentOptions } from './react-agent-options.ts';
+import type { ReActAgent } from './react-agent.ts';
 import { RepeatedFailures } from './repeated-failures.ts';
 import { StructuredOutputTool } from './structured-output-tool.ts';
 
-/** The agent as the parts of a reply use it. */
+/** The agent as the parts of a reply use it: with what `ReActAgent` keeps private or protected. */
 export interface ReplyAgent {
+  readonly self: Pick<ReActAgent, 'name' | 'sysPrompt' | 'knowledge' | 'print' | 'hooksOf'>;
   readonly options: ReActAgentOptions;
-  /** The toolkit, with the tools of memory, plan, compression and background tasks. */
-  readonly tools: Toolkit;
+  /** The toolkit, with the tools of memory, plan, compression, background tasks and hooks. */
+  readonly tools: () => Toolkit;
   readonly memory: OrderedMemory;
   readonly openToolCalls: OpenToolCalls;
-  print(msg: Msg, last?: boolean): Promise<void>;
+  /** The prompt of a model call, as its hooks left it. */
+  readonly prompt: (purpose: ModelCallPurpose, turn: Turn) => Promise<ModelPrompt>;
+  /** Has the hooks before a model call change a prompt that was made anew. */
+  readonly hookAgain: (purpose: ModelCallPurpose, prompt: ModelPrompt, turn: Turn) => Promise<ModelPrompt>;
   /** Runs the `reasoningChunk` or `summaryChunk` hooks. */
-  modelChunk(purpose: 'reasoning' | 'summary', msg: Msg, delta: ModelDelta): Promise<void>;
+  readonly modelChunk: (purpose: ModelCallPurpose, msg: Msg, delta: ModelDelta) => Promise<void>;
   /** Runs the `actingChunk` hooks. */
-  actingChunk(
+  readonly actingChunk: (
     call: ToolUseBlock,
     result: ToolResultBlock,
     previous: ToolResultBlock | undefined,
-  ): Promise<void>;
-  hasHooks(type: 'postReasoning' | 'postActing'): boolean;
+  ) => Promise<void>;
 }
 
 /**
- * State of one reply, passed to every part of it: the turn, the tools, the messages added to memory, and the exchange
+ * State of one reply, passed to every part of it: the control of its agent call, the tools, the messages added to memory, and the exchange
  * whose tool calls run or are pending. Found again by the turn, where a subclass or a hook calls a step with nothing else.
  */
 export class ReplyState implements ReplyScope {
   readonly id: string;
   readonly agent: ReplyAgent;
-  readonly turn: Turn;
+  readonly options: ReActAgentOptions;
+  readonly memory: OrderedMemory;
   readonly control: TurnControl;
   /** The tools of the agent, and the structured output tool if the caller wants structured output. */
   readonly toolkit: Toolkit;
@@ -63,7 +67,7 @@ export class ReplyState implements ReplyScope {
   /** Tools that need no further approval in this reply. */
   readonly grantedTools = new Set<string>();
   /** Tool results whose `postActing` hooks still run, by tool call id. */
-  readonly results = new Map<string, ToolResultBlock>();
+  readonly unhookedResults = new Map<string, ToolResultBlock>();
   /** Model message whose hooks still run. */
   modelMsg: Msg | undefined;
   /** Exchange whose tool calls run or are pending. */
@@ -73,22 +77,16 @@ export class ReplyState implements ReplyScope {
 
   /** @throws SchemaError if the schema for structured output has no JSON Schema. */
   constructor(agent: ReplyAgent, turn: Turn) {
-    const { structuredModel } = turn;
-    this.id = turn.replyId;
-    this.agent = agent;
-    this.turn = turn;
-    this.structuredOutput = structuredModel && new StructuredOutputTool(structuredModel);
-    this.toolkit = this.structuredOutput ? agent.tools.withTools(this.structuredOutput.tool) : agent.tools;
     this.control = controlOf(turn);
+    const { structuredModel, replyId } = this.control;
+    const tools = agent.tools();
+    this.id = replyId;
+    this.agent = agent;
+    this.options = agent.options;
+    this.memory = agent.memory;
+    this.structuredOutput = structuredModel && new StructuredOutputTool(structuredModel);
+    this.toolkit = this.structuredOutput ? tools.withTools(this.structuredOutput.tool) : tools;
     this.control.replyScope = this;
-  }
-
-  get options(): ReActAgentOptions {
-    return this.agent.options;
-  }
-
-  get memory(): OrderedMemory {
-    return this.agent.memory;
   }
 
   /** Whether a tool call of this reply has no result yet. */
@@ -96,7 +94,7 @@ export class ReplyState implements ReplyScope {
     return this.open?.isOpen(toolCallId) ?? false;
   }
 
-  get resultsSoFar(): readonly Msg[] {
+  get unstoredResultMsgs(): readonly Msg[] {
     const { exchange } = this.open ?? {};
     if (exchange === undefined || exchange.isClosed) return [];
     const results = exchange.calls.flatMap(({ id }) => exchange.answerTo(id) ?? []);
@@ -105,7 +103,7 @@ export class ReplyState implements ReplyScope {
 
   /** Has the state saved, before a tool changes something; with `toolCallId` noted as started. */
   async checkpoint(toolCallId: string | undefined): Promise<void> {
-    if (toolCallId !== undefined) this.open?.start(toolCallId);
+    if (toolCallId !== undefined) this.open?.started.add(toolCallId);
     await this.agent.openToolCalls.checkpoint();
   }
 
@@ -117,8 +115,9 @@ export class ReplyState implements ReplyScope {
     for (const id of earlier?.requestIds ?? []) this.requestIds.add(id); // not answered yet
     await Promise.all([closed && this.closeExchange(closed), this.remember(input)]); // in this order
     for (const { id } of [...input, ...(earlier?.postponed ?? [])]) this.requestIds.add(id);
-    await this.#recall(earlier?.addedIds);
-    if (earlier !== undefined) await this.tell(earlier, answered);
+    if (earlier === undefined) return;
+    await this.#recall(earlier.addedIds);
+    await this.tell(earlier, answered);
   }
 
   /** Makes an exchange the open one, before its tool calls run. */
@@ -136,11 +135,11 @@ export class ReplyState implements ReplyScope {
     const msgs = open.exchange.toMsgs();
     const written = this.remember([...msgs, ...open.postponed]); // first, because a turn that is over writes nothing
     await Promise.all([written, this.tell(open, resultsIn(msgs))]);
-    this.agent.openToolCalls.release(open);
+    this.agent.openToolCalls.forget(open);
   }
 
   /** Stores a model message whose tool calls are not run: they get the status `interrupted`. */
-  async rememberUnrun(modelMsg: Msg): Promise<void> {
+  async storeWithoutRunning(modelMsg: Msg): Promise<void> {
     if (!this.control.state.isOver) await this.closeExchange(new OpenExchange(modelMsg));
   }
 
@@ -162,7 +161,7 @@ export class ReplyState implements ReplyScope {
   async tell(open: OpenExchange, results: readonly ToolResultBlock[]): Promise<void> {
     if (this.control.outlet.isClosed) return; // the next agent call tells them
     const ends = results.flatMap((result) => open.takeEnd(result) ?? []);
-    await Promise.all(ends.map(async (end) => this.turn.emit(end))); // sent at once, then awaited
+    await Promise.all(ends.map(async (end) => this.control.emit(end))); // sent at once, then awaited
   }
 
   /**
@@ -175,32 +174,12 @@ export class ReplyState implements ReplyScope {
       if (msg !== this.modelMsg) assertValidReplacement(msg, await this.memory.recall());
       return msg;
     } catch (error) {
-      if (this.modelMsg !== undefined && !this.agent.hasHooks('postReasoning'))
-        await this.rememberUnrun(this.modelMsg);
+      if (this.modelMsg !== undefined && this.agent.self.hooksOf('postReasoning').length === 0)
+        await this.storeWithoutRunning(this.modelMsg);
       throw error;
     } finally {
       this.modelMsg = undefined;
     }
-  }
-
-  /** The answer in an exchange: validated structured output, what a tool gave as the answer, or the result of a tool with `returnDirect`. */
-  async answerIn(exchange: Exchange, name: string): Promise<{ msg: Msg; reason: EndReason } | undefined> {
-    const output = await this.structuredOutput?.read(exchange);
-    if (output !== undefined) {
-      const text = exchange.modelMsg.text || JSON.stringify(output.metadata);
-      const { answeredBy } = exchange.modelMsg;
-      return { msg: Msg.assistant(text, { name, answeredBy, ...output }), reason: 'structured' };
-    }
-    if (this.structuredOutput !== undefined) return undefined;
-    const answer = exchange.calls
-      .map(({ id }) => exchange.answerTo(id))
-      .findLast((one) => one?.responseMsg !== undefined);
-    if (answer !== undefined) return { msg: answerOf(answer, name), reason: 'finished' };
-    const [call, ...others] = exchange.calls;
-    if (call === undefined || others.length > 0) return undefined;
-    const result = exchange.answerTo(call.id);
-    if (result?.status !== 'ok' || !this.toolkit.get(call.name)?.returnDirect) return undefined;
-    return { msg: Msg.assistant(result.output, { name }), reason: 'finished' };
   }
 
   /** Adds messages to memory, also after an interrupt. A turn that is over changes nothing. */
@@ -208,28 +187,14 @@ export class ReplyState implements ReplyScope {
     if (msgs.length === 0 || this.control.state.isOver) return;
     this.added.push(...msgs);
     for (const { id } of msgs) this.addedIds.add(id);
-    await this.memory.add(msgs, (write) => this.turn.write({ name: 'memory' }, write));
+    await this.memory.add(msgs, (write) => this.control.steps.write({ name: 'memory' }, write));
   }
 
   /** Finds the messages that the reply added before its tool calls were pending: the long-term memory records them. */
-  async #recall(ids: ReadonlySet<string> | undefined): Promise<void> {
-    if (!ids?.size || this.options.longTermMemory === undefined) return;
+  async #recall(ids: ReadonlySet<string>): Promise<void> {
+    if (ids.size === 0 || this.options.longTermMemory === undefined) return;
     const msgs = (await this.memory.recall()).filter(({ id }) => ids.has(id));
     this.added.unshift(...msgs);
     for (const { id } of msgs) this.addedIds.add(id);
   }
-}
-
-/** The answer that a tool gave with its result. It is a new message, so that a tool may give the same one again. */
-function answerOf({ output, responseMsg }: ToolResultBlock, name: string): Msg {
-  if (!isJsonObject(responseMsg)) return Msg.assistant(output, { name });
-  const { content, metadata } = Msg.from(responseMsg);
-  const isAnswer = ({ type }: ContentBlock): boolean => type !== 'tool_use' && type !== 'tool_result';
-  return Msg.assistant(typeof content === 'string' ? content : content.filter(isAnswer), { name, metadata });
-}
-
-/** The state of the current reply of a turn, if this agent makes it. */
-export function replyStateOf(turn: Turn, agent: ReplyAgent): ReplyState | undefined {
-  const { replyScope: reply } = controlOf(turn);
-  return reply instanceof ReplyState && reply.agent === agent ? reply : undefined;
 }

@@ -8,9 +8,9 @@ import { withDeadline } from '../util/async/deadline.ts';
 import { tool, type Tool } from '../toolkit/tool/tool.ts';
 import { isJsonObject, type JsonObject } from '../util/json.ts';
 import { hintMsg } from './hints.ts';
-import { knowledgeBases, type ReActAgentOptions } from './react-agent-options.ts';
+import type { ReActAgentOptions } from './react-agent-options.ts';
 import type { ReplyState } from './reply-state.ts';
-import type { Turn } from '../agent/turn/turn.ts';
+import type { TurnControl } from '../agent/turn/turn-control.ts';
 
 /** Time limit of a long-term memory or knowledge base; the reply goes on without. */
 const LIMIT_MS = 120_000;
@@ -18,22 +18,18 @@ const REWRITE =
   'Write what the user wants to know as a search query that stands by itself: name what words such as "it" mean, and leave nothing out.';
 
 /** Messages from the long-term memory and the knowledge bases that match the input. A failure leaves out only its own part. */
-export async function retrieveContext(
-  msgs: readonly Msg[],
-  reply: ReplyState,
-  agentName: string,
-): Promise<readonly Msg[]> {
+export async function retrieveContext(msgs: readonly Msg[], reply: ReplyState): Promise<readonly Msg[]> {
   if (msgs.length === 0) return [];
-  return [...(await fromLongTermMemory(msgs, reply)), ...(await fromKnowledge(msgs, reply, agentName))];
+  return [...(await fromLongTermMemory(msgs, reply)), ...(await fromKnowledge(msgs, reply))];
 }
 
 /** Records the messages of a reply in the long-term memory. */
-export async function recordExperience({ added, options, turn }: ReplyState): Promise<void> {
+export async function recordExperience({ added, options, control }: ReplyState): Promise<void> {
   const { longTermMemory, longTermMemoryMode } = options;
   if (longTermMemory === undefined || !isStatic(longTermMemoryMode)) return;
-  await attempt('record what was said', turn, () =>
-    turn.step({ kind: 'knowledge', name: 'record to long-term memory' }, () =>
-      longTermMemory.record(added, { signal: turn.signal }),
+  await attempt('record what was said', control, () =>
+    control.steps.run({ kind: 'knowledge', name: 'record to long-term memory' }, () =>
+      longTermMemory.record(added, { signal: control.signal }),
     ),
   );
 }
@@ -66,36 +62,33 @@ export function memoryTools({ longTermMemory, longTermMemoryMode }: ReActAgentOp
 
 async function fromLongTermMemory(
   msgs: readonly Msg[],
-  { options, turn }: ReplyState,
+  { options, control }: ReplyState,
 ): Promise<readonly Msg[]> {
   const { longTermMemory, longTermMemoryMode } = options;
   if (longTermMemory === undefined || !isStatic(longTermMemoryMode)) return [];
-  const text = await attempt('look into the long-term memory', turn, () =>
-    turn.step({ kind: 'knowledge', name: 'retrieve from long-term memory' }, () =>
-      longTermMemory.retrieve(msgs, { signal: turn.signal }),
+  const text = await attempt('look into the long-term memory', control, () =>
+    control.steps.run({ kind: 'knowledge', name: 'retrieve from long-term memory' }, () =>
+      longTermMemory.retrieve(msgs, { signal: control.signal }),
     ),
   );
   if (typeof text !== 'string' || text === '') return [];
   return [Msg.user(`<long_term_memory>${text}</long_term_memory>`, { name: 'long_term_memory' })];
 }
 
-async function fromKnowledge(
-  msgs: readonly Msg[],
-  reply: ReplyState,
-  agentName: string,
-): Promise<readonly Msg[]> {
+async function fromKnowledge(msgs: readonly Msg[], reply: ReplyState): Promise<readonly Msg[]> {
   const { enableRewriteQuery = true } = reply.options;
-  const { turn } = reply;
-  const bases = knowledgeBases(reply.options);
+  const { control } = reply;
+  const bases = reply.agent.self.knowledge;
+  if (bases.length === 0) return [];
   const said = msgs
     .map((msg) => msg.text)
     .join('\n')
     .trim();
-  if (bases.length === 0 || said === '') return [];
-  const query = (enableRewriteQuery && (await rewritten(reply, agentName))) || said;
-  const msg = await attempt('search the knowledge bases', turn, async () => {
-    const found = await turn.step({ kind: 'knowledge', name: 'search knowledge bases' }, () =>
-      Promise.all(bases.map((base) => base.retrieve(query, { signal: turn.signal }))),
+  if (said === '') return [];
+  const query = (enableRewriteQuery && (await rewritten(reply))) || said;
+  const msg = await attempt('search the knowledge bases', control, async () => {
+    const found = await control.steps.run({ kind: 'knowledge', name: 'search knowledge bases' }, () =>
+      Promise.all(bases.map((base) => base.retrieve(query, { signal: control.signal }))),
     );
     return knowledgeMsg(found.flat());
   });
@@ -103,21 +96,18 @@ async function fromKnowledge(
 }
 
 /** The input as a search query that needs no history; undefined if the model call fails. */
-async function rewritten(
-  { options, turn, memory }: ReplyState,
-  agentName: string,
-): Promise<string | undefined> {
+async function rewritten({ options, control, memory, agent }: ReplyState): Promise<string | undefined> {
   const { model, generation, formatter } = options;
-  return attempt('make the question clearer', turn, async () => {
+  return attempt('make the question clearer', control, async () => {
     const step = { kind: 'model', name: 'rewrite query', modelName: model.modelName } as const;
-    const { query, usage } = await turn.step(step, async () => {
+    const { query, usage } = await control.steps.run(step, async () => {
       const messages = [...(await memory.recall()), hintMsg(REWRITE)];
       const schema = textSchema('rewritten_query', 'What to search for.');
-      const request = { messages, generation, formatter, agentName };
-      const { value, usage } = await callStructured(model, request, schema, { signal: turn.signal });
+      const request = { messages, generation, formatter, agentName: agent.self.name };
+      const { value, usage } = await callStructured(model, request, schema, { signal: control.signal });
       return { query: isJsonObject(value) ? textOf(value, 'rewritten_query').trim() : '', usage };
     });
-    await turn.addUsage(usage); // after the step, so that a replayed run counts the usage too
+    await control.addUsage(usage); // after the step, so that a replayed run counts the usage too
     return query;
   });
 }
@@ -130,14 +120,18 @@ function knowledgeMsg(documents: readonly RetrievedDocument[]): Msg | undefined 
 }
 
 /** Resolves to undefined on failure, which is logged and sent as an `error` event: the reply goes on without. */
-async function attempt<T>(what: string, turn: Turn, body: () => Promise<T>): Promise<T | undefined> {
+async function attempt<T>(
+  what: string,
+  control: TurnControl,
+  body: () => Promise<T>,
+): Promise<T | undefined> {
   try {
-    return await withDeadline({ timeoutMs: LIMIT_MS, signal: turn.signal }, body);
+    return await withDeadline({ timeoutMs: LIMIT_MS, signal: control.signal }, body);
   } catch (error) {
-    turn.signal.throwIfAborted();
+    control.signal.throwIfAborted();
     const message = `Could not ${what}: ${messageOf(error)}`;
     getLogger().log('warn', message);
-    await turn.emit({ type: 'error', error: { message } });
+    await control.emit({ type: 'error', error: { message } });
     return undefined;
   }
 }

@@ -24,21 +24,21 @@ type Act = (call: ToolUseBlock) => Promise<ToolResultBlock | SuspendedToolCall>;
  */
 export async function runToolCalls(open: OpenExchange, reply: ReplyState, act: Act): Promise<void> {
   const { parallelToolCalls = false, maxToolCalls = 128 } = reply.options;
-  const { turn, agent } = reply;
+  const { control, agent } = reply;
   const { exchange } = open;
   const maxConcurrent =
     typeof parallelToolCalls === 'number' ? parallelToolCalls : parallelToolCalls ? Infinity : 1;
   await forEachConcurrently(open.toRun, maxConcurrent, async (call) => {
-    if (maxConcurrent === 1 && open.hasPending) return;
-    turn.signal.throwIfAborted();
-    if (open.begin(call.id)) await turn.emit({ type: 'tool_start', call });
+    if (maxConcurrent === 1 && open.statuses.hasPending) return;
+    control.signal.throwIfAborted();
+    if (open.begin(call.id)) await control.emit({ type: 'tool_start', call });
     const isTooMany = exchange.calls.indexOf(call) >= maxToolCalls;
     if (isTooMany) open.answer(tooMany(call, maxToolCalls));
     else await actOn(call, open, reply, act);
     const result = exchange.answerTo(call.id);
     if (result === undefined || exchange.isClosed) return; // pending, or too late
     await reply.tell(open, [result]);
-    await agent.print(exchange.resultMsg(result));
+    await agent.self.print(exchange.resultMsg(result));
   });
 }
 
@@ -52,19 +52,19 @@ async function actOn(call: ToolUseBlock, open: OpenExchange, reply: ReplyState, 
     const isAnswer = result.responseMsg !== undefined || reply.toolkit.get(name)?.returnDirect === true;
     open.answer(isAnswer ? result : open.withNote(result));
   } catch (error) {
-    const result = reply.results.get(id);
-    const isWithheld = reply.agent.hasHooks('postActing');
+    const result = reply.unhookedResults.get(id);
+    const isWithheld = reply.agent.self.hooksOf('postActing').length > 0;
     if (result !== undefined) open.answer(isWithheld ? withheld(call) : { ...result, id, name });
-    if (error instanceof HookError && reply.turn.signal.aborted) getLogger().log('warn', error.message); // the interrupt is told instead
+    if (error instanceof HookError && reply.control.signal.aborted) getLogger().log('warn', error.message); // the interrupt is told instead
     throw error;
   } finally {
-    reply.results.delete(id);
+    reply.unhookedResults.delete(id);
   }
 }
 
 /** Withholds the results of tool calls whose `postActing` hooks were cut off. */
-export function withholdUnhooked(open: OpenExchange, { results }: ReplyState): void {
-  for (const call of open.exchange.calls) if (results.has(call.id)) open.answer(withheld(call));
+export function withholdUnhooked(open: OpenExchange, { unhookedResults }: ReplyState): void {
+  for (const call of open.exchange.calls) if (unhookedResults.has(call.id)) open.answer(withheld(call));
 }
 
 /** Makes a suspended tool call a pending one. */
@@ -72,18 +72,18 @@ async function suspend(
   call: ToolUseBlock,
   suspension: Suspension,
   open: OpenExchange,
-  { turn }: ReplyState,
+  { control }: ReplyState,
 ): Promise<void> {
   if (suspension.kind === 'nested') {
     open.setNestedPending(call.id, suspension.state, suspension.pending);
     return;
   }
-  const id = await turn.step({ kind: 'id', name: 'pending call', key: call.id }, async () =>
+  const id = await control.steps.run({ kind: 'id', name: 'pending call', key: call.id }, async () =>
     newId('pending_'),
   );
   open.setPending({
     id,
-    agentPath: turn.agentPath,
+    agentPath: control.agentPath,
     ...suspension,
     call: { ...suspension.call, id: call.id },
   });
@@ -91,37 +91,37 @@ async function suspend(
 
 /** Runs one tool call as a step, without hooks. An interrupted tool call has its result at once, with the snapshot shown last. */
 export async function runToolCallStep(call: ToolUseBlock, reply: ReplyState): Promise<ToolCallOutcome> {
-  const { turn, agent, open, options } = reply;
+  const { control, agent, open, options } = reply;
   const id = currentToolCallId() ?? call.id; // hooks and middleware may have changed the tool call
   let running: Promise<ToolCallOutcome> | undefined;
   let hookFailure: { readonly error: unknown } | undefined;
   let previous: ToolResultBlock | undefined;
   const callOptions: CallToolOptions = {
-    signal: turn.signal,
-    agentName: turn.agentPath.at(-1),
+    signal: control.signal,
+    agentName: control.agentPath.at(-1),
     context: options.toolContext,
     authorize: ({ call: judged, ...rest }) =>
-      authorize({ ...rest, call: { ...judged, id } }, options, open, reply.control),
-    resume: open?.resumeOf(id),
+      authorize({ ...rest, call: { ...judged, id } }, options, open, control),
+    resume: open?.statuses.resumeOf(id),
     onChunk: async (result) => {
-      await turn.emit({ type: 'tool_chunk', result });
-      if (open !== undefined) await agent.print(open.exchange.resultMsg(result), false);
+      await control.emit({ type: 'tool_chunk', result });
+      if (open !== undefined) await agent.self.print(open.exchange.resultMsg(result), false);
       const before = previous;
       previous = result;
       await agent.actingChunk(call, result, before).catch((error: unknown) => (hookFailure ??= { error }));
     },
   };
   try {
-    const outcome = await turn.step({ kind: 'tool', name: call.name, key: id }, () => {
+    const outcome = await control.steps.run({ kind: 'tool', name: call.name, key: id }, () => {
       running = reply.toolkit.runToolCall(call, callOptions);
       return running;
     });
     if (outcome.kind === 'suspended') return outcome;
-    reply.results.set(id, outcome.result);
+    reply.unhookedResults.set(id, outcome.result);
     if (hookFailure !== undefined) throw hookFailure.error; // not thrown into the tool, which is not at fault
     return outcome;
   } catch (error) {
-    const stopped = turn.signal.aborted ? await running : undefined;
+    const stopped = control.signal.aborted ? await running : undefined;
     if (stopped?.kind !== 'result') throw error;
     return stopped;
   }

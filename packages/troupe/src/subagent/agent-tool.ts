@@ -51,7 +51,7 @@ export function agentTool(agent: AgentBase, options: AgentToolOptions): Tool {
       const { pending } = answer;
       if (pending === undefined) return answer.text;
       if (context.isBackground !== true) {
-        if (agent instanceof ReActAgent) agent.askThrough();
+        if (agent instanceof ReActAgent) agent.leaveDecisionsToOwner();
         throw new ToolSuspension(undefined, { pending, state: null }); // the agent keeps its own state
       }
       await closePending(agent);

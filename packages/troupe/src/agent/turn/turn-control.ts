@@ -35,8 +35,8 @@ export interface TurnControlOptions {
   readonly structuredModel?: AnySchema | undefined;
   readonly decisions?: readonly PendingDecision[] | undefined;
   readonly onPending?: 'refuse' | 'close' | undefined;
-  /** Waits for the listeners of `onOutcome` of the agent; undefined if there are none. */
-  readonly beforeOutcome?: (() => Promise<void> | undefined) | undefined;
+  /** The listeners of `onOutcome` of the agent. */
+  readonly outcomeListeners?: ReadonlySet<() => Promise<void>> | undefined;
   /** The call whose interrupt this one handles. Both are one agent call of the same run. */
   readonly continues?: TurnControl | undefined;
 }
@@ -46,7 +46,7 @@ export interface ReplyScope {
   /** Whether a tool call of the reply has no result yet. */
   isCallOpen(toolCallId: string): boolean;
   /** Messages with the tool results so far of the model message whose tool calls run. They are not in memory yet. */
-  readonly resultsSoFar: readonly Msg[];
+  readonly unstoredResultMsgs: readonly Msg[];
   /** Saves the position of the reply. Gets the tool call in which another agent is about to change something, if any. */
   checkpoint(toolCallId: string | undefined): Promise<void>;
 }
@@ -218,8 +218,8 @@ export class TurnControl {
     const calls: TurnControl[] = [this];
     if (this.state.isSuspended && this.outerToolCallId === undefined)
       for (let { parent } = this; parent !== undefined; { parent } = parent) calls.push(parent);
-    const waits = calls.flatMap((call) => call.#options.beforeOutcome?.() ?? []);
-    return waits.length === 0 ? undefined : Promise.all(waits);
+    const listeners = calls.flatMap((call) => [...(call.#options.outcomeListeners ?? [])]);
+    return listeners.length === 0 ? undefined : Promise.all(listeners.map((listener) => listener()));
   }
 
   /** Ends the call. Nothing that happens later has an effect. */

@@ -114,7 +114,8 @@ export async function contextOf(
 ): Promise<ContextBundle> {
   const conversation = (await memory?.getMemory()) ?? [];
   const control = currentControl();
-  const running = id !== undefined && control?.agentId === id ? control.replyScope?.resultsSoFar : undefined;
+  const running =
+    id !== undefined && control?.agentId === id ? control.replyScope?.unstoredResultMsgs : undefined;
   const results = [...conversation.filter((msg) => msg.hasContentBlocks('tool_result')), ...(running ?? [])];
   return {
     ...ownContext(permissions),
