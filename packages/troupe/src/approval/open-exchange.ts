@@ -6,10 +6,10 @@ import { Exchange } from '../message/exchange.ts';
 import type { Msg } from '../message/msg.ts';
 import type { PendingCall, PendingDecision } from '../message/pending-call.ts';
 import type { AuthorizeRequest } from '../toolkit/call/tool-call.ts';
+import { elapsedSince, monotonic } from '../util/clock.ts';
 import type { JsonValue } from '../util/json.ts';
 import { refused, toVerdict, type FitResult } from './decisions.ts';
 import { StatusTable } from './status-table.ts';
-import { ToolCallTimes } from './tool-call-times.ts';
 
 export interface OpenExchangeOptions {
   /** Tools without further approvals in this reply. Decisions add tools. */
@@ -53,7 +53,10 @@ export class OpenExchange {
   readonly statuses = new StatusTable();
   /** Ids of tool calls that must not run twice, and were about to run. */
   readonly started = new Set<string>();
-  readonly #times = new ToolCallTimes();
+  /** When tool calls began or were resumed, by tool call id. */
+  readonly #runningSince = new Map<string, number>();
+  /** Time spent on tool calls that have a result, by tool call id. */
+  readonly #durations = new Map<string, number>();
   /** Ids of tool calls whose end was told by an event. */
   readonly #told = new Set<string>();
 
@@ -85,13 +88,13 @@ export class OpenExchange {
   /** Records the result of a tool call. The first result of a tool call counts. */
   answer(result: ToolResultBlock): void {
     if (!this.exchange.answer(result)) return;
-    this.#times.end(result.id, this.statuses.msOf(result.id));
+    this.#durations.set(result.id, this.#durationOf(result.id));
     this.statuses.delete(result.id);
   }
 
   /** Starts the time of a tool call. @returns whether the tool call begins; false if it was suspended and is resumed */
   begin(toolCallId: string): boolean {
-    this.#times.begin(toolCallId);
+    this.#runningSince.set(toolCallId, monotonic());
     return !this.statuses.has(toolCallId);
   }
 
@@ -100,7 +103,7 @@ export class OpenExchange {
     const call = this.exchange.calls.find(({ id }) => id === result.id);
     if (call === undefined || this.#told.has(call.id)) return undefined;
     this.#told.add(call.id);
-    const durationMs = this.#times.spentOn(call.id, this.statuses.msOf(call.id));
+    const durationMs = this.#durations.get(call.id) ?? this.#durationOf(call.id);
     return { type: 'tool_result', call, result, durationMs };
   }
 
@@ -111,14 +114,12 @@ export class OpenExchange {
 
   /** Makes a tool call pending until a decision about it. */
   setPending(pending: PendingCall): void {
-    const { id } = pending.call;
-    this.statuses.setPending(pending, this.#times.pause(id, this.statuses.msOf(id)));
+    this.statuses.setPending(pending, this.#pause(pending.call.id));
   }
 
   /** Makes a tool call pending until decisions about tool calls of the agent in its tool. */
   setNestedPending(toolCallId: string, state: JsonValue, pending: readonly PendingCall[]): void {
-    const ms = this.#times.pause(toolCallId, this.statuses.msOf(toolCallId));
-    this.statuses.setNestedPending(toolCallId, state, pending, ms);
+    this.statuses.setNestedPending(toolCallId, state, pending, this.#pause(toolCallId));
   }
 
   /** The tool call as it runs: with the model's arguments, or with those of a decision. */
@@ -197,6 +198,19 @@ export class OpenExchange {
   get stoppedAt(): ToolResultBlock | undefined {
     const call = this.exchange.calls.find(({ id }) => this.controls.get(id)?.kind === 'stop');
     return call && this.exchange.answerTo(call.id);
+  }
+
+  /** Time spent on an unfinished tool call, without the time in which it was pending. */
+  #durationOf(toolCallId: string): number {
+    const since = this.#runningSince.get(toolCallId);
+    return this.statuses.msOf(toolCallId) + (since === undefined ? 0 : elapsedSince(since));
+  }
+
+  /** Stops the time of a tool call. @returns the time spent so far */
+  #pause(toolCallId: string): number {
+    const ms = this.#durationOf(toolCallId);
+    this.#runningSince.delete(toolCallId);
+    return ms;
   }
 
   #whyUnknown(id: unknown): string {

@@ -121,8 +121,8 @@ function makeHookPrototype(prototype: object, points: readonly HookPoint[]): obj
         const problem = `${this.constructor.name} has no method ${point.method}().`;
         return Promise.reject(new TroupeError('invalid_config', problem));
       }
-      const run = (): unknown => hook(this, point, args, own);
-      return point.around ? point.around(this, run) : run();
+      if (point.around === undefined) return hook(this, point, args, own);
+      return point.around(this, () => hook(this, point, args, own));
     };
     Object.defineProperty(hooked, 'name', { value: point.method });
     Object.defineProperty(hookPrototype, point.method, { value: hooked, writable: true, configurable: true });

@@ -22,6 +22,7 @@ export class ModelCaller {
   readonly #compressor: ContextCompressor | undefined;
   /** Ids of all tool calls of a history. */
   readonly #toolCallIds = new PrefixMemo<Msg, Set<string>>();
+  /** The system prompt: the same message while the text stays the same, so that its wire form is cached. */
   #sysPrompt: Msg | undefined;
 
   constructor(compressor: ContextCompressor | undefined) {
@@ -85,8 +86,10 @@ export class ModelCaller {
 
   /** The prompt of a model call, from what is in memory now. */
   async #prompt({ agent, hints, memory, options }: ReplyState): Promise<ModelPrompt> {
-    const messages = [...(await this.#sysPromptMsgs(agent)), ...(await memory.recall()), ...hints];
-    return { messages, generation: options.generation };
+    const text = await this.#sysPromptText(agent);
+    if (this.#sysPrompt?.text !== text) this.#sysPrompt = text === '' ? undefined : Msg.system(text);
+    const opening = this.#sysPrompt === undefined ? [] : [this.#sysPrompt];
+    return { messages: [...opening, ...(await memory.recall()), ...hints], generation: options.generation };
   }
 
   /** One model call, as a step. */
@@ -142,14 +145,6 @@ export class ModelCaller {
       emit: (event) => control.emit(event),
       addUsage: (usage) => control.addUsage(usage),
     });
-  }
-
-  /** The system prompt as a message: the same object while the text stays the same, so that its wire form is cached. */
-  async #sysPromptMsgs(agent: ReplyAgent): Promise<readonly Msg[]> {
-    const text = await this.#sysPromptText(agent);
-    if (text === '') return [];
-    if (this.#sysPrompt?.text !== text) this.#sysPrompt = Msg.system(text);
-    return [this.#sysPrompt];
   }
 
   async #sysPromptText({ self: { sysPrompt } }: ReplyAgent): Promise<string> {

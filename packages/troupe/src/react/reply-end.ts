@@ -7,6 +7,7 @@ import { Msg } from '../message/msg.ts';
 import { isJsonObject } from '../util/json.ts';
 import type { ReplyState } from './reply-state.ts';
 import { recordExperience } from './retrieval.ts';
+import type { StructuredOutputTool } from './structured-output-tool.ts';
 
 const NO_ANSWER = 'The model gave no answer, though it was asked again.';
 const CUT_ANSWERS =
@@ -87,15 +88,18 @@ export async function endAfterActing(open: OpenExchange, reply: ReplyState): Pro
     await reply.remember(reply.asRequests(control.msgs));
     return undefined;
   }
-  return (await endWithStructuredOutput(open, reply)) ?? endWithToolResult(open, reply);
+  const { structuredOutput } = reply;
+  if (structuredOutput === undefined) return endWithToolResult(open, reply);
+  return endWithStructuredOutput(open, structuredOutput, reply);
 }
 
-/** Ends the reply with validated structured output, if the caller wants it and the model has given it. */
+/** Ends the reply with validated structured output, if the model has given it. */
 async function endWithStructuredOutput(
   { exchange }: OpenExchange,
+  structuredOutput: StructuredOutputTool,
   reply: ReplyState,
 ): Promise<Msg | undefined> {
-  const output = await reply.structuredOutput?.read(exchange);
+  const output = await structuredOutput.read(exchange);
   if (output === undefined) return undefined;
   const { name } = reply.agent.self;
   const text = exchange.modelMsg.text || JSON.stringify(output.metadata);
@@ -105,7 +109,6 @@ async function endWithStructuredOutput(
 
 /** Ends the reply with the message that a tool gave as the answer, or with the result of a tool with `returnDirect`. */
 async function endWithToolResult({ exchange }: OpenExchange, reply: ReplyState): Promise<Msg | undefined> {
-  if (reply.structuredOutput !== undefined) return undefined;
   const { name } = reply.agent.self;
   const { calls } = exchange;
   const results = calls.map(({ id }) => exchange.answerTo(id));

@@ -70,7 +70,7 @@ export class Printer {
       for (const change of this.#log.changes(msg, last))
         await show(msg.name, withSender(change, msg, call), console, stream);
     }
-    await this.#enqueue({ msg, last }, call);
+    if (this.#queue !== undefined) await this.#enqueue({ msg, last }, call);
   }
 
   /** Ends messages that were printed in part only. */
