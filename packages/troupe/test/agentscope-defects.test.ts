@@ -84,7 +84,7 @@ describe('interrupts', () => {
     expect(agent.history.map((msg) => msg.text).slice(0, 2)).toEqual(['go', 'Not that way!']);
   });
 
-  test('the apology can be replaced', async () => {
+  test('the default answer to an interrupt can be replaced', async () => {
     class Curt extends Speaker {
       override async handleInterrupt(): Promise<Msg> {
         return Msg.assistant('OK.');

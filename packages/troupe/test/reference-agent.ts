@@ -116,7 +116,7 @@ export class ReferenceAgent extends ReActAgentBase {
       const start = now();
       await turn.emit({ type: 'tool_start', call });
       const answer = await this.acting(call, turn);
-      if (!exchange.answer(answer)) this.lateResults++;
+      if (!exchange.addResult(answer)) this.lateResults++;
       await turn.emit({ type: 'tool_result', call, result: answer, durationMs: elapsedSince(start) });
       await this.print(exchange.resultMsg(answer), true);
     });

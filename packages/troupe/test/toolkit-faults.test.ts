@@ -63,7 +63,7 @@ async function resultOf(execute: Tool['execute'], options?: ToolkitOptions): Pro
 
 function intoHistory(thought: Msg, result: ToolCallResult): ToolCallResult {
   const exchange = new Exchange(thought);
-  expect(exchange.answer(result)).toBe(true);
+  expect(exchange.addResult(result)).toBe(true);
   const msgs = exchange.toMsgs();
   expect(findHistoryFaults(msgs)).toEqual([]);
   expect(Msg.from(JSON.parse(JSON.stringify(msgs[1])) as never)).toEqual(msgs[1]);
@@ -676,7 +676,7 @@ describe('output that looks like ours (39)', () => {
       const result = intoHistory(thought, await toolkit.callToolFunction(callIn(thought)));
       expect(result).toEqual({ type: 'tool_result', id: 'c1', name: 't', output: text, status: 'ok' });
       const exchange = new Exchange(thought);
-      exchange.answer(result);
+      exchange.addResult(result);
       const loaded = exchange.toMsgs().map((msg) => Msg.from(JSON.parse(JSON.stringify(msg)) as never));
       expect(loaded[1]?.getContentBlocks('tool_result')).toEqual([result]);
       const prompt = await new ChatFormatter().format([Msg.user('hi'), ...loaded]);

@@ -83,7 +83,7 @@ const INTERRUPT_REPLY = 'I noticed that you have interrupted me. What can I do f
  * events and broadcasts need no code in the subclass.
  *
  * An agent answers one call at a time. An interrupt settles the call at once, from any await, with the answer of
- * `handleInterrupt`; an abort from outside rejects the call. Either way the agent is free for the next call.
+ * `handleInterrupt`; an abort from outside rejects the call. Either way the agent is free for the next call. Folder `agent`: start here.
  *
  * @example
  * ```ts
@@ -213,8 +213,9 @@ export abstract class AgentBase extends HookedModule implements Observer, AsyncD
   }
 
   /**
-   * Interrupts the current call, with a message if given. Resolves when the agent is free.
-   * @returns false if there was nothing to interrupt: no call, or a call with a committed answer
+   * Interrupts the current call, with a message if given. Resolves when the agent is free. Too late for an interrupt, the waits for
+   * everything after the answer are ended.
+   * @returns false if there was nothing to interrupt: no call, or a call whose answer and its hooks were complete in time
    */
   async interrupt(input?: MsgInput): Promise<boolean> {
     return this.#interrupt('user', Msg.list(input));

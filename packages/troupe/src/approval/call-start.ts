@@ -13,7 +13,7 @@ export interface CallStart {
   /** Exchange to add to memory as it is. */
   readonly closed?: OpenExchange;
   /** Tool results that the input and the decisions brought. */
-  readonly answered: readonly ToolResultBlock[];
+  readonly suppliedResults: readonly ToolResultBlock[];
   /** Input to add to memory after that. */
   readonly input: readonly Msg[];
   /** Answer that is in memory already: the process ended before the agent's state said so. */
@@ -56,15 +56,15 @@ export function planCallStart(
   if (open === undefined) {
     const [first] = [...decisions, ...results];
     if (first !== undefined) throw notPending(first.id);
-    return { input, answered: [] };
+    return { input, suppliedResults: [] };
   }
   if (results.length + decisions.length === 0) {
     if (!hasInput) {
       checkStructuredModel(open, hasStructuredModel);
-      return { resumed: open, input, answered: [] };
+      return { resumed: open, input, suppliedResults: [] };
     }
     if (open.statuses.hasPending && onPending === 'refuse') throw stillPending(open);
-    return { closed: open, input, answered: [] };
+    return { closed: open, input, suppliedResults: [] };
   }
   if (open.isDecidedByOwner && open.owner.at(-1) !== outerToolCallId) throw askedElsewhere(open);
   const supplied = toDecisions(results, open);
@@ -74,11 +74,11 @@ export function planCallStart(
   const isResumed = !hasInput || !isComplete;
   if (isResumed) checkStructuredModel(open, hasStructuredModel);
   const decided = open.applyDecisions([...decisions, ...supplied], fit);
-  for (const result of results) open.answer(result); // the first result of a tool call counts
-  const answered = [...decided, ...results.filter(({ id }) => !decided.some((one) => one.id === id))];
-  if (!isResumed) return { closed: open, input, answered };
+  for (const result of results) open.addResult(result); // the first result of a tool call counts
+  const suppliedResults = [...decided, ...results.filter(({ id }) => !decided.some((one) => one.id === id))];
+  if (!isResumed) return { closed: open, input, suppliedResults };
   open.postponed.push(...input); // allowed tool calls first
-  return { resumed: open, input: [], answered };
+  return { resumed: open, input: [], suppliedResults };
 }
 
 /** A tool result from outside, which can't end the reply as a tool can. */
@@ -87,7 +87,7 @@ function fromOutside({ responseMsg: _, ...result }: ToolResultBlock, fit: FitRes
 }
 
 /** The exchange at the end of a history in which tool calls have no results, such as one of another program. */
-export function unansweredExchange(
+export function unfinishedExchange(
   history: readonly Msg[],
   agentName: string,
 ): { open: OpenExchange; msgs: readonly Msg[] } | undefined {
@@ -99,7 +99,7 @@ export function unansweredExchange(
   const results = behind.flatMap((msg) => msg.getContentBlocks('tool_result'));
   try {
     const open = new OpenExchange(modelMsg);
-    for (const result of results) open.answer(result);
+    for (const result of results) open.addResult(result);
     open.setTold();
     return open.toRun.length === 0 ? undefined : { open, msgs: [modelMsg, ...behind] };
   } catch {

@@ -31,6 +31,7 @@ const MAX_NOTE_CHARS = 10_000;
  * An exchange whose tool calls run or are pending: results so far, status of each unfinished tool call, and started tool
  * calls with side effects. Part of the agent's state, so that the end of the process loses nothing: a tool call with a
  * result or a decision is not asked about again, and a started one is not run again. `saved-exchange.ts` has the saved form.
+ * Folder `approval`: start here.
  */
 export class OpenExchange {
   readonly exchange: Exchange;
@@ -73,21 +74,21 @@ export class OpenExchange {
   /** Tool calls that have no result and are not pending. */
   get toRun(): readonly ToolUseBlock[] {
     return this.exchange.calls.filter(
-      ({ id }) => !this.exchange.answerTo(id) && !this.statuses.isPending(id),
+      ({ id }) => !this.exchange.resultOf(id) && !this.statuses.isPending(id),
     );
   }
 
   /** Whether the exchange has such a tool call, without a result. */
-  isOpen(toolCallId: string): boolean {
+  isUnfinished(toolCallId: string): boolean {
     return (
       this.exchange.calls.some(({ id }) => id === toolCallId) &&
-      this.exchange.answerTo(toolCallId) === undefined
+      this.exchange.resultOf(toolCallId) === undefined
     );
   }
 
   /** Records the result of a tool call. The first result of a tool call counts. */
-  answer(result: ToolResultBlock): void {
-    if (!this.exchange.answer(result)) return;
+  addResult(result: ToolResultBlock): void {
+    if (!this.exchange.addResult(result)) return;
     this.#durations.set(result.id, this.#durationOf(result.id));
     this.statuses.delete(result.id);
   }
@@ -109,7 +110,7 @@ export class OpenExchange {
 
   /** Counts the results so far as told: an earlier agent call or program told them. */
   setTold(): void {
-    for (const { id } of this.exchange.calls) if (this.exchange.answerTo(id)) this.#told.add(id);
+    for (const { id } of this.exchange.calls) if (this.exchange.resultOf(id)) this.#told.add(id);
   }
 
   /** Makes a tool call pending until a decision about it. */
@@ -151,9 +152,9 @@ export class OpenExchange {
   /** Whether every tool call would have a result after these results and decisions. */
   isCompleteAfter(results: readonly ToolResultBlock[], decisions: readonly PendingDecision[]): boolean {
     const decided = new Set(decisions.filter(({ verdict }) => verdict !== 'allow').map(({ id }) => id));
-    const answered = new Set(results.map(({ id }) => id));
-    for (const { id, call } of this.statuses.ownPending) if (decided.has(id)) answered.add(call.id);
-    return this.exchange.calls.every(({ id }) => this.exchange.answerTo(id) || answered.has(id));
+    const withResult = new Set(results.map(({ id }) => id));
+    for (const { id, call } of this.statuses.ownPending) if (decided.has(id)) withResult.add(call.id);
+    return this.exchange.calls.every(({ id }) => this.exchange.resultOf(id) || withResult.has(id));
   }
 
   /** Whether tool calls are pending, and the decisions are about all of them. */
@@ -184,7 +185,7 @@ export class OpenExchange {
         this.grantedTools.add(name);
     }
     const results = this.statuses.apply(decisions, verdicts, this.grantedTools);
-    for (const result of results) this.answer(result);
+    for (const result of results) this.addResult(result);
     return results;
   }
 
@@ -197,7 +198,7 @@ export class OpenExchange {
   /** The tool result of the hook that stopped the agent. */
   get stoppedAt(): ToolResultBlock | undefined {
     const call = this.exchange.calls.find(({ id }) => this.controls.get(id)?.kind === 'stop');
-    return call && this.exchange.answerTo(call.id);
+    return call && this.exchange.resultOf(call.id);
   }
 
   /** Time spent on an unfinished tool call, without the time in which it was pending. */

@@ -21,7 +21,7 @@ function saved(open: OpenExchange): JsonObject {
   return copyJsonObject(
     {
       thought: modelMsg.toJSON(),
-      answers: calls.map(({ id }) => open.exchange.answerTo(id)).filter((one) => one !== undefined),
+      answers: calls.map(({ id }) => open.exchange.resultOf(id)).filter((one) => one !== undefined),
       started: [...open.started],
       standings: open.statuses.toJSON(),
       grantedTools: [...open.grantedTools],
@@ -55,11 +55,11 @@ function restored(json: JsonValue): OpenExchange {
   });
   open.spending = new Spending(json['spent']);
   open.iteration = Number(iteration);
-  for (const answer of list(json, 'answers')) open.answer(answer as JsonValue & ToolResultBlock);
+  for (const answer of list(json, 'answers')) open.addResult(answer as JsonValue & ToolResultBlock);
   open.setTold();
   for (const id of strings(json, 'started')) open.started.add(id);
   for (const msg of list(json, 'later')) open.postponed.push(Msg.from(msg));
-  open.statuses.load(json['standings'], (id) => open.isOpen(id));
+  open.statuses.load(json['standings'], (id) => open.isUnfinished(id));
   open.isDecidedByOwner = json['isAskedThrough'] === true;
   if (!isJsonObject(controls)) throw new TypeError('controls must be an object');
   for (const [id, control] of Object.entries(controls)) open.controls.set(id, LoopControl.from(control));
@@ -71,7 +71,7 @@ function restored(json: JsonValue): OpenExchange {
 function closeStarted(open: OpenExchange): void {
   for (const { id, name } of open.toRun) {
     if (open.started.has(id))
-      open.answer({ type: 'tool_result', id, name, output: OUTCOME_UNKNOWN, status: 'interrupted' });
+      open.addResult({ type: 'tool_result', id, name, output: OUTCOME_UNKNOWN, status: 'interrupted' });
   }
 }
 

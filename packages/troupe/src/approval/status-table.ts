@@ -11,7 +11,10 @@ type ToolCallStatus = {
   /** Time spent on the tool call before it was suspended. @default 0 */
   readonly ms?: number;
 } &
-  /** Pending. `sent` are the arguments to run with, if a decision changed them before. */
+  /**
+   * Pending. `sent` are the arguments with which the tool call goes to the toolkit in place of the model's: those of an earlier decision,
+   * which a hook or middleware then changed, so that approval is needed again.
+   */
   (
     | { readonly kind: 'waiting'; readonly pending: PendingCall; readonly sent?: JsonObject }
     /** Tool calls of an agent in the tool are pending. */
@@ -22,10 +25,10 @@ type ToolCallStatus = {
         readonly name: string;
         readonly input: JsonObject;
         readonly isEdited: boolean;
-        /** Arguments to run with, if a hook changed edited arguments, so that approval was asked for again. */
+        /** The same as `sent` of `waiting`: `input` is what was allowed, and comes out of `sent` when the tool call runs. */
         readonly sent?: JsonObject;
       }
-    /** Its tool was allowed for the whole run by a decision about another tool call: it is judged anew. */
+    /** No longer pending: its tool was allowed for the whole run by a decision about another tool call. The policy judges it anew. */
     | { readonly kind: 'released' }
     /** The pending tool calls of the agent in the tool are decided. */
     | ({ readonly kind: 'resumed' } & ToolResume)
@@ -141,13 +144,13 @@ export class StatusTable {
 
   /**
    * Reads the result of `toJSON`.
-   * @param isOpen whether the exchange has such a tool call, without a result
+   * @param isUnfinished whether the exchange has such a tool call, without a result
    * @throws TypeError if a status is not readable
    */
-  load(json: JsonValue | undefined, isOpen: (toolCallId: string) => boolean): void {
+  load(json: JsonValue | undefined, isUnfinished: (toolCallId: string) => boolean): void {
     if (!isJsonObject(json)) throw new TypeError('the statuses of its tool calls are missing');
     for (const [id, status] of Object.entries(json)) {
-      if (!isOpen(id) || !isToolCallStatus(status, id))
+      if (!isUnfinished(id) || !isToolCallStatus(status, id))
         throw new TypeError('the status of a tool call is not readable');
       this.#statuses.set(id, status);
     }

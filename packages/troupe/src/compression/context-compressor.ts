@@ -42,7 +42,7 @@ export interface CompressionTask {
  * `compress` before every model call. Implemented by `SummaryCompressor` and `AutoContextMemory`; read those
  * two files next.
  * A compressor never fails the reply: a conversation that can't be compressed stays unchanged. `compress`
- * rejects only when the signal is aborted.
+ * rejects only when the signal is aborted. Folder `compression`: start here.
  */
 export interface ContextCompressor {
   /** Resolves to true if the conversation has changed. */

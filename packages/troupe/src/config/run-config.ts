@@ -5,7 +5,7 @@ import { describe } from '../util/json.ts';
 import { createAsyncScope } from '#platform';
 import { defaultLogger, loggerOf, type Logger, type LogLevel } from './logger.ts';
 
-/** Configuration of a whole program, or of one scope. */
+/** Configuration of a whole program, or of one scope. Folder `config`: start here. */
 export interface RunConfig {
   readonly runId: string;
   readonly project: string;

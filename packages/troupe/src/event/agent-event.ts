@@ -122,7 +122,7 @@ export interface EventOrigin {
   readonly timestamp: string;
 }
 
-/** One event of a run: small, typed, and plain JSON after `JSON.stringify`. */
+/** One event of a run: small, typed, and plain JSON after `JSON.stringify`. Folder `event`: start here. */
 export type AgentEvent = EventBody & EventOrigin;
 
 /** Discriminator of the event union. */

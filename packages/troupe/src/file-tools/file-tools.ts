@@ -62,7 +62,7 @@ export interface FileToolsOptions {
 
 /**
  * Creates tools for file access, limited to the permissions of the handle. The tools must still be registered
- * in a toolkit. First file to read in this folder; the other files define the tools.
+ * in a toolkit. The other files define the tools. Folder `file-tools`: start here.
  * @throws TroupeError for an unknown tool name
  */
 export function fileTools(handle: FileSystemHandle, options: FileToolsOptions = {}): readonly Tool[] {

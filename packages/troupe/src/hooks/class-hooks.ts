@@ -3,11 +3,9 @@ import { byPriority, HookTable, type NamedHook } from './hook-table.ts';
 /** Any class, with any constructor. */
 export type AnyClass = abstract new (...args: never[]) => object;
 
-/**
- * Class hooks. Each class has its own table; an instance gets the hooks of its class and of all base classes,
- * nearest class first.
- */
+/** Hooks registered at each class itself. Instances also get those of all base classes: the hooks of the nearest class run first. */
 const tables = new WeakMap<AnyClass, HookTable>();
+/** Hooks that instances of a class get, by class and type: collected on first use, and forgotten after each change. */
 let resolved = new WeakMap<AnyClass, Map<string, readonly NamedHook[]>>();
 let hasClassHooks = false;
 const NONE: readonly NamedHook[] = Object.freeze([]);

@@ -58,8 +58,8 @@ export interface HookPoint {
    */
   readonly signalOf?: (args: Args, instance: object) => AbortSignal | undefined;
   /**
-   * Abort signal of the post hooks. None, if the result must not get out without them; the code around the method limits the wait then.
-   * @default `signalOf`
+   * Abort signal of the post hooks: after an abort they are no longer awaited, and the result is lost. Returns undefined where a result
+   * must wait for its post hooks; the caller of the method then limits the wait. @default the signal of `signalOf`
    */
   readonly postSignalOf?: (args: Args) => AbortSignal | undefined;
   /** Runs the method with its hooks, e.g. after earlier calls of the method. @default at once */

@@ -2,7 +2,8 @@ import { InvalidMsgError } from '../errors.ts';
 import { toBlock, type ToolResultBlock, type ToolUseBlock } from './blocks.ts';
 import { Msg } from './msg.ts';
 
-const INTERRUPTED = 'The tool call was interrupted before it returned a result.';
+/** Result of a tool call that has none when the exchange is closed. */
+const NO_RESULT = 'The tool call was interrupted before it returned a result.';
 
 /**
  * A model message with tool calls, together with all their tool results.
@@ -18,16 +19,17 @@ const INTERRUPTED = 'The tool call was interrupted before it returned a result.'
  *
  * const modelMessage = Msg.assistant([{ type: 'tool_use', id: 'a', name: 'weather', input: { city: 'Rome' } }]);
  * const exchange = new Exchange(modelMessage);
- * exchange.answer({ type: 'tool_result', id: 'a', name: 'weather', output: '21 degrees', status: 'ok' });
+ * exchange.addResult({ type: 'tool_result', id: 'a', name: 'weather', output: '21 degrees', status: 'ok' });
  * console.log(exchange.toMsgs().length); // 2: the model message and one result
  * ```
  */
 export class Exchange {
   /** The tool calls, in the order of the model message. */
   readonly calls: readonly ToolUseBlock[];
-  readonly #answers = new Map<string, ToolResultBlock>();
+  readonly #results = new Map<string, ToolResultBlock>();
+  /** Ids of the messages with the results, by tool call id. */
   readonly #resultIds = new Map<string, string>();
-  #lateAnswers = 0;
+  #lateResults = 0;
   #isClosed = false;
 
   /** @throws InvalidMsgError if two tool calls have the same id. A `MsgDraft` never makes such a message. */
@@ -40,8 +42,8 @@ export class Exchange {
   }
 
   /** Number of ignored results: given after `toMsgs`, or a second time. */
-  get lateAnswers(): number {
-    return this.#lateAnswers;
+  get lateResults(): number {
+    return this.#lateResults;
   }
 
   /** True after `toMsgs`: further results are ignored. */
@@ -52,22 +54,22 @@ export class Exchange {
   /**
    * Records a tool result. The first result of a tool call counts; results after `toMsgs` are ignored.
    * @returns true if the result was recorded
-   * @throws InvalidMsgError if the exchange has no such tool call, or if the block is invalid: then the tool call stays open.
+   * @throws InvalidMsgError if the exchange has no such tool call, or if the block is invalid: then the tool call stays unfinished.
    */
-  answer(result: ToolResultBlock): boolean {
+  addResult(result: ToolResultBlock): boolean {
     if (!this.#resultIds.has(result.id))
       throw new InvalidMsgError('A tool result has the id of no tool call of this message.');
-    if (this.#isClosed || this.#answers.has(result.id)) {
-      this.#lateAnswers++;
+    if (this.#isClosed || this.#results.has(result.id)) {
+      this.#lateResults++;
       return false;
     }
-    this.#answers.set(result.id, toResult(result));
+    this.#results.set(result.id, toResult(result));
     return true;
   }
 
   /** The result of a tool call; undefined if there is none yet. */
-  answerTo(toolCallId: string): ToolResultBlock | undefined {
-    return this.#answers.get(toolCallId);
+  resultOf(toolCallId: string): ToolResultBlock | undefined {
+    return this.#results.get(toolCallId);
   }
 
   /** The message with a tool result, streamed or final. All messages for one tool call have the same id. */
@@ -80,7 +82,7 @@ export class Exchange {
     this.#isClosed = true;
     return [
       this.modelMsg,
-      ...this.calls.map((call) => this.resultMsg(this.#answers.get(call.id) ?? interrupted(call))),
+      ...this.calls.map((call) => this.resultMsg(this.#results.get(call.id) ?? interrupted(call))),
     ];
   }
 }
@@ -97,5 +99,5 @@ function toResult(value: unknown): ToolResultBlock {
 }
 
 function interrupted(call: ToolUseBlock): ToolResultBlock {
-  return { type: 'tool_result', id: call.id, name: call.name, output: INTERRUPTED, status: 'interrupted' };
+  return { type: 'tool_result', id: call.id, name: call.name, output: NO_RESULT, status: 'interrupted' };
 }

@@ -76,7 +76,7 @@ const extraKeys = Symbol('extraKeys');
 /**
  * One message of a conversation. Deeply immutable: derived values can be cached,
  * nothing needs copying, and no hook can change a history. `toJSON` and `Msg.from`
- * are exact inverses, including keys unknown to this version.
+ * are exact inverses, including keys unknown to this version. Folder `message`: start here.
  *
  * @example
  * ```ts

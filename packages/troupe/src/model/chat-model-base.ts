@@ -95,7 +95,7 @@ const NO_OPTIONS: GenerationOptions = Object.freeze({});
 
 /**
  * Base class of chat models. Providers implement `stream`; `call` folds the same stream into a message.
- * Aborting or leaving a stream stops the request behind it.
+ * Aborting or leaving a stream stops the request behind it. Folder `model`: start here.
  */
 export abstract class ChatModelBase {
   readonly capabilities: ModelCapabilities = PLAIN_CAPABILITIES;

@@ -27,7 +27,7 @@ class PipelineAgents extends StateModule {
  * suspended, failed or was cut off by the end of the process is resumed by a call without input. Calls at the same time are
  * independent of each other; the state is that of the last one to start.
  *
- * With automatic saving, progress is saved after each answer, before the call resolves.
+ * With automatic saving, progress is saved after each answer, before the call resolves. Folder `pipeline`: start here.
  */
 export abstract class PipelineBase extends StateModule {
   readonly agents: readonly AgentBase[];

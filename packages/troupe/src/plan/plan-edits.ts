@@ -50,7 +50,10 @@ export function updatePlanInfo(changes: Partial<WorkWords>): PlanEdit {
   };
 }
 
-/** @param words all fields for a new subtask; for a revised one, the changed fields */
+/**
+ * Adds, changes or deletes one subtask of the current plan.
+ * @param words all fields of an added subtask, or the changed fields of a revised one; not needed to delete
+ */
 export function reviseCurrentPlan(
   index: number,
   action: ReviseAction,

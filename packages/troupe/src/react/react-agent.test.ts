@@ -7,6 +7,7 @@ import { findHistoryFaults } from '../message/history.ts';
 import { Msg } from '../message/msg.ts';
 import { ModelError } from '../model/model-error.ts';
 import { ScriptedModel, type ScriptedTurn } from '../testing/scripted-model.ts';
+import { StepJournal } from '../testing/step-journal.ts';
 import { tool, type Tool } from '../toolkit/tool/tool.ts';
 import { Toolkit } from '../toolkit/toolkit.ts';
 import { LongTermMemoryBase } from '../longterm/long-term-memory-base.ts';
@@ -675,6 +676,34 @@ test('a run can be replayed from its recorded steps, without a model or a tool',
   const bare = (msgs: readonly Msg[]): unknown =>
     msgs.map(({ role, name, content }) => ({ role, name, content }));
   expect(bare(await otherMemory())).toEqual(bare(await memory()));
+});
+
+test('the messages of an interrupt are written by a step, which a replay repeats', async () => {
+  const journal = new StepJournal();
+  const attempt = async (script: readonly (string | ScriptedTurn)[]) => {
+    const { agent, memory, model } = setUp(script);
+    const runStep = journal.attempt();
+    const written: string[][] = [];
+    const interrupting: StepRunner = async (step, body) => {
+      if (step.kind === 'tool') void agent.interrupt('Stop!');
+      if (step.kind !== 'write') return runStep(step, body);
+      const before = (await memory()).length;
+      const result = await runStep(step, body);
+      written.push((await memory()).slice(before).map((msg) => msg.text));
+      return result;
+    };
+    await agent.call('What is 1 + 2?', { runStep: interrupting });
+    return { written, requests: model.requests.length, history: (await memory()).map(({ text }) => text) };
+  };
+  const interruptReply = 'I noticed that you have interrupted me. What can I do for you?';
+  const first = await attempt([{ text: 'Let me see.', ...calls(addCall) }]);
+  expect(first.written.at(-1)).toEqual(['Stop!', interruptReply]);
+  expect(first.written.flat()).toEqual(first.history);
+  const { keys } = journal;
+  expect(keys.filter((key) => key.startsWith('write:'))).toEqual([1, 2, 3].map((n) => `write:memory#${n}`));
+
+  expect(await attempt([])).toEqual({ ...first, requests: 0 });
+  expect(journal.keys).toEqual(keys);
 });
 
 test('an agent may be a tool of another: what it answers is the result', async () => {

@@ -3,7 +3,7 @@ import { controlOf } from '../agent/turn/controlled-turn.ts';
 import { currentControl } from '../agent/turn/current-turn.ts';
 import type { Interrupt } from '../agent/interrupt.ts';
 import type { Turn } from '../agent/turn/turn.ts';
-import { OpenToolCalls } from '../approval/open-tool-calls.ts';
+import { UnfinishedToolCalls } from '../approval/unfinished-tool-calls.ts';
 import { OpenExchange } from '../approval/open-exchange.ts';
 import { OPEN_EXCHANGE_STATE } from '../approval/saved-exchange.ts';
 import { OrderedMemory } from '../memory/ordered-memory.ts';
@@ -63,7 +63,7 @@ const MAX_EMPTY_MSGS = 3;
  * A model that fails ends the agent call, and the text so far is kept. At `maxIters` the model sums up without tools.
  *
  * A tool call that needs a decision ends the reply: its exchange is kept in the agent's state, not in memory, and resumed
- * when the decision is there, in this process or in another.
+ * when the decision is there, in this process or in another. Folder `react`: start here.
  *
  * @example
  * ```ts
@@ -98,7 +98,7 @@ export class ReActAgent extends ReActAgentBase {
   readonly #options: ReActAgentOptions;
   readonly #modelCaller: ModelCaller;
   readonly #memory: OrderedMemory;
-  readonly #openToolCalls: OpenToolCalls;
+  readonly #unfinishedToolCalls: UnfinishedToolCalls;
   /** The agent as the parts of a reply use it. */
   readonly #agent: ReplyAgent;
   /** The toolkit, with the tools of memory, plan, compression and background tasks. */
@@ -130,7 +130,7 @@ export class ReActAgent extends ReActAgentBase {
       ...(options.background?.tools ?? []),
     );
     this.#memory = new OrderedMemory(this.memory);
-    this.#openToolCalls = new OpenToolCalls(this.#memory, {
+    this.#unfinishedToolCalls = new UnfinishedToolCalls(this.#memory, {
       onPending: options.onPending,
       fit: (result) => this.#toolsNow().fitResult(result),
     });
@@ -141,7 +141,7 @@ export class ReActAgent extends ReActAgentBase {
       options,
       tools: () => this.#toolsNow(),
       memory: this.#memory,
-      openToolCalls: this.#openToolCalls,
+      unfinishedToolCalls: this.#unfinishedToolCalls,
       prompt: async (purpose, turn) => this.hookedPrompt(turn) ?? this.makePrompt(purpose, turn),
       hookAgain: (purpose, prompt, turn) =>
         this.hookAgain(purpose === 'summary' ? 'preSummary' : 'preReasoning', { turn, ...prompt }),
@@ -159,7 +159,7 @@ export class ReActAgent extends ReActAgentBase {
 
   /** Pending tool calls, of agents in tools too. Decided by the option `decisions` of `call`. */
   override get pendingCalls(): readonly PendingCall[] {
-    return this.#openToolCalls.pending;
+    return this.#unfinishedToolCalls.pending;
   }
 
   override refusesInput(onPending: CallOptions['onPending'] = this.#options.onPending): boolean {
@@ -167,29 +167,30 @@ export class ReActAgent extends ReActAgentBase {
   }
 
   /** The tool calls of other agents in which this agent was called when its tool calls were suspended, or cut off by the end of the program */
-  get openCallOwner(): readonly string[] {
-    return this.#openToolCalls.current?.owner ?? [];
+  get unfinishedCallOwner(): readonly string[] {
+    return this.#unfinishedToolCalls.current?.owner ?? [];
   }
 
   /** Declares that the tool call in which this agent was called is suspended for the pending tool calls: only that tool call takes decisions. */
   leaveDecisionsToOwner(): void {
-    if (this.#openToolCalls.current !== undefined) this.#openToolCalls.current.isDecidedByOwner = true;
+    if (this.#unfinishedToolCalls.current !== undefined)
+      this.#unfinishedToolCalls.current.isDecidedByOwner = true;
   }
 
   /** Ends unfinished tool calls with the status `interrupted`. Does nothing while the agent runs. */
   async closePending(): Promise<void> {
-    if (!this.isRunning) this.emitOutside(await this.#openToolCalls.close());
+    if (!this.isRunning) this.emitOutside(await this.#unfinishedToolCalls.close());
   }
 
   /** Adds a listener that is awaited before a tool with a `sideEffect` runs, and can save its start. Returns a function that removes the listener. */
   onCheckpoint(listener: () => Promise<void>): () => void {
-    return this.#openToolCalls.onCheckpoint(listener);
+    return this.#unfinishedToolCalls.onCheckpoint(listener);
   }
 
   /** Alternates reasoning and acting until a model message is the answer. */
   override async reply(msgs: readonly Msg[], turn: Turn): Promise<Msg> {
     const reply = this.#beginReply(turn);
-    const start = await this.#openToolCalls.begin(this.name, msgs, reply.control);
+    const start = await this.#unfinishedToolCalls.begin(this.name, msgs, reply.control);
     const waits = reply.control.accept();
     if (waits) await waits; // otherwise the input is stored at once
     await reply.takeInput(start);
@@ -359,7 +360,7 @@ export class ReActAgent extends ReActAgentBase {
 
   /** Keeps messages for the time after the pending tool calls. */
   protected override postpone(msgs: readonly Msg[]): void {
-    this.#openToolCalls.current?.postponed.push(...msgs);
+    this.#unfinishedToolCalls.current?.postponed.push(...msgs);
   }
 
   /** Interrupts a running call, waits for it, and refuses further calls. */
@@ -371,11 +372,11 @@ export class ReActAgent extends ReActAgentBase {
 
   /** For the state. */
   protected get openExchange(): OpenExchange | undefined {
-    return this.#openToolCalls.current;
+    return this.#unfinishedToolCalls.current;
   }
 
   protected set openExchange(open: OpenExchange | undefined) {
-    this.#openToolCalls.current = open;
+    this.#unfinishedToolCalls.current = open;
   }
 
   /** The tools of the agent and of its hooks. @throws TroupeError if two hooks bring different tools of one name */

@@ -16,7 +16,7 @@ export class RepeatedFailures {
     const calls = new Map(exchange.calls.map((call) => [keyOf(call), call]));
     const hints: string[] = [];
     for (const [key, call] of calls) {
-      const failures = exchange.answerTo(call.id)?.status === 'ok' ? 0 : (this.#failures.get(key) ?? 0) + 1;
+      const failures = exchange.resultOf(call.id)?.status === 'ok' ? 0 : (this.#failures.get(key) ?? 0) + 1;
       this.#failures.set(key, failures);
       if (failures >= FAILURES_BEFORE_HINT) hints.push(hintFor(call, failures));
     }

@@ -111,7 +111,7 @@ async function endWithStructuredOutput(
 async function endWithToolResult({ exchange }: OpenExchange, reply: ReplyState): Promise<Msg | undefined> {
   const { name } = reply.agent.self;
   const { calls } = exchange;
-  const results = calls.map(({ id }) => exchange.answerTo(id));
+  const results = calls.map(({ id }) => exchange.resultOf(id));
   const response = results.findLast((one) => one?.responseMsg !== undefined);
   if (response !== undefined) return endReply(responseOf(response, name), 'finished', reply);
   const [call, ...others] = calls;

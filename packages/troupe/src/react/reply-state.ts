@@ -1,7 +1,7 @@
 import { controlOf } from '../agent/turn/controlled-turn.ts';
 import type { ReplyScope, TurnControl } from '../agent/turn/turn-control.ts';
 import type { Turn } from '../agent/turn/turn.ts';
-import { resultsIn, type OpenToolCalls } from '../approval/open-tool-calls.ts';
+import { resultsIn, type UnfinishedToolCalls } from '../approval/unfinished-tool-calls.ts';
 import { OpenExchange } from '../approval/open-exchange.ts';
 import type { OrderedMemory } from '../memory/ordered-memory.ts';
 import { withoutResults, type CallStart } from '../approval/call-start.ts';
@@ -24,7 +24,7 @@ export interface ReplyAgent {
   /** The toolkit, with the tools of memory, plan, compression, background tasks and hooks. */
   readonly tools: () => Toolkit;
   readonly memory: OrderedMemory;
-  readonly openToolCalls: OpenToolCalls;
+  readonly unfinishedToolCalls: UnfinishedToolCalls;
   /** The prompt of a model call, as its hooks left it. */
   readonly prompt: (purpose: ModelCallPurpose, turn: Turn) => Promise<ModelPrompt>;
   /** Has the hooks before a model call change a prompt that was made anew. */
@@ -90,25 +90,25 @@ export class ReplyState implements ReplyScope {
   }
 
   /** Whether a tool call of this reply has no result yet. */
-  isCallOpen(toolCallId: string): boolean {
-    return this.open?.isOpen(toolCallId) ?? false;
+  isUnfinished(toolCallId: string): boolean {
+    return this.open?.isUnfinished(toolCallId) ?? false;
   }
 
   get unstoredResultMsgs(): readonly Msg[] {
     const { exchange } = this.open ?? {};
     if (exchange === undefined || exchange.isClosed) return [];
-    const results = exchange.calls.flatMap(({ id }) => exchange.answerTo(id) ?? []);
+    const results = exchange.calls.flatMap(({ id }) => exchange.resultOf(id) ?? []);
     return results.map((result) => exchange.resultMsg(result));
   }
 
   /** Has the state saved, before a tool changes something; with `toolCallId` noted as started. */
   async checkpoint(toolCallId: string | undefined): Promise<void> {
     if (toolCallId !== undefined) this.open?.started.add(toolCallId);
-    await this.agent.openToolCalls.checkpoint();
+    await this.agent.unfinishedToolCalls.checkpoint();
   }
 
   /** Adds the input to memory, after a closed exchange, and sends events for supplied tool results. */
-  async takeInput({ resumed, closed, answered, input }: CallStart): Promise<void> {
+  async takeInput({ resumed, closed, suppliedResults, input }: CallStart): Promise<void> {
     const earlier = resumed ?? closed;
     this.isInputStored = true;
     if (resumed !== undefined) this.control.costs.resume(resumed.spending);
@@ -117,13 +117,13 @@ export class ReplyState implements ReplyScope {
     for (const { id } of [...input, ...(earlier?.postponed ?? [])]) this.requestIds.add(id);
     if (earlier === undefined) return;
     await this.#recall(earlier.addedIds);
-    await this.tell(earlier, answered);
+    await this.tell(earlier, suppliedResults);
   }
 
   /** Makes an exchange the open one, before its tool calls run. */
   beginExchange(open: OpenExchange): void {
     this.control.assertNotOver(); // another agent call may have the exchange by now
-    this.agent.openToolCalls.current = open;
+    this.agent.unfinishedToolCalls.current = open;
     this.open = open;
     open.spending = this.control.costs.spending;
     for (const name of open.grantedTools) this.grantedTools.add(name);
@@ -135,7 +135,7 @@ export class ReplyState implements ReplyScope {
     const msgs = open.exchange.toMsgs();
     const written = this.remember([...msgs, ...open.postponed]); // first, because a turn that is over writes nothing
     await Promise.all([written, this.tell(open, resultsIn(msgs))]);
-    this.agent.openToolCalls.forget(open);
+    this.agent.unfinishedToolCalls.forget(open);
   }
 
   /** Stores a model message whose tool calls are not run: they get the status `interrupted`. */
@@ -145,7 +145,7 @@ export class ReplyState implements ReplyScope {
 
   /** Stores an exchange whose tool calls are not run: tool results among the messages are theirs, and the rest is read after them. */
   async skipToolCalls(open: OpenExchange, msgs: readonly Msg[]): Promise<void> {
-    for (const result of resultsIn(msgs)) if (open.isOpen(result.id)) open.answer(result);
+    for (const result of resultsIn(msgs)) if (open.isUnfinished(result.id)) open.addResult(result);
     open.postponed.push(...this.asRequests(msgs));
     await this.closeExchange(open);
   }

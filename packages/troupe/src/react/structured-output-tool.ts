@@ -42,7 +42,7 @@ export class StructuredOutputTool {
   /** The output of the last accepted tool call of an exchange. It is read from the tool result, which may be a replayed one. */
   async read(exchange: Exchange): Promise<ReplyOutput | undefined> {
     for (const call of exchange.calls.toReversed()) {
-      const result: ToolCallResult | undefined = exchange.answerTo(call.id);
+      const result: ToolCallResult | undefined = exchange.resultOf(call.id);
       const output =
         call.name === STRUCTURED_OUTPUT_TOOL && result?.status === 'ok'
           ? savedIn(result.metadata)

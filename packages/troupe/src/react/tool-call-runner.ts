@@ -33,9 +33,9 @@ export async function runToolCalls(open: OpenExchange, reply: ReplyState, act: A
     control.signal.throwIfAborted();
     if (open.begin(call.id)) await control.emit({ type: 'tool_start', call });
     const isTooMany = exchange.calls.indexOf(call) >= maxToolCalls;
-    if (isTooMany) open.answer(tooMany(call, maxToolCalls));
+    if (isTooMany) open.addResult(tooMany(call, maxToolCalls));
     else await actOn(call, open, reply, act);
-    const result = exchange.answerTo(call.id);
+    const result = exchange.resultOf(call.id);
     if (result === undefined || exchange.isClosed) return; // pending, or too late
     await reply.tell(open, [result]);
     await agent.self.print(exchange.resultMsg(result));
@@ -50,11 +50,11 @@ async function actOn(call: ToolUseBlock, open: OpenExchange, reply: ReplyState, 
     if (isSuspended(acted)) return await suspend(call, acted.suspension, open, reply);
     const result = { ...acted, id, name };
     const isAnswer = result.responseMsg !== undefined || reply.toolkit.get(name)?.returnDirect === true;
-    open.answer(isAnswer ? result : open.withNote(result));
+    open.addResult(isAnswer ? result : open.withNote(result));
   } catch (error) {
     const result = reply.unhookedResults.get(id);
     const isWithheld = reply.agent.self.hooksOf('postActing').length > 0;
-    if (result !== undefined) open.answer(isWithheld ? withheld(call) : { ...result, id, name });
+    if (result !== undefined) open.addResult(isWithheld ? withheld(call) : { ...result, id, name });
     if (error instanceof HookError && reply.control.signal.aborted) getLogger().log('warn', error.message); // the interrupt is told instead
     throw error;
   } finally {
@@ -64,7 +64,7 @@ async function actOn(call: ToolUseBlock, open: OpenExchange, reply: ReplyState, 
 
 /** Withholds the results of tool calls whose `postActing` hooks were cut off. */
 export function withholdUnhooked(open: OpenExchange, { unhookedResults }: ReplyState): void {
-  for (const call of open.exchange.calls) if (unhookedResults.has(call.id)) open.answer(withheld(call));
+  for (const call of open.exchange.calls) if (unhookedResults.has(call.id)) open.addResult(withheld(call));
 }
 
 /** Makes a suspended tool call a pending one. */

@@ -7,7 +7,7 @@ import { StateModule, type StateMigration } from '../state/state-module.ts';
 import { isJsonObject, NotJsonError, type JsonValue } from '../util/json.ts';
 import { fingerprint } from '../util/hash.ts';
 import { InMemorySession, InMemoryStore } from './in-memory-session.ts';
-import { draftList, mergeRanges, type SavedList } from './format/list-draft.ts';
+import { listToSave, mergeRanges, type SavedList } from './format/list-to-save.ts';
 import { SessionConflictError, SessionCorruptError, SessionError } from './format/session-error.ts';
 import { checkItem, readHead, readItem, writeHead, writeItem, type Head } from './format/session-format.ts';
 import { toSessionKey } from './format/session-key.ts';
@@ -701,7 +701,7 @@ describe('the format', () => {
           items: after.map((i) => items[i] as object),
           toJson: (item: object) => item as never,
         };
-        const { start, parts, items: drafted } = draftList(list, saved);
+        const { start, parts, items: drafted } = listToSave(list, saved);
         const whole = [...(start?.itemRanges ?? []), ...parts];
         expect(drafted).toStrictEqual(list.items);
         expect(whole).toHaveLength(after.length);

@@ -10,8 +10,8 @@ import {
   type SessionComponents,
 } from './format/component-state.ts';
 import { reportNoMatch, warnOfUnused } from './format/load-report.ts';
-import { draftList, type ListDraft, type SavedList } from './format/list-draft.ts';
-import { saveDrafts } from './format/save-drafts.ts';
+import { listToSave, type ListToSave, type SavedList } from './format/list-to-save.ts';
+import { saveLists } from './format/save-lists.ts';
 import { ScopedStore } from './scoped-store.ts';
 import {
   SessionConflictError,
@@ -84,8 +84,8 @@ export class Session implements AsyncDisposable {
       if (options.overwrite) return this.#overwrite(checked, components, state);
       const syncStates = await this.#syncStatesOf(checked, components);
       const { rest, lists } = state.stateParts();
-      const saved = new Map(syncStates.flatMap(({ snapshot }) => [...(snapshot?.lists ?? [])]));
-      const drafts = lists.map((list) => draftList(list, saved.get(pathText(list.path))));
+      const saved = new Map(syncStates.flatMap(({ lastSaved }) => [...(lastSaved?.lists ?? [])]));
+      const listsToSave = lists.map((list) => listToSave(list, saved.get(pathText(list.path))));
       const others = othersThan(components, syncStates[0], saved);
       const whole = { ...others.components, ...rest, ...state.aliases };
       const remember = (): void => {
@@ -97,7 +97,10 @@ export class Session implements AsyncDisposable {
           );
       };
       try {
-        const head = await saveDrafts(this.#store, checked, syncStates, whole, [...drafts, ...others.drafts]);
+        const head = await saveLists(this.#store, checked, syncStates, whole, [
+          ...listsToSave,
+          ...others.listsToSave,
+        ]);
         remember();
         return infoOf(checked, head);
       } catch (error) {
@@ -201,15 +204,15 @@ export class Session implements AsyncDisposable {
     return this.#enqueue('Copying to', to, async (target) => {
       const source = await toSessionKey(from);
       const found = await this.#reader.read(source, async (head) => {
-        const drafts: ListDraft[] = [];
-        for (const list of head.lists) drafts.push(await this.#reader.draftOf(source, head, list));
-        return { head, drafts };
+        const listsToSave: ListToSave[] = [];
+        for (const list of head.lists) listsToSave.push(await this.#reader.readForSave(source, head, list));
+        return { head, listsToSave };
       });
       if (found === undefined) throw new SessionNotFoundError(source);
-      const { head, drafts } = found;
+      const { head, listsToSave } = found;
       return infoOf(
         target,
-        await saveDrafts(this.#store, target, [newSyncState(undefined)], head.components, drafts),
+        await saveLists(this.#store, target, [newSyncState(undefined)], head.components, listsToSave),
       );
     });
   }
@@ -250,7 +253,7 @@ export class Session implements AsyncDisposable {
       let head: Head;
       try {
         head = readHead(previous.text, previous.location);
-        for (const list of head.lists) await this.#reader.draftOf(checked, head, list);
+        for (const list of head.lists) await this.#reader.readForSave(checked, head, list);
       } catch (error) {
         if (!(error instanceof SessionCorruptError)) throw error;
         const again = await this.#store.readHead(checked, 'current');
@@ -304,7 +307,7 @@ export class Session implements AsyncDisposable {
       throw new SessionConflictError(key, 'has components loaded from different revisions');
     }
     for (const [name, module] of Object.entries(components)) {
-      const isThere = Object.hasOwn(first.snapshot?.head.components ?? {}, name);
+      const isThere = Object.hasOwn(first.lastSaved?.head.components ?? {}, name);
       if (isThere && !this.#syncStates.isKnown(module, key, name)) {
         throw new SessionConflictError(
           key,
@@ -325,17 +328,20 @@ export class Session implements AsyncDisposable {
     const base = current && { revision: current.revision, log: logOf(current) };
     const others = await this.#reader.othersThan(key, current, components);
     const { rest, lists } = state.stateParts();
-    const drafts = lists.map((list) => draftList(list, undefined));
+    const listsToSave = lists.map((list) => listToSave(list, undefined));
     const syncState = newSyncState(base);
     const whole = { ...others.components, ...rest, ...state.aliases };
     try {
-      const head = await saveDrafts(this.#store, key, [syncState], whole, [...drafts, ...others.drafts]);
+      const head = await saveLists(this.#store, key, [syncState], whole, [
+        ...listsToSave,
+        ...others.listsToSave,
+      ]);
       this.#syncStates.wasSaved(components, key, syncState);
       return infoOf(key, head);
     } catch (error) {
       for (const [name, module] of syncState.uncertain === undefined ? [] : Object.entries(components)) {
         const old = this.#syncStates.of(module, key);
-        const uncertain = { ...newSyncState(old?.base, old?.snapshot), uncertain: syncState.uncertain };
+        const uncertain = { ...newSyncState(old?.base, old?.lastSaved), uncertain: syncState.uncertain };
         this.#syncStates.wasSaved({ [name]: module }, key, uncertain);
       }
       throw error;
@@ -381,18 +387,18 @@ function noop(): void {}
 /** Saved state of components that are not part of this save. */
 function othersThan(
   components: SessionComponents,
-  { snapshot }: SyncState,
+  { lastSaved }: SyncState,
   saved: ReadonlyMap<string, SavedList>,
 ): Others {
   const others: { [name: string]: JsonValue } = {};
-  for (const [name, state] of Object.entries(snapshot?.head.components ?? {})) {
+  for (const [name, state] of Object.entries(lastSaved?.head.components ?? {})) {
     if (!Object.hasOwn(components, name)) setOwn(others, name, state);
   }
   const lists =
-    snapshot?.head.lists.filter(({ path: [name = ''] }) => !Object.hasOwn(components, name)) ?? [];
+    lastSaved?.head.lists.filter(({ path: [name = ''] }) => !Object.hasOwn(components, name)) ?? [];
   return {
     components: others,
-    drafts: lists.map(({ path, ranges }) => {
+    listsToSave: lists.map(({ path, ranges }) => {
       const list = saved.get(pathText(path));
       return { path, start: list, parts: list === undefined ? ranges : [], items: list?.items };
     }),

@@ -66,7 +66,7 @@ const INSTRUCTION = `# Skills\nA skill is a folder with instructions and files f
  * to read in this folder; skill-folder.ts reads files, parse-skill.ts parses `SKILL.md`.
  *
  * Nothing in a folder is executed or imported, and no link leads out of it. Tools of a skill come from the
- * program.
+ * program. Folder `skills`: start here.
  */
 export class SkillSet {
   readonly #toolkit: Toolkit;

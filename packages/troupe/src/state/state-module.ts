@@ -70,7 +70,7 @@ interface Assignment {
  *
  * Properties that hold another `StateModule` are part of the state automatically; private `#fields` are not.
  * Other properties must be registered. Loading checks and converts everything first, then applies all or
- * nothing.
+ * nothing. Folder `state`: start here.
  *
  * @example
  * ```ts
@@ -97,8 +97,9 @@ export abstract class StateModule {
   /** Saved names of nested modules whose property has another name, by property name. */
   static readonly stateNames: Readonly<Record<string, string>> = {};
   /**
-   * Allows modules to come and go: modules missing in a saved state keep their state, and a module that
-   * contains this one is left out.
+   * Whether the nested modules may differ between save and load, as the tools of a toolkit or the agents of a pipeline do. A nested
+   * module that a saved state does not have keeps its state when that is loaded; so does this module in its parent. A nested module
+   * that is also a parent of this one, such as an agent among its own tools, is not saved again.
    */
   static readonly hasOptionalModules: boolean = false;
   /**

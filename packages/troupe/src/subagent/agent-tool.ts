@@ -70,7 +70,7 @@ async function ask(agent: AgentBase, query: string, context: ToolContext): Promi
     const input = resume === undefined ? query : undefined;
     return agent.call(input, { ...options, decisions: resume?.decisions });
   }
-  if (resume !== undefined && agent.openCallOwner.at(-1) === call.id) {
+  if (resume !== undefined && agent.unfinishedCallOwner.at(-1) === call.id) {
     const ids = new Set(agent.pendingCalls.map(({ id }) => id));
     // some decisions may have been applied before the program ended
     const decisions = resume.decisions.filter(({ id }) => ids.has(id));
@@ -79,9 +79,9 @@ async function ask(agent: AgentBase, query: string, context: ToolContext): Promi
   try {
     return await agent.call(query, options);
   } catch (error) {
-    const { openCallOwner: owner, pendingCalls: pending } = agent;
+    const { unfinishedCallOwner: owner, pendingCalls: pending } = agent;
     if (!TroupeError.isInstance(error) || error.code !== 'pending_calls' || owner.length === 0) throw error;
-    if (currentControl()?.hasOpenToolCall(owner))
+    if (currentControl()?.hasUnfinishedToolCall(owner))
       throw new ToolSuspension(undefined, { pending, state: null }); // pending in another tool call, which comes first
     await agent.closePending(); // their tool call has ended
     return agent.call(query, options);

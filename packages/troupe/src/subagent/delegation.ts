@@ -14,7 +14,7 @@ import { setBinding } from './grants/sub-agent-binding.ts';
 import { checkedInput, type CheckedInput } from './checked-input.ts';
 import { toDelegationContext, type DelegationContext } from './grants/delegation-context.ts';
 import { SavedTasks, newTask, toEarlierTask, type FinishedTask, type EarlierTask } from './saved-tasks.ts';
-import { assertSpecFitsHost, assertNameIsFree, warnOfLikelyMistakes } from './grant-checks.ts';
+import { assertSpecFitsHost, assertNameIsFree, warnOfLikelyMistakes } from './grants/grant-checks.ts';
 import {
   assertLevelLeft,
   contextOf,

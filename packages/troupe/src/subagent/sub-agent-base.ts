@@ -20,6 +20,7 @@ import type { DelegateOptions, SubAgent, SubAgentClass, SubAgentInit } from './s
  *
  * Every task has a new instance. Host and sub-agent share only `permissions`: toolkit, memory, hooks and run
  * state are the sub-agent's own, and nothing is printed. The only output is the one response of `delegate`.
+ * Folder `subagent`: start here.
  */
 export abstract class SubAgentBase extends AgentBase implements SubAgent {
   static readonly inputSchema: AnySchema = QUERY_SCHEMA;

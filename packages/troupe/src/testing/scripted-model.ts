@@ -39,7 +39,7 @@ export interface ScriptedTurn {
  *
  * A request accepted by the `when` of a turn is answered by that turn, any number of times. Any other request
  * uses up the next turn of the script; without one, the request fails. A request counts from the first read
- * of its stream.
+ * of its stream. Folder `testing`: start here.
  *
  * @example
  * ```ts

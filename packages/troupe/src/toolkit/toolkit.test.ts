@@ -13,7 +13,7 @@ import { tool, type Tool, type ToolCallResult } from './tool/tool.ts';
 import { isSuspended } from './call/tool-call-outcome.ts';
 import { Toolkit } from './toolkit.ts';
 
-const INTERRUPTED = '<system-info>The tool call has been interrupted by the user.</system-info>';
+const INTERRUPTED_NOTE = '<system-info>The tool call has been interrupted by the user.</system-info>';
 const never = new Promise<never>(() => {});
 
 function callOf(name: string, input: JsonObject = {}): ToolUseBlock {
@@ -406,9 +406,9 @@ describe('an interrupt', () => {
     controller.abort(new Error('stop'));
     await nextTurn(); // and no longer
     expect(results).toEqual([
-      result('hang', INTERRUPTED, { status: 'interrupted' }),
-      result('text', `half\n${INTERRUPTED}`, { status: 'interrupted' }),
-      result('blocks', [image, { type: 'text', text: INTERRUPTED }], {
+      result('hang', INTERRUPTED_NOTE, { status: 'interrupted' }),
+      result('text', `half\n${INTERRUPTED_NOTE}`, { status: 'interrupted' }),
+      result('blocks', [image, { type: 'text', text: INTERRUPTED_NOTE }], {
         status: 'interrupted',
         metadata: { n: 1 },
       }),
@@ -434,7 +434,7 @@ describe('an interrupt', () => {
     const answer = toolkit.callToolFunction(callOf('docile'), { signal: controller.signal });
     await nextTurn();
     controller.abort('enough');
-    expect(await answer).toEqual(result('docile', INTERRUPTED, { status: 'interrupted' }));
+    expect(await answer).toEqual(result('docile', INTERRUPTED_NOTE, { status: 'interrupted' }));
     await nextTurn();
     expect([reasons, toolkit.abandonedCalls]).toEqual([['enough'], 0]);
   });
@@ -604,7 +604,7 @@ describe('post-processing', () => {
     });
     await nextTurn();
     controller.abort();
-    expect((await answer).output).toBe(`t: *** one\n${INTERRUPTED}`);
+    expect((await answer).output).toBe(`t: *** one\n${INTERRUPTED_NOTE}`);
     expect(seen).toEqual(['t: *** one']);
     expect(await outputOf(toolkit, 'e')).toBe('e: Error: bad ***');
   });

@@ -63,7 +63,7 @@ interface SharedSettings {
  *
  * Every tool call gives exactly one result, also on failure. The schemas stay the same objects in the order
  * of registration until something changes, because providers cache by them. The state consists of the active
- * groups and the states of tools that are agents.
+ * groups and the states of tools that are agents. Folder `toolkit`: start here.
  *
  * @example
  * ```ts

@@ -8,7 +8,7 @@ export interface InterruptOnCtrlCOptions {
 }
 
 /** Exit code of a program ended by Ctrl-C. */
-const INTERRUPTED = 130;
+const INTERRUPT_EXIT_CODE = 130;
 
 /**
  * Makes Ctrl-C interrupt the running agents, and end the program only when none is running. A `UserAgent` waiting for input does not
@@ -31,7 +31,7 @@ export function interruptOnCtrlC(
   agents: () => Iterable<AgentBase>,
   options: InterruptOnCtrlCOptions = {},
 ): () => void {
-  const exit = options.exit ?? (() => exitProgram(INTERRUPTED));
+  const exit = options.exit ?? (() => exitProgram(INTERRUPT_EXIT_CODE));
   return onInterruptKey(() => {
     const working = [...agents()].filter(isWorking);
     for (const agent of working) void agent.interrupt();

@@ -18,7 +18,7 @@ const classInputs = new WeakMap<AnyClass, readonly { readonly input: UserInputBa
 
 /**
  * The user as an agent: a person, or a program in place of a person, enters the replies.
- * An interrupt withdraws the question at once.
+ * An interrupt withdraws the question at once. Folder `user`: start here.
  *
  * @example
  * ```ts

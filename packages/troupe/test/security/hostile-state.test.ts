@@ -141,7 +141,7 @@ describe.each(Object.entries(RECORDS))('%s', (_, record) => {
   test('stays text in a tool result, through save and load', async () => {
     const thought = Msg.assistant([{ type: 'tool_use', id: 'c1', name: 'read', input: {} }]);
     const exchange = new Exchange(thought);
-    exchange.answer({ type: 'tool_result', id: 'c1', name: 'read', output: text, status: 'ok' });
+    exchange.addResult({ type: 'tool_result', id: 'c1', name: 'read', output: text, status: 'ok' });
     const saved = JSON.stringify(exchange.toMsgs());
     const [, loaded] = await untouched(() => (JSON.parse(saved) as unknown[]).map((json) => Msg.from(json)));
     expect(loaded?.content).toEqual([

@@ -98,12 +98,12 @@ describe.each(HOSTILE_KEYS.map((key) => [key]))('the key %j', (key) => {
   test('is an ordinary id of calls and results', () => {
     const thought = Msg.assistant([{ type: 'tool_use', id: key, name: key, input: {} }]);
     const exchange = new Exchange(thought);
-    expect(exchange.answer({ type: 'tool_result', id: key, name: key, output: 'a', status: 'ok' })).toBe(
+    expect(exchange.addResult({ type: 'tool_result', id: key, name: key, output: 'a', status: 'ok' })).toBe(
       true,
     );
     expect(findHistoryFaults(exchange.toMsgs())).toEqual([]);
     expect(() =>
-      new Exchange(Msg.assistant([])).answer({
+      new Exchange(Msg.assistant([])).addResult({
         type: 'tool_result',
         id: key,
         name: key,

@@ -1,7 +1,7 @@
 import type { MediaBlock } from '../../formatter/prompt.ts';
 import type { ToolOutputBlock, ToolResultBlock, ToolUseBlock } from '../../message/blocks.ts';
 import type { JsonValue } from '../../util/json.ts';
-import { cutToWidth, displayWidth } from '../../util/display-width.ts';
+import { cutToWidth, displayWidth } from './display-width.ts';
 import { oneLine } from '../../util/text.ts';
 
 /** Space for the text of a block. */

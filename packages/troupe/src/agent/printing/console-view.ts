@@ -1,7 +1,7 @@
 import type { BlockChange } from '../../message/block-change.ts';
 import type { ContentBlock, ToolResultBlock, ToolUseBlock } from '../../message/blocks.ts';
-import { displayWidth } from '../../util/display-width.ts';
-import { LineWrapper } from '../../util/line-wrapper.ts';
+import { displayWidth } from './display-width.ts';
+import { LineWrapper } from './line-wrapper.ts';
 import { oneLine, withoutControls } from '../../util/text.ts';
 import { hasOutputColors, outputColumns, writeOutput } from '#platform';
 import { mediaText, toolArgumentsText, toolOutputText, type BlockLayout } from './block-text.ts';

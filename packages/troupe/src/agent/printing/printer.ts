@@ -24,7 +24,7 @@ export const programConsole = new ConsoleView();
 
 /**
  * Sends printed messages to the console and the stream (only the changes) and to the queue (whole messages). Prints of a call
- * that is over are dropped.
+ * that is over are dropped. Folder `agent/printing`: start here.
  */
 export class Printer {
   readonly #log = new PrintLog();

@@ -44,7 +44,7 @@ export interface TurnControlOptions {
 /** The open tool calls of one reply. An agent that makes tool calls attaches them to its call. */
 export interface ReplyScope {
   /** Whether a tool call of the reply has no result yet. */
-  isCallOpen(toolCallId: string): boolean;
+  isUnfinished(toolCallId: string): boolean;
   /** Messages with the tool results so far of the model message whose tool calls run. They are not in memory yet. */
   readonly unstoredResultMsgs: readonly Msg[];
   /** Saves the position of the reply. Gets the tool call in which another agent is about to change something, if any. */
@@ -268,9 +268,9 @@ export class TurnControl {
   }
 
   /** Whether one of the tool calls has no result yet, in this agent call or in the calls around. */
-  hasOpenToolCall(toolCallIds: readonly string[]): boolean {
-    const isMine = toolCallIds.some((id) => this.replyScope?.isCallOpen(id) === true);
-    return isMine || (this.parent?.hasOpenToolCall(toolCallIds) ?? false);
+  hasUnfinishedToolCall(toolCallIds: readonly string[]): boolean {
+    const isMine = toolCallIds.some((id) => this.replyScope?.isUnfinished(id) === true);
+    return isMine || (this.parent?.hasUnfinishedToolCall(toolCallIds) ?? false);
   }
 
   /** See `Turn`. */

@@ -8,7 +8,7 @@ import type { AnySchema } from '../../util/schema.ts';
 /**
  * One call of an agent, as its `reply` sees it: ids, signal, events, steps, and messages that arrive meanwhile.
  *
- * After the end of the call a turn has no effect: events and messages of late work are dropped.
+ * After the end of the call a turn has no effect: events and messages of late work are dropped. Folder `agent/turn`: start here.
  */
 export interface Turn {
   /** Id of the run: the same for every agent call in it. */

@@ -45,7 +45,7 @@ const RETRY_SHARE = 1 / 16;
  * Offloaded messages can be reloaded byte for byte. A tool call is never separated from its results.
  * Requests of the current agent call, system messages and pinned messages are never changed. Messages before a
  * change stay the same objects. A summary that fails, exceeds the time limit or saves no tokens changes nothing; the last resort
- * needs no model.
+ * needs no model. Folder `compression/auto-context`: start here.
  *
  * @example
  * ```ts

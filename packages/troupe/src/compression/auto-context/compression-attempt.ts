@@ -176,7 +176,7 @@ export class CompressionAttempt {
     }
   }
 
-  /** Snapshot of the conversation, without messages added later. */
+  /** The conversation when the attempt began, without messages added later. */
   view(): ContextView {
     const { working } = this.#stores;
     if (this.#view?.version !== working.version) {

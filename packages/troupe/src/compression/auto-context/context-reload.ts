@@ -25,10 +25,11 @@ const SCHEMA: JsonObject = {
   required: [UUID],
 };
 
-/** JSON of messages, byte for byte, with base64 data of media replaced by placeholders. */
+/** Offloaded messages in the form in which the tool returns them. */
 interface Page {
+  /** The messages as JSON. A placeholder stands for the base64 data of each image, audio or file. */
   readonly text: string;
-  /** Media with the index of their placeholder in the text. */
+  /** The blocks with that data, and where the placeholder of each is in the text: a part of the text comes with its blocks. */
   readonly media: readonly { readonly at: number; readonly block: ToolOutputBlock }[];
 }
 

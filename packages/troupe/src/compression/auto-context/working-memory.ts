@@ -144,8 +144,8 @@ export class WorkingMemory {
   }
 
   /**
-   * Applies changes at once: each message goes to the index of the last message it reindexes. Skips a change
-   * if one of its messages is gone or `canTake` rejects it.
+   * Applies changes at once. The new message of a change takes the position of the last message that the change removes.
+   * Skips a change if one of the messages to remove is gone, or if `canTake` rejects one.
    */
   replace(changes: readonly Change[], canTake: (entry: Entry) => boolean): readonly AppliedChange[] {
     const indexes = new Map(this.#entries.map(({ msg }, i) => [msg, i]));

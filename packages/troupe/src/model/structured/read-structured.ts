@@ -120,7 +120,7 @@ function corrected(msg: Msg, wrong: string, byCall: ReadonlyMap<string, string> 
   const exchange = new Exchange(msg);
   for (const { id, name } of exchange.calls) {
     const output = byCall.get(id);
-    exchange.answer({
+    exchange.addResult({
       type: 'tool_result',
       id,
       name,

@@ -71,7 +71,7 @@ interface FirstAnswer {
  * prompt. The returned value is validated. An invalid answer goes back to the model with its problems.
  *
  * The tools of the request are not sent. Nothing is remembered: the next call starts with the best strategy
- * again.
+ * again. Folder `model/structured`: start here.
  *
  * @throws StructuredOutputError if no answer is valid, or the model refuses; ModelError; the signal's reason
  *

@@ -58,6 +58,7 @@ const STORES_NOTHING: JsonObject = { openai: { store: false } };
  *
  * Provider metadata of thinking, text and tool calls (signatures, ids) is kept in the message and sent back
  * to the same provider only. Tools that the provider executes itself are not reported as tool calls.
+ * Folder `providers/ai-sdk`: start here.
  */
 export class AiSdkModel extends ChatModelBase {
   override readonly capabilities: ModelCapabilities;

@@ -32,7 +32,7 @@ export interface AnthropicChatModelOptions extends HttpModelOptions, AnthropicAp
  * `newDecoder` reads the answer (anthropic-from-wire.ts).
  *
  * Thinking is kept with its signature and sent back with the next model call. No cache marker stands inside a
- * message, so the bytes of a growing history stay the same.
+ * message, so the bytes of a growing history stay the same. Folder `providers/anthropic`: start here.
  *
  * @example
  * ```ts no-run

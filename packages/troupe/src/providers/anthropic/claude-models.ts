@@ -11,7 +11,7 @@ export interface ClaudeModel {
   readonly maxOutput: number;
   /** Thinking control: none, up to a token budget, or adaptive. */
   readonly thinking: 'none' | 'budget' | 'adaptive';
-  /** Ways to turn thinking off: by not asking, by the value 'disabled', or none. */
+  /** Way to turn thinking off: `unasked` leaves out the field `thinking`, `never` means no way, any other is the value of the field. */
   readonly thinkingOff: 'unasked' | 'disabled' | 'between_tools' | 'never';
   /** Whether the model rejects its own thinking after a change earlier in the history. */
   readonly bindsThinking: boolean;

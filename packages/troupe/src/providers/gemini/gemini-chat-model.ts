@@ -24,7 +24,7 @@ export interface GeminiChatModelOptions extends HttpModelOptions {
 /**
  * Chat model over Google's Gemini API. A failed tool call and a blocked prompt are errors; an answer blocked
  * on its way ends with 'content_filter'. First file to read in this folder: `toCall` builds the request
- * (gemini-writer.ts), `newDecoder` reads the answer (gemini-from-wire.ts).
+ * (gemini-writer.ts), `newDecoder` reads the answer (gemini-from-wire.ts). Folder `providers/gemini`: start here.
  */
 export class GeminiChatModel extends HttpChatModel {
   override readonly host: string;

@@ -53,7 +53,7 @@ const DEFAULT_CONTEXT = 4096;
  *
  * The weights are loaded once, by the first model call or by `load`, and shared by all model calls; `dispose`
  * frees the weights. A grammar enforces valid tool calls and structured output, however small the model is.
- * Under a grammar the model does not think.
+ * Under a grammar the model does not think. Folder `providers/llama-cpp`: start here.
  */
 export class LlamaCppModel extends ChatModelBase {
   override readonly capabilities: ModelCapabilities = Object.freeze({

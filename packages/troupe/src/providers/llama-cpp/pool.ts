@@ -10,8 +10,8 @@ export class Pool<T> {
   }
 
   /**
-   * Takes the free item with the highest worth; the caller must give the item back. Rejects with the signal's
-   * reason as soon as the signal is aborted.
+   * Takes the free item with the highest `score`, or waits for the next free one. The caller must give the item back by
+   * `release`. Rejects with the signal's reason as soon as the signal is aborted.
    */
   async acquire(score: (item: T) => number, signal: AbortSignal): Promise<T> {
     signal.throwIfAborted();

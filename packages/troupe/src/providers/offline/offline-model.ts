@@ -13,7 +13,7 @@ export interface OfflineModelOptions {
  * Model without a language model, for demos without a key or a network; for tests use `ScriptedModel`.
  * Streams, calls the given tools, chosen by simple rules over the tool schemas and the newest user message
  * (decide.ts), and introduces itself as a stand-in. Equal requests get equal answers. A failed tool call is
- * not repeated until the user asks again.
+ * not repeated until the user asks again. Folder `providers/offline`: start here.
  */
 export class OfflineModel extends ChatModelBase {
   readonly #delayMs: number;

@@ -27,7 +27,7 @@ const VISION = /llava|vision|-vl|2\.5vl|gemma3|llama4|minicpm-v|moondream|mistra
  * Chat model over Ollama's own API. Server address: `baseUrl`, else OLLAMA_HOST, else 127.0.0.1:11434. Ollama
  * does not support forced tool calls: a forced choice only limits the offered tools. First file to read in
  * this folder: `toCall` builds the request (ollama-to-wire.ts), `newDecoder` reads the answer
- * (ollama-from-wire.ts).
+ * (ollama-from-wire.ts). Folder `providers/ollama`: start here.
  */
 export class OllamaChatModel extends HttpChatModel {
   override readonly host: string;

@@ -20,7 +20,7 @@ export type OpenAIChatModelOptions = OpenAIEndpointOptions;
 /**
  * Chat model over OpenAI's Chat Completions API, or over the same API of another vendor. `CHAT_VENDORS` lists
  * the differences. First file to read in this folder: `toCall` builds the request (chat-to-wire.ts),
- * `newDecoder` reads the answer (chat-from-wire.ts).
+ * `newDecoder` reads the answer (chat-from-wire.ts). Folder `providers/openai`: start here.
  *
  * @example
  * ```ts no-run

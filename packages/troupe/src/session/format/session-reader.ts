@@ -1,8 +1,8 @@
 import { getLogger } from '../../config/run-config.ts';
 import { setOwn, type JsonObject, type JsonValue } from '../../util/json.ts';
 import { aliasPath, valueAt, withList, type SessionComponents } from './component-state.ts';
-import type { ListDraft } from './list-draft.ts';
-import { readTexts } from './save-drafts.ts';
+import type { ListToSave } from './list-to-save.ts';
+import { readTexts } from './save-lists.ts';
 import { SessionCorruptError, SessionVersionError } from './session-error.ts';
 import { readHead, readItem, type Head, type HeadList } from './session-format.ts';
 import { keyName, type CheckedKey } from './session-key.ts';
@@ -15,7 +15,7 @@ const MAX_READS = 20;
 /** Components that a save leaves unchanged. */
 export interface Others {
   readonly components: JsonObject;
-  readonly drafts: readonly ListDraft[];
+  readonly listsToSave: readonly ListToSave[];
 }
 
 /** Reads saved sessions consistently, also while others save. */
@@ -79,7 +79,7 @@ export class SessionReader {
     components: SessionComponents,
   ): Promise<Others> {
     const others: { [name: string]: JsonValue } = {};
-    const drafts: ListDraft[] = [];
+    const listsToSave: ListToSave[] = [];
     const orLost = async (what: string, read: () => Promise<void>): Promise<void> => {
       try {
         await read();
@@ -88,24 +88,28 @@ export class SessionReader {
         getLogger().log('warn', `Session ${keyName(key)} is overwritten without ${what}: ${error.message}`);
       }
     };
-    if (current === undefined) return { components: others, drafts };
+    if (current === undefined) return { components: others, listsToSave };
     await orLost('its other components', async () => {
       const head = readHead(current.text, current.location);
       for (const [name, state] of Object.entries(head.components)) {
         if (Object.hasOwn(components, name)) continue;
         await orLost(`the component '${name}'`, async () => {
           const lists = head.lists.filter(({ path }) => path[0] === name);
-          const read = await Promise.all(lists.map((list) => this.draftOf(key, head, list)));
-          drafts.push(...read);
+          const read = await Promise.all(lists.map((list) => this.readForSave(key, head, list)));
+          listsToSave.push(...read);
           setOwn(others, name, state);
         });
       }
     });
-    return { components: others, drafts };
+    return { components: others, listsToSave };
   }
 
   /** Saved list with the texts of its items. */
-  async draftOf(key: CheckedKey, { log }: Head, { path, listNumber, ranges }: HeadList): Promise<ListDraft> {
+  async readForSave(
+    key: CheckedKey,
+    { log }: Head,
+    { path, listNumber, ranges }: HeadList,
+  ): Promise<ListToSave> {
     const parts = await readTexts(this.#store, key, log, listNumber, ranges);
     return { path, start: undefined, parts, items: undefined };
   }

@@ -78,7 +78,7 @@ export interface ListQuery {
  *
  * Only `commit` must be atomic: after it returns, the head and its items survive a crash; after it throws,
  * readers see the old state, or (if the response was lost) the complete new state. Of two commits with the
- * same base, one fails with a SessionConflictError.
+ * same base, one fails with a SessionConflictError. Folder `session/format`: start here.
  */
 export interface SessionStore {
   /** Unused part of a log, in the store's unit, that is tolerated before a new log is written. */

@@ -1,12 +1,12 @@
 import type { StateModule } from '../../state/state-module.ts';
 import type { SessionComponents } from './component-state.ts';
-import type { SavedList } from './list-draft.ts';
+import type { SavedList } from './list-to-save.ts';
 import { keyText, type CheckedKey } from './session-key.ts';
 import type { Head } from './session-format.ts';
 import type { Commit } from './session-store.ts';
 
 /** Saved or loaded state: its head, and its lists by path. */
-export interface Snapshot {
+export interface SavedState {
   readonly head: Head;
   readonly lists: ReadonlyMap<string, SavedList>;
 }
@@ -19,18 +19,18 @@ export interface SyncState {
   /** Base of the next save. */
   base: Commit['base'];
   /** Saved state; undefined if nothing is saved, or if the next save replaces everything. */
-  snapshot: Snapshot | undefined;
+  lastSaved: SavedState | undefined;
   /** Failed save that may have happened because its response was lost, with the text of its head. */
-  uncertain: (Snapshot & { readonly text: string }) | undefined;
+  uncertain: (SavedState & { readonly text: string }) | undefined;
 }
 
-export function newSyncState(base: Commit['base'], snapshot?: Snapshot): SyncState {
-  return { base, snapshot, uncertain: undefined };
+export function newSyncState(base: Commit['base'], lastSaved?: SavedState): SyncState {
+  return { base, lastSaved, uncertain: undefined };
 }
 
-export function advance(syncState: SyncState, { head, lists }: Snapshot): void {
+export function advance(syncState: SyncState, { head, lists }: SavedState): void {
   syncState.base = { revision: head.revision, log: head.log };
-  syncState.snapshot = { head, lists };
+  syncState.lastSaved = { head, lists };
   syncState.uncertain = undefined;
 }
 

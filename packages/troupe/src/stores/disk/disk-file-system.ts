@@ -32,7 +32,7 @@ import {
 } from '../../filesystem/logical-path.ts';
 import { KeyedQueue } from '../../util/async/keyed-queue.ts';
 import { codeOf, readOnly, toFileSystemError, unusable } from './disk-errors.ts';
-import { isDraft, removeDraftsAlone, replaceFile } from './drafts.ts';
+import { isTemporaryFile, removeTemporaryFilesAlone, replaceFile } from './temporary-files.ts';
 import { makeFolderIn, openFolder, type Folder, type Reach } from './folder.ts';
 import { isOwnName } from './is-own-name.ts';
 
@@ -67,9 +67,9 @@ interface Found {
 /**
  * Files in folders of the disk. No link is ever followed, and neither pipes, devices nor files with several
  * names (hard links) are opened; the listing shows these as `other`. Each folder of a path is opened from its
- * parent folder, so that nobody can put a link in between. A write makes a draft beside the file and renames
- * the draft: readers find the old content or the new. New files and folders are private to the owner; a
- * replaced file keeps its permissions, and a read-only file is not replaced.
+ * parent folder, so that nobody can put a link in between. A write makes a temporary file beside the file and renames
+ * it: readers find the old content or the new. New files and folders are private to the owner; a
+ * replaced file keeps its permissions, and a read-only file is not replaced. Folder `stores/disk`: start here.
  */
 export class DiskFileSystem extends FileSystemBase {
   /** Queue of changes for all file systems on the same folder, by path. */
@@ -135,7 +135,7 @@ export class DiskFileSystem extends FileSystemBase {
         const entries: FileEntry[] = [];
         for await (const entry of await opendir(folder.at('.'))) {
           const found = pathOfFound(path, entry.name);
-          if (found === undefined || isDraft(entry.name)) continue;
+          if (found === undefined || isTemporaryFile(entry.name)) continue;
           if (entries.length >= maxEntries) throw tooLarge(path, `has more than ${maxEntries} entries.`);
           const kind = entry.isFile() ? 'file' : entry.isDirectory() ? 'directory' : 'other';
           entries.push({ path: found, kind });
@@ -196,7 +196,7 @@ export class DiskFileSystem extends FileSystemBase {
         if (found.kind === 'other') throw unusable(path);
         await folder.verify();
         if (found.kind === 'file') return unlink(folder.at(name));
-        await removeDraftsAlone(folder, name);
+        await removeTemporaryFilesAlone(folder, name);
         await rmdir(folder.at(name));
       }),
     );
@@ -237,7 +237,7 @@ export class DiskFileSystem extends FileSystemBase {
     target = path,
     isMade = false,
   ): Promise<T> {
-    if (segmentsOf(target).some(isDraft)) throw unusable(target);
+    if (segmentsOf(target).some(isTemporaryFile)) throw unusable(target);
     const [root = '', ...names] = segmentsOf(path);
     const real = this.#roots.get(root);
     if (real === undefined) throw notFound(target);

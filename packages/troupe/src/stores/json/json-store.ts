@@ -59,11 +59,11 @@ const MAX_READS = 20;
  *
  * Logs are appended to. A head appears by a link that fails if its revision exists, so that one of two
  * processes gets a conflict. Leftovers in the log, of the loser or of a killed process, belong to no head.
- * Heads older than the newest two are emptied. A log or draft is removed once no writer can need it: when the
+ * Heads older than the newest two are emptied. A log or temporary file is removed once no writer can need it: when the
  * revision it was made for exists, and neither of the newest two heads refers to it.
  *
  * A deletion is also a revision, so that a concurrent save gets a conflict; a new session with the same name
- * continues counting. The folder is removed a day later, with the next `list`.
+ * continues counting. The folder is removed a day later, with the next `list`. Folder `stores/json`: start here.
  */
 export class JsonStore implements SessionStore {
   readonly minGarbage = 64 * 1024;
@@ -85,7 +85,7 @@ export class JsonStore implements SessionStore {
       const folder = await this.#look(key);
       const revision = folder?.revisions[which === 'current' ? 0 : 1];
       if (folder === undefined || revision === undefined) return undefined;
-      if (which === 'current') await folder.sweepDrafts();
+      if (which === 'current') await folder.sweepTemporaryFiles();
       try {
         const text = await folder.readHead(revision);
         return text === undefined

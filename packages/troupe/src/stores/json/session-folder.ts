@@ -6,37 +6,37 @@ import { newId } from '../../util/ids.ts';
 import { isMissing, openSafely, syncFolder, writeNew, type Files } from './durable-file.ts';
 
 const HEAD_NAME = /^([1-9]\d{0,14})\.json$/;
-/** Name of a file made for a revision: a log, or the draft of a head. */
+/** Name of a file made for a revision: a log, or a temporary file for a head. */
 const MADE_FOR = /^([1-9]\d{0,14})-[A-Za-z0-9_-]+(?:\.[1-9]\d*)?\.(?:jsonl|draft)$/;
 /** End of a log's file name: the number of a list other than 0, and the extension. */
 const LOG_ENDING = /(?:\.\d+)?\.jsonl$/;
 /** Content of a head after the session was deleted. */
 const DELETED = 'deleted\n';
-const MAX_DRAFT_AGE_MS = 3_600_000;
+const MAX_TEMPORARY_AGE_MS = 3_600_000;
 /** Number of older revisions that keep an empty file, so that a late writer finds its revision taken. */
 export const KEPT_NAMES = 32;
 
-/** Snapshot of a session's folder, with the operations on the folder. */
+/** The files in the folder of a session, listed once, with the operations on the folder. */
 export class SessionFolder {
   readonly path: string;
   readonly names: readonly string[];
   /** Newest first. */
   readonly revisions: readonly number[];
   readonly #files: Files;
-  readonly #onDraft: () => void;
+  readonly #onWritten: () => void;
 
-  private constructor(files: Files, path: string, names: readonly string[], onDraft: () => void) {
+  private constructor(files: Files, path: string, names: readonly string[], onWritten: () => void) {
     this.#files = files;
-    this.#onDraft = onDraft;
+    this.#onWritten = onWritten;
     this.path = path;
     this.names = names;
     const revisions = names.flatMap((name) => Number(HEAD_NAME.exec(name)?.[1] ?? NaN) || []);
     this.revisions = revisions.sort((a, b) => b - a);
   }
 
-  /** @param onDraft called when the content to publish is written */
-  static async look(files: Files, path: string, onDraft: () => void): Promise<SessionFolder> {
-    return new SessionFolder(files, path, await files.readdir(path), onDraft);
+  /** @param onWritten called when the content to publish is written */
+  static async look(files: Files, path: string, onWritten: () => void): Promise<SessionFolder> {
+    return new SessionFolder(files, path, await files.readdir(path), onWritten);
   }
 
   /** Newest revision; 0 for an empty folder. */
@@ -78,16 +78,16 @@ export class SessionFolder {
 
   /** Publishes a complete file under a revision's name, unless taken. @param log a file required beside */
   async publish(revision: number, text: string, time: number, log?: string): Promise<void> {
-    const draft = join(this.path, `${revision}-${newId()}.draft`);
+    const temporary = join(this.path, `${revision}-${newId()}.draft`);
     try {
-      await writeNew(this.#files, draft, text, time);
-      this.#onDraft();
+      await writeNew(this.#files, temporary, text, time);
+      this.#onWritten();
       // If the folder was removed and created again since the log was written, either this finds no log, or
-      // the draft is gone too.
+      // the temporary file is gone too.
       if (log !== undefined) await this.#files.lstat(join(this.path, log));
-      await this.#files.link(draft, this.headPath(revision)); // fails if the revision exists
+      await this.#files.link(temporary, this.headPath(revision)); // fails if the revision exists
     } catch (error) {
-      await this.#files.rm(draft, { force: true }).catch(() => {}); // removed by a later sweep
+      await this.#files.rm(temporary, { force: true }).catch(() => {}); // removed by a later sweep
       throw error;
     }
   }
@@ -126,15 +126,15 @@ export class SessionFolder {
     }
   }
 
-  /** Removes abandoned drafts. */
-  async sweepDrafts(): Promise<void> {
+  /** Removes abandoned temporary files. */
+  async sweepTemporaryFiles(): Promise<void> {
     for (const name of this.names.filter((one) => one.endsWith('.draft') && MADE_FOR.test(one))) {
-      const draft = join(this.path, name);
+      const temporary = join(this.path, name);
       try {
-        const { mtimeMs } = await this.#files.lstat(draft);
-        if (mtimeMs < now() - MAX_DRAFT_AGE_MS) await this.#files.rm(draft, { force: true });
+        const { mtimeMs } = await this.#files.lstat(temporary);
+        if (mtimeMs < now() - MAX_TEMPORARY_AGE_MS) await this.#files.rm(temporary, { force: true });
       } catch {
-        // Another process removed the draft.
+        // Another process removed the temporary file.
       }
     }
   }

@@ -4,7 +4,10 @@ import type { CustomTypesConfig, Pool, PoolConfig, QueryConfig } from 'pg';
 import { TroupeError } from '../../errors.ts';
 import type { SqlDatabase, SqlQueries, SqlRow, SqlValue } from '../sql/sql-database.ts';
 
-/** Connection to PostgreSQL: a connection string, options of the package `pg`, or an existing pool. */
+/**
+ * Connection to PostgreSQL: a connection string, options of the package `pg`, or an existing pool.
+ * Folder `stores/postgres`: start here.
+ */
 export type PostgresOptions = string | PoolConfig | { readonly pool: Pool };
 
 const INT8 = 20;

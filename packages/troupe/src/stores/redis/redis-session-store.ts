@@ -112,7 +112,7 @@ export interface RedisSessionOptions {
 
 /**
  * Session store in Redis. A save is one script that checks the revision. All keys share one hash tag, so that
- * a cluster keeps them on one node.
+ * a cluster keeps them on one node. Folder `stores/redis`: start here.
  */
 export class RedisSessionStore implements SessionStore {
   readonly minGarbage = 256;

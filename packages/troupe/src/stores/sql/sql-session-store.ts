@@ -36,7 +36,10 @@ const MAX_RANGES = 200;
 /** Distance between the first positions of two lists. */
 const LIST_SIZE = 2 ** 40;
 
-/** Session store in two tables of a SQL database. A save is one transaction that checks the revision. */
+/**
+ * Session store in two tables of a SQL database. A save is one transaction that checks the revision.
+ * Folder `stores/sql`: start here.
+ */
 export class SqlSessionStore implements SessionStore {
   readonly minGarbage = 256;
   readonly #db: SqlDatabase;

@@ -14,7 +14,7 @@ const MAX_BUSY_MS = 30_000;
  * SQLite file, with Node's own driver. Commits survive a crash of the machine (WAL, synchronous FULL).
  *
  * Statements and transactions run one after another; writes of other processes are awaited without blocking.
- * The file is private to its owner and opened with the first statement.
+ * The file is private to its owner and opened with the first statement. Folder `stores/sqlite`: start here.
  */
 export class SqliteDatabase implements SqlDatabase {
   readonly dialect = 'sqlite';

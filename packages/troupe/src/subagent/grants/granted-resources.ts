@@ -16,7 +16,7 @@ import type { CheckedSpec } from '../sub-agent-spec.ts';
 import type { Toolkit } from '../../toolkit/toolkit.ts';
 import type { Tracer } from '../../tracing/tracer.ts';
 
-/** A host, one kind of sub-agent, and the resources and limits that the host grants. */
+/** A host, one kind of sub-agent, and the resources and limits that the host grants. Folder `subagent/grants`: start here. */
 export interface ResourceGrant {
   readonly host: SubAgentHost;
   /** Resources granted in addition to the host's own. */

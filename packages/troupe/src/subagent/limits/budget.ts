@@ -18,7 +18,7 @@ interface BudgetOptions {
 /**
  * Limits and spent amounts of a host or a sub-agent, including all nested sub-agents: ten sub-agents together
  * may spend no more than a single one. Token limits also stop a running model call; a started step is finished
- * otherwise.
+ * otherwise. Folder `subagent/limits`: start here.
  */
 export class Budget {
   readonly #limits: SafetyLimits;

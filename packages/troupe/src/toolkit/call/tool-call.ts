@@ -41,7 +41,7 @@ export interface CallToolOptions {
 export interface AuthorizeRequest {
   /** With the arguments for the tool, without presets; with the model's arguments, where validated ones are not JSON. */
   readonly call: ToolUseBlock;
-  /** With the model's arguments. */
+  /** With the arguments as the toolkit got them: the model's, or those of a decision. */
   readonly sent: ToolUseBlock;
   readonly tool: Tool;
 }
@@ -72,7 +72,8 @@ export interface ToolCallSettings {
   readonly onAbandoned: () => void;
 }
 
-const INTERRUPTED = '<system-info>The tool call has been interrupted by the user.</system-info>';
+/** Note in the result of a tool call that was interrupted while its tool ran. */
+const INTERRUPTED_NOTE = '<system-info>The tool call has been interrupted by the user.</system-info>';
 const MAX_REFERENCE_CHARS = 300;
 /** Turns of the event loop that `postProcess` and middleware have for an interrupted result: fewer than an agent waits. */
 const INTERRUPTED_TURNS = 4;
@@ -87,7 +88,7 @@ interface RunningTool {
 
 /**
  * Runs one tool call, from lookup to outcome: exactly one result, or a suspension. After an interrupt, a middleware,
- * schema or tool that is still running can neither show a snapshot nor run a tool.
+ * schema or tool that is still running can neither show a snapshot nor run a tool. Folder `toolkit/call`: start here.
  */
 export class ToolCall {
   readonly #settings: ToolCallSettings;
@@ -252,7 +253,7 @@ export class ToolCall {
       const finished = this.#finishInterrupted(running).then((given) => (result = given));
       await waitTicks(finished, INTERRUPTED_TURNS);
     }
-    return result ?? this.#result({ output: INTERRUPTED, status: 'interrupted' });
+    return result ?? this.#result({ output: INTERRUPTED_NOTE, status: 'interrupted' });
   }
 
   async #finishInterrupted({
@@ -295,8 +296,8 @@ export function toToolResult({ id, name }: ToolUseBlock, output: ToolOutput): To
 }
 
 function withNote(output: ToolOutput['output'] = []): ToolOutput['output'] {
-  if (typeof output === 'string') return `${output}\n${INTERRUPTED}`;
-  return output.length === 0 ? INTERRUPTED : [...output, { type: 'text', text: INTERRUPTED }];
+  if (typeof output === 'string') return `${output}\n${INTERRUPTED_NOTE}`;
+  return output.length === 0 ? INTERRUPTED_NOTE : [...output, { type: 'text', text: INTERRUPTED_NOTE }];
 }
 
 function suspension(

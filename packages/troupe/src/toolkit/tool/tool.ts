@@ -99,7 +99,7 @@ export interface LiveSchema {
  *
  * `execute` may return, or resolve to, a string, a list of blocks, a `ToolResponse`, any data (shown to the
  * model as JSON text, dates, maps, sets and bigints included), or nothing. A sync or async generator yields snapshots like `emit`; the last snapshot is
- * the result unless the generator returns one. Thrown errors are shown to the model.
+ * the result unless the generator returns one. Thrown errors are shown to the model. Folder `toolkit/tool`: start here.
  */
 export interface Tool<Input = never> extends ToolSettings {
   /** Name for the model: letters, digits, `_` and `-`, at most 64. */

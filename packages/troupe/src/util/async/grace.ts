@@ -14,7 +14,7 @@ interface GraceOptions {
 
 /**
  * Settles with the work. After an abort, the work and the promises of `started` get `GRACE_MS` to unwind, or until `over` resolves. If
- * the work still runs then, calls `onAbandoned` and rejects with the abort reason.
+ * the work still runs then, calls `onAbandoned` and rejects with the abort reason. Folder `util/async`: start here.
  */
 export async function withGrace<T>(
   work: Promise<T>,

@@ -1,4 +1,4 @@
-/** Options, result and errors shared by `safe-fetch.node.ts` and `safe-fetch.browser.ts`. */
+/** Options, result and errors shared by `safe-fetch.node.ts` and `safe-fetch.browser.ts`. Folder `util/net`: start here. */
 
 import { cutText } from '../text.ts';
 

@@ -1,6 +1,6 @@
 /** Interfaces implemented by `platform.node.ts` and `platform.browser.ts`. */
 
-/** Value that is visible in everything called by `run`, across awaits. */
+/** Value that is visible in everything called by `run`, across awaits. Folder `util/platform`: start here. */
 export interface AsyncScope<T> {
   run<R>(value: T, body: () => R): R;
   getStore(): T | undefined;

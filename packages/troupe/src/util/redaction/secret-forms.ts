@@ -14,7 +14,7 @@ const SHORT_FORMS: Readonly<Record<string, string>> = {
 
 /**
  * Regex source that matches a secret in every written form: each character plain, JSON-escaped (also nested),
- * or URL-encoded.
+ * or URL-encoded. Folder `util/redaction`: start here.
  */
 export function secretForms(secret: string): string {
   const parts = secret.match(/\\+|[^]/gu) ?? [];

@@ -1,27 +1,27 @@
-/** Drafts: files with new content, each beside the file to replace. */
+/** Temporary files: each has the new content of a file, and is made beside it. */
 import { constants } from 'node:fs';
 import { open, opendir, rename, unlink } from 'node:fs/promises';
 
 import { newId } from '../../util/ids.ts';
 import type { Folder } from './folder.ts';
 
-const DRAFT = '.troupe-draft-';
+const PREFIX = '.troupe-draft-';
 const FLAGS = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
 const PRIVATE = 0o600;
 
-export function isDraft(name: string): boolean {
-  return name.startsWith(DRAFT);
+export function isTemporaryFile(name: string): boolean {
+  return name.startsWith(PREFIX);
 }
 
-/** Writes a draft and replaces a file by the draft. A failure leaves nothing behind. */
+/** Writes a temporary file and replaces a file by it. A failure leaves nothing behind. */
 export async function replaceFile(
   folder: Folder,
   name: string,
   bytes: Uint8Array,
   mode = PRIVATE,
 ): Promise<void> {
-  const draft = folder.at(`${DRAFT}${newId()}`);
-  const file = await open(draft, FLAGS, PRIVATE);
+  const temporary = folder.at(`${PREFIX}${newId()}`);
+  const file = await open(temporary, FLAGS, PRIVATE);
   try {
     try {
       await folder.verify();
@@ -30,27 +30,27 @@ export async function replaceFile(
     } finally {
       await file.close();
     }
-    await rename(draft, folder.at(name));
+    await rename(temporary, folder.at(name));
   } catch (error) {
-    await unlink(draft).catch(() => {});
+    await unlink(temporary).catch(() => {});
     throw error;
   }
 }
 
 /**
- * Removes drafts left by killed processes from an otherwise empty folder, which would look empty but could
+ * Removes temporary files left by killed processes from an otherwise empty folder, which would look empty but could
  * not be deleted.
  */
-export async function removeDraftsAlone(folder: Folder, name: string): Promise<void> {
+export async function removeTemporaryFilesAlone(folder: Folder, name: string): Promise<void> {
   const inner = await folder.open(name);
   try {
     const names: string[] = [];
     for await (const { name } of await opendir(inner.at('.'))) {
-      if (!isDraft(name)) return;
+      if (!isTemporaryFile(name)) return;
       names.push(name);
     }
     await inner.verify();
-    for (const draft of names) await unlink(inner.at(draft));
+    for (const temporary of names) await unlink(inner.at(temporary));
   } finally {
     await inner.close();
   }

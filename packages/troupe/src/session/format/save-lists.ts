@@ -1,7 +1,7 @@
 import { now } from '../../util/clock.ts';
 import { newId } from '../../util/ids.ts';
 import type { JsonObject } from '../../util/json.ts';
-import { lengthOf, mergeRanges, splitParts, type ListDraft, type SavedList } from './list-draft.ts';
+import { lengthOf, mergeRanges, splitParts, type ListToSave, type SavedList } from './list-to-save.ts';
 import { SessionConflictError, SessionCorruptError, SessionError } from './session-error.ts';
 import {
   checkItem,
@@ -13,33 +13,36 @@ import {
 } from './session-format.ts';
 import { isHashed, type CheckedKey, type NamedKey } from './session-key.ts';
 import type { LogRange, SessionStore } from './session-store.ts';
-import { advance, pathText, type Snapshot, type SyncState } from './sync-state.ts';
+import { advance, pathText, type SavedState, type SyncState } from './sync-state.ts';
 
 /** List with its number in the log. */
-type NumberedDraft = ListDraft & { readonly listNumber: number };
+type NumberedList = ListToSave & { readonly listNumber: number };
 
 /**
  * Saves a state and advances the sync states. Writes only new items, or a whole new log if too much of the
  * old log is unused.
  */
-export async function saveDrafts(
+export async function saveLists(
   store: SessionStore,
   key: NamedKey,
   syncStates: readonly [SyncState, ...SyncState[]],
   components: JsonObject,
-  drafts: readonly ListDraft[],
+  listsToSave: readonly ListToSave[],
 ): Promise<Head> {
-  const { base, snapshot } = syncStates[0];
+  const { base, lastSaved } = syncStates[0];
   const revision = (base?.revision ?? (await store.lastRevision?.(key)) ?? 0) + 1;
-  const old = snapshot === undefined || isWasteful(store, snapshot.head, drafts) ? undefined : snapshot.head;
+  const old =
+    lastSaved === undefined || isWasteful(store, lastSaved.head, listsToSave) ? undefined : lastSaved.head;
   const lists = numberLists(
     old,
-    snapshot === undefined || old !== undefined ? drafts : await withTexts(store, key, snapshot.head, drafts),
+    lastSaved === undefined || old !== undefined
+      ? listsToSave
+      : await withTexts(store, key, lastSaved.head, listsToSave),
   );
   const log = old?.log ?? `${revision}-${newId()}`;
   const savedAt = now();
   const id = newId();
-  let saved: (Snapshot & { readonly text: string }) | undefined;
+  let saved: (SavedState & { readonly text: string }) | undefined;
   try {
     await store.commit(key, {
       base,
@@ -52,7 +55,7 @@ export async function saveDrafts(
         .filter(({ listNumber, items }) => items.length > 0 || (listNumber === 0 && old === undefined)),
       head: (positions) => {
         const ids = isHashed(key) ? { key: key.ids } : {};
-        saved = snapshotOf({ revision, savedAt, id, ...ids, log, components }, old, lists, positions);
+        saved = savedStateOf({ revision, savedAt, id, ...ids, log, components }, old, lists, positions);
         return saved.text;
       },
     });
@@ -83,21 +86,21 @@ export async function readTexts(
 }
 
 /** Tells whether most of the log is unused, or lists share a number, as in the first sessions. */
-function isWasteful({ minGarbage }: SessionStore, head: Head, drafts: readonly ListDraft[]): boolean {
+function isWasteful({ minGarbage }: SessionStore, head: Head, listsToSave: readonly ListToSave[]): boolean {
   if (new Set(head.lists.map(({ listNumber }) => listNumber)).size < head.lists.length) return true;
   let live = 0;
-  for (const { start, parts } of drafts)
+  for (const { start, parts } of listsToSave)
     live += lengthOf(start?.ranges ?? []) + lengthOf(splitParts(parts).ranges);
   return head.logEnd - 2 * live > minGarbage;
 }
 
 /** Numbers the lists: known lists keep their number, new lists get a new one. */
-function numberLists(old: Head | undefined, drafts: readonly ListDraft[]): readonly NumberedDraft[] {
+function numberLists(old: Head | undefined, listsToSave: readonly ListToSave[]): readonly NumberedList[] {
   const known = new Map(old?.lists.map(({ path, listNumber }) => [pathText(path), listNumber]));
   let next = Math.max(-1, ...known.values()) + 1;
-  const numbered = drafts.map((draft) => ({
-    ...draft,
-    listNumber: known.get(pathText(draft.path)) ?? next++,
+  const numbered = listsToSave.map((listToSave) => ({
+    ...listToSave,
+    listNumber: known.get(pathText(listToSave.path)) ?? next++,
   }));
   if (next > MAX_LIST_NUMBER + 1)
     throw new SessionError(`A session can have up to ${MAX_LIST_NUMBER + 1} lists.`);
@@ -112,19 +115,19 @@ async function withTexts(
   store: SessionStore,
   key: CheckedKey,
   head: Head,
-  drafts: readonly ListDraft[],
-): Promise<readonly ListDraft[]> {
+  listsToSave: readonly ListToSave[],
+): Promise<readonly ListToSave[]> {
   const numbers = new Map(head.lists.map(({ path, listNumber }) => [pathText(path), listNumber]));
-  const whole: ListDraft[] = [];
+  const whole: ListToSave[] = [];
   try {
-    for (const draft of drafts) {
-      const parts = [...(draft.start?.itemRanges ?? []), ...draft.parts];
+    for (const listToSave of listsToSave) {
+      const parts = [...(listToSave.start?.itemRanges ?? []), ...listToSave.parts];
       const ranges = mergeRanges(splitParts(parts).ranges);
-      const listNumber = numbers.get(pathText(draft.path)) ?? 0;
+      const listNumber = numbers.get(pathText(listToSave.path)) ?? 0;
       const texts = (await readTexts(store, key, head.log, listNumber, ranges)).values();
       const take = (count: number): string[] => Array.from({ length: count }, () => texts.next().value ?? '');
       const all = parts.flatMap((part) => (typeof part === 'string' ? part : take(part.count)));
-      whole.push({ ...draft, start: undefined, parts: all });
+      whole.push({ ...listToSave, start: undefined, parts: all });
     }
   } catch (error) {
     if (!(error instanceof SessionCorruptError)) throw error;
@@ -137,17 +140,17 @@ async function withTexts(
 }
 
 /** Assigns log ranges to all new items. */
-function snapshotOf(
+function savedStateOf(
   head: Omit<Head, 'lists' | 'logEnd'>,
   old: Head | undefined,
-  drafts: readonly NumberedDraft[],
+  listsToSave: readonly NumberedList[],
   positions: readonly (readonly number[])[],
-): Snapshot & { readonly text: string } {
+): SavedState & { readonly text: string } {
   const written = positions.values();
   let logEnd = old?.logEnd ?? 0;
   const headLists: HeadList[] = [];
   const lists = new Map<string, SavedList>();
-  for (const { path, listNumber, start, parts, items } of drafts) {
+  for (const { path, listNumber, start, parts, items } of listsToSave) {
     const isNew = parts.some((part) => typeof part === 'string') || (listNumber === 0 && old === undefined);
     const itemRanges = isNew ? (written.next().value ?? []) : [];
     let next = 0;

@@ -10,7 +10,7 @@ export interface SavedList {
 }
 
 /** List to be saved. */
-export interface ListDraft {
+export interface ListToSave {
   readonly path: readonly string[];
   /** Unchanged start of the list, if it is the whole saved list. */
   readonly start: SavedList | undefined;
@@ -21,7 +21,7 @@ export interface ListDraft {
 }
 
 /** Finds new items of a list by object identity. Only new items are converted to text. */
-export function draftList({ path, items, toJson }: StateList, saved: SavedList | undefined): ListDraft {
+export function listToSave({ path, items, toJson }: StateList, saved: SavedList | undefined): ListToSave {
   const known = saved?.items ?? [];
   let same = 0;
   while (same < items.length && same < known.length && items[same] === known[same]) same++;
@@ -53,7 +53,7 @@ export function lengthOf(ranges: readonly LogRange[]): number {
 }
 
 /** Separates saved ranges from new texts. */
-export function splitParts(parts: ListDraft['parts']): {
+export function splitParts(parts: ListToSave['parts']): {
   readonly ranges: LogRange[];
   readonly texts: string[];
 } {

@@ -4,10 +4,10 @@ import type { ToolResultEvent } from '../event/agent-event.ts';
 import type { ToolResultBlock } from '../message/blocks.ts';
 import type { Msg } from '../message/msg.ts';
 import type { PendingCall } from '../message/pending-call.ts';
-import { planCallStart, unansweredExchange, type CallStart, type CallStartOptions } from './call-start.ts';
+import { planCallStart, unfinishedExchange, type CallStart, type CallStartOptions } from './call-start.ts';
 import type { OpenExchange } from './open-exchange.ts';
 
-interface OpenToolCallsOptions extends Pick<CallStartOptions, 'fit'> {
+interface UnfinishedToolCallsOptions extends Pick<CallStartOptions, 'fit'> {
   /** Rule for agent calls without their own. @default 'refuse' */
   readonly onPending?: CallStartOptions['onPending'] | undefined;
 }
@@ -16,14 +16,14 @@ interface OpenToolCallsOptions extends Pick<CallStartOptions, 'fit'> {
  * The unfinished tool calls of an agent: those of one exchange at a time. The exchange is added to memory when every tool
  * call has a result; until then it is part of the agent's state.
  */
-export class OpenToolCalls {
+export class UnfinishedToolCalls {
   /** The exchange whose tool calls run or are pending. */
   current: OpenExchange | undefined;
   readonly #memory: OrderedMemory;
-  readonly #options: OpenToolCallsOptions;
+  readonly #options: UnfinishedToolCallsOptions;
   readonly #checkpoints = new Set<() => Promise<void>>();
 
-  constructor(memory: OrderedMemory, options: OpenToolCallsOptions) {
+  constructor(memory: OrderedMemory, options: UnfinishedToolCallsOptions) {
     this.#memory = memory;
     this.#options = options;
   }
@@ -33,7 +33,7 @@ export class OpenToolCalls {
   }
 
   /**
-   * Plans the start of an agent call. Unanswered tool calls at the end of the history, such as those of another program,
+   * Plans the start of an agent call. Unfinished tool calls at the end of the history, such as those of another program,
    * are taken out of memory and treated like the agent's own.
    * @throws TroupeError before anything has changed
    */
@@ -45,7 +45,7 @@ export class OpenToolCalls {
     const position = history.findIndex(({ id }) => id === this.current?.exchange.modelMsg.id);
     const settled = position === -1 ? undefined : this.current; // saved between its write to memory and `forget`
     const current = settled === undefined ? this.current : undefined;
-    const foreign = current === undefined ? unansweredExchange(history, agentName) : undefined;
+    const foreign = current === undefined ? unfinishedExchange(history, agentName) : undefined;
     const start = planCallStart(current ?? foreign?.open, msgs, decisions, {
       onPending: control.onPending ?? onPending,
       hasStructuredModel: control.structuredModel !== undefined,

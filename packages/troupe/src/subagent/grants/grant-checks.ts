@@ -1,10 +1,10 @@
-import { TroupeError } from '../errors.ts';
-import { bindingOf, isSubAgentTool } from './grants/sub-agent-binding.ts';
-import { boundToFiles } from './grants/granted-files.ts';
-import { assertToolsExist, grantedTools } from './grants/granted-tools.ts';
-import { forbiddenNames } from './grants/forbidden-tools.ts';
-import { hostLimits, type ResourceGrant } from './grants/granted-resources.ts';
-import type { SubAgentPermissions } from './grants/permission-bundle.ts';
+import { TroupeError } from '../../errors.ts';
+import { bindingOf, isSubAgentTool } from './sub-agent-binding.ts';
+import { boundToFiles } from './granted-files.ts';
+import { assertToolsExist, grantedTools } from './granted-tools.ts';
+import { forbiddenNames } from './forbidden-tools.ts';
+import { hostLimits, type ResourceGrant } from './granted-resources.ts';
+import type { SubAgentPermissions } from './permission-bundle.ts';
 
 /**
  * Finds configuration errors, which no retry can fix: unknown tools, tools without files, a name in use, too few
