@@ -66,6 +66,17 @@ test('the end of a tool call is told once, with the time spent on it', async () 
   expect(open.takeEnd(result('x'))).toBe(undefined);
 });
 
+test('the time in which a denied tool call was pending does not count', async () => {
+  using clock = new FakeClock().install();
+  const open = exchangeOf('a');
+  open.begin('a');
+  await clock.advance(30);
+  open.setPending(pendingCall('a'));
+  await clock.advance(1000);
+  const [denied = result('a')] = open.applyDecisions([{ id: 'ask_a', verdict: 'deny' }], fit);
+  expect(open.takeEnd(denied)?.durationMs).toBe(30);
+});
+
 test('results that an earlier agent call told are not told again', () => {
   const open = exchangeOf('a', 'b');
   open.addResult(result('a'));
