@@ -1,8 +1,8 @@
+import { KeyedQueue } from '../util/async/keyed-queue.ts';
 import { checkNumber } from '../util/check-number.ts';
 import type { LoadStateOptions, StateModule } from '../state/state-module.ts';
 import { now } from '../util/clock.ts';
 import { newId } from '../util/ids.ts';
-import { setOwn, type JsonValue } from '../util/json.ts';
 import {
   aliasPath,
   ComponentState,
@@ -10,7 +10,7 @@ import {
   type SessionComponents,
 } from './format/component-state.ts';
 import { reportNoMatch, warnOfUnused } from './format/load-report.ts';
-import { listToSave, type ListToSave, type SavedList } from './format/list-to-save.ts';
+import type { ListToSave, SavedList } from './format/list-to-save.ts';
 import { saveLists } from './format/save-lists.ts';
 import { ScopedStore } from './scoped-store.ts';
 import {
@@ -19,14 +19,13 @@ import {
   SessionError,
   SessionNotFoundError,
 } from './format/session-error.ts';
-import { readHead, writeHead, type Head } from './format/session-format.ts';
+import { logOf, readHead, writeHead, type Head } from './format/session-format.ts';
 import {
   idsText,
   keyName,
   keyText,
   toKeyIds,
   toSessionKey,
-  type CheckedKey,
   type NamedKey,
   type SessionKey,
 } from './format/session-key.ts';
@@ -39,9 +38,10 @@ import {
   type SessionPage,
   type StoredInfo,
 } from './session-page.ts';
-import { SessionReader, type Others } from './format/session-reader.ts';
-import type { SessionInfo, SessionStore, StoredHead } from './format/session-store.ts';
-import { advance, newSyncState, pathText, SyncStateTable, type SyncState } from './format/sync-state.ts';
+import { SessionReader } from './format/session-reader.ts';
+import type { SessionInfo, SessionStore } from './format/session-store.ts';
+import { SessionWriter } from './format/session-writer.ts';
+import { advance, newSyncState, pathText, SyncStateTable } from './format/sync-state.ts';
 
 export interface SaveOptions {
   /** Replaces everything saved, even by others. @default false */
@@ -65,13 +65,14 @@ export interface LoadOptions extends LoadStateOptions {
 export class Session implements AsyncDisposable {
   readonly #store: SessionStore;
   readonly #reader: SessionReader;
+  readonly #writer: SessionWriter;
   readonly #syncStates = new SyncStateTable();
-  /** Last pending operation of each session. */
-  readonly #queues = new Map<string, Promise<unknown>>();
+  readonly #queue = new KeyedQueue();
 
   constructor(store: SessionStore) {
     this.#store = store;
     this.#reader = new SessionReader(store);
+    this.#writer = new SessionWriter(store, this.#reader, this.#syncStates);
   }
 
   /**
@@ -81,32 +82,10 @@ export class Session implements AsyncDisposable {
   save(key: SessionKey, components: SessionComponents, options: SaveOptions = {}): Promise<SessionInfo> {
     return this.#enqueue('Saving', key, async (checked) => {
       const state = new ComponentState(components);
-      if (options.overwrite) return this.#overwrite(checked, components, state);
-      const syncStates = await this.#syncStatesOf(checked, components);
-      const { rest, lists } = state.stateParts();
-      const saved = new Map(syncStates.flatMap(({ lastSaved }) => [...(lastSaved?.lists ?? [])]));
-      const listsToSave = lists.map((list) => listToSave(list, saved.get(pathText(list.path))));
-      const others = othersThan(components, syncStates[0], saved);
-      const whole = { ...others.components, ...rest, ...state.aliases };
-      const remember = (): void => {
-        for (const [name, module] of Object.entries(components))
-          this.#syncStates.wasSaved(
-            { [name]: module },
-            checked,
-            this.#syncStates.of(module, checked) ?? syncStates[0],
-          );
-      };
-      try {
-        const head = await saveLists(this.#store, checked, syncStates, whole, [
-          ...listsToSave,
-          ...others.listsToSave,
-        ]);
-        remember();
-        return infoOf(checked, head);
-      } catch (error) {
-        if (syncStates[0].uncertain !== undefined) remember();
-        throw error;
-      }
+      const head = options.overwrite
+        ? await this.#writer.overwrite(checked, components, state)
+        : await this.#writer.save(checked, components, state);
+      return infoOf(checked, head);
     });
   }
 
@@ -278,82 +257,12 @@ export class Session implements AsyncDisposable {
 
   /** Waits for pending operations, then closes the store. */
   async close(): Promise<void> {
-    await Promise.all(this.#queues.values());
+    await this.#queue.whenIdle();
     await this.#store.close();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.close();
-  }
-
-  /**
-   * Sync states to continue from, all at the same revision; only one if the components were loaded together.
-   */
-  async #syncStatesOf(
-    key: CheckedKey,
-    components: SessionComponents,
-  ): Promise<readonly [SyncState, ...SyncState[]]> {
-    const syncStates = new Set<SyncState>();
-    for (const [name, module] of Object.entries(components)) {
-      if (this.#syncStates.isElsewhere(module, key)) {
-        throw new SessionConflictError(key, `is not what '${name}' was last loaded from or saved to`);
-      }
-      const syncState = this.#syncStates.of(module, key);
-      if (syncState !== undefined) syncStates.add(syncState);
-    }
-    for (const syncState of syncStates) await this.#resolveUncertain(key, syncState);
-    const [first = newSyncState(undefined), ...others] = syncStates;
-    if (others.some(({ base }) => base?.revision !== first.base?.revision || base?.log !== first.base?.log)) {
-      throw new SessionConflictError(key, 'has components loaded from different revisions');
-    }
-    for (const [name, module] of Object.entries(components)) {
-      const isThere = Object.hasOwn(first.lastSaved?.head.components ?? {}, name);
-      if (isThere && !this.#syncStates.isKnown(module, key, name)) {
-        throw new SessionConflictError(
-          key,
-          `has a saved component '${name}', but the given one was not loaded from it`,
-        );
-      }
-    }
-    return [first, ...others];
-  }
-
-  /** Replaces components, even if saved by others. Other components stay if they are readable. */
-  async #overwrite(
-    key: NamedKey,
-    components: SessionComponents,
-    state: ComponentState,
-  ): Promise<SessionInfo> {
-    const current = await this.#store.readHead(key, 'current');
-    const base = current && { revision: current.revision, log: logOf(current) };
-    const others = await this.#reader.othersThan(key, current, components);
-    const { rest, lists } = state.stateParts();
-    const listsToSave = lists.map((list) => listToSave(list, undefined));
-    const syncState = newSyncState(base);
-    const whole = { ...others.components, ...rest, ...state.aliases };
-    try {
-      const head = await saveLists(this.#store, key, [syncState], whole, [
-        ...listsToSave,
-        ...others.listsToSave,
-      ]);
-      this.#syncStates.wasSaved(components, key, syncState);
-      return infoOf(key, head);
-    } catch (error) {
-      for (const [name, module] of syncState.uncertain === undefined ? [] : Object.entries(components)) {
-        const old = this.#syncStates.of(module, key);
-        const uncertain = { ...newSyncState(old?.base, old?.lastSaved), uncertain: syncState.uncertain };
-        this.#syncStates.wasSaved({ [name]: module }, key, uncertain);
-      }
-      throw error;
-    }
-  }
-
-  /** Checks whether a save with an unknown outcome has happened. */
-  async #resolveUncertain(key: CheckedKey, syncState: SyncState): Promise<void> {
-    if (syncState.uncertain === undefined) return;
-    const current = await this.#store.readHead(key, 'current');
-    if (current?.text === syncState.uncertain.text) advance(syncState, syncState.uncertain);
-    syncState.uncertain = undefined;
   }
 
   /** Runs operations on one session in sequence. Wraps errors of a store in a SessionError. */
@@ -369,52 +278,14 @@ export class Session implements AsyncDisposable {
   }
 
   async #inOrder<T>(queue: string, what: () => string, work: () => Promise<T>): Promise<T> {
-    const result = (this.#queues.get(queue) ?? Promise.resolve()).then(work);
-    const settled = result.then(noop, noop);
-    this.#queues.set(queue, settled);
     try {
-      return await result;
+      return await this.#queue.run(queue, work);
     } catch (error) {
       throw SessionError.from(error, what());
-    } finally {
-      if (this.#queues.get(queue) === settled) this.#queues.delete(queue);
     }
   }
 }
 
-function noop(): void {}
-
-/** Saved state of components that are not part of this save. */
-function othersThan(
-  components: SessionComponents,
-  { lastSaved }: SyncState,
-  saved: ReadonlyMap<string, SavedList>,
-): Others {
-  const others: { [name: string]: JsonValue } = {};
-  for (const [name, state] of Object.entries(lastSaved?.head.components ?? {})) {
-    if (!Object.hasOwn(components, name)) setOwn(others, name, state);
-  }
-  const lists =
-    lastSaved?.head.lists.filter(({ path: [name = ''] }) => !Object.hasOwn(components, name)) ?? [];
-  return {
-    components: others,
-    listsToSave: lists.map(({ path, ranges }) => {
-      const list = saved.get(pathText(path));
-      return { path, start: list, parts: list === undefined ? ranges : [], items: list?.items };
-    }),
-  };
-}
-
 function infoOf({ ids }: NamedKey, { revision, savedAt }: Head): SessionInfo {
   return { ...ids, revision, savedAt };
-}
-
-/** Log of a head, undefined if unreadable. */
-function logOf({ text, location }: StoredHead): string | undefined {
-  try {
-    return readHead(text, location).log;
-  } catch (error) {
-    if (error instanceof SessionError) return undefined;
-    throw error;
-  }
 }

@@ -13,8 +13,8 @@ import {
   type JsonValue,
 } from '../../util/json.ts';
 import { toKeyIds, type KeyIds } from './session-key.ts';
-import { SessionCorruptError, SessionVersionError } from './session-error.ts';
-import type { LogRange } from './session-store.ts';
+import { SessionCorruptError, SessionError, SessionVersionError } from './session-error.ts';
+import type { LogRange, StoredHead } from './session-store.ts';
 
 /** List of a state: its path, its number in the log, and its ranges there. */
 export interface HeadList {
@@ -170,4 +170,14 @@ function toRange(json: JsonValue): LogRange | undefined {
 
 function isCount(value: JsonValue | undefined): value is number {
   return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0;
+}
+
+/** Log of a stored head; undefined if the head is unreadable. */
+export function logOf({ text, location }: StoredHead): string | undefined {
+  try {
+    return readHead(text, location).log;
+  } catch (error) {
+    if (error instanceof SessionError) return undefined;
+    throw error;
+  }
 }

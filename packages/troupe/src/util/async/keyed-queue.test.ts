@@ -16,10 +16,15 @@ test('work about the same thing comes in order, and a failure is that of its own
   await queue.run('b', async () => void done.push('other'));
   expect(done).toEqual(['other']);
   expect(queue.size).toBeGreaterThan(0);
+  let isIdle = false;
+  const idle = queue.whenIdle().then(() => (isIdle = true));
+  await new Promise(setImmediate);
+  expect(isIdle).toBe(false);
   open();
   await expect(first).rejects.toThrow('mine');
   await second;
   expect(done).toEqual(['other', 'first', 'second']);
+  await idle;
   await new Promise(setImmediate);
   expect(queue.size).toBe(0); // nothing is kept of what is over
 });

@@ -17,6 +17,11 @@ export class KeyedQueue {
     return done;
   }
 
+  /** Resolves when all tasks that run or wait now have settled. */
+  async whenIdle(): Promise<void> {
+    await Promise.all(this.#last.values());
+  }
+
   /** Number of keys with running or waiting tasks. */
   get size(): number {
     return this.#last.size;
