@@ -268,13 +268,9 @@ export class Session implements AsyncDisposable {
   /** Runs operations on one session in sequence. Wraps errors of a store in a SessionError. */
   async #enqueue<T>(what: string, key: SessionKey, work: (key: NamedKey) => Promise<T>): Promise<T> {
     const ids = toKeyIds(key);
-    let name = '';
-    const run = async (): Promise<T> => {
-      const checked = await toSessionKey(ids);
-      name = keyName(checked);
-      return work(checked);
-    };
-    return this.#inOrder(idsText(ids), () => `${what} session ${name}`, run);
+    let checked: NamedKey | undefined;
+    const run = async (): Promise<T> => work((checked = await toSessionKey(ids)));
+    return this.#inOrder(idsText(ids), () => `${what} session ${checked ? keyName(checked) : ''}`, run);
   }
 
   async #inOrder<T>(queue: string, what: () => string, work: () => Promise<T>): Promise<T> {
