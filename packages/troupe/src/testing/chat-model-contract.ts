@@ -2,7 +2,7 @@ import { Msg } from '../message/msg.ts';
 import type { ChatModelBase, ModelRequest, ToolSchema } from '../model/chat-model-base.ts';
 import type { JsonObject } from '../util/json.ts';
 import type { ContractScenario, ContractSubject } from './chat-model-case.ts';
-import { CASES } from './chat-model-cases.ts';
+import { CASES } from './cases/chat-model-cases.ts';
 import { frozen } from './contract-checks.ts';
 
 export interface ContractOptions {

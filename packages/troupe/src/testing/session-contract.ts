@@ -1,6 +1,6 @@
 import type { Session } from '../session/session.ts';
 import type { ContractCase } from './chat-model-contract.ts';
-import { SESSION_CASES } from './session-cases.ts';
+import { SESSION_CASES } from './cases/session-cases.ts';
 
 /** Opens a session on one store, as another program would. */
 export type OpenSession = () => Session | Promise<Session>;

@@ -2,7 +2,7 @@
  * Single place for parsing JSON and for converting unknown values to JSON.
  *
  * `copyJson` returns a deep-frozen copy with JSON values only: no accessors, class instances or cycles, and
- * nothing deeper than the limit. A key named `__proto__` stays an ordinary property.
+ * nothing deeper than the limit. A key named `__proto__` stays an ordinary property. Folder `util`: start here; each other file is one helper.
  */
 
 export type JsonValue = string | number | boolean | null | readonly JsonValue[] | JsonObject;

@@ -1,7 +1,7 @@
-import type { ModelDelta } from '../message/model-delta.ts';
-import type { ChatModelBase } from '../model/chat-model-base.ts';
-import type { ChatModelCheck, ContractSubject } from './chat-model-case.ts';
-import { becomes, check, isPending, rejects, soon } from './contract-checks.ts';
+import type { ModelDelta } from '../../message/model-delta.ts';
+import type { ChatModelBase } from '../../model/chat-model-base.ts';
+import type { ChatModelCheck, ContractSubject } from '../chat-model-case.ts';
+import { becomes, check, isPending, rejects, soon } from '../contract-checks.ts';
 
 /** Cases that stop a silent model: by an abort, or by abandoning the stream. */
 export const STALL_CHECKS: Readonly<Record<string, ChatModelCheck>> = {

@@ -1,17 +1,17 @@
-import { TroupeError } from '../errors.ts';
-import type { ModelDelta } from '../message/model-delta.ts';
-import { MsgDraft } from '../message/msg-draft.ts';
-import { Msg } from '../message/msg.ts';
+import { TroupeError } from '../../errors.ts';
+import type { ModelDelta } from '../../message/model-delta.ts';
+import { MsgDraft } from '../../message/msg-draft.ts';
+import { Msg } from '../../message/msg.ts';
 import {
   PLAIN_CAPABILITIES,
   type ChatModelBase,
   type ModelCallOptions,
   type ModelRequest,
-} from '../model/chat-model-base.ts';
-import type { ModelErrorKind } from '../model/model-error.ts';
-import type { ChatModelCase, ChatModelCheck, ContractScenario, ContractSubject } from './chat-model-case.ts';
+} from '../../model/chat-model-base.ts';
+import type { ModelErrorKind } from '../../model/model-error.ts';
+import type { ChatModelCase, ChatModelCheck, ContractScenario, ContractSubject } from '../chat-model-case.ts';
 import { STALL_CHECKS } from './chat-model-stall-cases.ts';
-import { check, checkJson, checkSame, frozen, rejects, textsIn, thrownBy } from './contract-checks.ts';
+import { check, checkJson, checkSame, frozen, rejects, textsIn, thrownBy } from '../contract-checks.ts';
 
 const ANSWERS: Readonly<Record<string, ChatModelCheck>> = {
   'gives exactly the expected answer': givesAnswer,

@@ -1,11 +1,11 @@
-import { TroupeError } from '../errors.ts';
-import { SessionConflictError, SessionNotFoundError } from '../session/format/session-error.ts';
-import type { ListOptions } from '../session/session-page.ts';
-import type { Session } from '../session/session.ts';
-import { StateModule } from '../state/state-module.ts';
-import { isJsonObject, parseJson, type JsonValue } from '../util/json.ts';
-import { check, checkSame, thrownBy } from './contract-checks.ts';
-import { FakeClock } from './fake-clock.ts';
+import { TroupeError } from '../../errors.ts';
+import { SessionConflictError, SessionNotFoundError } from '../../session/format/session-error.ts';
+import type { ListOptions } from '../../session/session-page.ts';
+import type { Session } from '../../session/session.ts';
+import { StateModule } from '../../state/state-module.ts';
+import { isJsonObject, parseJson, type JsonValue } from '../../util/json.ts';
+import { check, checkSame, thrownBy } from '../contract-checks.ts';
+import { FakeClock } from '../fake-clock.ts';
 
 interface SessionCase {
   readonly name: string;
