@@ -75,6 +75,24 @@ test('killed while three tools run, one with a side effect: that one reads "outc
   expect(findHistoryFaults(second.outer)).toEqual([]);
 });
 
+test('killed while an approved side effect runs: it reads "outcome unknown", is not run again, and loading warns of nothing', async () => {
+  const first = await live('ask-pay');
+  const [pending] = first.pending;
+  expect(first).toMatchObject({ signal: 'SIGKILL', text: 'May I call pay with {"path":"/c"}?' });
+
+  const second = await live('resume', { id: pending?.id ?? '', verdict: 'allow' });
+  expect(second).toMatchObject({ signal: 'SIGKILL', text: '' });
+  expect(await done()).toEqual(['pay']);
+
+  const third = await live('resume'); // anything on standard error fails
+  expect(third).toMatchObject({ signal: null, text: 'The outer agent is done.', pending: [] });
+  expect(await done()).toEqual(['pay']);
+  expect(resultsIn(third.outer)).toEqual([
+    ['c1', 'interrupted', expect.stringContaining('outcome is unknown')],
+  ]);
+  expect(findHistoryFaults(third.outer)).toEqual([]);
+});
+
 test('killed when an agent in an agent has asked: granted with other arguments, just that call runs, once', async () => {
   const first = await live('ask');
   const [pending] = first.pending;
