@@ -14,7 +14,7 @@ import {
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { availableParallelism, tmpdir } from 'node:os';
 import { dirname, join, posix } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { checkPackage, createPackageFromTarballData } from '@arethetypeswrong/core';
@@ -188,6 +188,60 @@ async function bareProblems(dir: string, entries: readonly string[]): Promise<st
   return problems.flat().map((problem) => `without optional packages: ${problem}`);
 }
 
+/** An example: its folder, and the packages that it needs besides zod. */
+export interface Example {
+  readonly name: string;
+  readonly packages: readonly string[];
+}
+
+/** The examples in the table of their README. */
+export function examplesIn(readme: string): Example[] {
+  const row = /^\| \[([\w-]+)\]\(\1\/main\.ts\) \|[^|]*\|([^|]*)\|$/gm;
+  return Array.from(readme.matchAll(row), ([, name = '', needs = '']) => ({
+    name,
+    packages: Array.from(needs.matchAll(/`([^`]+)`/g), ([, found = '']) => found),
+  }));
+}
+
+/** Maximum time of one example. */
+const EXAMPLE_LIMIT_MS = 60_000;
+
+/** Runs the examples of the package as their README says: copied into a project that has the packages they need. */
+async function exampleProblems(tarball: string, dependencies: object, readme: string): Promise<string[]> {
+  const examples = examplesIn(readme);
+  if (examples.length === 0) return ['examples/README.md has no table of examples'];
+  const packages = new Set(['zod', ...examples.flatMap((example) => example.packages)]);
+  const dir = installAlone(tarball, dependencies, [...packages]);
+  const files = join(dir, 'node_modules/troupe/examples');
+  cpSync(files, join(dir, 'examples'), { recursive: true });
+  const listed = examples.map(({ name }) => name);
+  const problems = readdirSync(files, { withFileTypes: true })
+    .filter((entry) => entry.isDirectory() && !listed.includes(entry.name))
+    .map(({ name }) => `examples/README.md does not list ${name}`);
+  const waiting = [...listed];
+  const worker = async (): Promise<void> => {
+    for (let name = waiting.shift(); name !== undefined; name = waiting.shift())
+      problems.push(...(await exampleProblem(dir, name)));
+  };
+  await Promise.all(Array.from({ length: availableParallelism() }, worker));
+  rmSync(dir, { recursive: true });
+  return problems;
+}
+
+async function exampleProblem(dir: string, name: string): Promise<string[]> {
+  const env = { PATH: process.env['PATH'], OLLAMA_HOST: '127.0.0.1:1' };
+  const args = ['--disable-warning=ExperimentalWarning', `examples/${name}/main.ts`];
+  const child = spawn(process.execPath, args, { cwd: dir, env, timeout: EXAMPLE_LIMIT_MS });
+  child.stdin.end('/exit\n'); // for the chat
+  let output = '';
+  for (const stream of [child.stdout, child.stderr])
+    stream.setEncoding('utf8').on('data', (text: string) => (output += text));
+  const code = await new Promise((resolve, reject) => child.on('error', reject).on('close', resolve));
+  return code === 0
+    ? []
+    : [`the example ${name}, from the package, ended with code ${String(code)}:\n${output.slice(-2000)}`];
+}
+
 /** Errors in the program and in the package, but not in the declarations of other packages. */
 async function compile(dir: string, compiler: string, resolution: string): Promise<string[]> {
   const tsc = join(ROOT, 'node_modules', compiler, 'bin/tsc');
@@ -232,6 +286,11 @@ if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) {
     ...(await entryProblems(join(WORK, packed.filename))),
     ...(await compileProblems(entries)),
     ...(await bareProblems(bare, entries)),
+    ...(await exampleProblems(
+      join(WORK, packed.filename),
+      manifest.dependencies,
+      texts.get('examples/README.md') ?? '',
+    )),
   ];
   rmSync(bare, { recursive: true });
   report(
