@@ -128,4 +128,19 @@ describe('reading fails', () => {
   test.each(Object.entries(cases))('%s', async (_, [response, message]) => {
     await expect(listOf(readEvents(response()))).rejects.toMatchObject({ code: 'stream_failed', message });
   });
+
+  test('when the response was read before, to its end or in part', async () => {
+    const problem = {
+      code: 'stream_failed',
+      message: 'The response was read before. Read it once, and keep its events.',
+    };
+    const response = new Response(EVENTS.map(framed).join(''), { headers: HEADERS });
+    expect(await listOf(readEvents(response))).toHaveLength(EVENTS.length);
+    await expect(listOf(readEvents(response))).rejects.toMatchObject(problem);
+    const other = new Response(EVENTS.map(framed).join(''), { headers: HEADERS });
+    const reading = readEvents(other);
+    await reading.next();
+    await expect(listOf(readEvents(other))).rejects.toMatchObject(problem);
+    await reading.return();
+  });
 });

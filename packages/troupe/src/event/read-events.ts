@@ -33,6 +33,8 @@ export function readEvents(response: Response): AsyncGenerator<AgentEvent, void,
     reader?.cancel().catch(() => {}); // the connection may be gone
   };
   async function* events(): AsyncGenerator<AgentEvent, void, void> {
+    if (response.bodyUsed || response.body?.locked === true)
+      throw failure('The response was read before. Read it once, and keep its events.');
     reader = response.body?.getReader();
     let depth = Infinity;
     let hasEnded = false;
