@@ -24,7 +24,7 @@ export function reportNoMatch(
     `Session ${keyName(key)} has none of the components ${namesText(names)}, ` +
     `but ${namesText(saved) || 'no others either'}.` +
     (saved.length === 0
-      ? ''
+      ? ' Save it again.'
       : ` If one was renamed, give it its saved name: addComponent('${saved[0]}', …).`);
   if (mustMatch) throw new SessionError(problem, undefined, 'session_not_found');
   getLogger().log('warn', problem);
