@@ -4,7 +4,7 @@
 // @ts-check
 
 import { spawnSync } from 'node:child_process';
-import { readFileSync, rmSync } from 'node:fs';
+import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
@@ -12,6 +12,7 @@ import { build } from 'vite';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const SOURCE = 'troupe:source';
+const MARK = '// @ts-ignore: an optional package\n';
 const [dir = '', out = '', ...flags] = process.argv.slice(2);
 
 /**
@@ -24,7 +25,7 @@ function sourcesIn(conditions) {
   return Object.values(/** @type {object} */ (conditions)).flatMap(sourcesIn);
 }
 
-/** @type {{ exports: Record<string, unknown>, imports?: Record<string, unknown> }} */
+/** @type {{ exports: Record<string, unknown>, imports?: Record<string, unknown>, peerDependenciesMeta?: object }} */
 const manifest = JSON.parse(readFileSync(join(dir, 'package.json'), 'utf8'));
 const targets = [...Object.values(manifest.exports), ...Object.values(manifest.imports ?? {})];
 const sources = targets.flatMap((target) =>
@@ -40,6 +41,26 @@ const emit = [
 ];
 const types = spawnSync(process.execPath, [...tsc, ...emit], { stdio: 'inherit' });
 if (types.status !== 0) process.exit(types.status ?? 1);
+markOptionalImports();
+
+/**
+ * Lets the declarations compile, also with `skipLibCheck: false`, where an optional package is not installed: its types are `any` then.
+ * The compiler drops such comments from the sources.
+ */
+function markOptionalImports() {
+  const names = Object.keys(manifest.peerDependenciesMeta ?? {}).map((name) =>
+    name.replace(/[/.-]/g, '\\$&'),
+  );
+  if (names.length === 0) return;
+  const line = new RegExp(`^(?! *[*/]).*['"](?:${names.join('|')})(?:/[^'"]*)?['"].*$`, 'gm');
+  for (const file of readdirSync(out, { recursive: true, encoding: 'utf8' })) {
+    if (!file.endsWith('.d.ts')) continue;
+    const path = join(out, file);
+    const text = readFileSync(path, 'utf8');
+    const marked = text.replaceAll(MARK, '').replaceAll(line, `${MARK}$&`);
+    if (marked !== text) writeFileSync(path, marked);
+  }
+}
 
 rmSync(join(out, 'chunks'), { recursive: true, force: true }); // their names change with their content
 await build({

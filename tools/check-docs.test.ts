@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { errorPageProblems, glossaryProblems, longCells, unknownNames, unlisted } from './check-docs.ts';
-import { readExamples, readMarkdown } from './lib/markdown.ts';
+import { readExamples, readMarkdown, type Fence } from './lib/markdown.ts';
+import { printedOutputs } from './lib/printed-output.ts';
 import { statementProblems } from './lib/statement-tables.ts';
 
 test('fences and links are read with their lines', () => {
@@ -177,5 +178,46 @@ describe('tables of statements', () => {
 
   test('are missed', () => {
     expect(statementProblems('# Nothing', repository)).toEqual(['there is no table of statements']);
+  });
+});
+
+describe('outputs in documents', () => {
+  const fence = (line: number, language: string, code: string, ...flags: string[]): Fence => ({
+    line,
+    language,
+    flags,
+    code,
+  });
+
+  test('belong to the program before them, run as the commands in between say', () => {
+    const fences = [
+      fence(1, 'ts', 'program'),
+      fence(3, 'text', 'not checked'),
+      fence(5, 'sh', `node agent.ts\nnode agent.ts 'a "b"' "it's" c\nnpm test`),
+      fence(9, 'text', 'Hello.', 'printed'),
+      fence(12, 'js', 'other'),
+      fence(14, 'text', 'Bye.', 'printed'),
+    ];
+    expect(printedOutputs(fences)).toEqual({
+      outputs: [
+        { program: 1, line: 9, runs: [[], ['a "b"', "it's", 'c']], text: 'Hello.' },
+        { program: 12, line: 14, runs: [[]], text: 'Bye.' },
+      ],
+      problems: [],
+    });
+  });
+
+  test('need a program that runs', () => {
+    const fences = [
+      fence(1, 'ts', 'program', 'no-run'),
+      fence(3, 'text', 'Hello.', 'printed'),
+      fence(5, 'ts', 'program'),
+      fence(7, 'text', 'Hello.', 'printed'),
+      fence(9, 'text', 'And again.', 'printed'),
+    ];
+    expect(printedOutputs(fences).problems).toEqual([
+      '3: there is no program before this output that runs',
+      '9: there is no program before this output that runs',
+    ]);
   });
 });

@@ -5,6 +5,7 @@
 // `docs/agentscope.md` exists, the indexes list every page, and table cells hold phrases.
 //   ```ts          compiled and run
 //   ```ts no-run   compiled only (needs a key, a server, a terminal)
+//   ```text printed   what the program before it prints (`lib/printed-output.ts`)
 // `npm run check -- docs --only=sessions` takes the programs of documents whose path contains `sessions`.
 
 import { spawn, spawnSync } from 'node:child_process';
@@ -15,6 +16,7 @@ import { pathToFileURL } from 'node:url';
 import { exportedNames } from './check-names.ts';
 import { filesBelow, report, ROOT } from './lib/files.ts';
 import { readExamples, readMarkdown, type Fence, type Markdown } from './lib/markdown.ts';
+import { printedOutputs, type PrintedOutput } from './lib/printed-output.ts';
 import { readSource } from './lib/source-text.ts';
 import { statementProblems } from './lib/statement-tables.ts';
 
@@ -36,6 +38,8 @@ interface Program {
   readonly file: string;
   readonly code: string;
   readonly runs: boolean;
+  /** What the document shows of its output. */
+  readonly printed?: PrintedOutput | undefined;
 }
 
 const SOURCES = 'packages/troupe/src';
@@ -89,6 +93,8 @@ function readDocument(document: string, problems: string[]): Program[] {
 
 function programsOf(document: string, fences: readonly Fence[], problems: string[]): Program[] {
   const programs: Program[] = [];
+  const { outputs, problems: wrong } = printedOutputs(fences);
+  problems.push(...wrong.map((problem) => `${document}:${problem}`));
   for (const { line, language, flags, code } of fences) {
     const extension = EXTENSIONS[language];
     if (language === 'unclosed') problems.push(`${document}:${line}: the fence is never closed`);
@@ -97,7 +103,8 @@ function programsOf(document: string, fences: readonly Fence[], problems: string
     if (unknown.length > 0)
       problems.push(`${document}:${line}: a fence knows no-run only, not ${unknown.join(' ')}`);
     const file = `${WORK}/${document}.L${line}.${extension}`;
-    programs.push({ document, line, file, code, runs: !flags.includes('no-run') });
+    const printed = outputs.find(({ program }) => program === line);
+    programs.push({ document, line, file, code, runs: !flags.includes('no-run'), printed });
   }
   return programs;
 }
@@ -284,23 +291,45 @@ function compile(): string[] {
   return result.status === 0 ? [] : [inDocuments(result.stdout + result.stderr).trim()];
 }
 
-/** Runs a program in an empty folder, offline and without keys. Returns what went wrong. */
-async function run({ file, document, line }: Program): Promise<string | undefined> {
+/** Runs a program in an empty folder, as often as its document says. Returns what went wrong. */
+async function run(program: Program): Promise<string | undefined> {
+  const { file, document, printed } = program;
   const cwd = join(ROOT, `${file}.run`);
   mkdirSync(cwd);
+  let output = '';
+  for (const args of printed?.runs ?? [[]]) {
+    const { problem, text } = await runOnce(program, cwd, args);
+    if (problem !== undefined) return problem;
+    output += text;
+  }
+  if (printed === undefined || output.trim() === printed.text.trim()) return undefined;
+  return `${document}:${printed.line}: the program prints something else:\n${output.trim()}`;
+}
+
+/** Runs a program offline and without keys. */
+async function runOnce(
+  { file, document, line }: Program,
+  cwd: string,
+  given: readonly string[],
+): Promise<{ readonly problem?: string; readonly text: string }> {
   const guard = pathToFileURL(join(ROOT, 'tools/lib/no-network.mjs')).href;
   const args = [
     ...process.execArgv,
     '--disable-warning=ExperimentalWarning',
     `--import=${guard}`,
     join(ROOT, file),
+    ...given,
   ];
   const withoutKeys = Object.entries(process.env).filter(([name]) => !/_(API_KEY|TOKEN)$/.test(name));
   const env = { ...Object.fromEntries(withoutKeys), HOME: cwd, NO_COLOR: '1' };
   const child = spawn(process.execPath, args, { cwd, env, stdio: ['ignore', 'pipe', 'pipe'] });
   let output = '';
+  let printed = ''; // without the log
   for (const stream of [child.stdout, child.stderr]) {
-    stream.setEncoding('utf8').on('data', (chunk: string) => (output += chunk));
+    stream.setEncoding('utf8').on('data', (chunk: string) => {
+      output += chunk;
+      if (stream === child.stdout) printed += chunk;
+    });
   }
   let isLate = false;
   const timer = setTimeout(() => {
@@ -311,9 +340,10 @@ async function run({ file, document, line }: Program): Promise<string | undefine
     child.on('error', reject).on('close', resolve);
   });
   clearTimeout(timer);
-  if (code === 0) return undefined;
+  if (code === 0) return { text: printed };
   const end = isLate ? `did not end in ${RUN_LIMIT_MS / 1000} s` : `ended with code ${code}`;
-  return `${document}:${line}: the program ${end}\n${inDocuments(output).trim()}`;
+  const problem = `${document}:${line}: the program ${end}\n${inDocuments(output).trim()}`;
+  return { problem, text: printed };
 }
 
 async function runAll(programs: readonly Program[]): Promise<string[]> {

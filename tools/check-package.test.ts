@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { brokenLinks } from './check-package.ts';
+import { brokenLinks, examplesIn } from './check-package.ts';
 
 test('a link to a file or folder of the package is fine, and one that leads out of it is reported', () => {
   const files = new Map([
@@ -16,5 +16,19 @@ test('a link to a file or folder of the package is fine, and one that leads out 
   expect(brokenLinks(files)).toEqual([
     'docs/README.md:3: ../src/index.ts is not in the package',
     'docs/README.md:3: gone.md is not in the package',
+  ]);
+});
+
+test('examples are read from the table of their README, with the packages that they need', () => {
+  const readme = [
+    '| example | shows | needs |',
+    '|---|---|---|',
+    '| [weather](weather/main.ts) | two tools | |',
+    '| [skills](skills/main.ts) | a skill | `yaml`, `zod` |',
+    '| [elsewhere](https://example.com) | nothing | |',
+  ].join('\n');
+  expect(examplesIn(readme)).toEqual([
+    { name: 'weather', packages: [] },
+    { name: 'skills', packages: ['yaml', 'zod'] },
   ]);
 });

@@ -1,18 +1,21 @@
 // Checks the package as it would be published: packs it, then looks at its size, at its documents, at its entries
-// (publint, attw), and compiles a program against the package with every supported TypeScript.
+// (publint, attw), compiles a program against the package with every supported TypeScript, with all optional packages and with
+// none, and runs the examples of the package.
 
 import { spawn, spawnSync } from 'node:child_process';
 import {
   cpSync,
   existsSync,
   mkdirSync,
+  mkdtempSync,
   readFileSync,
   readdirSync,
   rmSync,
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
-import { join, posix } from 'node:path';
+import { availableParallelism, tmpdir } from 'node:os';
+import { dirname, join, posix } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { checkPackage, createPackageFromTarballData } from '@arethetypeswrong/core';
 import { publint } from 'publint';
@@ -105,15 +108,21 @@ async function entryProblems(tarball: string): Promise<string[]> {
   return [...lint, ...types];
 }
 
-/** A program that uses the main names, and imports every entry. */
-function programFor(entries: readonly string[]): string {
+/** A program that imports every entry. */
+function importsOf(entries: readonly string[]): string {
   const imports = entries.map((entry, i) => `import * as entry${i} from '${entry}';`);
   return `${imports.join('\n')}
+export const entries = [${entries.map((_, i) => `entry${i}`).join(', ')}];
+`;
+}
+
+/** A program that uses the main names, and imports every entry. */
+function programFor(entries: readonly string[]): string {
+  return `${importsOf(entries)}
 import { ReActAgent, tool, type Msg } from 'troupe';
 import { OfflineModel } from 'troupe/offline';
 import { z } from 'zod';
 
-export const entries = [${entries.map((_, i) => `entry${i}`).join(', ')}];
 const City = z.object({ city: z.string() });
 const weather = tool({ name: 'weather', schema: City, execute: ({ city }) => city.toUpperCase() });
 const agent = new ReActAgent({ name: 'a', model: new OfflineModel(), tools: [weather], console: false });
@@ -124,11 +133,10 @@ export const last: Msg = answer;
 `;
 }
 
-/** Compiles the program with every compiler and resolution. Declaration files are checked once by each compiler. */
-async function compileProblems(entries: readonly string[]): Promise<string[]> {
-  writeFileSync(join(WORK, 'package.json'), '{ "type": "module" }\n');
-  writeFileSync(join(WORK, 'program.ts'), programFor(entries));
-  for (const [moduleResolution, module] of Object.entries(RESOLUTIONS)) {
+function writeProgram(dir: string, program: string, resolutions: Readonly<Record<string, string>>): void {
+  writeFileSync(join(dir, 'package.json'), '{ "type": "module" }\n');
+  writeFileSync(join(dir, 'program.ts'), program);
+  for (const [moduleResolution, module] of Object.entries(resolutions)) {
     const compilerOptions = {
       strict: true,
       noEmit: true,
@@ -140,19 +148,104 @@ async function compileProblems(entries: readonly string[]): Promise<string[]> {
       skipLibCheck: moduleResolution !== 'nodenext',
     };
     const config = { compilerOptions, files: ['program.ts'] };
-    writeFileSync(join(WORK, `tsconfig.${moduleResolution}.json`), JSON.stringify(config));
+    writeFileSync(join(dir, `tsconfig.${moduleResolution}.json`), JSON.stringify(config));
   }
+}
+
+/** Compiles the program with every compiler and resolution. Declaration files are checked once by each compiler. */
+async function compileProblems(entries: readonly string[]): Promise<string[]> {
+  writeProgram(WORK, programFor(entries), RESOLUTIONS);
   const runs = COMPILERS.flatMap((compiler) =>
     Object.keys(RESOLUTIONS).map((way) => [compiler, way] as const),
   );
-  const problems = await Promise.all(runs.map(([compiler, way]) => compile(compiler, way)));
+  const problems = await Promise.all(runs.map(([compiler, way]) => compile(WORK, compiler, way)));
   return problems.flat();
 }
 
+/** Packages that every program with types for Node has, beside the dependencies of the package. */
+const ALWAYS = ['@types/node'];
+
+/**
+ * Installs the package where no optional package can be found: outside of the repository, with its dependencies and the given packages.
+ * @returns the folder of the program
+ */
+function installAlone(tarball: string, dependencies: object, packages: readonly string[]): string {
+  const dir = mkdtempSync(join(tmpdir(), 'troupe-package-'));
+  const modules = join(dir, 'node_modules');
+  mkdirSync(join(modules, 'troupe'), { recursive: true });
+  run('tar', ['-xzf', tarball, '-C', join(modules, 'troupe'), '--strip-components=1'], dir);
+  for (const name of [...Object.keys(dependencies), ...packages]) {
+    mkdirSync(dirname(join(modules, name)), { recursive: true });
+    symlinkSync(join(ROOT, 'node_modules', name), join(modules, name));
+  }
+  return dir;
+}
+
+/** Compiles a program that imports every entry, with `skipLibCheck: false`, where no optional package is installed. */
+async function bareProblems(dir: string, entries: readonly string[]): Promise<string[]> {
+  writeProgram(dir, importsOf(entries), { nodenext: 'nodenext' });
+  const problems = await Promise.all(COMPILERS.map((compiler) => compile(dir, compiler, 'nodenext')));
+  return problems.flat().map((problem) => `without optional packages: ${problem}`);
+}
+
+/** An example: its folder, and the packages that it needs besides zod. */
+export interface Example {
+  readonly name: string;
+  readonly packages: readonly string[];
+}
+
+/** The examples in the table of their README. */
+export function examplesIn(readme: string): Example[] {
+  const row = /^\| \[([\w-]+)\]\(\1\/main\.ts\) \|[^|]*\|([^|]*)\|$/gm;
+  return Array.from(readme.matchAll(row), ([, name = '', needs = '']) => ({
+    name,
+    packages: Array.from(needs.matchAll(/`([^`]+)`/g), ([, found = '']) => found),
+  }));
+}
+
+/** Maximum time of one example. */
+const EXAMPLE_LIMIT_MS = 60_000;
+
+/** Runs the examples of the package as their README says: copied into a project that has the packages they need. */
+async function exampleProblems(tarball: string, dependencies: object, readme: string): Promise<string[]> {
+  const examples = examplesIn(readme);
+  if (examples.length === 0) return ['examples/README.md has no table of examples'];
+  const packages = new Set(['zod', ...examples.flatMap((example) => example.packages)]);
+  const dir = installAlone(tarball, dependencies, [...packages]);
+  const files = join(dir, 'node_modules/troupe/examples');
+  cpSync(files, join(dir, 'examples'), { recursive: true });
+  const listed = examples.map(({ name }) => name);
+  const problems = readdirSync(files, { withFileTypes: true })
+    .filter((entry) => entry.isDirectory() && !listed.includes(entry.name))
+    .map(({ name }) => `examples/README.md does not list ${name}`);
+  const waiting = [...listed];
+  const worker = async (): Promise<void> => {
+    for (let name = waiting.shift(); name !== undefined; name = waiting.shift())
+      problems.push(...(await exampleProblem(dir, name)));
+  };
+  await Promise.all(Array.from({ length: availableParallelism() }, worker));
+  rmSync(dir, { recursive: true });
+  return problems;
+}
+
+async function exampleProblem(dir: string, name: string): Promise<string[]> {
+  const env = { PATH: process.env['PATH'], OLLAMA_HOST: '127.0.0.1:1' };
+  const args = ['--disable-warning=ExperimentalWarning', `examples/${name}/main.ts`];
+  const child = spawn(process.execPath, args, { cwd: dir, env, timeout: EXAMPLE_LIMIT_MS });
+  child.stdin.end('/exit\n'); // for the chat
+  let output = '';
+  for (const stream of [child.stdout, child.stderr])
+    stream.setEncoding('utf8').on('data', (text: string) => (output += text));
+  const code = await new Promise((resolve, reject) => child.on('error', reject).on('close', resolve));
+  return code === 0
+    ? []
+    : [`the example ${name}, from the package, ended with code ${String(code)}:\n${output.slice(-2000)}`];
+}
+
 /** Errors in the program and in the package, but not in the declarations of other packages. */
-async function compile(compiler: string, resolution: string): Promise<string[]> {
+async function compile(dir: string, compiler: string, resolution: string): Promise<string[]> {
   const tsc = join(ROOT, 'node_modules', compiler, 'bin/tsc');
-  const child = spawn(process.execPath, [tsc, '-p', `tsconfig.${resolution}.json`], { cwd: WORK });
+  const child = spawn(process.execPath, [tsc, '-p', `tsconfig.${resolution}.json`], { cwd: dir });
   let output = '';
   for (const stream of [child.stdout, child.stderr])
     stream.setEncoding('utf8').on('data', (text: string) => (output += text));
@@ -176,10 +269,12 @@ if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) {
   );
   const manifest = JSON.parse(readFileSync(join(PACKAGE, 'package.json'), 'utf8')) as {
     exports: Record<string, unknown>;
+    dependencies: object;
   };
   const entries = Object.entries(manifest.exports)
     .filter(([, target]) => typeof target === 'object')
     .map(([subpath]) => posix.join('troupe', subpath));
+  const bare = installAlone(join(WORK, packed.filename), manifest.dependencies, ALWAYS);
   const problems = [
     ...(unpackedSize > MAX_UNPACKED_BYTES
       ? [`The package unpacks to ${unpackedSize} bytes. At most ${MAX_UNPACKED_BYTES} are allowed.`]
@@ -190,7 +285,14 @@ if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) {
     ...brokenLinks(texts),
     ...(await entryProblems(join(WORK, packed.filename))),
     ...(await compileProblems(entries)),
+    ...(await bareProblems(bare, entries)),
+    ...(await exampleProblems(
+      join(WORK, packed.filename),
+      manifest.dependencies,
+      texts.get('examples/README.md') ?? '',
+    )),
   ];
+  rmSync(bare, { recursive: true });
   report(
     problems,
     `${(unpackedSize / 1e6).toFixed(1)} MB in ${files.length} files, ${entries.length} entries`,

@@ -8,6 +8,8 @@ import { fileURLToPath } from 'node:url';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const DOCUMENTS = ['docs', 'examples', 'CHANGELOG.md', 'llms.txt'];
+/** Files that only tests and the repository use. */
+const UNPACKED = ['node_modules', 'run-example.ts'];
 const [dir = '', flag] = process.argv.slice(2);
 
 for (const name of DOCUMENTS) {
@@ -17,6 +19,6 @@ for (const name of DOCUMENTS) {
   if (flag === '--clean' || !existsSync(source)) continue;
   cpSync(source, copy, {
     recursive: true,
-    filter: (file) => basename(file) !== 'node_modules' && !file.endsWith('.test.ts'),
+    filter: (file) => !UNPACKED.includes(basename(file)) && !file.endsWith('.test.ts'),
   });
 }

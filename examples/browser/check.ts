@@ -96,7 +96,19 @@ export async function check(start: (delayMs: number) => Promise<RunningServer>):
     assert.equal(last?.endReason, 'interrupted');
     console.log(`stopped after ${JSON.stringify(state.messages.at(-2)?.content)}`);
 
-    // 5. What others may not do.
+    // 5. A conversation has one run at a time: the second request is refused, and says why.
+    const twice = await Promise.all(
+      ['One.', 'Two.'].map((text) => post(`${server.url}${path}/messages`, { text })),
+    );
+    const busy = twice.find(({ status }) => status === 409);
+    assert.deepEqual(twice.map(({ status }) => status).toSorted(), [200, 409]);
+    assert.match(
+      ((await busy?.json()) as { message: string }).message,
+      /^Friday is busy with another call\. /,
+    );
+    for (const response of twice) if (response !== busy) await response.body?.cancel();
+
+    // 6. What others may not do.
     const port = new URL(server.url).port;
     const json = { 'content-type': 'application/json' };
     const long = { method: 'POST', headers: json, body: JSON.stringify({ text: 'x'.repeat(10_000_000) }) };

@@ -19,7 +19,10 @@ export class Conversation {
     session.autoSave(); // after each run, and before a postcard is sent
   }
 
-  /** Starts a run, or resumes a suspended one, and sends its events. A reader that leaves interrupts the run. */
+  /**
+   * Starts a run, or resumes a suspended one, and sends its events. A reader that leaves interrupts the run.
+   * @throws TroupeError with `isRefusal` if the agent refuses; nothing is sent then
+   */
   async run(
     input: string | undefined,
     options: CallOptions,
@@ -28,6 +31,7 @@ export class Conversation {
     const stream = this.#agent.stream(input, options);
     const run = async (): Promise<void> => {
       try {
+        await stream.started; // rejects if the agent is busy or waits for a decision
         await send(stream.toResponse());
       } finally {
         await stream.return(); // waits until the agent is free

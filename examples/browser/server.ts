@@ -15,7 +15,7 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { fileURLToPath } from 'node:url';
 
-import type { ReActAgent, Session } from 'troupe';
+import { TroupeError, type ReActAgent, type Session } from 'troupe';
 import { z } from 'zod';
 
 import { Conversations } from './conversations.ts';
@@ -183,9 +183,14 @@ async function sendEvents(response: ServerResponse, events: Response): Promise<v
 
 function fail(error: unknown, response: ServerResponse): void {
   if (response.headersSent) return void response.destroy(); // the page has left
-  const { status, message } =
-    error instanceof HttpError ? error : { status: 500, message: 'Something went wrong.' };
+  const { status, message } = statusOf(error);
   if (status === 500) console.error(error);
   response.writeHead(status, { 'content-type': 'application/json', connection: 'close' });
   response.end(JSON.stringify({ message }));
+}
+
+function statusOf(error: unknown): { readonly status: number; readonly message: string } {
+  if (error instanceof HttpError) return error;
+  if (TroupeError.isInstance(error) && error.isRefusal) return { status: 409, message: error.message };
+  return { status: 500, message: 'Something went wrong.' };
 }

@@ -188,6 +188,43 @@ test.each(Object.keys(FOR_BROWSERS))(
   TIMEOUT_MS,
 );
 
+/** Says something, and tells how many messages the session has by then. */
+const CHAT = `
+import { ReActAgent, SessionManager } from 'troupe';
+import { OfflineModel } from 'troupe/offline';
+import { JsonSession } from 'troupe/stores/json';
+
+const agent = new ReActAgent({ name: 'Friday', model: new OfflineModel(), console: false });
+const session = SessionManager.forSessionId('chat').withSession(new JsonSession(process.argv[2])).addComponent(agent);
+session.loadIfExists().then(async () => {
+  await agent.call('Hello!');
+  await session.saveSession();
+  console.log(agent.constructor.name, await agent.memory.size());
+});
+`;
+
+test(
+  'a session of a minified program is loaded by one that is not, and the other way around',
+  async () => {
+    const dir = await newProject();
+    await writeFile(join(dir, 'program.js'), CHAT);
+    const bundled = async (minify: boolean): Promise<string> => {
+      const outfile = join(dir, `program-${String(minify)}.cjs`);
+      const options = { platform: 'node', bundle: true, logLevel: 'silent' } as const;
+      await esbuild.build({ ...options, minify, absWorkingDir: dir, entryPoints: ['program.js'], outfile });
+      return outfile;
+    };
+    const [plain, minified] = [await bundled(false), await bundled(true)];
+    const sessions = join(dir, 'sessions');
+    const said = [];
+    for (const program of [minified, plain, minified])
+      said.push((await output([program, sessions])).trim().split(' '));
+    expect(said.map(([, size]) => size)).toEqual(['2', '4', '6']);
+    expect(said.map(([name]) => name === 'ReActAgent')).toEqual([false, true, false]); // the name of the class is lost
+  },
+  TIMEOUT_MS,
+);
+
 /** Code that uses every entry of the package. */
 function everyEntry(): string {
   const entries = Object.entries(manifest.exports).filter(([, target]) => typeof target === 'object');

@@ -37,7 +37,8 @@ async function liveAs(program: string, mode: string, decisions: readonly Pending
   const script = join(import.meta.dirname, program);
   const args = [...FLAGS, script, folder, mode, JSON.stringify(decisions)];
   return new Promise((resolve, reject) => {
-    const child = execFile(process.execPath, args, (_error, stdout, stderr) => {
+    const env = { ...process.env, TROUPE_LOG: 'warn' }; // a warning fails the test
+    const child = execFile(process.execPath, args, { env }, (_error, stdout, stderr) => {
       if (stderr !== '') return reject(new Error(stderr));
       const told = stdout === '' ? {} : (parseJson(stdout) as unknown as Partial<Life>);
       const msgs = (list: unknown): Msg[] => ((list ?? []) as JsonValue[]).map((msg) => Msg.from(msg));
@@ -73,6 +74,24 @@ test('killed while three tools run, one with a side effect: that one reads "outc
     ['c3', 'interrupted', expect.stringContaining('outcome is unknown')],
   ]);
   expect(findHistoryFaults(second.outer)).toEqual([]);
+});
+
+test('killed while an approved side effect runs: it reads "outcome unknown", is not run again, and loading warns of nothing', async () => {
+  const first = await live('ask-pay');
+  const [pending] = first.pending;
+  expect(first).toMatchObject({ signal: 'SIGKILL', text: 'May I call pay with {"path":"/c"}?' });
+
+  const second = await live('resume', { id: pending?.id ?? '', verdict: 'allow' });
+  expect(second).toMatchObject({ signal: 'SIGKILL', text: '' });
+  expect(await done()).toEqual(['pay']);
+
+  const third = await live('resume'); // a warning would fail it
+  expect(third).toMatchObject({ signal: null, text: 'The outer agent is done.', pending: [] });
+  expect(await done()).toEqual(['pay']);
+  expect(resultsIn(third.outer)).toEqual([
+    ['c1', 'interrupted', expect.stringContaining('outcome is unknown')],
+  ]);
+  expect(findHistoryFaults(third.outer)).toEqual([]);
 });
 
 test('killed when an agent in an agent has asked: granted with other arguments, just that call runs, once', async () => {

@@ -3,6 +3,7 @@
  *
  * `mortal-agent.ts <folder> pay`: three tools side by side; the one with a side effect kills the program while all of them run.
  * `mortal-agent.ts <folder> ask`: an agent in an agent wants to remove something, having looked; the program is killed when it has asked.
+ * `mortal-agent.ts <folder> ask-pay`: the tool with a side effect is not run without approval; the program is killed when it has asked.
  * `mortal-agent.ts <folder> resume [decisions as JSON]`: the same agents in a new program go on.
  */
 import { appendFileSync, writeSync } from 'node:fs';
@@ -55,6 +56,7 @@ const call = (name: string, id: string, path: string) => ({ name, id, input: { p
 const SCRIPTS: Readonly<Record<string, readonly (string | ScriptedTurn)[]>> = {
   pay: [{ toolCalls: [call('look', 'c1', '/a'), call('slow', 'c2', '/b'), call('pay', 'c3', '/c')] }],
   ask: [{ toolCalls: [call('look', 'o1', '/outer'), { name: 'inner', id: 'o2', input: { query: 'go' } }] }],
+  'ask-pay': [{ toolCalls: [call('pay', 'c1', '/c')] }],
   resume: ['The outer agent is done.'],
 };
 
@@ -65,7 +67,9 @@ function agentWith(name: string, script: readonly (string | ScriptedTurn)[], too
     toolkit: tools,
     parallelToolCalls: true,
     permissionPolicy: {
-      decide: ({ call: { name: asked } }) => ({ behavior: asked === 'remove' ? 'ask' : 'allow' }),
+      decide: ({ call: { name: asked } }) => ({
+        behavior: asked === 'remove' || (asked === 'pay' && mode === 'ask-pay') ? 'ask' : 'allow',
+      }),
     },
   });
   agent.setConsoleOutputEnabled(false);
@@ -100,4 +104,4 @@ writeSync(
     inner: (await inner.memory.getMemory()).map((msg) => msg.toJSON()),
   }),
 );
-if (mode === 'ask') process.kill(process.pid, 'SIGKILL');
+if (mode.startsWith('ask')) process.kill(process.pid, 'SIGKILL');

@@ -83,7 +83,7 @@ describe('call', () => {
 
   test('needs a name', () => {
     expect(() => new TestAgent(echo, { name: '' })).toThrow(
-      "An agent needs a name: super({ name: 'assistant' }).",
+      "An agent needs a name: new ReActAgent({ name: 'assistant', … }), or super({ name: 'assistant' }) in a class of your own.",
     );
   });
 

@@ -76,6 +76,13 @@ const MAX_DEPTH = 64;
 /** Maximum number of agent calls in one run. */
 const MAX_CALLS_IN_RUN = 10_000;
 const OBSERVE_TIMEOUT_MS = 60_000;
+/** Where work ignored an interrupt, and how such work hears the next one. */
+const LEFT_BEHIND = {
+  reply:
+    'its reply or in a hook around it, which was left behind without effect. Pass the signal to what waits, or wait by turn.step()',
+  handleInterrupt:
+    'its handleInterrupt, which was left behind without effect. Pass interrupt.signal to what waits',
+} as const;
 const INTERRUPT_REPLY = 'I noticed that you have interrupted me. What can I do for you?';
 
 /**
@@ -120,7 +127,10 @@ export abstract class AgentBase extends HookedModule implements Observer, AsyncD
   constructor(options: AgentOptions) {
     super();
     if (typeof options?.name !== 'string' || options.name === '') {
-      throw new TroupeError('invalid_config', `An agent needs a name: super({ name: 'assistant' }).`);
+      throw new TroupeError(
+        'invalid_config',
+        "An agent needs a name: new ReActAgent({ name: 'assistant', … }), or super({ name: 'assistant' }) in a class of your own.",
+      );
     }
     const { interruptTimeoutMs = Infinity } = options;
     if (interruptTimeoutMs !== Infinity)
@@ -416,7 +426,7 @@ export abstract class AgentBase extends HookedModule implements Observer, AsyncD
   }
 
   #leaveBehind(work: Promise<unknown>, what: 'reply' | 'handleInterrupt'): void {
-    getLogger().log('warn', `${this.name} ignored an interrupt in its ${what}, which was left behind.`);
+    getLogger().log('warn', `${this.name} ignored an interrupt in ${LEFT_BEHIND[what]}.`);
     this.#abandoned++;
     const settled = (): void => void this.#abandoned--;
     work.then(settled, settled);

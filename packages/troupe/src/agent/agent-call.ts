@@ -73,7 +73,8 @@ export class AgentCall {
         if (next.length === 0) break;
         answer = await this.#answerOne(next);
       }
-      if (!control.state.isSuspended) await this.#beforeOutcome();
+      const isAsked = control.state.isSuspended && answer.pending !== undefined; // and saved by then
+      if (!isAsked) await this.#beforeOutcome();
       const durationMs = elapsedSince(startedAt);
       await control.emit({ type: 'run_end', status: this.#statusOf(answer), msg: answer, durationMs });
       return answer;
@@ -86,7 +87,7 @@ export class AgentCall {
     } finally {
       const lost = control.inbox.unread.length;
       if (lost > 0 && !control.state.interrupt)
-        getLogger().log('warn', `${this.#agent.name} left ${lost} messages unanswered.`);
+        getLogger().log('warn', unansweredText(this.#agent.name, lost));
     }
   }
 
@@ -270,6 +271,11 @@ export class AgentCall {
       }
     }
   }
+}
+
+function unansweredText(name: string, count: number): string {
+  const [what, which] = count === 1 ? ['message', 'it'] : ['messages', 'them'];
+  return `${name} left ${count} ${what} of steer() or followUp() unanswered, because the call ended first. Send ${which} again by call().`;
 }
 
 function checkedMsg(value: unknown, source: string): Msg {

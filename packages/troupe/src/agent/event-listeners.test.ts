@@ -51,6 +51,20 @@ describe('a listener', () => {
     expect(heard.slice(1)).toEqual(streamed.filter(({ type }) => type === 'text_delta'));
   });
 
+  test('for an unknown type is refused, with the types; custom events have one', async () => {
+    const agent = new Speaker(async (_agent, turn) => {
+      await turn.emit({ type: 'custom', name: 'progress', data: 3 });
+      return 'Hello!';
+    });
+    expect(() => agent.on('textdelta' as never, () => {})).toThrow(
+      /^No event has the type "textdelta"\. An event of your own has the type 'custom', and a name\. The types are: .*text_delta, /,
+    );
+    const heard: AgentEvent[] = [];
+    agent.on('custom', (event) => void heard.push(event));
+    await agent.call('hi');
+    expect(heard).toMatchObject([{ type: 'custom', name: 'progress', data: 3 }]);
+  });
+
   test("for '*' gets all events, in their order", async () => {
     const agent = new Speaker();
     const heard: AgentEvent[] = [];

@@ -1,6 +1,6 @@
 import { getLogger } from '../config/run-config.ts';
 import { messageOf, TroupeError } from '../errors.ts';
-import type { AgentEvent, EventType } from '../event/agent-event.ts';
+import { assertEventType, type AgentEvent, type EventType } from '../event/agent-event.ts';
 import type { EventObservers } from '../event/event-outlet.ts';
 import type { BlockChange } from '../message/block-change.ts';
 import { describe } from '../util/json.ts';
@@ -50,6 +50,7 @@ export class EventListeners implements EventObservers {
   ): () => void {
     if (typeof listener !== 'function')
       throw new TroupeError('invalid_input', `A listener must be a function, not ${describe(listener)}.`);
+    if (type !== '*') assertEventType(type);
     const entry: Entry = { type, listener, nested };
     this.#change([...this.#entries, entry]);
     return () => this.#change(this.#entries.filter((one) => one !== entry));

@@ -1,4 +1,4 @@
-import type { ErrorCode } from '../errors.ts';
+import { TroupeError, type ErrorCode } from '../errors.ts';
 import type { BlockChange } from '../message/block-change.ts';
 import type { ToolResultBlock, ToolUseBlock } from '../message/blocks.ts';
 import type { FinishReason } from '../message/model-delta.ts';
@@ -127,6 +127,43 @@ export type AgentEvent = EventBody & EventOrigin;
 
 /** Discriminator of the event union. */
 export type EventType = AgentEvent['type'];
+
+/** All types of events. */
+const EVENT_TYPES: Readonly<Record<EventType, true>> = {
+  reply_start: true,
+  block_start: true,
+  text_delta: true,
+  thinking_delta: true,
+  tool_input_delta: true,
+  audio_delta: true,
+  block_end: true,
+  msg_reset: true,
+  model_start: true,
+  model_end: true,
+  tool_start: true,
+  tool_chunk: true,
+  tool_result: true,
+  hint: true,
+  compression: true,
+  approval_needed: true,
+  plan_change: true,
+  usage: true,
+  error: true,
+  custom: true,
+  reply_end: true,
+  run_end: true,
+};
+
+/** @throws TroupeError for a type that no event has */
+export function assertEventType(type: string): void {
+  if (Object.hasOwn(EVENT_TYPES, type)) return;
+  const advice = "An event of your own has the type 'custom', and a name.";
+  const types = Object.keys(EVENT_TYPES).join(', ');
+  throw new TroupeError(
+    'invalid_input',
+    `No event has the type ${JSON.stringify(type)}. ${advice} The types are: ${types}.`,
+  );
+}
 
 /** The event of one type, or the union of several types. */
 export type EventOf<Type extends EventType> = Extract<AgentEvent, { readonly type: Type }>;

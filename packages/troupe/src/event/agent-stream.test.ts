@@ -63,17 +63,19 @@ async function listOf<T>(items: AsyncIterable<T>): Promise<T[]> {
   return list;
 }
 
+const lazily = (web: ReadableStream<AgentEvent>) => ({ text: async () => JSON.stringify(await listOf(web)) });
+
 const EVENTS = [start, text(1, 'Hel'), text(2, 'lo'), end];
 
 describe('a stream', () => {
   test('starts no run before the first read', async () => {
-    const { stream, progress } = runOf(EVENTS);
-    void stream.text;
-    void stream.filter('text_delta');
-    stream.toReadableStream();
-    stream.toResponse();
+    const [views, web, response] = [runOf(EVENTS), runOf(EVENTS), runOf(EVENTS)];
+    void views.stream.text;
+    void views.stream.filter('text_delta');
+    web.stream.toReadableStream();
+    response.stream.toResponse();
     await settle();
-    expect(progress.runs).toBe(0);
+    expect([views, web, response].map(({ progress }) => progress.runs)).toEqual([0, 0, 0]);
   });
 
   test('is iterated, and gives the answer', async () => {
@@ -131,6 +133,43 @@ describe('a stream', () => {
     const awaited = runOf(EVENTS).stream;
     await awaited.answer;
     await expect(awaited.next()).rejects.toMatchObject({ code: 'invalid_input' });
+  });
+
+  test.each<[string, (stream: AgentStream) => { text(): Promise<string> }]>([
+    ['a response', (stream) => stream.toResponse()],
+    ['a web stream', (stream) => lazily(stream.toReadableStream())],
+  ])('that became %s has no other reader, before and after it was read', async (_, open) => {
+    const { stream, progress } = runOf(EVENTS);
+    const response = open(stream);
+    const problem = 'A stream has one reader, and this stream has one already.';
+    expect(() => stream.toResponse()).toThrow(problem);
+    expect(() => stream.toReadableStream()).toThrow(problem);
+    await expect(listOf(stream)).rejects.toThrow(problem);
+    await expect(listOf(stream.text)).rejects.toThrow(problem);
+    const later = stream.answer; // drops no events
+    await settle();
+    expect(progress.runs).toBe(0);
+    expect(await response.text()).toContain('run_end');
+    expect(await later).toBe(answer);
+    expect(() => stream.toResponse()).toThrow(problem);
+    await expect(listOf(stream)).rejects.toThrow('This stream was read to its end, or left.');
+    expect(progress.runs).toBe(1);
+  });
+
+  test('is iterated once: a second loop is told so', async () => {
+    const { stream } = runOf(EVENTS);
+    await stream.next();
+    expect(await listOf(stream)).toEqual(EVENTS.slice(1)); // the rest of one reader
+    await expect(listOf(stream)).rejects.toMatchObject({ code: 'invalid_input' });
+    expect(await stream.next()).toEqual({ done: true, value: undefined });
+    const { stream: left } = runOf(EVENTS);
+    for await (const _ of left) break;
+    await expect(listOf(left)).rejects.toMatchObject({ code: 'invalid_input' });
+  });
+
+  test('refuses to filter by an unknown type', () => {
+    const { stream } = runOf(EVENTS);
+    expect(() => stream.filter('textdelta' as never)).toThrow('No event has the type "textdelta".');
   });
 
   test('slows the run down in every view', async () => {

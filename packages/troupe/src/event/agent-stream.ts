@@ -1,7 +1,7 @@
 import { TroupeError } from '../errors.ts';
 import type { Msg } from '../message/msg.ts';
 import { notifyOnReturn } from '../util/async/notify-on-return.ts';
-import type { AgentEvent, Emit, EventOf, EventType } from './agent-event.ts';
+import { assertEventType, type AgentEvent, type Emit, type EventOf, type EventType } from './agent-event.ts';
 import { replyStream, type RunListener, type StreamOptions } from './reply-stream.ts';
 import { sseBody, SSE_HEADERS } from './sse-body.ts';
 
@@ -38,12 +38,15 @@ export class AgentStream<Answer extends Msg = Msg> implements AsyncGenerator<Age
   /** Reader of the events: the stream itself, one of its views, or `answer`. */
   #reader: object | undefined;
   #hasStarted = false;
+  /** Aborted when the last event was read, or the stream was left. */
+  #left: AbortSignal | undefined;
 
   constructor(run: (listener: RunListener) => Promise<Answer>, options: StreamOptions = {}) {
     // a failed run rejects the reads; `answer` and `started` are optional
     for (const { promise } of [this.#result, this.#started]) promise.catch(() => {});
     const start = (listener: RunListener): Promise<Answer> => {
       this.#hasStarted = true;
+      this.#left = listener.left;
       const emit: Emit = (event) => {
         this.#started.resolve();
         return listener.emit(event);
@@ -94,17 +97,21 @@ export class AgentStream<Answer extends Msg = Msg> implements AsyncGenerator<Age
     });
   }
 
-  /** The events of the given types. */
+  /** The events of the given types. @throws TroupeError for an unknown type */
   filter<Type extends EventType>(...types: readonly Type[]): AsyncIterable<EventOf<Type>> {
+    for (const type of types) assertEventType(type);
     const isWanted = (event: AgentEvent): event is EventOf<Type> => types.some((type) => type === event.type);
     return this.#view(async function* (events) {
       for await (const event of events) if (isWanted(event)) yield event;
     });
   }
 
-  /** The events as a web stream. Canceling the web stream interrupts the run; a failing run errors the web stream after `run_end`. */
+  /**
+   * The events as a web stream, which is the reader from now on. Canceling the web stream interrupts the run; a failing run errors the
+   * web stream after `run_end`. @throws TroupeError if the stream has another reader
+   */
   toReadableStream(): ReadableStream<AgentEvent> {
-    const events = this.#view((all) => all);
+    const events = this.#onlyView();
     return new ReadableStream<AgentEvent>(
       {
         pull: async (controller) => {
@@ -119,23 +126,18 @@ export class AgentStream<Answer extends Msg = Msg> implements AsyncGenerator<Age
   }
 
   /**
-   * The events as a response of server-sent events: `id` is `seq`, `event` the type, `data` the event as JSON. A disconnecting
-   * client interrupts the run. A failing run ends with `run_end`, and the response ends regularly.
+   * The events as a response of server-sent events, which is the reader from now on: `id` is `seq`, `event` the type, `data` the event
+   * as JSON. A disconnecting client interrupts the run. A failing run ends with `run_end`, and the response ends regularly.
+   * @throws TroupeError if the stream has another reader
    */
   toResponse({ heartbeatMs, ...init }: SseResponseInit = {}): Response {
     const headers = new Headers(init.headers);
     for (const [name, value] of SSE_HEADERS) if (!headers.has(name)) headers.set(name, value);
-    return new Response(
-      sseBody(
-        this.#view((all) => all),
-        heartbeatMs,
-      ),
-      { ...init, headers },
-    );
+    return new Response(sseBody(this.#onlyView(), heartbeatMs), { ...init, headers });
   }
 
   next(): Promise<IteratorResult<AgentEvent, Answer>> {
-    return this.#claim(this) ?? this.#next();
+    return this.#nextOf(this);
   }
 
   return(value?: Answer | PromiseLike<Answer>): Promise<IteratorResult<AgentEvent, Answer>> {
@@ -148,7 +150,9 @@ export class AgentStream<Answer extends Msg = Msg> implements AsyncGenerator<Age
     return this.#events.throw(error);
   }
 
+  /** @throws TroupeError after the stream was read or left: there is nothing more to read */
   [Symbol.asyncIterator](): this {
+    if (this.#left?.aborted === true) throw secondReader('This stream was read to its end, or left.');
     return this;
   }
 
@@ -156,12 +160,19 @@ export class AgentStream<Answer extends Msg = Msg> implements AsyncGenerator<Age
     await this.return();
   }
 
-  /** A reader of the stream. Leaving the reader leaves the stream at once. */
+  /** A reader of all events, which claims the stream at once. @throws TroupeError if the stream has another reader */
+  #onlyView(): AsyncGenerator<AgentEvent, void, void> {
+    const reader = {};
+    if (!this.#claim(reader)) throw secondReader(HAS_READER);
+    return this.#view((all) => all, reader);
+  }
+
+  /** A reader of the stream, which claims it with its first read. Leaving the reader leaves the stream at once. */
   #view<Item>(
     select: (events: AsyncGenerator<AgentEvent, void, void>) => AsyncGenerator<Item, void, void>,
+    reader: object = {},
   ): AsyncGenerator<Item, void, void> {
-    const reader = {};
-    const next = (): Promise<IteratorResult<AgentEvent, Answer>> => this.#claim(reader) ?? this.#next();
+    const next = (): Promise<IteratorResult<AgentEvent, Answer>> => this.#nextOf(reader);
     const end = async (): Promise<void> => void (this.#reader === reader && (await this.return()));
     async function* events(): AsyncGenerator<AgentEvent, void, void> {
       try {
@@ -176,14 +187,14 @@ export class AgentStream<Answer extends Msg = Msg> implements AsyncGenerator<Age
     });
   }
 
-  /** Makes `reader` the only reader; rejects if the stream has another reader. */
-  #claim(reader: object): Promise<never> | undefined {
+  /** Makes `reader` the only reader. @returns false if the stream has another reader */
+  #claim(reader: object): boolean {
     this.#reader ??= reader;
-    if (this.#reader === reader) return undefined;
-    const advice = 'Read the stream in one way, and start before `answer` is awaited.';
-    return Promise.reject(
-      new TroupeError('invalid_input', `A stream has one reader, and this stream has one already. ${advice}`),
-    );
+    return this.#reader === reader;
+  }
+
+  #nextOf(reader: object): Promise<IteratorResult<AgentEvent, Answer>> {
+    return this.#claim(reader) ? this.#next() : Promise.reject(secondReader(HAS_READER));
   }
 
   #next(): Promise<IteratorResult<AgentEvent, Answer>> {
@@ -209,4 +220,12 @@ export class AgentStream<Answer extends Msg = Msg> implements AsyncGenerator<Age
     this.#result.reject(error);
     this.#started.reject(error);
   }
+}
+
+const HAS_READER = 'A stream has one reader, and this stream has one already.';
+
+function secondReader(problem: string): TroupeError {
+  const advice =
+    'Read the stream in one way, once, and start before `answer` is awaited. To read the events twice, keep them in a list, or use agent.on().';
+  return new TroupeError('invalid_input', `${problem} ${advice}`);
 }

@@ -92,11 +92,20 @@ describe('reading fails', () => {
   const cases: Readonly<Record<string, [response: () => Response, message: string | RegExp]>> = {
     'when the server refuses': [
       () => new Response('{"secret": 1}', { status: 403, headers: { 'content-type': 'application/json' } }),
-      'The server answered with status 403 and application/json, not with server-sent events.',
+      'The server answered with status 403 and application/json, not with server-sent events. Look at response.status before readEvents.',
+    ],
+    'when the agent is busy, with the message of the server': [
+      () => Response.json({ code: 'agent_busy', message: 'Ann is busy.' }, { status: 409 }),
+      'The server answered with status 409 and application/json, not with server-sent events: Ann is busy. ' +
+        'The agent refused the call: wait until it is free, or decide its pending tool calls.',
+    ],
+    'when there is no body': [
+      () => new Response(null, { status: 204 }),
+      'The server answered with status 204 and no content type, not with server-sent events. Look at response.status before readEvents.',
     ],
     'when there are no events': [
       () => new Response('<p>Hi</p>', { headers: { 'content-type': 'text/html' } }),
-      'The server answered with status 200 and text/html, not with server-sent events.',
+      'The server answered with status 200 and text/html, not with server-sent events. Look at response.status before readEvents.',
     ],
     'when the response ends before its run': [
       () => new Response(EVENTS.slice(0, 4).map(framed).join(''), { headers: HEADERS }),
@@ -118,5 +127,20 @@ describe('reading fails', () => {
 
   test.each(Object.entries(cases))('%s', async (_, [response, message]) => {
     await expect(listOf(readEvents(response()))).rejects.toMatchObject({ code: 'stream_failed', message });
+  });
+
+  test('when the response was read before, to its end or in part', async () => {
+    const problem = {
+      code: 'stream_failed',
+      message: 'The response was read before. Read it once, and keep its events.',
+    };
+    const response = new Response(EVENTS.map(framed).join(''), { headers: HEADERS });
+    expect(await listOf(readEvents(response))).toHaveLength(EVENTS.length);
+    await expect(listOf(readEvents(response))).rejects.toMatchObject(problem);
+    const other = new Response(EVENTS.map(framed).join(''), { headers: HEADERS });
+    const reading = readEvents(other);
+    await reading.next();
+    await expect(listOf(readEvents(other))).rejects.toMatchObject(problem);
+    await reading.return();
   });
 });

@@ -5,6 +5,10 @@ import { isJsonObject, readJson } from '../util/json.ts';
 import { SseFraming, type WireEvent } from '../util/net/framing.ts';
 import type { AgentEvent } from './agent-event.ts';
 
+/** Maximum characters of a body without events that are read, and of its message in an error. */
+const MAX_BODY = 65_536;
+const MAX_MESSAGE = 500;
+
 /**
  * Reads the events of a response that `stream.toResponse()` made, as `agent.stream()` gives them. Leaving the loop cancels the response, which
  * interrupts the run on the server.
@@ -29,11 +33,13 @@ export function readEvents(response: Response): AsyncGenerator<AgentEvent, void,
     reader?.cancel().catch(() => {}); // the connection may be gone
   };
   async function* events(): AsyncGenerator<AgentEvent, void, void> {
-    reader = bodyOf(response).getReader();
+    if (response.bodyUsed || response.body?.locked === true)
+      throw failure('The response was read before. Read it once, and keep its events.');
+    reader = response.body?.getReader();
     let depth = Infinity;
     let hasEnded = false;
     try {
-      for await (const { data } of framesOf(reader)) {
+      for await (const { data } of framesOf(await checkedReader(response, reader))) {
         const event = toEvent(data);
         depth = Math.min(depth, event.agentPath.length);
         hasEnded = event.type === 'run_end' && event.agentPath.length === depth;
@@ -47,11 +53,32 @@ export function readEvents(response: Response): AsyncGenerator<AgentEvent, void,
   return notifyOnReturn(events(), leave);
 }
 
-function bodyOf({ ok, status, headers, body }: Response): ReadableStream<Uint8Array> {
+/** The reader, if the response has events. @throws TroupeError with the server's message otherwise */
+async function checkedReader(
+  { ok, status, headers }: Response,
+  reader: ReadableStreamDefaultReader<Uint8Array> | undefined,
+): Promise<ReadableStreamDefaultReader<Uint8Array>> {
   const type = headers.get('content-type') ?? 'no content type';
-  if (ok && body !== null && type.startsWith('text/event-stream')) return body;
-  void body?.cancel();
-  throw failure(`The server answered with status ${status} and ${type}, not with server-sent events.`);
+  if (ok && reader !== undefined && type.startsWith('text/event-stream')) return reader;
+  const isJson = reader !== undefined && type.startsWith('application/json');
+  const said = isJson ? await messageIn(reader).catch(() => '') : '';
+  const advice =
+    status === 409
+      ? 'The agent refused the call: wait until it is free, or decide its pending tool calls.'
+      : 'Look at response.status before readEvents.';
+  const what = `The server answered with status ${status} and ${type}, not with server-sent events`;
+  throw failure(`${what}${said === '' ? '.' : `: ${said}`} ${advice}`);
+}
+
+/** The `message` in a body of JSON; an empty text if there is none. */
+async function messageIn(reader: ReadableStreamDefaultReader<Uint8Array>): Promise<string> {
+  const decoder = new TextDecoder();
+  let text = '';
+  for (let item = await reader.read(); !item.done && text.length < MAX_BODY; item = await reader.read())
+    text += decoder.decode(item.value, { stream: true });
+  const json = readJson(text);
+  const said = isJsonObject(json) ? json['message'] : undefined;
+  return typeof said === 'string' ? said.slice(0, MAX_MESSAGE) : '';
 }
 
 async function* framesOf(

@@ -30,6 +30,8 @@ interface Entry {
  * ```
  */
 export class InMemoryMemory extends MemoryBase {
+  static override readonly componentName: string = 'inMemoryMemory';
+
   /** Entries by message id, in order of arrival. */
   #entries = new Map<string, Entry>();
   #summary: Msg | undefined;

@@ -105,6 +105,8 @@ interface JudgedPart extends Part {
  * ```
  */
 export class PermissionRules extends StateModule implements PermissionPolicy {
+  static override readonly componentName: string = 'permissionRules';
+
   /** A policy may serve several agents. */
   static override readonly isShared = true;
 

@@ -82,6 +82,8 @@ export async function fanoutPipeline(
  * input calls the agents that were suspended, failed or cut off, also in another process, and gives all answers.
  */
 export class FanoutPipeline extends PipelineBase {
+  static override readonly componentName: string = 'fanoutPipeline';
+
   readonly #options: FanoutOptions;
 
   constructor(agents: readonly AgentBase[], options: FanoutOptions = {}) {

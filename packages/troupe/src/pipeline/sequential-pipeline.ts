@@ -49,6 +49,8 @@ export async function sequentialPipeline(
  * state: a call without input goes on where the last one was suspended, failed or cut off, also after a restart of the program.
  */
 export class SequentialPipeline extends PipelineBase {
+  static override readonly componentName: string = 'sequentialPipeline';
+
   call(): Promise<Msg | undefined>;
   call<Input extends MsgInput>(input: Input, options?: CallOptions): Promise<Msg | Input>;
   async call(input?: MsgInput, options: CallOptions = {}): Promise<MsgInput> {

@@ -4,6 +4,8 @@ import { Plan } from './plan.ts';
 
 /** Plan storage in memory, in order of insertion. Part of the saved state of its notebook. */
 export class InMemoryPlanStorage extends PlanStorageBase {
+  static override readonly componentName: string = 'inMemoryPlanStorage';
+
   #plans = new Map<string, Plan>();
 
   constructor() {

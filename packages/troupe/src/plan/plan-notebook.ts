@@ -81,6 +81,8 @@ type AnyEdit = (current: Plan | undefined) => Edited | Promise<Edited>;
  * ```
  */
 export class PlanNotebook extends StateModule {
+  static override readonly componentName: string = 'planNotebook';
+
   static override readonly stateVersion = 2;
   static override readonly stateMigrations = {
     1: (state: JsonObject): JsonObject => ({ ...state, told: {} }),

@@ -83,6 +83,8 @@ const MAX_EMPTY_MSGS = 3;
  * ```
  */
 export class ReActAgent extends ReActAgentBase {
+  static override readonly componentName: string = 'reActAgent';
+
   static override readonly stateNames = { permissionPolicy: 'permission' };
   /** Judges the tool calls of the agent and of its sub-agents. Declared before the toolkit, whose agents may share the policy: state is named by the first owner. */
   readonly permissionPolicy: PermissionPolicy | undefined;

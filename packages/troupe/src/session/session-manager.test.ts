@@ -81,7 +81,9 @@ describe('SessionManager', () => {
     const renamed = SessionManager.forSessionId('s')
       .withSession(session)
       .addComponent('other', new Counter());
-    await expect(renamed.loadOrThrow()).rejects.toThrow("has none of the components 'other', but 'counter'");
+    await expect(renamed.loadOrThrow()).rejects.toThrow(
+      "has none of the components 'other', but 'counter', 'reActThing'. If one was renamed, give it its saved name: addComponent('counter', …).",
+    );
     expect(await manager.sessionExists()).toBe(true);
 
     const [agent2, thing2] = [new Counter(), new ReActThing()];
@@ -137,6 +139,24 @@ describe('SessionManager', () => {
     });
   });
 
+  test('saves under the name of the class that declares one, and a subclass under its own', async () => {
+    class Diary extends Counter {
+      static override readonly componentName: string = 'notes';
+    }
+    class Logbook extends Diary {}
+    const session = new InMemorySession();
+    const [diary, logbook] = [new Diary(), new Logbook()];
+    [diary.count, logbook.count] = [1, 2];
+    await SessionManager.forSessionId('s')
+      .withSession(session)
+      .addComponent(diary)
+      .addComponent(logbook)
+      .saveSession();
+    const loaded = { notes: new Counter(), logbook: new Counter() };
+    await session.load('s', loaded);
+    expect(loaded).toMatchObject({ notes: { count: 1 }, logbook: { count: 2 } });
+  });
+
   test('two users have two sessions', async () => {
     const session = new InMemorySession();
     const manager = (user: string, counter: Counter) =>
@@ -161,6 +181,11 @@ describe('SessionManager', () => {
     expect(codeOf(() => manager.addComponent(new (class extends StateModule {})()))).toBe('invalid_input');
     expect(codeOf(() => manager.sessionExists())).toBe('invalid_config');
     expect(codeOf(() => manager.autoSave())).toBe('invalid_config');
+    const empty = SessionManager.forSessionId('s').withSession(new InMemorySession());
+    const nothing = 'the session has no component. Call addComponent(agent) first.';
+    await expect(empty.saveSession()).rejects.toThrow(`There is nothing to save: ${nothing}`);
+    await expect(empty.loadIfExists()).rejects.toThrow(`There is nothing to load: ${nothing}`);
+    expect(await empty.sessionExists()).toBe(false);
     manager.addComponent(new Counter());
     expect(() => manager.addComponent(new Counter())).toThrow(
       "There is a component 'counter' already. Name one of them: addComponent('other', component).",

@@ -11,8 +11,8 @@ import { isSameFingerprint, fingerprintOf, type StateFingerprint } from './state
  * Loads and saves some components together, under one session id:
  * `SessionManager.forSessionId(id).withSession(session).addComponent(agent)`.
  *
- * A component is saved under its own `componentName`, or else under the name of its class with a small
- * first letter.
+ * A component is saved under its own `componentName`, else under that of its class, else under the name of its class with a small
+ * first letter. Minifiers change names of classes: name components of your own classes, `addComponent('name', component)`.
  *
  * @example
  * ```ts
@@ -94,7 +94,9 @@ export class SessionManager implements AsyncDisposable {
 
   /** Loads the components if the session exists. Returns whether it exists. */
   async loadIfExists(options: LoadOptions = {}): Promise<boolean> {
-    const isLoaded = await this.#configured().load(this.#key, this.#named(), options);
+    const session = this.#configured();
+    this.#assertComponents('load');
+    const isLoaded = await session.load(this.#key, this.#named(), options);
     if (isLoaded) this.#saved = fingerprintOf(this.#named());
     return isLoaded;
   }
@@ -105,9 +107,14 @@ export class SessionManager implements AsyncDisposable {
       throw new SessionNotFoundError(await toSessionKey(this.#key));
   }
 
-  /** @throws SessionConflictError if another program has saved meanwhile */
+  /**
+   * Saves the components.
+   * @throws SessionConflictError if another program has saved meanwhile
+   * @throws TroupeError without a component
+   */
   async saveSession(options: SaveOptions = {}): Promise<void> {
     const session = this.#configured();
+    this.#assertComponents('save');
     const fingerprint = fingerprintOf(this.#named());
     await session.save(this.#key, this.#named(), options);
     this.#saved = fingerprint;
@@ -178,6 +185,14 @@ export class SessionManager implements AsyncDisposable {
     throw new TroupeError('invalid_config', 'There is no session to use. Call withSession(session) first.');
   }
 
+  #assertComponents(verb: string): void {
+    if (this.#components.size > 0) return;
+    throw new TroupeError(
+      'invalid_config',
+      `There is nothing to ${verb}: the session has no component. Call addComponent(agent) first.`,
+    );
+  }
+
   #named(): Readonly<Record<string, StateModule>> {
     return Object.fromEntries(this.#components);
   }
@@ -186,7 +201,12 @@ export class SessionManager implements AsyncDisposable {
 function nameOf(component: StateModule): string {
   const own: unknown = Reflect.get(component, 'componentName');
   if (typeof own === 'string' && own.trim() !== '') return own;
-  const { name } = component.constructor;
+  const { constructor } = component;
+  if (Object.hasOwn(constructor, 'componentName')) {
+    const { componentName } = constructor as typeof StateModule;
+    if (componentName !== undefined && componentName.trim() !== '') return componentName;
+  }
+  const { name } = constructor;
   if (name !== '') return name.charAt(0).toLowerCase() + name.slice(1);
   throw new TroupeError(
     'invalid_input',

@@ -515,7 +515,7 @@ describe('loading', () => {
       await session.load('s', { agent: new Nested(), other: new Bag() });
     });
     expect(logged).toStrictEqual([
-      "warn Session 's' has none of the components 'friday', but 'agent', 'other'. Was one renamed?",
+      "warn Session 's' has none of the components 'friday', but 'agent', 'other'. If one was renamed, give it its saved name: addComponent('agent', …).",
       "warn Session 's' has saved state that was not loaded: agent.plan. The next save drops it.",
     ]);
   });
@@ -524,7 +524,7 @@ describe('loading', () => {
     const session = new InMemorySession();
     await session.save('s', {});
     await expect(session.load('s', { bag: new Bag() }, { mustMatch: true })).rejects.toThrow(
-      "Session 's' has none of the components 'bag', but no others either. Was one renamed?",
+      "Session 's' has none of the components 'bag', but no others either. Save it again.",
     );
   });
 

@@ -94,6 +94,11 @@ export abstract class StateModule {
   static readonly stateVersion: number = 1;
   /** `stateMigrations[n]` converts a state from version n to n + 1. */
   static readonly stateMigrations: Readonly<Record<number, StateMigration>> = {};
+  /**
+   * Name of a component of this class in a session, if the program gives none. Subclasses have a name of their own: without one it is
+   * the name of the class with a small first letter, which minifiers change.
+   */
+  static readonly componentName: string | undefined;
   /** Saved names of nested modules whose property has another name, by property name. */
   static readonly stateNames: Readonly<Record<string, string>> = {};
   /**

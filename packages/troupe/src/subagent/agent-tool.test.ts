@@ -122,6 +122,10 @@ describe('an agent as a background tool', () => {
     expect((await again.answer).text).toBe('You again?');
     await inner.interrupt();
     expect(await over).toMatchObject({ state: 'done' });
-    expect(background.stateDict()).toMatchObject({ records: [{ result: { output: 'What is it?' } }] });
+    const output =
+      'What is it?\n\n[This answer of inner was given when the agent was interrupted: the task may not be done.]';
+    expect(background.stateDict()).toMatchObject({
+      records: [{ result: { output, metadata: { end_reason: 'interrupted' } } }],
+    });
   });
 });

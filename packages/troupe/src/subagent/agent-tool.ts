@@ -1,11 +1,13 @@
 import { TroupeError } from '../errors.ts';
 import type { Msg } from '../message/msg.ts';
+import { ToolResponse } from '../toolkit/tool/tool-response.ts';
 import { ToolSuspension } from '../toolkit/tool/tool-suspension.ts';
 import { tool, type Tool, type ToolContext, type ToolSettings } from '../toolkit/tool/tool.ts';
 import type { JsonObject } from '../util/json.ts';
 import type { AgentBase } from '../agent/agent-base.ts';
 import { ReActAgent } from '../react/react-agent.ts';
 import { currentControl } from '../agent/turn/current-turn.ts';
+import { endNote, withNote } from './end-note.ts';
 import { stepsInBackground } from './limits/counted-steps.ts';
 
 export interface AgentToolOptions extends ToolSettings {
@@ -49,7 +51,7 @@ export function agentTool(agent: AgentBase, options: AgentToolOptions): Tool {
     execute: async ({ query }, context) => {
       const answer = await ask(agent, typeof query === 'string' ? query : '', context);
       const { pending } = answer;
-      if (pending === undefined) return answer.text;
+      if (pending === undefined) return toResult(agent.name, answer);
       if (context.isBackground !== true) {
         if (agent instanceof ReActAgent) agent.leaveDecisionsToOwner();
         throw new ToolSuspension(undefined, { pending, state: null }); // the agent keeps its own state
@@ -58,6 +60,13 @@ export function agentTool(agent: AgentBase, options: AgentToolOptions): Tool {
       throw new Error(`It needs a decision, and a background task can't ask for one: ${answer.text}`);
     },
   });
+}
+
+/** The text of the answer; with a note and its reason if it is not a plain one. */
+function toResult(agentName: string, answer: Msg): string | ToolResponse {
+  const note = endNote(agentName, answer);
+  if (note === undefined) return answer.text;
+  return new ToolResponse(withNote(answer.text, note), { metadata: { end_reason: note.reason } });
 }
 
 /** Calls the agent with the query, or resumes its pending tool calls with the decisions. */

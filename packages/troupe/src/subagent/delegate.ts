@@ -9,6 +9,7 @@ import { currentControl, currentControlOf } from '../agent/turn/current-turn.ts'
 import { runDelegated } from './limits/delegation-scope.ts';
 import { countedSteps } from './limits/counted-steps.ts';
 import { compressContext, toDelegationContext, type DelegationContext } from './grants/delegation-context.ts';
+import { endNote, withNote } from './end-note.ts';
 import { ownContext } from './grants/granted-resources.ts';
 import {
   aboutTask,
@@ -118,7 +119,10 @@ async function callObserved(
   return step.value;
 }
 
-/** Turns an answer into a tool response. Failed, incomplete and empty answers become failures. */
+/**
+ * Turns an answer into a tool response. Failed and empty answers, and those after too many steps, become failures; a note says that an
+ * answer was cut off or stopped.
+ */
 async function toToolResponse(agent: SubAgent, answer: Msg, about: AboutTask): Promise<ToolResponse> {
   const { endReason, metadata } = answer;
   const isInterrupted = isInterruptReply(answer);
@@ -135,10 +139,12 @@ async function toToolResponse(agent: SubAgent, answer: Msg, about: AboutTask): P
   if (content.length === 0)
     return failed(agent, { code: 'invalid_reply', cause: 'gave an answer without content.' }, about);
   const results = (await agent.memory.getMemory()).flatMap((msg) => msg.getContentBlocks('tool_result'));
-  return new ToolResponse(content, {
+  const note = endNote(agent.name, answer);
+  return new ToolResponse(withNote(content, note), {
     status: isInterrupted ? 'interrupted' : 'ok',
     metadata: {
       ...about,
+      ...(note && { end_reason: note.reason }),
       tool_trace: results.map(({ name }) => name),
       ...(Object.keys(rest).length > 0 && { response_metadata: rest }),
     },

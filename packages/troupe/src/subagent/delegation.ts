@@ -294,8 +294,8 @@ const NOBODY_TO_ASK = "needs a decision, and a background task can't ask for one
 function toResponse(given: unknown, about: JsonObject): ToolResponse {
   if (!ToolResponse.isInstance(given))
     throw new TroupeError('invalid_reply', 'its delegate() gave no ToolResponse.');
-  const { content, status, metadata } = given;
-  const response = new ToolResponse(content, { status, metadata: { ...metadata, ...about } });
+  const { content, status, metadata, responseMsg } = given;
+  const response = new ToolResponse(content, { status, metadata: { ...metadata, ...about }, responseMsg });
   try {
     toBlock({ type: 'tool_result', id: 'any', name: 'any', ...toToolOutput(response) }, 'result');
     return response;

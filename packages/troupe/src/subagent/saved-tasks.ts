@@ -1,5 +1,6 @@
 import { getLogger } from '../config/run-config.ts';
 import { TroupeError } from '../errors.ts';
+import { Msg } from '../message/msg.ts';
 import { InMemorySession } from '../session/in-memory-session.ts';
 import type { Session } from '../session/session.ts';
 import { withDeadline } from '../util/async/deadline.ts';
@@ -146,11 +147,14 @@ export function toEarlierTask(saved: JsonValue | undefined): EarlierTask | undef
   return typeof id === 'string' && typeof revision === 'number' ? { id, revision } : undefined;
 }
 
-function withContinueId({ content, metadata = {}, status }: ToolResponse, id: string): ToolResponse {
+function withContinueId(response: ToolResponse, id: string): ToolResponse {
+  const { content, metadata = {}, status } = response;
+  // the id is for the model, and no part of an answer
+  const responseMsg = response.responseMsg === true ? Msg.assistant(content) : response.responseMsg;
   const note = `continue_id: ${id}`;
   const shown =
     typeof content === 'string'
       ? `${note}\n\n${content}`
       : [{ type: 'text', text: note } as const, ...content];
-  return new ToolResponse(shown, { status, metadata: { ...metadata, continue_id: id } });
+  return new ToolResponse(shown, { status, metadata: { ...metadata, continue_id: id }, responseMsg });
 }

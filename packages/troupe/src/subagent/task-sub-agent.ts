@@ -34,6 +34,8 @@ const SCHEMA: JsonObject = {
  * `ReActAgent` options. Long-term memory and knowledge in `permissions` are used only if a subclass passes them on.
  */
 export class TaskSubAgent extends ReActAgent implements SubAgent {
+  static override readonly componentName: string = 'taskSubAgent';
+
   static readonly inputSchema: AnySchema = SCHEMA;
   static readonly preContextCompress: SubAgentClass['preContextCompress'] = compressContext;
   static readonly exportAgent = exportAgent;

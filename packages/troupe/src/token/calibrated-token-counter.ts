@@ -23,6 +23,8 @@ const MEMORY = 0.8;
  * tokens. Large and recent prompts weigh more. The ratio is part of the state.
  */
 export class CalibratedTokenCounter extends TokenCounterBase {
+  static override readonly componentName: string = 'calibratedTokenCounter';
+
   /** Sums over the prompts so far, with decreasing weight for older prompts. */
   protected learned: Learned = { reported: 0, counted: 0 };
   readonly #inner: TokenCounterBase;

@@ -8,6 +8,8 @@ import { TokenCounterBase } from './token-counter-base.ts';
  * the bytes of media. Equal everywhere and easy to predict.
  */
 export class CharTokenCounter extends TokenCounterBase {
+  static override readonly componentName: string = 'charTokenCounter';
+
   override async count(messages: readonly Msg[], tools: readonly ToolSchema[] = []): Promise<number> {
     return [...messages.map(dump), ...tools].reduce((sum, line) => sum + JSON.stringify(line).length + 1, 0);
   }

@@ -18,6 +18,8 @@ const PIXELS_PER_TOKEN = 750;
  * tokenizer family.
  */
 export class EstimateTokenCounter extends ChatTokenCounter {
+  static override readonly componentName: string = 'estimateTokenCounter';
+
   protected override readonly perTool = 7;
   protected override readonly countsThinking: boolean;
   readonly #weights: TokenWeights;

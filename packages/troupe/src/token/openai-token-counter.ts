@@ -24,6 +24,8 @@ const AS_TEXT = { disallowedSpecial: new Set<string>() };
  * the package `gpt-tokenizer`, loaded on first use.
  */
 export class OpenAITokenCounter extends ChatTokenCounter {
+  static override readonly componentName: string = 'openAITokenCounter';
+
   protected override readonly perTool: number;
   protected override readonly countsThinking = false;
   readonly #imageDetail: ImageDetail;

@@ -68,6 +68,8 @@ const MAX_WAIT_SECONDS = 3600;
  * ```
  */
 export class BackgroundTools extends StateModule {
+  static override readonly componentName: string = 'backgroundTools';
+
   /** `view_task`, `wait_task` and `cancel_task`. Register them with the agent's toolkit. */
   readonly tools: readonly Tool<JsonObject>[];
   readonly #maxRunning: number;

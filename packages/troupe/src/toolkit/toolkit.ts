@@ -75,6 +75,8 @@ interface SharedSettings {
  * ```
  */
 export class Toolkit extends StateModule {
+  static override readonly componentName: string = 'toolkit';
+
   /** State modules behind tools, such as agents. */
   protected modules: ToolModules;
   #tools: ToolTable;

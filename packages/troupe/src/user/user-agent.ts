@@ -29,6 +29,8 @@ const classInputs = new WeakMap<AnyClass, readonly { readonly input: UserInputBa
  * ```
  */
 export class UserAgent extends AgentBase {
+  static override readonly componentName: string = 'userAgent';
+
   #input: UserInputBase | undefined;
   #isWaiting = false;
   /** Id of the reply that the user typed on the console. */

@@ -1,5 +1,6 @@
 import type { StandardJSONSchemaV1, StandardSchemaV1 } from '@standard-schema/spec';
 import { describe, expect, expectTypeOf, test } from 'vitest';
+import { z } from 'zod';
 
 import { parseJson, type JsonObject, type JsonValue } from './json.ts';
 import { SchemaError, toJsonSchema, validateWith, type JsonSchema, type SchemaOutput } from './schema.ts';
@@ -70,6 +71,17 @@ describe('toJsonSchema', () => {
     const odd = lengthSchema({ jsonSchema: { input: () => ({ default: new Map() }), output: () => ({}) } });
     expect(() => toJsonSchema(odd)).toThrow('the JSON Schema.default is a Map');
   });
+});
+
+test.each([
+  [z.object({ name: z.string(), due: z.date() }), "The field 'due' of this zod schema"],
+  [z.object({ task: z.object({ due: z.date() }) }), "The field 'task.due' of this zod schema"],
+  [z.date(), 'This zod schema'],
+])('a Date of zod has no JSON Schema: the error names the field and what to take instead', (schema, what) => {
+  expect(() => toJsonSchema(schema)).toThrow(
+    `${what} has no JSON Schema: Date cannot be represented in JSON Schema. Models write JSON: take a type that JSON has, and ` +
+      'convert it in your code. A date is a text, such as z.iso.date() or z.iso.datetime();',
+  );
 });
 
 describe('validateWith a Standard Schema', () => {

@@ -56,11 +56,33 @@ export function toJsonSchema(schema: AnySchema): JsonSchema {
   try {
     return copyJsonObject(schema['~standard'].jsonSchema.input({ target: TARGET }), 'the JSON Schema');
   } catch (error) {
-    const advice = 'Keep to types that JSON has, or give a JSON Schema.';
-    throw new SchemaError(`This ${vendor} schema has no JSON Schema: ${reason(error)}. ${advice}`, {
+    const field = unconvertibleField(schema);
+    const what =
+      field === undefined ? `This ${vendor} schema` : `The field '${field}' of this ${vendor} schema`;
+    throw new SchemaError(`${what} has no JSON Schema: ${reason(error)}. ${NO_JSON_SCHEMA}`, {
       cause: error,
     });
   }
+}
+
+const NO_JSON_SCHEMA =
+  'Models write JSON: take a type that JSON has, and convert it in your code. ' +
+  'A date is a text, such as z.iso.date() or z.iso.datetime(); a Map is z.record(); a bigint is z.int() or a text.';
+
+/** Path of the first field without a JSON Schema, for libraries whose object schemas have a `shape`. */
+function unconvertibleField(schema: StandardSchemaV1): string | undefined {
+  const shape: unknown = Reflect.get(schema, 'shape');
+  if (typeof shape !== 'object' || shape === null) return undefined;
+  for (const [name, field] of Object.entries(shape)) {
+    if (!isStandardSchema(field) || !hasJsonSchema(field)) continue;
+    try {
+      field['~standard'].jsonSchema.input({ target: TARGET });
+    } catch {
+      const inner = unconvertibleField(field);
+      return inner === undefined ? name : `${name}.${inner}`;
+    }
+  }
+  return undefined;
 }
 
 /**

@@ -50,6 +50,8 @@ const TIMEOUT_MS = 600_000;
  * remote agent is treated as data, never as instructions.
  */
 export class A2AAgent extends AgentBase {
+  static override readonly componentName: string = 'a2AAgent';
+
   readonly #options: A2AAgentOptions;
   #remote: RemoteAgent | undefined;
   #isDelivered = false;

@@ -59,6 +59,8 @@ const RETRY_SHARE = 1 / 16;
  * ```
  */
 export class AutoContextMemory extends MemoryBase implements ContextCompressor {
+  static override readonly componentName: string = 'autoContextMemory';
+
   readonly contextTools: readonly Tool[];
   /** Empty because the tool's description explains everything; the system prompt stays the same. */
   readonly contextInstruction = '';

@@ -14,6 +14,8 @@ const CHARS_PER_TOKEN = 2.5;
 
 /** Estimate of AgentScope's AutoContextMemory: 2.5 characters per token. Too high for English. */
 export class AutoContextTokenCounter extends TokenCounterBase {
+  static override readonly componentName: string = 'autoContextTokenCounter';
+
   override async count(messages: readonly Msg[], tools: readonly ToolSchema[] = []): Promise<number> {
     return sum(messages, ofMsg) + sum(tools, ofTool);
   }

@@ -26,6 +26,8 @@ export interface AnthropicTokenCounterOptions
  * rate limits: for a growing history an estimate may be enough.
  */
 export class AnthropicTokenCounter extends TokenCounterBase {
+  static override readonly componentName: string = 'anthropicTokenCounter';
+
   readonly #options: AnthropicTokenCounterOptions;
   readonly #api: AnthropicApi;
   readonly #formatter: FormatterBase;

@@ -27,6 +27,8 @@ export type GeminiTokenCounterOptions = Pick<
  * single message is estimated here, because the API counts only whole prompts.
  */
 export class GeminiTokenCounter extends TokenCounterBase {
+  static override readonly componentName: string = 'geminiTokenCounter';
+
   readonly #options: GeminiTokenCounterOptions;
   readonly #endpoint: GeminiEndpoint;
   readonly #writer: GeminiWriter;

@@ -19,9 +19,13 @@ export function reportNoMatch(
 ): void {
   const names = Object.keys(components);
   if (names.length === 0) return;
+  const saved = Object.keys(head.components);
   const problem =
     `Session ${keyName(key)} has none of the components ${namesText(names)}, ` +
-    `but ${namesText(Object.keys(head.components)) || 'no others either'}. Was one renamed?`;
+    `but ${namesText(saved) || 'no others either'}.` +
+    (saved.length === 0
+      ? ' Save it again.'
+      : ` If one was renamed, give it its saved name: addComponent('${saved[0]}', …).`);
   if (mustMatch) throw new SessionError(problem, undefined, 'session_not_found');
   getLogger().log('warn', problem);
 }

@@ -138,6 +138,8 @@ live()
  * a conversation are on one cluster node and expire together.
  */
 export class RedisMemory extends StoredMemory {
+  static override readonly componentName: string = 'redisMemory';
+
   /** @param redis connection, or a shared client, which stays open when the memory closes */
   constructor(redis: RedisOptions | RedisClient, options: RedisMemoryOptions) {
     super(options, new RedisConversation(redis, options));

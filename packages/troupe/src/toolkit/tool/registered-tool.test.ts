@@ -126,7 +126,7 @@ describe('a mistake is told when the tool is registered', () => {
     [
       'no JSON Schema',
       { schema: z.object({ at: z.date() }) },
-      "The tool 't' has a schema that can't be used: This zod schema has no JSON Schema",
+      "The tool 't' has a schema that can't be used: The field 'at' of this zod schema has no JSON Schema",
     ],
     [
       'schemas by name',
