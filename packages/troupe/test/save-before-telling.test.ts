@@ -173,6 +173,23 @@ test('an interrupt while a save hangs ends the call at once', async () => {
   expect(performance.now() - began).toBeLessThan(1000);
 });
 
+test.each(['interrupt', 'abort'] as const)(
+  'after an %s while a save runs, the answer is told when it is saved',
+  async (stop) => {
+    const { agent, store } = setUp(['Hello.']);
+    const { promise, resolve } = Promise.withResolvers<void>();
+    store.hold = promise;
+    const caller = new AbortController();
+    const call = agent.call('Hi!', { signal: caller.signal }).then(({ text }) => [text, store.commits]);
+    await vi.waitFor(() => expect(agent.model).toMatchObject({ requests: [{}] }));
+    for (let i = 0; i < 50; i++) await new Promise((next) => setImmediate(next));
+    if (stop === 'abort') caller.abort();
+    else void agent.interrupt();
+    setImmediate(resolve);
+    expect(await call).toEqual(['Hello.', 1]);
+  },
+);
+
 test('an interrupted call is saved before it says so', async () => {
   const { promise: begun, resolve: begin } = Promise.withResolvers<void>();
   const agent = new ReActAgent({

@@ -149,12 +149,11 @@ export class AgentCall {
     if (work === undefined) return;
     const failed = (error: unknown): void => void control.emit({ type: 'error', error: toEventError(error) });
     const done = work.catch(failed);
-    if (control.closing.aborted) return waitBriefly(done, control.graceOver);
-    const stopWaiting = control.signal.aborted
-      ? startTimer(OUTCOME_LIMIT_MS, () => control.hurry())
-      : undefined;
+    const isLimited = control.signal.aborted && !control.closing.aborted;
+    const stopWaiting = isLimited ? startTimer(OUTCOME_LIMIT_MS, () => control.hurry()) : undefined;
     await abortable(done, control.closing).catch(() => {});
     stopWaiting?.();
+    if (control.closing.aborted) await waitBriefly(done, control.graceOver);
   }
 
   get #start(): EventBody {
