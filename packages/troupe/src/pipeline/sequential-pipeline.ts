@@ -132,9 +132,9 @@ async function runSequence(
       structuredModel: isLast ? structuredModel : undefined,
     });
     progress.record(i, answer);
-    const isSuspended = answer.pending !== undefined;
+    const isSuspended = progress.isSuspended(i);
     await recorded(isLast && !isSuspended);
-    if (isSuspended) break; // a question for approval is no input of the next agent
+    if (isSuspended) break; // a message with unfinished tool calls is no input of the next agent
   }
   return answer;
 }
