@@ -7,6 +7,7 @@ import {
   Msg,
   ReActAgent,
   SessionManager,
+  stopAgent,
   tool,
   withRunConfig,
   type AgentEvent,
@@ -103,6 +104,22 @@ test.each([
         ]
       : [['run_end', 0, status === 'failed' ? ['Hi!'] : ['Hi!', 'Hello.']]],
   );
+});
+
+test('a reply that a hook stopped before its tool calls is saved before it is told, with messages that came meanwhile', async () => {
+  const { agent, loaded } = setUp([PAY]);
+  agent.registerInstanceHook('postReasoning', 'stop', () => {
+    agent.steer('Not today.');
+    return stopAgent();
+  });
+  const told: unknown[] = [];
+  for await (const event of agent.stream('Hi!')) {
+    if (event.type === 'run_end') told.push([event.status, await textsOf(await loaded())]);
+  }
+  expect(told).toEqual([['suspended', ['Hi!']]]);
+  const other = await loaded();
+  await other.closePending();
+  expect(await textsOf(other)).toEqual(['Hi!', '', '', 'Not today.']);
 });
 
 test('a question of an agent in a tool is told once, when the outer agent has saved it', async () => {

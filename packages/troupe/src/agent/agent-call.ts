@@ -73,7 +73,8 @@ export class AgentCall {
         if (next.length === 0) break;
         answer = await this.#answerOne(next);
       }
-      if (!control.isSuspended) await this.#beforeOutcome();
+      const isAsked = control.isSuspended && answer.pending !== undefined; // then the question was saved
+      if (!isAsked) await this.#beforeOutcome();
       const durationMs = elapsedSince(startedAt);
       await control.emit({ type: 'run_end', status: this.#statusOf(answer), msg: answer, durationMs });
       return answer;
@@ -114,7 +115,8 @@ export class AgentCall {
       if (waits) await waits; // otherwise the reply starts at once, so that its input is safe
       const answer = await this.#replyOrInterrupt(msgs);
       await this.#parts.printer.end(this.#agent.name, control);
-      if (!control.isSuspended) await this.#broadcast(answer); // a question for decisions is for the caller alone
+      if (control.isSuspended) this.#parts.postpone(control.takeUnread());
+      else await this.#broadcast(answer); // a question for decisions is for the caller alone
       if (answer.pending !== undefined) await this.#ask(answer);
       const durationMs = elapsedSince(startedAt);
       await control.emit({ type: 'reply_end', status: this.#statusOf(answer), msgId: answer.id, durationMs });
@@ -134,7 +136,6 @@ export class AgentCall {
   /** Tells the caller and the stream what is pending. Leaving the stream here leaves the tool calls pending. */
   async #ask(question: Msg): Promise<void> {
     const control = this.#control;
-    if (control.isSuspended) this.#parts.postpone(control.takeUnread());
     await this.#beforeOutcome();
     for (const pending of question.pending ?? []) await control.emit({ type: 'approval_needed', pending });
     if (!control.isSuspended) return;
