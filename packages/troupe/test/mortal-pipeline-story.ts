@@ -7,14 +7,17 @@ import { FanoutPipeline } from '../src/pipeline/fanout-pipeline.ts';
 import { MsgHub } from '../src/pipeline/msg-hub.ts';
 import { SequentialPipeline } from '../src/pipeline/sequential-pipeline.ts';
 import { ReActAgent } from '../src/react/react-agent.ts';
+import { SqliteDatabase } from '../src/stores/sqlite/sqlite-database.ts';
+import { SqliteMemory } from '../src/stores/sqlite/sqlite-memory.ts';
+import type { MemoryBase } from '../src/memory/memory-base.ts';
 import { SessionManager } from '../src/session/session-manager.ts';
 import { ScriptedModel } from '../src/testing/scripted-model.ts';
 import { tool } from '../src/toolkit/tool/tool.ts';
 import type { JsonObject } from '../src/util/json.ts';
 import { openPlace } from './session-places.ts';
 
-/** `hub`: a sequence whose agents are in a hub. */
-export type PipelineKind = 'sequence' | 'fanout' | 'hub';
+/** `hub`: a sequence whose agents are in a hub. `stored`: a sequence whose agents have memories that are stored on their own. */
+export type PipelineKind = 'sequence' | 'fanout' | 'hub' | 'stored';
 
 const NAMES = ['ann', 'bob', 'eve'] as const;
 
@@ -41,7 +44,11 @@ export function pipelineStory(
   folder: string,
   moment: () => void = () => {},
 ): PipelineStory {
-  const agents = NAMES.map((name) => payer(name, folder, moment));
+  const database = kind === 'stored' ? new SqliteDatabase(join(folder, 'memory.db')) : undefined;
+  const agents = NAMES.map((name) => {
+    const memory = database && new SqliteMemory(database, { sessionId: name });
+    return payer(name, folder, moment, memory);
+  });
   const pipeline = kind === 'fanout' ? new FanoutPipeline(agents) : new SequentialPipeline(agents);
   const manager = SessionManager.forSessionId('story')
     .withSession(openPlace('json', join(folder, 'sessions'), moment))
@@ -49,7 +56,7 @@ export function pipelineStory(
   return { agents, pipeline, manager };
 }
 
-function payer(name: string, folder: string, moment: () => void): ReActAgent {
+function payer(name: string, folder: string, moment: () => void, memory: MemoryBase | undefined): ReActAgent {
   const look = tool({
     name: 'look',
     execute: async () => {
@@ -80,6 +87,7 @@ function payer(name: string, folder: string, moment: () => void): ReActAgent {
       },
     ]),
     tools: [look, pay],
+    memory,
     permissionPolicy: {
       decide: ({ call }) => ({ behavior: name === 'bob' && call.name === 'pay' ? 'ask' : 'allow' }),
     },

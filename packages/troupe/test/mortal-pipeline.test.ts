@@ -100,7 +100,7 @@ async function checkEnd(dir: string, { agents, pipeline }: PipelineStory): Promi
   }
 }
 
-test.each(['sequence', 'fanout', 'hub'] as const)(
+test.each(['sequence', 'fanout', 'hub', 'stored'] as const)(
   '%s: killed at every moment, it is resumed, and nothing told is missing and nothing paid twice',
   async (kind) => {
     const stride = strideOf(`moments at which a pipeline is killed (${kind})`, 17);
