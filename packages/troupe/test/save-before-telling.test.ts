@@ -6,6 +6,7 @@ import {
   InMemorySession,
   Msg,
   ReActAgent,
+  SequentialPipeline,
   SessionManager,
   stopAgent,
   tool,
@@ -176,6 +177,40 @@ test('a save that fails is an event, a call of onError and a line of the log, an
   store.problem = undefined;
   await agent.call('And?');
   expect(store.commits).toBe(1);
+});
+
+test('an async onError that rejects is logged', async () => {
+  const lines: string[] = [];
+  const { agent, store } = setUp(['Hello.'], { onError: () => Promise.reject(new Error('no mail')) });
+  store.problem = new Error('the disk is full');
+  await withRunConfig({ logging: { log: (level, text) => lines.push(`${level}: ${text}`) } }, async () => {
+    await agent.call('Hi!');
+    await new Promise((next) => setImmediate(next)); // an unhandled rejection would fail the test
+  });
+  expect(lines).toEqual([expect.stringContaining('the disk is full'), 'error: onError threw: no mail']);
+});
+
+test('a listener of onOutcome that throws is an error event, and the run ends', async () => {
+  const agent = makeAgent(['Hello.']);
+  agent.onOutcome(() => {
+    throw new Error('no disk');
+  });
+  const events: AgentEvent[] = [];
+  for await (const event of agent.stream('Hi!')) events.push(event);
+  expect(events.slice(-2)).toMatchObject([
+    { type: 'error', error: { message: 'no disk' } },
+    { type: 'run_end', status: 'finished' },
+  ]);
+});
+
+test('listeners of a pipeline that throw do not fail its calls', async () => {
+  const pipeline = new SequentialPipeline([makeAgent(['Hello.'])]);
+  const problem = (): never => {
+    throw new Error('no disk');
+  };
+  pipeline.onOutcome(problem);
+  pipeline.onSettled(problem);
+  expect(await pipeline.call('Hi!')).toMatchObject({ text: 'Hello.' });
 });
 
 test('an interrupt while a save hangs ends the call at once', async () => {

@@ -314,7 +314,7 @@ export abstract class AgentBase extends HookedModule implements Observer, AsyncD
    * waits for one second at most; a second interrupt ends the wait. The returned function removes the listener.
    */
   onOutcome(listener: () => Promise<void>): () => void {
-    const entry = (): Promise<void> => listener();
+    const entry = async (): Promise<void> => listener(); // throwing counts as rejecting
     this.#outcomeListeners.add(entry);
     return () => void this.#outcomeListeners.delete(entry);
   }
