@@ -6,7 +6,9 @@ import {
   InMemorySession,
   Msg,
   ReActAgent,
+  SequentialPipeline,
   SessionManager,
+  stopAgent,
   tool,
   withRunConfig,
   type AgentEvent,
@@ -105,6 +107,22 @@ test.each([
   );
 });
 
+test('a reply that a hook stopped before its tool calls is saved before it is told, with messages that came meanwhile', async () => {
+  const { agent, loaded } = setUp([PAY]);
+  agent.registerInstanceHook('postReasoning', 'stop', () => {
+    agent.steer('Not today.');
+    return stopAgent();
+  });
+  const told: unknown[] = [];
+  for await (const event of agent.stream('Hi!')) {
+    if (event.type === 'run_end') told.push([event.status, await textsOf(await loaded())]);
+  }
+  expect(told).toEqual([['suspended', ['Hi!']]]);
+  const other = await loaded();
+  await other.closePending();
+  expect(await textsOf(other)).toEqual(['Hi!', '', '', 'Not today.']);
+});
+
 test('a question of an agent in a tool is told once, when the outer agent has saved it', async () => {
   const inner = makeAgent([PAY], 'inner');
   const outer = new ReActAgent({
@@ -161,6 +179,40 @@ test('a save that fails is an event, a call of onError and a line of the log, an
   expect(store.commits).toBe(1);
 });
 
+test('an async onError that rejects is logged', async () => {
+  const lines: string[] = [];
+  const { agent, store } = setUp(['Hello.'], { onError: () => Promise.reject(new Error('no mail')) });
+  store.problem = new Error('the disk is full');
+  await withRunConfig({ logging: { log: (level, text) => lines.push(`${level}: ${text}`) } }, async () => {
+    await agent.call('Hi!');
+    await new Promise((next) => setImmediate(next)); // an unhandled rejection would fail the test
+  });
+  expect(lines).toEqual([expect.stringContaining('the disk is full'), 'error: onError threw: no mail']);
+});
+
+test('a listener of onOutcome that throws is an error event, and the run ends', async () => {
+  const agent = makeAgent(['Hello.']);
+  agent.onOutcome(() => {
+    throw new Error('no disk');
+  });
+  const events: AgentEvent[] = [];
+  for await (const event of agent.stream('Hi!')) events.push(event);
+  expect(events.slice(-2)).toMatchObject([
+    { type: 'error', error: { message: 'no disk' } },
+    { type: 'run_end', status: 'finished' },
+  ]);
+});
+
+test('listeners of a pipeline that throw do not fail its calls', async () => {
+  const pipeline = new SequentialPipeline([makeAgent(['Hello.'])]);
+  const problem = (): never => {
+    throw new Error('no disk');
+  };
+  pipeline.onOutcome(problem);
+  pipeline.onSettled(problem);
+  expect(await pipeline.call('Hi!')).toMatchObject({ text: 'Hello.' });
+});
+
 test('an interrupt while a save hangs ends the call at once', async () => {
   const { agent, store } = setUp(['Hello.']);
   store.hold = new Promise(() => {});
@@ -172,6 +224,23 @@ test('an interrupt while a save hangs ends the call at once', async () => {
   expect((await call).text).toBe('Hello.');
   expect(performance.now() - began).toBeLessThan(1000);
 });
+
+test.each(['interrupt', 'abort'] as const)(
+  'after an %s while a save runs, the answer is told when it is saved',
+  async (stop) => {
+    const { agent, store } = setUp(['Hello.']);
+    const { promise, resolve } = Promise.withResolvers<void>();
+    store.hold = promise;
+    const caller = new AbortController();
+    const call = agent.call('Hi!', { signal: caller.signal }).then(({ text }) => [text, store.commits]);
+    await vi.waitFor(() => expect(agent.model).toMatchObject({ requests: [{}] }));
+    for (let i = 0; i < 50; i++) await new Promise((next) => setImmediate(next));
+    if (stop === 'abort') caller.abort();
+    else void agent.interrupt();
+    setImmediate(resolve);
+    expect(await call).toEqual(['Hello.', 1]);
+  },
+);
 
 test('an interrupted call is saved before it says so', async () => {
   const { promise: begun, resolve: begin } = Promise.withResolvers<void>();

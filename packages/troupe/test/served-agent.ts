@@ -1,12 +1,16 @@
 /**
- * `served-agent.ts <kind> <place>`: a program that serves one conversation with an agent over HTTP on the loopback, saved by
- * `autoSave`, until it is killed. Prints its port.
+ * `served-agent.ts <kind> <place> <file>`: a program that serves one conversation with an agent over HTTP on the loopback, saved by
+ * `autoSave`, until it is killed. Gets ready, waits for the id of the conversation on a line of its standard input, loads the
+ * conversation and prints its port.
  *
  * `POST /` with a text, or with `{ "decisions": [...] }`, answers with the events of the run. `GET /` answers with the history and the pending
- * tool calls.
+ * tool calls. The file gets a line with the id of each tool call that has paid.
  */
+import { appendFileSync } from 'node:fs';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { flushCompileCache } from 'node:module';
 import type { AddressInfo } from 'node:net';
+import { createInterface } from 'node:readline';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 
@@ -18,7 +22,7 @@ import { tool } from '../src/toolkit/tool/tool.ts';
 import { isJsonObject, parseJson } from '../src/util/json.ts';
 import { openPlace, type PlaceKind } from './session-places.ts';
 
-const [kind = '', place = ''] = process.argv.slice(2);
+const [kind = '', place = '', paidFile = ''] = process.argv.slice(2);
 
 const wantsToPay = ({ messages }: ModelRequest): boolean => messages.at(-1)?.text === 'pay';
 const model = new ScriptedModel([
@@ -28,12 +32,27 @@ const model = new ScriptedModel([
 const agent = new ReActAgent({
   name: 'clerk',
   model,
-  tools: [tool({ name: 'pay', execute: () => 'Paid.' })],
+  tools: [
+    tool({
+      name: 'pay',
+      sideEffect: true,
+      execute: (_input, { call: { id } }) => {
+        appendFileSync(paidFile, `${id}\n`);
+        return 'Paid.';
+      },
+    }),
+  ],
   permissionPolicy: { decide: () => ({ behavior: 'ask' }) },
   console: false,
 });
-const manager = SessionManager.forSessionId('chat')
-  .withSession(openPlace(kind as PlaceKind, place))
+const session = openPlace(kind as PlaceKind, place);
+await session.exists('none'); // connects, so that the conversation begins at once
+flushCompileCache(); // the next process starts faster
+const input = createInterface({ input: process.stdin });
+const conversation = await new Promise<string>((resolve) => input.once('line', resolve));
+input.on('close', () => process.exit()); // the test is over
+const manager = SessionManager.forSessionId(conversation)
+  .withSession(session)
   .addComponent('agent', agent)
   .addComponent('memory', agent.memory);
 await manager.loadIfExists();

@@ -1,8 +1,8 @@
 // A served conversation whose server is killed at random moments. Whatever the client was told is there when the server is back.
 import { spawn, type ChildProcess } from 'node:child_process';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { createParser } from 'eventsource-parser';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -53,15 +53,16 @@ async function newPlace(kind: PlaceKind): Promise<{ place: string; remove: () =>
   return { place: `served_${id}`, remove: () => query(`DROP SCHEMA served_${id} CASCADE`) };
 }
 
-/** The server in a process of its own. */
+/** The server in a process of its own, which gets ready while another one still serves. */
 class ServedAgent {
   readonly #child: ChildProcess;
   readonly #url: Promise<string>;
   readonly #ended: Promise<void>;
 
   constructor(kind: PlaceKind, place: string) {
-    const args = ['--disable-warning=ExperimentalWarning', program, kind, place];
-    this.#child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] });
+    const args = ['--disable-warning=ExperimentalWarning', program, kind, place, paidFile(place)];
+    const env = { ...process.env, NODE_COMPILE_CACHE: join(folder, 'cache') };
+    this.#child = spawn(process.execPath, args, { stdio: ['pipe', 'pipe', 'inherit'], env });
     running.add(this.#child);
     const output = createInterface({ input: this.#child.stdout ?? process.stdin });
     this.#url = new Promise((resolve) => output.once('line', (port) => resolve(`http://127.0.0.1:${port}/`)));
@@ -71,6 +72,11 @@ class ServedAgent {
         resolve();
       });
     });
+  }
+
+  /** Has the server load and serve a conversation. */
+  open(conversation: string): void {
+    this.#child.stdin?.write(`${conversation}\n`);
   }
 
   async kill(): Promise<void> {
@@ -106,65 +112,96 @@ interface ToldEvent {
   readonly pending?: { readonly id: string };
 }
 
-const KINDS: readonly [kind: PlaceKind, kills: number, isThere: boolean][] = [
-  ['json', 200, true],
-  ['sqlite', 150, true],
-  ['postgres', 75, hasPostgres],
-  ['redis', 75, hasRedis],
+/** Where the tool calls that have paid are noted. */
+const paidFile = (place: string): string => join(folder, `${basename(place)}-paid.txt`);
+
+/** Kills for each store, and in one conversation: the first saves of a session are killed as well. */
+const KILLS = 500;
+const KILLS_PER_CONVERSATION = 50;
+
+const KINDS: readonly [kind: PlaceKind, isThere: boolean][] = [
+  ['json', true],
+  ['sqlite', true],
+  ['postgres', hasPostgres],
+  ['redis', hasRedis],
 ];
 
-describe.each(KINDS)('a conversation saved in %s', (kind, all, isThere) => {
-  const kills = sampleOf(`kills of a served conversation (${kind})`, all, 6);
+/** A client of one conversation that notes what it was told. */
+class Client {
+  readonly answers = new Set<string>();
+  /** Number of answers and questions told. */
+  told = 0;
+  #asked: string | undefined;
+
+  /** What servers told before and a new one does not have. */
+  missingIn({ msgs, pending }: State): string[] {
+    const ids = new Set([...msgs.map(({ id }) => id), ...pending]);
+    const told = this.#asked === undefined ? [...this.answers] : [...this.answers, this.#asked];
+    this.#asked = pending[0];
+    return told.filter((id) => !ids.has(id));
+  }
+
+  /** Talks to a server until it is killed: at once when something is told, or some time after the first request. */
+  async talk(server: ServedAgent, kill: number): Promise<void> {
+    let killed: Promise<void> | undefined;
+    const end = (): void => void (killed ??= server.kill());
+    const whenTold = kill % 3 !== 0 ? kill % 4 : Infinity;
+    const timer = setTimeout(end, whenTold === Infinity ? (kill * 7) % 40 : 20_000);
+    let count = 0;
+    const onEvent = ({ type, status, msg, pending }: ToldEvent): void => {
+      if (killed !== undefined) return;
+      if (type === 'approval_needed') this.#asked = pending?.id;
+      else if (type !== 'run_end') return;
+      if (type === 'run_end' && status === 'finished' && msg !== undefined) this.answers.add(msg.id);
+      this.told++;
+      if (count++ >= whenTold) end();
+    };
+    for (let turn = kill; killed === undefined; turn++) {
+      const decided = this.#asked;
+      const decision = { id: decided, verdict: 'allow' };
+      this.#asked = undefined;
+      await server.send(
+        decided !== undefined ? JSON.stringify({ decisions: [decision] }) : ['hello', 'pay'][turn % 2]!,
+        onEvent,
+      );
+    }
+    clearTimeout(timer);
+    await killed;
+  }
+}
+
+describe.each(KINDS)('a conversation saved in %s', (kind, isThere) => {
+  const kills = sampleOf(`kills of a served conversation (${kind})`, KILLS, 6);
 
   test.skipIf(!isThere)(
-    `has everything that the client was told, after each of ${kills} kills`,
+    `has everything that the client was told, and paid nothing twice, after each of ${kills} kills`,
     async () => {
       const { place, remove } = await newPlace(kind);
-      const answers = new Set<string>();
-      let asked: string | undefined;
-      let told = 0;
-      for (let kill = 0; kill <= kills; kill++) {
-        const server = new ServedAgent(kind, place);
-        const { msgs, pending } = await server.state();
-        const ids = new Set(msgs.map(({ id }) => id));
-        expect([...answers].filter((id) => !ids.has(id))).toEqual([]);
-        if (asked !== undefined) expect(pending).toContain(asked);
-        if (kill === kills) {
-          await server.kill();
-          break;
+      const clients: Client[] = [];
+      let next = new ServedAgent(kind, place);
+      for (let done = 0; done < kills; done += KILLS_PER_CONVERSATION) {
+        const client = new Client();
+        for (let kill = done; ; kill++) {
+          const server = next;
+          next = new ServedAgent(kind, place);
+          server.open(`chat-${clients.length}`);
+          expect(client.missingIn(await server.state())).toEqual([]);
+          if (kill === Math.min(done + KILLS_PER_CONVERSATION, kills)) {
+            await server.kill();
+            break;
+          }
+          await client.talk(server, kill);
         }
-        let killed: Promise<void> | undefined;
-        // At once when something is told, or some time after a request.
-        const whenTold = kill % 3 !== 0 ? kill % 4 : Infinity;
-        const timer = setTimeout(
-          () => void (killed ??= server.kill()),
-          whenTold === Infinity ? 5 + (kill % 40) : 20_000,
-        );
-        let count = 0;
-        const onEvent = ({ type, status, msg, pending: call }: ToldEvent): void => {
-          if (killed !== undefined) return;
-          if (type === 'approval_needed') asked = call?.id;
-          else if (type !== 'run_end') return;
-          if (type === 'run_end' && status === 'finished' && msg !== undefined) answers.add(msg.id);
-          told++;
-          if (count++ >= whenTold) killed ??= server.kill();
-        };
-        asked = pending[0];
-        for (let turn = kill; killed === undefined; turn++) {
-          const decided: string | undefined = asked;
-          const decision = { id: decided, verdict: 'allow' };
-          asked = undefined;
-          const isDecision = decided !== undefined;
-          await server.send(
-            isDecision ? JSON.stringify({ decisions: [decision] }) : ['hello', 'pay'][turn % 2]!,
-            onEvent,
-          );
-        }
-        clearTimeout(timer);
-        await killed;
+        clients.push(client);
       }
-      expect(told).toBeGreaterThan(kills / 2);
-      expect(answers.size).toBeGreaterThan(kills / 4);
+      await next.kill();
+      const count = (of: (client: Client) => number): number =>
+        clients.reduce((sum, client) => sum + of(client), 0);
+      expect(count(({ told }) => told)).toBeGreaterThan(kills / 2);
+      expect(count(({ answers }) => answers.size)).toBeGreaterThan(kills / 4);
+      const paid = (await readFile(paidFile(place), 'utf8')).trim().split('\n');
+      expect(paid.length).toBeGreaterThan(kills / 10);
+      expect(paid).toEqual([...new Set(paid)]);
       await remove();
     },
     20 * MINUTE,

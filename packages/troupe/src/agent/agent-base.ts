@@ -63,6 +63,11 @@ export interface CallOptions {
   /** New input while tool calls are pending: fail, or close those tool calls. @default `onPending` of the agent */
   readonly onPending?: 'refuse' | 'close' | undefined;
   /**
+   * The same messages were given before, to a call that failed or was cut off by the end of the process. If they are in memory, a
+   * `ReActAgent` goes on with that call: with its unfinished tool calls, or by giving its answer again. @default false
+   */
+  readonly isRetry?: boolean | undefined;
+  /**
    * Relation to the agent call around this one. `'nested'`: same run, and stops with the outer call. `'background'`: same run, path
    * and costs, but own steps, and goes on when the outer call stops. `'detached'`: a run of its own. @default 'nested'
    */
@@ -321,7 +326,7 @@ export abstract class AgentBase extends HookedModule implements Observer, AsyncD
    * waits for one second at most; a second interrupt ends the wait. The returned function removes the listener.
    */
   onOutcome(listener: () => Promise<void>): () => void {
-    const entry = (): Promise<void> => listener();
+    const entry = async (): Promise<void> => listener(); // throwing counts as rejecting
     this.#outcomeListeners.add(entry);
     return () => void this.#outcomeListeners.delete(entry);
   }
@@ -372,7 +377,7 @@ export abstract class AgentBase extends HookedModule implements Observer, AsyncD
     const outer = lifetime === 'detached' ? undefined : currentControl();
     const outlivesParent = lifetime === 'background';
     const parent = outer?.state.isOver && !outer.signal.aborted && !outlivesParent ? undefined : outer;
-    const { signal, runStep, structuredModel, decisions, onPending } = options;
+    const { signal, runStep, structuredModel, decisions, onPending, isRetry } = options;
     const control = new TurnControl({
       agentId: this.id,
       agentName: this.name,
@@ -385,6 +390,7 @@ export abstract class AgentBase extends HookedModule implements Observer, AsyncD
       structuredModel,
       decisions,
       onPending,
+      retriedIds: isRetry ? Msg.list(input).map(({ id }) => id) : [],
       outcomeListeners: this.#outcomeListeners,
     });
     const call = this.#run(input, control, options.onBusy ?? this.#options.onBusy ?? 'reject');

@@ -73,7 +73,7 @@ export class AgentCall {
         if (next.length === 0) break;
         answer = await this.#answerOne(next);
       }
-      const isAsked = control.state.isSuspended && answer.pending !== undefined; // and saved by then
+      const isAsked = control.state.isSuspended && answer.pending !== undefined; // then the question was saved
       if (!isAsked) await this.#beforeOutcome();
       const durationMs = elapsedSince(startedAt);
       await control.emit({ type: 'run_end', status: this.#statusOf(answer), msg: answer, durationMs });
@@ -115,7 +115,8 @@ export class AgentCall {
       if (waits) await waits; // otherwise the reply starts at once, so that its input is safe
       const answer = await this.#replyOrInterrupt(msgs);
       await this.#parts.printer.end(this.#agent.name, control);
-      if (!control.state.isSuspended) await this.#broadcast(answer); // a question for decisions is for the caller alone
+      if (control.state.isSuspended) this.#parts.postpone(control.takeUnread());
+      else await this.#broadcast(answer); // a question for decisions is for the caller alone
       if (answer.pending !== undefined) await this.#ask(answer);
       const durationMs = elapsedSince(startedAt);
       await control.emit({ type: 'reply_end', status: this.#statusOf(answer), msgId: answer.id, durationMs });
@@ -135,7 +136,6 @@ export class AgentCall {
   /** Tells the caller and the stream what is pending. Leaving the stream here leaves the tool calls pending. */
   async #ask(question: Msg): Promise<void> {
     const control = this.#control;
-    if (control.state.isSuspended) this.#parts.postpone(control.takeUnread());
     await this.#beforeOutcome();
     for (const pending of question.pending ?? []) await control.emit({ type: 'approval_needed', pending });
     if (!control.state.isSuspended) return;
@@ -150,12 +150,11 @@ export class AgentCall {
     if (work === undefined) return;
     const failed = (error: unknown): void => void control.emit({ type: 'error', error: toEventError(error) });
     const done = work.catch(failed);
-    if (control.stop.waitsEnded.aborted) return waitBriefly(done, control.stop.graceOver);
-    const stopWaiting = control.signal.aborted
-      ? startTimer(OUTCOME_LIMIT_MS, () => control.endWaits())
-      : undefined;
+    const isLimited = control.signal.aborted && !control.stop.waitsEnded.aborted;
+    const stopWaiting = isLimited ? startTimer(OUTCOME_LIMIT_MS, () => control.endWaits()) : undefined;
     await abortable(done, control.stop.waitsEnded).catch(() => {});
     stopWaiting?.();
+    if (control.stop.waitsEnded.aborted) await waitBriefly(done, control.stop.graceOver);
   }
 
   get #start(): EventBody {

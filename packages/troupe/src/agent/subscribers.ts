@@ -3,6 +3,13 @@ import { whenAborted } from '../util/abort.ts';
 import { DeadlineError } from '../util/async/deadline.ts';
 import { startTimer } from '../util/clock.ts';
 
+/** Delivery of a message to one observer. */
+interface Delivery {
+  readonly observer: Observer;
+  /** Ends the wait for the observer. */
+  readonly stopWaiting: () => void;
+}
+
 /** Receives the answers of an agent. */
 export interface Observer {
   readonly name: string;
@@ -18,10 +25,11 @@ interface BroadcastOptions {
 
 /**
  * The observers of one agent, grouped by hub. Each gets a message once, even when it shares several hubs with the agent, and none
- * can fail or block the agent.
+ * can fail or block the agent. Nobody waits for an observer that has left all hubs.
  */
 export class Subscribers {
   readonly #hubs = new Map<string, readonly Observer[]>();
+  readonly #deliveries = new Set<Delivery>();
 
   get isEmpty(): boolean {
     return this.#hubs.size === 0;
@@ -29,10 +37,13 @@ export class Subscribers {
 
   reset(hub: string, observers: readonly Observer[]): void {
     this.#hubs.set(hub, observers);
+    this.#stopWaitingForAbsent();
   }
 
   remove(hub: string): boolean {
-    return this.#hubs.delete(hub);
+    const wasThere = this.#hubs.delete(hub);
+    this.#stopWaitingForAbsent();
+    return wasThere;
   }
 
   /**
@@ -43,26 +54,38 @@ export class Subscribers {
     report: (observer: Observer, error: unknown) => void,
     options: BroadcastOptions,
   ): Promise<void> {
-    const observers = new Set([...this.#hubs.values()].flat());
+    const observers = this.#observers;
     const heard = withoutThinking(msg);
     if (observers.size === 0 || heard === undefined) return;
     const told = [...observers].map((observer) =>
-      deliver(observer, heard, options).catch((error: unknown) => report(observer, error)),
+      this.#deliver(observer, heard, options).catch((error: unknown) => report(observer, error)),
     );
     await Promise.all(told);
   }
-}
 
-async function deliver(observer: Observer, msg: Msg, { signal, limitMs }: BroadcastOptions): Promise<void> {
-  let finish: (() => void)[] = [];
-  const waitIsOver = new Promise<void>((resolve, reject) => {
-    const tooLong = (): void => reject(new DeadlineError(limitMs));
-    finish = [startTimer(limitMs, tooLong), whenAborted(signal, () => resolve())];
-  });
-  try {
-    await Promise.race([observer.observe([msg]), waitIsOver]);
-  } finally {
-    for (const end of finish) end();
+  get #observers(): ReadonlySet<Observer> {
+    return new Set([...this.#hubs.values()].flat());
+  }
+
+  async #deliver(observer: Observer, msg: Msg, { signal, limitMs }: BroadcastOptions): Promise<void> {
+    const wait = Promise.withResolvers<void>();
+    const delivery = { observer, stopWaiting: wait.resolve };
+    const stopTimer = startTimer(limitMs, () => wait.reject(new DeadlineError(limitMs)));
+    const unlink = whenAborted(signal, () => wait.resolve());
+    this.#deliveries.add(delivery);
+    try {
+      await Promise.race([observer.observe([msg]), wait.promise]);
+    } finally {
+      stopTimer();
+      unlink();
+      this.#deliveries.delete(delivery);
+    }
+  }
+
+  #stopWaitingForAbsent(): void {
+    if (this.#deliveries.size === 0) return;
+    const present = this.#observers;
+    for (const { observer, stopWaiting } of this.#deliveries) if (!present.has(observer)) stopWaiting();
   }
 }
 

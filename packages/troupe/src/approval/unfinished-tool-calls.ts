@@ -46,7 +46,10 @@ export class UnfinishedToolCalls {
     const settled = position === -1 ? undefined : this.current; // saved between its write to memory and `forget`
     const current = settled === undefined ? this.current : undefined;
     const foreign = current === undefined ? unfinishedExchange(history, agentName) : undefined;
-    const start = planCallStart(current ?? foreign?.open, msgs, decisions, {
+    const open = current ?? foreign?.open;
+    const retried = lastOf(history, control.retriedIds);
+    const isResumed = retried !== -1 && open !== undefined; // the tool calls are those of the cut off call
+    const start = planCallStart(open, isResumed ? [] : msgs, decisions, {
       onPending: control.onPending ?? onPending,
       hasStructuredModel: control.structuredModel !== undefined,
       fit,
@@ -58,6 +61,9 @@ export class UnfinishedToolCalls {
       this.current = foreign.open; // first, so that a state saved now has the exchange at least once
       await this.#memory.delete(foreign.msgs); // added again with a result for each tool call
     }
+    const known = retried === -1 || isResumed ? undefined : knownAnswer(history, retried, agentName);
+    if (known !== undefined && (known.endReason === 'structured') === (control.structuredModel !== undefined))
+      return { ...start, input: [], answer: known };
     if (settled === undefined || control.structuredModel !== undefined || start.input.length > 0)
       return start;
     const isDecision = decisions.length > 0 || msgs.length > 0; // then the messages are results
@@ -106,4 +112,19 @@ function answerAfter(history: readonly Msg[], position: number, agentName: strin
   return last?.role === 'assistant' && last.name === agentName && last.endReason === 'finished'
     ? last
     : undefined;
+}
+
+/** The agent's first answer after a position, however it ended. Messages of other agents in a hub may be around it. */
+function knownAnswer(history: readonly Msg[], position: number, agentName: string): Msg | undefined {
+  return history
+    .slice(position + 1)
+    .find(
+      ({ role, name, endReason }) => role === 'assistant' && name === agentName && endReason !== undefined,
+    );
+}
+
+/** Position of the last of these messages, if all are in a history; otherwise -1. */
+function lastOf(history: readonly Msg[], ids: readonly string[]): number {
+  const positions = ids.map((id) => history.findIndex((msg) => msg.id === id));
+  return positions.includes(-1) ? -1 : Math.max(-1, ...positions);
 }

@@ -115,9 +115,8 @@ export class FanoutPipeline extends PipelineBase {
       const decisions = routed.get(index);
       if (decisions !== undefined) return [{ index, msgs: [], decisions }];
       if (progress.hasAnswered(index)) return [];
-      const isPending = agent.pendingCalls.length > 0;
-      if (progress.isSuspended(index)) return isPending ? [] : [{ index, msgs: [] }];
-      return [{ index, msgs: isPending ? [] : progress.input }]; // pending without a recorded question: asks again
+      if (agent.pendingCalls.length === 0) return [{ index, msgs: progress.input, isRetry: true }];
+      return progress.isSuspended(index) ? [] : [{ index, msgs: [] }]; // pending without a recorded question: asks again
     });
     return { progress, tasks };
   }
@@ -129,6 +128,8 @@ interface FanoutTask {
   readonly index: number;
   readonly msgs: readonly Msg[];
   readonly decisions?: readonly PendingDecision[] | undefined;
+  /** Whether the agent may have had the messages before. */
+  readonly isRetry?: boolean;
 }
 
 interface FanoutStart {
@@ -178,12 +179,12 @@ async function runFanout(
   let isCut = false;
 
   async function callRemaining(): Promise<void> {
-    for (const { index, msgs, decisions } of remaining) {
+    for (const { index, msgs, decisions, isRetry = options.isRetry } of remaining) {
       const agent = agents[index];
       if (agent === undefined) continue;
       if (signal.aborted) return void (isCut = true);
       try {
-        await record(index, await agent.call(msgs, { ...options, decisions, signal }));
+        await record(index, await agent.call(msgs, { ...options, decisions, isRetry, signal }));
       } catch (error) {
         if (signal.aborted && error === signal.reason) return void (isCut = true);
         failures.set(index, { agentName: agent.name, error });

@@ -285,6 +285,27 @@ test('a hanging participant delays a broadcast for a minute at most', async () =
   expect([alice.heard, clock.pendingTimers]).toEqual([['user: hello?'], 0]);
 });
 
+test('nobody waits for a hanging participant that has left, unless a second hub has both', async () => {
+  const agents = trio();
+  const [alice, bob, carol] = agents;
+  await using first = await MsgHub.open({ participants: agents });
+  await using second = await MsgHub.open({ participants: [alice, bob] });
+  const reached = Promise.withResolvers<void>();
+  bob.digest = () => {
+    reached.resolve();
+    return new Promise(() => {});
+  };
+  let isAnswered = false;
+  const call = alice.call('hi').then(() => (isAnswered = true));
+  await reached.promise;
+  first.delete(bob);
+  for (let i = 0; i < 5; i++) await scheduler.yield();
+  expect(isAnswered).toBe(false);
+  second.delete(bob);
+  await call;
+  expect(carol.heard).toEqual(['alice: hi']);
+});
+
 test('agents in two common hubs observe a message once, and leave the hubs one by one', async () => {
   const [alice, bob, carol] = trio();
   const inner = await MsgHub.open({ participants: [alice, bob], name: 'same name' });

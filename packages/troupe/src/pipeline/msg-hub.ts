@@ -19,8 +19,8 @@ export interface MsgHubOptions {
 /**
  * Group of agents that observe each other's messages while the hub is open.
  *
- * An agent that leaves neither sends nor receives from then on, even during a reply; an agent that joins
- * observes later messages only. Hubs may overlap: agents in several common hubs observe a message once. A
+ * An agent that leaves neither sends nor receives from then on, even during a reply, and nobody waits for what
+ * it still observes; an agent that joins observes later messages only. Hubs may overlap: agents in several common hubs observe a message once. A
  * closed hub leaves no subscription behind.
  *
  * @example

@@ -5,6 +5,7 @@ import { z } from 'zod';
 import { findHistoryFaults } from '../message/history.ts';
 import type { PendingDecision } from '../message/pending-call.ts';
 import type { MsgInput } from '../message/msg.ts';
+import { stopAgent } from '../agent/loop-control.ts';
 import { ReActAgent } from '../react/react-agent.ts';
 import type { ReActAgentOptions } from '../react/react-agent-options.ts';
 import { InMemorySession } from '../session/in-memory-session.ts';
@@ -214,6 +215,39 @@ describe('a sequence', () => {
     const answer = await sequentialPipeline([ann, bob], input, { structuredModel });
     expect(answer.metadata).toEqual({ sum: 3 });
     expect(await memoryOf(ann)).toEqual(['user: Pay the bill.', 'ann: ann is done']);
+  });
+});
+
+describe('an agent that a hook stops before its tool calls', () => {
+  const stopped = (paid: string[]): ReActAgent => {
+    const agent = payer('ann', [paying('1'), 'ann is done'], paid, { permissionPolicy: undefined });
+    let isFirst = true;
+    agent.registerInstanceHook('postReasoning', 'stop', () => {
+      if (!isFirst) return undefined;
+      isFirst = false;
+      return stopAgent();
+    });
+    return agent;
+  };
+
+  test('suspends a sequence, which goes on when it is called without input', async () => {
+    const paid: string[] = [];
+    const [ann, bob] = [stopped(paid), payer('bob', ['bob is done'])];
+    const pipeline = new SequentialPipeline([ann, bob]);
+    expect(await pipeline.call(input)).toMatchObject({ name: 'ann', endReason: 'stopped' });
+    expect(await memoryOf(bob)).toEqual([]); // unfinished tool calls are no input
+    expect(await pipeline.call()).toMatchObject({ name: 'bob', text: 'bob is done' });
+    expect(paid).toEqual(['ann']);
+    expect(await memoryOf(ann)).toEqual(['user: Pay the bill.', 'calls', 'pay: ok', 'ann: ann is done']);
+    expect(await memoryOf(bob)).toEqual(['ann: ann is done', 'bob: bob is done']);
+  });
+
+  test('is the only one that a fanout calls again', async () => {
+    const paid: string[] = [];
+    const pipeline = new FanoutPipeline([stopped(paid), payer('bob', ['bob is done'])]);
+    expect(await pipeline.call(input)).toMatchObject([{ endReason: 'stopped' }, { text: 'bob is done' }]);
+    expect(texts(await pipeline.call())).toEqual(['ann is done', 'bob is done']);
+    expect(paid).toEqual(['ann']);
   });
 });
 

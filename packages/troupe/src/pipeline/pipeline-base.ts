@@ -59,18 +59,21 @@ export abstract class PipelineBase extends StateModule {
 
   /** Calls the listener each time a call of the pipeline or of an agent has settled. The returned function removes the listener. */
   onSettled(listener: () => void): () => void {
-    return this.#listen(
-      this.#settledListeners,
-      () => listener(),
-      (agent, entry) => agent.onSettled(entry),
-    );
+    const entry = (): void => {
+      try {
+        listener();
+      } catch (error) {
+        getLogger().log('warn', `A listener of a pipeline threw: ${messageOf(error)}`);
+      }
+    };
+    return this.#listen(this.#settledListeners, entry, (agent, entry) => agent.onSettled(entry));
   }
 
   /** Adds a listener that is awaited before an outcome of the pipeline or of an agent is told. The returned function removes the listener. */
   onOutcome(listener: () => Promise<void>): () => void {
     return this.#listen(
       this.#outcomeListeners,
-      () => listener(),
+      async () => listener(), // throwing counts as rejecting
       (agent, entry) => agent.onOutcome(entry),
     );
   }

@@ -17,8 +17,11 @@ export class PipelineProgress {
     return this.#answers[index] ?? undefined;
   }
 
+  /** Whether an agent has unfinished tool calls: pending ones, or those before which a hook has stopped the agent. */
   isSuspended(index: number): boolean {
-    return this.answerOf(index)?.pending !== undefined;
+    const answer = this.answerOf(index);
+    const isStopped = answer?.endReason === 'stopped' && answer.hasContentBlocks('tool_use');
+    return isStopped || answer?.pending !== undefined;
   }
 
   hasAnswered(index: number): boolean {

@@ -72,8 +72,7 @@ export class SequentialPipeline extends PipelineBase {
     const decisions = readDecisions(given);
     routeDecisions(this.agents, decisions, (i) => i === position);
     const isPending = (this.agents[position]?.pendingCalls.length ?? 0) > 0; // maybe without a recorded question
-    const isSuspended = isPending || progress.isSuspended(position);
-    return { progress, msgs: msgs.length > 0 || isSuspended ? msgs : undefined, decisions };
+    return { progress, msgs: msgs.length > 0 || isPending ? msgs : undefined, decisions, isRetry: true };
   }
 }
 
@@ -86,6 +85,8 @@ interface SequenceStart {
   readonly decisions: readonly PendingDecision[];
   /** Index of the suspended agent to start with, if the progress is unknown. */
   readonly position?: number;
+  /** Whether the first agent to call may have had its input before. */
+  readonly isRetry?: boolean;
 }
 
 /**
@@ -116,7 +117,7 @@ function planStart(
 /** @param recorded awaited after each answer */
 async function runSequence(
   agents: readonly AgentBase[],
-  { progress, msgs, decisions, position = progress.position }: SequenceStart,
+  { progress, msgs, decisions, position = progress.position, isRetry = false }: SequenceStart,
   { structuredModel, ...options }: CallOptions,
   recorded: (isFinished: boolean) => Promise<void>,
 ): Promise<MsgInput> {
@@ -129,12 +130,13 @@ async function runSequence(
     answer = await agent.call(isFirst && msgs !== undefined ? msgs : before, {
       ...options,
       decisions: isFirst ? decisions : undefined,
+      isRetry: (isFirst && isRetry) || options.isRetry,
       structuredModel: isLast ? structuredModel : undefined,
     });
     progress.record(i, answer);
-    const isSuspended = answer.pending !== undefined;
+    const isSuspended = progress.isSuspended(i);
     await recorded(isLast && !isSuspended);
-    if (isSuspended) break; // a question for approval is no input of the next agent
+    if (isSuspended) break; // a message with unfinished tool calls is no input of the next agent
   }
   return answer;
 }

@@ -26,7 +26,7 @@ export interface AutoSaveOptions {
    */
   readonly debounceMs?: number | undefined;
   /** Called for each failed save, which is also logged. */
-  readonly onError?: ((error: unknown) => void) | undefined;
+  readonly onError?: ((error: unknown) => unknown) | undefined;
 }
 
 /**
@@ -121,12 +121,17 @@ export class AutoSave implements AsyncDisposable {
     } catch (error) {
       this.#isDirty = true;
       getLogger().log('error', `The session was not saved: ${messageOf(error)}`);
-      try {
-        this.#options.onError?.(error);
-      } catch (problem) {
-        getLogger().log('error', `onError threw: ${messageOf(problem)}`);
-      }
+      void this.#report(error);
       throw error;
+    }
+  }
+
+  /** Calls `onError`. An error of it, also of an async one, is logged. */
+  async #report(error: unknown): Promise<void> {
+    try {
+      await this.#options.onError?.(error);
+    } catch (problem) {
+      getLogger().log('error', `onError threw: ${messageOf(problem)}`);
     }
   }
 }

@@ -35,6 +35,8 @@ export interface TurnControlOptions {
   readonly structuredModel?: AnySchema | undefined;
   readonly decisions?: readonly PendingDecision[] | undefined;
   readonly onPending?: 'refuse' | 'close' | undefined;
+  /** Ids of messages that were given to a call before, which this call goes on with. */
+  readonly retriedIds?: readonly string[] | undefined;
   /** The listeners of `onOutcome` of the agent. */
   readonly outcomeListeners?: ReadonlySet<() => Promise<void>> | undefined;
   /** The call whose interrupt this one handles. Both are one agent call of the same run. */
@@ -77,6 +79,8 @@ export class TurnControl {
   readonly outlivesParent: boolean;
   /** See `Turn`. */
   readonly onPending: 'refuse' | 'close' | undefined;
+  /** Ids of messages that were given to a call before, which this call goes on with. */
+  readonly retriedIds: readonly string[];
   /** The tool call of the parent in which this call was made. */
   readonly outerToolCallId: string | undefined;
   /** Schema of the structured output of the current reply: the caller's, unless a hook replaced it. */
@@ -110,6 +114,7 @@ export class TurnControl {
     this.outerToolCallId = continues ? continues.outerToolCallId : parent && currentScope().toolCall?.id;
     this.structuredModel = options.structuredModel;
     this.onPending = options.onPending;
+    this.retriedIds = options.retriedIds ?? [];
     this.#decisions = options.decisions ?? [];
     this.runId = sameRun?.runId ?? newId();
     this.replyId = continues?.replyId ?? newId();
