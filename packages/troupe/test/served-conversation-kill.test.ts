@@ -4,13 +4,13 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { createParser } from 'eventsource-parser';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
+import type { AgentEvent } from '../src/event/agent-event.ts';
+import { readEvents } from '../src/event/read-events.ts';
 import { RedisClient } from '../src/stores/redis/redis-client.ts';
 import { PostgresDatabase } from '../src/stores/postgres/postgres-database.ts';
 import { newId } from '../src/util/ids.ts';
-import { parseJson } from '../src/util/json.ts';
 import { bundle } from './bundle.ts';
 import { sampleOf } from './fair-sample.ts';
 import { hasPostgres, hasRedis, POSTGRES, REDIS_URL } from './servers.ts';
@@ -83,11 +83,10 @@ class ServedAgent {
   }
 
   /** Sends a text or decisions, and reads the events until the end, or until the server is killed. */
-  async send(body: string, onEvent: (event: ToldEvent) => void): Promise<void> {
-    const parser = createParser({ onEvent: ({ data }) => onEvent(parseJson(data) as unknown as ToldEvent) });
+  async send(body: string, onEvent: (event: AgentEvent) => void): Promise<void> {
     try {
       const response = await fetch(await this.#url, { method: 'POST', body });
-      for await (const chunk of response.body ?? []) parser.feed(new TextDecoder().decode(chunk));
+      for await (const event of readEvents(response)) onEvent(event);
     } catch {
       // killed
     }
@@ -97,13 +96,6 @@ class ServedAgent {
 interface State {
   readonly msgs: readonly { readonly id: string; readonly text: string }[];
   readonly pending: readonly string[];
-}
-
-interface ToldEvent {
-  readonly type: string;
-  readonly status?: string;
-  readonly msg?: { readonly id: string };
-  readonly pending?: { readonly id: string };
 }
 
 const KINDS: readonly [kind: PlaceKind, kills: number, isThere: boolean][] = [
@@ -141,11 +133,11 @@ describe.each(KINDS)('a conversation saved in %s', (kind, all, isThere) => {
           whenTold === Infinity ? 5 + (kill % 40) : 20_000,
         );
         let count = 0;
-        const onEvent = ({ type, status, msg, pending: call }: ToldEvent): void => {
+        const onEvent = (event: AgentEvent): void => {
           if (killed !== undefined) return;
-          if (type === 'approval_needed') asked = call?.id;
-          else if (type !== 'run_end') return;
-          if (type === 'run_end' && status === 'finished' && msg !== undefined) answers.add(msg.id);
+          if (event.type === 'approval_needed') asked = event.pending.id;
+          else if (event.type !== 'run_end') return;
+          else if (event.status === 'finished' && event.msg !== undefined) answers.add(event.msg.id);
           told++;
           if (count++ >= whenTold) killed ??= server.kill();
         };
