@@ -8,10 +8,12 @@ import { InMemoryMemory } from '../src/memory/in-memory-memory.ts';
 import { findHistoryFaults } from '../src/message/history.ts';
 import { Msg, type MsgInput } from '../src/message/msg.ts';
 import { OpenAIChatModel } from '../src/providers/openai/index.ts';
+import { FakeClock } from '../src/testing/fake-clock.ts';
 import { ScriptedModel, type ScriptedTurn } from '../src/testing/scripted-model.ts';
 import { tool, type Tool } from '../src/toolkit/tool/tool.ts';
 import { Toolkit } from '../src/toolkit/toolkit.ts';
 import type { JsonObject } from '../src/util/json.ts';
+import { timeUntilSettled } from './time-until-settled.ts';
 import { openAiChatFaults } from './wire/openai-chat-rules.ts';
 import { fetchOf, readFixtures } from './wire/replay.ts';
 
@@ -218,12 +220,13 @@ describe('a hook', () => {
       const agent = scripted(script);
       let isStuck = true;
       agent.registerInstanceHook(type, 'stuck', () => (isStuck ? new Promise<never>(() => {}) : undefined));
-      const reply = agent.call('Go.');
-      await new Promise((resolve) => setTimeout(resolve, 5));
-      const before = performance.now();
-      await agent.interrupt();
-      await reply;
-      expect(performance.now() - before).toBeLessThan(200);
+      {
+        using clock = new FakeClock().install();
+        const reply = agent.call('Go.');
+        await clock.advance(5);
+        void agent.interrupt();
+        expect(await timeUntilSettled(clock, reply)).toBeLessThan(100);
+      }
       await history(agent);
       isStuck = false;
       await agent.call('And now?');
@@ -458,11 +461,10 @@ test('an interrupt does not wait for a queue that nobody reads, or for a memory 
   const memory = new Hanging();
   const agent = agentOf(new ScriptedModel([{ text: 'Hm', stall: true }]), { memory });
   agent.setMsgQueueEnabled(true);
+  using clock = new FakeClock().install();
   const reply = agent.call('Go.');
-  await new Promise((resolve) => setTimeout(resolve, 5));
+  await clock.advance(5);
   memory.hangs = true;
-  const before = performance.now();
-  await agent.interrupt();
-  await reply;
-  expect(performance.now() - before).toBeLessThan(500);
+  void agent.interrupt();
+  expect(await timeUntilSettled(clock, reply)).toBeLessThan(500);
 });

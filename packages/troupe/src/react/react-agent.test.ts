@@ -1,11 +1,13 @@
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
+import { timeUntilSettled } from '../../test/time-until-settled.ts';
 import { TroupeError } from '../errors.ts';
 import type { AgentEvent } from '../event/agent-event.ts';
 import type { Step, StepRunner } from '../event/step.ts';
 import { findHistoryFaults } from '../message/history.ts';
 import { Msg } from '../message/msg.ts';
 import { ModelError } from '../model/model-error.ts';
+import { FakeClock } from '../testing/fake-clock.ts';
 import { ScriptedModel, type ScriptedTurn } from '../testing/scripted-model.ts';
 import { tool, type Tool } from '../toolkit/tool/tool.ts';
 import { Toolkit } from '../toolkit/toolkit.ts';
@@ -470,11 +472,10 @@ describe('messages during a reply', () => {
         toolkit: toolkitOf(deaf, add),
       },
     );
+    using clock = new FakeClock().install();
     const reply = agent.call('Go.');
-    await new Promise((resolve) => setTimeout(resolve, 5));
-    const before = performance.now();
-    await agent.interrupt('Stop it.');
-    expect(performance.now() - before).toBeLessThan(50);
+    await clock.advance(5);
+    expect(await timeUntilSettled(clock, agent.interrupt('Stop it.'))).toBeLessThan(50);
     const answer = await reply;
     expect(answer.metadata).toEqual({ _is_interrupted: true });
     expect(answer.endReason).toBe('interrupted');

@@ -381,7 +381,6 @@ describe('53: what a server can do to a download', () => {
   }
 
   test('10 GB announced and never sent, 1 000 times', async () => {
-    const start = performance.now();
     await using web = await serveOnLoopback((_request, response) => {
       response.writeHead(200, { 'content-length': 10_000_000_000 });
       response.flushHeaders();
@@ -395,7 +394,6 @@ describe('53: what a server can do to a download', () => {
     }
     await allSocketsClosed();
     expect(refused).toBe(1000);
-    expect(performance.now() - start).toBeLessThan(20_000);
   });
 
   test('a body without end is left at the limit', async () => {

@@ -173,11 +173,10 @@ describe('a model that never ends and never waits', () => {
   });
 });
 
-test('tags without end are taken out of a summary in no time', () => {
-  const text = '<!--CONTEXT_OFFLOAD uuid='.repeat(40_000);
-  const startedAt = performance.now();
-  expect(withoutTags(`${text}a --> b`)).toBe(`${'<!--CONTEXT_OFFLOAD uuid='.repeat(39_999)} b`);
-  expect(performance.now() - startedAt).toBeLessThan(1000);
+// Quadratic time would exceed the timeout of the test.
+test('100 000 tags without an end are taken out of a summary', () => {
+  const text = '<!--CONTEXT_OFFLOAD uuid='.repeat(100_000);
+  expect(withoutTags(`${text}a --> b`)).toBe(`${'<!--CONTEXT_OFFLOAD uuid='.repeat(99_999)} b`);
 });
 
 test('the time of a slow listener is not that of the model', async () => {

@@ -1,3 +1,4 @@
+import { countWork } from '../../../test/counted-work.ts';
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 
@@ -644,12 +645,11 @@ describe('an answer in words', () => {
     expect(toldIn(model.requests[1])).toContain('This is not a JSON object.');
   });
 
-  test('of hostile length is read in no time', async () => {
+  test('of hostile length is read in linear time', async () => {
     for (const piece of ['```a\n', '{', '```', '{"a":"\\', "'"]) {
       const model = new Able([piece.repeat(300_000 / piece.length), json], NO_TOOLS);
-      const start = performance.now();
-      await callStructured(model, REQUEST, Weather);
-      expect(performance.now() - start).toBeLessThan(5_000);
+      const { steps } = await countWork(() => callStructured(model, REQUEST, Weather));
+      expect(steps).toBeLessThan(10 * 300_000);
     }
   });
 });

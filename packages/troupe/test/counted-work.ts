@@ -1,0 +1,54 @@
+// Counts work in place of time: a busy machine changes no count. Import this file before the code that is counted.
+import { Session } from 'node:inspector/promises';
+import { GCProfiler, getHeapStatistics } from 'node:v8';
+
+import { expect } from 'vitest';
+
+const MB = 1024 ** 2;
+
+export interface Work {
+  /** Executed blocks of JavaScript: function bodies, branches, rounds of loops. Work inside V8, such as a regular expression, is none. */
+  readonly steps: number;
+  /** Bytes allocated on the heap, which copies of texts and lists show. Exact to about a megabyte. */
+  readonly bytes: number;
+}
+
+// Never stopped: V8 counts the blocks of functions that it compiles after the start.
+const session = new Session();
+session.connect();
+await session.post('Profiler.enable');
+await session.post('Profiler.startPreciseCoverage', { callCount: true, detailed: true });
+
+/** Runs the work once, and counts it. */
+export async function countWork(work: () => unknown): Promise<Work> {
+  globalThis.gc?.();
+  await takeSteps();
+  const collections = new GCProfiler();
+  collections.start();
+  const start = getHeapStatistics().used_heap_size;
+  await work();
+  const end = getHeapStatistics().used_heap_size;
+  const steps = await takeSteps();
+  let bytes = end - start;
+  for (const { beforeGC, afterGC } of collections.stop().statistics)
+    bytes += beforeGC.heapStatistics.usedHeapSize - afterGC.heapStatistics.usedHeapSize;
+  return { steps, bytes };
+}
+
+/** Number of steps since the last time. */
+async function takeSteps(): Promise<number> {
+  const { result } = await session.post('Profiler.takePreciseCoverage');
+  const ranges = result
+    .filter(({ url }) => !url.startsWith('node:'))
+    .flatMap(({ functions }) => functions.flatMap((one) => one.ranges));
+  return ranges.reduce((sum, { count }) => sum + count, 0);
+}
+
+/** Expects work to grow with its size and no faster: `times` the size takes about `times` the steps and bytes. */
+export async function expectLinear(size: number, work: (size: number) => unknown, times = 4): Promise<void> {
+  await work(size); // fills caches
+  const small = await countWork(() => work(size));
+  const large = await countWork(() => work(times * size));
+  expect(large.steps / small.steps).toBeLessThan(1.25 * times);
+  expect(large.bytes / (small.bytes + MB)).toBeLessThan(1.5 * times);
+}
