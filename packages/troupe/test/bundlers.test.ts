@@ -14,6 +14,7 @@ import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { webpack, type Configuration } from 'webpack';
 
 import { readMarkdown } from '../../../tools/lib/markdown.ts';
+import { sampleOf } from './fair-sample.ts';
 
 const run = promisify(execFile);
 const PACKAGE = fileURLToPath(new URL('..', import.meta.url));
@@ -165,7 +166,12 @@ test.each(Object.keys(FOR_BROWSERS))(
   TIMEOUT_MS,
 );
 
-test.each(Object.keys(FOR_BROWSERS))(
+const WITH_REAL_MODEL = Object.keys(FOR_BROWSERS).slice(
+  0,
+  sampleOf("bundlers of the README's program with a real model (webpack is slow)", 3, 2),
+);
+
+test.each(WITH_REAL_MODEL)(
   "the README's program with a real model is bundled by %s without options, and runs",
   async (bundler) => {
     const chunk = { choices: [{ index: 0, delta: { content: 'It is sunny.' }, finish_reason: 'stop' }] };

@@ -12,6 +12,7 @@ import { FakeClock } from '../src/testing/fake-clock.ts';
 import { ScriptedModel, type ScriptedTurn } from '../src/testing/scripted-model.ts';
 import { tool, type Tool } from '../src/toolkit/tool/tool.ts';
 import { Toolkit } from '../src/toolkit/toolkit.ts';
+import { sleep } from '../src/util/clock.ts';
 import type { JsonObject } from '../src/util/json.ts';
 import { timeUntilSettled } from './time-until-settled.ts';
 import { openAiChatFaults } from './wire/openai-chat-rules.ts';
@@ -51,6 +52,11 @@ const results = (msgs: readonly Msg[]): { status: string; output: unknown }[] =>
   msgs.flatMap((msg) =>
     msg.getContentBlocks('tool_result').map(({ status, output }) => ({ status, output })),
   );
+
+/** Lets everything run that waits for no timer. */
+async function eventLoopTurns(): Promise<void> {
+  for (let turn = 0; turn < 50; turn++) await new Promise((resolve) => setImmediate(resolve));
+}
 
 describe('a stream that is cut off', () => {
   test('at any byte makes no call unless it was closed', async () => {
@@ -169,7 +175,7 @@ describe('while a reply runs', () => {
     const model = new ScriptedModel([{ text: 'Let me', stall: true }, 'Later.']);
     const agent = agentOf(model);
     const reply = agent.call('First.');
-    await new Promise((resolve) => setTimeout(resolve, 5));
+    await eventLoopTurns();
     await expect(agent.call('Second.')).rejects.toMatchObject({ code: 'agent_busy' });
     await agent.observe(Msg.user('By the way.'));
     expect(() => agent.loadStateDict(agent.stateDict())).toThrow(/busy/);
@@ -255,7 +261,7 @@ describe('an interrupt', () => {
     class SlowMemory extends InMemoryMemory {
       delay = 60;
       override async add(msgs: MsgInput): Promise<void> {
-        await new Promise((resolve) => setTimeout(resolve, this.delay));
+        if (this.delay > 0) await sleep(this.delay);
         await super.add(msgs);
       }
     }
@@ -264,11 +270,13 @@ describe('an interrupt', () => {
       new ScriptedModel([{ text: 'See:', toolCalls: [{ name: 'get_time', input: {} }] }, 'Fine.']),
       { memory },
     );
+    using clock = new FakeClock().install();
     const reply = agent.call('Go.');
-    await new Promise((resolve) => setTimeout(resolve, 80)); // the input is in; the exchange is being written
-    await agent.interrupt();
-    await reply;
+    await clock.advance(80); // the input is in; the exchange is being written
+    void agent.interrupt();
+    expect(await timeUntilSettled(clock, reply)).toBeLessThan(200);
     memory.delay = 0;
+    await clock.advance(200); // writes that are still on their way
     expect((await agent.call('And now?')).text).toBe('Fine.');
     const roles = (await history(agent)).map(({ role }) => role).join(' ');
     expect(roles).toMatch(/^user assistant system assistant user assistant$/);
@@ -336,7 +344,7 @@ describe('what was done and said is kept', () => {
     const agent = new Stubborn({ name: 'Friday', model: new ScriptedModel([pay, 'Fine.']), toolkit });
     agent.setConsoleOutputEnabled(false);
     const reply = agent.call('Go.');
-    await new Promise((resolve) => setTimeout(resolve, 20));
+    await eventLoopTurns();
     await agent.interrupt();
     await reply;
     const msgs = await history(agent);
@@ -356,19 +364,14 @@ describe('what was done and said is kept', () => {
         ],
       };
       const agent = agentOf(new ScriptedModel([turn]), { parallelToolCalls }, [time, deaf]);
+      using clock = new FakeClock().install();
       const reply = agent.call('Go.');
-      await new Promise((resolve) => setTimeout(resolve, 10));
+      await eventLoopTurns();
       let isOver = false;
-      const lag = (): void => {
-        if (isOver) return;
-        const until = performance.now() + 40;
-        while (performance.now() < until);
-        setImmediate(lag);
-      };
-      lag();
-      await agent.interrupt('Stop.');
+      const stopped = agent.interrupt('Stop.').then(() => (isOver = true));
+      while (!isOver) await clock.advance(40); // all timers are late in each turn of the event loop
+      await stopped;
       await reply;
-      isOver = true;
       expect((await history(agent)).map(({ role }) => role).join(' ')).toBe(
         'user assistant system system user assistant',
       );
@@ -379,7 +382,7 @@ describe('what was done and said is kept', () => {
     const agent = agentOf(new ScriptedModel([{ text: 'Let me', stall: true }]));
     const abort = new AbortController();
     const reply = agent.call('Go.', { signal: abort.signal });
-    await new Promise((resolve) => setTimeout(resolve, 5));
+    await eventLoopTurns();
     expect(agent.steer('Left.')).toBe(true);
     abort.abort(new Error('enough'));
     await expect(reply).rejects.toThrow('enough');
@@ -393,7 +396,7 @@ test('what a hook took out of the input stays out when the call is interrupted',
     msgs: msgs.map((msg) => Msg.user(msg.text.replace('SECRET', '***'))),
   }));
   const reply = agent.call('my SECRET');
-  await new Promise((resolve) => setTimeout(resolve, 5));
+  await eventLoopTurns();
   await agent.interrupt();
   await reply;
   expect(JSON.stringify(await history(agent))).not.toContain('SECRET');

@@ -131,8 +131,8 @@ const ALL_KINDS: readonly [kind: PlaceKind, perPoint: number, atRandom: number, 
   ['redis', 8, 16, hasRedis],
 ];
 const KINDS = ALL_KINDS.map(([kind, perPoint, atRandom, isThere]) => {
-  const rounds = sampleOf(`rounds of kills at every point of a save (${kind})`, perPoint, 3);
-  const moments = sampleOf(`kills at a random moment of a save (${kind})`, atRandom, 8);
+  const rounds = sampleOf(`rounds of kills at every point of a save (${kind})`, perPoint, 2);
+  const moments = sampleOf(`kills at a random moment of a save (${kind})`, atRandom, 6);
   return [kind, rounds, moments, isThere] as const;
 });
 const EXPECTED_KILLS = KINDS.filter(([, , , isThere]) => isThere).reduce(
