@@ -133,7 +133,7 @@ test('goes as deep as messages may, and no deeper', () => {
 });
 
 test('does not go on for ever when a small value says itself very often', () => {
-  let laughs: unknown = 'ha'.repeat(20);
+  let laughs: unknown = 'ha';
   for (let i = 0; i < 100; i++) laughs = [laughs, laughs];
   expect(() => jsonText(laughs, 'it')).toThrow(new NotJsonError('it', 'is beyond the size limit'));
   const rows = [new Set([laughs])]; // no plain data
