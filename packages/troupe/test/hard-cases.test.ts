@@ -76,7 +76,7 @@ describe('an interrupt from a timer reaches a reply that never waits for anythin
   });
 });
 
-describe('what hangs does not hold up', () => {
+describe('a part that hangs does not hold up', () => {
   function withDeafListener(reply: Reply): HardAgent {
     const speaker = new HardAgent(reply);
     speaker.resetSubscribers('hub', [{ name: 'deaf', observe: never }]);
@@ -151,7 +151,7 @@ describe('what hangs does not hold up', () => {
   });
 });
 
-describe('what comes late has no effect', () => {
+describe('late results have no effect', () => {
   test('a reply that waits in a slow print hook stops with the interrupt, and not in the next call', async () => {
     const log: string[] = [];
     const agent = new HardAgent(async (msgs, _turn, self) => {

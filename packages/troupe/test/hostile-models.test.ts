@@ -64,7 +64,7 @@ describe.each([false, true])('a thousand calls in one message (side by side: %s)
   });
 });
 
-test('a tool that is removed between two thoughts is unknown, and its old calls can still be sent', async () => {
+test('a tool that is removed between two model calls is unknown, and its old tool calls can still be sent', async () => {
   let executions = 0;
   const look = tool({
     name: 'look',
@@ -131,7 +131,7 @@ describe('a wanted shape', () => {
     }
   });
 
-  test('wrong for ever: no half of it, a clear error, and no more thoughts than allowed', async () => {
+  test('always wrong: no half of it, a clear error, and no more model calls than allowed', async () => {
     const { agent, model, history } = setUp(
       [{ when: ({ tools = [] }) => tools.length > 0, toolCalls: [form(wrong)] }, 'I give up.'],
       [noop],
@@ -159,5 +159,5 @@ test('a hook that comes or goes while calls run side by side counts from the nex
   await history();
   const count = (name: string): number => seen.filter((one) => one === name).length;
   expect([count('first'), count('last')]).toEqual([4, 6]);
-  expect(count('second')).toBeGreaterThanOrEqual(3); // whoever began before it was there goes on without it
+  expect(count('second')).toBeGreaterThanOrEqual(3); // tool calls that began earlier run without the second hook
 });

@@ -41,7 +41,7 @@ const callAll = (tools: readonly Tool[]): ScriptedTurn => ({
 });
 
 describe.each([false, true])('side by side: %s', (parallelToolCalls) => {
-  test('whatever is thrown is one result, and the answer comes', async () => {
+  test('any thrown value is one tool result, and the answer comes', async () => {
     const thrown: [unknown, string][] = [
       [new Error('boom'), 'Error: boom'],
       ['boom', 'Error: boom'],

@@ -25,7 +25,7 @@ let clock: Disposable | undefined;
 beforeAll(async () => void (await validateWith({ type: 'object' }, {}))); // is loaded when it is first needed
 beforeEach(() => {
   process.on('unhandledRejection', onUnhandled);
-  clock = new FakeClock().install(); // it stands still: what settles, settles at once
+  clock = new FakeClock().install(); // the clock stands still: everything settles at once
 });
 afterEach(async () => {
   clock?.[Symbol.dispose]();

@@ -1,4 +1,4 @@
-// Who may decide what about a pending call, and when: forged and odd decisions, other places, other times.
+// Decisions about a pending tool call: forged and odd ones, at other places and other times.
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 
@@ -16,7 +16,7 @@ import { parseJson, type JsonObject } from '../src/util/json.ts';
 
 type Script = readonly (string | ScriptedTurn)[];
 
-/** An agent with a tool that has to be allowed, and what that has removed. */
+/** An agent with a tool that needs approval, and the removed files. */
 function remover(
   script: Script,
   options: Partial<ReActAgentOptions> = {},

@@ -28,7 +28,7 @@ import { parseJson, type JsonObject } from '../src/util/json.ts';
 
 const schema = z.object({ path: z.string() });
 
-/** A tool that says in a log that it ran. */
+/** A tool that adds its runs to a log. */
 function logged(name: string, ran: string[], extra: Partial<Tool> = {}): Tool {
   const run = tool({
     name,
@@ -72,7 +72,7 @@ const allowAll = (agent: ReActAgent): readonly PendingDecision[] =>
 const saved = (agent: ReActAgent): JsonObject => parseJson(JSON.stringify(agent.stateDict())) as JsonObject;
 const asTool = (agent: ReActAgent): Tool => agentTool(agent, { description: agent.name });
 
-describe('what is judged is what runs', () => {
+describe('a policy decides about the arguments that run', () => {
   test('a policy sees arguments as the schema has left them, without presets', async () => {
     const got: unknown[] = [];
     const seen: unknown[] = [];
@@ -114,7 +114,7 @@ describe('what is judged is what runs', () => {
     expect(ran).toEqual(['/b 1']);
   });
 
-  test('leave for one tool is none for another of the same arguments', async () => {
+  test('permission for one tool is none for another with the same arguments', async () => {
     const ran: string[] = [];
     const agent = agentWith(
       [says(call('remove', 'c1')), 'Done.'],
@@ -253,7 +253,7 @@ describe('decisions', () => {
   });
 });
 
-describe('what is said while a call comes to wait', () => {
+describe('messages that come while a tool call becomes pending', () => {
   test.each(['followUp', 'steer'] as const)(
     'by %s is kept, also over a restart, and read when it goes on',
     async (way) => {
@@ -446,7 +446,7 @@ describe('an agent in a tool', () => {
     ]);
   });
 
-  test('what was decided about a call is still known when the program ends before it runs', async () => {
+  test('a decision is still known when the program ends before the tool call runs', async () => {
     const ran: string[] = [];
     const states: JsonObject[] = [];
     const pay = logged('pay', ran, { sideEffect: true });

@@ -31,7 +31,7 @@ const askAbout = (...names: string[]): PermissionPolicy => ({
     names.includes(call.name) ? { behavior: 'ask', reason: 'it deletes' } : { behavior: 'allow' },
 });
 
-/** What ran, in order. */
+/** Tool calls that ran, in order. */
 class Log {
   readonly ran: string[] = [];
   readonly remove = tool({
@@ -755,7 +755,7 @@ describe('agents in tools', () => {
     ]);
   });
 
-  test('what one of them does for good is noted at the root: the call that it was made in is not repeated', async () => {
+  test('a side effect of a nested agent is recorded at the root: the tool call around it is not repeated', async () => {
     const log = new Log();
     let saved: JsonObject = {};
     const ask = { toolCalls: [{ name: 'leaf', id: 'r1', input: { query: 'go' } }] };
@@ -807,7 +807,7 @@ describe('disturbed at every point', () => {
         expect(findHistoryFaults(await agent.memory.getMemory())).toEqual([]);
         expect(log.ran.filter((one) => one.startsWith('remove')).length).toBeLessThanOrEqual(1);
         expect(new Set(log.ran).size).toBe(log.ran.length); // nothing ran twice
-        expect(JSON.stringify(await resultsIn(agent))).not.toContain('it deletes'); // that is no result
+        expect(JSON.stringify(await resultsIn(agent))).not.toContain('it deletes'); // a shown snapshot is no result
         await agent.call('and now?');
         expect(findHistoryFaults(await agent.memory.getMemory())).toEqual([]);
       },

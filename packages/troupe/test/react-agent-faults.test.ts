@@ -1,4 +1,4 @@
-// What a model, a hook, a memory and a caller can do to the real loop: each ends in a valid history and a clear outcome.
+// Models, hooks, memories and callers that disturb the real loop: each ends in a valid history and a clear outcome.
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 
@@ -112,7 +112,7 @@ describe('arguments', () => {
   });
 });
 
-test('ids that are missing, or used twice, in one thought or in two, become unique', async () => {
+test('ids that are missing, or used twice, in one model message or in two, become unique', async () => {
   const call = (id?: string) => ({ name: 'get_time', input: {}, ...(id !== undefined && { id }) });
   const agent = scripted([
     { toolCalls: [call('a'), call('a'), call(), call('')] },
@@ -305,7 +305,7 @@ test('64 calls side by side take as long as the slowest, and their results are i
   );
 });
 
-describe('what was done and said is kept', () => {
+describe('the history is kept', () => {
   const pay: ScriptedTurn = { text: 'Paying.', toolCalls: [{ name: 'get_time', input: {} }] };
 
   test.each([
@@ -390,7 +390,7 @@ describe('what was done and said is kept', () => {
   });
 });
 
-test('what a hook took out of the input stays out when the call is interrupted', async () => {
+test('text that a hook removed from the input stays out when the agent call is interrupted', async () => {
   const agent = agentOf(new ScriptedModel([{ text: 'Hm', stall: true }]));
   agent.registerInstanceHook('preReply', 'redact', (_agent, { msgs }) => ({
     msgs: msgs.map((msg) => Msg.user(msg.text.replace('SECRET', '***'))),
@@ -425,7 +425,7 @@ test.each([
     (_msg: Msg) => Msg.assistant([{ type: 'tool_use', id: 'a', name: 'get_time', input: {} }]),
   ],
 ])(
-  'a thought that a hook replaced by one that %s fails the call, and the history is whole',
+  'a model message that a hook replaced by one that %s fails the agent call, and the history is whole',
   async (_, replace) => {
     const agent = scripted([{ toolCalls: [{ name: 'get_time', input: {}, id: 'a' }] }, 'Done.', 'Again.']);
     let first: Msg | undefined;

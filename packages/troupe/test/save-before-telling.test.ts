@@ -1,4 +1,4 @@
-// What a caller or a stream is told is saved by then: answers, questions for approval, ends of runs.
+// Everything that a caller or a stream is told is saved before: answers, questions for approval, ends of runs.
 import { expect, test, vi } from 'vitest';
 
 import {
@@ -212,7 +212,7 @@ test('calls of several agents of one session are saved together, and a turn cost
   for (const agent of agents) manager.addComponent(agent.name, agent);
   manager.autoSave();
   for (let turn = 0; turn < 3; turn++) await Promise.all(agents.map((agent) => agent.call(Msg.user('Hi!'))));
-  expect(store.commits).toBeLessThanOrEqual(6); // one that runs, and one for all that came meanwhile
+  expect(store.commits).toBeLessThanOrEqual(6); // the running save, and one for all changes in the meantime
   expect(store.commits).toBeGreaterThanOrEqual(3);
 });
 

@@ -31,7 +31,7 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-/** Makes an empty place for a session, and a function that removes it. */
+/** Makes an empty place for a session, and a function for its removal. */
 async function newPlace(kind: PlaceKind): Promise<{ place: string; remove: () => Promise<void> }> {
   const id = newId().toLowerCase();
   if (kind === 'json' || kind === 'sqlite') return { place: join(folder, id), remove: async () => {} };

@@ -39,7 +39,7 @@ afterEach(async () => {
   assert.deepEqual(unhandled.splice(0), []);
 });
 
-/** A thought with one call, as a model wrote it. */
+/** A model message with one tool call. */
 function thoughtOf(args: string, name = 't'): Msg {
   const draft = new MsgDraft('assistant');
   draft.add({ type: 'tool_use_start', index: 0, id: 'c1', name });
@@ -54,7 +54,7 @@ function callIn(thought: Msg): ToolUseBlock {
   return call;
 }
 
-/** The one result of a tool, which has to fit into a history. */
+/** Tool result of a tool, checked to fit into a history. */
 async function resultOf(execute: Tool['execute'], options?: ToolkitOptions): Promise<ToolCallResult> {
   const toolkit = new Toolkit(options);
   toolkit.registerToolFunction({ name: 't', execute });
@@ -136,7 +136,7 @@ describe('arguments (28)', () => {
     expect(ran.splice(0)).toEqual([{ path: '/a', lines: [1, 2] }]);
   });
 
-  test('what no model sent, but a program, is checked as well', async () => {
+  test('arguments from a program, not from a model, are checked as well', async () => {
     const call = callIn(thoughtOf('{}'));
     for (const input of [{ path: 'a', lines: nested(100_000) }, { path: () => 'a' }, null, [], 'x', 5]) {
       const result = await toolkit.callToolFunction({ ...call, input: input as never });
@@ -449,7 +449,7 @@ describe('a monstrous result (37)', () => {
     ]);
   });
 
-  test('what was cut is not kept in memory', async () => {
+  test('omitted output is not kept in memory', async () => {
     const toolkit = new Toolkit();
     const huge = (): string => JSON.stringify('x'.repeat(10 * MB)); // flat, as text from a file or the net
     toolkit.registerToolFunction({ name: 'text', execute: huge });
@@ -610,7 +610,7 @@ describe('a tool that settles twice, or late (38)', () => {
   });
 
   test.each(['resolves', 'rejects', 'emits', 'yields'])(
-    'what %s after an interrupt or a time-out is ignored, and counted',
+    'a tool that %s after an interrupt or a timeout is ignored, and counted',
     async (how) => {
       const clock = new FakeClock();
       using _installed = clock.install();

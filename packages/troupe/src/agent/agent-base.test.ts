@@ -15,7 +15,7 @@ import type { Turn } from './turn/turn.ts';
 
 type Reply = (msgs: readonly Msg[], turn: Turn, agent: TestAgent) => Promise<Msg>;
 
-/** Replies as it is told, and remembers what it observed and how it was interrupted. */
+/** Replies by a function, and records observed messages and interrupts. */
 class TestAgent extends AgentBase {
   readonly observed: string[] = [];
   readonly interrupts: Interrupt[] = [];

@@ -55,7 +55,7 @@ const contentOf = (deltas: readonly ModelDelta[], options?: MsgDraftOptions): un
 const changesOf = (draft: MsgDraft, msg: Msg, from = 0): readonly BlockChange[] =>
   draft.changesUpTo(msg, from)!;
 
-/** What somebody makes of the changes who knows nothing else. */
+/** Blocks that a reader makes of the changes alone. */
 function replay(changes: readonly BlockChange[]): ContentBlock[] {
   const parts: { type: string; text: string; block?: ContentBlock | undefined; isDropped?: boolean }[] = [];
   for (const change of changes) {

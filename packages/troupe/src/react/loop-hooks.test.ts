@@ -1,4 +1,4 @@
-// Hooks that steer the loop: they change prompts, stop the agent, send it back to reasoning, follow what streams, and bring tools.
+// Hooks that steer the loop: change prompts, stop the agent, send the agent back to reasoning, follow streams, and bring tools.
 import { beforeAll, describe, expect, test } from 'vitest';
 import { z } from 'zod';
 
@@ -258,14 +258,14 @@ describe('a postReasoning hook', () => {
       'assistant | Done.',
     ];
 
-    test('they run when the agent is called again without input', async () => {
+    test('the tool calls run in the next agent call without input', async () => {
       const { agent, events } = await stopped();
       expect((await agent.call()).text).toBe('Done.');
       expect(await historyOf(agent)).toEqual(done);
       expect(events.filter(({ type }) => type === 'tool_start')).toHaveLength(2);
     });
 
-    test('they run in another process that has loaded the state', async () => {
+    test('the tool calls run in another process that has loaded the state', async () => {
       const { agent } = await stopped();
       const other = setUp(['Done.']).agent;
       other.loadStateDict(saved(agent));

@@ -1,4 +1,4 @@
-// What an agent can be given besides a model and tools: someone who keeps its context small, a plan, a background.
+// Parts of an agent besides the model and the tools: a compressor, a plan, background tools.
 import { describe, expect, test } from 'vitest';
 
 import type { ContextCompressor, CompressionTask } from '../compression/context-compressor.ts';
@@ -77,7 +77,7 @@ describe('a memory with compression', () => {
     expect(agent.toolkit.has('context_reload')).toBe(false);
   });
 
-  test('makes room when the model says that the prompt is too long, which is then asked once more', async () => {
+  test('compresses the history when the model reports an overflow, and asks the model once more', async () => {
     const memory = new Compressor();
     const { agent, model } = setUp(['One.', tooLong, 'Two.'], { memory });
     await agent.call('first');

@@ -238,7 +238,7 @@ describe('at the limit', () => {
   });
 });
 
-describe('calls of one thought', () => {
+describe('tool calls of one model message', () => {
   const order: string[] = [];
   const wait = tool({
     name: 'wait',
@@ -632,7 +632,7 @@ test("a policy under the old name 'permission' is refused, and not ignored", () 
   );
 });
 
-test('its state holds its memory and its groups of tools, and comes back', async () => {
+test('the state of an agent holds its memory and its groups of tools, and can be loaded', async () => {
   const { agent } = setUp(['Hello.']);
   agent.toolkit.createToolGroup('extra', { description: 'More', active: true });
   await agent.call('Hi.');

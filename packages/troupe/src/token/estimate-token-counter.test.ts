@@ -25,7 +25,7 @@ const HARDER = new Set(['zh-tw', 'ko', 'de', 'fr']);
 describe.each(samples)('the estimate of $name', ({ name, text, tokens }) => {
   test.each(Object.entries(MODELS))('is close to the count of the tokenizer of %s', (family, models) => {
     const exact = tokens[family as keyof typeof tokens];
-    // What Claude's tokenizer is today is not known; the one that counted these is old.
+    // Claude's tokenizer of today is not public; an older one counted these.
     const limit = HARDER.has(name) || family === 'claude' ? 0.15 : 0.1;
     expect(exact).toBeGreaterThan(100);
     for (const model of models) {

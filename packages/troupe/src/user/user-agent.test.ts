@@ -41,7 +41,7 @@ const decision = {
   required: ['thinking', 'decision'],
 };
 
-/** Answers when it is told to, whatever the signal says. */
+/** Answers on command, and ignores the signal. */
 class SlowInput extends UserInputBase {
   readonly questions = new BoundedQueue<{ request: UserInputRequest; answer: (content: string) => void }>(10);
 

@@ -2,7 +2,7 @@ import { getEventListeners } from 'node:events';
 import { afterEach, expect, test } from 'vitest';
 import { now, sleep, startTimer, timestamp, useClock, type Clock } from './clock.ts';
 
-/** A clock that stands still until it is told to move. */
+/** A clock that moves on command only. */
 class ManualClock implements Clock {
   time = Date.UTC(2026, 0, 31, 9, 30);
   readonly timers = new Map<() => void, number>();

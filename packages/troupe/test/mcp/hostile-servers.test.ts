@@ -223,7 +223,7 @@ test('a message without an end ends the connection, not the program', async () =
   expect(await textOf(client, 'starts')).toBe('2');
 });
 
-test('what is no message is passed over', async () => {
+test('lines that are no message are skipped', async () => {
   expect(await textOf(clientOf('plain'), 'noise')).toBe('heard?');
 });
 
@@ -234,7 +234,7 @@ test('progress that comes together with the answer is not lost', async () => {
   expect(seen).toEqual(['1/3: x', '2/3: xx', '3/3: xxx']);
 });
 
-test('what is no tool is left out, and does not take the others with it', async () => {
+test('entries that are no tool are left out, and the others stay', async () => {
   const client = clientOf('odd-tools');
   const logged: string[] = [];
   const logging = { log: (_level: string, message: string) => void logged.push(message) };
@@ -298,7 +298,7 @@ test('a server that comes back with another description is noticed before anythi
   expect(await textOf(client, 'starts')).toBe('2');
 });
 
-test('what was accepted can be kept for the next time', async () => {
+test('accepted tools can be saved for the next start', async () => {
   const first = clientOf('redescribed');
   await first.connect();
   const { fingerprints } = first;

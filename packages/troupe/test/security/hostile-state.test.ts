@@ -76,7 +76,7 @@ afterEach(() => {
   delete scope.tripwire;
 });
 
-/** Runs a body, and waits for whatever it may have started. */
+/** Runs a body, and waits for all of its effects. */
 async function untouched<T>(body: () => T): Promise<Awaited<T>> {
   const result = await body();
   await new Promise((resolve) => setImmediate(resolve));

@@ -117,7 +117,7 @@ test('depth can not be smuggled in step by step', async () => {
   expect(steps).toBe(120);
 });
 
-test('what fits into a message fits into a history, into a state, and back', () => {
+test('values that fit into a message fit into a history, into a state, and back', () => {
   class Memory extends StateModule {
     content: readonly Msg[] = [];
     constructor() {

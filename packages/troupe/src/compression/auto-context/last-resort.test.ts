@@ -56,7 +56,7 @@ async function fitted(
 const chat = (count: number): Msg[] =>
   Array.from({ length: count }, (_, i) => [Msg.user(`q${i}`), Msg.assistant(`a${i} `.repeat(20))]).flat();
 
-test('the oldest go, in favour of one note; a quarter of the room is free then', async () => {
+test('the oldest messages are replaced by one note; a quarter of the context is free then', async () => {
   const msgs = [...chat(20), Msg.user('and now?')];
   const { memory, shown, task, tokens } = await fitted(msgs);
   const [note, ...rest] = shown;

@@ -262,7 +262,7 @@ describe('token counters', () => {
     expect(await made).toBe(true);
   });
 
-  test('one that hangs is waited for once in some minutes, not in every step', async () => {
+  test('a counter that hangs is waited for once in some minutes, not in every step', async () => {
     const tokenCounter = new Hanging();
     const counted = vi.spyOn(tokenCounter, 'count');
     const memory = await memoryOf(talk(), { maxToken: 2000, tokenCounter, timeoutMs: 100 });
@@ -281,7 +281,7 @@ describe('token counters', () => {
     expect(counted.mock.calls.length).toBe(2);
   });
 
-  test.each([NaN, Infinity, -1])('one that gives %d is done without', async (tokens) => {
+  test.each([NaN, Infinity, -1])('a counter that gives %d is not used', async (tokens) => {
     class Odd extends TokenCounterBase {
       override async count(): Promise<number> {
         return tokens;
@@ -341,7 +341,7 @@ describe('while a summary is made', () => {
       'loaded',
       async (memory: AutoContextMemory) => memory.loadStateDict(new AutoContextMemory().stateDict()),
     ],
-  ])('what it is about may be %s: then it is thrown away', async (_, change) => {
+  ])('a summary is dropped if its messages are %s', async (_, change) => {
     const msgs = talk();
     const memory = await memoryOf(msgs, {
       ...EAGER,

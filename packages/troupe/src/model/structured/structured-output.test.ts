@@ -74,7 +74,7 @@ async function failureOf(work: Promise<unknown>): Promise<StructuredOutputError>
   return error;
 }
 
-/** What the model was told after its last answer. */
+/** Text of the message that follows the model's last answer. */
 function toldIn(request: ModelRequest | undefined): string {
   const last = request?.messages.at(-1);
   const [result] = last?.getContentBlocks('tool_result') ?? [];
@@ -145,7 +145,7 @@ describe('which strategy is used', () => {
     }
     const [sent] = model.requests;
     expect([sent?.generation, sent?.toolChoice]).toEqual([
-      generation, // what the model was set up with is not sent twice
+      generation, // the model's own settings are not sent twice
       way === 'tool' ? { name: 'generate_response' } : 'auto',
     ]);
   });

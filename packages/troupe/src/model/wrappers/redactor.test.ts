@@ -6,7 +6,7 @@ import { Redactor } from './redactor.ts';
 const plain = new Redactor();
 const R = '[redacted]';
 
-/** Split, so that no scanner takes them for real ones. */
+/** Keys, written in two parts: a scanner for secrets would report whole keys. */
 const keys: Record<string, string> = {
   OpenAI: ['sk', 'proj', 'Ab3_dEfGh1JkLmN0pQrStUvWx'].join('-'),
   'OpenAI, old': ['sk', 'abcdefghijklmnopqrstuvwx'].join('-'),

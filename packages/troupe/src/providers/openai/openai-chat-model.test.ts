@@ -137,7 +137,7 @@ describe('where a request goes', () => {
   });
 });
 
-describe('what a request says', () => {
+describe('the body of a request', () => {
   test('is no more than what was asked for', async () => {
     expect((await send({}, { tools: [] })).json).toEqual({
       messages: [{ role: 'user', content: 'Hi.' }],

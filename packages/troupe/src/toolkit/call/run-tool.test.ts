@@ -346,7 +346,7 @@ describe('a retry', () => {
     expect(shown).toEqual([]);
   });
 
-  test('is not even thought of after an interrupt', async () => {
+  test('is not considered after an interrupt', async () => {
     const controller = new AbortController();
     let asked = 0;
     const { output } = run(() => never, {

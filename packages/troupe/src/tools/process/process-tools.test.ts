@@ -403,7 +403,7 @@ test('a bwrap that can not make a sandbox is as good as none', async () => {
       `<returncode>0</returncode><stdout>fine\n</stdout><stderr></stderr>${NOT_ISOLATED}`,
     );
   }
-  expect(readFileSync(`${bwrap}.log`, 'utf8').trim().split('\n')).toHaveLength(1); // it was tried once
+  expect(readFileSync(`${bwrap}.log`, 'utf8').trim().split('\n')).toHaveLength(1); // one attempt
   const refused = await shell('touch ran', { bwrap, isolation: 'require' });
   expect(refused).toMatchObject({
     output:
