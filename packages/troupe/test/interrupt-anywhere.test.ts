@@ -109,7 +109,7 @@ describe.each([
     ],
   };
 
-  test('interrupted at every tick, each call has one result and the text so far is kept', async () => {
+  test('interrupted at every tick, each tool call has one result and the text so far is kept', async () => {
     const statuses = new Set<string>();
     let wasStuck = 0;
     for (let point = 0; wasStuck < 40; point++) {

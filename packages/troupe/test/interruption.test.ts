@@ -221,7 +221,7 @@ describe('nested agents', () => {
   });
 });
 
-test('a run with 64 parallel calls fires the acting hooks 64 times', async () => {
+test('a run with 64 parallel tool calls runs the acting hooks 64 times', async () => {
   class Wide extends ChatModelBase {
     override async *stream(request: ModelRequest): AsyncGenerator<ModelDelta, void, void> {
       if (request.messages.length > 1) return yield* ANSWER;

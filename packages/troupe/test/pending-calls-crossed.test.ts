@@ -118,7 +118,7 @@ test('a pending tool call is resumed also where fewer model calls are allowed by
   expect(agent.pendingCalls).toEqual([]);
 });
 
-test('words that come with decisions do not cost a reply its shape', async () => {
+test('a message beside decisions does not lose the structured output', async () => {
   const structuredModel = z.object({ city: z.string() });
   const form = says({ name: 'generate_response', id: 'f', input: { city: 'Lima' } });
   const agent = agentWith([says(run('c1', 'make')), form, 'As you like.'], []);
@@ -131,7 +131,7 @@ test('words that come with decisions do not cost a reply its shape', async () =>
 });
 
 test.each(['default', 'explore', 'dont_ask'] as const)(
-  'in the mode %s an agent may answer in a shape, choose its tools, plan, and look after its tasks',
+  'in the mode %s an agent may give structured output, choose its tools, plan, and manage its tasks',
   async (mode) => {
     const script = [
       says({ name: 'reset_equipped_tools', id: 'm', input: { plan_related: true } }),
@@ -157,7 +157,7 @@ test.each(['default', 'explore', 'dont_ask'] as const)(
   },
 );
 
-test('something new that ends a reply which was to have a shape needs none', async () => {
+test('input that ends a reply with structured output needs none', async () => {
   const agent = agentWith([says(run('c1', 'make')), 'Never mind.'], []);
   await agent.call('Which city?', { structuredModel: z.object({ city: z.string() }) });
   const decisions = agent.pendingCalls.map(({ id }) => ({ id, verdict: 'deny' }) as const);
@@ -176,7 +176,7 @@ class Diary extends LongTermMemoryBase {
   }
 }
 
-test('a long-term memory learns from all of a reply whose calls had to wait, twice and across a restart', async () => {
+test('a long-term memory gets all of a reply with pending tool calls, twice and across a restart', async () => {
   const longTermMemory = new Diary();
   const options = { longTermMemory, longTermMemoryMode: 'static_control' } as const;
   const first = agentWith([says(run('c1', 'make'))], [], options);

@@ -59,7 +59,7 @@ async function eventLoopTurns(): Promise<void> {
 }
 
 describe('a stream that is cut off', () => {
-  test('at any byte makes no call unless it was closed', async () => {
+  test('at any byte makes no tool call unless its block was closed', async () => {
     const bytes = readFixtures('openai-chat').get('parallel-tools')!;
     let closed = 0;
     for (let at = 0; at < bytes.length; at += 1) {
@@ -171,7 +171,7 @@ test.each<[string, ScriptedTurn, string]>([
 });
 
 describe('while a reply runs', () => {
-  test('another call is refused, what is observed is kept, and no state is loaded', async () => {
+  test('another agent call is refused, observed messages are kept, and no state is loaded', async () => {
     const model = new ScriptedModel([{ text: 'Let me', stall: true }, 'Later.']);
     const agent = agentOf(model);
     const reply = agent.call('First.');
@@ -202,23 +202,26 @@ describe('a hook', () => {
     'postActing',
     'prePrint',
     'reasoningChunk',
-  ] as const)('%s that throws fails the call by its name, and the next call works', async (type) => {
-    const agent = scripted(['Hi.', ...script]);
-    let isBroken = true;
-    agent.registerInstanceHook(type, 'breaker', () => {
-      if (isBroken) throw new Error('broken hook');
-    });
-    const isReached = type !== 'preActing' && type !== 'postActing';
-    if (isReached) await expect(agent.call('Go.')).rejects.toThrow(/breaker/);
-    else {
-      await agent.call('Hello.');
-      await expect(agent.call('Go.')).rejects.toThrow(/breaker/);
-    }
-    await history(agent);
-    isBroken = false;
-    expect((await agent.call('And now?')).text).not.toBe('');
-    await history(agent);
-  });
+  ] as const)(
+    '%s that throws fails the agent call by its name, and the next agent call works',
+    async (type) => {
+      const agent = scripted(['Hi.', ...script]);
+      let isBroken = true;
+      agent.registerInstanceHook(type, 'breaker', () => {
+        if (isBroken) throw new Error('broken hook');
+      });
+      const isReached = type !== 'preActing' && type !== 'postActing';
+      if (isReached) await expect(agent.call('Go.')).rejects.toThrow(/breaker/);
+      else {
+        await agent.call('Hello.');
+        await expect(agent.call('Go.')).rejects.toThrow(/breaker/);
+      }
+      await history(agent);
+      isBroken = false;
+      expect((await agent.call('And now?')).text).not.toBe('');
+      await history(agent);
+    },
+  );
 
   test.each(['preReply', 'preReasoning', 'postReasoning', 'preActing', 'postActing', 'postReply'] as const)(
     '%s that never settles does not hold up an interrupt',
@@ -283,7 +286,7 @@ describe('an interrupt', () => {
   });
 });
 
-test('64 calls side by side take as long as the slowest, and their results are in order', async () => {
+test('64 tool calls side by side take as long as the slowest, and their results are in order', async () => {
   let running = 0;
   let most = 0;
   const slow = tool({
@@ -402,7 +405,7 @@ test('text that a hook removed from the input stays out when the agent call is i
   expect(JSON.stringify(await history(agent))).not.toContain('SECRET');
 });
 
-test('a thousand failing calls make no flood of hints', async () => {
+test('a thousand failing tool calls make no flood of hints', async () => {
   const model = new ScriptedModel([
     {
       when: ({ tools = [] }) => tools.length > 0,

@@ -189,7 +189,7 @@ describe('arguments (28)', () => {
   });
 });
 
-describe('many calls (29)', () => {
+describe('many tool calls (29)', () => {
   test('a thousand at once have a thousand results, each its own', async () => {
     const toolkit = new Toolkit();
     toolkit.registerToolFunction({

@@ -33,7 +33,7 @@ describe('a history of our own', () => {
     expect(longer).toHaveLength(items.length + 1);
   });
 
-  test('is taken as it stands: calls with all their results, system messages where they are', () => {
+  test('is sent unchanged: tool calls with all their results, system messages in their places', () => {
     const history = [
       Msg.system('Be short.'),
       Msg.user('Go.'),
@@ -78,7 +78,7 @@ describe('a foreign history', () => {
   const repairsOf = (...msgs: Msg[]): readonly string[] => new ChatFormatter().format(msgs).repairs;
   const itemsOf = (...msgs: Msg[]): readonly PromptItem[] => formatter.format(msgs).items;
 
-  test('gets results for calls that have none', () => {
+  test('gets results for tool calls without a result', () => {
     const history = [calls('a', 'b'), result('b'), Msg.user('Hi.')];
     expect(itemsOf(...history).slice(0, 2)).toEqual([
       { role: 'assistant', name: 'assistant', content: [call('a'), call('b')] },
@@ -108,7 +108,7 @@ describe('a foreign history', () => {
     ]);
   });
 
-  test('has its results moved up to their calls, in the order of the calls', () => {
+  test('has its results moved up to their tool calls, in the order of the tool calls', () => {
     const history = [calls('a', 'b'), Msg.system('Hint.'), result('b'), Msg.user('Hi.'), result('a')];
     expect(itemsOf(...history).slice(1)).toEqual([
       results('a', 'b'),
@@ -121,7 +121,7 @@ describe('a foreign history', () => {
     ]);
   });
 
-  test('gets a new id for a call whose id was used before, and so do its results', () => {
+  test('gets a new id for a tool call with a used id, and so do its results', () => {
     const history = [
       calls('a'),
       result('a', 'one'),

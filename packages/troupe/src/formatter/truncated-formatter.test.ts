@@ -196,7 +196,7 @@ describe('calls and their results', () => {
     expect(inner.given).toEqual([[...exchanges.slice(1).flat(), ask3]]);
   });
 
-  test('a second result goes with what is before it, however far its call is', async () => {
+  test('a second result goes with the messages before it, however far its tool call is', async () => {
     const again = results(['a'], 5);
     const { formatter, inner } = setUp({ maxTokens: 54, keepTokens: 30 });
     await formatter.format([calls(['a'], 10), results(['a'], 10), say1, say2, again, ask3]);

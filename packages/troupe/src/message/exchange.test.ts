@@ -109,7 +109,7 @@ describe('an exchange', () => {
       'result.output must be a string or a list of blocks, not undefined.',
     ],
     ['is a call', call('a'), 'result.type must be tool_result.'],
-  ])('refuses an answer that %s, and the call stays open', (_, answer, message) => {
+  ])('refuses a tool result that %s, and the tool call stays open', (_, answer, message) => {
     const exchange = new Exchange(thoughtWith('a'));
     expect(() => exchange.answer(answer as ToolResultBlock)).toThrow(new InvalidMsgError(message));
     expect(exchange.answer(result('a'))).toBe(true);

@@ -199,7 +199,7 @@ describe('a preReasoning hook', () => {
     ['messages', { messages: [{ role: 'user' }] }],
     ['messages', { messages: 7 }],
     ['generation', { generation: 'hot' }],
-  ])('that returns wrong %s fails the call with its name', async (_, wrong) => {
+  ])('that returns wrong %s fails the agent call with its name', async (_, wrong) => {
     const { agent, model } = setUp(['Done.']);
     agent.registerInstanceHook('preReasoning', 'wrong', () => wrong as never);
     await expect(agent.call('go')).rejects.toMatchObject({ code: 'hook_failed', hookName: 'wrong' });
@@ -546,7 +546,7 @@ describe('a hook that brings tools', () => {
     expect(toolsOf(model)).toEqual([['clock', 'generate_response']]);
   });
 
-  test('fails the call if two hooks bring different tools of one name', async () => {
+  test('fails the agent call if two hooks bring different tools of one name', async () => {
     const { agent } = setUp(['Hello.']);
     agent.registerInstanceHook('preReply', 'a', () => {}, { tools: [clock] });
     agent.registerInstanceHook('preReply', 'b', () => {}, {

@@ -216,19 +216,19 @@ describe('at the limit', () => {
     expect((await memory()).at(-1)).toBe(answer);
   });
 
-  test('calls in the summary are not made, and not remembered', async () => {
+  test('tool calls in the summary neither run nor enter memory', async () => {
     const stubborn: ScriptedTurn = { text: 'Still', ...calls({ name: 'fail', input: {} }) };
     const { agent, memory } = setUp([again, stubborn], { maxIters: 1 });
     expect((await agent.call('Go.')).text).toBe('Still');
     expect(findHistoryFaults(await memory())).toEqual([]);
   });
 
-  test('a summary that fails is no failure of the call', async () => {
+  test('a summary that fails is no failure of the agent call', async () => {
     const { agent } = setUp([again, { error: new ModelError('gone', { kind: 'network' }) }], { maxIters: 2 });
     expect((await agent.call('Go.')).text).toBe('I have no answer after 2 steps, and could not sum up: gone');
   });
 
-  test('the same call that fails again and again is pointed out', async () => {
+  test('a tool call that fails repeatedly is pointed out to the model', async () => {
     const { agent, model } = setUp([again, 'Over.'], { maxIters: 5 });
     await agent.call('Go.');
     const hints = model.requests
@@ -261,7 +261,7 @@ describe('tool calls of one model message', () => {
     [1, ['slow starts', 'slow ends', 'fast starts', 'fast ends']],
     [2, ['slow starts', 'fast starts', 'fast ends', 'slow ends']],
   ])(
-    'with parallelToolCalls %s run so; their results are in the order of the calls',
+    'with parallelToolCalls %s run so; their results are in the order of the tool calls',
     async (parallelToolCalls, expected) => {
       order.length = 0;
       const { agent, memory } = setUp([two, 'Ok.'], { toolkit: toolkitOf(wait), parallelToolCalls });
@@ -497,7 +497,7 @@ describe('a failing hook', () => {
     expect(findHistoryFaults(await memory())).toEqual([]);
   });
 
-  test('on what a tool shows fails the call, not the tool', async () => {
+  test('on a snapshot of a tool fails the agent call, not the tool', async () => {
     const show = tool({
       name: 'show',
       *execute() {

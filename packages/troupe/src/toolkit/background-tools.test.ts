@@ -62,7 +62,7 @@ function slowTool(name = 'slow') {
 const settle = (): Promise<void> => clock.advance(0);
 const task = (id: string, more: JsonObject = {}): JsonObject => ({ task_id: id, ...more });
 
-test('a call is answered at once, and its result can be viewed once it is there', async () => {
+test('a tool call has a result at once, and the outcome can be viewed later', async () => {
   const slow = slowTool();
   const { call, background } = setUp([slow.tool]);
   expect(await call('slow')).toEqual({

@@ -149,7 +149,7 @@ describe.each(Object.entries(RECORDS))('%s', (_, record) => {
     ]);
   });
 
-  test('stays what it is in the arguments of a call', async () => {
+  test('stays the same in the arguments of a tool call', async () => {
     const draft = new MsgDraft('Ann');
     const json = JSON.stringify({ record });
     await untouched(() => {

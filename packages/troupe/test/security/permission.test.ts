@@ -195,7 +195,7 @@ describe('an approval', () => {
     },
   );
 
-  test('is good for one call with just these arguments, and not for the next one like it', async () => {
+  test('counts for one tool call with exactly these arguments, and not for an equal one later', async () => {
     const { agent, shell, id } = await asked([danger, danger, 'Done.']);
     await agent.call(undefined, { decisions: [{ id, verdict: 'allow' }] });
     expect(shell.ran).toEqual(['rm -rf ~']);

@@ -183,7 +183,7 @@ test('declared requests never go, even if they exceed the limit', async () => {
   expect(task.events.at(-1)?.phase).toBe('failed');
 });
 
-test('broken parts of a history go like others; calls that wait stay', async () => {
+test('broken parts of a history are dropped like others; pending tool calls stay', async () => {
   const waits = [thought(call('w1'), call('w2')), results(result('w1', 'z'.repeat(200)))];
   const msgs = [
     results(result('ghost', 'x'.repeat(3000))),

@@ -574,7 +574,7 @@ describe('the contract', () => {
   test.each(cases)('$name', ({ run }) => run());
 });
 
-test('a history with calls is sent with their tools, also when none may be called any more', async () => {
+test('a history with tool calls is sent with the tools, also when no tool may be called any more', async () => {
   const bodies: JsonObject[] = [];
   const model = new AnthropicChatModel({
     modelName: 'claude-sonnet-4-5',

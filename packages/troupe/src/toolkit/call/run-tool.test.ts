@@ -33,7 +33,7 @@ function run(
 
 const ok = (output: unknown): object => ({ output, status: 'ok' });
 
-test('a tool gets its arguments and what belongs to the call', async () => {
+test('a tool gets its arguments and the context of the tool call', async () => {
   const seen: unknown[] = [];
   await run((input, { signal, emit, ...rest }: ToolContext) => {
     seen.push(input, rest, signal.aborted, typeof emit);

@@ -5,7 +5,7 @@ import { RegisteredTool } from '../tool/registered-tool.ts';
 import { ToolCall, type ToolCallSettings } from './tool-call.ts';
 
 /** The course of tool calls is tested in toolkit.test.ts; this file tests the parts that the toolkit hides. */
-test('an interrupted call leaves the queue at once', async () => {
+test('an interrupted tool call leaves the queue at once', async () => {
   const limit = new ConcurrencyLimit(1);
   const release = await limit.acquire(new AbortController().signal);
   const registered = new RegisteredTool({ name: 't', execute: () => 'ran' });
