@@ -1,10 +1,11 @@
 // Counts work in place of time: a busy machine changes no count. Import this file before the code that is counted.
 import { Session } from 'node:inspector/promises';
-import { GCProfiler, getHeapStatistics } from 'node:v8';
+import { GCProfiler, getHeapStatistics, setFlagsFromString } from 'node:v8';
 
 import { expect } from 'vitest';
 
 const MB = 1024 ** 2;
+const OPTIMIZERS = ['opt', 'maglev'];
 /** Code of Node and of the test runner, which sends reports from time to time. */
 const NOT_COUNTED = /^node:|\/node_modules\/(?:@vitest|vitest|vite)\//;
 
@@ -19,10 +20,26 @@ export interface Work {
 const session = new Session();
 session.connect();
 await session.post('Profiler.enable');
-await session.post('Profiler.startPreciseCoverage', { callCount: true, detailed: true });
+await startCounting();
+
+/** Starts to count. A second start keeps the counters, and drops optimized code. */
+async function startCounting(): Promise<void> {
+  await session.post('Profiler.startPreciseCoverage', { callCount: true, detailed: true });
+}
 
 /** Runs the work once, and counts it. */
 export async function countWork(work: () => unknown): Promise<Work> {
+  // Optimized code does not count calls of inlined functions, and V8 optimizes when a thread of its own has time.
+  for (const flag of OPTIMIZERS) setFlagsFromString(`--no-${flag}`);
+  try {
+    return await count(work);
+  } finally {
+    for (const flag of OPTIMIZERS) setFlagsFromString(`--${flag}`);
+  }
+}
+
+async function count(work: () => unknown): Promise<Work> {
+  await startCounting();
   globalThis.gc?.();
   await takeSteps();
   const collections = new GCProfiler();

@@ -444,12 +444,12 @@ describe('an answer that is over', () => {
   test('is whole, though the connection breaks before it says so', async () => {
     const plain = toText(fixtures.get('plain')!).replace(/event: message_stop[^]*$/, '');
     const answer = await modelOf({ pieces: [toBytes(plain)], breaks: true }).call(ASK);
-    expect(answer).toMatchObject({
-      text: 'Grüß dich, 世界 👋!',
-      metadata: {},
-      finishReason: 'stop',
-      responseId: 'msg_01XfDUDYJgAACzvnptvVoYEL',
-    });
+    expect([answer.text, answer.metadata, answer.finishReason, answer.responseId]).toEqual([
+      'Grüß dich, 世界 👋!',
+      {},
+      'stop',
+      'msg_01XfDUDYJgAACzvnptvVoYEL',
+    ]);
   });
 });
 
