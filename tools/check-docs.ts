@@ -38,7 +38,7 @@ interface Program {
   readonly file: string;
   readonly code: string;
   readonly runs: boolean;
-  /** What the document shows of its output. */
+  /** Output of the program as the document shows it. */
   readonly printed?: PrintedOutput | undefined;
 }
 
@@ -250,7 +250,7 @@ function indexProblems(): string[] {
   );
 }
 
-/** Checks that the code and the tests that `docs/agentscope.md` names are there. */
+/** Checks the names of code and tests in `docs/agentscope.md`. */
 function agentscopeProblems(): string[] {
   const exists = (file: string): boolean => existsSync(join(ROOT, file));
   return statementProblems(read('docs/agentscope.md'), { base: 'packages/troupe', exists, read }).map(

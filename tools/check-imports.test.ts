@@ -173,7 +173,7 @@ describe('cycles', () => {
   });
 });
 
-describe('what is imported from outside', () => {
+describe('imports from outside', () => {
   test.each(['util/fs.node.ts', 'providers/a/a.ts', 'stores/a/a.ts', 'testing/a.ts'])(
     '%s may use Node',
     (file) => {

@@ -28,7 +28,7 @@ const LAYERS: readonly (readonly string[])[] = [
 
 /** Folders whose subfolders are leaves: nothing imports those. */
 const FOLDERS_OF_LEAVES = ['providers', 'stores'];
-/** What the leaves of one folder share: those may import it, and nobody else. */
+/** Files shared by the leaves of one folder: only these leaves may import such a file. */
 const SHARED_BY_LEAVES = ['stores/sql'];
 /** The leaves by their folder, each with a folder of the highest layer that it may import. Each has an entry of its own. */
 const LEAF_CEILINGS: Readonly<Record<string, string>> = {
@@ -103,7 +103,7 @@ export interface Project {
   readonly sources: ReadonlyMap<string, string>;
   /** Packages that may be imported. */
   readonly dependencies: readonly string[];
-  /** Subpath imports such as `#platform`, and the source files that they can mean. */
+  /** Subpath imports such as `#platform`, and their source files. */
   readonly aliases: ReadonlyMap<string, readonly string[]>;
 }
 

@@ -188,7 +188,7 @@ async function bareProblems(dir: string, entries: readonly string[]): Promise<st
   return problems.flat().map((problem) => `without optional packages: ${problem}`);
 }
 
-/** An example: its folder, and the packages that it needs besides zod. */
+/** An example: folder, and packages needed besides zod. */
 export interface Example {
   readonly name: string;
   readonly packages: readonly string[];

@@ -1,5 +1,13 @@
 import { describe, expect, test } from 'vitest';
-import { medianOf, problemOf, pronounShare, readDocComments, readLineComments } from './check-words.ts';
+import {
+  medianOf,
+  problemOf,
+  problemOfTitle,
+  pronounShare,
+  readDocComments,
+  readLineComments,
+  readTitles,
+} from './check-words.ts';
 
 describe('doc comments', () => {
   test('are read without code, tags of examples and line marks', () => {
@@ -57,4 +65,39 @@ const b = 'x // no';
     { line: 3, text: 'second and third' },
     { line: 7, text: 'X here' },
   ]);
+});
+
+describe('test titles', () => {
+  test('are read from tests, groups and behind tables', () => {
+    const source = `
+describe('a tool', () => {
+  test("that fails", () => {
+    say('what it is', 1);
+  });
+  test.each([1, 2])('gives %d', (n) => {});
+});
+test.each([
+  ['a'],
+])(
+  'it\\'s %s',
+  () => {},
+);`;
+    expect(readTitles(source)).toEqual([
+      { line: 2, text: 'a tool' },
+      { line: 3, text: 'that fails' },
+      { line: 6, text: 'gives %d' },
+      { line: 10, text: "it\\'s %s" },
+    ]);
+  });
+
+  test.each([
+    ['what was said is kept', 'begins with "what": begin with the thing or the verb'],
+    ['who leaves is forgotten', 'begins with "who": begin with the thing or the verb'],
+    ['one that hangs is left', 'begins with "one that": begin with the thing or the verb'],
+    ['the lane is free', 'says "lane": see the glossary in CONTRIBUTING.md'],
+    ['that fails is reported', undefined],
+    ['an interrupt stops a tool', undefined],
+  ])('%j has the problem %j', (title, problem) => {
+    expect(problemOfTitle(title)).toBe(problem);
+  });
 });

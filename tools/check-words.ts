@@ -1,5 +1,5 @@
-// Checks the words of comments: each comment names its subject, has few pronouns, and none of the words that the glossary in
-// CONTRIBUTING.md replaces. The count is crude: a report is a comment to look at, and to rewrite.
+// Checks the words of comments and of test titles: each names its subject, has few pronouns, and none of the words that the
+// glossary in CONTRIBUTING.md replaces. The count is crude: a report is a comment to look at, and to rewrite.
 
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -8,6 +8,7 @@ import { filesBelow, report, ROOT } from './lib/files.ts';
 import { lineAt, readSource } from './lib/source-text.ts';
 
 const SRC = 'packages/troupe/src';
+const FOLDERS = ['packages/troupe/src', 'packages/troupe/test', 'examples', 'tools', 'bench'];
 
 /** Words that refer to a subject elsewhere. */
 const PRONOUNS = new Set('that those it what whatever whoever who they them such ones there'.split(' '));
@@ -16,6 +17,12 @@ const NO_SUBJECT =
 /** Metaphors, and words that the glossary replaces. */
 const REPLACED =
   /\b(?:lanes?|desks?|shel(?:f|ves)|lend(?:s|ing)?|lent|keepers?|purses?|ledgers?|thoughts?|thinkers?)\b/i;
+
+/** Title of a test or of a group of tests: the first argument of `test`, of `describe`, or behind a table. */
+const TITLE = /(?:^ *(?:test|describe)(?:\.\w+)*|\))\(\s*(['"`])((?:\\.|(?!\1)[^\\\n])*)\1,\s/gm;
+/** Beginnings of titles without a subject. "that" may go on from the title of the group. */
+const NO_SUBJECT_IN_TITLE =
+  /^(?:what|whatever|those|it|its|they|who|whoever|there|such|how|so (?:many|much|long)|one that|the one)\b/i;
 
 /** Largest share of pronouns in one comment, and in the median comment. */
 const MAX_SHARE = 0.15;
@@ -78,6 +85,31 @@ export function problemOf(text: string): string | undefined {
     : undefined;
 }
 
+/** The titles of tests and of groups of tests. */
+export function readTitles(source: string): Comment[] {
+  return [...source.matchAll(TITLE)].map(({ 2: text = '', index }) => ({
+    line: lineAt(source, index),
+    text,
+  }));
+}
+
+/** Problem of a test title; undefined if none. */
+export function problemOfTitle(title: string): string | undefined {
+  const start = NO_SUBJECT_IN_TITLE.exec(title)?.[0];
+  if (start !== undefined) return `begins with "${start}": begin with the thing or the verb`;
+  const replaced = REPLACED.exec(title)?.[0];
+  return replaced === undefined ? undefined : `says "${replaced}": see the glossary in CONTRIBUTING.md`;
+}
+
+const isTest = (file: string): boolean => /\.test(-d)?\.ts$/.test(file);
+
+/** The sources whose comments are checked, as paths from the root. */
+function sourceFiles(): string[] {
+  return FOLDERS.flatMap((folder) =>
+    ['.ts', '.mjs'].flatMap((ending) => filesBelow(folder, ending).map((file) => `${folder}/${file}`)),
+  );
+}
+
 export function medianOf(numbers: readonly number[]): number {
   const sorted = numbers.toSorted((a, b) => a - b);
   return sorted[Math.floor(sorted.length / 2)] ?? 0;
@@ -86,15 +118,20 @@ export function medianOf(numbers: readonly number[]): number {
 if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) {
   const problems: string[] = [];
   const shares: number[] = [];
-  for (const file of filesBelow(SRC, '.ts').filter((name) => !/\.test(-d)?\.ts$/.test(name))) {
-    const source = readFileSync(join(ROOT, SRC, file), 'utf8');
+  for (const file of sourceFiles()) {
+    const source = readFileSync(join(ROOT, file), 'utf8');
     const docComments = readDocComments(source);
     for (const { line, text } of [...docComments, ...readLineComments(source)]) {
       const problem = problemOf(text);
       if (problem !== undefined)
-        problems.push(`${SRC}/${file}:${line}: the comment ${problem}: ${text.slice(0, 80)}`);
+        problems.push(`${file}:${line}: the comment ${problem}: ${text.slice(0, 80)}`);
     }
-    shares.push(...docComments.filter(({ text }) => text !== '').map(({ text }) => pronounShare(text)));
+    for (const { line, text } of isTest(file) ? readTitles(source) : []) {
+      const problem = problemOfTitle(text);
+      if (problem !== undefined) problems.push(`${file}:${line}: the title ${problem}: ${text.slice(0, 80)}`);
+    }
+    if (file.startsWith(SRC) && !isTest(file))
+      shares.push(...docComments.filter(({ text }) => text !== '').map(({ text }) => pronounShare(text)));
   }
   const median = medianOf(shares);
   const percent = (share: number): string => `${(share * 100).toFixed(1)} %`;

@@ -26,7 +26,7 @@ const NODE_PACKAGES = {
 };
 
 /**
- * What each command runs, once everything is ready: a script and its arguments, in front of the user's own.
+ * Script of each command, with arguments in front of the user's own.
  * @type {Record<string, string[] | undefined>}
  */
 const COMMANDS = {
@@ -187,7 +187,7 @@ async function newerNode() {
 }
 
 /**
- * Throws away what interrupted fetches left. Something may still write there: what cannot be removed stays.
+ * Removes the remains of interrupted fetches. Other processes may still write there: a folder that can not be removed stays.
  * @param {string} home
  */
 function removeLeftovers(home) {
@@ -201,7 +201,7 @@ function removeLeftovers(home) {
   }
 }
 
-/** Installs the dependencies if they are not those of package-lock.json. */
+/** Installs the dependencies of package-lock.json, if others are installed. */
 async function installDependencies() {
   const lockHash = hash(fs.readFileSync(inRoot('package-lock.json')));
   const stamp = inRoot('node_modules/.installed-lock-hash');

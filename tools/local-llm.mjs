@@ -64,7 +64,7 @@ function install(folder, specs) {
   if (status !== 0) throw new Error(`npm could not install ${specs.join(' and ')}.`);
 }
 
-/** Puts the engine in its place, if it is not there. */
+/** Installs the engine, unless installed. */
 function getEngine() {
   const binary = BINARIES[`${process.platform}-${process.arch}`];
   if (!binary) throw new Error(`node-llama-cpp has no binary for ${process.platform}-${process.arch}.`);
@@ -73,7 +73,7 @@ function getEngine() {
   install(ENGINE, [`node-llama-cpp@${ENGINE_VERSION}`, `${binary}@${ENGINE_VERSION}`]);
 }
 
-/** Puts the weights in their place, if they are not there. */
+/** Downloads the weights, unless downloaded. */
 function getWeights() {
   if (fs.existsSync(WEIGHTS)) return;
   say('Fetching the weights into .local-llm/ …');

@@ -50,7 +50,7 @@ describe.runIf(executablePath !== undefined && canRunExamples)('the page', { tim
   let url = '';
   let browser: Browser;
   let page: Page;
-  /** What the browser complained about. */
+  /** Errors and warnings of the browser. */
   const complaints: string[] = [];
 
   beforeAll(async () => {
@@ -155,7 +155,7 @@ describe.runIf(executablePath !== undefined && canRunExamples)('the page', { tim
     await page.reload();
     await call().waitFor();
     const after = await messages().allInnerTexts();
-    expect(after[1]?.endsWith(before[1] ?? '?')).toBe(true); // what it thought before it asked is in memory now
+    expect(after[1]?.endsWith(before[1] ?? '?')).toBe(true); // the thinking before the question is in memory now
     expect([after[0], after[2]]).toEqual([before[0], before[2]]);
   });
 

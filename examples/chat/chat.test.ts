@@ -52,7 +52,7 @@ test('a model that fails does not end the chat', async () => {
   expect((await agent.memory.getMemory()).map((msg) => msg.text)).toEqual(['a', 'So far', 'b', 'Hello.']);
 });
 
-/** Two thoughts with calls of all kinds, then an answer; and after that a call that has to work. */
+/** Two model messages with tool calls of all kinds, then an answer; then an agent call that has to work. */
 function stressed(): Scenario {
   const calls = [
     { name: 'calculate', input: { expression: '2+2' }, id: 'same' },

@@ -13,7 +13,7 @@ const root = join(home, 'root');
 const toolkit = new Toolkit();
 for (const tool of [calculate, currentTime, ...fileTools(root)]) toolkit.registerToolFunction(tool);
 
-/** What a model is told that makes this call. */
+/** The tool result that a model gets for this tool call. */
 async function call(name: string, input: JsonObject): Promise<string> {
   const { output } = await toolkit.callToolFunction({ type: 'tool_use', id: 'c1', name, input });
   return String(output);
@@ -68,11 +68,11 @@ test.each([
   '..odd.txt',
   'missing.txt',
   'notes.txt\0.png',
-])('there is no %j', async (path) => {
+])('the file %j does not exist', async (path) => {
   expect(await call('read_file', { path })).toBe(`Error: There is no '${path}' in this folder.`);
 });
 
-test.each(['..', '/', 'up', 'sub/.git'])('there is no folder %j', async (folder) => {
+test.each(['..', '/', 'up', 'sub/.git'])('the folder %j does not exist', async (folder) => {
   expect(await call('list_files', { folder })).toBe(`Error: There is no '${folder}' in this folder.`);
 });
 

@@ -1,5 +1,5 @@
-// How long would Eliud Kipchoge run to the Moon? A supervisor without other tools has two sub-agents: one
-// searches the web, one fetches pages and records findings in the shared long-term memory. The web is a small
+// A supervisor works out the time that Eliud Kipchoge would run to the Moon. Its only tools are two sub-agents: one searches
+// the web, one fetches pages and records findings in the shared long-term memory. The web is a small
 // server in this program, and the models are scripted; everything else is real. At the end the server hangs:
 // the sub-agent is stopped by its time limit, a warning is logged, and the supervisor answers without it.
 

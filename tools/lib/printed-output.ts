@@ -18,7 +18,7 @@ const PROGRAMS = new Set(['ts', 'typescript', 'js', 'javascript', 'mjs']);
 const COMMAND = /^node \S+\.(?:ts|js|mjs)(?: (.*))?$/;
 const ARGUMENT = /'([^']*)'|"([^"]*)"|([^\s'"]+)/g;
 
-/** The outputs in a document, and what is wrong with them. */
+/** The outputs in a document, with their mistakes. */
 export function printedOutputs(fences: readonly Fence[]): { outputs: PrintedOutput[]; problems: string[] } {
   const outputs: PrintedOutput[] = [];
   const problems: string[] = [];

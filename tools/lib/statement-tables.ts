@@ -1,4 +1,4 @@
-// Tables of statements in a document: what is stated, the code, the test that shows it, and the difference.
+// Tables of statements in a document: the statement, the code, the test, and the difference.
 
 import { join } from 'node:path';
 

@@ -64,12 +64,12 @@ const scenarioOf = (parallel: boolean) => (): Scenario => {
       await Promise.all((agent.background?.tasks ?? []).map(({ id }) => agent.background?.cancel(id)));
       const saved = parseJson(JSON.stringify(agent.stateDict())) as JsonObject;
       const again = agentWith(['Done.', 'Next.'], parallel, ran);
-      again.loadStateDict(saved); // whatever the moment, it is a state that another program can go on from
+      again.loadStateDict(saved); // at every moment, another program can continue from the state
       const decisions = again.pendingCalls.map(({ id }) => ({ id, verdict: 'allow' }) as const);
       if (decisions.length > 0) await again.call(undefined, { decisions });
       else await again.call('and now?');
       expect(findHistoryFaults(await again.memory.getMemory())).toEqual([]);
-      expect(ran.length).toBe(decisions.length); // what was allowed ran, once
+      expect(ran.length).toBe(decisions.length); // allowed tool calls ran once
       expect(again.planNotebook?.currentPlan?.name ?? 'Trip').toBe('Trip');
     },
   };

@@ -33,7 +33,7 @@ class Speaker extends AgentBase {
   }
 }
 
-/** Starts a call and lets it run until it waits for something outside. */
+/** Starts an agent call and runs it up to the first wait for something outside. */
 async function started(agent: AgentBase, input: string): Promise<{ call: Promise<Msg> }> {
   const call = agent.call(input);
   await new Promise((resolve) => setImmediate(resolve));
@@ -76,7 +76,7 @@ describe('interrupts', () => {
     });
   });
 
-  test('what is said with the interrupt reaches the handler and the memory', async () => {
+  test('the message of an interrupt reaches the handler and the memory', async () => {
     const agent = new ReferenceAgent({ model: new ScriptedModel([{ stall: true }]) });
     const { call } = await started(agent, 'go');
     await agent.interrupt('Not that way!');
@@ -166,7 +166,7 @@ describe('hooks', () => {
 });
 
 describe('hubs', () => {
-  test('who was removed is silent, then and after the hub is closed', async () => {
+  test('a removed agent is silent, then and after the hub is closed', async () => {
     const [a, b] = [new Speaker('a'), new Speaker('b')];
     const hub = await MsgHub.open({ participants: [a, b] });
     hub.delete(a);

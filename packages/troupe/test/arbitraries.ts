@@ -82,7 +82,7 @@ export const anyJson: fc.Arbitrary<JsonValue> = fc.letrec<{ value: JsonValue }>(
 
 export const anyJsonObject: fc.Arbitrary<JsonObject> = objects(anyJson);
 
-/** Adds unknown keys to an object, without touching those that it has. */
+/** Adds unknown keys to an object, and keeps its own keys. */
 function withExtras(object: fc.Arbitrary<JsonObject>, reserved: readonly string[]): fc.Arbitrary<JsonObject> {
   return fc.tuple(object, objects(anyJson, 2)).map(([known, extra]) => {
     const unknown = Object.entries(extra).filter(([key]) => !reserved.includes(key));
@@ -176,7 +176,7 @@ export function canonical(value: unknown): string {
   return `{${entries.map(([key, item]) => `${JSON.stringify(key)}:${canonical(item)}`).join()}}`;
 }
 
-/** Whether a value and all that it holds are frozen. */
+/** Whether a value and all nested values are frozen. */
 export function isDeepFrozen(value: unknown): boolean {
   if (typeof value !== 'object' || value === null) return true;
   return Object.isFrozen(value) && Object.values(value).every(isDeepFrozen);

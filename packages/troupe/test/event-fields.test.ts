@@ -1,4 +1,4 @@
-// What every event carries, the events of model calls, and events of the program's own.
+// The fields of every event, the events of model calls, and events of the program's own.
 import { describe, expect, test } from 'vitest';
 
 import { AgentBase } from '../src/agent/agent-base.ts';

@@ -3,13 +3,13 @@ import { appendFileSync } from 'node:fs';
 /** Whether the long drivers run in full, as `npm run test:long` has them run. */
 export const RUNS_IN_FULL = process.env['TROUPE_TEST_LONG'] === '1';
 
-/** The file that collects one line for each driver that ran a sample. `npm test` prints it at its end. */
+/** Names the file with one line for each driver that ran a sample. `npm test` prints these lines at its end. */
 export const LEFT_OUT_FILE = 'TROUPE_TEST_LEFT_OUT';
 
 /**
- * Number of cases that a long driver runs: all of them in `npm run test:long`, a sample in `npm test`, which says at its end
- * what was left out.
- * @param cases what is counted, such as 'kills of a process that saves'
+ * Number of cases of a long driver: all cases in `npm run test:long`, a sample in `npm test`, which prints the omitted number
+ * at its end.
+ * @param cases name of the cases, such as 'kills of a process that saves'
  */
 export function sampleOf(cases: string, full: number, sample: number): number {
   if (RUNS_IN_FULL || sample >= full) return full;

@@ -96,7 +96,7 @@ export async function serveOnLoopback(
   };
 }
 
-/** How many connections this process holds open, at either end. */
+/** Number of connections that this process holds open, at either end. */
 export function openSockets(): number {
   return process.getActiveResourcesInfo().filter((name) => name === 'TCPSocketWrap').length;
 }

@@ -3,7 +3,7 @@ import * as nodeFiles from 'node:fs/promises';
 import type { FileHandle } from 'node:fs/promises';
 import type { Files } from '../src/stores/json/durable-file.ts';
 
-/** What goes wrong at one operation: it fails, or it does its work and its answer is lost, or half of a write is done. */
+/** Fault of one operation: an error, an error after the work was done, or half of a write. */
 export type Fault = 'before' | 'after' | 'half';
 
 export class FaultyFiles {

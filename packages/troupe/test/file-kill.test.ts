@@ -18,7 +18,7 @@ beforeAll(async () => {
 }, MINUTE);
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
-/** How the writer ended. */
+/** End of the writer. */
 function run(...args: readonly string[]): Promise<number | string> {
   const child = spawn(process.execPath, [program, ...args], {
     stdio: ['ignore', 'ignore', 'inherit'],

@@ -31,14 +31,14 @@ const WIRES: readonly [ChatModelBase, (body: JsonObject) => string[]][] = [
   [new OllamaChatModel({ modelName: 'qwen3', fetch: capture }), ollamaFaults],
 ];
 
-/** What each of the five wires sends for a request, by the name of the model. */
+/** Bodies that the five wires send for a request, by the name of the model. */
 export async function bodiesOf(request: ModelRequest): Promise<readonly string[]> {
   const bodies: string[] = [];
   for (const [model] of WIRES) bodies.push(await bodyOf(model, request));
   return bodies;
 }
 
-/** What a strict server of any of the five wires would reject in a request. */
+/** Faults of a request by the rules of a strict server of any of the five wires. */
 export async function rejectionsOf(
   messages: readonly Msg[],
   more: Partial<ModelRequest> = {},

@@ -7,12 +7,12 @@ import { JsonSession } from '../src/stores/json/json-session.ts';
 import { isJsonObject, type JsonObject, type JsonValue } from '../src/util/json.ts';
 import { goldenAgents } from './golden-agents.ts';
 
-/** Agents as version 0.1.0 saved them, and the messages that they added when they went on there. */
+/** Agents saved by version 0.1.0, and the messages that version 0.1.0 added afterwards. */
 const GOLDEN = join(import.meta.dirname, 'golden', 'session-v2');
 
 interface GoldenState {
   readonly state: JsonObject;
-  /** The state of an agent that has just loaded it. */
+  /** The state of an agent right after loading. */
   readonly loaded: JsonObject;
   readonly pendingCalls: readonly JsonObject[];
   readonly messages: readonly JsonObject[];
@@ -75,7 +75,7 @@ function addedNow(json: JsonValue, saysWhyItStopped: boolean): JsonValue {
   };
 }
 
-/** A state that version 0.1.0 had loaded, with all usage that was saved: that version kept only a part of it. */
+/** A state loaded by version 0.1.0, with all of the saved usage: version 0.1.0 kept only a part of the usage. */
 function withUsage(loaded: JsonValue, saved: JsonValue | undefined): JsonValue {
   if (!isJsonObject(loaded) || !isJsonObject(saved)) return loaded;
   const entries = Object.entries(loaded).map(([key, value]) => {

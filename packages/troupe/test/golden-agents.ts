@@ -85,7 +85,7 @@ async function agentOf(
   return agent;
 }
 
-/** Whatever is pending, allowed; what is to be run elsewhere gets a result. */
+/** Allows all pending tool calls; tool calls that run outside get a result. */
 export const decisionsFor = (agent: ReActAgent): readonly PendingDecision[] =>
   agent.pendingCalls.map(({ id, kind }) =>
     kind === 'approval' ? { id, verdict: 'allow' } : { id, verdict: 'result', output: '12 cm' },
@@ -109,7 +109,7 @@ async function nested(when: 'before' | 'after'): Promise<ReActAgent> {
 
 const callOf = (name: string, id: string, path: string) => ({ name, id, input: { path } });
 
-/** Sub-agents that are made anew for each task, two levels of them. */
+/** Sub-agents on two levels, created for each task. */
 async function subAgents(when: 'before' | 'after'): Promise<ReActAgent> {
   const spec = (name: string, before: Script, after: Script): SubAgentSpec => ({
     name,

@@ -33,38 +33,41 @@ const resultsIn = (msgs: readonly Msg[]): readonly { status: string; output: unk
     .flatMap((msg) => msg.getContentBlocks('tool_result'))
     .map(({ status, output }) => ({ status, output }));
 
-describe.each([false, true])('a thousand calls in one message (side by side: %s)', (parallelToolCalls) => {
-  test('all of one id: each has its own result, and those over the limit are told that they are too many', async () => {
-    let executions = 0;
-    const schema = z.object({ n: z.number() });
-    const echo = tool({
-      name: 'echo',
-      schema,
-      execute({ n }) {
-        executions++;
-        return n;
-      },
+describe.each([false, true])(
+  'a thousand tool calls in one message (side by side: %s)',
+  (parallelToolCalls) => {
+    test('all of one id: each has its own result, and those over the limit are told that they are too many', async () => {
+      let executions = 0;
+      const schema = z.object({ n: z.number() });
+      const echo = tool({
+        name: 'echo',
+        schema,
+        execute({ n }) {
+          executions++;
+          return n;
+        },
+      });
+      const toolCalls = Array.from({ length: 1000 }, (_, n) => ({ name: 'echo', input: { n }, id: 'same' }));
+      const { agent, model, history } = setUp([{ toolCalls }, 'Done.'], [echo], { parallelToolCalls });
+      expect((await agent.call('Go.')).text).toBe('Done.');
+      const msgs = await history();
+      const ids = msgs.flatMap((msg) => msg.getContentBlocks('tool_use')).map(({ id }) => id);
+      expect([ids.length, new Set(ids).size]).toEqual([1000, 1000]);
+      const expected = Array.from({ length: 1000 }, (_, i) =>
+        i < 128
+          ? { status: 'ok', output: String(i) }
+          : {
+              status: 'error',
+              output: 'Error: too many calls at once. At most 128 are made; call the rest later.',
+            },
+      );
+      expect(resultsIn(msgs)).toEqual(expected);
+      expect([executions, model.requests.length]).toEqual([128, 2]);
     });
-    const toolCalls = Array.from({ length: 1000 }, (_, n) => ({ name: 'echo', input: { n }, id: 'same' }));
-    const { agent, model, history } = setUp([{ toolCalls }, 'Done.'], [echo], { parallelToolCalls });
-    expect((await agent.call('Go.')).text).toBe('Done.');
-    const msgs = await history();
-    const ids = msgs.flatMap((msg) => msg.getContentBlocks('tool_use')).map(({ id }) => id);
-    expect([ids.length, new Set(ids).size]).toEqual([1000, 1000]);
-    const expected = Array.from({ length: 1000 }, (_, i) =>
-      i < 128
-        ? { status: 'ok', output: String(i) }
-        : {
-            status: 'error',
-            output: 'Error: too many calls at once. At most 128 are made; call the rest later.',
-          },
-    );
-    expect(resultsIn(msgs)).toEqual(expected);
-    expect([executions, model.requests.length]).toEqual([128, 2]);
-  });
-});
+  },
+);
 
-test('a tool that is removed between two thoughts is unknown, and its old calls can still be sent', async () => {
+test('a tool that is removed between two model calls is unknown, and its old tool calls can still be sent', async () => {
   let executions = 0;
   const look = tool({
     name: 'look',
@@ -131,7 +134,7 @@ describe('a wanted shape', () => {
     }
   });
 
-  test('wrong for ever: no half of it, a clear error, and no more thoughts than allowed', async () => {
+  test('always wrong: no half of it, a clear error, and no more model calls than allowed', async () => {
     const { agent, model, history } = setUp(
       [{ when: ({ tools = [] }) => tools.length > 0, toolCalls: [form(wrong)] }, 'I give up.'],
       [noop],
@@ -144,7 +147,7 @@ describe('a wanted shape', () => {
   });
 });
 
-test('a hook that comes or goes while calls run side by side counts from the next call on', async () => {
+test('a hook that is added or removed while tool calls run side by side counts from the next tool call on', async () => {
   const seen: string[] = [];
   const noop = tool({ name: 'noop', execute: () => 'nothing' });
   const three = { toolCalls: Array.from({ length: 3 }, () => ({ name: 'noop', input: {} })) };
@@ -159,5 +162,5 @@ test('a hook that comes or goes while calls run side by side counts from the nex
   await history();
   const count = (name: string): number => seen.filter((one) => one === name).length;
   expect([count('first'), count('last')]).toEqual([4, 6]);
-  expect(count('second')).toBeGreaterThanOrEqual(3); // whoever began before it was there goes on without it
+  expect(count('second')).toBeGreaterThanOrEqual(3); // tool calls that began earlier run without the second hook
 });

@@ -41,7 +41,7 @@ const callAll = (tools: readonly Tool[]): ScriptedTurn => ({
 });
 
 describe.each([false, true])('side by side: %s', (parallelToolCalls) => {
-  test('whatever is thrown is one result, and the answer comes', async () => {
+  test('any thrown value is one tool result, and the answer comes', async () => {
     const thrown: [unknown, string][] = [
       [new Error('boom'), 'Error: boom'],
       ['boom', 'Error: boom'],
@@ -169,7 +169,7 @@ describe('output that looks like', () => {
   });
 });
 
-test('a tool that goes on after the interrupt changes nothing, in this call or the next', async () => {
+test('a tool that continues after the interrupt changes nothing, in this agent call or the next', async () => {
   const late: ((value: string) => void)[] = [];
   const slow = tool({ name: 'slow', execute: () => new Promise<string>((resolve) => late.push(resolve)) });
   const agent = agentOf(new ScriptedModel([callAll([slow, slow]), 'Fine.']), [slow], {

@@ -25,7 +25,7 @@ let clock: Disposable | undefined;
 beforeAll(async () => void (await validateWith({ type: 'object' }, {}))); // is loaded when it is first needed
 beforeEach(() => {
   process.on('unhandledRejection', onUnhandled);
-  clock = new FakeClock().install(); // it stands still: what settles, settles at once
+  clock = new FakeClock().install(); // the clock stands still: everything settles at once
 });
 afterEach(async () => {
   clock?.[Symbol.dispose]();
@@ -109,7 +109,7 @@ describe.each([
     ],
   };
 
-  test('interrupted at every tick, each call has one result and the text so far is kept', async () => {
+  test('interrupted at every tick, each tool call has one result and the text so far is kept', async () => {
     const statuses = new Set<string>();
     let wasStuck = 0;
     for (let point = 0; wasStuck < 40; point++) {

@@ -49,7 +49,7 @@ function call(index: number, name: string, id: string | undefined): ModelDelta[]
   ];
 }
 
-/** Answers 'go' with a thought, and everything else with the answer. */
+/** Answers 'go' with a model message that calls tools, and everything else with the answer. */
 class TapeModel extends ChatModelBase {
   constructor(readonly thought = THOUGHT) {
     super('tape');
@@ -78,7 +78,7 @@ const TOOLS: Readonly<Record<string, Tool>> = {
 
 const started = (agent: ReferenceAgent): number => agent.history.filter((msg) => msg.text === 'go').length;
 
-/** The reference scenario, with the checks that hold wherever it is disturbed. */
+/** The reference scenario, with checks that hold for every disturbance. */
 function scenario(
   parallel: boolean,
   expectOutcome: (outcome: Outcome, agent: ReferenceAgent) => void,
@@ -221,7 +221,7 @@ describe('nested agents', () => {
   });
 });
 
-test('a run with 64 parallel calls fires the acting hooks 64 times', async () => {
+test('a run with 64 parallel tool calls runs the acting hooks 64 times', async () => {
   class Wide extends ChatModelBase {
     override async *stream(request: ModelRequest): AsyncGenerator<ModelDelta, void, void> {
       if (request.messages.length > 1) return yield* ANSWER;
@@ -264,7 +264,7 @@ class Stubborn extends AgentBase {
 }
 
 test('a reply that ignores its signal is left behind, and what it does later has no effect', async () => {
-  clock?.[Symbol.dispose](); // it takes real time to be left behind
+  clock?.[Symbol.dispose](); // the time until a reply is abandoned is real
   const agent = new Stubborn();
   agent.setMsgQueueEnabled(true);
   const call = agent.call('go');

@@ -1,4 +1,4 @@
-// Warnings and errors that a program meets, each with what to do about it.
+// Warnings and errors of a program, each with advice.
 import {
   AgentBase,
   InMemorySession,
@@ -12,7 +12,7 @@ import {
 import { ScriptedModel } from 'troupe/testing';
 import { describe, expect, test } from 'vitest';
 
-/** Runs a program and returns what it logged. */
+/** Runs a program and returns its log lines. */
 async function logOf(program: () => Promise<unknown>): Promise<string[]> {
   const lines: string[] = [];
   await withRunConfig({ logging: { log: (_level, text) => void lines.push(text) } }, program);

@@ -94,7 +94,7 @@ test('killed while an approved side effect runs: it reads "outcome unknown", is 
   expect(findHistoryFaults(third.outer)).toEqual([]);
 });
 
-test('killed when an agent in an agent has asked: granted with other arguments, just that call runs, once', async () => {
+test('killed when a nested agent has asked: allowed with other arguments, only this tool call runs, once', async () => {
   const first = await live('ask');
   const [pending] = first.pending;
   expect(first.signal).toBe('SIGKILL');
@@ -145,7 +145,7 @@ test('killed when a sub-agent three deep has asked, and again in the middle of w
   expect(findHistoryFaults(last.outer)).toEqual([]);
 });
 
-test('killed when a sub-agent three deep has asked: granted with other arguments, just that call runs, and the rest goes on', async () => {
+test('killed when a sub-agent three deep has asked: allowed with other arguments, only this tool call runs, and the rest continues', async () => {
   const [pending] = (await liveDeep('ask')).pending;
   const granted: PendingDecision = { id: String(pending?.id), verdict: 'allow', input: { path: '/edited' } };
   expect(await liveDeep('resume', granted)).toMatchObject({ text: 'The root is done.', pending: [] });

@@ -1,4 +1,4 @@
-/** Pipelines of agents that pay, for tests that kill their process. What they do and say is written to files, which outlive the process. */
+/** Pipelines of agents that pay, for tests that kill their process. Payments and answers are written to files, which outlive the process. */
 import { appendFileSync } from 'node:fs';
 import { join } from 'node:path';
 

@@ -11,7 +11,7 @@ import { expect, onTestFinished, test } from 'vitest';
 const run = promisify(execFile);
 const PACKAGE = join(import.meta.dirname, '..');
 const ROOT = join(PACKAGE, '../..');
-/** Set in CI, where a runtime that is not there is a failure. */
+/** Set in CI, where a missing runtime is a failure. */
 const REQUIRED = 'TROUPE_REQUIRE_RUNTIMES';
 const TIMEOUT_MS = 120_000;
 
@@ -68,7 +68,7 @@ const results = history.flatMap((msg) => msg.getContentBlocks('tool_result')).ma
 console.log(JSON.stringify({ isLoaded, text: answer.text.split('\\n')[0], messages: history.length, results }));
 `;
 
-/** A folder with the program, and with the packages that it imports. */
+/** A folder with the program and the imported packages. */
 async function newProject(): Promise<string> {
   const dir = await mkdtemp(join(tmpdir(), 'troupe-runtime-'));
   onTestFinished(() => rm(dir, { recursive: true, force: true }));

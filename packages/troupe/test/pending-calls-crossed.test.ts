@@ -19,7 +19,7 @@ import { tool, type Tool } from '../src/toolkit/tool/tool.ts';
 import { Toolkit } from '../src/toolkit/toolkit.ts';
 import { parseJson, type JsonObject } from '../src/util/json.ts';
 
-/** A tool that says in a log that it ran. */
+/** A tool that adds its runs to a log. */
 function shell(ran: string[]): Tool {
   return tool({
     name: 'execute_shell_command',
@@ -60,7 +60,7 @@ const resultsIn = async (agent: ReActAgent): Promise<unknown[]> =>
     msg.getContentBlocks('tool_result').map(({ id, status }) => [id, status]),
   );
 
-test('leave for the run is none for a dangerous call that waits beside the one it was given for', async () => {
+test('permission for the run does not include another dangerous tool call that is pending beside', async () => {
   const ran: string[] = [];
   const script = [says(run('c1', 'npm run build'), run('c2', 'rm -rf ~'), run('c3', 'make')), 'Done.'];
   const first = agentWith(script, ran, { parallelToolCalls: true });
@@ -77,7 +77,7 @@ test('leave for the run is none for a dangerous call that waits beside the one i
   expect(ran).toEqual(['npm run build', 'make']);
 });
 
-test('leave for the run is none for a call beside it about which a policy has become strict meanwhile', async () => {
+test('permission for the run does not include a tool call beside about which a policy has become strict', async () => {
   const ran: string[] = [];
   let isAskedEachTime = false;
   const agent = agentWith([says(run('c1', 'a'), run('c2', 'b')), 'Done.'], ran, {
@@ -108,7 +108,7 @@ test('an agent whose calls are always allowed comes to an end like any other', a
   expect(ran).toEqual(['make 0', 'make 1', 'make 2']);
 });
 
-test('what waits goes on also where fewer thoughts are allowed by now', async () => {
+test('a pending tool call is resumed also where fewer model calls are allowed by now', async () => {
   const ran: string[] = [];
   const first = agentWith([says(run('c0', 'ls')), says(run('c1', 'make'))], ran);
   await first.call('go');
@@ -118,7 +118,7 @@ test('what waits goes on also where fewer thoughts are allowed by now', async ()
   expect(agent.pendingCalls).toEqual([]);
 });
 
-test('words that come with decisions do not cost a reply its shape', async () => {
+test('a message beside decisions does not lose the structured output', async () => {
   const structuredModel = z.object({ city: z.string() });
   const form = says({ name: 'generate_response', id: 'f', input: { city: 'Lima' } });
   const agent = agentWith([says(run('c1', 'make')), form, 'As you like.'], []);
@@ -131,7 +131,7 @@ test('words that come with decisions do not cost a reply its shape', async () =>
 });
 
 test.each(['default', 'explore', 'dont_ask'] as const)(
-  'in the mode %s an agent may answer in a shape, choose its tools, plan, and look after its tasks',
+  'in the mode %s an agent may give structured output, choose its tools, plan, and manage its tasks',
   async (mode) => {
     const script = [
       says({ name: 'reset_equipped_tools', id: 'm', input: { plan_related: true } }),
@@ -157,7 +157,7 @@ test.each(['default', 'explore', 'dont_ask'] as const)(
   },
 );
 
-test('something new that ends a reply which was to have a shape needs none', async () => {
+test('input that ends a reply with structured output needs none', async () => {
   const agent = agentWith([says(run('c1', 'make')), 'Never mind.'], []);
   await agent.call('Which city?', { structuredModel: z.object({ city: z.string() }) });
   const decisions = agent.pendingCalls.map(({ id }) => ({ id, verdict: 'deny' }) as const);
@@ -176,7 +176,7 @@ class Diary extends LongTermMemoryBase {
   }
 }
 
-test('a long-term memory learns from all of a reply whose calls had to wait, twice and across a restart', async () => {
+test('a long-term memory gets all of a reply with pending tool calls, twice and across a restart', async () => {
   const longTermMemory = new Diary();
   const options = { longTermMemory, longTermMemoryMode: 'static_control' } as const;
   const first = agentWith([says(run('c1', 'make'))], [], options);
@@ -191,7 +191,7 @@ test('a long-term memory learns from all of a reply whose calls had to wait, twi
   ]);
 });
 
-/** A memory that writes down what must stay. */
+/** A memory that records the messages of the request, which compression must keep. */
 class Compressor extends InMemoryMemory implements ContextCompressor {
   readonly contextTools: readonly Tool[] = [];
   readonly contextInstruction: string = '';
@@ -204,7 +204,7 @@ class Compressor extends InMemoryMemory implements ContextCompressor {
 }
 
 test.each(['allow', 'deny'] as const)(
-  'what was asked stays what was asked when its calls had to wait, with what is said meanwhile: %s',
+  'the request stays the request while its tool calls are pending, with a message in between: %s',
   async (verdict) => {
     const first = agentWith([says(run('c1', 'make'))], [], { memory: new Compressor() });
     await first.call('Build it.');
@@ -268,7 +268,7 @@ test.each(['postReply', 'postCall'] as const)(
 );
 
 test.each([false, true])(
-  'who leaves a stream when a question is told leaves it waiting (side by side: %s)',
+  'a reader that leaves a stream at the question leaves the tool call pending (side by side: %s)',
   async (parallelToolCalls) => {
     const ran: string[] = [];
     const script = [says(run('c1', 'make'), run('c2', 'ls')), 'Done.'];
@@ -280,7 +280,7 @@ test.each([false, true])(
   },
 );
 
-test('what is said in a room while an agent waits for a decision is not lost to it', async () => {
+test('messages in a chat room reach an agent that waits for a decision', async () => {
   const agent = agentWith([says(run('c1', 'make')), 'Done.'], []);
   const other = agentWith(['One.', 'Two.'], [], { name: 'Monday' });
   const room = new ChatRoom([agent, other]);

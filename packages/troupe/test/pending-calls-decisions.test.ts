@@ -1,4 +1,4 @@
-// Who may decide what about a pending call, and when: forged and odd decisions, other places, other times.
+// Decisions about a pending tool call: forged and odd ones, at other places and other times.
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 
@@ -16,7 +16,7 @@ import { parseJson, type JsonObject } from '../src/util/json.ts';
 
 type Script = readonly (string | ScriptedTurn)[];
 
-/** An agent with a tool that has to be allowed, and what that has removed. */
+/** An agent with a tool that needs approval, and the removed files. */
 function remover(
   script: Script,
   options: Partial<ReActAgentOptions> = {},
@@ -109,7 +109,7 @@ describe('a decision', () => {
       (id) => ({ id, verdict: 'deny', reason: {} }),
       'reason must be a string',
     ],
-  ])('that %s is refused, and the call waits on', async (_, make, problem) => {
+  ])('that %s is refused, and the tool call stays pending', async (_, make, problem) => {
     const { agent, removed } = remover(ONE);
     await agent.call('go');
     const id = idOf(agent);
@@ -174,7 +174,7 @@ describe('a decision', () => {
     expect(removed).toEqual(['/a']);
   });
 
-  test('is not used up by a call that was aborted before it began', async () => {
+  test('is not used up by an agent call that was aborted before it began', async () => {
     const { agent, removed } = remover(ONE);
     await agent.call('go');
     const decisions = [{ id: idOf(agent), ...allow }];
@@ -185,7 +185,7 @@ describe('a decision', () => {
     expect(removed).toEqual(['/a']);
   });
 
-  test('about calls of another state is refused', async () => {
+  test('about tool calls of another state is refused', async () => {
     const { agent, removed } = remover([{ toolCalls: [remove('c1')] }, { toolCalls: [remove('c2')] }]);
     const before = saved(agent);
     await agent.call('go');
@@ -200,8 +200,8 @@ describe('a decision', () => {
   });
 });
 
-describe('something new together with decisions', () => {
-  test('is read when the calls that were allowed have run', async () => {
+describe('input together with decisions', () => {
+  test('is read when the allowed tool calls have run', async () => {
     const { agent, removed } = remover(ONE);
     await agent.call('go');
     const decisions = [{ id: idOf(agent), verdict: 'allow' } as const];
@@ -211,7 +211,7 @@ describe('something new together with decisions', () => {
     expect(findHistoryFaults(await agent.memory.getMemory())).toEqual([]);
   });
 
-  test('is kept when another call has to be asked about first', async () => {
+  test('is kept when another tool call needs approval first', async () => {
     const { agent, removed } = remover([{ toolCalls: [remove('c1'), remove('c2', '/b')] }, 'Done.']);
     await agent.call('go');
     await agent.call('and be quick', { decisions: [{ id: idOf(agent), verdict: 'allow' }] });
@@ -262,7 +262,7 @@ describe('an agent in a tool', () => {
     expect(removed).toEqual(['/a']);
   });
 
-  test('whose outer call is over can be freed', async () => {
+  test('whose outer tool call is over can be freed', async () => {
     const { outer, inner, removed } = nested([...ONE, 'Hello.']);
     await outer.call('go');
     await outer.closePending();

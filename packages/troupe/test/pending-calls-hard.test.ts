@@ -28,7 +28,7 @@ import { parseJson, type JsonObject } from '../src/util/json.ts';
 
 const schema = z.object({ path: z.string() });
 
-/** A tool that says in a log that it ran. */
+/** A tool that adds its runs to a log. */
 function logged(name: string, ran: string[], extra: Partial<Tool> = {}): Tool {
   const run = tool({
     name,
@@ -72,7 +72,7 @@ const allowAll = (agent: ReActAgent): readonly PendingDecision[] =>
 const saved = (agent: ReActAgent): JsonObject => parseJson(JSON.stringify(agent.stateDict())) as JsonObject;
 const asTool = (agent: ReActAgent): Tool => agentTool(agent, { description: agent.name });
 
-describe('what is judged is what runs', () => {
+describe('a policy decides about the arguments that run', () => {
   test('a policy sees arguments as the schema has left them, without presets', async () => {
     const got: unknown[] = [];
     const seen: unknown[] = [];
@@ -114,7 +114,7 @@ describe('what is judged is what runs', () => {
     expect(ran).toEqual(['/b 1']);
   });
 
-  test('leave for one tool is none for another of the same arguments', async () => {
+  test('permission for one tool is none for another with the same arguments', async () => {
     const ran: string[] = [];
     const agent = agentWith(
       [says(call('remove', 'c1')), 'Done.'],
@@ -187,7 +187,7 @@ describe('decisions', () => {
     await expect(waiting.call(undefined, { decisions })).rejects.toMatchObject({ code: 'decision_refused' });
   });
 
-  test('for the whole run hold for calls of the tool that wait already', async () => {
+  test('for the whole run hold for tool calls that are pending already', async () => {
     const ran: string[] = [];
     const agent = agentWith(
       [says(call('remove', 'c1'), call('remove', 'c2', '/b')), 'Done.'],
@@ -239,7 +239,7 @@ describe('decisions', () => {
     expect((await agent.call(undefined, { decisions })).text).toBe('remove: /b');
   });
 
-  test('go on with a reply that was to have a shape only with that shape', async () => {
+  test('continue a reply with structured output only with the same schema', async () => {
     const structuredModel = z.object({ city: z.string() });
     const form = says({ name: 'generate_response', id: 'f', input: { city: 'Lima' } });
     const agent = agentWith([says(call('remove', 'c1')), form], [logged('remove', [])]);
@@ -253,7 +253,7 @@ describe('decisions', () => {
   });
 });
 
-describe('what is said while a call comes to wait', () => {
+describe('messages that come while a tool call becomes pending', () => {
   test.each(['followUp', 'steer'] as const)(
     'by %s is kept, also over a restart, and read when it goes on',
     async (way) => {
@@ -282,7 +282,7 @@ describe('what is said while a call comes to wait', () => {
     },
   );
 
-  test('is kept for later also when nobody waits for the end of the call', async () => {
+  test('is kept for later also when nobody waits for the end of the agent call', async () => {
     const agent = agentWith([says(call('remove', 'c1')), 'Done.'], [logged('remove', [])]);
     const reached = Promise.withResolvers<void>();
     agent.registerInstanceHook('postCall', 'hang', () => {
@@ -307,7 +307,7 @@ describe('what is said while a call comes to wait', () => {
   });
 });
 
-test('a call that was interrupted leaves nothing waiting, whatever the moment', async () => {
+test('an agent call that was interrupted leaves nothing pending, at any moment', async () => {
   const { points } = await interruptAtEvery(() => {
     const agent = agentWith([says(call('remove', 'c1')), 'Done.'], [logged('remove', [])]);
     return {
@@ -321,7 +321,7 @@ test('a call that was interrupted leaves nothing waiting, whatever the moment', 
   expect(points).toBeGreaterThan(50);
 });
 
-describe('a call that was interrupted while its memory hung', () => {
+describe('an agent call that was interrupted while its memory hung', () => {
   /** Hangs in one look into it. */
   class HangingMemory extends InMemoryMemory {
     hangsIn = 0;
@@ -384,7 +384,7 @@ describe('an agent in a tool', () => {
   const leafWith = (ran: string[], script: readonly (string | ScriptedTurn)[], options = {}): ReActAgent =>
     agentWith(script, [logged('remove', ran)], { name: 'leaf', ...options });
 
-  test('whose outer call was ended takes the next call', async () => {
+  test('whose outer tool call was ended takes the next agent call', async () => {
     const ran: string[] = [];
     const leaf = leafWith(ran, [says(call('remove', 'c1')), 'leaf ok']);
     const root = agentWith([says(ask('leaf', 'r1')), says(ask('leaf', 'r2')), 'end'], [asTool(leaf)], {
@@ -446,7 +446,7 @@ describe('an agent in a tool', () => {
     ]);
   });
 
-  test('what was decided about a call is still known when the program ends before it runs', async () => {
+  test('a decision is still known when the program ends before the tool call runs', async () => {
     const ran: string[] = [];
     const states: JsonObject[] = [];
     const pay = logged('pay', ran, { sideEffect: true });
@@ -474,7 +474,7 @@ describe('an agent in a tool', () => {
   });
 
   test.each(['refuse', 'close'] as const)(
-    'asked twice at once answers one call after the other (%s)',
+    'asked twice at once answers one agent call after the other (%s)',
     async (onPending) => {
       const ran: string[] = [];
       const leaf = leafWith(
@@ -551,7 +551,7 @@ describe('histories and results of others', () => {
     expect((await agent.call('hi')).text).toBe('Hello.');
   });
 
-  test('calls that are taken out of a history are in every state that is saved meanwhile', async () => {
+  test('tool calls that are taken out of a history are in every state that is saved meanwhile', async () => {
     const agent = agentWith(['Done.'], [logged('look', [])]);
     await agent.observe([Msg.user('go'), Msg.assistant([use('f1')], { name: 'Friday' })]);
     const answer = agent.call();
@@ -562,7 +562,7 @@ describe('histories and results of others', () => {
     expect(states.filter((state) => !state.includes('"f1"'))).toEqual([]);
   });
 
-  test('calls that somebody else made are not run', async () => {
+  test('tool calls of another program are not run', async () => {
     const ran: string[] = [];
     const agent = agentWith(['Hello.'], [logged('look', ran)]);
     await agent.observe(Msg.assistant([use('f1')], { name: 'Mallory' }));
@@ -615,7 +615,7 @@ test('a start is noted under the id that the call has in the history, whatever m
   expect(state['openExchange']).toMatchObject({ started: ['c1'] });
 });
 
-test('a call beside one with a side effect is not taken for started', async () => {
+test('a tool call beside one with a side effect does not count as started', async () => {
   const states: JsonObject[] = [];
   const slow = tool({
     name: 'slow',

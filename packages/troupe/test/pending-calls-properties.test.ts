@@ -54,7 +54,7 @@ function scriptOf(name: string, calls: readonly (readonly Call[])[]): ScriptedTu
   }));
 }
 
-/** What somebody says to a pending call, and what may run or not by that. */
+/** Decisions about a pending tool call, and the runs that these allow or forbid. */
 class Person {
   readonly allowed = new Set<string>();
   readonly refused = new Set<string>();
@@ -80,7 +80,7 @@ class Person {
   }
 }
 
-test('what ran is what was allowed, once, and all of it', async () => {
+test('all allowed tool calls ran once, and no others', async () => {
   let questions = 0;
   const property = fc.asyncProperty(conversations, async (one) => {
     const { parallelToolCalls, answers, restarts } = one;

@@ -31,7 +31,7 @@ const askAbout = (...names: string[]): PermissionPolicy => ({
     names.includes(call.name) ? { behavior: 'ask', reason: 'it deletes' } : { behavior: 'allow' },
 });
 
-/** What ran, in order. */
+/** Tool calls that ran, in order. */
 class Log {
   readonly ran: string[] = [];
   readonly remove = tool({
@@ -97,7 +97,7 @@ beforeAll(async () => {
   await validateWith({ type: 'object' }, {}); // the validator is loaded when it is first needed
 });
 
-describe('a call that has to be allowed', () => {
+describe('a tool call that needs approval', () => {
   test('ends the reply, which says what is pending; nothing of it is in memory', async () => {
     const log = new Log();
     const agent = agentWith([{ toolCalls: [remove('c1')] }], [log.remove]);
@@ -127,7 +127,7 @@ describe('a call that has to be allowed', () => {
     expect(log.ran).toEqual([]);
   });
 
-  test('runs once it is allowed, exactly once, and the reply goes on', async () => {
+  test('runs exactly once after it is allowed, and the reply continues', async () => {
     const log = new Log();
     const agent = agentWith([{ toolCalls: [remove('c1')] }, 'Done.'], [log.remove]);
     await agent.call('clean up');
@@ -141,7 +141,7 @@ describe('a call that has to be allowed', () => {
     expect(findHistoryFaults(await agent.memory.getMemory())).toEqual([]);
   });
 
-  test('runs with the arguments that somebody has put in place of the model’s, and the model is told', async () => {
+  test('runs with the arguments of the decision in place of the model’s, and the model is told', async () => {
     const log = new Log();
     const agent = agentWith([{ toolCalls: [remove('c1')] }, 'Done.'], [log.remove]);
     await agent.call('clean up');
@@ -158,7 +158,7 @@ describe('a call that has to be allowed', () => {
     ]);
   });
 
-  test('does not run when it is denied; the model reads why', async () => {
+  test('does not run when it is denied; the model reads the reason', async () => {
     const log = new Log();
     const agent = agentWith([{ toolCalls: [remove('c1')] }, 'I see.'], [log.remove]);
     await agent.call('clean up');
@@ -192,7 +192,7 @@ describe('a call that has to be allowed', () => {
     expect(reasonOf(await agent.call('again'))).toBe('tool_suspended');
   });
 
-  test('in turn, it holds up the calls behind it; those before it are not repeated', async () => {
+  test('in turn, holds up the tool calls behind it; earlier ones are not repeated', async () => {
     const log = new Log();
     const agent = agentWith([THREE, 'Done.'], [log.remove, log.look]);
     await agent.call('go');
@@ -211,7 +211,7 @@ describe('a call that has to be allowed', () => {
     expect(findHistoryFaults(await agent.memory.getMemory())).toEqual([]);
   });
 
-  test('waits on when only others are decided', async () => {
+  test('stays pending when only others are decided', async () => {
     const log = new Log();
     const agent = agentWith([{ toolCalls: [remove('c1'), remove('c2', '/b')] }, 'Done.'], [log.remove], {
       parallelToolCalls: true,
@@ -246,7 +246,7 @@ describe('a call that has to be allowed', () => {
     expect(log.ran).toEqual(['remove /etc']);
   });
 
-  test('with wrong arguments is not asked about: the model is told at once', async () => {
+  test('with wrong arguments needs no approval: the model is told at once', async () => {
     const log = new Log();
     const agent = agentWith(
       [{ toolCalls: [{ name: 'remove', id: 'c1', input: { path: 1 } }] }, 'Oh.'],
@@ -273,7 +273,7 @@ describe('a policy', () => {
     ['that suggests what is no list', () => ({ behavior: 'ask', suggestions: 'all' }) as never],
     ['that suggests a function', () => ({ behavior: 'ask', suggestions: [() => true] }) as never],
     ['that rejects', () => Promise.reject(new Error('broken')) as never],
-  ])('%s keeps the call from running', async (_name, decide) => {
+  ])('%s keeps the tool call from running', async (_name, decide) => {
     const log = new Log();
     const agent = agentWith([{ toolCalls: [remove('c1')] }, 'I see.'], [log.remove], {
       permissionPolicy: { decide },
@@ -285,7 +285,7 @@ describe('a policy', () => {
     expect(log.ran).toEqual([]);
   });
 
-  test('that is asked until the call is stopped has nothing to say any more', async () => {
+  test('that is asked until the agent call is stopped has no effect any more', async () => {
     const log = new Log();
     let allow = (): void => {};
     const agent = agentWith([{ toolCalls: [remove('c1')] }, 'Next.'], [log.remove], {
@@ -308,7 +308,7 @@ describe('a policy', () => {
     expect(await resultsIn(agent)).toMatchObject([['c1', 'interrupted', expect.any(String)]]);
   });
 
-  test('can change neither what it was shown nor what runs', async () => {
+  test('can change neither its own arguments nor those that run', async () => {
     const log = new Log();
     const decide = ({ call }: { call: { input: { path?: unknown } } }): { behavior: 'allow' } => {
       Reflect.set(call.input, 'path', '/evil');
@@ -329,7 +329,7 @@ describe('a policy', () => {
     expect(log.ran).toEqual(['remove /a']);
   });
 
-  test('that denies by now is not overruled by an allowance', async () => {
+  test('that denies by now is not overruled by a decision', async () => {
     const log = new Log();
     let behavior: 'ask' | 'deny' = 'ask';
     const agent = agentWith([{ toolCalls: [remove('c1')] }, 'I see.'], [log.remove], {
@@ -341,7 +341,7 @@ describe('a policy', () => {
     expect(log.ran).toEqual([]);
   });
 
-  test('is told who asks, for what, and for whom', async () => {
+  test('gets the agent, the tool call and the user', async () => {
     const seen: unknown[] = [];
     const log = new Log();
     const agent = agentWith([{ toolCalls: [look('c1')] }, 'Done.'], [log.look], {
@@ -432,7 +432,7 @@ describe('while calls are pending, a call', () => {
     expect(agent.pendingCalls).toEqual(before);
   });
 
-  test('with something else is refused, names them, and keeps everything as it was', async () => {
+  test('with input is refused, names them, and changes nothing', async () => {
     const agent = agentWith([{ toolCalls: [remove('c1')] }], [new Log().remove]);
     await agent.call('go');
     const { id } = onlyPending(agent);
@@ -444,7 +444,7 @@ describe('while calls are pending, a call', () => {
     expect(onlyPending(agent).id).toBe(id);
   });
 
-  test('with something else ends them where the agent is told so', async () => {
+  test('with input ends them if the agent is configured so', async () => {
     const agent = agentWith([{ toolCalls: [remove('c1')] }, 'Hello.'], [new Log().remove], {
       onPending: 'close',
     });
@@ -462,7 +462,7 @@ describe('while calls are pending, a call', () => {
   });
 });
 
-describe('a tool that is run elsewhere', () => {
+describe('a tool that runs outside', () => {
   const deploy = externalTool({ name: 'deploy', schema });
   const result = (id: string, output: string): Msg =>
     Msg.system([{ type: 'tool_result', id, name: 'deploy', output, status: 'ok' }]);
@@ -492,7 +492,7 @@ describe('a tool that is run elsewhere', () => {
     await expect(call).rejects.toMatchObject({ code: 'decision_refused' });
   });
 
-  test('some results are taken, and the rest stays pending', async () => {
+  test('accepts some results, and the rest stays pending', async () => {
     const agent = agentWith([twice, 'Done.'], [deploy], side);
     await agent.call('go');
     expect(reasonOf(await agent.call(result('c2', 'two')))).toBe('tool_suspended');
@@ -504,7 +504,7 @@ describe('a tool that is run elsewhere', () => {
     ]);
   });
 
-  test('all results may come with something new to say, some may not', async () => {
+  test('all results may come with input, some may not', async () => {
     const agent = agentWith([twice, 'Done.'], [deploy], side);
     await agent.call('go');
     await expect(agent.call([result('c1', 'one'), Msg.user('hurry')])).rejects.toMatchObject({
@@ -547,7 +547,7 @@ describe('a tool that is run elsewhere', () => {
   });
 });
 
-describe('a history that another program has left with open calls', () => {
+describe('a history that another program has left with open tool calls', () => {
   const thought = Msg.assistant(
     [
       { type: 'tool_use', id: 'f1', name: 'look', input: { path: '/a' } },
@@ -568,7 +568,7 @@ describe('a history that another program has left with open calls', () => {
     expect((await agent.memory.getMemory()).map(({ role }) => role)).toEqual(['user', 'assistant']);
   });
 
-  test('is gone on with by a call without anything new: only what is missing runs', async () => {
+  test('is resumed by an agent call without input: only missing tool calls run', async () => {
     const log = new Log();
     const agent = agentWith(['Done.'], [log.look]);
     await agent.observe([Msg.user('go'), thought, first]);
@@ -581,7 +581,7 @@ describe('a history that another program has left with open calls', () => {
     expect(findHistoryFaults(await agent.memory.getMemory())).toEqual([]);
   });
 
-  test('is closed by a call with something new', async () => {
+  test('is closed by an agent call with input', async () => {
     const agent = agentWith(['Hello.'], [new Log().look]);
     await agent.observe([Msg.user('go'), thought, first]);
     expect((await agent.call('hi')).text).toBe('Hello.');
@@ -601,7 +601,7 @@ describe('a history that another program has left with open calls', () => {
 });
 
 describe('after a restart', () => {
-  test('a pending call is decided there, and siblings are not repeated', async () => {
+  test('a pending tool call is decided there, and siblings are not repeated', async () => {
     const log = new Log();
     const before = agentWith([THREE], [log.remove, log.look], { parallelToolCalls: true });
     await before.call('go');
@@ -618,7 +618,7 @@ describe('after a restart', () => {
     await expect(after.call(undefined, { decisions })).rejects.toMatchObject({ code: 'decision_refused' });
   });
 
-  test('a call that changes something and was started reads "outcome unknown", and is not run again', async () => {
+  test('a started tool call with a side effect reads "outcome unknown", and is not run again', async () => {
     const log = new Log();
     let saved: JsonObject | undefined;
     const dies = tool({ name: 'pay', schema, sideEffect: true, execute: () => new Promise<never>(() => {}) });
@@ -648,7 +648,7 @@ describe('after a restart', () => {
     expect(findHistoryFaults(await after.memory.getMemory())).toEqual([]);
   });
 
-  test('something new closes what was left over, without running anything', async () => {
+  test('new input closes open tool calls, without running anything', async () => {
     const log = new Log();
     let saved: JsonObject = {};
     const before = agentWith([THREE, 'Done.'], [log.remove, log.look], { permissionPolicy: undefined });
@@ -666,7 +666,7 @@ describe('after a restart', () => {
     ]);
   });
 
-  test('a state that was saved just before its calls were let go does not bring them back', async () => {
+  test('a state that was saved just before its tool calls were dropped does not bring them back', async () => {
     const log = new Log();
     let saved: JsonObject = {};
     const before = agentWith([THREE, 'Done.'], [log.remove, log.look], { permissionPolicy: undefined });
@@ -712,7 +712,7 @@ describe('agents in tools', () => {
     return { root, leaf };
   }
 
-  test('three deep, a call is asked about at the root, decided after a restart, and runs once', async () => {
+  test('three deep, a tool call needs approval at the root, is decided after a restart, and runs once', async () => {
     const log = new Log();
     const { root } = family(log, false);
     const events: AgentEvent[] = [];
@@ -755,7 +755,7 @@ describe('agents in tools', () => {
     ]);
   });
 
-  test('what one of them does for good is noted at the root: the call that it was made in is not repeated', async () => {
+  test('a side effect of a nested agent is recorded at the root: the tool call around it is not repeated', async () => {
     const log = new Log();
     let saved: JsonObject = {};
     const ask = { toolCalls: [{ name: 'leaf', id: 'r1', input: { query: 'go' } }] };
@@ -807,7 +807,7 @@ describe('disturbed at every point', () => {
         expect(findHistoryFaults(await agent.memory.getMemory())).toEqual([]);
         expect(log.ran.filter((one) => one.startsWith('remove')).length).toBeLessThanOrEqual(1);
         expect(new Set(log.ran).size).toBe(log.ran.length); // nothing ran twice
-        expect(JSON.stringify(await resultsIn(agent))).not.toContain('it deletes'); // that is no result
+        expect(JSON.stringify(await resultsIn(agent))).not.toContain('it deletes'); // a shown snapshot is no result
         await agent.call('and now?');
         expect(findHistoryFaults(await agent.memory.getMemory())).toEqual([]);
       },

@@ -1,4 +1,4 @@
-// What a user has granted belongs to the agent for which it was granted: it is saved with it, once, and comes back with it.
+// Permission given by a user belongs to one agent: saved with this agent, once, and loaded with it.
 import { expect, test } from 'vitest';
 
 import { agentTool } from '../src/subagent/agent-tool.ts';

@@ -1,4 +1,4 @@
-// What a model, a hook, a memory and a caller can do to the real loop: each ends in a valid history and a clear outcome.
+// Models, hooks, memories and callers that disturb the real loop: each ends in a valid history and a clear outcome.
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 
@@ -8,10 +8,13 @@ import { InMemoryMemory } from '../src/memory/in-memory-memory.ts';
 import { findHistoryFaults } from '../src/message/history.ts';
 import { Msg, type MsgInput } from '../src/message/msg.ts';
 import { OpenAIChatModel } from '../src/providers/openai/index.ts';
+import { FakeClock } from '../src/testing/fake-clock.ts';
 import { ScriptedModel, type ScriptedTurn } from '../src/testing/scripted-model.ts';
 import { tool, type Tool } from '../src/toolkit/tool/tool.ts';
 import { Toolkit } from '../src/toolkit/toolkit.ts';
+import { sleep } from '../src/util/clock.ts';
 import type { JsonObject } from '../src/util/json.ts';
+import { timeUntilSettled } from './time-until-settled.ts';
 import { openAiChatFaults } from './wire/openai-chat-rules.ts';
 import { fetchOf, readFixtures } from './wire/replay.ts';
 
@@ -50,8 +53,13 @@ const results = (msgs: readonly Msg[]): { status: string; output: unknown }[] =>
     msg.getContentBlocks('tool_result').map(({ status, output }) => ({ status, output })),
   );
 
+/** Lets everything run that waits for no timer. */
+async function eventLoopTurns(): Promise<void> {
+  for (let turn = 0; turn < 50; turn++) await new Promise((resolve) => setImmediate(resolve));
+}
+
 describe('a stream that is cut off', () => {
-  test('at any byte makes no call unless it was closed', async () => {
+  test('at any byte makes no tool call unless its block was closed', async () => {
     const bytes = readFixtures('openai-chat').get('parallel-tools')!;
     let closed = 0;
     for (let at = 0; at < bytes.length; at += 1) {
@@ -104,7 +112,7 @@ describe('arguments', () => {
   });
 });
 
-test('ids that are missing, or used twice, in one thought or in two, become unique', async () => {
+test('ids that are missing, or used twice, in one model message or in two, become unique', async () => {
   const call = (id?: string) => ({ name: 'get_time', input: {}, ...(id !== undefined && { id }) });
   const agent = scripted([
     { toolCalls: [call('a'), call('a'), call(), call('')] },
@@ -163,11 +171,11 @@ test.each<[string, ScriptedTurn, string]>([
 });
 
 describe('while a reply runs', () => {
-  test('another call is refused, what is observed is kept, and no state is loaded', async () => {
+  test('another agent call is refused, observed messages are kept, and no state is loaded', async () => {
     const model = new ScriptedModel([{ text: 'Let me', stall: true }, 'Later.']);
     const agent = agentOf(model);
     const reply = agent.call('First.');
-    await new Promise((resolve) => setTimeout(resolve, 5));
+    await eventLoopTurns();
     await expect(agent.call('Second.')).rejects.toMatchObject({ code: 'agent_busy' });
     await agent.observe(Msg.user('By the way.'));
     expect(() => agent.loadStateDict(agent.stateDict())).toThrow(/busy/);
@@ -194,23 +202,26 @@ describe('a hook', () => {
     'postActing',
     'prePrint',
     'reasoningChunk',
-  ] as const)('%s that throws fails the call by its name, and the next call works', async (type) => {
-    const agent = scripted(['Hi.', ...script]);
-    let isBroken = true;
-    agent.registerInstanceHook(type, 'breaker', () => {
-      if (isBroken) throw new Error('broken hook');
-    });
-    const isReached = type !== 'preActing' && type !== 'postActing';
-    if (isReached) await expect(agent.call('Go.')).rejects.toThrow(/breaker/);
-    else {
-      await agent.call('Hello.');
-      await expect(agent.call('Go.')).rejects.toThrow(/breaker/);
-    }
-    await history(agent);
-    isBroken = false;
-    expect((await agent.call('And now?')).text).not.toBe('');
-    await history(agent);
-  });
+  ] as const)(
+    '%s that throws fails the agent call by its name, and the next agent call works',
+    async (type) => {
+      const agent = scripted(['Hi.', ...script]);
+      let isBroken = true;
+      agent.registerInstanceHook(type, 'breaker', () => {
+        if (isBroken) throw new Error('broken hook');
+      });
+      const isReached = type !== 'preActing' && type !== 'postActing';
+      if (isReached) await expect(agent.call('Go.')).rejects.toThrow(/breaker/);
+      else {
+        await agent.call('Hello.');
+        await expect(agent.call('Go.')).rejects.toThrow(/breaker/);
+      }
+      await history(agent);
+      isBroken = false;
+      expect((await agent.call('And now?')).text).not.toBe('');
+      await history(agent);
+    },
+  );
 
   test.each(['preReply', 'preReasoning', 'postReasoning', 'preActing', 'postActing', 'postReply'] as const)(
     '%s that never settles does not hold up an interrupt',
@@ -218,12 +229,13 @@ describe('a hook', () => {
       const agent = scripted(script);
       let isStuck = true;
       agent.registerInstanceHook(type, 'stuck', () => (isStuck ? new Promise<never>(() => {}) : undefined));
-      const reply = agent.call('Go.');
-      await new Promise((resolve) => setTimeout(resolve, 5));
-      const before = performance.now();
-      await agent.interrupt();
-      await reply;
-      expect(performance.now() - before).toBeLessThan(200);
+      {
+        using clock = new FakeClock().install();
+        const reply = agent.call('Go.');
+        await clock.advance(5);
+        void agent.interrupt();
+        expect(await timeUntilSettled(clock, reply)).toBeLessThan(100);
+      }
       await history(agent);
       isStuck = false;
       await agent.call('And now?');
@@ -252,7 +264,7 @@ describe('an interrupt', () => {
     class SlowMemory extends InMemoryMemory {
       delay = 60;
       override async add(msgs: MsgInput): Promise<void> {
-        await new Promise((resolve) => setTimeout(resolve, this.delay));
+        if (this.delay > 0) await sleep(this.delay);
         await super.add(msgs);
       }
     }
@@ -261,18 +273,20 @@ describe('an interrupt', () => {
       new ScriptedModel([{ text: 'See:', toolCalls: [{ name: 'get_time', input: {} }] }, 'Fine.']),
       { memory },
     );
+    using clock = new FakeClock().install();
     const reply = agent.call('Go.');
-    await new Promise((resolve) => setTimeout(resolve, 80)); // the input is in; the exchange is being written
-    await agent.interrupt();
-    await reply;
+    await clock.advance(80); // the input is in; the exchange is being written
+    void agent.interrupt();
+    expect(await timeUntilSettled(clock, reply)).toBeLessThan(200);
     memory.delay = 0;
+    await clock.advance(200); // writes that are still on their way
     expect((await agent.call('And now?')).text).toBe('Fine.');
     const roles = (await history(agent)).map(({ role }) => role).join(' ');
     expect(roles).toMatch(/^user assistant system assistant user assistant$/);
   });
 });
 
-test('64 calls side by side take as long as the slowest, and their results are in order', async () => {
+test('64 tool calls side by side take as long as the slowest, and their results are in order', async () => {
   let running = 0;
   let most = 0;
   const slow = tool({
@@ -294,7 +308,7 @@ test('64 calls side by side take as long as the slowest, and their results are i
   );
 });
 
-describe('what was done and said is kept', () => {
+describe('the history is kept', () => {
   const pay: ScriptedTurn = { text: 'Paying.', toolCalls: [{ name: 'get_time', input: {} }] };
 
   test.each([
@@ -333,7 +347,7 @@ describe('what was done and said is kept', () => {
     const agent = new Stubborn({ name: 'Friday', model: new ScriptedModel([pay, 'Fine.']), toolkit });
     agent.setConsoleOutputEnabled(false);
     const reply = agent.call('Go.');
-    await new Promise((resolve) => setTimeout(resolve, 20));
+    await eventLoopTurns();
     await agent.interrupt();
     await reply;
     const msgs = await history(agent);
@@ -353,19 +367,14 @@ describe('what was done and said is kept', () => {
         ],
       };
       const agent = agentOf(new ScriptedModel([turn]), { parallelToolCalls }, [time, deaf]);
+      using clock = new FakeClock().install();
       const reply = agent.call('Go.');
-      await new Promise((resolve) => setTimeout(resolve, 10));
+      await eventLoopTurns();
       let isOver = false;
-      const lag = (): void => {
-        if (isOver) return;
-        const until = performance.now() + 40;
-        while (performance.now() < until);
-        setImmediate(lag);
-      };
-      lag();
-      await agent.interrupt('Stop.');
+      const stopped = agent.interrupt('Stop.').then(() => (isOver = true));
+      while (!isOver) await clock.advance(40); // all timers are late in each turn of the event loop
+      await stopped;
       await reply;
-      isOver = true;
       expect((await history(agent)).map(({ role }) => role).join(' ')).toBe(
         'user assistant system system user assistant',
       );
@@ -376,7 +385,7 @@ describe('what was done and said is kept', () => {
     const agent = agentOf(new ScriptedModel([{ text: 'Let me', stall: true }]));
     const abort = new AbortController();
     const reply = agent.call('Go.', { signal: abort.signal });
-    await new Promise((resolve) => setTimeout(resolve, 5));
+    await eventLoopTurns();
     expect(agent.steer('Left.')).toBe(true);
     abort.abort(new Error('enough'));
     await expect(reply).rejects.toThrow('enough');
@@ -384,19 +393,19 @@ describe('what was done and said is kept', () => {
   });
 });
 
-test('what a hook took out of the input stays out when the call is interrupted', async () => {
+test('text that a hook removed from the input stays out when the agent call is interrupted', async () => {
   const agent = agentOf(new ScriptedModel([{ text: 'Hm', stall: true }]));
   agent.registerInstanceHook('preReply', 'redact', (_agent, { msgs }) => ({
     msgs: msgs.map((msg) => Msg.user(msg.text.replace('SECRET', '***'))),
   }));
   const reply = agent.call('my SECRET');
-  await new Promise((resolve) => setTimeout(resolve, 5));
+  await eventLoopTurns();
   await agent.interrupt();
   await reply;
   expect(JSON.stringify(await history(agent))).not.toContain('SECRET');
 });
 
-test('a thousand failing calls make no flood of hints', async () => {
+test('a thousand failing tool calls make no flood of hints', async () => {
   const model = new ScriptedModel([
     {
       when: ({ tools = [] }) => tools.length > 0,
@@ -419,7 +428,7 @@ test.each([
     (_msg: Msg) => Msg.assistant([{ type: 'tool_use', id: 'a', name: 'get_time', input: {} }]),
   ],
 ])(
-  'a thought that a hook replaced by one that %s fails the call, and the history is whole',
+  'a model message that a hook replaced by one that %s fails the agent call, and the history is whole',
   async (_, replace) => {
     const agent = scripted([{ toolCalls: [{ name: 'get_time', input: {}, id: 'a' }] }, 'Done.', 'Again.']);
     let first: Msg | undefined;
@@ -458,11 +467,10 @@ test('an interrupt does not wait for a queue that nobody reads, or for a memory 
   const memory = new Hanging();
   const agent = agentOf(new ScriptedModel([{ text: 'Hm', stall: true }]), { memory });
   agent.setMsgQueueEnabled(true);
+  using clock = new FakeClock().install();
   const reply = agent.call('Go.');
-  await new Promise((resolve) => setTimeout(resolve, 5));
+  await clock.advance(5);
   memory.hangs = true;
-  const before = performance.now();
-  await agent.interrupt();
-  await reply;
-  expect(performance.now() - before).toBeLessThan(500);
+  void agent.interrupt();
+  expect(await timeUntilSettled(clock, reply)).toBeLessThan(500);
 });

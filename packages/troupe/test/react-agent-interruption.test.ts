@@ -1,4 +1,4 @@
-// The real loop, disturbed at every point: whatever stops it, the history is one that every provider accepts.
+// The real loop, disturbed at every point: after every kind of stop, every provider accepts the history.
 import { afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { z } from 'zod';
 
@@ -51,7 +51,7 @@ const ANSWER: readonly ModelDelta[] = [
 ];
 const FORM = call(0, 'generate_response', 'form', '{"city":"Lima"}');
 
-/** Answers 'go' with a thought, a structured question with the form, and everything else with the answer. */
+/** Answers 'go' with a model message that calls tools, a structured question with the form, and everything else with the answer. */
 class TapeModel extends ChatModelBase {
   constructor(readonly thought: readonly ModelDelta[] = THOUGHT) {
     super('tape');
@@ -93,7 +93,7 @@ function agentWith(parallelToolCalls: boolean, model = new TapeModel(), tools = 
   return agent;
 }
 
-/** An agent that calls another, which does what is done here. */
+/** An agent that calls another agent with this reply. */
 function nestedAgent(parallel: boolean): { outer: ReActAgent; inner: ReActAgent } {
   const inner = agentWith(parallel);
   const ask = tool({ name: 'ask', schema, execute: async () => (await inner.call('go')).text });
@@ -107,7 +107,7 @@ function nestedAgent(parallel: boolean): { outer: ReActAgent; inner: ReActAgent 
 /** Histories that were sent already, by their form. */
 const sent = new Set<string>();
 
-/** What any of the five wires would reject in the next request. */
+/** Faults of the next request by the rules of any of the five wires. */
 async function rejections(messages: readonly Msg[]): Promise<string[]> {
   const form = JSON.stringify(messages.map(({ role, content }) => [role, content]));
   if (sent.has(form)) return [];
@@ -176,7 +176,7 @@ const KINDS = (['plain', 'structured', 'nested'] as const).flatMap((kind) => [
   [kind, 'side by side', true] as const,
 ]);
 
-// What validates schemas is loaded when it is first needed, which no promise can be made to wait for tick by tick.
+// The validator of schemas is loaded at its first use, which takes no fixed number of ticks.
 beforeAll(async () => void (await validateWith({ type: 'object' }, {})));
 
 // Everything here stops by itself. A clock that stands still keeps a busy machine from being taken for stubborn code.

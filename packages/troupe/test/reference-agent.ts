@@ -1,8 +1,8 @@
 /**
  * A small agent that calls tools, for tests of the kernel: parallel or in turn, with
- * tools that work, throw, stream, never end or don't exist. It keeps to the rules that
- * every loop must keep: a thought and its results enter memory together, on every way
- * out; half-made calls are dropped; late results change nothing.
+ * tools that work, throw, stream, never end or don't exist. It keeps the rules of every loop: a
+ * model message and its tool results enter memory together, on every way out; half-made tool calls are dropped; late tool
+ * results change nothing.
  */
 import { ReActAgentBase } from '../src/react/react-agent-base.ts';
 import type { Interrupt } from '../src/agent/interrupt.ts';
@@ -31,7 +31,7 @@ const MAX_CHUNKS = 3;
 
 export class ReferenceAgent extends ReActAgentBase {
   readonly history: Msg[] = [];
-  /** How many results came after their call had been answered otherwise. */
+  /** Number of tool results that came after the tool call had another result. */
   lateResults = 0;
   readonly #options: ReferenceAgentOptions;
 

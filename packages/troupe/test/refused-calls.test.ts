@@ -163,7 +163,7 @@ describe('an agent call that is refused', () => {
     expect(new TroupeError('agent_closed', 'x').isRefusal).toBe(false);
   });
 
-  test('what a hook showed before the refusal is followed by the end of the run', async () => {
+  test('a message that a hook printed before the refusal is followed by the end of the run', async () => {
     const { agent } = await waiting();
     agent.registerInstanceHook('preReply', 'greet', async (self) => {
       await self.print(Msg.assistant('One moment.', { name: 'Friday' }));

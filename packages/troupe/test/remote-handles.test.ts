@@ -17,7 +17,7 @@ import { McpClient, McpServer, registerMcpClient } from '../src/mcp/index.ts';
 import { ScriptedModel } from '../src/testing/index.ts';
 import { hostileServer, until } from './mcp/mcp-servers.ts';
 
-/** What keeps the program running, and was not there before. */
+/** Handles that keep the program running and are new. */
 function newHandles(before: readonly string[]): readonly string[] {
   const known = [...before];
   return process.getActiveResourcesInfo().filter((kind) => {
@@ -53,7 +53,7 @@ function agent(name: string, toolkit: Toolkit, calls: readonly string[]): ReActA
 }
 
 test('three deep, ten wide, in a hub, with calls that hang elsewhere: interrupted and disposed of, nothing is left', async () => {
-  void [process.stdin, process.stdout, process.stderr]; // they are made when they are first looked at
+  void [process.stdin, process.stdout, process.stderr]; // standard streams are created at their first use
   const before = process.getActiveResourcesInfo();
   let atWork = 0;
   const tools = new Toolkit();

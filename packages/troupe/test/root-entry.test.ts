@@ -1,6 +1,6 @@
-/** What importing the library costs, and where it can be imported. Uses the built entry, which `npm test` makes. */
+/** The cost of importing the library, and the places where it can be imported. Uses the built entry, which `npm test` makes. */
 import { execFile } from 'node:child_process';
-import { existsSync } from 'node:fs';
+import { existsSync, statSync } from 'node:fs';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 import { createContext, runInContext } from 'node:vm';
@@ -13,41 +13,54 @@ const here = (path: string): string => fileURLToPath(new URL(path, import.meta.u
 const entry = here('../dist/index.js');
 
 const PROBE = `
+  import { Session } from 'node:inspector/promises';
+  const session = new Session();
+  session.connect();
+  await session.post('Profiler.enable');
+  await session.post('Profiler.startPreciseCoverage', { callCount: true, detailed: true });
   const before = new Set(process.moduleLoadList);
-  const start = performance.now();
   await import(process.argv[1]);
-  const ms = performance.now() - start;
   const builtins = process.moduleLoadList.filter((name) => !before.has(name));
-  console.log(JSON.stringify({ ms, builtins, resources: process.getActiveResourcesInfo() }));
+  const { result } = await session.post('Profiler.takePreciseCoverage');
+  const scripts = result.filter(({ url }) => url.endsWith('.js'));
+  const ranges = scripts.flatMap(({ functions }) => functions.flatMap((one) => one.ranges));
+  const steps = ranges.reduce((sum, { count }) => sum + count, 0);
+  session.disconnect();
+  const files = scripts.map(({ url }) => url);
+  console.log(JSON.stringify({ files, steps, builtins, resources: process.getActiveResourcesInfo() }));
 `;
 
-async function importOnce(
-  url = pathToFileURL(entry).href,
-): Promise<{ ms: number; builtins: string[]; resources: string[] }> {
-  const args = ['--input-type=module', '--eval', PROBE, url];
-  const { stdout } = await run(process.execPath, args);
-  return JSON.parse(stdout) as { ms: number; builtins: string[]; resources: string[] };
+interface ImportCost {
+  /** Files that were loaded, as URLs. */
+  readonly files: readonly string[];
+  /** Executed blocks of JavaScript. */
+  readonly steps: number;
+  readonly builtins: readonly string[];
+  readonly resources: readonly string[];
 }
 
-test('importing the root entry is fast and touches neither network nor files', async () => {
-  expect(existsSync(entry), 'npm run build makes dist/').toBe(true);
-  const imports = [];
-  const floor = [];
-  for (let i = 0; i < 5; i++) {
-    imports.push(await importOnce());
-    floor.push(await importOnce(import.meta.resolve('zod'))); // one schema library, which most programs import anyway
-  }
-  const fastest = (all: readonly { ms: number }[]): number => Math.min(...all.map(({ ms }) => ms));
-  expect(fastest(imports)).toBeLessThan(1.75 * fastest(floor));
+async function costOfImport(url: string): Promise<ImportCost> {
+  const { stdout } = await run(process.execPath, ['--input-type=module', '--eval', PROBE, url]);
+  return JSON.parse(stdout) as ImportCost;
+}
 
-  const touched = imports
-    .flatMap(({ builtins }) => builtins)
-    .filter((name) => name.startsWith('NativeModule'));
+test('importing the root entry loads little and touches neither network nor files', async () => {
+  expect(existsSync(entry), 'npm run build makes dist/').toBe(true);
+  const { files, steps, builtins, resources } = await costOfImport(pathToFileURL(entry).href);
+  const zod = await costOfImport(import.meta.resolve('zod')); // a schema library, which most programs import anyway
+  const own = files.filter((url) => !zod.files.includes(url));
+  const size = (urls: readonly string[]): number =>
+    urls.reduce((sum, url) => sum + statSync(fileURLToPath(url)).size, 0);
+  expect(own.length).toBeLessThan(zod.files.length);
+  expect(size(own)).toBeLessThan(1.75 * size(zod.files));
+  expect(steps).toBeLessThan(1.75 * zod.steps);
+
+  const touched = builtins.filter((name) => name.startsWith('NativeModule'));
   const outside =
     /^NativeModule (?:net|dgram|dns|tls|http|https|http2|child_process|worker_threads|readline|fs\/promises|undici|internal\/deps\/undici)/;
   expect(touched.filter((name) => outside.test(name))).toEqual([]);
   const open = /TCP|UDP|TLS|DNS|GetAddr|Timeout|Immediate|FSEvent|Worker|Process/;
-  for (const { resources } of imports) expect(resources.filter((name) => open.test(name))).toEqual([]);
+  expect(resources.filter((name) => open.test(name))).toEqual([]);
 });
 
 /** One entry as a script for browsers, which sets the global `troupe`. */

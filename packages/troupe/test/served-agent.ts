@@ -73,9 +73,12 @@ async function answer(request: IncomingMessage, response: ServerResponse): Promi
   const body = await bodyOf(request);
   const json = body.startsWith('{') ? parseJson(body) : undefined;
   const decisions = isJsonObject(json) ? (json['decisions'] as never) : undefined;
-  const { body: events } = agent
-    .stream(decisions === undefined ? body : undefined, { decisions })
-    .toResponse();
+  const {
+    status,
+    headers,
+    body: events,
+  } = agent.stream(decisions === undefined ? body : undefined, { decisions }).toResponse();
+  response.writeHead(status, Object.fromEntries(headers));
   if (events !== null) await pipeline(Readable.fromWeb(events), response).catch(() => {});
 }
 

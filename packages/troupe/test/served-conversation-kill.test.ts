@@ -4,13 +4,13 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { createParser } from 'eventsource-parser';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
+import type { AgentEvent } from '../src/event/agent-event.ts';
+import { readEvents } from '../src/event/read-events.ts';
 import { RedisClient } from '../src/stores/redis/redis-client.ts';
 import { PostgresDatabase } from '../src/stores/postgres/postgres-database.ts';
 import { newId } from '../src/util/ids.ts';
-import { parseJson } from '../src/util/json.ts';
 import { bundle } from './bundle.ts';
 import { sampleOf } from './fair-sample.ts';
 import { hasPostgres, hasRedis, POSTGRES, REDIS_URL } from './servers.ts';
@@ -31,7 +31,7 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-/** Makes an empty place for a session, and a function that removes it. */
+/** Makes an empty place for a session, and a function for its removal. */
 async function newPlace(kind: PlaceKind): Promise<{ place: string; remove: () => Promise<void> }> {
   const id = newId().toLowerCase();
   if (kind === 'json' || kind === 'sqlite') return { place: join(folder, id), remove: async () => {} };
@@ -89,11 +89,10 @@ class ServedAgent {
   }
 
   /** Sends a text or decisions, and reads the events until the end, or until the server is killed. */
-  async send(body: string, onEvent: (event: ToldEvent) => void): Promise<void> {
-    const parser = createParser({ onEvent: ({ data }) => onEvent(parseJson(data) as unknown as ToldEvent) });
+  async send(body: string, onEvent: (event: AgentEvent) => void): Promise<void> {
     try {
       const response = await fetch(await this.#url, { method: 'POST', body });
-      for await (const chunk of response.body ?? []) parser.feed(new TextDecoder().decode(chunk));
+      for await (const event of readEvents(response)) onEvent(event);
     } catch {
       // killed
     }
@@ -103,13 +102,6 @@ class ServedAgent {
 interface State {
   readonly msgs: readonly { readonly id: string; readonly text: string }[];
   readonly pending: readonly string[];
-}
-
-interface ToldEvent {
-  readonly type: string;
-  readonly status?: string;
-  readonly msg?: { readonly id: string };
-  readonly pending?: { readonly id: string };
 }
 
 /** Where the tool calls that have paid are noted. */
@@ -126,14 +118,14 @@ const KINDS: readonly [kind: PlaceKind, isThere: boolean][] = [
   ['redis', hasRedis],
 ];
 
-/** A client of one conversation that notes what it was told. */
+/** A client of one conversation, with notes of all answers and questions. */
 class Client {
   readonly answers = new Set<string>();
   /** Number of answers and questions told. */
   told = 0;
   #asked: string | undefined;
 
-  /** What servers told before and a new one does not have. */
+  /** Answers and questions of earlier servers that a new server does not have. */
   missingIn({ msgs, pending }: State): string[] {
     const ids = new Set([...msgs.map(({ id }) => id), ...pending]);
     const told = this.#asked === undefined ? [...this.answers] : [...this.answers, this.#asked];
@@ -148,11 +140,11 @@ class Client {
     const whenTold = kill % 3 !== 0 ? kill % 4 : Infinity;
     const timer = setTimeout(end, whenTold === Infinity ? (kill * 7) % 40 : 20_000);
     let count = 0;
-    const onEvent = ({ type, status, msg, pending }: ToldEvent): void => {
+    const onEvent = (event: AgentEvent): void => {
       if (killed !== undefined) return;
-      if (type === 'approval_needed') this.#asked = pending?.id;
-      else if (type !== 'run_end') return;
-      if (type === 'run_end' && status === 'finished' && msg !== undefined) this.answers.add(msg.id);
+      if (event.type === 'approval_needed') this.#asked = event.pending.id;
+      else if (event.type !== 'run_end') return;
+      else if (event.status === 'finished' && event.msg !== undefined) this.answers.add(event.msg.id);
       this.told++;
       if (count++ >= whenTold) end();
     };

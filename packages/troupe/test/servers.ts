@@ -5,7 +5,7 @@ import { POSTGRES } from './addresses.ts';
 
 export { POSTGRES, REDIS_URL } from './addresses.ts';
 
-/** Set in CI, where a server that is not there is a failure. */
+/** Set in CI, where a missing server is a failure. */
 const REQUIRED = 'TROUPE_REQUIRE_SERVERS';
 
 export const hasPostgres = await isThere('PostgreSQL', POSTGRES.port);

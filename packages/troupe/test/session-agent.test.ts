@@ -77,7 +77,7 @@ test('a program that dies in the middle of a side effect does not do it again, a
   expect(history.map((msg) => msg.text)).toContain('Pay the bill.');
 
   await second.manager.saveSession();
-  await first.agent.interrupt(); // it was only stopped, and wakes up
+  await first.agent.interrupt(); // the first process was only stopped, and wakes up
   await dying;
   await expect(first.manager[Symbol.asyncDispose]()).rejects.toBeInstanceOf(SessionConflictError);
   expect(await start(dir, []).manager.loadIfExists()).toBe(true);

@@ -46,7 +46,7 @@ async function contentOf(memory: InMemoryMemory): Promise<unknown> {
   };
 }
 
-/** What the sessions of version 1 hold. */
+/** Contents of the sessions of version 1. */
 async function expectVersion1(session: Session, key: { user: string; session: string }): Promise<void> {
   const { memory, settings } = components();
   expect(await session.load(key, { memory, settings })).toBe(true);

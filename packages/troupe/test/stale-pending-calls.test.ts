@@ -62,7 +62,7 @@ async function textsIn(agent: ReActAgent): Promise<readonly string[]> {
 }
 
 describe('a decision about a tool call that is answered in the stored memory', () => {
-  test('goes on with the reply, and runs nothing again', async () => {
+  test('continues the reply, and runs nothing again', async () => {
     const { program, saved, decisions } = await killed('before the answer');
     const agent = program.agent(['Done.'], saved);
     expect(agent.pendingCalls.map(({ id }) => id)).toEqual(decisions.map(({ id }) => id));
@@ -71,7 +71,7 @@ describe('a decision about a tool call that is answered in the stored memory', (
     expect(await textsIn(agent)).toEqual(['user Clean up.', 'assistant', 'system', 'assistant Done.']);
   });
 
-  test('gives the answer that is there already, without a model', async () => {
+  test('gives the existing answer, without a model call', async () => {
     const { program, saved, decisions } = await killed('after the answer');
     const agent = program.agent([], saved);
     const events: AgentEvent[] = [];

@@ -75,7 +75,7 @@ const allowed = ({ pendingCalls }: Pipeline) => ({
   decisions: pendingCalls.map(({ id }) => ({ id, verdict: 'allow' as const })),
 });
 
-/** A store that knows the text of everything that was saved. */
+/** A store with the text of all saves. */
 class NotingStore extends InMemoryStore {
   saved = '';
 
@@ -97,14 +97,14 @@ interface Story {
   readonly agents: readonly ReActAgent[];
   /** Names of those who paid. */
   readonly paid: readonly string[];
-  /** Ids that were told before they were saved. */
+  /** Ids of outcomes told too early: before their save. */
   readonly untimely: readonly string[];
   /** Number of answers and questions that were told. */
   readonly told: () => number;
   dispose(): Promise<void>;
 }
 
-/** Whether the agent has tried to pay. What it heard meanwhile may follow. */
+/** Whether the agent has tried to pay; observed messages may follow. */
 const isAnswered = ({ messages }: ModelRequest): boolean =>
   messages.some((msg) => msg.hasContentBlocks('tool_result'));
 

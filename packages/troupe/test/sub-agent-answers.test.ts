@@ -1,4 +1,4 @@
-// What a host is told about the answer of a sub-agent, and answers that a sub-agent gives in place of its host.
+// Notes for a host about the answer of a sub-agent, and answers that a sub-agent gives in place of its host.
 import {
   agentTool,
   Msg,

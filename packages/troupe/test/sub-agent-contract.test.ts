@@ -36,7 +36,7 @@ const ask = (name: string, input: ScriptedToolCall['input'] = {}, id = `c_${name
   input,
 });
 
-/** Answers with its task, and records what it was given. */
+/** Answers with its task, and records its input and its memory. */
 class Kid extends SubAgentBase {
   static readonly made: Kid[] = [];
   heard: readonly Msg[] = [];

@@ -126,7 +126,7 @@ test('an interrupt stops three levels, a fan-out of ten, a broadcast and a hung 
   await rm(folder, { recursive: true });
 });
 
-describe('one that calls itself without an end', () => {
+describe('a sub-agent that calls itself without an end', () => {
   /** Number of sub-agents made, and the result. */
   async function descend(
     toolsOf: (itself: readonly Tool[]) => readonly Tool[],

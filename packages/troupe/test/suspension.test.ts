@@ -32,7 +32,7 @@ const BOTH: ScriptedTurn = {
 
 interface Made {
   readonly agent: ReActAgent;
-  /** Hooks and middleware that ran, and what they saw. */
+  /** Runs of hooks and middleware, with their arguments. */
   readonly seen: string[];
 }
 

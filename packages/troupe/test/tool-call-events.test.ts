@@ -208,7 +208,7 @@ describe('a tool call is told once, with its status and duration', () => {
     expect(seen(second.innerEvents)).toEqual([['result', 'i2', 'ok', 30]]);
   });
 
-  test('when it is interrupted, in whatever state it was', async () => {
+  test('when it is interrupted, in any state', async () => {
     const clock = new FakeClock();
     using _ = clock.install();
     const hang = tool({ name: 'hang', execute: () => new Promise<never>(() => {}) });

@@ -90,7 +90,7 @@ for await (const event of stream.filter('tool_start', 'tool_result')) {
   else expectTypeOf(event.result).toEqualTypeOf<ToolResultBlock>();
 }
 expectTypeOf(stream.toReadableStream()).toEqualTypeOf<ReadableStream<AgentEvent>>();
-// @ts-expect-error There is no such event.
+// @ts-expect-error No event has this name.
 stream.filter('text_deltas');
 
 // A listener knows the event by its type.
@@ -98,7 +98,7 @@ expectTypeOf(
   agent.on('tool_start', ({ call }) => expectTypeOf(call).toEqualTypeOf<ToolUseBlock>()),
 ).toEqualTypeOf<() => void>();
 agent.on('*', (event) => expectTypeOf(event).toEqualTypeOf<AgentEvent>(), { nested: true });
-// @ts-expect-error There is no such event.
+// @ts-expect-error No event has this name.
 agent.on('tool_started', () => {});
 
 // Hooks of agents with tools see the prompt, steer the loop and bring tools; others do not.

@@ -20,7 +20,7 @@ const policy = (decide: (request: PermissionRequest) => unknown): PermissionPoli
   decide: (given) => decide(given) as ToolVerdict,
 });
 
-/** The agent call, and what it saved before tools with side effects. */
+/** The agent call, with its saves before tools with side effects. */
 function agentCall(save: () => Promise<void> = async () => {}) {
   const saves: (string | undefined)[] = [];
   const checkpoint = async (toolCallId?: string): Promise<void> => {

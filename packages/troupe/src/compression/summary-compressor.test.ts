@@ -169,7 +169,7 @@ describe('when', () => {
   });
 });
 
-describe('how', () => {
+describe('the course of a compression', () => {
   test('a model sums up what is old; the messages stay in memory, and the summary is shown in their place', async () => {
     using _clock = new FakeClock().install();
     const bench = new Bench([answer()], { compressionPrompt: 'Sum up.' });

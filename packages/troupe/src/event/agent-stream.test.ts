@@ -28,7 +28,7 @@ const text = (seq: number, said: string, msgId = 'm1', index = 0, agentPath = ['
 const start: AgentEvent = { type: 'reply_start', name: 'Ann', ...origin(0) };
 const end: AgentEvent = { type: 'run_end', status: 'finished', msg: answer, durationMs: 9, ...origin(9) };
 
-/** A run that emits these events, and notes how far it came. */
+/** A run that emits these events, and its progress. */
 function runOf(events: readonly AgentEvent[], options: StreamOptions & { readonly error?: Error } = {}) {
   const progress = { runs: 0, emitted: 0, hasLeft: false };
   const run = async ({ emit, left }: RunListener): Promise<Msg> => {
@@ -44,13 +44,13 @@ function runOf(events: readonly AgentEvent[], options: StreamOptions & { readonl
   return { stream: new AgentStream(run, options), progress };
 }
 
-/** A run that emits one event and then waits until it is stopped. */
+/** A run that emits one event and then waits for an abort. */
 function hangingRun() {
   const state = { isOver: false };
   const run = async ({ emit, left }: RunListener): Promise<Msg> => {
     await emit(start);
     await new Promise((resolve) => left.addEventListener('abort', resolve));
-    await settle(); // it puts its memory in order
+    await settle(); // the agent repairs its memory
     state.isOver = true;
     return Msg.assistant('stopped');
   };

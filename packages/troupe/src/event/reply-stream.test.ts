@@ -95,7 +95,7 @@ describe('a slow consumer', () => {
       if (read % 50 !== 1) continue;
       await settle();
       await settle();
-      // The one that waits to get in has not been counted yet.
+      // The event that waits for a place has not been counted yet.
       expect(progress.emitted - read).toBe(Math.min(limit, 500 - read));
     }
     expect(read).toBe(500);

@@ -643,7 +643,7 @@ describe('searching', () => {
     };
     expect(await search({ maxSearchedBytes: 250 })).toEqual([200, false]);
     expect(await search({ maxSearchedBytes: 400 })).toEqual([400, true]);
-    expect(await search({ maxFileBytes: 99 })).toEqual([0, false]); // those are left out unread
+    expect(await search({ maxFileBytes: 99 })).toEqual([0, false]); // larger files are left out unread
   });
 
   test('the end of a very long line is not searched', async () => {

@@ -117,7 +117,7 @@ test.each([
 });
 
 test.each(['a\nb', 'con', 'x.', 'a\\b', 'a/b', 'cafe\u0301', '', '..', 'x'.repeat(250)])(
-  'what is called %j is not shown',
+  'a file named %j is not shown',
   (name) => {
     const folder = parsePath(`/workspace/${'x'.repeat(200)}${`/${'y'.repeat(200)}`.repeat(3)}`);
     expect(pathOfFound(folder, name)).toBe(undefined);

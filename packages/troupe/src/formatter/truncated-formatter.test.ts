@@ -196,7 +196,7 @@ describe('calls and their results', () => {
     expect(inner.given).toEqual([[...exchanges.slice(1).flat(), ask3]]);
   });
 
-  test('a second result goes with what is before it, however far its call is', async () => {
+  test('a second result goes with the messages before it, however far its tool call is', async () => {
     const again = results(['a'], 5);
     const { formatter, inner } = setUp({ maxTokens: 54, keepTokens: 30 });
     await formatter.format([calls(['a'], 10), results(['a'], 10), say1, say2, again, ask3]);
@@ -218,7 +218,7 @@ describe('calls and their results', () => {
   });
 });
 
-describe('what must stay but is too long', () => {
+describe('messages that must stay but are too long', () => {
   const long = Msg.user('Long.', size(100));
 
   test('is sent, reported each time, and logged once', async () => {
@@ -340,7 +340,7 @@ test.each([
 });
 
 describe('for any transcript', () => {
-  /** What was said, with the number of the group that it stays or goes with; instructions belong to none. */
+  /** Messages, each with the number of the group that stays or goes together; instructions belong to no group. */
   interface Said {
     readonly msg: Msg;
     readonly group: number | undefined;
@@ -453,7 +453,7 @@ describe('for any transcript', () => {
         const dropped = said.filter((one) => !isKept(one));
         if (dropped.length === 0) return;
         truncated++;
-        // What was dropped is the beginning, and the newest of it would not have fitted.
+        // The dropped messages are the beginning, and the newest of these would not have fitted.
         const firstKept = said.findIndex((one) => isKept(one) && !isHint(one));
         expect(dropped.every((one) => said.indexOf(one) < firstKept)).toBe(true);
         const nextGroup = dropped.filter(({ group }) => group === dropped.at(-1)?.group);

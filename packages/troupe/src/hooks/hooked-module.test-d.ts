@@ -69,7 +69,7 @@ echo.registerInstanceHook('prePrint', 'a', (_, args) => void args.msgs);
 // @ts-expect-error A pre hook gets no result.
 echo.registerInstanceHook('preReply', 'a', (_, __, result: Msg) => void result);
 
-// What they may return: nothing or some of the arguments, a result, at once or later.
+// Return values of hooks: nothing or some of the arguments, a result, at once or later.
 echo.registerInstanceHook('preReply', 'a', () => {});
 echo.registerInstanceHook('preReply', 'a', async () => {});
 echo.registerInstanceHook('preReply', 'a', () => undefined);
@@ -89,15 +89,15 @@ echo.registerInstanceHook('postReply', 'a', () => 'text');
 echo.registerInstanceHook('postReply', 'a', () => ({ msgs: [other] }));
 
 // Types and names.
-// @ts-expect-error There is no such type.
+// @ts-expect-error No hook has this type.
 echo.registerInstanceHook('pre_reply', 'a', () => {});
-// @ts-expect-error There is no such type.
+// @ts-expect-error No hook has this type.
 Echo.registerClassHook('preActing', 'a', () => {});
-// @ts-expect-error There is no such type.
+// @ts-expect-error No hook has this type.
 echo.removeInstanceHook('preActing', 'a');
-// @ts-expect-error There is no such type.
+// @ts-expect-error No hook has this type.
 echo.clearInstanceHooks('preActing');
-// @ts-expect-error There is no such type.
+// @ts-expect-error No hook has this type.
 Echo.clearClassHooks('preActing');
 // @ts-expect-error A hook has a name.
 echo.registerInstanceHook('preReply', () => {});

@@ -69,7 +69,7 @@ class Marker extends AgentBase {
   }
 }
 
-/** What an agent prints, as its queue sees it. */
+/** Messages that an agent prints, read from its queue. */
 async function printedBy(agent: AgentBase, run: () => Promise<unknown>): Promise<string[][]> {
   agent.setMsgQueueEnabled(true);
   await run();

@@ -11,7 +11,7 @@ const SAY: HookPoint = {
   normalize: ([words, loud = false, ...rest]) => [words, loud, ...rest],
 };
 
-/** Something that can be hooked, and that is no more than that. */
+/** An object with hooks, and nothing else. */
 class Speaker {
   readonly hooks: Record<string, readonly NamedHook[]> = {};
   readonly said: unknown[][] = [];

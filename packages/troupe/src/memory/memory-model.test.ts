@@ -18,7 +18,7 @@ import { newId } from '../util/ids.ts';
 import { InMemoryMemory } from './in-memory-memory.ts';
 import type { MarkChange, MemoryBase, MemoryFilter } from './memory-base.ts';
 
-/** What a memory is, in as few words as possible. */
+/** A memory in as few words as possible. */
 class Model {
   rows: { id: string; text: string; marks: string[] }[] = [];
   summary = '';
@@ -109,7 +109,10 @@ async function run(memory: MemoryBase, op: Op): Promise<unknown> {
   }
 }
 
-/** Few of them, so that they meet again; each means something to somebody, and some differ only where a database forgets it. */
+/**
+ * Few names, so that equal names are frequent. Each has a meaning in some database, and some differ only where a database ignores
+ * the difference.
+ */
 const NASTY = [
   `';--`,
   `x') OR '1'='1`,

@@ -109,7 +109,7 @@ describe('an exchange', () => {
       'result.output must be a string or a list of blocks, not undefined.',
     ],
     ['is a call', call('a'), 'result.type must be tool_result.'],
-  ])('refuses a result that %s, and the tool call stays unfinished', (_, given, message) => {
+  ])('refuses a tool result that %s, and the tool call stays unfinished', (_, given, message) => {
     const exchange = new Exchange(thoughtWith('a'));
     expect(() => exchange.addResult(given as ToolResultBlock)).toThrow(new InvalidMsgError(message));
     expect(exchange.addResult(result('a'))).toBe(true);

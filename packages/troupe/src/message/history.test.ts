@@ -103,7 +103,7 @@ test.each<[string, string[], string[]]>([
   expect(findHistoryFaults(history(...msgs))).toEqual(faults);
 });
 
-/** What a strict provider wants, said once more and slowly. */
+/** Rules of a strict provider, written a second time and slowly. */
 function isValid(msgs: readonly string[]): boolean {
   const blocks = msgs.flatMap((words, at) => words.split(' ').map((word) => ({ word, at })));
   const calls = blocks

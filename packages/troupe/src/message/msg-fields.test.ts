@@ -1,4 +1,4 @@
-// What a message says about its reply: the fields, how they are checked, and how messages of version 0.1 get them.
+// Fields of a message about its reply: their checks, and their values in messages of version 0.1.
 import { describe, expect, test } from 'vitest';
 import { isDeepFrozen } from '../../test/arbitraries.ts';
 import { InvalidMsgError } from '../errors.ts';

@@ -132,7 +132,7 @@ describe('rules', () => {
     }
   });
 
-  test('one that throws is the program’s mistake, and comes out', () => {
+  test('an error of the condition `when` is the program’s mistake, and is thrown', () => {
     const when = (): never => {
       throw new Error('broken');
     };

@@ -81,7 +81,7 @@ test('a relative glob without a working directory holds for relative paths, and 
   ]);
 });
 
-test('a function decides by the whole call', () => {
+test('a function decides by the whole tool call', () => {
   const rule: ToolRule = {
     tool: 'pay',
     behavior: 'deny',

@@ -61,7 +61,7 @@ function lineOf(event: AgentEvent): string {
   return `${event.agentPath.join('/')} ${event.type}${details}`;
 }
 
-/** Runs a body and returns what it logged. */
+/** Runs a body and returns the lines of its log. */
 async function logOf(body: () => Promise<unknown>): Promise<string[]> {
   const lines: string[] = [];
   const logging: Logger = { log: (level, message) => void lines.push(`${level}: ${message}`) };

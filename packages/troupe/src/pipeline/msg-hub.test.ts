@@ -38,7 +38,7 @@ class Talker extends AgentBase {
 const trio = (): [Talker, Talker, Talker] => [new Talker('alice'), new Talker('bob'), new Talker('carol')];
 const heardBy = (agents: readonly Talker[]): string[][] => agents.map((agent) => agent.heard);
 
-/** Runs a body and returns what it logged. */
+/** Runs a body and returns the lines of its log. */
 async function logOf(body: () => Promise<unknown>): Promise<string[]> {
   const lines: string[] = [];
   const logging: Logger = { log: (level, message) => void lines.push(`${level}: ${message}`) };
@@ -351,7 +351,7 @@ test('each participant observes each message once, while it is in the hub', asyn
       const agents = ['a', 'b', 'c', 'd'].map((name) => new Talker(name));
       let digested = Promise.withResolvers<void>();
       for (const agent of agents) agent.digest = () => digested.promise;
-      /** Ends all broadcasts, so that everybody has heard them. */
+      /** Ends all broadcasts: every agent has observed the messages. */
       const digestAll = async (): Promise<void> => {
         for (const _ of steps) {
           digested.resolve(); // each agent takes in one message after the other
@@ -379,7 +379,7 @@ test('each participant observes each message once, while it is in the hub', asyn
           for (const listener of present) expected.get(listener)!.push(`user: ${i}`);
         }
         if (act === 'speak') {
-          await digestAll(); // an agent answers when it has heard what was said
+          await digestAll(); // an agent answers after the messages have arrived
           underWay.push(agent.call(`${i}`));
           const listeners = present.has(agent) ? [...present].filter((other) => other !== agent) : [];
           for (const listener of listeners) expected.get(listener)!.push(`${agent.name}: ${i}`);

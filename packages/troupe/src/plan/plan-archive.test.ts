@@ -77,7 +77,7 @@ describe('a hanging storage', () => {
     storage.work();
     await notebook.updateSubtaskState(0, 'in_progress');
     release();
-    while ((await storage.getPlans()).length === 0) await clock.advance(0); // it is stored after all
+    while ((await storage.getPlans()).length === 0) await clock.advance(0); // the plan is stored after all
     expect([notebook.currentPlan?.id, notebook.currentPlan?.state]).toEqual([id, 'in_progress']);
     expect(await notebook.getHistoricalPlans()).toEqual([]);
     await notebook.finishPlan('done', 'fine');

@@ -98,7 +98,7 @@ function asking(notebook: PlanNotebook, script: Script = [{ toolCalls: [finish(0
 }
 
 test.each(['saved', 'loaded'])(
-  'an edit that waits for leave is one of the plan that the model has seen, also when that was changed before it was %s',
+  'an edit that waits for permission applies to the plan that the model has seen, also when the plan was changed before it was %s',
   async (moment) => {
     const before = await tripOf('book', 'pack');
     const first = asking(before);

@@ -32,7 +32,7 @@ async function call(name: string, input: JsonObject = {}): Promise<unknown> {
 
 const states = (): unknown => notebook.currentPlan?.subtasks.map(({ name, state }) => `${name} ${state}`);
 
-test('there are nine tools, the eight of AgentScope first', () => {
+test('a notebook has nine tools, the eight of AgentScope first', () => {
   expect(notebook.tools.map(({ name }) => name)).toEqual([
     'view_subtasks',
     'update_subtask_state',
@@ -105,7 +105,7 @@ describe('without a plan', () => {
     expect(await call(name, input)).toEqual(['error', problem]);
   });
 
-  test('there are no archived plans', async () => {
+  test('without archived plans, the tool says so', async () => {
     expect(await call('view_historical_plans')).toBe('There are no archived plans.');
     expect(await call('recover_historical_plan', { plan_id: 'nope' })).toEqual([
       'error',

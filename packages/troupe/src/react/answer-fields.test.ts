@@ -1,4 +1,4 @@
-// What the answer of an agent says about the model message behind it: who gave it, and whether it was cut off.
+// Fields of an agent's answer about the model message behind it: its model, and whether the text was cut off.
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 

@@ -1,4 +1,4 @@
-// Hooks that steer the loop: they change prompts, stop the agent, send it back to reasoning, follow what streams, and bring tools.
+// Hooks that steer the loop: change prompts, stop the agent, send the agent back to reasoning, follow streams, and bring tools.
 import { beforeAll, describe, expect, test } from 'vitest';
 import { z } from 'zod';
 
@@ -199,7 +199,7 @@ describe('a preReasoning hook', () => {
     ['messages', { messages: [{ role: 'user' }] }],
     ['messages', { messages: 7 }],
     ['generation', { generation: 'hot' }],
-  ])('that returns wrong %s fails the call with its name', async (_, wrong) => {
+  ])('that returns wrong %s fails the agent call with its name', async (_, wrong) => {
     const { agent, model } = setUp(['Done.']);
     agent.registerInstanceHook('preReasoning', 'wrong', () => wrong as never);
     await expect(agent.call('go')).rejects.toMatchObject({ code: 'hook_failed', hookName: 'wrong' });
@@ -258,14 +258,14 @@ describe('a postReasoning hook', () => {
       'assistant | Done.',
     ];
 
-    test('they run when the agent is called again without input', async () => {
+    test('the tool calls run in the next agent call without input', async () => {
       const { agent, events } = await stopped();
       expect((await agent.call()).text).toBe('Done.');
       expect(await historyOf(agent)).toEqual(done);
       expect(events.filter(({ type }) => type === 'tool_start')).toHaveLength(2);
     });
 
-    test('they run in another process that has loaded the state', async () => {
+    test('the tool calls run in another process that has loaded the state', async () => {
       const { agent } = await stopped();
       const other = setUp(['Done.']).agent;
       other.loadStateDict(saved(agent));
@@ -546,7 +546,7 @@ describe('a hook that brings tools', () => {
     expect(toolsOf(model)).toEqual([['clock', 'generate_response']]);
   });
 
-  test('fails the call if two hooks bring different tools of one name', async () => {
+  test('fails the agent call if two hooks bring different tools of one name', async () => {
     const { agent } = setUp(['Hello.']);
     agent.registerInstanceHook('preReply', 'a', () => {}, { tools: [clock] });
     agent.registerInstanceHook('preReply', 'b', () => {}, {

@@ -1,4 +1,4 @@
-// What an agent can be given besides a model and tools: someone who keeps its context small, a plan, a background.
+// Parts of an agent besides the model and the tools: a compressor, a plan, background tools.
 import { describe, expect, test } from 'vitest';
 
 import type { ContextCompressor, CompressionTask } from '../compression/context-compressor.ts';
@@ -77,7 +77,7 @@ describe('a memory with compression', () => {
     expect(agent.toolkit.has('context_reload')).toBe(false);
   });
 
-  test('makes room when the model says that the prompt is too long, which is then asked once more', async () => {
+  test('compresses the history when the model reports an overflow, and asks the model once more', async () => {
     const memory = new Compressor();
     const { agent, model } = setUp(['One.', tooLong, 'Two.'], { memory });
     await agent.call('first');
@@ -87,13 +87,13 @@ describe('a memory with compression', () => {
     expect(textsOf(model.requests[2]?.messages)).toEqual(['One.', 'second']);
   });
 
-  test('is not asked a second time: then the call fails', async () => {
+  test('is not asked a second time: then the agent call fails', async () => {
     const { agent, model } = setUp([tooLong, tooLong, 'never'], { memory: new Compressor() });
     await expect(agent.call('go')).rejects.toMatchObject({ kind: 'context_overflow' });
     expect(model.requests).toHaveLength(2);
   });
 
-  test('without removable messages lets the call fail at once', async () => {
+  test('without removable messages lets the agent call fail at once', async () => {
     class Full extends Compressor {
       override compress = async (): Promise<boolean> => false;
     }
@@ -265,7 +265,7 @@ describe('a hook with an invalid result', () => {
     },
   );
 
-  test('a summary by a result or a call does not break the history', async () => {
+  test('a summary that ends at a tool result or a tool call does not break the history', async () => {
     for (const block of [orphan, openCall]) {
       const agent = withPay([use, 'Sum.'], { maxIters: 1 });
       agent.registerInstanceHook('postSummary', 'bad', () => Msg.assistant([block]));
@@ -286,7 +286,7 @@ test('a model can not forge the marks of a reply by its structured answer', asyn
   }
 });
 
-test('calls that an interrupt kept from starting are told as events, once', async () => {
+test('tool calls that did not start because of an interrupt have one event each', async () => {
   const hang = tool({ name: 'hang', execute: () => new Promise<never>(() => {}) });
   const toolCalls = ['hang', 'hang', 'hang'].map((name) => ({ name, input: {} }));
   const { agent } = setUp([{ toolCalls }], { toolkit: new Toolkit({ tools: [hang] }) });
@@ -312,7 +312,7 @@ test('a hanging long-term memory does not fail the reply', async () => {
   expect((await answer).text).toBe('There.');
 });
 
-test('hooks fire once for every one of 64 calls side by side', async () => {
+test('hooks run once for each of 64 tool calls side by side', async () => {
   const toolCalls = Array.from({ length: 64 }, (_, i) => ({ name: 'echo', id: `c${i}`, input: { i } }));
   const echo = tool({
     name: 'echo',

@@ -1,11 +1,13 @@
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
+import { timeUntilSettled } from '../../test/time-until-settled.ts';
 import { TroupeError } from '../errors.ts';
 import type { AgentEvent } from '../event/agent-event.ts';
 import type { Step, StepRunner } from '../event/step.ts';
 import { findHistoryFaults } from '../message/history.ts';
 import { Msg } from '../message/msg.ts';
 import { ModelError } from '../model/model-error.ts';
+import { FakeClock } from '../testing/fake-clock.ts';
 import { ScriptedModel, type ScriptedTurn } from '../testing/scripted-model.ts';
 import { StepJournal } from '../testing/step-journal.ts';
 import { tool, type Tool } from '../toolkit/tool/tool.ts';
@@ -215,19 +217,19 @@ describe('at the limit', () => {
     expect((await memory()).at(-1)).toBe(answer);
   });
 
-  test('calls in the summary are not made, and not remembered', async () => {
+  test('tool calls in the summary neither run nor enter memory', async () => {
     const stubborn: ScriptedTurn = { text: 'Still', ...calls({ name: 'fail', input: {} }) };
     const { agent, memory } = setUp([again, stubborn], { maxIters: 1 });
     expect((await agent.call('Go.')).text).toBe('Still');
     expect(findHistoryFaults(await memory())).toEqual([]);
   });
 
-  test('a summary that fails is no failure of the call', async () => {
+  test('a summary that fails is no failure of the agent call', async () => {
     const { agent } = setUp([again, { error: new ModelError('gone', { kind: 'network' }) }], { maxIters: 2 });
     expect((await agent.call('Go.')).text).toBe('I have no answer after 2 steps, and could not sum up: gone');
   });
 
-  test('the same call that fails again and again is pointed out', async () => {
+  test('a tool call that fails repeatedly is pointed out to the model', async () => {
     const { agent, model } = setUp([again, 'Over.'], { maxIters: 5 });
     await agent.call('Go.');
     const hints = model.requests
@@ -237,7 +239,7 @@ describe('at the limit', () => {
   });
 });
 
-describe('calls of one thought', () => {
+describe('tool calls of one model message', () => {
   const order: string[] = [];
   const wait = tool({
     name: 'wait',
@@ -260,7 +262,7 @@ describe('calls of one thought', () => {
     [1, ['slow starts', 'slow ends', 'fast starts', 'fast ends']],
     [2, ['slow starts', 'fast starts', 'fast ends', 'slow ends']],
   ])(
-    'with parallelToolCalls %s run so; their results are in the order of the calls',
+    'with parallelToolCalls %s run so; their results are in the order of the tool calls',
     async (parallelToolCalls, expected) => {
       order.length = 0;
       const { agent, memory } = setUp([two, 'Ok.'], { toolkit: toolkitOf(wait), parallelToolCalls });
@@ -471,11 +473,10 @@ describe('messages during a reply', () => {
         toolkit: toolkitOf(deaf, add),
       },
     );
+    using clock = new FakeClock().install();
     const reply = agent.call('Go.');
-    await new Promise((resolve) => setTimeout(resolve, 5));
-    const before = performance.now();
-    await agent.interrupt('Stop it.');
-    expect(performance.now() - before).toBeLessThan(50);
+    await clock.advance(5);
+    expect(await timeUntilSettled(clock, agent.interrupt('Stop it.'))).toBeLessThan(50);
     const answer = await reply;
     expect(answer.metadata).toEqual({ _is_interrupted: true });
     expect(answer.endReason).toBe('interrupted');
@@ -497,7 +498,7 @@ describe('a failing hook', () => {
     expect(findHistoryFaults(await memory())).toEqual([]);
   });
 
-  test('on what a tool shows fails the call, not the tool', async () => {
+  test('on a snapshot of a tool fails the agent call, not the tool', async () => {
     const show = tool({
       name: 'show',
       *execute() {
@@ -632,7 +633,7 @@ test("a policy under the old name 'permission' is refused, and not ignored", () 
   );
 });
 
-test('its state holds its memory and its groups of tools, and comes back', async () => {
+test('the state of an agent holds its memory and its groups of tools, and can be loaded', async () => {
   const { agent } = setUp(['Hello.']);
   agent.toolkit.createToolGroup('extra', { description: 'More', active: true });
   await agent.call('Hi.');

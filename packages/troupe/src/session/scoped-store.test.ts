@@ -46,7 +46,7 @@ describe('a scope of sessions', () => {
     expect(await all.scoped('a@').scoped('b@').delete('x')).toBe(true);
     expect(await all.scoped('a@').exists('b@x')).toBe(true);
     expect((await all.list()).sessions.map(({ session }) => session)).toEqual(['a@b=40x']);
-    expect(await all.exists('a@b=40x')).toBe(false); // it is reached by its scope only
+    expect(await all.exists('a@b=40x')).toBe(false); // the session is reached by its scope only
     expect(await all.prune({})).toBe(1);
     expect(() => all.scoped('a')).toThrow("A scope of sessions must end with '@'.");
     await expect(all.scoped(`${'a'.repeat(199)}@`).exists('x')).rejects.toMatchObject({ code: 'invalid_id' });

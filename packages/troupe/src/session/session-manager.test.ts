@@ -23,7 +23,7 @@ class ReActThing extends StateModule {
   readonly inner = new Counter();
 }
 
-/** What an agent does: it tells when a call has ended, and waits before it does what can't be undone. */
+/** An agent as autosave sees it: reports the end of agent calls, and waits before tools with side effects. */
 class Agent extends Counter implements SaveSignals {
   readonly settled = new Set<() => void>();
   readonly checkpoints = new Set<() => Promise<void>>();
@@ -259,7 +259,7 @@ describe('autoSave', () => {
     await reader.loadIfExists();
     agent.count = 6;
     await manager.saveSession();
-    await reader[Symbol.asyncDispose](); // it has changed nothing, so there is no conflict
+    await reader[Symbol.asyncDispose](); // nothing has changed, so this is no conflict
     expect([await saved(), (await session.list()).sessions[0]?.revision]).toStrictEqual([6, 2]);
   });
 

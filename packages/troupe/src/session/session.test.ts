@@ -44,7 +44,7 @@ function toItem(json: JsonValue): Item {
   return { value: json['value'] };
 }
 
-/** A store that tells what is written, and can be disturbed. */
+/** A store that reports writes, and can be disturbed. */
 class WatchedStore extends InMemoryStore {
   readonly commits: Commit[] = [];
   beforeRead: () => Promise<unknown> = async () => {};
@@ -199,7 +199,7 @@ describe('written data', () => {
     }
     const logs = new Set(store.commits.map(({ log }) => log));
     expect(logs.size).toBeGreaterThan(2);
-    expect(Math.max(...store.written)).toBe(103); // those of the others came along
+    expect(Math.max(...store.written)).toBe(103); // with the entries of the other writers
     const again = { bag: new Bag(), other: new Bag(), third: new Bag() };
     await new Session(store).load('s', again);
     expect([

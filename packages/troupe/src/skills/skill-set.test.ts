@@ -150,7 +150,7 @@ describe('a description', () => {
 });
 
 describe('very many skills', () => {
-  test('are told as far as there is room, and the rest is counted', async () => {
+  test('are described as far as there is space, and the rest is counted', async () => {
     const logged: unknown[] = [];
     skills = new SkillSet({ toolkit, maxPromptChars: 60 });
     for (const name of ['a', 'b', 'c', 'd']) await skills.add(await make(name));

@@ -133,7 +133,7 @@ const resultsIn = async (agent: ReActAgent): Promise<unknown> =>
   );
 
 describe('three deep', () => {
-  test('a call is asked about at the root, decided after a restart, and runs once', async () => {
+  test('a tool call needs approval at the root, is decided after a restart, and runs once', async () => {
     const world = new World();
     const root = await world.chain(BEFORE);
     const events: AgentEvent[] = [];

@@ -146,7 +146,7 @@ test('is stopped by cancel alone, with a valid history', async () => {
   expect(await faultsOf(scene)).toEqual([]);
 });
 
-test('draws on the account of the call in which it began, also when that is over', async () => {
+test('spends from the budget of the agent call in which it began, also after its end', async () => {
   const safetyLimits = { maxTokens: 121 }; // two model calls of the host, and two of the sub-agent
   const scene = await sceneOf([START, { text: 'started', usage }], [LOOK, LOOK, 'never'], { safetyLimits });
   const { host, background, isLooking, open, over } = scene;

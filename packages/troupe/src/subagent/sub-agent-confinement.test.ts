@@ -617,7 +617,7 @@ test('later changes of a spec have no effect', async () => {
   expect(seen).toEqual([[], ['/workspace/subagents/kid/']]);
 });
 
-test('a sub-agent lends no more than it has', async () => {
+test('a sub-agent grants no more than it has', async () => {
   const wide = new FileSystemHandle(new InMemoryFileSystem());
   const seen: unknown[] = [];
   class Leaf extends SubAgentBase {

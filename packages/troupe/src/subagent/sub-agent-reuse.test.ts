@@ -211,7 +211,7 @@ describe('going on with an earlier task', () => {
     expect(await options.session.revisionOf(`sub@kid@${id}`)).toBe(2);
   });
 
-  test('one that was gone on with while it waited becomes two tasks, and nothing is lost', async () => {
+  test('a task that continues while it is pending becomes two tasks, and nothing is lost', async () => {
     const remove = tool({ name: 'remove', schema: z.object({}), execute: () => 'removed' });
     const permissionPolicy = { decide: () => ({ behavior: 'ask' as const }) };
     const options = { session: new InMemorySession(), permissionPolicy };

@@ -134,7 +134,7 @@ describe.each(['the same program', 'another program'])('a host that goes on in %
 });
 
 test.each(['the same program', 'another program'])(
-  'what a sub-agent has spent itself before it asks counts when it goes on in %s',
+  'the spending of a sub-agent before its question counts when it continues in %s',
   async (where) => {
     const kid = new ScriptedModel([call('look'), call('sign'), call('look'), call('look'), 'never']);
     const hostWith = async (model: ScriptedModel): Promise<ReActAgent> => {
@@ -233,7 +233,7 @@ describe('two levels down', () => {
     [{ maxModelCalls: 4 }, 'an agent', 2],
     [{ maxTokens: 200 }, 'a sub-agent', 2],
     [{ maxTokens: 200 }, 'an agent', 2],
-  ])('what is done in the background counts for all around it: %j, %s', async (limits, who, n) => {
+  ])('work in the background counts for all agents around it: %j, %s', async (limits, who, n) => {
     const background = new BackgroundTools();
     const host = await hostOf([call('agent_kid'), 'end'], [], {});
     host.toolkit.removeToolFunction('agent_kid');
@@ -267,7 +267,7 @@ describe('two levels down', () => {
   });
 });
 
-test('how an interrupt is answered is on the account of the call that it stopped, and counted once', async () => {
+test('the answer to an interrupt is spending of the stopped agent call, and counted once', async () => {
   class Host extends ReActAgent {
     override async handleInterrupt(): Promise<Msg> {
       const input = { task: 'again' };

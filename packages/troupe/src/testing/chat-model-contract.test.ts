@@ -634,7 +634,7 @@ const BROKEN: Readonly<Record<string, readonly (readonly [problem: RegExp, make:
 };
 
 describe('the work behind a model', () => {
-  /** Counts running answers; without `stops` also those that have ended. */
+  /** Counts running answers; without `stops` also ended answers. */
   class Watched extends WrapperModel {
     running = 0;
     readonly #stops: boolean;

@@ -47,7 +47,7 @@ describe('learning', () => {
     expect(await counter.count(msgs(10), tools)).toBe(300);
   });
 
-  test('it follows a change, and large prompts weigh more', async () => {
+  test('the factor follows a change, and large prompts weigh more', async () => {
     const counter = new CalibratedTokenCounter(new LetterCounter());
     for (let n = 0; n < 20; n++) await counter.learn(msgs(100), undefined, usage(2000));
     expect(counter.factor).toBeCloseTo(2);

@@ -3,7 +3,7 @@ import { Msg } from '../message/msg.ts';
 import type { ToolSchema } from '../model/chat-model-base.ts';
 import { TokenCounterBase, type CountOptions } from './token-counter-base.ts';
 
-/** Counts letters, and keeps what it was asked. */
+/** Counts letters, and keeps the texts. */
 class LetterCounter extends TokenCounterBase {
   readonly asked: string[] = [];
   failures = 0;

@@ -62,7 +62,7 @@ function slowTool(name = 'slow') {
 const settle = (): Promise<void> => clock.advance(0);
 const task = (id: string, more: JsonObject = {}): JsonObject => ({ task_id: id, ...more });
 
-test('a call is answered at once, and its result can be viewed once it is there', async () => {
+test('a tool call has a result at once, and the outcome can be viewed later', async () => {
   const slow = slowTool();
   const { call, background } = setUp([slow.tool]);
   expect(await call('slow')).toEqual({
@@ -140,7 +140,7 @@ test('waiting ends with the result, or with the time', async () => {
   expect((await Promise.all(waits)).map(({ output }) => output)).toEqual(['done', 'done']);
 });
 
-test('a result that somebody was interrupted before reading can be viewed again, as long as there is room for it', async () => {
+test('a result that was not read because of an interrupt can be viewed again, as long as there is space for it', async () => {
   const { call, background, toolkit } = setUp([tool({ name: 'quick', execute: () => 'done' })], {
     maxKept: 2,
   });
@@ -329,7 +329,7 @@ test('by default a task may take an hour', async () => {
   );
 });
 
-test('there are limits of how many run, and of how many results are kept', async () => {
+test('the numbers of running tools and of kept results are limited', async () => {
   const slow = slowTool();
   const { call, background } = setUp([slow.tool, tool({ name: 'quick', execute: () => 'done' })], {
     maxRunning: 2,

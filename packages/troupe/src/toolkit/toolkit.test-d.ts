@@ -85,7 +85,7 @@ tool({ name: 'p', execute: async (_, { signal }) => signal.aborted });
 // Tools of any arguments go into one toolkit.
 void new Toolkit({ tools: [weather, tool({ name: 'now', execute: () => 'noon' })] });
 
-// What comes of a call is a result that a message can hold.
+// The outcome of a tool call is a result that a message can hold.
 expectTypeOf(toolkit.callToolFunction(call)).toEqualTypeOf<Promise<ToolCallResult>>();
 expectTypeOf<ToolCallResult>().toExtend<ToolResultBlock>();
 expectTypeOf(toolkit.getJsonSchemas()).toEqualTypeOf<readonly ToolSchema[]>();

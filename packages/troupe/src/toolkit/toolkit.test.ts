@@ -44,7 +44,7 @@ const add = tool({
 });
 
 describe('a tool', () => {
-  test('is called with checked arguments, and its result answers the call', async () => {
+  test('is called with checked arguments, and gives the result of the tool call', async () => {
     const toolkit = new Toolkit();
     expect(toolkit.registerToolFunction(add)).toBe('add');
     expect(await toolkit.callToolFunction(callOf('add', { a: '2' }))).toEqual(result('add', '3'));
@@ -318,7 +318,7 @@ describe('a toolkit with further tools', () => {
     expect(namesOf(toolkit)).toEqual(['reset_equipped_tools', 'read', 'late']);
   });
 
-  test('counts abandoned calls together with the other', async () => {
+  test('counts abandoned tool calls together with the other', async () => {
     const toolkit = new Toolkit();
     const wider = toolkit.withTools({ name: 'hang', execute: () => never });
     const controller = new AbortController();
@@ -439,7 +439,7 @@ describe('an interrupt', () => {
     expect([reasons, toolkit.abandonedCalls]).toEqual([['enough'], 0]);
   });
 
-  test('before the call runs nothing', async () => {
+  test('before the tool call runs nothing', async () => {
     const toolkit = new Toolkit();
     let runs = 0;
     toolkit.registerToolFunction({ name: 't', execute: () => runs++ });

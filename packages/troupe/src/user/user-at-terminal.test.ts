@@ -8,7 +8,7 @@ import { build } from 'vite';
 
 /** Real programs with real standard input: they are bundled from the source and run by this very Node. */
 const PROGRAMS = {
-  /** Prints what the user says until there is no more. */
+  /** Prints the lines of the user until the end of the input. */
   chat: `
     const user = new UserAgent({ name: 'user' });
     try {
@@ -92,7 +92,7 @@ afterAll(() => rm(folder, { recursive: true, force: true }));
 
 class Program {
   output = '';
-  /** The exit code, or the signal that ended it. */
+  /** The exit code or the signal of the process. */
   readonly ended: Promise<number | NodeJS.Signals | null>;
   readonly #child: ChildProcess;
   #seen = 0;

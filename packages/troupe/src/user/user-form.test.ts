@@ -40,7 +40,7 @@ async function fillIn(
   return { data, screen: person.screen };
 }
 
-/** What one field of a schema becomes when the line is entered. */
+/** Value of one field of a schema for a line of input. */
 async function enter(field: JsonSchema, ...lines: string[]): Promise<unknown> {
   return (await fillIn({ type: 'object', properties: { it: field }, required: ['it'] }, lines)).data['it'];
 }

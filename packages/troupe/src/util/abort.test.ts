@@ -57,7 +57,7 @@ describe('abortable', () => {
 });
 
 describe('abortableItems', () => {
-  /** A source that gives numbers, then does `then`; it notes what is done to it. */
+  /** A source that gives numbers, then does `then`; records calls of its methods. */
   function source(count: number, then: () => Promise<unknown> = async () => {}) {
     const log: string[] = [];
     async function* items(): AsyncGenerator<number> {
@@ -195,7 +195,7 @@ describe('abortableItems', () => {
     const seen: number[] = [];
     expect(await outcome(drain(abortableItems(items, controller.signal), seen))).toEqual({ error: reason });
     expect({ seen, log }).toEqual({ seen: [], log: [] });
-    expect(await items.next()).toEqual({ done: true, value: undefined }); // it was told to stop
+    expect(await items.next()).toEqual({ done: true, value: undefined }); // the source got the call of `return`
   });
 
   const refuse = (): never => {

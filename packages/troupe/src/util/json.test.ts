@@ -151,7 +151,7 @@ group('copyJson', () => {
     expect(problemOf(() => copyJson(value, 'value', { maxDepth: 127 })).problem).toBe(
       'is nested deeper than 127 levels, or refers to itself',
     );
-    // What is shallow beside something deep is still shallow.
+    // A shallow value beside a deep one is still shallow.
     const mixed = copyJson({ deep: nested(10), flat: {} }, 'value') as JsonObject;
     expect(copyJson([mixed['flat']], 'value', { maxDepth: 2 })).toEqual([{}]);
     expect(problemOf(() => copyJson(mixed, 'value', { maxDepth: 10 })).path).toBe('value');

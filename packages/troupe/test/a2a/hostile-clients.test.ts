@@ -81,7 +81,7 @@ test('of two messages that go on with one task at the same time, one does', asyn
   expect(history).toEqual(['ROLE_USER', 'ROLE_AGENT', 'ROLE_USER']); // including the question
 });
 
-test('one user with many conversations takes no room from others', async () => {
+test('one user with many conversations takes no space from others', async () => {
   await using server = counterServer({ authenticate: bearer, maxContexts: 10 });
   const { id } = (await rpc(server, 'SendMessage', says('Hi'), as('bob'))).body.result.task;
   for (let i = 0; i < 30; i++) await rpc(server, 'SendMessage', says('Hi'), as('eve'));
@@ -125,7 +125,7 @@ test('a card names the host that was asked for and allowed, and no other, signed
   expect(await ask('http://localhost', 'evil.example')).toMatch(/^HTTP\/1.1 403/);
 });
 
-test('what goes wrong in here is not told', async () => {
+test('internal errors are not shown to clients', async () => {
   await using server = counterServer();
   const { body } = await rpc(server, 'SendMessage', { message: { parts: [{ raw: 5 }] } }, {}, 7);
   expect(body).toEqual({ jsonrpc: '2.0', id: 7, error: { code: -32603, message: 'Internal error' } });

@@ -41,7 +41,7 @@ test('one endless event is cut off', async () => {
 test.each([
   ['another task', { ...(task('COMPLETED') as { task: object }).task, id: 'other' }],
   ['no task', { ...(task('COMPLETED') as { task: object }).task, id: '' }],
-])('what belongs to %s is refused', async (_, wrong) => {
+])('an event of %s is refused', async (_, wrong) => {
   await using remote = await FakeRemote.listen((call) => {
     if (call.method !== 'SendStreamingMessage') return;
     call.send(task('WORKING'));

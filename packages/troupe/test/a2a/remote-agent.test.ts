@@ -79,7 +79,7 @@ test('an agent that does not stream is asked until the task is settled', async (
   expect(remote.calls[0]?.params.configuration).toEqual({ returnImmediately: true, historyLength: 0 });
 });
 
-test('what was observed goes along with the next call, once, and says who spoke', async () => {
+test('observed messages go along with the next agent call, once, with their speakers', async () => {
   await using remote = await FakeRemote.listen(streams(task('COMPLETED')));
   const agent = remoteAgent(remote.url);
   await agent.observe(Msg.assistant('It rains.', { name: 'Ann' }));
@@ -101,7 +101,7 @@ test('what was observed goes along with the next call, once, and says who spoke'
   expect(remote.calls[1]?.params.message.taskId).toBeUndefined();
 });
 
-test('what was observed is kept while the agent can not be reached', async () => {
+test('observed messages are kept while the agent can not be reached', async () => {
   const remote = await FakeRemote.listen(streams(task('COMPLETED')));
   const card = remote.card as never;
   await remote[Symbol.asyncDispose]();

@@ -87,7 +87,7 @@ test.each(ways)('%s at any event leaves a free agent, and cancels what was begun
   expect(begun).toBeGreaterThanOrEqual(5);
 });
 
-test('what hangs over there is given up in two seconds: a cancellation, and a task that never becomes known', async () => {
+test('a remote agent that hangs is abandoned after two seconds: a cancellation, and a task that never becomes known', async () => {
   for (const isKnown of [true, false]) {
     await using remote = await FakeRemote.listen((call) => {
       if (isKnown && call.method !== 'CancelTask') call.send(task('WORKING'));

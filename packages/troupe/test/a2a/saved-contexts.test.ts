@@ -82,7 +82,7 @@ test.each(['closed', 'killed'])(
   },
 );
 
-test('what is done is there after a restart, and the conversation goes on', async () => {
+test('finished tasks exist after a restart, and the conversation goes on', async () => {
   const session = new InMemorySession();
   const before = bankServer(session, []);
   const done = (await rpc(before, 'SendMessage', says('Hello'))).body.result.task;
@@ -157,7 +157,7 @@ test('a message that is sent again after a restart is not worked on again', asyn
   expect(log).toEqual(['paid']);
 });
 
-test('what one user has kept is not there for another, like what never was', async () => {
+test('saved tasks of one user do not exist for another user', async () => {
   const session = new InMemorySession();
   const options = { authenticate: bearer };
   const first = bankServer(session, [], options);
@@ -195,7 +195,7 @@ test('one agent for all is kept as well', async () => {
   expect(textIn(other)).toBe('Heard 2.'); // a shared agent
 });
 
-test('a conversation that made room is opened again as it was', async () => {
+test('a conversation that was closed for another is opened again as it was', async () => {
   const log: string[] = [];
   await using server = bankServer(new InMemorySession(), log, { maxContexts: 1 });
   const asked = (await rpc(server, 'SendMessage', says('Pay', { contextId: 'a b/../c' }))).body.result.task;
@@ -204,7 +204,7 @@ test('a conversation that made room is opened again as it was', async () => {
   expect([done.status.state, log]).toEqual(['TASK_STATE_COMPLETED', ['paid']]);
 });
 
-test('a conversation that makes room just as it goes on is read again, or the client is told to wait', async () => {
+test('a conversation that is closed for another just as it goes on is read again, or the client is told to wait', async () => {
   const outcomes = new Set<string>();
   for (let delay = -40; delay < 40; delay++) {
     const log: string[] = [];
@@ -237,7 +237,7 @@ test('a conversation that went on in another process is not overwritten: it is r
   expect((await rpc(one, 'GetTask', { id: there.id })).body.result).toEqual(there);
 });
 
-test('what can not be saved is not begun', async () => {
+test('a task that can not be saved is not started', async () => {
   const session = new InMemorySession();
   const speakers: Speaker[] = [];
   await using server = serveA2A(
@@ -321,7 +321,7 @@ function mortal(
     return scoped;
   };
   const dead = async (): Promise<never> => {
-    // a client that was answered too early reads it now
+    // a client with a reply that came too early reads the task now
     for (let turn = 0; turn < 20; turn++) await new Promise(setImmediate);
     die('died');
     return new Promise(() => {});

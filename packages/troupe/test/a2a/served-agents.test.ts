@@ -93,7 +93,7 @@ test('files and data arrive as they were sent, and come back', async () => {
   expect(dataIn(answer)).toEqual([{ a: [1, null, 'x'] }]);
 });
 
-test('what an agent thinks on the way is shown, and its answer is what remains', async () => {
+test('thinking is shown while it streams, and the answer remains', async () => {
   const toolkit = new Toolkit();
   toolkit.registerToolFunction(tool({ name: 'look', execute: () => 'rain' }));
   const model = new ScriptedModel([
@@ -330,7 +330,7 @@ test('an agent that fails says so, and not why', async () => {
   expect((await rpc(broken, 'SendMessage', says('Hi', { contextId: 'c' }))).body.error.code).toBe(-32603);
 });
 
-test('what belongs to another user is not there, like what never was', async () => {
+test('tasks of another user do not exist', async () => {
   await using server = echoServer({ authenticate: bearer });
   const mine = (await rpc(server, 'SendMessage', says('Hi'), as('ann'))).body.result.task;
   const strange = { ...mine, id: mine.id.replace(/.$/, '~') };
@@ -539,7 +539,7 @@ test('tasks are listed page by page, the latest first', async () => {
   ).toBeUndefined();
 });
 
-test('the number of conversations is limited: the most silent one makes room, a busy one never', async () => {
+test('the number of conversations is limited: the most silent one is closed, a busy one never', async () => {
   const disposed: string[] = [];
   class Guest extends Speaker {
     override async [Symbol.asyncDispose](): Promise<void> {
@@ -653,7 +653,7 @@ test('options that can not be are refused', () => {
   expect(() => serveA2A(agent, { card: CARD, session: './folder' as never })).toThrow(/session/);
 });
 
-test('a conversation that makes room just as it is used again is opened anew, or refused', async () => {
+test('a conversation that is closed for another just as it is used again is opened anew, or refused', async () => {
   await using server = echoServer({ maxContexts: 1 });
   const outcomes = new Set<string>();
   for (let round = 0; round < 20; round++) {

@@ -1,4 +1,4 @@
-// Answers in the shape of the four wires, with all that the real ones have around what matters.
+// Answers in the shape of the four wires, with all fields of the real answers.
 
 import type { JsonObject, JsonValue } from '../../src/util/json.ts';
 
@@ -18,7 +18,7 @@ export interface WireAnswer {
   readonly reason?: string;
 }
 
-/** What the provider wants back of its thinking. */
+/** Data of thinking that the provider wants back. */
 export const SIGNATURE = 'EqQBCgIYAhIM1gbcDa9GJwZA2b3hGgxBdjrkzLoky3dl1pk';
 export const ENCRYPTED = 'gAAAAABoISQ24OyVRYbkYfukdJoqdzWT-3uiErKInHDC';
 

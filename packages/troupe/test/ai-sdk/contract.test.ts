@@ -80,7 +80,7 @@ function faultsIn(wire: Wire, body: JsonObject): readonly string[] {
   return faults.filter((fault) => !KNOWN_BETTER.test(fault));
 }
 
-/** What the packages make use of, and our own models do not: another way to stream arguments, and files from any address. */
+/** Features that only the packages use: another way to stream arguments, and files from any address. */
 const KNOWN_BETTER = /eager_input_streaming is unknown|fileUri must be text like/;
 
 /** The body with texts in lists: the APIs take them by themselves as well, and the packages send them so. */

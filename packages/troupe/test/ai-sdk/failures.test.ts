@@ -1,4 +1,4 @@
-// What goes wrong on the way to a provider and back, seen through real packages of the AI SDK.
+// Failures on the way to a provider and back, seen through real packages of the AI SDK.
 
 import { inspect } from 'node:util';
 
@@ -44,7 +44,7 @@ async function failureOf(wire: Wire, answer: Answer): Promise<{ error: ModelErro
   throw new Error('It did not fail.');
 }
 
-/** Neither what is printed of an error nor anything that hangs on it may hold the request. */
+/** Neither the printed text of an error nor its properties may hold the request. */
 function expectNoSecret(error: ModelError): void {
   const everything = [...textsIn(error), inspect(error, { depth: Infinity, showHidden: true })].join('\n');
   expect(everything).toContain(error.message);

@@ -3,14 +3,13 @@ import type { AddressInfo } from 'node:net';
 
 import { parseJson, type JsonObject } from '../../src/util/json.ts';
 
-/** What the server does with one request. */
+/** Behaviour of the server for one request. */
 export interface Answer {
   readonly status?: number;
   readonly headers?: Readonly<Record<string, string>>;
   readonly body: string;
   /**
-   * How the answer ends: as it should, by a connection that breaks, by one that is closed as if that were all, or
-   * not at all.
+   * End of the answer: regular, by a broken connection, by a connection closed too early, or none.
    */
   readonly end?: 'reset' | 'closed' | 'never';
 }
@@ -26,10 +25,10 @@ const NO_ANSWER: Answer = { status: 418, body: 'the server was given no answer' 
 /** A server on this machine that gives the answers it is told to, one after the other, and keeps the requests. */
 export class Loopback {
   readonly requests: SeenRequest[] = [];
-  /** How many answers the client has left before their end. */
+  /** Number of answers that the client left before their end. */
   leftCount = 0;
   connectionCount = 0;
-  /** What it answers when nothing else was said. */
+  /** Default answer of the server. */
   answersWith: Answer | undefined;
   readonly #server: Server;
   readonly #answers: Answer[] = [];

@@ -10,7 +10,7 @@ import { anthropic, gemini, openaiChat, openaiResponses, type WireAnswer } from 
 /** A key that must not appear anywhere but in the header. */
 export const KEY = 'sk-secret-4711-do-not-show';
 
-/** A real package, and how the answers look that it reads. */
+/** A real package, and the form of the answers for this package. */
 export interface Wire {
   readonly title: string;
   readonly model: (url: string) => AiSdkLanguageModel;

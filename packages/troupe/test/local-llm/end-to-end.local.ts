@@ -1,4 +1,4 @@
-/** A real agent on a real model. It is small: what it says is not judged, only that everything around it holds. */
+/** A real agent on a real, small model. The texts of the model are not judged, only the program around it. */
 import { loadavg } from 'node:os';
 import { pathToFileURL } from 'node:url';
 

@@ -1,5 +1,5 @@
 /**
- * What our code uses of node-llama-cpp, without the native part: a token is a character, the weights are a script.
+ * The part of node-llama-cpp that our code uses, without the native part: a token is a character, the weights are a script.
  * It fails where the real one breaks: two computations on one sequence, or any after it was freed.
  */
 import type {
@@ -21,14 +21,14 @@ export interface FakeAnswer {
   readonly pieces: readonly string[];
   /** Holds the answer up before its last piece. */
   readonly gate?: Promise<void>;
-  /** Holds it up there until it is aborted. */
+  /** Waits at this place until the abort. */
   readonly stalls?: boolean;
   readonly error?: Error;
 }
 
 export interface FakeOptions {
   readonly contextSize?: number;
-  /** Whether the template knows thoughts. */
+  /** Whether the template supports thinking. */
   readonly thinks?: boolean;
   readonly failing?: 'getLlama' | 'loadModel' | 'createContext' | 'createGrammar' | 'template';
 }
@@ -45,7 +45,7 @@ export class FakeLlama {
   readonly calls: FakeCall[] = [];
   /** The options of what was made, in order. */
   readonly made: unknown[] = [];
-  /** How many tokens were computed at a time. */
+  /** Numbers of tokens that were computed at a time. */
   readonly batches: number[] = [];
   running = 0;
   mostRunning = 0;

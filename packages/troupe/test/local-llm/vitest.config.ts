@@ -9,7 +9,7 @@ export default defineConfig({
   test: {
     ...ordinary.test,
     include: ['packages/troupe/test/local-llm/*.local.ts'],
-    testTimeout: 600_000, // how fast a model is depends on the machine
+    testTimeout: 600_000, // the speed of a model depends on the machine
     hookTimeout: 600_000,
   },
 });

@@ -1,5 +1,5 @@
-// For the tests: an MCP server over stdio, written by hand, that misbehaves as it is told. Node runs it as it is, so it keeps to syntax
-// that can be erased. Its first argument says how it starts, its second one is a file that counts its starts.
+// For the tests: an MCP server over stdio, written by hand, with misbehaviour on command. Node runs this file without a build, so
+// the syntax is erasable. The first argument selects the start, the second one is a file that counts the starts.
 
 import { spawn } from 'node:child_process';
 import { closeSync, existsSync, readFileSync, writeFileSync } from 'node:fs';

@@ -26,7 +26,7 @@ async function whenSaid<T>(word: string, ms: number, work: () => Promise<T>): Pr
   return await result;
 }
 
-test('a server that dies in a call fails the call, which is not repeated; the next call finds a new server', async () => {
+test('a server that dies in a tool call fails the tool call, which is not repeated; the next tool call finds a new server', async () => {
   const client = clientOf('plain');
   expect(await textOf(client, 'starts')).toBe('1');
   await expect(client.callTool('die')).rejects.toMatchObject({
@@ -44,7 +44,7 @@ test('a server that dies in a call fails the call, which is not repeated; the ne
   ]);
 });
 
-test('calls that come at the same time share one connection, the first time and after the server has died', async () => {
+test('tool calls at the same time share one connection, the first time and after the server has died', async () => {
   const client = clientOf('plain');
   const both = (): Promise<string[]> => Promise.all([textOf(client, 'starts'), textOf(client, 'starts')]);
   expect(await both()).toEqual(['1', '1']);
@@ -79,7 +79,7 @@ test('a server that never answers the handshake is left after the time limit, an
   expect(childrenOf(process.pid)).toEqual([]);
 });
 
-test('a call that is never answered ends with its time limit, and the server is told', async () => {
+test('a tool call without an answer ends with its time limit, and the server is told', async () => {
   const client = clientOf('plain', { timeoutMs: 5000 });
   await expect(whenSaid('hanging', 5000, () => client.callTool('hang'))).rejects.toMatchObject({
     code: 'mcp_failed',
@@ -102,7 +102,7 @@ test('a list that is being made anew is waited for no longer than the signal say
   expect(client.isConnected).toBe(true);
 });
 
-test('a call that is aborted rejects with the reason at once, and the server is told, but not why', async () => {
+test('an aborted tool call rejects with the reason at once, and the server is told, without the reason', async () => {
   const client = clientOf('plain');
   await client.connect();
   const stop = new AbortController();
@@ -163,7 +163,7 @@ test.each([
   ['output', "hostile ended during the tool call 'close-output'. It closed its standard output."],
   ['input', "hostile ended during the tool call 'close-input'. It closed its standard input."],
 ])(
-  'a server that goes on without its %s is left, and the next call finds a new one',
+  'a server that continues without its %s is closed, and the next tool call finds a new one',
   async (pipe, message) => {
     const client = clientOf('plain', { timeoutMs: 60_000 });
     const call = client.callTool(`close-${pipe}`);
@@ -180,7 +180,7 @@ test.each([
   },
 );
 
-test('an answer that is no message fails its call at once', async () => {
+test('an answer that is no message fails its tool call at once', async () => {
   await expect(clientOf('plain').callTool('nothing')).rejects.toMatchObject({
     code: 'mcp_failed',
     message: "hostile failed at the tool call 'nothing': the answer is not a message of the protocol",
@@ -223,7 +223,7 @@ test('a message without an end ends the connection, not the program', async () =
   expect(await textOf(client, 'starts')).toBe('2');
 });
 
-test('what is no message is passed over', async () => {
+test('lines that are no message are skipped', async () => {
   expect(await textOf(clientOf('plain'), 'noise')).toBe('heard?');
 });
 
@@ -234,7 +234,7 @@ test('progress that comes together with the answer is not lost', async () => {
   expect(seen).toEqual(['1/3: x', '2/3: xx', '3/3: xxx']);
 });
 
-test('what is no tool is left out, and does not take the others with it', async () => {
+test('entries that are no tool are left out, and the others stay', async () => {
   const client = clientOf('odd-tools');
   const logged: string[] = [];
   const logging = { log: (_level: string, message: string) => void logged.push(message) };
@@ -298,7 +298,7 @@ test('a server that comes back with another description is noticed before anythi
   expect(await textOf(client, 'starts')).toBe('2');
 });
 
-test('what was accepted can be kept for the next time', async () => {
+test('accepted tools can be saved for the next start', async () => {
   const first = clientOf('redescribed');
   await first.connect();
   const { fingerprints } = first;

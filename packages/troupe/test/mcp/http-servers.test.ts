@@ -193,34 +193,37 @@ test('headers go to the server with each request, asked for anew, and to nobody 
   expect(new Set(seen).size).toBe(seen.length);
 });
 
-test.each(['headers', 'authProvider'])('what a server repeats of the %s is in no error', async (way) => {
-  const secret = 'a-secret-of-ours';
-  let how = 'in the handshake';
-  await using server = await badServer((call, response, { headers }) => {
-    if (how === 'in the handshake') response.writeHead(500).end(`not for ${headers.authorization}`);
-    if (how === 'in the handshake') return true;
-    if (!isCall(call)) return false;
-    const message = `not for ${headers.authorization}`;
-    if (how === 'as text') response.writeHead(500).end(message);
-    else
-      response
-        .setHeader('content-type', 'application/json')
-        .end(JSON.stringify({ jsonrpc: '2.0', id: call.id, error: { code: -1, message } }));
-    return true;
-  });
-  const login = { authProvider: { token: async () => secret } };
-  const given = way === 'headers' ? { headers: { authorization: `Bearer ${secret}` } } : login;
-  await using client = clientOf(server.url, { transport: { type: 'http', url: server.url, ...given } });
-  const refused: unknown = await client.connect().catch((error: unknown) => error);
-  expect(refused).toMatchObject({ code: 'mcp_failed' });
-  expect(inspect(refused, { depth: 10 })).not.toContain(secret);
-  for (how of ['as an error of the protocol', 'as text']) {
-    const error: unknown = await client.callTool('go').catch((error: unknown) => error);
-    expect(error).toMatchObject({ code: 'mcp_failed' });
-    expect(inspect(error, { depth: 10 })).toContain('not for Bearer [hidden]');
-    expect(inspect(error, { depth: 10 })).not.toContain(secret);
-  }
-});
+test.each(['headers', 'authProvider'])(
+  'the %s is in no error, even if the server repeats it',
+  async (way) => {
+    const secret = 'a-secret-of-ours';
+    let how = 'in the handshake';
+    await using server = await badServer((call, response, { headers }) => {
+      if (how === 'in the handshake') response.writeHead(500).end(`not for ${headers.authorization}`);
+      if (how === 'in the handshake') return true;
+      if (!isCall(call)) return false;
+      const message = `not for ${headers.authorization}`;
+      if (how === 'as text') response.writeHead(500).end(message);
+      else
+        response
+          .setHeader('content-type', 'application/json')
+          .end(JSON.stringify({ jsonrpc: '2.0', id: call.id, error: { code: -1, message } }));
+      return true;
+    });
+    const login = { authProvider: { token: async () => secret } };
+    const given = way === 'headers' ? { headers: { authorization: `Bearer ${secret}` } } : login;
+    await using client = clientOf(server.url, { transport: { type: 'http', url: server.url, ...given } });
+    const refused: unknown = await client.connect().catch((error: unknown) => error);
+    expect(refused).toMatchObject({ code: 'mcp_failed' });
+    expect(inspect(refused, { depth: 10 })).not.toContain(secret);
+    for (how of ['as an error of the protocol', 'as text']) {
+      const error: unknown = await client.callTool('go').catch((error: unknown) => error);
+      expect(error).toMatchObject({ code: 'mcp_failed' });
+      expect(inspect(error, { depth: 10 })).toContain('not for Bearer [hidden]');
+      expect(inspect(error, { depth: 10 })).not.toContain(secret);
+    }
+  },
+);
 
 test('a server that never answers is left after the time limit', async () => {
   const asked = Promise.withResolvers<void>();

@@ -16,7 +16,7 @@ afterEach(() => {
 test.each([
   ['an interrupt', interruptAtEvery],
   ['an abort', abortAtEvery],
-])('%s at any point of a call leaves a whole history, and a client that goes on', async (_, drive) => {
+])('%s at any point of a tool call leaves a whole history, and a client that works', async (_, drive) => {
   const remote = new Toolkit();
   let calls = 0;
   remote.registerToolFunction(

@@ -49,8 +49,8 @@ test('the filesystem server reads and writes, and says what a tool does to the w
     expect(unsure.get('read_text_file')).toMatchObject({ readOnly: false, sideEffect: true });
     expect(hints).toEqual([
       [true, false],
-      [false, true], // it destroys what was there
-      [false, false], // it can be done twice, and destroys nothing
+      [false, true], // destroys existing files
+      [false, false], // can be done twice, and destroys nothing
     ]);
   } finally {
     await rm(root, { recursive: true });
@@ -93,7 +93,7 @@ async function checkAll(transport: McpTransport, stateful: boolean): Promise<voi
     status: 'ok',
   });
   expect(await call(toolkit, 'echo', { message: 'hi' })).toMatchObject({ output: '"Echo: hi"!' });
-  expect(await call(toolkit, 'echo', {})).toMatchObject({ status: 'error' }); // it never leaves the toolkit
+  expect(await call(toolkit, 'echo', {})).toMatchObject({ status: 'error' }); // the tool call never leaves the toolkit
   expect(await call(toolkit, 'get-structured-content', { location: 'Chicago' })).toMatchObject({
     output: '{"temperature":36,"conditions":"Light rain / drizzle","humidity":82}',
     metadata: { structuredContent: { temperature: 36, conditions: 'Light rain / drizzle', humidity: 82 } },

@@ -91,7 +91,7 @@ describe('a toolkit, as the official client sees it', () => {
   test('tells snapshots as progress, and aborts a call that is cancelled', () =>
     checkProgressAndCancellation(client));
 
-  test('what a tool prints does not get into the protocol', async () => {
+  test('output that a tool prints does not get into the protocol', async () => {
     const errors: Error[] = [];
     client.onerror = (error) => void errors.push(error);
     client.fallbackNotificationHandler = async ({ method }) => void errors.push(new Error(method));

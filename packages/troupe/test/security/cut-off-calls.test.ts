@@ -11,7 +11,7 @@ import type { Fetch } from '../../src/util/net/http.ts';
 const NAME = 'delete_files';
 const PREFIX = '{"path":"/home"}'; // of {"path":"/home"}… which might have been {"path":"/home/me/old"}
 
-/** The call whole, so that each case shows that it would have been made. */
+/** The whole tool call: each case shows that without the cut the tool call would have run. */
 const ENDS = { whole: true, cut: false };
 type Wire = readonly [
   name: string,

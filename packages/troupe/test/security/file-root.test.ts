@@ -43,7 +43,7 @@ afterEach(async () => {
   await fs.rm(base, { recursive: true });
 });
 
-/** Everything that a model can do with a path, and what it was told. */
+/** Every use of a path by a model, and the tool results. */
 function toolsOf(handle: FileSystemHandle): {
   attack(path: string): Promise<string[]>;
   call(name: string, input: JsonObject): Promise<string>;
@@ -191,7 +191,7 @@ describe.each(['descriptors', 'paths'] as const)('by %s', (reach) => {
     expect(await handle.readText('/workspace/subagents/bobby/secret.txt')).toBe(SECRET);
   });
 
-  test('what is forbidden stays so by every other name', async () => {
+  test('a forbidden file stays forbidden under every other name', async () => {
     const files = await open();
     await files.write('/workspace/keys/id', SECRET);
     const handle = files.narrow(['/workspace/', { path: '/workspace/keys/', operations: [] }]);

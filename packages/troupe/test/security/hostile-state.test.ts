@@ -76,7 +76,7 @@ afterEach(() => {
   delete scope.tripwire;
 });
 
-/** Runs a body, and waits for whatever it may have started. */
+/** Runs a body, and waits for all of its effects. */
 async function untouched<T>(body: () => T): Promise<Awaited<T>> {
   const result = await body();
   await new Promise((resolve) => setImmediate(resolve));
@@ -149,7 +149,7 @@ describe.each(Object.entries(RECORDS))('%s', (_, record) => {
     ]);
   });
 
-  test('stays what it is in the arguments of a call', async () => {
+  test('stays the same in the arguments of a tool call', async () => {
     const draft = new MsgDraft('Ann');
     const json = JSON.stringify({ record });
     await untouched(() => {

@@ -30,7 +30,7 @@ const MODELS: readonly [string, (options: Options) => ChatModelBase][] = [
   ['Ollama', (options) => new OllamaChatModel(options)],
 ];
 
-/** Servers that send back all that they were sent. */
+/** Servers that send back the whole request. */
 const echo =
   (status: number, contentType: string): Fetch =>
   async (url, init) => {

@@ -24,7 +24,7 @@ import { newDir } from '../json-folder.ts';
 
 const SHELL = 'execute_shell_command';
 
-/** What is started while something is done: processes, connections, look-ups of names, threads. */
+/** Starts during an action: processes, connections, look-ups of names, threads. */
 async function startedBy(work: () => Promise<void>): Promise<readonly string[]> {
   const started: string[] = [];
   const watch = createHook({

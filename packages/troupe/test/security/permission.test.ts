@@ -1,5 +1,5 @@
-// Models that want to do what they must not: with forbidden commands in every disguise, forged approvals, arguments that change after
-// they were approved, and instructions in what a tool gives.
+// Models with forbidden wishes: forbidden commands in every disguise, forged approvals, arguments that change after the approval,
+// and instructions in tool results.
 import { beforeAll, describe, expect, test } from 'vitest';
 import { z } from 'zod';
 
@@ -18,7 +18,7 @@ import { sampleOf } from '../fair-sample.ts';
 const SHELL = 'execute_shell_command';
 const COMMAND = z.object({ command: z.string() });
 
-/** A shell that only notes what it would have run. */
+/** A shell that only records its commands. */
 class FakeShell {
   readonly ran: string[] = [];
   readonly tool = tool({
@@ -56,7 +56,7 @@ beforeAll(async () => {
 });
 
 interface Tally {
-  /** What was run and must not have been. */
+  /** Forbidden commands that ran. */
   readonly forbidden: readonly string[];
   readonly ran: number;
   readonly denied: number;
@@ -90,7 +90,7 @@ describe('a model that hides what it must not do', () => {
 
   const SHORT_AROUND = AROUND.filter((hide) => hide('').length < 50);
 
-  /** What it says, and what somebody answers who is not careful, all from one number. */
+  /** Texts of the model, and the answers of a careless user, all from one number. */
   async function converse(seed: number): Promise<Tally> {
     let state = seed + 1;
     const pick = <T>(from: readonly T[]): T => {
@@ -195,7 +195,7 @@ describe('an approval', () => {
     },
   );
 
-  test('is good for one call with just these arguments, and not for the next one like it', async () => {
+  test('counts for one tool call with exactly these arguments, and not for an equal one later', async () => {
     const { agent, shell, id } = await asked([danger, danger, 'Done.']);
     await agent.call(undefined, { decisions: [{ id, verdict: 'allow' }] });
     expect(shell.ran).toEqual(['rm -rf ~']);

@@ -51,7 +51,7 @@ function joined(...parts: readonly (string | fc.Arbitrary<string>)[]): fc.Arbitr
   return fc.tuple(...all).map((texts) => texts.join(''));
 }
 
-/** Scripts without mistakes. @param runners whether there are programs that run others */
+/** Scripts without mistakes. @param runners whether programs are included that run other programs */
 export function scripts(runners: boolean): fc.Arbitrary<string> {
   const { script } = fc.letrec<{ script: string; simple: string }>((tie) => {
     const inner = tie('script').filter((text) => text.length < 300);

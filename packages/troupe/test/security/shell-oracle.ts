@@ -1,4 +1,4 @@
-/** What shells and parsers that are not ours make of a text: to hold our reader against. */
+/** Shells and parsers from elsewhere, to compare our reader with. */
 import { spawn } from 'node:child_process';
 import {
   chmodSync,
@@ -16,7 +16,7 @@ import { join } from 'node:path';
 import type { FoundCommand } from '../../src/permission/shell/find-commands.ts';
 import type { ShellWord } from '../../src/permission/shell/shell-word.ts';
 
-/** What a text really did. */
+/** Real effects of a text. */
 export interface Deeds {
   /** The words of each command that was run. */
   readonly ran: readonly (readonly string[])[];
@@ -118,7 +118,7 @@ function readDeeds(log: string, files: readonly string[], count: number): readon
   return deeds;
 }
 
-/** A word as it was before it was written down. */
+/** A word before quoting. */
 function asGiven(field: string): string {
   return withoutMark(field.replaceAll(LINE_FEED, '\n'));
 }
@@ -127,7 +127,7 @@ function withoutMark(text: string): string {
   return text.replace(new RegExp(MARK, 'g'), 'out');
 }
 
-/** Whether what was run is what a command that was found stands for. */
+/** Whether a found command stands for the command that ran. */
 export function standsFor({ words }: Pick<FoundCommand, 'words'>, ran: readonly string[]): boolean {
   const pattern = words.map(patternOf).join('');
   return new RegExp(`^${pattern}$`, 's').test(ran.map((word) => `\u0001${word}`).join(''));

@@ -16,7 +16,7 @@ interface Outcome {
   readonly read: number;
   readonly ran: number;
   readonly made: number;
-  /** Commands that were run, and files that were made, without having been found. */
+  /** Commands that ran and files that were written, but not found by the reader. */
   readonly missed: readonly string[];
 }
 
@@ -50,7 +50,7 @@ function missedIn(
 const sample = (lines: fc.Arbitrary<string>, numRuns: number, seed: number): readonly string[] =>
   fc.sample(lines, { numRuns, seed });
 
-describe('what bash runs was found, or is asked about', () => {
+describe('commands that bash runs were found, or are asked about', () => {
   test('in pieces of its language in any order', async () => {
     const lines = sampleOf('lines of shell pieces held against bash', 10_000, 2_000);
     const { read, ran, made, missed } = await compare(sample(soup, lines, 11));
@@ -72,7 +72,7 @@ describe('what bash runs was found, or is asked about', () => {
     expect([read > lines * 0.2, ran > lines * 0.28]).toEqual([true, true]);
   }, 60_000);
 
-  /** All of them once ran something that was not found. */
+  /** Each of these once ran a command that the reader had not found. */
   test.each([
     "echo <<'pwd' $(cat <<'B'\nB\nc1 x\npwd\n)\nB\n)\npwd",
     '>&-c1 x',
@@ -108,7 +108,7 @@ describe('what bash runs was found, or is asked about', () => {
   });
 });
 
-test('what another parser finds was found', async () => {
+test('commands that another parser finds were found', async () => {
   await Parser.init();
   const grammar = createRequire(import.meta.url).resolve('tree-sitter-bash/tree-sitter-bash.wasm');
   const parser = new Parser().setLanguage(await Language.load(grammar));

@@ -31,7 +31,7 @@ const BODY_KEYS = [
   'inference_geo',
 ];
 
-/** What Anthropic's Messages API rejects in a request. */
+/** Faults of a request by the rules of Anthropic's Messages API. */
 export function anthropicFaults(body: JsonObject): string[] {
   const faults = new Faults();
   faults.object(body, 'body', BODY_KEYS);
@@ -43,7 +43,7 @@ export function anthropicFaults(body: JsonObject): string[] {
   return faults.list;
 }
 
-/** What the endpoint that counts tokens rejects. */
+/** Faults of a request by the rules of the endpoint that counts tokens. */
 export function anthropicCountFaults(body: JsonObject): string[] {
   const faults = new Faults();
   faults.object(body, 'body', PROMPT_KEYS);
@@ -51,7 +51,7 @@ export function anthropicCountFaults(body: JsonObject): string[] {
   return faults.list;
 }
 
-/** What is different between the generations, told apart from the table that the adapter goes by. */
+/** Differences between the generations, independent of the adapter's table. */
 function generation(body: JsonObject): {
   thinks: 'budget' | 'adaptive';
   samples: 'one' | 'none';
@@ -100,7 +100,7 @@ function checkPrompt(faults: Faults, body: JsonObject): void {
   checkMessages(faults, faults.items(body['messages'], 'messages'));
 }
 
-/** How many marks there are at this place: one or none. */
+/** Number of marks at this place: one or none. */
 function mark(faults: Faults, holder: JsonObject, at: string): number {
   const control = holder['cache_control'];
   if (control === undefined) return 0;
@@ -220,7 +220,7 @@ function checkSource(faults: Faults, source: unknown, at: string, types: RegExp)
   } else faults.must(false, `${at}.source.type is '${String(type)}'`);
 }
 
-/** How many marks there are among the tools. */
+/** Number of marks among the tools. */
 function checkTools(faults: Faults, body: JsonObject): number {
   const { tools, tool_choice: choice } = body;
   if (tools === undefined) {

@@ -4,7 +4,7 @@ import { isJsonObject, type JsonObject } from '../../src/util/json.ts';
 export class Faults {
   readonly list: string[] = [];
 
-  /** Notes a fault unless it holds; returns whether it does. */
+  /** Records a fault if the condition is false; returns the condition. */
   must(holds: boolean, fault: string): boolean {
     if (!holds) this.list.push(fault);
     return holds;

@@ -1,4 +1,4 @@
-// The contract of chat models, for the adapters that have no such test beside them.
+// The contract of chat models, for adapters without a contract test of their own.
 import { describe, test } from 'vitest';
 import type { ChatModelBase } from '../../src/model/chat-model-base.ts';
 import { OllamaChatModel } from '../../src/providers/ollama/ollama-chat-model.ts';

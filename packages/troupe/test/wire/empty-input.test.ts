@@ -21,7 +21,7 @@ const FAULTS: Readonly<Record<string, (body: JsonObject) => string[]>> = {
 };
 const BEGIN = '(The conversation begins.)';
 
-/** What each wire is sent in place of a conversation. */
+/** Input of each wire in place of a conversation. */
 const OPENINGS: Readonly<Record<string, JsonObject>> = {
   'openai-chat': { messages: [{ role: 'user', content: BEGIN }] },
   'openai-responses': { input: [{ role: 'user', content: [{ type: 'input_text', text: BEGIN }] }] },

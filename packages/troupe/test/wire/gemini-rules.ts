@@ -22,7 +22,7 @@ const CONFIG_KEYS = (
 ).split(' ');
 const DATA_KEYS = ['text', 'inlineData', 'fileData', 'functionCall', 'functionResponse'];
 
-/** What Gemini's `generateContent` rejects in a request to a model. */
+/** Faults of a request to a model by the rules of Gemini's `generateContent`. */
 export function geminiFaults(body: JsonObject, modelName: string): string[] {
   const faults = new Faults();
   const isNew = /gemini-[3-9]/.test(modelName);

@@ -39,7 +39,7 @@ const friday = (content: string): Msg => Msg.assistant(content, { name: 'Friday'
 const ann = (content: string | ContentBlock[]): Msg => Msg.user(content, { name: 'Ann' });
 const bob = (content: string): Msg => Msg.assistant(content, { name: 'Bob' });
 
-/** A conversation as our own agents leave it: nothing in it needs repair. */
+/** A conversation of our own agents: needs no repair. */
 export const TRAVEL: readonly Msg[] = [
   Msg.system('You are a helpful guide.'),
   ann([text('What is the capital of France?'), image]),
@@ -63,7 +63,7 @@ export const TRAVEL: readonly Msg[] = [
   ann('Thanks.'),
 ];
 
-/** Histories that somebody else has left, or a crash. Every provider must accept what we make of them. */
+/** Histories from other programs, or after a crash. Every provider must accept our prompts for these. */
 export const HISTORIES: Readonly<Record<string, readonly Msg[]>> = {
   'a question': [ann('Hi.')],
   'a system prompt and a question': [Msg.system('Be short.'), ann('Hi.')],

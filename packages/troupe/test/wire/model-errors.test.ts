@@ -1,4 +1,4 @@
-// What the errors of each wire say: who failed, what to do next, and the same as JSON. Over real connections.
+// Errors of each wire: the side that failed, the next thing to do, and the same as JSON. Over real connections.
 import { createServer, type AddressInfo } from 'node:net';
 
 import { describe, expect, test } from 'vitest';

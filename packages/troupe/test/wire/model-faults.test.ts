@@ -1,4 +1,4 @@
-// What a server and a network can do to an answer, over real connections and by the clock.
+// Faults of servers and networks during an answer, over real connections and by the clock.
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { inspect } from 'node:util';
@@ -408,7 +408,7 @@ describe('a deadline', () => {
   const stalled = (text: string): HttpModelOptions['fetch'] =>
     fetchOf({ pieces: text === '' ? [] : [toBytes(text)], stalls: true, headers: sse });
 
-  /** What happened, and when, in minutes. */
+  /** Minutes until the failure of a model, and its error. */
   async function watch(model: OpenAIChatModel, minutes: number): Promise<[number, ModelError]> {
     const clock = new FakeClock();
     using _ = clock.install();

@@ -16,7 +16,7 @@ const OPTION_KEYS = [
   'frequency_penalty',
 ];
 
-/** What Ollama rejects or would not understand in a request, and what no model's template can make sense of. */
+/** Faults of a request by the rules of Ollama and of the templates of its models. */
 export function ollamaFaults(body: JsonObject): string[] {
   const faults = new Faults();
   faults.object(body, 'body', BODY_KEYS);

@@ -31,13 +31,13 @@ const BODY_KEYS = [
   'top_logprobs',
 ];
 
-/** What sets the vendors apart in what they reject. */
+/** Differences between the rules of the vendors. */
 export interface ChatStrictness {
   readonly bodyKeys: readonly string[];
   readonly assistantKeys: readonly string[];
   readonly takesNames: boolean;
   readonly callId: RegExp;
-  /** What a tool choice may be besides 'auto' and 'none'. */
+  /** Tool choices besides 'auto' and 'none'. */
   readonly choices: readonly ('required' | 'named')[];
   /** Where an image may be. A server of one's own must not be sent to look for it. */
   readonly imageUrl: RegExp;
@@ -106,7 +106,7 @@ export const STRICTNESS = {
   compatible: { ...OTHER, imageUrl: /^data:image\// },
 } as const satisfies Record<string, ChatStrictness>;
 
-/** What a Chat Completions API rejects in a request. */
+/** Faults of a request by the rules of a Chat Completions API. */
 export function openAiChatFaults(body: JsonObject, strict: ChatStrictness = OPENAI): string[] {
   const faults = new Faults();
   faults.object(body, 'body', strict.bodyKeys);
@@ -122,7 +122,7 @@ export function openAiChatFaults(body: JsonObject, strict: ChatStrictness = OPEN
 
 const LOW_TO_HIGH = ['low', 'medium', 'high'];
 
-/** What the vendors say about their models: the efforts that they know, and whether they can be sampled. */
+/** Statements of the vendors about their models: known efforts, and whether sampling is supported. */
 export const MODELS: Readonly<
   Record<
     string,
@@ -163,7 +163,7 @@ export const MODELS: Readonly<
   'kimi-k3': { efforts: ['low', 'high', 'max'], sampling: 'never', penalties: false },
 };
 
-/** What the model itself rejects. Of a model that is not in the list, nothing is known. */
+/** Faults by the rules of the model itself. Models outside of the list have no rules. */
 export function checkOptions(faults: Faults, body: JsonObject, effort: unknown): void {
   const { model, stop } = body;
   const known = typeof model === 'string' && Object.hasOwn(MODELS, model) ? MODELS[model] : undefined;

@@ -24,7 +24,7 @@ const BODY_KEYS = [
   'service_tier',
 ];
 
-/** What OpenAI's Responses API rejects in a request. */
+/** Faults of a request by the rules of OpenAI's Responses API. */
 export function openAiResponsesFaults(body: JsonObject): string[] {
   const faults = new Faults();
   faults.object(body, 'body', BODY_KEYS);

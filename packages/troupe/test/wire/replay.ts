@@ -8,7 +8,7 @@ import { ModelError, type ModelErrorKind } from '../../src/model/model-error.ts'
 import { fakeIds } from '../../src/testing/fake-ids.ts';
 import type { Fetch } from '../../src/util/net/http.ts';
 
-/** How a server sends its answer. */
+/** Way of a server to send its answer. */
 export interface Delivery {
   readonly pieces: readonly Uint8Array[];
   readonly status?: number;
@@ -19,7 +19,7 @@ export interface Delivery {
   readonly stalls?: boolean;
 }
 
-/** What a caller makes of an answer. */
+/** An answer as a caller reads it. */
 export interface Outcome {
   readonly content: readonly ContentBlock[];
   readonly usage?: Omit<Usage, 'seconds'>;

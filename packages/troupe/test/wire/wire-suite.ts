@@ -23,7 +23,7 @@ import {
 } from './replay.ts';
 import { strideOf } from '../fair-sample.ts';
 
-/** What is to be shown for each wire format, and what it takes to show it. */
+/** A wire format under test, and the parts that the suite needs. */
 export interface Wire {
   /** Also the folder of its fixtures. */
   readonly name: string;
@@ -33,11 +33,11 @@ export interface Wire {
   readonly historyField: string;
   /** Whether a request must end with a user's turn: one that doesn't gets something at its end, for this time only. */
   readonly endsWithUser?: boolean;
-  /** What the real API would reject in a request; empty if it is fine. */
+  /** Faults of a request by the rules of the real API; empty if none. */
   readonly faultsIn: (body: JsonObject, path: string, headers: Readonly<Record<string, unknown>>) => string[];
   /** The error that the real API answers with. */
   readonly errorBody: (problem: string) => JsonObject;
-  /** What each recorded answer comes to. One of them is named 'plain', one 'parallel-tools'. */
+  /** Outcome of each recorded answer. One recording is named 'plain', one 'parallel-tools'. */
   readonly outcomes: Readonly<Record<string, Outcome>>;
 }
 
@@ -295,7 +295,7 @@ export function describeWire(wire: Wire): void {
   });
 }
 
-/** The history in a body, without the bracket that closes it. */
+/** The history in a body, without the closing bracket. */
 function historyText(body: string, field: string): string {
   const history = (JSON.parse(body) as JsonObject)[field];
   const text = JSON.stringify(history).slice(0, -1);
@@ -305,7 +305,7 @@ function historyText(body: string, field: string): string {
   return raw;
 }
 
-/** How often something is turned into JSON meanwhile. */
+/** Number of calls of `JSON.stringify` during the work. */
 async function countStringify(body: () => Promise<unknown>): Promise<number> {
   const original = JSON.stringify;
   let count = 0;

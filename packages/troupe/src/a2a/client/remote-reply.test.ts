@@ -66,7 +66,7 @@ test('however the pieces of several artifacts are mixed, each is whole and in it
       const expected = new Map<string, string>();
       for (const [id, value, append] of pieces) {
         const before = append ? expected.get(id) : undefined;
-        if (before === undefined) expected.delete(id); // it is a new one, at the end
+        if (before === undefined) expected.delete(id); // a new message, at the end
         expected.set(id, (before ?? '') + value);
       }
       const { msg } = await replyTo(pieces.map(([id, value, append]) => artifact(id, value, append)));

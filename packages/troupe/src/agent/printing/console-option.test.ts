@@ -22,7 +22,7 @@ const kinds: Readonly<Record<string, (options: AgentOptions) => AgentBase>> = {
   UserAgent: (options) => new UserAgent({ ...options, input: new ProgrammaticUserInput(['Hello.']) }),
 };
 
-/** What a call writes to standard output, and to the view. */
+/** Text that an agent call writes to standard output, and to the view. */
 async function written(make: (options: AgentOptions) => AgentBase, option: 'default' | 'view' | boolean) {
   const [stdout, viewed]: [string[], string[]] = [[], []];
   const spy = vi.spyOn(process.stdout, 'write').mockImplementation((text) => stdout.push(String(text)) > 0);

@@ -11,7 +11,7 @@ import type { JsonObject } from '../../util/json.ts';
 import { ConsoleView, type ConsoleViewOptions } from './console-view.ts';
 import { PrintLog } from './print-log.ts';
 
-/** A view, all that it wrote, and whole messages for it. */
+/** A view, its output, and a function that shows whole messages. */
 class Screen {
   text = '';
   readonly view: ConsoleView;

@@ -10,7 +10,7 @@ const interrupt = (text: string): AcceptedInterrupt => ({
 });
 const answer = Msg.assistant('done');
 
-/** What an interrupt does to a state, and the messages of the interrupt in effect. */
+/** Outcome of an interrupt for a state, and the messages of the interrupt in effect. */
 function interrupted(state: TurnState, text = 'stop', isStopped = false): unknown[] {
   const effect = state.addInterrupt(interrupt(text), isStopped);
   return [effect, state.interrupt?.msgs.map((msg) => msg.text) ?? []];

@@ -56,7 +56,7 @@ async function fitted(
 const chat = (count: number): Msg[] =>
   Array.from({ length: count }, (_, i) => [Msg.user(`q${i}`), Msg.assistant(`a${i} `.repeat(20))]).flat();
 
-test('the oldest go, in favour of one note; a quarter of the room is free then', async () => {
+test('the oldest messages are replaced by one note; a quarter of the context is free then', async () => {
   const msgs = [...chat(20), Msg.user('and now?')];
   const { memory, shown, task, tokens } = await fitted(msgs);
   const [note, ...rest] = shown;
@@ -183,7 +183,7 @@ test('declared requests never go, even if they exceed the limit', async () => {
   expect(task.events.at(-1)?.phase).toBe('failed');
 });
 
-test('broken parts of a history go like others; calls that wait stay', async () => {
+test('broken parts of a history are dropped like others; pending tool calls stay', async () => {
   const waits = [thought(call('w1'), call('w2')), results(result('w1', 'z'.repeat(200)))];
   const msgs = [
     results(result('ghost', 'x'.repeat(3000))),

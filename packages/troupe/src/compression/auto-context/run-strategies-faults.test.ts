@@ -173,11 +173,10 @@ describe('a model that never ends and never waits', () => {
   });
 });
 
-test('tags without end are taken out of a summary in no time', () => {
-  const text = '<!--CONTEXT_OFFLOAD uuid='.repeat(40_000);
-  const startedAt = performance.now();
-  expect(withoutTags(`${text}a --> b`)).toBe(`${'<!--CONTEXT_OFFLOAD uuid='.repeat(39_999)} b`);
-  expect(performance.now() - startedAt).toBeLessThan(1000);
+// Quadratic time would exceed the timeout of the test.
+test('100 000 tags without an end are taken out of a summary', () => {
+  const text = '<!--CONTEXT_OFFLOAD uuid='.repeat(100_000);
+  expect(withoutTags(`${text}a --> b`)).toBe(`${'<!--CONTEXT_OFFLOAD uuid='.repeat(99_999)} b`);
 });
 
 test('the time of a slow listener is not that of the model', async () => {
@@ -263,7 +262,7 @@ describe('token counters', () => {
     expect(await made).toBe(true);
   });
 
-  test('one that hangs is waited for once in some minutes, not in every step', async () => {
+  test('a counter that hangs is waited for once in some minutes, not in every step', async () => {
     const tokenCounter = new Hanging();
     const counted = vi.spyOn(tokenCounter, 'count');
     const memory = await memoryOf(talk(), { maxToken: 2000, tokenCounter, timeoutMs: 100 });
@@ -282,7 +281,7 @@ describe('token counters', () => {
     expect(counted.mock.calls.length).toBe(2);
   });
 
-  test.each([NaN, Infinity, -1])('one that gives %d is done without', async (tokens) => {
+  test.each([NaN, Infinity, -1])('a counter that gives %d is not used', async (tokens) => {
     class Odd extends TokenCounterBase {
       override async count(): Promise<number> {
         return tokens;
@@ -342,7 +341,7 @@ describe('while a summary is made', () => {
       'loaded',
       async (memory: AutoContextMemory) => memory.loadStateDict(new AutoContextMemory().stateDict()),
     ],
-  ])('what it is about may be %s: then it is thrown away', async (_, change) => {
+  ])('a summary is dropped if its messages are %s', async (_, change) => {
     const msgs = talk();
     const memory = await memoryOf(msgs, {
       ...EAGER,

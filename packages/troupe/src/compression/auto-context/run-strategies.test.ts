@@ -100,7 +100,7 @@ describe('below the thresholds', () => {
     expect((await compress(new AutoContextMemory())).hasChanged).toBe(false);
   });
 
-  test('so many messages, or so many tokens, are too much; one less is not', async () => {
+  test('compression starts at the limit of messages or of tokens, not one below', async () => {
     const isTouched = async (
       options: AutoContextOptions,
       msgs: readonly Msg[],
@@ -680,7 +680,7 @@ describe('the current round', () => {
     expect(await compress(memory)).toMatchObject({ hasChanged: false, requests: [] });
   });
 
-  test('its own summary is not summed up again, and neither is a lone answer', async () => {
+  test('neither a summary nor a lone answer is summarized again', async () => {
     const memory = await memoryOf([Msg.user('go'), ...pairs('c', 3), thought(call('w'))], limits);
     expect((await compress(memory)).requests.length).toBe(1);
     expect((await compress(memory, undefined, { force: true })).requests.length).toBe(0);
@@ -867,7 +867,7 @@ describe('messages that must stay', () => {
   test.each([
     ['by a mark', {}, { marks: 'pinned' }],
     ['by a rule', { isPinned: (msg: Msg) => msg.text.startsWith('remember') }, {}],
-  ])('what is pinned %s', async (_, options, addOptions) => {
+  ])('a pinned message %s', async (_, options, addOptions) => {
     const pinned = Msg.user('remember: '.padEnd(400, 'x'));
     const memory = await memoryOf(msgs, { ...limits, maxToken: 800, largePayloadThreshold: 50, ...options });
     await memory.add(pinned, addOptions);

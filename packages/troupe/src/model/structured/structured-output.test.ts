@@ -1,3 +1,4 @@
+import { countWork } from '../../../test/counted-work.ts';
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 
@@ -73,7 +74,7 @@ async function failureOf(work: Promise<unknown>): Promise<StructuredOutputError>
   return error;
 }
 
-/** What the model was told after its last answer. */
+/** Text of the message that follows the model's last answer. */
 function toldIn(request: ModelRequest | undefined): string {
   const last = request?.messages.at(-1);
   const [result] = last?.getContentBlocks('tool_result') ?? [];
@@ -144,7 +145,7 @@ describe('which strategy is used', () => {
     }
     const [sent] = model.requests;
     expect([sent?.generation, sent?.toolChoice]).toEqual([
-      generation, // what the model was set up with is not sent twice
+      generation, // the model's own settings are not sent twice
       way === 'tool' ? { name: 'generate_response' } : 'auto',
     ]);
   });
@@ -644,12 +645,11 @@ describe('an answer in words', () => {
     expect(toldIn(model.requests[1])).toContain('This is not a JSON object.');
   });
 
-  test('of hostile length is read in no time', async () => {
+  test('of hostile length is read in linear time', async () => {
     for (const piece of ['```a\n', '{', '```', '{"a":"\\', "'"]) {
       const model = new Able([piece.repeat(300_000 / piece.length), json], NO_TOOLS);
-      const start = performance.now();
-      await callStructured(model, REQUEST, Weather);
-      expect(performance.now() - start).toBeLessThan(5_000);
+      const { steps } = await countWork(() => callStructured(model, REQUEST, Weather));
+      expect(steps).toBeLessThan(10 * 300_000);
     }
   });
 });

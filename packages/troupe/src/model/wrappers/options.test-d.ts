@@ -1,4 +1,4 @@
-// Checked by the compiler, never run: whoever hands on an option that they may not have need not leave it out.
+// Checked by the compiler, never run: an option that may be undefined can be handed on.
 
 import { expectTypeOf } from 'vitest';
 

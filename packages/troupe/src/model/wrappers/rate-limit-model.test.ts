@@ -23,7 +23,7 @@ afterEach(() => {
 const asking = (text: string): ModelRequest => ({ messages: [Msg.user(text)] });
 const told = ({ messages }: ModelRequest): string => messages[0]?.text ?? '';
 
-/** A model that answers every request; it is written down who asked and when. */
+/** A model that answers every request, and records the caller and the time. */
 function limited(options: RateLimitOptions, turn: ScriptedTurn = { text: 'hello' }) {
   const start = now();
   const log: string[] = [];
@@ -39,7 +39,7 @@ function limited(options: RateLimitOptions, turn: ScriptedTurn = { text: 'hello'
   return { model: new RateLimitModel(inner, options), log };
 }
 
-/** Reads a whole stream in the background, whatever comes of it. */
+/** Reads a whole stream in the background, and ignores errors. */
 function ask(model: RateLimitModel, text: string, signal?: AbortSignal): void {
   model.call(asking(text), { signal }).catch(() => {});
 }

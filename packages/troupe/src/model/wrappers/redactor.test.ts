@@ -1,3 +1,4 @@
+import { countWork } from '../../../test/counted-work.ts';
 import { expect, test } from 'vitest';
 
 import { Redactor } from './redactor.ts';
@@ -5,7 +6,7 @@ import { Redactor } from './redactor.ts';
 const plain = new Redactor();
 const R = '[redacted]';
 
-/** Split, so that no scanner takes them for real ones. */
+/** Keys, written in two parts: a scanner for secrets would report whole keys. */
 const keys: Record<string, string> = {
   OpenAI: ['sk', 'proj', 'Ab3_dEfGh1JkLmN0pQrStUvWx'].join('-'),
   'OpenAI, old': ['sk', 'abcdefghijklmnopqrstuvwx'].join('-'),
@@ -230,7 +231,7 @@ test('goes through a whole JSON value, keys included', () => {
   });
 });
 
-test('reads a long text of anything in no time to speak of', () => {
+test('reads a long text of anything in no time to speak of', async () => {
   const nasty = [
     'sk-',
     '://a',
@@ -255,8 +256,7 @@ test('reads a long text of anything in no time to speak of', () => {
   const redactor = new Redactor({ secrets: [String.raw`a\\\\\b`, String.raw`\"\"\"`] });
   for (const piece of nasty) {
     const text = piece.repeat(Math.ceil(200_000 / piece.length));
-    const started = performance.now();
-    expect(redactor.text(text).length).toBeGreaterThan(0);
-    expect([piece.slice(0, 30), performance.now() - started < 5_000]).toEqual([piece.slice(0, 30), true]);
+    const { steps } = await countWork(() => expect(redactor.text(text).length).toBeGreaterThan(0));
+    expect(steps, piece.slice(0, 30)).toBeLessThan(10 * text.length);
   }
 });

@@ -48,7 +48,7 @@ async function read(model: ChatModelBase, request: ModelRequest, options?: Model
   }
 }
 
-/** The tape of a model that is asked these things, and what it answered. */
+/** The tape of a model with these requests, and the answers. */
 async function record(
   model: ChatModelBase,
   requests: readonly ModelRequest[],
@@ -330,7 +330,7 @@ test('a stopped call is replayed up to its stop, and then fails', async () => {
     code: 'script_failed',
     message: 'The tape ends here: the recorded model call was aborted or left at this point.',
   });
-  // Who stops there again sees nothing of that.
+  // A reader that stops at the same place again notices nothing.
   const again = new ReplayModel(tape);
   for await (const delta of again.stream(asking('hi')))
     if (delta.type === 'text' && delta.text === 'b') break;

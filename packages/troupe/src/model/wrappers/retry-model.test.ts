@@ -120,7 +120,7 @@ test('fails at once when the provider asks for more than 60 seconds, and says fo
   expect([times, clock.pendingTimers]).toEqual([[0], 0]);
 });
 
-test('how long a provider may ask to wait can be set', async () => {
+test('the longest wait that a provider may ask for can be set', async () => {
   const limited = failing({ kind: 'rate_limit', retryAfterMs: 90_000 });
   const { model, times } = timed([limited, 'hello'], { maxRetryAfterMs: 90_000 });
   const result = read(model);

@@ -15,7 +15,7 @@ class Loud extends WrapperModel {
   }
 }
 
-/** Says `a` and waits; what happens to it is written down. */
+/** Says `x` and waits; records calls of its methods. */
 class Watched extends ChatModelBase {
   override readonly capabilities = { ...PLAIN_CAPABILITIES, vision: true };
   override readonly generation = { temperature: 0.5 };

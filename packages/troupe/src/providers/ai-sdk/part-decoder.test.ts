@@ -343,7 +343,7 @@ test('a file ends the text before it', () => {
   ]);
 });
 
-test('what is of no use here is passed over', () => {
+test('parts without use are skipped', () => {
   expect(
     decode([
       null,

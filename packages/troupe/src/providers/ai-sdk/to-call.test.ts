@@ -40,7 +40,7 @@ describe('instructions', () => {
   });
 });
 
-test('what is said in a row by the model is one message, and the user has the last word', () => {
+test('messages of the model in a row become one message, and the user has the last word', () => {
   const call = { type: 'tool_use', id: 'a', name: 'look', input: {} };
   const result = { type: 'tool_result', id: 'a', name: 'look', output: 'Found.', status: 'ok' } as const;
   const msgs = [
@@ -72,7 +72,7 @@ test('what is said in a row by the model is one message, and the user has the la
   ]);
 });
 
-describe('what the model said', () => {
+describe('model messages', () => {
   const metadata = { acme: { signature: 's' } };
   const pieces = [
     { start: 0, end: 4, metadata },

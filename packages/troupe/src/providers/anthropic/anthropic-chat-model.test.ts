@@ -97,7 +97,7 @@ describe('where a request goes', () => {
   });
 });
 
-describe('what a request holds', () => {
+describe('the body of a request', () => {
   test('by default', async () => {
     const { json } = await send(
       {},
@@ -394,7 +394,7 @@ describe('thinking', () => {
     expect(await thinkingIn(...plain, Msg.user('And?'))).toEqual(on);
     expect(await thinkingIn(...plain, Msg.assistant('Lima.'))).toEqual(on);
     expect(await thinkingIn(...plain, Msg.system('Hint: think.'), ...thought.slice(1))).toEqual(on);
-    expect(await thinkingIn(...thought, ...plain.slice(1))).toEqual(on); // it thinks only once a turn
+    expect(await thinkingIn(...thought, ...plain.slice(1))).toEqual(on); // the model thinks only once a turn
   });
 });
 
@@ -414,7 +414,7 @@ describe('every generation accepts', () => {
     ['claude-sonnet-5'],
     ['claude-sonnet-5-5'],
     ['claude-opus-5-5'],
-  ])('what is sent to %s', async (modelName) => {
+  ])('a request to %s', async (modelName) => {
     let requests = 0;
     for (const messages of Object.values(HISTORIES)) {
       for (const generation of GENERATIONS) {
@@ -444,12 +444,12 @@ describe('an answer that is over', () => {
   test('is whole, though the connection breaks before it says so', async () => {
     const plain = toText(fixtures.get('plain')!).replace(/event: message_stop[^]*$/, '');
     const answer = await modelOf({ pieces: [toBytes(plain)], breaks: true }).call(ASK);
-    expect(answer).toMatchObject({
-      text: 'Grüß dich, 世界 👋!',
-      metadata: {},
-      finishReason: 'stop',
-      responseId: 'msg_01XfDUDYJgAACzvnptvVoYEL',
-    });
+    expect([answer.text, answer.metadata, answer.finishReason, answer.responseId]).toEqual([
+      'Grüß dich, 世界 👋!',
+      {},
+      'stop',
+      'msg_01XfDUDYJgAACzvnptvVoYEL',
+    ]);
   });
 });
 
@@ -516,7 +516,7 @@ describe('errors', () => {
     expect(`${error.message} ${error.body}`).not.toContain(KEY);
   });
 
-  test('how long to wait', async () => {
+  test('the time to wait', async () => {
     const error = await failure(429, body('rate_limit_error', 'Slow down.'), { 'retry-after': '17' });
     expect(error).toMatchObject({ kind: 'rate_limit', retryAfterMs: 17_000 });
   });
@@ -574,7 +574,7 @@ describe('the contract', () => {
   test.each(cases)('$name', ({ run }) => run());
 });
 
-test('a history with calls is sent with their tools, also when none may be called any more', async () => {
+test('a history with tool calls is sent with the tools, also when no tool may be called any more', async () => {
   const bodies: JsonObject[] = [];
   const model = new AnthropicChatModel({
     modelName: 'claude-sonnet-4-5',

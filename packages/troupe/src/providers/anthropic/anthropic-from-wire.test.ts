@@ -99,7 +99,7 @@ test('is not complete before a reason is given, and over when that is said', () 
   });
 });
 
-test('what it does not know is left out', () => {
+test('unknown events are left out', () => {
   expect(
     read(
       { type: 'ping' },

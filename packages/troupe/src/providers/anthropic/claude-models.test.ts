@@ -20,7 +20,7 @@ test.each([
   ['claude-opus-latest', 'adaptive', 128_000, 'never', 'native'],
   ['claude-saga-9', 'adaptive', 128_000, 'never', 'native'],
   ['glm-4.5', 'budget', Infinity, 'without_thinking', 'none'],
-] as const)('what %s is', (name, thinking, maxOutput, forcedTools, structured) => {
+] as const)('the features of %s', (name, thinking, maxOutput, forcedTools, structured) => {
   expect(claudeModel(name)).toMatchObject({ thinking, maxOutput, forcedTools, structured });
 });
 
@@ -33,7 +33,7 @@ test.each([
   ['claude-sonnet-5-5', 'between_tools', true],
   ['claude-opus-5-5', 'never', true],
 ] as const)(
-  'how %s stops to think, and whether its thinking is bound',
+  'the way to switch off thinking of %s, and the limits of its thinking',
   (name, thinkingOff, bindsThinking) => {
     expect(claudeModel(name)).toMatchObject({ thinkingOff, bindsThinking });
   },

@@ -41,7 +41,7 @@ test('an object is closed at every level, and loses what Claude rejects', () => 
   expect(JSON.stringify(schema)).toBe(before);
 });
 
-describe('there is none for', () => {
+describe('no strict schema exists for', () => {
   const inside = (schema: JsonSchema): JsonSchema => ({ type: 'object', properties: { it: schema } });
   test.each<[string, JsonSchema]>([
     ['an object with any keys', inside({ type: 'object', additionalProperties: { type: 'string' } })],

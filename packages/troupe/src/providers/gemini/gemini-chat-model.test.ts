@@ -122,7 +122,7 @@ describe('where a request goes', () => {
   });
 });
 
-describe('what a request says', () => {
+describe('the body of a request', () => {
   test('is no more than what was asked for', async () => {
     expect((await send()).json).toEqual({ contents: [user({ text: 'Hi.' })] });
   });
@@ -480,10 +480,10 @@ describe('a history', () => {
       });
     expect(signed(back)).toEqual(signed(original));
     expect(signed(back)).toHaveLength(1);
-    expect(back.some((part) => part['thought'] === true)).toBe(false); // thoughts were not signed
+    expect(back.some((part) => part['thought'] === true)).toBe(false); // thinking was not signed
   });
 
-  test('gives thoughts back that are signed, and a signature that stands alone', async () => {
+  test('sends back signed thinking, and a signature without thinking', async () => {
     const { content } = await read([
       chunk([{ text: 'Hm.', thought: true, thoughtSignature: 'AAAA' }]),
       chunk([{ text: 'Well.' }]),

@@ -118,7 +118,7 @@ test('the model is told what it has to know', () => {
   );
 });
 
-test('what the model is told does not depend on the choice', () => {
+test('the prompt does not depend on the tool choice', () => {
   const choices: ToolChoice[] = ['auto', 'required', { name: 'now' }, { allowed: ['now'] }];
   const told = choices.map((toolChoice) => planAnswer({ messages: [], tools, toolChoice }).instructions);
   expect(new Set(told).size).toBe(1);

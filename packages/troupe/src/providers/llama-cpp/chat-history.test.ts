@@ -96,7 +96,7 @@ test('the model is asked to go on if it had the last word', () => {
   ]);
 });
 
-test('what has no text leaves no trace', () => {
+test('messages without text are left out', () => {
   const image = { type: 'image', source: { type: 'url', url: 'https://example.com/a.png' } } as const;
   const items: PromptItem[] = [
     { role: 'assistant', name: 'a', content: [image] },

@@ -10,7 +10,7 @@ test('JSON has one space behind each comma and colon, and nowhere else', () => {
   expect(JSON.parse(spacedJson(value))).toEqual(value);
 });
 
-test('what is said and what is called are JSON objects', () => {
+test('texts and tool calls are JSON objects', () => {
   expect(sayText('She said "hi".\n')).toBe(String.raw`{"say": "She said \"hi\".\n"}`);
   expect(callText('add', { a: 1, b: [2, 3] })).toBe('{"tool": "add", "arguments": {"a": 1, "b": [2, 3]}}');
 });

@@ -63,7 +63,7 @@ const { schema: anySchema } = fc.letrec<{
     .map(({ items, minItems, more }) => ({ type: 'array', items, minItems, maxItems: minItems + more })),
 }));
 
-test('whatever a grammar admits fits the schema', async () => {
+test('every text of a grammar fits the schema', async () => {
   let checked = 0;
   await fc.assert(
     fc.asyncProperty(anySchema, fc.infiniteStream(fc.nat(1_000_000)), async (schema, numbers) => {
@@ -89,7 +89,7 @@ test('equal parts become one rule', () => {
   expect(grammar.text(first)).toHaveLength(size);
 });
 
-test('what is referred to becomes one rule, however often and from wherever', () => {
+test('a definition becomes one rule for all references', () => {
   const node = { type: 'object', properties: { left: { $ref: '#/$defs/n' }, right: { $ref: '#/$defs/n' } } };
   expect(grammarOf({ $ref: '#/$defs/n', $defs: { n: node } }).size).toBe(grammarOf({}).size + 3);
 });

@@ -457,7 +457,7 @@ test('a missing file is a bad request that names it; once it is there, the model
   expect(tries).toBe(2);
 });
 
-test('a prompt without room for an answer is a context overflow', async () => {
+test('a prompt without space for an answer is a context overflow', async () => {
   const { fake, model } = make(['Hello', 'Hello'], { fake: { contextSize: 40 } });
   await expect(model.call(asking('x'.repeat(10)))).rejects.toMatchObject({
     kind: 'context_overflow',
@@ -469,7 +469,7 @@ test('a prompt without room for an answer is a context overflow', async () => {
   expect(() => fake.calls[0]?.options.contextShift.strategy()).toThrow(ModelError);
 });
 
-test('what the engine throws is a model error, and the sequence can be used again', async () => {
+test('an error of the engine is a model error, and the sequence can be used again', async () => {
   const { model } = make([{ pieces: ['a'], error: new Error('out of luck') }, 'next']);
   await expect(model.call(asking('x'))).rejects.toMatchObject({
     kind: 'malformed',

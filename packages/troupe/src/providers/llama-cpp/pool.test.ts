@@ -21,7 +21,7 @@ test('takes what is worth most, and waits when nothing is free, in the order of 
   expect(await pool.acquire(same, never)).toBe(9);
 });
 
-test('who is aborted while waiting is let go, and nothing is lost', async () => {
+test('an aborted caller stops waiting, and nothing is lost', async () => {
   const pool = new Pool(['only']);
   const taken = await pool.acquire(same, never);
   const caller = new AbortController();

@@ -114,7 +114,7 @@ test('optional parameters stay empty unless the message clearly has them', () =>
   });
 });
 
-test('what simple rules can not make is missing', () => {
+test('values beyond simple rules are missing', () => {
   expect(fill('x', { options: { type: 'object' }, ref: { $ref: '#/x' } }).missing).toEqual([
     'options',
     'ref',

@@ -40,7 +40,7 @@ test('streams the arguments of a tool call word by word', async () => {
   expect(JSON.parse(pieces.join(''))).toEqual({ a: 2, b: 3 });
 });
 
-test('calls a tool, with a thought on why', async () => {
+test('calls a tool, with thinking on the reason', async () => {
   const msg = await new OfflineModel().call(asking('What is 2 + 3?'));
   expect(msg.content).toEqual([
     { type: 'thinking', thinking: 'The message has arithmetic in it.' },

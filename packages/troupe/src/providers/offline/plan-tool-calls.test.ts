@@ -48,7 +48,7 @@ test.each([
   expect(plan(text)).toEqual(calls);
 });
 
-test('several wishes are several calls, in the order of the rules', () => {
+test('several wishes are several tool calls, in the order of the rules', () => {
   expect(plan('What time is it, and what is 2 + 3?')).toEqual([
     { name: 'calculate', input: { expression: '2 + 3' } },
     { name: 'current_time', input: {} },

@@ -85,7 +85,7 @@ describe('the options of a call', () => {
     ]);
   });
 
-  test('let a model think or call tools, where Chat Completions has no room for both', () => {
+  test('let a model think or call tools, where Chat Completions does not allow both', () => {
     const line = (name: string): string =>
       `warn: ${name} accepts tools in Chat Completions only without thinking. Use OpenAIResponsesModel for both.`;
     expect(fit('gpt-5.4', { reasoningEffort: 'high' }, true)).toEqual({

@@ -13,14 +13,14 @@ import { parsePath, type LogicalPath } from '../../filesystem/logical-path.ts';
 import { fileSystemContract } from '../../testing/file-system-contract.ts';
 import { DiskFileSystem } from './disk-file-system.ts';
 
-/** What happens before a call of the system; and whether names are the same in any case. */
+/** A function to run before a system call; and whether names are equal in any case. */
 const system = vi.hoisted(() => ({
   before: async (_call: string, _path: string): Promise<void> => {},
   foldsCase: false,
 }));
 vi.mock('node:fs/promises', async (original) => {
   const real = await original<typeof fs>();
-  /** The name that is really there, as a file system finds it that doesn't care. */
+  /** The real name of a file, as a file system finds it that ignores case. */
   const spelled = (path: string): string => {
     if (!system.foldsCase) return path;
     try {

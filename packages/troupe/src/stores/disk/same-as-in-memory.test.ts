@@ -18,7 +18,7 @@ afterEach(() => rm(root, { recursive: true }));
 
 class Refusal extends Error {}
 
-/** As one finds them who goes through the folders in order. */
+/** Files in the order of a walk through the folders. */
 function byFolders(a: string, b: string): number {
   const [one, other] = [a.split('/'), b.split('/')];
   for (const [i, name] of one.entries()) if (name !== other[i]) return name < (other[i] ?? '') ? -1 : 1;

@@ -63,7 +63,7 @@ describe('damaged files', () => {
     const file = which === 'head' ? join(folder, '2.json') : await logIn(folder);
     const whole = await readFile(file);
     let bytes = whole;
-    // What is read of the file comes from here: four thousand loads need not wait for the disk.
+    // Reads of the file are answered from here: four thousand loads need not wait for the disk.
     const open = async (path: string, flags: number): Promise<unknown> => {
       if (path !== file) return nodeFiles.open(path, flags);
       const read = async (into: Buffer, at: number, length: number, from: number): Promise<object> => {

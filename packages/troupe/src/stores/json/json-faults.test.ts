@@ -33,7 +33,7 @@ describe('a disk that fails', () => {
         const dir = await newDir();
         await twoSaves(dir);
         const loader = new FaultyFiles();
-        // Count what loading takes, so that the fault hits the save.
+        // Counts the operations of loading, so that the fault hits the save.
         const probe = new Session(new JsonStore(dir, { files: loader.files }));
         await probe.load('s', { memory: new InMemoryMemory() });
         const faulty = new FaultyFiles(loader.operations.length + n, fault, code);

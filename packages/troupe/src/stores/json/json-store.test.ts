@@ -233,45 +233,48 @@ describe('files on the disk', () => {
 });
 
 describe('two writers', () => {
-  test.each([1, 5, 40])('one that is stopped while another saves %i times gets a conflict', async (saves) => {
-    const points: CrashPoint[] = ['before log', 'after log', 'after draft'];
-    for (const point of points) {
-      const dir = await newDir();
-      const { session, memory } = await twoSaves(dir);
-      let others: Promise<void> | undefined;
-      const meanwhile = async (): Promise<void> => {
-        for (let i = 0; i < saves; i++)
-          await session.save('s', { memory: await remember(memory, `other ${i}`) });
-      };
-      // The store stops where its next file operation waits for the others.
-      const stopped = new FaultyFiles();
-      const files = new Proxy(stopped.files, {
-        get: (target, name) => {
-          const operation = Reflect.get(target, name) as (...args: unknown[]) => Promise<unknown>;
-          return async (...args: unknown[]) => {
-            await others;
-            return operation(...args);
-          };
-        },
-      });
-      const slow = new Session(
-        new JsonStore(dir, { files, reached: (at) => void (at === point && (others ??= meanwhile())) }),
-      );
-      const mine = new InMemoryMemory();
-      await slow.load('s', { memory: mine });
-      await expect(slow.save('s', { memory: await remember(mine, 'mine') })).rejects.toBeInstanceOf(
-        SessionConflictError,
-      );
-      const expected = ['one', 'two', ...Array.from({ length: saves }, (_, i) => `other ${i}`)];
-      expect(await loadTexts(dir)).toStrictEqual(expected);
-      await slow.load('s', { memory: mine });
-      await slow.save('s', { memory: await remember(mine, 'mine') });
-      expect(await loadTexts(dir)).toStrictEqual([...expected, 'mine']);
-    }
-  });
+  test.each([1, 5, 40])(
+    'a process that is stopped while another saves %i times gets a conflict',
+    async (saves) => {
+      const points: CrashPoint[] = ['before log', 'after log', 'after draft'];
+      for (const point of points) {
+        const dir = await newDir();
+        const { session, memory } = await twoSaves(dir);
+        let others: Promise<void> | undefined;
+        const meanwhile = async (): Promise<void> => {
+          for (let i = 0; i < saves; i++)
+            await session.save('s', { memory: await remember(memory, `other ${i}`) });
+        };
+        // The store stops where its next file operation waits for the others.
+        const stopped = new FaultyFiles();
+        const files = new Proxy(stopped.files, {
+          get: (target, name) => {
+            const operation = Reflect.get(target, name) as (...args: unknown[]) => Promise<unknown>;
+            return async (...args: unknown[]) => {
+              await others;
+              return operation(...args);
+            };
+          },
+        });
+        const slow = new Session(
+          new JsonStore(dir, { files, reached: (at) => void (at === point && (others ??= meanwhile())) }),
+        );
+        const mine = new InMemoryMemory();
+        await slow.load('s', { memory: mine });
+        await expect(slow.save('s', { memory: await remember(mine, 'mine') })).rejects.toBeInstanceOf(
+          SessionConflictError,
+        );
+        const expected = ['one', 'two', ...Array.from({ length: saves }, (_, i) => `other ${i}`)];
+        expect(await loadTexts(dir)).toStrictEqual(expected);
+        await slow.load('s', { memory: mine });
+        await slow.save('s', { memory: await remember(mine, 'mine') });
+        expect(await loadTexts(dir)).toStrictEqual([...expected, 'mine']);
+      }
+    },
+  );
 
   test.each([1, 2, 20])(
-    'one that is stopped after its save was made has saved, though others went on %i times',
+    'a process that is stopped after its save has saved, although others save %i times',
     async (saves) => {
       const dir = await newDir();
       await twoSaves(dir);
@@ -308,7 +311,7 @@ describe('two writers', () => {
     },
   );
 
-  test('one that writes its log anew does not take another session of the same name and revision for its own', async () => {
+  test('a process that writes a new log does not mistake another session of the same name and revision for its own', async () => {
     const dir = await newDir();
     const session = new JsonSession(dir);
     const memory = await remember(new InMemoryMemory(), 'x'.repeat(100_000));

@@ -118,7 +118,7 @@ describe.skipIf(!hasRedis)('in Redis', () => {
     await memory.updateMessagesMark({ newMark: 'm', msgIds: ['7'] });
     await memory.getMemory();
     const [, , own] = await reply();
-    expect(own?.length).toBe(5); // it knows what it has done itself
+    expect(own?.length).toBe(5); // the memory remembers its own writes
     await other.getMemory();
     const [all] = await reply();
     expect(JSON.stringify(all).length).toBeLessThan(5_001 * 30); // numbers and marks

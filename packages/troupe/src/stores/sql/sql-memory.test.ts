@@ -149,7 +149,7 @@ describe.each(DATABASES.filter(([, isThere]) => isThere))('in %s', (_name, _isTh
       await one!.delete(['nobody']);
       counter.since();
       await one!.getMemory();
-      expect(counter.since()).toMatchObject({ queries: 1, rows: 1 }); // it knows what it has done itself
+      expect(counter.since()).toMatchObject({ queries: 1, rows: 1 }); // the memory remembers its own writes
       const after = await other!.getMemory();
       const { queries, characters } = counter.since();
       expect(queries).toBe(2);

@@ -39,7 +39,7 @@ describe('SqliteSession', () => {
     await session.delete('s');
     expect(await db.query('SELECT * FROM troupe_session_items')).toEqual([]);
     await session.close();
-    expect(await db.query('SELECT 1 AS one')).toEqual([{ one: 1 }]); // it is not the session's to close
+    expect(await db.query('SELECT 1 AS one')).toEqual([{ one: 1 }]); // the database is not the session's to close
     await db.close();
   });
 });

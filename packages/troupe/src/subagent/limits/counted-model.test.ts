@@ -46,7 +46,7 @@ describe('the model is told', () => {
   const told = async (maxTokens: number | undefined, generation?: GenerationOptions) =>
     (await streamed(maxTokens, [END], { generation })).handedOver;
 
-  test('what is left, and nothing without a limit', async () => {
+  test('the rest of the budget, and nothing without a limit', async () => {
     expect(await told(1000)).toBe(1000);
     expect(await told(undefined)).toBeUndefined();
   });
@@ -63,7 +63,7 @@ describe('the model is told', () => {
     expect(await told(3, { maxTokens: 10 })).toBe(10);
   });
 
-  test('what is left after a long input', async () => {
+  test('the rest of the budget after a long input', async () => {
     const messages = [Msg.user('x'.repeat(8000))]; // about 2000 tokens, 1500 at the least, less the tolerance
     expect((await streamed(3000, [END], { messages })).handedOver).toBe(3000 - (1503 - 256));
     expect(await streamed(1247, [END], { messages })).toEqual({

@@ -7,7 +7,7 @@ import { Toolkit, type ToolkitOptions } from '../toolkit.ts';
 const NOTE = '<system-info>The tool call has been interrupted by the user.</system-info>';
 const call = { type: 'tool_use', id: 'c1', name: 'work', input: {} } as const;
 
-/** A tool that shows these snapshots and then hangs, interrupted after them. */
+/** A tool that shows these snapshots and then hangs until the interrupt. */
 async function interrupted(
   snapshots: readonly unknown[],
   settings: Partial<Tool>,

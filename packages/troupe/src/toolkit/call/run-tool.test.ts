@@ -33,7 +33,7 @@ function run(
 
 const ok = (output: unknown): object => ({ output, status: 'ok' });
 
-test('a tool gets its arguments and what belongs to the call', async () => {
+test('a tool gets its arguments and the context of the tool call', async () => {
   const seen: unknown[] = [];
   await run((input, { signal, emit, ...rest }: ToolContext) => {
     seen.push(input, rest, signal.aborted, typeof emit);
@@ -346,7 +346,7 @@ describe('a retry', () => {
     expect(shown).toEqual([]);
   });
 
-  test('is not even thought of after an interrupt', async () => {
+  test('is not considered after an interrupt', async () => {
     const controller = new AbortController();
     let asked = 0;
     const { output } = run(() => never, {

@@ -33,7 +33,7 @@ test('shows one snapshot at a time, and only the latest of the queued ones', asy
   expect(shown).toEqual(['a', 'b999']);
 });
 
-test('shows all to whoever waits for each', async () => {
+test('shows all snapshots to a caller that waits for each', async () => {
   const shown: unknown[] = [];
   const snapshots = new SnapshotQueue({ prepare, show: ({ output }) => shown.push(output) });
   for (const text of ['a', 'ab', 'abc']) await snapshots.show(snapshot(text));

@@ -4,8 +4,8 @@ import { ConcurrencyLimit } from '../tool/concurrency-limit.ts';
 import { RegisteredTool } from '../tool/registered-tool.ts';
 import { ToolCall, type ToolCallSettings } from './tool-call.ts';
 
-/** How calls go is tested in toolkit.test.ts; this is about what can't be seen from there. */
-test('an interrupted call leaves the queue at once', async () => {
+/** The course of tool calls is tested in toolkit.test.ts; this file tests the parts that the toolkit hides. */
+test('an interrupted tool call leaves the queue at once', async () => {
   const limit = new ConcurrencyLimit(1);
   const release = await limit.acquire(new AbortController().signal);
   const registered = new RegisteredTool({ name: 't', execute: () => 'ran' });

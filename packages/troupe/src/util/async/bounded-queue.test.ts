@@ -132,7 +132,7 @@ test('behaves like a list with a limit, for any operations', async () => {
               void (result as Promise<void>).then(() => admitted.push(item));
             }
           } else if (operation === 'take') {
-            if (model.inside.length === 0 && model.state !== 'closed') continue; // it would wait
+            if (model.inside.length === 0 && model.state !== 'closed') continue; // a read from an empty queue would wait
             expect(await queue.take()).toBe(model.inside.shift());
             reads++;
             const first = model.waiting.shift();

@@ -82,7 +82,7 @@ test('work that was late already when it waited is told at once: no timer has a 
   const start = clock.startTimer.bind(clock);
   clock.startTimer = (ms, callback) => (times.push(ms), start(ms, callback));
   const late = withDeadline({ timeoutMs: 100, signal: undefined }, async (_signal, untimed) => {
-    clock.monotonic = () => 4e12; // it was busy, and no timer could fire
+    clock.monotonic = () => 4e12; // the program was busy, and no timer could fire
     await untimed(Promise.resolve());
     return never;
   });

@@ -2,7 +2,7 @@ import { expect, expectTypeOf, test } from 'vitest';
 
 import { notifyOnReturn } from './notify-on-return.ts';
 
-/** Yields 1 and then waits; what happens to it is written down. */
+/** Yields 1 and then waits; records calls of its methods. */
 function openStream(): { stream: AsyncGenerator<number, string, void>; log: string[] } {
   const log: string[] = [];
   let end = (): void => {};

@@ -2,7 +2,7 @@ import { expect, test, vi } from 'vitest';
 
 import { SharedWork } from './shared-work.ts';
 
-/** Work that ends when it is told, and what became of it. */
+/** Work that ends on command, and its outcome. */
 function openWork() {
   let finish = (_value: string): void => {};
   let fail = (_error: Error): void => {};

@@ -32,7 +32,7 @@ async function failureOf(work: Promise<unknown>): Promise<DownloadError> {
   );
 }
 
-/** How a download ends that is answered so. */
+/** Outcome of a download with this answer. */
 async function outcomeOf(
   answer: RequestListener,
   options: SafeFetchOptions = {},

@@ -14,7 +14,7 @@ import { LocalFileError } from './local-file.ts';
 
 type Step = (path: string) => Promise<void>;
 
-/** What happens around each opening of a file, which were opened, and which were looked at. */
+/** Functions that run around each opening of a file, the opened files, and the inspected files. */
 const opening = vi.hoisted(() => {
   const nothing: Step = async () => {};
   return {
