@@ -1,6 +1,7 @@
 import { TroupeError } from '../errors.ts';
 import { StateModule } from '../state/state-module.ts';
 import type { ToolVerdict } from '../toolkit/call/tool-call.ts';
+import type { ArgumentMeaning } from '../toolkit/tool/known-tools.ts';
 import { canonicalJson } from '../util/canonical-json.ts';
 import type { JsonObject, JsonValue } from '../util/json.ts';
 import { oneLine } from '../util/text.ts';
@@ -26,9 +27,6 @@ import { findCommands } from './shell/find-commands.ts';
 import { judgeCommand } from './shell/judge-command.ts';
 import { commandText } from './shell/match-command.ts';
 import { suggestRules } from './suggest-rules.ts';
-
-/** Meaning of an argument: a shell command, a path to change, or a path to read. */
-export type ArgumentMeaning = 'command' | 'edit' | 'read';
 
 export interface PermissionRulesOptions {
   /** @default 'default' */
