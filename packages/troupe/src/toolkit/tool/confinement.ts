@@ -10,3 +10,17 @@ export interface Confinement {
   /** Folders that are visible; with `accept_edits` their files can be changed. Folders that do not exist are left out. */
   readonly folders: readonly string[];
 }
+
+const PROFILES: readonly unknown[] = ['explore', 'default', 'accept_edits'] satisfies ConfinementProfile[];
+
+/** Whether a policy gave limits that a tool can read. */
+export function isConfinement(value: unknown): value is Confinement {
+  if (typeof value !== 'object' || value === null || !('profile' in value) || !('folders' in value))
+    return false;
+  const { profile, folders } = value;
+  return (
+    PROFILES.includes(profile) &&
+    Array.isArray(folders) &&
+    folders.every((folder) => typeof folder === 'string')
+  );
+}

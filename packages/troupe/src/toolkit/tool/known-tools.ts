@@ -28,3 +28,17 @@ export function knownAs<T extends Tool<never>>(copy: T, tool: Tool<never>): T {
 export function meaningsOf(tool: Tool): MeaningByArgument | undefined {
   return known.get(tool.execute);
 }
+
+/** Sources of tools that this program made itself. */
+const [LIBRARY, PROGRAM] = ['troupe', 'program'];
+
+/** Source of a tool: `troupe` for tools of this library, by identity; `program`, or the source that the tool names. */
+export function sourceOf(tool: Tool): string {
+  if (known.has(tool.execute)) return LIBRARY;
+  return tool.source === undefined || tool.source === LIBRARY ? PROGRAM : tool.source;
+}
+
+/** Whether a tool comes from elsewhere, such as a server. */
+export function isForeign(source: string): boolean {
+  return source !== LIBRARY && source !== PROGRAM;
+}

@@ -93,7 +93,7 @@ async function confined(
     const argv = line === undefined ? undefined : await fixedCommand(line, cwd, [cwd, ...folders]);
     if (argv === undefined)
       refuse(
-        `It can't be confined: ${search.reason}. It needs an approval. To change this: ${search.remedy}.`,
+        `It can't be confined: ${search.reason}. Only an approval that lifts the confinement lets it run. To change this: ${search.remedy}.`,
       );
     return {
       start: { argv: limitedArgv({}, 'confined', argv), cwd, env: FIXED_ENV, endsTogether: false },
