@@ -213,7 +213,7 @@ function setAsideNotes({ paths, folder, unchecked }: SetAside): readonly string[
   const moved =
     paths.length === 0
       ? []
-      : [`${paths.length} new files that programs run by themselves were set aside in ${folder}: ${named}`];
+      : [`New files that programs run or follow by themselves were set aside in ${folder}: ${named}`];
   return [...moved, ...unchecked.map((problem) => `Not checked in full after the call: ${problem}`)];
 }
 
