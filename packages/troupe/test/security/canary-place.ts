@@ -208,9 +208,14 @@ export class CanaryPlace {
     return { stdout, stderr, text: stdout + stderr, metadata: {} };
   }
 
+  /** Processes that a command left behind. */
+  survivors(): readonly number[] {
+    return running(`sleep\0${this.token}`);
+  }
+
   remove(): void {
     this.victim.kill('SIGKILL');
-    for (const pid of running(`sleep\0${this.token}`)) process.kill(pid, 'SIGKILL');
+    for (const pid of this.survivors()) process.kill(pid, 'SIGKILL');
     for (const path of [this.base, ...this.#aside.filter(Boolean)])
       rmSync(path, { recursive: true, force: true });
   }
