@@ -30,6 +30,7 @@ export function toVerdict(decision: PendingDecision, pending: PendingCall, fit: 
       case 'allow':
         if (kind === 'external') throw refused(id, 'is run elsewhere: supply its result');
         checkScope(decision.scope);
+        checkConfinement(decision.confinement);
         return { type: 'grant', input: editedInput(decision.input) };
       case 'deny':
         return fit(toResult(call, rejectionText(decision.reason), 'denied'));
@@ -53,6 +54,10 @@ export function refused(id: unknown, problem: string): TroupeError {
 function checkScope(scope: unknown): void {
   if (scope !== undefined && scope !== 'once' && scope !== 'run')
     throw new TypeError("scope must be 'once' or 'run'");
+}
+
+function checkConfinement(confinement: unknown): void {
+  if (confinement !== undefined && confinement !== 'none') throw new TypeError("confinement must be 'none'");
 }
 
 function editedInput(input: unknown): JsonObject | undefined {

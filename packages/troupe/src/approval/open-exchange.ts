@@ -54,6 +54,8 @@ export class OpenExchange {
   readonly statuses = new StatusTable();
   /** Ids of tool calls that must not run twice, and were about to run. */
   readonly started = new Set<string>();
+  /** Ids of the tool calls whose limits a decision has lifted. Not saved: a saved state can't lift limits. */
+  readonly #lifted = new Set<string>();
   /** When tool calls began or were resumed, by tool call id. */
   readonly #runningSince = new Map<string, number>();
   /** Time spent on tool calls that have a result, by tool call id. */
@@ -135,6 +137,11 @@ export class OpenExchange {
     return isGrantedForRun || this.statuses.isGranted(request);
   }
 
+  /** Whether a decision has lifted the limits of a tool call. */
+  isLifted(toolCallId: string): boolean {
+    return this.#lifted.has(toolCallId);
+  }
+
   /** Adds a note to a result if a decision changed the arguments: the model knows only its own. */
   withNote(result: ToolResultBlock): ToolResultBlock {
     const edited = this.statuses.editedInput(result.id);
@@ -178,9 +185,11 @@ export class OpenExchange {
         return [decision.id, toVerdict(decision, pending, fit)];
       }),
     );
-    const own = new Map(this.statuses.ownPending.map(({ id, call }) => [id, call.name]));
+    const own = new Map(this.statuses.ownPending.map(({ id, call }) => [id, call]));
     for (const decision of decisions) {
-      const name = own.get(decision.id);
+      const { name, id: toolCallId } = own.get(decision.id) ?? {};
+      if (toolCallId !== undefined && decision.verdict === 'allow' && decision.confinement === 'none')
+        this.#lifted.add(toolCallId);
       if (name !== undefined && decision.verdict === 'allow' && decision.scope === 'run')
         this.grantedTools.add(name);
     }

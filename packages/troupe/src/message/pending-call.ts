@@ -35,6 +35,8 @@ export type PendingDecision =
       readonly input?: JsonObject | undefined;
       /** `run`: allows this tool until the reply ends. @default 'once' */
       readonly scope?: 'once' | 'run' | undefined;
+      /** `none`: lifts all limits of this one tool call, also the tool's own sandbox. The result says so. @default limits stay */
+      readonly confinement?: 'none' | undefined;
     }
   | { readonly id: string; readonly verdict: 'deny'; readonly reason?: string | undefined }
   | {

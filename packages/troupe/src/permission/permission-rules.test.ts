@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 
+import { knownTool, type MeaningByArgument } from '../toolkit/tool/known-tools.ts';
 import { tool, type ToolSettings } from '../toolkit/tool/tool.ts';
 import type { ToolVerdict } from '../toolkit/call/tool-call.ts';
 import { parseJson, type JsonObject } from '../util/json.ts';
@@ -13,6 +14,16 @@ import {
 } from './permission-table.ts';
 
 const SHELL = 'execute_shell_command';
+/** Tools that the policy knows by identity. */
+const LIBRARY: Readonly<Record<string, MeaningByArgument>> = {
+  [SHELL]: { command: 'command' },
+  write_file: { path: 'edit' },
+  edit_file: { path: 'edit' },
+  delete_file: { path: 'edit' },
+  read_text_file: { path: 'read' },
+  read_multiple_files: { paths: 'read' },
+  list_directory: { path: 'read' },
+};
 
 function ask(
   policy: PermissionRules,
@@ -20,9 +31,10 @@ function ask(
   input: JsonObject = {},
   marks: ToolSettings = {},
 ): ToolVerdict {
+  const made = tool({ name, execute: () => '', ...marks });
   return policy.decide({
     call: { type: 'tool_use', id: 'c1', name, input },
-    tool: tool({ name, execute: () => '', ...marks }),
+    tool: LIBRARY[name] === undefined ? made : knownTool(made, LIBRARY[name]),
     agentPath: ['Friday'],
     context: undefined,
   });

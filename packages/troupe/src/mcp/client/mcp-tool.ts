@@ -11,6 +11,7 @@ import type { McpToolDefinition } from './accepted-tools.ts';
 
 /** The part of `McpClient` that a tool needs. */
 export interface McpToolCaller {
+  readonly name: string;
   callTool(name: string, input: JsonObject, options: McpCallOptions): Promise<unknown>;
 }
 
@@ -38,6 +39,7 @@ export function mcpTool(
     name: toolName(name),
     ...(description !== undefined && { description }),
     schema: untrustedSchema(inputSchema as JsonSchema),
+    source: `mcp:${client.name}`,
     timeoutMs: Infinity, // the client limits the time
     readOnly: readOnlyHint,
     sideEffect: !readOnlyHint && (destructiveHint || !idempotentHint),
