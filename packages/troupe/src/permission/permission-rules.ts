@@ -23,7 +23,7 @@ import {
 } from './permission-table.ts';
 import { isInside, riskOf } from './shell/risky-paths.ts';
 import { findCommands } from './shell/find-commands.ts';
-import { judgeCommand } from './shell/judge-command.ts';
+import { judgeCommand, locationOf } from './shell/judge-command.ts';
 import { commandText } from './shell/match-command.ts';
 import { suggestRules } from './suggest-rules.ts';
 
@@ -235,8 +235,7 @@ export class PermissionRules extends StateModule implements PermissionPolicy {
       return [{ label: argument, kind: 'other', danger, argument }];
     }
     const { commands, problem } = findCommands(text);
-    const changesDirectory = commands.some(({ words }) => /^(?:cd|pushd|popd)$/.test(words[0]?.text ?? ''));
-    const location = { workingDirectories: this.workingDirectories, changesDirectory };
+    const location = locationOf(commands, this.workingDirectories);
     const hasTooMany = commands.length > MAX_COMMANDS;
     const danger = problem ?? (hasTooMany ? `it has more than ${MAX_COMMANDS} commands` : undefined);
     const parts: Part[] = commands.map((command) => ({
