@@ -8,6 +8,7 @@ import type { PendingCall, PendingDecision } from '../message/pending-call.ts';
 import type { AuthorizeRequest } from '../toolkit/call/tool-call.ts';
 import type { ToolResume } from '../toolkit/tool/tool-suspension.ts';
 import { elapsedSince, monotonic } from '../util/clock.ts';
+import type { StateSource } from '../state/state-module.ts';
 import { copyJsonObject, isJsonObject, type JsonObject, type JsonValue } from '../util/json.ts';
 import { refused, toVerdict, type FitResult } from './decisions.ts';
 import { StatusTable } from './status-table.ts';
@@ -81,6 +82,11 @@ export class OpenExchange {
 
   get hasPending(): boolean {
     return this.#statuses.hasPending;
+  }
+
+  /** Whether the state of the exchange allows tool calls, or suggests to. */
+  get hasGrants(): boolean {
+    return this.grantedTools.size > 0 || this.#statuses.hasGrants;
   }
 
   /** Pending tool calls, of agents in tools too. */
@@ -249,16 +255,21 @@ export class OpenExchange {
     );
   }
 
-  /** Reads the result of `toJSON`. Tool calls that were started get a result with an unknown outcome. @throws TypeError if it is not readable. */
-  static from(json: JsonValue): OpenExchange {
+  /**
+   * Reads the result of `toJSON`. Tool calls that were started get a result with an unknown outcome. Approvals count only if the
+   * source accepts grants: otherwise tool calls that were approved are asked about again.
+   * @throws TypeError if it is not readable
+   */
+  static from(json: JsonValue, { acceptsGrants }: StateSource): OpenExchange {
     if (!isJsonObject(json)) throw new TypeError('it is no object');
     const { iteration = 0 } = json;
     if (!Number.isSafeInteger(iteration) || Number(iteration) < 0)
       throw new TypeError('iteration must be a whole number');
     const modelMsg = Msg.from(json['thought']);
     if (modelMsg.role !== 'assistant') throw new TypeError('its model message has not the role assistant');
+    const granted = strings(json, 'grantedTools');
     const open = new OpenExchange(modelMsg, {
-      grantedTools: new Set(strings(json, 'grantedTools')),
+      grantedTools: new Set(acceptsGrants ? granted : []),
       requestIds: new Set(strings({ requestIds: [], ...json }, 'requestIds')), // missing in states of older versions
       addedIds: new Set(strings({ saidIds: [], ...json }, 'saidIds')),
       owner: strings(json, 'owner'),
@@ -270,7 +281,7 @@ export class OpenExchange {
     open.setTold();
     for (const id of strings(json, 'started')) open.start(id);
     for (const msg of list(json, 'later')) open.postponed.push(Msg.from(msg));
-    open.#statuses.load(json['standings'], (id) => open.isOpen(id));
+    open.#statuses.load(json['standings'], (id) => open.isOpen(id), acceptsGrants);
     open.isAskedThrough = json['isAskedThrough'] === true;
     const { controls = {} } = json;
     if (!isJsonObject(controls)) throw new TypeError('controls must be an object');

@@ -182,10 +182,32 @@ describe('the state', () => {
     expect(saved).toEqual({ mode: 'accept_edits', addedRules: [added] });
     const after = make('default', { rules: [fixed] });
     after.addRule({ tool: 'old', behavior: 'allow' });
-    after.loadStateDict(saved);
+    after.loadStateDict(saved, { acceptGrants: true });
     expect([after.mode, after.rules]).toEqual(['accept_edits', [fixed, added]]);
     expect(run(after, 'npm test -- x')).toBe('allow');
     expect(ask(after, 'drop').behavior).toBe('deny');
+  });
+
+  test('that somebody may have edited makes nothing wider', () => {
+    const deny = { tool: 'pay', behavior: 'deny' } as const;
+    const allow = { tool: '*', behavior: 'allow' } as const;
+    const kept = { tool: 'old', behavior: 'allow' } as const;
+    const modes = PERMISSION_MODES.map((mode) =>
+      PERMISSION_MODES.map((saved) => {
+        const policy = make(mode);
+        policy.addRule(kept);
+        policy.loadStateDict({ mode: saved, addedRules: [allow, deny] });
+        expect(policy.rules).toEqual([kept, deny]);
+        return policy.mode;
+      }).join(' '),
+    );
+    expect(modes).toEqual([
+      'default default explore default dont_ask',
+      'default accept_edits explore accept_edits dont_ask',
+      'explore explore explore explore explore',
+      'default accept_edits explore bypass dont_ask',
+      'dont_ask dont_ask dont_ask dont_ask dont_ask',
+    ]);
   });
 
   test.each([

@@ -1,5 +1,6 @@
 import { TroupeError } from '../errors.ts';
-import { StateModule } from '../state/state-module.ts';
+import { getLogger } from '../config/run-config.ts';
+import { StateModule, type StateSource } from '../state/state-module.ts';
 import type { ToolVerdict } from '../toolkit/call/tool-call.ts';
 import { canonicalJson } from '../util/canonical-json.ts';
 import type { JsonObject, JsonValue } from '../util/json.ts';
@@ -14,6 +15,7 @@ import {
   type SavedToolRule,
 } from './tool-rule.ts';
 import {
+  isNoWider,
   isStricter,
   lookUp,
   PERMISSION_MODES,
@@ -122,11 +124,36 @@ export class PermissionRules extends StateModule implements PermissionPolicy {
     this.#fixed = rules.map(compileRule);
     this.workingDirectories = workingDirectories.map(workingDirectory);
     this.#toolArguments = new Map(Object.entries({ ...TOOL_ARGUMENTS, ...toolArguments }));
-    this.registerState('mode', { toJson: (value: PermissionMode) => value, fromJson: readMode });
+    this.registerState('mode', {
+      toJson: (value: PermissionMode) => value,
+      fromJson: (json, source) => this.#modeFrom(json, source),
+      grants: () => true,
+    });
     this.registerState('addedRules', {
       toJson: (rules: readonly SavedToolRule[]) => rules as readonly (SavedToolRule & JsonValue)[],
-      fromJson: readRules,
+      fromJson: (json, source) => this.#rulesFrom(json, source),
     });
+  }
+
+  /** The saved mode, unless it is wider than the current one and somebody may have edited the state. */
+  #modeFrom(json: JsonValue, { acceptsGrants }: StateSource): PermissionMode {
+    const mode = readMode(json);
+    if (acceptsGrants || isNoWider(mode, this.#mode)) return mode;
+    warn(`The mode '${mode}' of a saved state is wider than '${this.#mode}', which stays`);
+    return this.#mode;
+  }
+
+  /** The saved rules. If somebody may have edited the state, only those that ask or deny, beside the current ones. */
+  #rulesFrom(json: JsonValue, { acceptsGrants }: StateSource): readonly SavedToolRule[] {
+    const rules = readRules(json);
+    if (acceptsGrants) return rules;
+    const current = this.addedRules;
+    const known = new Set(current.map(ruleText));
+    const added = rules.filter((rule) => !known.has(ruleText(rule)));
+    const stricter = added.filter(({ behavior }) => behavior !== 'allow');
+    if (stricter.length < added.length)
+      warn(`${added.length - stricter.length} rules of a saved state that allow tool calls do not apply`);
+    return [...current, ...stricter];
   }
 
   get mode(): PermissionMode {
@@ -164,11 +191,9 @@ export class PermissionRules extends StateModule implements PermissionPolicy {
 
   /** Removes an added rule. @returns false for an unknown rule */
   removeRule(rule: SavedToolRule | JsonObject): boolean {
-    const key = canonicalJson(readRule(rule) as SavedToolRule & JsonValue);
+    const key = ruleText(readRule(rule));
     const before = this.#added.length;
-    this.#added = this.#added.filter(
-      ({ rule: one }) => canonicalJson(one as SavedToolRule & JsonValue) !== key,
-    );
+    this.#added = this.#added.filter(({ rule: one }) => ruleText(one as SavedToolRule) !== key);
     return this.#added.length < before;
   }
 
@@ -248,6 +273,14 @@ export class PermissionRules extends StateModule implements PermissionPolicy {
     if (danger !== undefined) parts.push({ label: text, argument, kind: 'other', danger });
     return parts;
   }
+}
+
+function ruleText(rule: SavedToolRule): string {
+  return canonicalJson(rule as SavedToolRule & JsonValue);
+}
+
+function warn(what: string): void {
+  getLogger().log('warn', `${what}: it has no valid MAC, so somebody may have edited it.`);
 }
 
 /** Part with the most important reason. */

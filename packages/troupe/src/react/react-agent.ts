@@ -160,7 +160,8 @@ export class ReActAgent extends ReActAgentBase {
     if (typeof this.sysPrompt === 'string') this.registerState<string>('sysPrompt', TEXT_STATE);
     this.registerState('openExchange', {
       toJson: (open: OpenExchange | undefined) => open?.toJSON() ?? null,
-      fromJson: (json: JsonValue) => (json === null ? undefined : OpenExchange.from(json)),
+      fromJson: (json: JsonValue, source) => (json === null ? undefined : OpenExchange.from(json, source)),
+      grants: (open: OpenExchange | undefined) => open?.hasGrants ?? false,
     });
     this.planNotebook?.registerPlanTools(tools, { asGroup: options.enableMetaTool });
     this.#unwatchPlan = this.planNotebook && watchPlan(this.planNotebook, this.id, () => this.#reply?.turn);

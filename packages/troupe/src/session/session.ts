@@ -2,7 +2,8 @@ import { checkNumber } from '../util/check-number.ts';
 import type { LoadStateOptions, StateModule } from '../state/state-module.ts';
 import { now } from '../util/clock.ts';
 import { newId } from '../util/ids.ts';
-import { setOwn, type JsonValue } from '../util/json.ts';
+import { setOwn, type JsonObject, type JsonValue } from '../util/json.ts';
+import { ComponentMacs, type ApprovalKey } from './format/component-macs.ts';
 import {
   aliasPath,
   ComponentState,
@@ -39,9 +40,18 @@ import {
   type SessionPage,
   type StoredInfo,
 } from './session-page.ts';
-import { SessionReader, type Others } from './format/session-reader.ts';
+import { copyMac, SessionReader, type Others } from './format/session-reader.ts';
 import type { SessionInfo, SessionStore, StoredHead } from './format/session-store.ts';
 import { advance, newSyncState, pathText, SyncStateTable, type SyncState } from './format/sync-state.ts';
+
+export interface SessionOptions {
+  /**
+   * Key for the message authentication codes of saved states, at least 16 bytes: approvals, modes and rules in a state without a
+   * valid code do not count. Keep the key outside of the sessions, and the same for all programs that share them.
+   * @default in files and SQLite, a private file beside the sessions; in memory, a random one; otherwise none
+   */
+  readonly approvalKey?: ApprovalKey | undefined;
+}
 
 export interface SaveOptions {
   /** Replaces everything saved, even by others. @default false */
@@ -64,13 +74,18 @@ export interface LoadOptions extends LoadStateOptions {
  */
 export class Session implements AsyncDisposable {
   readonly #store: SessionStore;
+  readonly #options: SessionOptions;
+  readonly #macs: ComponentMacs;
   readonly #reader: SessionReader;
   readonly #syncStates = new SyncStateTable();
   /** Last pending operation of each session. */
   readonly #queues = new Map<string, Promise<unknown>>();
 
-  constructor(store: SessionStore) {
+  /** @throws TroupeError if the key is too short */
+  constructor(store: SessionStore, options: SessionOptions = {}) {
     this.#store = store;
+    this.#options = options;
+    this.#macs = new ComponentMacs(store, options.approvalKey);
     this.#reader = new SessionReader(store);
   }
 
@@ -83,11 +98,12 @@ export class Session implements AsyncDisposable {
       const state = new ComponentState(components);
       if (options.overwrite) return this.#overwrite(checked, components, state);
       const syncStates = await this.#syncStatesOf(checked, components);
-      const { rest, lists } = state.stateParts();
+      const { rest, lists, hasGrants } = state.stateParts();
       const saved = new Map(syncStates.flatMap(({ snapshot }) => [...(snapshot?.lists ?? [])]));
       const drafts = lists.map((list) => draftList(list, saved.get(pathText(list.path))));
       const others = othersThan(components, syncStates[0], saved);
-      const whole = { ...others.components, ...rest, ...state.aliases };
+      const own = { ...rest, ...state.aliases };
+      const whole = await this.#signed(checked, own, others, hasGrants);
       const remember = (): void => {
         for (const [name, module] of Object.entries(components))
           this.#syncStates.wasSaved(
@@ -133,8 +149,9 @@ export class Session implements AsyncDisposable {
           .map((name) => [name, known[name] as StateModule]),
       );
       const hasCopies = Object.keys(copies).length > 0;
-      target.loadStateDict(state, { maxSize: Infinity, ...limits });
-      new ComponentState(copies).loadStateDict(state, { maxSize: Infinity, ...limits });
+      const acceptGrants = await this.#macs.areValid(checked, head, components);
+      target.loadStateDict(state, { maxSize: Infinity, acceptGrants, ...limits });
+      new ComponentState(copies).loadStateDict(state, { maxSize: Infinity, acceptGrants, ...limits });
       const parts = target.stateParts();
       const { rest, lists } = parts;
       warnOfUnused(checked, head, parts);
@@ -207,9 +224,11 @@ export class Session implements AsyncDisposable {
       });
       if (found === undefined) throw new SessionNotFoundError(source);
       const { head, drafts } = found;
+      const { components } = head;
+      const macs = await this.#macs.signCopy(source, head, target);
       return infoOf(
         target,
-        await saveDrafts(this.#store, target, [newSyncState(undefined)], head.components, drafts),
+        await saveDrafts(this.#store, target, [newSyncState(undefined)], { components, macs }, drafts),
       );
     });
   }
@@ -270,7 +289,7 @@ export class Session implements AsyncDisposable {
    * @throws TroupeError for an invalid prefix
    */
   scoped(prefix: string, until?: AbortSignal): Session {
-    return new Session(new ScopedStore(this.#store, prefix, until));
+    return new Session(new ScopedStore(this.#store, prefix, until), this.#options);
   }
 
   /** Waits for pending operations, then closes the store. */
@@ -324,10 +343,10 @@ export class Session implements AsyncDisposable {
     const current = await this.#store.readHead(key, 'current');
     const base = current && { revision: current.revision, log: logOf(current) };
     const others = await this.#reader.othersThan(key, current, components);
-    const { rest, lists } = state.stateParts();
+    const { rest, lists, hasGrants } = state.stateParts();
     const drafts = lists.map((list) => draftList(list, undefined));
     const syncState = newSyncState(base);
-    const whole = { ...others.components, ...rest, ...state.aliases };
+    const whole = await this.#signed(key, { ...rest, ...state.aliases }, others, hasGrants);
     try {
       const head = await saveDrafts(this.#store, key, [syncState], whole, [...drafts, ...others.drafts]);
       this.#syncStates.wasSaved(components, key, syncState);
@@ -340,6 +359,17 @@ export class Session implements AsyncDisposable {
       }
       throw error;
     }
+  }
+
+  /** The components of a save, with codes if they allow anything; others keep the code that they were saved with. */
+  async #signed(
+    key: CheckedKey,
+    own: JsonObject,
+    others: Others,
+    hasGrants: boolean,
+  ): Promise<{ readonly components: JsonObject; readonly macs: JsonObject }> {
+    const macs = hasGrants ? await this.#macs.sign(key, own) : {};
+    return { components: { ...others.components, ...own }, macs: { ...others.macs, ...macs } };
   }
 
   /** Checks whether a save with an unknown outcome has happened. */
@@ -385,13 +415,17 @@ function othersThan(
   saved: ReadonlyMap<string, SavedList>,
 ): Others {
   const others: { [name: string]: JsonValue } = {};
+  const macs: { [name: string]: JsonValue } = {};
   for (const [name, state] of Object.entries(snapshot?.head.components ?? {})) {
-    if (!Object.hasOwn(components, name)) setOwn(others, name, state);
+    if (snapshot === undefined || Object.hasOwn(components, name)) continue;
+    setOwn(others, name, state);
+    copyMac(snapshot.head, name, macs);
   }
   const lists =
     snapshot?.head.lists.filter(({ path: [name = ''] }) => !Object.hasOwn(components, name)) ?? [];
   return {
     components: others,
+    macs,
     drafts: lists.map(({ path, ranges }) => {
       const list = saved.get(pathText(path));
       return { path, start: list, parts: list === undefined ? ranges : [], items: list?.items };

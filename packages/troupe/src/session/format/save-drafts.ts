@@ -1,6 +1,5 @@
 import { now } from '../../util/clock.ts';
 import { newId } from '../../util/ids.ts';
-import type { JsonObject } from '../../util/json.ts';
 import { lengthOf, mergeRanges, splitParts, type ListDraft, type SavedList } from './list-draft.ts';
 import { SessionConflictError, SessionCorruptError, SessionError } from './session-error.ts';
 import {
@@ -26,7 +25,7 @@ export async function saveDrafts(
   store: SessionStore,
   key: NamedKey,
   syncStates: readonly [SyncState, ...SyncState[]],
-  components: JsonObject,
+  { components, macs }: Pick<Head, 'components' | 'macs'>,
   drafts: readonly ListDraft[],
 ): Promise<Head> {
   const { base, snapshot } = syncStates[0];
@@ -52,7 +51,9 @@ export async function saveDrafts(
         .filter(({ listNumber, items }) => items.length > 0 || (listNumber === 0 && old === undefined)),
       head: (positions) => {
         const ids = isHashed(key) ? { key: key.ids } : {};
-        saved = snapshotOf({ revision, savedAt, id, ...ids, log, components }, old, lists, positions);
+        const state =
+          macs !== undefined && Object.keys(macs).length > 0 ? { components, macs } : { components };
+        saved = snapshotOf({ revision, savedAt, id, ...ids, log, ...state }, old, lists, positions);
         return saved.text;
       },
     });

@@ -36,6 +36,8 @@ export interface Head {
   readonly logEnd: number;
   /** State of each component by name, without its lists. */
   readonly components: JsonObject;
+  /** Message authentication code of each component by name, if there was a key. */
+  readonly macs?: JsonObject;
   readonly lists: readonly HeadList[];
 }
 
@@ -119,7 +121,7 @@ function parse(body: string, location: string): JsonValue {
 }
 
 function toHead(json: JsonObject): Head | undefined {
-  const { revision, savedAt, id, log, logEnd, components } = json;
+  const { revision, savedAt, id, log, logEnd, components, macs } = json;
   const key = toIds(json['key']);
   const lists = Array.isArray(json['lists'])
     ? (json['lists'] as readonly JsonValue[]).map(toList)
@@ -137,6 +139,7 @@ function toHead(json: JsonObject): Head | undefined {
         log,
         logEnd,
         components,
+        ...(isJsonObject(macs) && { macs }),
         lists,
       }
     : undefined;

@@ -1,9 +1,11 @@
 import { closeSync, openSync } from 'node:fs';
+import * as nodeFiles from 'node:fs/promises';
 import type { DatabaseSync } from 'node:sqlite';
 
 import { messageOf, TroupeError } from '../../errors.ts';
 import { monotonic, sleep } from '../../util/clock.ts';
-import { randomFraction } from '../../util/ids.ts';
+import { randomBytes, randomFraction } from '../../util/ids.ts';
+import { KeyFile } from '../key-file/key-file.ts';
 import type { SqlDatabase, SqlQueries, SqlRow, SqlValue } from '../sql/sql-database.ts';
 
 const SQLITE_BUSY = 5;
@@ -19,6 +21,8 @@ const MAX_BUSY_MS = 30_000;
 export class SqliteDatabase implements SqlDatabase {
   readonly dialect = 'sqlite';
   readonly #path: string;
+  readonly #keyFile: KeyFile | undefined;
+  readonly #ownKey = randomBytes(32);
   #connection: DatabaseSync | undefined;
   #last: Promise<unknown> = Promise.resolve();
   #isClosed = false;
@@ -29,6 +33,7 @@ export class SqliteDatabase implements SqlDatabase {
       throw new TroupeError('invalid_config', "SqliteDatabase needs the path of a file, or ':memory:'.");
     }
     this.#path = path;
+    this.#keyFile = path === ':memory:' ? undefined : new KeyFile(nodeFiles, `${path}.approval-key`);
   }
 
   query(sql: string, params: readonly SqlValue[] = []): Promise<readonly SqlRow[]> {
@@ -51,6 +56,11 @@ export class SqliteDatabase implements SqlDatabase {
 
   exclusive<T>(body: (tx: SqlQueries) => Promise<T>): Promise<T> {
     return this.transaction(body);
+  }
+
+  /** Key in a private file beside the database; for a database in memory, a random one. */
+  async approvalKey(purpose: 'read' | 'make'): Promise<Uint8Array<ArrayBuffer> | undefined> {
+    return this.#keyFile?.get(purpose) ?? this.#ownKey;
   }
 
   async close(): Promise<void> {
