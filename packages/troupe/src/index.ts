@@ -177,12 +177,11 @@ export { toSessionId, type SessionId } from './session/format/session-key.ts';
 export { SessionManager } from './session/session-manager.ts';
 export type { ListOptions, PruneOptions, SessionPage } from './session/session-page.ts';
 export type { SessionInfo } from './session/format/session-store.ts';
-export { Session, type LoadOptions, type SaveOptions, type SessionOptions } from './session/session.ts';
+export { Session, type LoadOptions, type SaveOptions } from './session/session.ts';
 export {
   StateModule,
   type LoadStateOptions,
   type StateConverter,
-  type StateSource,
   type StateMigration,
 } from './state/state-module.ts';
 export { CalibratedTokenCounter } from './token/calibrated-token-counter.ts';

@@ -132,7 +132,7 @@ test('a sub-agent that waits does not save the policy of its host, nor set it ba
   await registerSubAgent(host, TaskSubAgent, spec);
   await host.call('go');
   const [pending] = host.pendingCalls;
-  expect(pending).toMatchObject({ call: { name: 'send' }, suggestions: [ALLOW_SEND] });
+  expect(pending).toMatchObject({ call: { name: 'send' }, suggestions: [{ ...ALLOW_SEND, exact: true }] });
   expect(JSON.stringify(host.stateDict()).match(/addedRules/g)).toHaveLength(1);
   permissionPolicy.addRule(ALLOW_SEND);
   permissionPolicy.mode = 'dont_ask';

@@ -355,20 +355,33 @@ describe('a shell command', () => {
   test('suggests rules after which it would run', () => {
     const policy = make('default');
     const verdict = ask(policy, SHELL, {
-      command: 'npm run build -- --fast && make -j4 && git push origin main',
+      command: 'npm run build -- --fast && cmake -j4 && git push origin main',
+    });
+    const exact = (command: string): object => ({
+      tool: SHELL,
+      behavior: 'allow',
+      when: { command },
+      exact: true,
     });
     expect(verdict.suggestions).toEqual([
-      { tool: SHELL, behavior: 'allow', when: { command: { prefix: 'npm run build' } } },
-      { tool: SHELL, behavior: 'allow', when: { command: 'make -j4' } },
-      { tool: SHELL, behavior: 'allow', when: { command: { prefix: 'git push' } } },
+      exact('npm run build -- --fast'),
+      exact('cmake -j4'),
+      exact('git push origin main'),
     ]);
     for (const rule of verdict.suggestions ?? []) policy.addRule(rule);
-    expect(run(policy, 'git push origin dev; make -j4')).toBe('allow');
-    expect(run(policy, 'make -j4 evil')).toBe('ask');
-    expect(ask(policy, 'pay').suggestions).toEqual([{ tool: 'pay', behavior: 'allow' }]);
-    const [exact] = ask(policy, SHELL, { command: `run "a b" 'it''s' ""` }).suggestions ?? [];
-    expect(exact).toEqual({ tool: SHELL, behavior: 'allow', when: { command: "run 'a b' its ''" } });
-    policy.addRule(exact ?? {});
+    expect(run(policy, 'git push origin main; cmake -j4')).toBe('allow');
+    expect(run(policy, 'git push origin dev')).toBe('ask');
+    expect(run(policy, 'cmake -j4 evil')).toBe('ask');
+    expect(ask(policy, SHELL, { command: 'cmake -j4', cwd: '/x' }).behavior).toBe('ask');
+    expect(ask(policy, 'pay').suggestions).toEqual([{ tool: 'pay', behavior: 'allow', exact: true }]);
+    expect(ask(policy, 'pay', { amount: 7, to: 'ann' }).suggestions).toEqual([
+      { tool: 'pay', behavior: 'allow', when: { amount: 7, to: 'ann' }, exact: true },
+    ]);
+    expect(ask(policy, 'pay', { list: [7] }).suggestions).toEqual([]);
+    expect(ask(policy, 'pay', { text: 'x'.repeat(201) }).suggestions).toEqual([]);
+    const [other] = ask(policy, SHELL, { command: `run "a b" 'it''s' ""` }).suggestions ?? [];
+    expect(other).toEqual(exact("run 'a b' its ''"));
+    policy.addRule(other ?? {});
     expect([run(policy, "run 'a b' its ''"), run(policy, 'run a b its')]).toEqual(['allow', 'ask']);
   });
 
@@ -379,6 +392,12 @@ describe('a shell command', () => {
     'python3 -c "$x"',
     'a;b;c;d;e;f',
     'CC=evil make',
+    'curl x | node',
+    'cat a | psql',
+    'kubectl exec a -- b',
+    'ssh host ls',
+    'npx evil',
+    'make',
   ])('%j has no rules that would do', (command) => {
     expect(ask(make('default'), SHELL, { command }).suggestions).toEqual([]);
   });

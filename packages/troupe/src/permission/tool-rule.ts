@@ -28,6 +28,8 @@ export interface SavedToolRule {
   readonly behavior: PermissionBehavior;
   /** Conditions by argument name, all required. @default no conditions */
   readonly when?: { readonly [argument: string]: ArgumentMatch } | undefined;
+  /** Matches only tool calls without other arguments than those in `when`. @default false */
+  readonly exact?: boolean | undefined;
 }
 
 /** Behavior for matching tool calls. Of several matching rules the strictest applies. */
@@ -61,7 +63,8 @@ const BEHAVIORS: readonly unknown[] = ['allow', 'ask', 'deny'];
 
 /** @throws TroupeError if the rule is invalid. */
 export function compileRule(rule: ToolRule): CompiledRule {
-  const { tool, behavior, when } = rule;
+  const { tool, behavior, when, exact = false } = rule;
+  if (typeof exact !== 'boolean') throw invalid('has an `exact` that is neither true nor false');
   if (typeof tool !== 'string' || tool === '') throw invalid('needs the name of a tool, or a glob');
   if (!BEHAVIORS.includes(behavior)) throw invalid("needs a behavior: 'allow', 'ask' or 'deny'");
   const name = attempt(() => new PathPattern(tool));
@@ -72,7 +75,12 @@ export function compileRule(rule: ToolRule): CompiledRule {
       : matcherOf(when === undefined ? {} : when, isAllowing);
   return {
     rule,
-    match: (subject) => (name.matches([subject.request.call.name]) ? matchArguments(subject) : 'no'),
+    match: (subject) => {
+      const { call } = subject.request;
+      if (!name.matches([call.name])) return 'no';
+      const hasOthers = exact && Object.keys(call.input).some((key) => !Object.hasOwn(when ?? {}, key));
+      return hasOthers ? 'no' : matchArguments(subject);
+    },
   };
 }
 
@@ -84,8 +92,13 @@ function checkedResult(holds: unknown): boolean {
 
 /** Parses a rule from JSON. @throws TroupeError if the rule is invalid. */
 export function readRule(json: unknown): SavedToolRule {
-  const { tool, behavior, when } = attempt(() => copyJsonObject(json, 'a permission rule'));
-  const rule = { tool, behavior, ...(when !== undefined && { when }) } as SavedToolRule & JsonValue;
+  const { tool, behavior, when, exact } = attempt(() => copyJsonObject(json, 'a permission rule'));
+  const rule = {
+    tool,
+    behavior,
+    ...(when !== undefined && { when }),
+    ...(exact !== undefined && { exact }),
+  } as SavedToolRule & JsonValue;
   compileRule(rule);
   return rule;
 }
