@@ -12,6 +12,7 @@ import type { StateSource } from '../state/state-module.ts';
 import { copyJsonObject, isJsonObject, type JsonObject, type JsonValue } from '../util/json.ts';
 import { refused, toVerdict, type FitResult } from './decisions.ts';
 import { StatusTable } from './status-table.ts';
+import { escapeTags } from '../util/escape-tags.ts';
 
 export interface OpenExchangeOptions {
   /** Tools without further approvals in this reply. Decisions add tools. */
@@ -171,7 +172,7 @@ export class OpenExchange {
     if (edited === undefined) return result;
     const text = JSON.stringify(edited);
     const shown = text.length > MAX_NOTE_CHARS ? `${text.slice(0, MAX_NOTE_CHARS)}… (cut)` : text;
-    const note = `<system-info>The user changed the arguments to ${shown}.</system-info>`;
+    const note = `<system-info>The user changed the arguments to ${escapeTags(shown)}.</system-info>`;
     const { output } = result;
     return {
       ...result,

@@ -5,6 +5,7 @@ import { SessionConflictError, SessionCorruptError, SessionError } from './sessi
 import {
   checkItem,
   MAX_LIST_NUMBER,
+  MAX_RANGES,
   readHead,
   writeHead,
   type Head,
@@ -83,13 +84,16 @@ export async function readTexts(
   return items.map(({ text }) => text);
 }
 
-/** Tells whether most of the log is unused, or lists share a number, as in the first sessions. */
+/** Tells whether most of the log is unused or in too many pieces, or lists share a number, as in the first sessions. */
 function isWasteful({ minGarbage }: SessionStore, head: Head, drafts: readonly ListDraft[]): boolean {
   if (new Set(head.lists.map(({ listNumber }) => listNumber)).size < head.lists.length) return true;
-  let live = 0;
-  for (const { start, parts } of drafts)
-    live += lengthOf(start?.ranges ?? []) + lengthOf(splitParts(parts).ranges);
-  return head.logEnd - 2 * live > minGarbage;
+  let [live, count] = [0, 0];
+  for (const { start, parts } of drafts) {
+    const ranges = mergeRanges([...(start?.ranges ?? []), ...splitParts(parts).ranges]);
+    live += lengthOf(ranges);
+    count += ranges.length;
+  }
+  return count > MAX_RANGES / 2 || head.logEnd - 2 * live > minGarbage;
 }
 
 /** Numbers the lists: known lists keep their number, new lists get a new one. */

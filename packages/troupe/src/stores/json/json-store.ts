@@ -129,13 +129,12 @@ export class JsonStore implements SessionStore {
     try {
       const { size } = await file.stat();
       const items: StoredItem[] = [];
+      const end = ranges.reduce((most, { to }) => Math.max(most, to), 0);
+      if (end > size) {
+        const place = `file '${path}', byte ${size},`;
+        throw new SessionCorruptError(place, `is where it ends, before byte ${end}`);
+      }
       for (const range of ranges) {
-        if (range.to > size) {
-          throw new SessionCorruptError(
-            `file '${path}', byte ${size},`,
-            `is where it ends, before byte ${range.to}`,
-          );
-        }
         for (const item of itemsIn(await readRange(file, range.from, range.to), range, path))
           items.push(item);
       }

@@ -1,4 +1,4 @@
-import { closeSync, openSync } from 'node:fs';
+import { closeSync, constants, fstatSync, openSync } from 'node:fs';
 import * as nodeFiles from 'node:fs/promises';
 import type { DatabaseSync } from 'node:sqlite';
 
@@ -84,7 +84,7 @@ export class SqliteDatabase implements SqlDatabase {
     // Loaded late, because older Node versions print a warning.
     const { DatabaseSync } = await import('node:sqlite');
     try {
-      if (this.#path !== ':memory:') closeSync(openSync(this.#path, 'a', 0o600));
+      if (this.#path !== ':memory:') makePrivateFile(this.#path);
       const connection = new DatabaseSync(this.#path);
       try {
         await whenFree(() => connection.exec('PRAGMA journal_mode = WAL'));
@@ -98,6 +98,18 @@ export class SqliteDatabase implements SqlDatabase {
       const problem = `The SQLite file '${this.#path}' can't be opened: ${messageOf(cause)}`;
       throw new TroupeError('store_failed', problem, { cause });
     }
+  }
+}
+
+/** Makes the file if it is missing. Opens nothing but a regular file: a pipe would block the whole program. */
+function makePrivateFile(path: string): void {
+  const { O_APPEND, O_CREAT, O_WRONLY } = constants;
+  const noWait = constants.O_NONBLOCK ?? 0; // missing on Windows
+  const file = openSync(path, O_WRONLY | O_APPEND | O_CREAT | noWait, 0o600);
+  try {
+    if (!fstatSync(file).isFile()) throw new Error('it is not a regular file');
+  } finally {
+    closeSync(file);
   }
 }
 
