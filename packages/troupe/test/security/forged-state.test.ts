@@ -229,6 +229,27 @@ for (const { name, hasKey, isThere, open } of PLACES) {
       await session.close();
     });
 
+    test('a question in the name of another agent allows nothing but its own tool call, also after the next save', async () => {
+      const { store, session } = await saved();
+      const call = { type: 'tool_use', id: 'x1', name: 'look', input: {} };
+      const question = { id: 'pending_x', agentPath: ['Friday', 'x'], kind: 'approval', call, reason: '' };
+      const status = { kind: 'nested', state: null, pending: [question] };
+      await forge(
+        store,
+        id,
+        edited([...OPEN, 'standings', 'call-send'], () => status),
+      );
+      const first = after();
+      await session.load(id, { agent: first.agent });
+      await session.save(id, { agent: first.agent });
+      const office = after();
+      await session.load(id, { agent: office.agent });
+      expect(office.pending).toEqual(['look']);
+      await office.allow();
+      expect([office.done, office.pending]).toEqual([[], ['send']]);
+      await session.close();
+    });
+
     test('a saved question has no suggestions that somebody may have edited', async () => {
       const { store, session } = await saved();
       const wide = [{ tool: '*', behavior: 'allow' }];
