@@ -29,7 +29,7 @@ const LAYERS: readonly (readonly string[])[] = [
 /** Folders whose subfolders are leaves: nothing imports those. */
 const FOLDERS_OF_LEAVES = ['providers', 'stores'];
 /** Files shared by the leaves of one folder: only these leaves may import such a file. */
-const SHARED_BY_LEAVES = ['stores/sql'];
+const SHARED_BY_LEAVES = ['stores/key-file', 'stores/sql'];
 /** The leaves by their folder, each with a folder of the highest layer that it may import. Each has an entry of its own. */
 const LEAF_CEILINGS: Readonly<Record<string, string>> = {
   providers: 'model',

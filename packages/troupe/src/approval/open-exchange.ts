@@ -10,6 +10,7 @@ import { elapsedSince, monotonic } from '../util/clock.ts';
 import type { JsonValue } from '../util/json.ts';
 import { refused, toVerdict, type FitResult } from './decisions.ts';
 import { StatusTable } from './status-table.ts';
+import { escapeTags } from '../util/escape-tags.ts';
 
 export interface OpenExchangeOptions {
   /** Tools without further approvals in this reply. Decisions add tools. */
@@ -80,6 +81,11 @@ export class OpenExchange {
     );
   }
 
+  /** Whether the state of the exchange allows tool calls, or suggests to. */
+  get hasGrants(): boolean {
+    return this.grantedTools.size > 0 || this.statuses.hasGrants;
+  }
+
   /** Whether the exchange has such a tool call, without a result. */
   isUnfinished(toolCallId: string): boolean {
     return (
@@ -148,7 +154,7 @@ export class OpenExchange {
     if (edited === undefined) return result;
     const text = JSON.stringify(edited);
     const shown = text.length > MAX_NOTE_CHARS ? `${text.slice(0, MAX_NOTE_CHARS)}… (cut)` : text;
-    const note = `<system-info>The user changed the arguments to ${shown}.</system-info>`;
+    const note = `<system-info>The user changed the arguments to ${escapeTags(shown)}.</system-info>`;
     const { output } = result;
     return {
       ...result,

@@ -1,5 +1,6 @@
 import { TroupeError } from '../errors.ts';
-import { StateModule } from '../state/state-module.ts';
+import { getLogger } from '../config/run-config.ts';
+import { StateModule, type StateSource } from '../state/state-module.ts';
 import type { ToolVerdict } from '../toolkit/call/tool-call.ts';
 import {
   isForeign,
@@ -22,6 +23,7 @@ import {
   type SavedToolRule,
 } from './tool-rule.ts';
 import {
+  isNoWider,
   isStricter,
   lookUp,
   PERMISSION_MODES,
@@ -31,7 +33,7 @@ import {
 } from './permission-table.ts';
 import { isInside, riskOf } from './shell/risky-paths.ts';
 import { findCommands } from './shell/find-commands.ts';
-import { judgeCommand } from './shell/judge-command.ts';
+import { judgeCommand, locationOf } from './shell/judge-command.ts';
 import { commandText } from './shell/match-command.ts';
 import { suggestRules } from './suggest-rules.ts';
 
@@ -114,11 +116,36 @@ export class PermissionRules extends StateModule implements PermissionPolicy {
     this.#fixed = rules.map(compileRule);
     this.workingDirectories = workingDirectories.map(workingDirectory);
     this.#toolArguments = new Map(Object.entries(toolArguments));
-    this.registerState('mode', { toJson: (value: PermissionMode) => value, fromJson: readMode });
+    this.registerState('mode', {
+      toJson: (value: PermissionMode) => value,
+      fromJson: (json, source) => this.#modeFrom(json, source),
+      grants: () => true,
+    });
     this.registerState('addedRules', {
       toJson: (rules: readonly SavedToolRule[]) => rules as readonly (SavedToolRule & JsonValue)[],
-      fromJson: readRules,
+      fromJson: (json, source) => this.#rulesFrom(json, source),
     });
+  }
+
+  /** The saved mode, unless it is wider than the current one and somebody may have edited the state. */
+  #modeFrom(json: JsonValue, { acceptsGrants }: StateSource): PermissionMode {
+    const mode = readMode(json);
+    if (acceptsGrants || isNoWider(mode, this.#mode)) return mode;
+    warn(`The mode '${mode}' of a saved state is wider than '${this.#mode}', which stays`);
+    return this.#mode;
+  }
+
+  /** The saved rules. If somebody may have edited the state, only those that ask or deny, beside the current ones. */
+  #rulesFrom(json: JsonValue, { acceptsGrants }: StateSource): readonly SavedToolRule[] {
+    const rules = readRules(json);
+    if (acceptsGrants) return rules;
+    const current = this.addedRules;
+    const known = new Set(current.map(ruleText));
+    const added = rules.filter((rule) => !known.has(ruleText(rule)));
+    const stricter = added.filter(({ behavior }) => behavior !== 'allow');
+    if (stricter.length < added.length)
+      warn(`${added.length - stricter.length} rules of a saved state that allow tool calls do not apply`);
+    return [...current, ...stricter];
   }
 
   get mode(): PermissionMode {
@@ -156,11 +183,9 @@ export class PermissionRules extends StateModule implements PermissionPolicy {
 
   /** Removes an added rule. @returns false for an unknown rule */
   removeRule(rule: SavedToolRule | JsonObject): boolean {
-    const key = canonicalJson(readRule(rule) as SavedToolRule & JsonValue);
+    const key = ruleText(readRule(rule));
     const before = this.#added.length;
-    this.#added = this.#added.filter(
-      ({ rule: one }) => canonicalJson(one as SavedToolRule & JsonValue) !== key,
-    );
+    this.#added = this.#added.filter(({ rule: one }) => ruleText(one as SavedToolRule) !== key);
     return this.#added.length < before;
   }
 
@@ -257,8 +282,7 @@ export class PermissionRules extends StateModule implements PermissionPolicy {
       return [{ label: argument, kind: 'other', danger, argument }];
     }
     const { commands, problem } = findCommands(text);
-    const changesDirectory = commands.some(({ words }) => /^(?:cd|pushd|popd)$/.test(words[0]?.text ?? ''));
-    const location = { workingDirectories: this.workingDirectories, changesDirectory };
+    const location = locationOf(commands, this.workingDirectories);
     const hasTooMany = commands.length > MAX_COMMANDS;
     const danger = problem ?? (hasTooMany ? `it has more than ${MAX_COMMANDS} commands` : undefined);
     const parts: Part[] = commands.map((command) => ({
@@ -280,6 +304,14 @@ function suggestedFor(
 ): readonly JsonObject[] {
   const source = sourceOf(tool);
   return suggestRules(call, parts).map((rule) => (isForeign(source) ? { ...rule, source } : rule));
+}
+
+function ruleText(rule: SavedToolRule): string {
+  return canonicalJson(rule as SavedToolRule & JsonValue);
+}
+
+function warn(what: string): void {
+  getLogger().log('warn', `${what}: it has no valid MAC, so somebody may have edited it.`);
 }
 
 /** Part with the most important reason. */

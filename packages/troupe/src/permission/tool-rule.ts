@@ -34,6 +34,8 @@ export interface SavedToolRule {
   readonly source?: string | undefined;
   /** Conditions by argument name, all required. @default no conditions */
   readonly when?: { readonly [argument: string]: ArgumentMatch } | undefined;
+  /** Matches only tool calls without other arguments than those in `when`. @default false */
+  readonly exact?: boolean | undefined;
 }
 
 /** Behavior for matching tool calls. Of several matching rules the strictest applies. */
@@ -67,7 +69,8 @@ const BEHAVIORS: readonly unknown[] = ['allow', 'ask', 'deny'];
 
 /** @throws TroupeError if the rule is invalid. */
 export function compileRule(rule: ToolRule): CompiledRule {
-  const { tool, behavior, when, source } = rule;
+  const { tool, behavior, when, exact = false, source } = rule;
+  if (typeof exact !== 'boolean') throw invalid('has an `exact` that is neither true nor false');
   if (typeof tool !== 'string' || tool === '') throw invalid('needs the name of a tool, or a glob');
   if (!BEHAVIORS.includes(behavior)) throw invalid("needs a behavior: 'allow', 'ask' or 'deny'");
   const name = attempt(() => new PathPattern(tool));
@@ -84,7 +87,9 @@ export function compileRule(rule: ToolRule): CompiledRule {
     rule,
     match: (subject) => {
       const { call, tool: called } = subject.request;
-      return name.matches([call.name]) && isFrom(sourceOf(called)) ? matchArguments(subject) : 'no';
+      if (!name.matches([call.name]) || !isFrom(sourceOf(called))) return 'no';
+      const hasOthers = exact && Object.keys(call.input).some((key) => !Object.hasOwn(when ?? {}, key));
+      return hasOthers ? 'no' : matchArguments(subject);
     },
   };
 }
@@ -97,12 +102,13 @@ function checkedResult(holds: unknown): boolean {
 
 /** Parses a rule from JSON. @throws TroupeError if the rule is invalid. */
 export function readRule(json: unknown): SavedToolRule {
-  const { tool, behavior, when, source } = attempt(() => copyJsonObject(json, 'a permission rule'));
+  const { tool, behavior, when, exact, source } = attempt(() => copyJsonObject(json, 'a permission rule'));
   const rule = {
     tool,
     behavior,
     ...(source !== undefined && { source }),
     ...(when !== undefined && { when }),
+    ...(exact !== undefined && { exact }),
   } as SavedToolRule & JsonValue;
   compileRule(rule);
   return rule;

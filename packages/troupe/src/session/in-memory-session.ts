@@ -1,8 +1,9 @@
+import { randomBytes } from '../util/ids.ts';
 import { compareInfos } from './format/list-order.ts';
 import { positionsFrom } from './format/positions.ts';
 import { SessionConflictError, SessionCorruptError } from './format/session-error.ts';
 import { keyText, type CheckedKey } from './format/session-key.ts';
-import { Session } from './session.ts';
+import { Session, type SessionOptions } from './session.ts';
 import type {
   Commit,
   ListQuery,
@@ -39,8 +40,8 @@ interface Entry {
  * ```
  */
 export class InMemorySession extends Session {
-  constructor() {
-    super(new InMemoryStore());
+  constructor(options: SessionOptions = {}) {
+    super(new InMemoryStore(), options);
   }
 }
 
@@ -48,6 +49,11 @@ export class InMemorySession extends Session {
 export class InMemoryStore implements SessionStore {
   readonly minGarbage = 256;
   readonly #entries = new Map<string, Entry>();
+  readonly #approvalKey = randomBytes(32);
+
+  async approvalKey(): Promise<Uint8Array<ArrayBuffer>> {
+    return this.#approvalKey;
+  }
 
   async readHead(key: CheckedKey, which: 'current' | 'previous'): Promise<StoredHead | undefined> {
     const saved = this.#entries.get(keyText(key))?.[which];

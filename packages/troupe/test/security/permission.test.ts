@@ -239,13 +239,13 @@ describe('an approval', () => {
     await agent.call('go');
     const [pending] = agent.pendingCalls;
     expect(pending?.suggestions).toEqual([
-      { tool: SHELL, behavior: 'allow', when: { command: { prefix: 'npm test' } } },
+      { tool: SHELL, behavior: 'allow', when: { command: 'npm test -- a' }, exact: true },
     ]);
     for (const rule of pending?.suggestions ?? []) before.addRule(rule);
     const after = new PermissionRules();
-    after.loadStateDict(before.stateDict());
-    expect((await agentWith(shell, after, [calls('npm test -- b'), 'Done.']).call('go')).text).toBe('Done.');
-    expect(shell.ran).toEqual(['npm test -- b']);
+    after.loadStateDict(before.stateDict(), { acceptGrants: true });
+    expect((await agentWith(shell, after, [calls('npm test -- a'), 'Done.']).call('go')).text).toBe('Done.');
+    expect(shell.ran).toEqual(['npm test -- a']);
   });
 });
 

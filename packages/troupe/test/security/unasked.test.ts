@@ -274,10 +274,10 @@ describe('a tool of somebody else with the name of a tool of the library', () =>
     );
     expect(decide(called, {}, { rules: [{ tool: '*', behavior: 'deny' }] }).behavior).toBe('deny');
     const [rule] = decide(called, {}, {}).suggestions ?? [];
-    expect(rule).toEqual({ tool: 'search', behavior: 'allow', source: 'mcp:evil' });
+    expect(rule).toEqual({ tool: 'search', behavior: 'allow', exact: true, source: 'mcp:evil' });
     const policy = rules();
     policy.addRule(rule ?? {});
-    expect(policy.addedRules).toEqual([{ tool: 'search', behavior: 'allow', source: 'mcp:evil' }]);
+    expect(policy.addedRules).toEqual([rule]);
     const [own] = decide(tool({ name: 'search', execute: () => '' }), {}, {}).suggestions ?? [];
     expect(decide(called, {}, { rules: [own as never] }).behavior).toBe('ask');
     expect(() => policy.addRule({ tool: 'x', behavior: 'allow', source: 7 })).toThrow(

@@ -7,6 +7,7 @@ import { getLogger } from '../../config/run-config.ts';
 import { startTimer } from '../../util/clock.ts';
 import { childEnvironment } from '../../util/platform/child-environment.node.ts';
 import { isJsonObject, parseJson } from '../../util/json.ts';
+import type { SecretWords } from '../../util/redaction/secret-words.ts';
 import { endWithProgram, signalGroup } from '../../util/platform/process-group.node.ts';
 import { mcpClientSdk } from '../protocol/sdk.ts';
 import { LineSplitter } from './line-splitter.ts';
@@ -30,6 +31,7 @@ export class StdioTransport implements Transport {
   onmessage?: Transport['onmessage'];
   readonly #server: StdioServer;
   readonly #splitter: LineSplitter;
+  readonly #secrets: SecretWords;
   #lines: string[] = [];
   readonly #over = Promise.withResolvers<void>();
   #child: ChildProcessWithoutNullStreams | undefined;
@@ -40,8 +42,11 @@ export class StdioTransport implements Transport {
   /** Reason for the end of the process, if known. */
   problem: string | undefined;
 
-  constructor(server: StdioServer, maxMessageBytes: number) {
+  /** @param secrets remembers the values of the server's environment, which its errors and log lines may repeat */
+  constructor(server: StdioServer, maxMessageBytes: number, secrets: SecretWords) {
     this.#server = server;
+    this.#secrets = secrets;
+    secrets.rememberWhole(Object.values(server.env ?? {}));
     this.#splitter = new LineSplitter(maxMessageBytes);
   }
 
@@ -129,7 +134,8 @@ export class StdioTransport implements Transport {
   /** Handles a message. Returns true for a notification. */
   #handle(line: string): boolean {
     try {
-      const message = mcpClientSdk.deserializeMessage(line);
+      const received = mcpClientSdk.deserializeMessage(line);
+      const message = isFailure(received) ? this.#withoutSecrets(line) : received;
       this.onmessage?.(message);
       return !('id' in message);
     } catch (error) {
@@ -181,8 +187,17 @@ export class StdioTransport implements Transport {
   }
 
   #log(text: string): void {
-    getLogger().log('debug', text.slice(0, MAX_LOG_CHARS).trimEnd());
+    getLogger().log('debug', this.#secrets.hide(text).slice(0, MAX_LOG_CHARS).trimEnd());
   }
+
+  #withoutSecrets(line: string): JSONRPCMessage {
+    return mcpClientSdk.deserializeMessage(this.#secrets.hide(line));
+  }
+}
+
+/** True for an error, and for a tool result that is one. */
+function isFailure(message: JSONRPCMessage): boolean {
+  return 'error' in message || ('result' in message && message.result['isError'] === true);
 }
 
 function isNotFound(error: unknown): boolean {

@@ -39,6 +39,7 @@ function fail(problem: string): never {
  */
 export function readShell(text: string, depth = 0): ShellScript {
   const commands: ShellCommand[] = [];
+  const functions: string[] = [];
   let at = 0;
   let hereDocCount = 0;
   const hereDocs: { delimiter: string; isRaw: boolean; isIndented: boolean }[] = [];
@@ -137,8 +138,15 @@ export function readShell(text: string, depth = 0): ShellScript {
       else if (take(CASE)) cases();
       else if (isNext(FOR)) loop();
       else if (isNext(TIME)) timed(isBehindPipe);
-      else if (!take(KEYWORD) && !take(FUNCTION)) command();
+      else if (!take(KEYWORD) && !definition()) command();
     }
+  }
+
+  /** The start of a function; its body is read like any other command. */
+  function definition(): boolean {
+    const [, name] = take(FUNCTION) ?? [];
+    if (name !== undefined) functions.push(name);
+    return name !== undefined;
   }
 
   /** `time` is a keyword, but after a pipe it is a program. */
@@ -295,6 +303,9 @@ export function readShell(text: string, depth = 0): ShellScript {
       }
     }
     if (at === start) fail('it is not complete');
+    // `{name}>file` sets the variable.
+    if (text[at - 1] === '}' && (text[at] === '<' || text[at] === '>'))
+      fail("it has a redirection that can't be checked");
     return draft.finish();
   }
 
@@ -348,6 +359,7 @@ export function readShell(text: string, depth = 0): ShellScript {
     if (depth >= MAX_DEPTH) fail('it is nested too deeply');
     const script = readShell(inner, depth + 1);
     commands.push(...script.commands);
+    functions.push(...script.functions);
     if (script.problem !== undefined) fail(script.problem);
     at = end + 1;
   }
@@ -358,9 +370,9 @@ export function readShell(text: string, depth = 0): ShellScript {
     list();
     if (at < text.length) fail('it is not complete');
     if (hereDocs.length > 0) fail('a here-document has no end');
-    return { commands, problem: undefined };
+    return { commands, functions, problem: undefined };
   } catch (error) {
-    if (error instanceof Unreadable) return { commands, problem: error.message };
+    if (error instanceof Unreadable) return { commands, functions, problem: error.message };
     throw error;
   }
 }

@@ -28,6 +28,8 @@ export interface ShellCommand {
 export interface ShellScript {
   /** Every simple command, also in branches that may not run. */
   readonly commands: readonly ShellCommand[];
+  /** Names of the functions that the text defines. */
+  readonly functions: readonly string[];
   /** Reason why the list may be incomplete; undefined if it is complete. */
   readonly problem: string | undefined;
 }

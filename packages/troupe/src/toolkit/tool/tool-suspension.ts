@@ -13,6 +13,8 @@ export interface ToolResume {
   /** State given to the suspension. */
   readonly state: JsonValue;
   readonly decisions: readonly PendingDecision[];
+  /** True if the state comes from a saved state that somebody may have edited. @default false */
+  readonly isUnverified?: boolean;
 }
 
 export interface ToolSuspensionOptions {
