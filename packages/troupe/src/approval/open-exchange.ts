@@ -9,7 +9,8 @@ import type { AuthorizeRequest } from '../toolkit/call/tool-call.ts';
 import type { ToolResume } from '../toolkit/tool/tool-suspension.ts';
 import { elapsedSince, monotonic } from '../util/clock.ts';
 import { copyJsonObject, isJsonObject, type JsonObject, type JsonValue } from '../util/json.ts';
-import { refused, toVerdict, type FitResult } from './decisions.ts';
+import { toVerdict, type FitResult } from './decisions.ts';
+import { refused } from './refused.ts';
 import { StatusTable } from './status-table.ts';
 
 export interface OpenExchangeOptions {

@@ -4,7 +4,9 @@ import type { ToolResultEvent } from '../event/agent-event.ts';
 import type { ToolResultBlock } from '../message/blocks.ts';
 import type { Msg } from '../message/msg.ts';
 import type { PendingCall } from '../message/pending-call.ts';
+import { checkAnswers } from './answers.ts';
 import { planCallStart, unansweredExchange, type CallStart, type CallStartOptions } from './call-start.ts';
+import { readDecisions } from './decisions.ts';
 import type { OpenExchange } from './open-exchange.ts';
 
 interface OpenToolCallsOptions extends Pick<CallStartOptions, 'fit'> {
@@ -41,7 +43,9 @@ export class OpenToolCalls {
     const { onPending = 'refuse', fit } = this.#options;
     const history = await this.#memory.recall();
     control.assertNotOver(); // the memory may be slow
-    const decisions = control.takeDecisions();
+    const given = readDecisions(control.takeDecisions());
+    const decisions = await checkAnswers(given, this.pending);
+    control.assertNotOver(); // checking loads a validator
     const position = history.findIndex(({ id }) => id === this.current?.exchange.modelMsg.id);
     const settled = position === -1 ? undefined : this.current; // saved between its write to memory and `release`
     const current = settled === undefined ? this.current : undefined;

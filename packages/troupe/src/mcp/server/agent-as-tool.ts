@@ -69,7 +69,8 @@ async function answerOf(agent: AgentBase, msg: Msg): Promise<ToolResponse> {
 
 function refusalOf({ name }: AgentBase, pending: readonly PendingCall[]): string {
   const needs = pending.map(({ kind, call }) => {
-    const what = kind === 'approval' ? 'an approval' : 'a result from outside';
+    const others = kind === 'question' ? 'an answer of a person' : 'a result from outside';
+    const what = kind === 'approval' ? 'an approval' : others;
     return `its tool call '${call.name}' needs ${what}`;
   });
   return `${name} can't continue: ${needs.join(', ')}, and nobody can give it here.`;
