@@ -21,3 +21,19 @@ export {
 export { McpServer, type McpListenOptions } from './server/mcp-server.ts';
 export type { McpServerOptions } from './server/mcp-server-options.ts';
 export type { AgentSource } from './server/agent-as-tool.ts';
+export {
+  mcpRequestOf,
+  type McpElicited,
+  type McpElicitOptions,
+  type McpSampleOptions,
+  type McpToolRequest,
+} from './server/mcp-tool-request.ts';
+export type {
+  McpComplete,
+  McpReadContext,
+  McpResourceContent,
+  McpServedArgument,
+  McpServedPrompt,
+  McpServedResource,
+  McpServedTemplate,
+} from './server/served-content.ts';

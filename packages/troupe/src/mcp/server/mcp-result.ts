@@ -15,7 +15,8 @@ export function resultText({ output }: ToolCallResult): string {
   return output.flatMap((block) => (block.type === 'text' ? [block.text] : [])).join('\n');
 }
 
-function toContent(block: ToolOutputBlock, i: number): ContentBlock {
+/** Converts a block for MCP clients. @param i position, for the name of a file without one */
+export function toContent(block: ToolOutputBlock, i: number): ContentBlock {
   if (block.type === 'text') return { type: 'text', text: block.text };
   const { source, type } = block;
   const name = (block.type === 'file' ? block.filename : undefined) ?? `${type}-${i + 1}`;
