@@ -94,6 +94,11 @@ export class OpenExchange {
     return this.#statuses.ownPending;
   }
 
+  /** States of suspended tools that were not resumed, by tool call id. */
+  get suspended(): ReadonlyMap<string, JsonValue> {
+    return this.#statuses.suspended;
+  }
+
   /** Whether the exchange has such a tool call, without a result. */
   isOpen(toolCallId: string): boolean {
     return (

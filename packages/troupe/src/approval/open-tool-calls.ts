@@ -5,6 +5,7 @@ import type { ToolResultBlock } from '../message/blocks.ts';
 import type { Msg } from '../message/msg.ts';
 import type { PendingCall } from '../message/pending-call.ts';
 import { checkAnswers } from './answers.ts';
+import type { JsonValue } from '../util/json.ts';
 import { planCallStart, unansweredExchange, type CallStart, type CallStartOptions } from './call-start.ts';
 import { readDecisions } from './decisions.ts';
 import type { OpenExchange } from './open-exchange.ts';
@@ -12,6 +13,8 @@ import type { OpenExchange } from './open-exchange.ts';
 interface OpenToolCallsOptions extends Pick<CallStartOptions, 'fit'> {
   /** Rule for agent calls without their own. @default 'refuse' */
   readonly onPending?: CallStartOptions['onPending'] | undefined;
+  /** Told of suspended tool calls that were closed without being resumed. Must not throw. */
+  readonly onAbandoned: (toolName: string, state: JsonValue) => void;
 }
 
 /**
@@ -71,6 +74,11 @@ export class OpenToolCalls {
   /** Forgets an exchange that is in memory by now. */
   release(open: OpenExchange): void {
     if (this.current === open) this.current = undefined;
+    const { suspended } = open;
+    for (const { id, name } of open.exchange.calls) {
+      const state = suspended.get(id);
+      if (state !== undefined) this.#options.onAbandoned(name, state);
+    }
   }
 
   /**

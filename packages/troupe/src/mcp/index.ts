@@ -9,9 +9,12 @@ export type {
   McpPrompt,
   McpResource,
   McpResourceTemplate,
+  McpRoot,
   McpTransport,
   StdioServer,
 } from './client/mcp-transport.ts';
+export type { McpAnswer, McpQuestionHandler } from './client/server-question.ts';
+export type { McpSamplingOptions } from './client/mcp-sampling.ts';
 export type { McpToolDefinition } from './client/accepted-tools.ts';
 export {
   registerMcpClient,

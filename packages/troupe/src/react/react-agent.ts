@@ -139,6 +139,7 @@ export class ReActAgent extends ReActAgentBase {
     this.#openToolCalls = new OpenToolCalls(this.#memory, {
       onPending: options.onPending,
       fit: (result) => this.#toolsNow().fitResult(result),
+      onAbandoned: (toolName, state) => this.#toolsNow().abandon(toolName, state),
     });
     this.#tools = tools;
     this.#modelCaller = new ModelCaller(this, compressor);

@@ -15,7 +15,10 @@ export function openTransport(
   maxMessageBytes: number,
   secrets: SecretWords,
 ): Transport {
-  if (server.type === 'stdio') return new StdioTransport(server, maxMessageBytes);
+  if (server.type === 'stdio') {
+    secrets.remember(Object.values(server.env ?? {}));
+    return new StdioTransport(server, maxMessageBytes);
+  }
   const transport = openHttp(server, maxMessageBytes, secrets);
   return server.type === 'http' ? failUnansweredRequests(transport) : closeWithStream(transport);
 }

@@ -8,6 +8,7 @@ import { startTimer } from '../../util/clock.ts';
 import { childEnvironment } from '../../util/platform/child-environment.node.ts';
 import { isJsonObject, parseJson } from '../../util/json.ts';
 import { endWithProgram, signalGroup } from '../../util/platform/process-group.node.ts';
+import { oneLine } from '../../util/text.ts';
 import { mcpClientSdk } from '../protocol/sdk.ts';
 import { LineSplitter } from './line-splitter.ts';
 import type { StdioServer } from './mcp-transport.ts';
@@ -19,6 +20,8 @@ const END_MS = { terminate: 500, kill: 2000, giveUp: 4000 };
 /** Maximum wait for remaining output after the process has ended. */
 const FINAL_OUTPUT_MS = 250;
 const MAX_LOG_CHARS = 2000;
+/** Maximum lines of standard error in an error. */
+const MAX_LAST_LINES = 10;
 
 /**
  * Server as a child process: started without a shell, with a restricted environment, as leader of a process
@@ -37,6 +40,7 @@ export class StdioTransport implements Transport {
   #isOver = false;
   #isClosing = false;
   #hasExited = false;
+  #stderr = '';
   /** Reason for the end of the process, if known. */
   problem: string | undefined;
 
@@ -180,7 +184,14 @@ export class StdioTransport implements Transport {
     this.onclose?.();
   }
 
+  /** The last lines on standard error, on one line. Untrusted, and may hold secrets of `env`. */
+  get lastOutput(): string {
+    const lines = this.#stderr.split('\n').map((line) => oneLine(line).trim());
+    return lines.filter((line) => line !== '').slice(-MAX_LAST_LINES).join(' | ');
+  }
+
   #log(text: string): void {
+    this.#stderr = (this.#stderr + text).slice(-MAX_LOG_CHARS);
     getLogger().log('debug', text.slice(0, MAX_LOG_CHARS).trimEnd());
   }
 }
