@@ -182,7 +182,12 @@ const server = new McpServer(new Toolkit({ tools }), {
       name: 'test_prompt_with_arguments',
       description: 'With arguments.',
       arguments: [
-        { name: 'arg1', description: 'First test argument', required: true, complete: () => ['paris', 'park'] },
+        {
+          name: 'arg1',
+          description: 'First test argument',
+          required: true,
+          complete: () => ['paris', 'park'],
+        },
         { name: 'arg2', description: 'Second test argument', required: true },
       ],
       get: ({ arg1, arg2 }) => `Prompt with arguments: arg1='${arg1}', arg2='${arg2}'`,

@@ -20,7 +20,11 @@ interface Row {
 
 const ROOT = fileURLToPath(new URL('../../../..', import.meta.url));
 const SUITE = 'node_modules/@modelcontextprotocol/conformance/dist/index.js';
-const SOURCE = ['--conditions=troupe:source', '--experimental-transform-types', '--disable-warning=ExperimentalWarning'];
+const SOURCE = [
+  '--conditions=troupe:source',
+  '--experimental-transform-types',
+  '--disable-warning=ExperimentalWarning',
+];
 const HERE = 'packages/troupe/test/mcp';
 const ROW = /^\| (server|client) \| `([\w/.-]+)` \| (passes|fails)\b.*\|$/gm;
 

@@ -3,7 +3,7 @@ import type { UserQuestion } from '../../message/user-question.ts';
 import { ToolSuspension } from '../../toolkit/tool/tool-suspension.ts';
 import type { ToolContext } from '../../toolkit/tool/tool.ts';
 import { whenAborted } from '../../util/abort.ts';
-import { startTimer } from '../../util/clock.ts';
+import { elapsedSince, monotonic } from '../../util/clock.ts';
 import { newId } from '../../util/ids.ts';
 import { isJsonObject, type JsonValue } from '../../util/json.ts';
 import type { McpCallOptions } from './mcp-connection.ts';
@@ -35,7 +35,8 @@ export class AskingToolCall {
   #shown: OpenQuestion | undefined;
   #asked = Promise.withResolvers<void>();
   #emit: ToolContext['emit'] = () => {};
-  #cancelTimer = (): void => {};
+  /** When the request was answered, on the clock that only moves forward. */
+  #endedAt: number | undefined;
 
   /** @param start sends the request */
   constructor(start: (options: CallOptions) => Promise<unknown>) {
@@ -44,7 +45,11 @@ export class AskingToolCall {
       onProgress: (text) => this.#emit(text),
       onQuestion: (question, { signal }) => this.#ask(question, signal),
     });
-    this.#result.catch(() => {}); // read by `next`
+    const over = (): void => {
+      this.#endedAt = monotonic();
+      this.#asked.resolve();
+    };
+    this.#result.then(over, over);
   }
 
   /** The suspended tool call of a state, which can be taken once. Undefined if it began in another process, or is over. */
@@ -53,7 +58,6 @@ export class AskingToolCall {
     const call = typeof id === 'string' ? suspended.get(id) : undefined;
     if (call === undefined) return undefined;
     suspended.delete(call.#id);
-    call.#cancelTimer();
     return call;
   }
 
@@ -74,16 +78,10 @@ export class AskingToolCall {
   async next({ signal, emit }: Pick<ToolContext, 'signal' | 'emit'>): Promise<unknown> {
     this.#emit = emit;
     const unlink = whenAborted(signal, (reason) => this.#stop.abort(reason));
-    let isOver = false;
-    const over = (): void => {
-      isOver = true;
-      this.#asked.resolve();
-    };
-    this.#result.then(over, over);
     try {
       for (;;) {
         await this.#asked.promise;
-        if (isOver) return await this.#result;
+        if (this.#endedAt !== undefined) return await this.#result;
         const [open] = this.#questions;
         if (open !== undefined) throw this.#suspend(open);
         this.#asked = Promise.withResolvers(); // the server has withdrawn its question
@@ -94,14 +92,15 @@ export class AskingToolCall {
     }
   }
 
+  /** Whether the result has waited too long for somebody to resume the tool call. */
+  get #isForgotten(): boolean {
+    return this.#endedAt !== undefined && elapsedSince(this.#endedAt) > KEEP_MS;
+  }
+
   #suspend(open: OpenQuestion): ToolSuspension {
     this.#shown = open;
+    for (const [id, call] of suspended) if (call.#isForgotten) suspended.delete(id);
     suspended.set(this.#id, this);
-    const keep = (): void => {
-      if (suspended.get(this.#id) !== this) return;
-      this.#cancelTimer = startTimer(KEEP_MS, () => void suspended.delete(this.#id));
-    };
-    void this.#result.then(keep, keep);
     return ToolSuspension.ask(open.question, { state: { mcpToolCall: this.#id } });
   }
 

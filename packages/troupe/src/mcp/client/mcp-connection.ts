@@ -311,7 +311,8 @@ export class McpConnection {
 /** An empty page if the server does not know the request, such as one with templates of resources only. */
 function emptyIfUnknown(error: unknown): [never[], undefined] {
   const { ProtocolError, ProtocolErrorCode } = mcpClientSdk;
-  if (error instanceof ProtocolError && error.code === ProtocolErrorCode.MethodNotFound) return [[], undefined];
+  if (error instanceof ProtocolError && error.code === ProtocolErrorCode.MethodNotFound)
+    return [[], undefined];
   throw error;
 }
 

@@ -50,7 +50,9 @@ export function mcpTool(
       if (resume !== undefined) return resumed(client.name, resume, context);
       const canAsk = agentName !== undefined && !isBackground;
       if (!canAsk) return client.callTool(name, input, { signal, onProgress: emit, timeoutMs });
-      return new AskingToolCall((options) => client.callTool(name, input, { ...options, timeoutMs })).next(context);
+      return new AskingToolCall((options) => client.callTool(name, input, { ...options, timeoutMs })).next(
+        context,
+      );
     },
     onAbandoned: (state) => AskingToolCall.take(state)?.cancel(),
   });

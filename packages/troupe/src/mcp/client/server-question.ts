@@ -1,6 +1,11 @@
 import type { ElicitRequest } from '@modelcontextprotocol/client';
 
-import { QUESTION_LIMITS, toUserQuestion, type UserAnswer, type UserQuestion } from '../../message/user-question.ts';
+import {
+  QUESTION_LIMITS,
+  toUserQuestion,
+  type UserAnswer,
+  type UserQuestion,
+} from '../../message/user-question.ts';
 import { isJsonObject } from '../../util/json.ts';
 import { cutText, oneLine, withoutControls } from '../../util/text.ts';
 

@@ -114,7 +114,7 @@ export class ServerRequests {
       question = toServerQuestion(this.#options.name, params);
     } catch (error) {
       getLogger().log('warn', `${this.#options.name} asked what can't be shown: ${messageOf(error)}`);
-      throw refused('InvalidParams', `The question can't be shown: ${messageOf(error)}`);
+      return { action: 'cancel' };
     }
     const { elicitation } = this.#options;
     const handler = typeof elicitation === 'function' ? elicitation : undefined;
@@ -132,10 +132,10 @@ export class ServerRequests {
   ): Promise<CreateMessageResult> {
     const { maxRequests = 5, approval = 'ask' } = sampling;
     const call = this.#current();
-    if (call === undefined) throw refused('InvalidRequest', 'The model is only there during a tool call');
+    if (call === undefined) throw refused('The model is only there during a tool call');
     call.samplings += 1;
     if (call.samplings > maxRequests)
-      throw refused('InvalidRequest', `The model answers at most ${maxRequests} times during a tool call`);
+      throw refused(`The model answers at most ${maxRequests} times during a tool call`);
     try {
       const request = readSampling(params, sampling);
       if (approval === 'ask') {
@@ -146,7 +146,7 @@ export class ServerRequests {
       }
       return await answerSampling(request, params, sampling, mcpReq.signal);
     } catch (error) {
-      throw refused('InvalidRequest', `The model was not asked: ${messageOf(error)}`);
+      throw refused(`The model was not asked: ${messageOf(error)}`);
     }
   }
 
@@ -188,6 +188,6 @@ function toContent(content: JsonObject): NonNullable<ElicitResult['content']> {
   return values;
 }
 
-function refused(code: 'InvalidParams' | 'InvalidRequest', problem: string): Error {
-  return new mcpClientSdk.ProtocolError(mcpClientSdk.ProtocolErrorCode[code], `${problem}.`);
+function refused(problem: string): Error {
+  return new mcpClientSdk.ProtocolError(mcpClientSdk.ProtocolErrorCode.InvalidRequest, `${problem}.`);
 }

@@ -187,7 +187,10 @@ export class StdioTransport implements Transport {
   /** The last lines on standard error, on one line. Untrusted, and may hold secrets of `env`. */
   get lastOutput(): string {
     const lines = this.#stderr.split('\n').map((line) => oneLine(line).trim());
-    return lines.filter((line) => line !== '').slice(-MAX_LAST_LINES).join(' | ');
+    return lines
+      .filter((line) => line !== '')
+      .slice(-MAX_LAST_LINES)
+      .join(' | ');
   }
 
   #log(text: string): void {

@@ -1,4 +1,8 @@
-import type { CreateMessageResult, SamplingMessage, SamplingMessageContentBlock } from '@modelcontextprotocol/server';
+import type {
+  CreateMessageResult,
+  SamplingMessage,
+  SamplingMessageContentBlock,
+} from '@modelcontextprotocol/server';
 
 import type { ContentBlock } from '../../message/blocks.ts';
 import { Msg } from '../../message/msg.ts';

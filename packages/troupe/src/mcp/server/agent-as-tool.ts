@@ -71,10 +71,7 @@ async function converse(
   }
 }
 
-async function ask(
-  events: ReturnType<AgentBase['stream']>,
-  { emit }: ToolContext,
-): Promise<Msg> {
+async function ask(events: ReturnType<AgentBase['stream']>, { emit }: ToolContext): Promise<Msg> {
   let [msgId, text] = ['', ''];
   for (;;) {
     const { done, value } = await events.next();

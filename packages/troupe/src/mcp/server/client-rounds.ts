@@ -1,4 +1,9 @@
-import type { CallToolResult, InputRequest, InputRequiredResult, ServerContext } from '@modelcontextprotocol/server';
+import type {
+  CallToolResult,
+  InputRequest,
+  InputRequiredResult,
+  ServerContext,
+} from '@modelcontextprotocol/server';
 
 import { TroupeError } from '../../errors.ts';
 import { whenAborted } from '../../util/abort.ts';
@@ -41,7 +46,8 @@ export class ClientRounds {
   ): Promise<CallToolResult | InputRequiredResult> {
     const token = request.requestState<string>();
     const call = token === undefined ? new AskingToolCall(request, start) : this.#take(token);
-    if (call === undefined) return failed('The tool call is unknown here: it has ended, or was answered already.');
+    if (call === undefined)
+      return failed('The tool call is unknown here: it has ended, or was answered already.');
     const outcome = await call.next(request);
     if (!('inputRequests' in outcome)) return outcome;
     if (this.#waiting.size >= MAX_WAITING) {

@@ -32,7 +32,9 @@ export interface McpSampleOptions {
 
 /** Features of a client that a tool may ask for. */
 export interface McpClientFeatures {
-  readonly elicitation?: { readonly form?: object | undefined; readonly url?: object | undefined } | undefined;
+  readonly elicitation?:
+    | { readonly form?: object | undefined; readonly url?: object | undefined }
+    | undefined;
   readonly sampling?: object | undefined;
   readonly roots?: object | undefined;
 }
@@ -78,7 +80,10 @@ export class McpToolRequest {
    * Asks the person at the client to fill in a form.
    * @throws TroupeError if the client can't ask, fails, or gives an answer that does not fit the schema.
    */
-  async elicit<S extends AnySchema>({ message, schema }: McpElicitOptions<S>): Promise<McpElicited<ToolInput<S>>> {
+  async elicit<S extends AnySchema>({
+    message,
+    schema,
+  }: McpElicitOptions<S>): Promise<McpElicited<ToolInput<S>>> {
     this.#require(this.canElicit, 'show forms');
     const { $schema: _, ...requestedSchema } = toJsonSchema(schema);
     const params = { mode: 'form', message, requestedSchema };
@@ -104,7 +109,13 @@ export class McpToolRequest {
    * Asks the client's model. The person at the client may see and change both sides.
    * @throws TroupeError if the client has no model for tools, or refuses.
    */
-  async sample({ messages, maxTokens, sysPrompt, temperature, stopSequences }: McpSampleOptions): Promise<Msg> {
+  async sample({
+    messages,
+    maxTokens,
+    sysPrompt,
+    temperature,
+    stopSequences,
+  }: McpSampleOptions): Promise<Msg> {
     this.#require(this.canSample, 'lend its model');
     const msgs = typeof messages === 'string' ? [Msg.user(messages)] : messages;
     const params = {
@@ -148,9 +159,7 @@ export class McpToolRequest {
     this.#parts.release?.();
   }
 
-  async #elicit(
-    params: JsonObject,
-  ): Promise<{ action: 'accept' | 'decline' | 'cancel'; content?: unknown }> {
+  async #elicit(params: JsonObject): Promise<{ action: 'accept' | 'decline' | 'cancel'; content?: unknown }> {
     const answer = await this.#ask({ method: 'elicitation/create', params } as InputRequest);
     const read = mcpServerSdk.specTypeSchemas.ElicitResult['~standard'].validate(answer);
     if (read.issues !== undefined) throw failed('The client sent an answer that is not readable');

@@ -110,7 +110,9 @@ function push({ send, signal }: ServerContext['mcpReq'], question: InputRequest)
 function featuresOf({ server }: McpServer, { mcpReq }: ServerContext): McpClientFeatures {
   const envelope: Readonly<Record<string, unknown>> = { ...mcpReq.envelope };
   const { specTypeSchemas, CLIENT_CAPABILITIES_META_KEY } = mcpServerSdk;
-  const read = specTypeSchemas.ClientCapabilities['~standard'].validate(envelope[CLIENT_CAPABILITIES_META_KEY]);
+  const read = specTypeSchemas.ClientCapabilities['~standard'].validate(
+    envelope[CLIENT_CAPABILITIES_META_KEY],
+  );
   if (read.issues === undefined) return read.value;
   // oxlint-disable-next-line typescript/no-deprecated -- the only place for clients of earlier years
   return server.getClientCapabilities() ?? {};
