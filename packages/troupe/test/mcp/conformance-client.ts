@@ -52,6 +52,7 @@ function person(): OAuthClientProvider {
   };
 }
 
+/* oxlint-disable typescript/no-deprecated -- the suite does not say which issuer it expects */
 function provider(): OAuthClientProvider {
   const credentials = { clientId: text('client_id'), clientSecret: text('client_secret') };
   if (scenario === 'auth/client-credentials-basic') return new ClientCredentialsProvider(credentials);
@@ -79,6 +80,7 @@ function provider(): OAuthClientProvider {
     });
   return person();
 }
+/* oxlint-enable typescript/no-deprecated */
 
 const isLogin = scenario.startsWith('auth/');
 await using client = new McpClient({

@@ -190,6 +190,7 @@ test('log entries below the level that the client has set are not sent', async (
   const client = await official(await server.listen(), 'legacy');
   const logged: unknown[] = [];
   client.setNotificationHandler('notifications/message', ({ params }) => void logged.push(params.data));
+  // oxlint-disable-next-line typescript/no-deprecated -- part of the protocol for at least another year
   await client.setLoggingLevel('warning');
   await client.callTool({ name: 'log' });
   expect(logged).toEqual(['error!']);
@@ -197,8 +198,6 @@ test('log entries below the level that the client has set are not sent', async (
 });
 
 test('a tool that was not called over MCP has no client', async () => {
-  const [book] = [askingTools().get('book')];
-  expect(book).toBeDefined();
   const call = { type: 'tool_use', id: '1', name: 'book', input: {} } as const;
   expect(await askingTools().callToolFunction(call)).toMatchObject({
     status: 'error',
@@ -218,8 +217,7 @@ test('the token of a question of 2026 is good once, and a made-up one is an erro
     },
   );
   await client.connect(new StreamableHTTPClientTransport(new URL(url)));
-  const send = (params: object) =>
-    client.callTool({ name: 'book', ...params } as { name: string }, { allowInputRequired: true });
+  const send = (params: object) => client.callTool({ name: 'book', ...params }, { allowInputRequired: true });
   const asked: { readonly [key: string]: unknown } = await send({});
   const { requestState, inputRequests } = asked;
   const [key = ''] = Object.keys(inputRequests ?? {});

@@ -1,4 +1,4 @@
-import type { CreateMessageRequest, CreateMessageResult } from '@modelcontextprotocol/client';
+import type { SpecTypes } from '@modelcontextprotocol/client';
 
 import { messageOf } from '../../errors.ts';
 import { Msg } from '../../message/msg.ts';
@@ -19,7 +19,10 @@ export interface McpSamplingOptions {
   readonly approval?: 'ask' | 'allow';
 }
 
-type SamplingParams = CreateMessageRequest['params'];
+/** Request of a server for the model. */
+export type SamplingParams = SpecTypes['CreateMessageRequestParams'];
+/** Answer of the model. */
+export type SamplingResult = SpecTypes['CreateMessageResult'];
 
 /** A request for the model, read and measured. */
 export interface SamplingRequest {
@@ -55,7 +58,7 @@ export async function answerSampling(
   { maxTokens: wanted, temperature, stopSequences }: SamplingParams,
   { model, maxTokens = 1000 }: McpSamplingOptions,
   signal: AbortSignal,
-): Promise<CreateMessageResult> {
+): Promise<SamplingResult> {
   const generation = { maxTokens: Math.min(wanted, maxTokens), temperature, stop: stopSequences };
   let msg: Msg;
   try {

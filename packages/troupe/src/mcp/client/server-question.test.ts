@@ -7,8 +7,7 @@ type Params = ElicitRequest['params'];
 
 const form = (properties: object, message = 'What?'): Params =>
   ({ mode: 'form', message, requestedSchema: { type: 'object', properties } }) as Params;
-const page = (url: string): Params =>
-  ({ mode: 'url', message: 'Log in.', url, elicitationId: '1' }) as Params;
+const page = (url: string): Params => ({ mode: 'url', message: 'Log in.', url, elicitationId: '1' });
 
 test('a question names its server, without control characters', () => {
   expect(toServerQuestion('my\nserver', form({ a: { type: 'string' } }, 'What\u001b[2J?\nNow.'))).toEqual({

@@ -38,8 +38,8 @@ export function toServerQuestion(server: string, params: ElicitRequest['params']
   return toUserQuestion(isEmpty ? { message, choices: [YES] } : { message, schema }, QUESTION_LIMITS);
 }
 
-/** The one choice of a form without fields. */
-export const YES = 'Yes';
+/** Choice in place of a form without fields. */
+const YES = 'Yes';
 
 /** Question whether a server may use the model. The person sees the conversation, cut to what can be read. */
 export function samplingQuestion(server: string, conversation: string): UserQuestion {

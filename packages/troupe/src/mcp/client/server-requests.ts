@@ -2,8 +2,6 @@ import type {
   Client,
   ClientCapabilities,
   ClientContext,
-  CreateMessageRequest,
-  CreateMessageResult,
   ElicitRequest,
   ElicitResult,
 } from '@modelcontextprotocol/client';
@@ -16,7 +14,13 @@ import { DeadlineError, withDeadline, type UntimedWait } from '../../util/async/
 import { isJsonObject, setOwn, type JsonObject } from '../../util/json.ts';
 import { createAsyncScope } from '#platform';
 import { mcpClientSdk } from '../protocol/sdk.ts';
-import { answerSampling, readSampling, type McpSamplingOptions } from './mcp-sampling.ts';
+import {
+  answerSampling,
+  readSampling,
+  type McpSamplingOptions,
+  type SamplingParams,
+  type SamplingResult,
+} from './mcp-sampling.ts';
 import type { McpRoot } from './mcp-transport.ts';
 import {
   ALLOW,
@@ -26,7 +30,7 @@ import {
   type McpQuestionHandler,
 } from './server-question.ts';
 
-/** What a server may ask of its client. */
+/** Requests of a server that the client answers. */
 export interface ServerRequestOptions {
   /** Name of the client, for the person who is asked. */
   readonly name: string;
@@ -89,7 +93,7 @@ export class ServerRequests {
       client.setRequestHandler('roots/list', () => ({ roots: roots.map((root) => ({ ...root })) }));
   }
 
-  /** Runs a tool call at the server, so that its questions find it. */
+  /** Runs a tool call at the server, and connects questions of the server with the tool call. */
   async run<T>(askable: AskableToolCall, work: () => Promise<T>): Promise<T> {
     const call: RunningToolCall = { ...askable, questions: 0, samplings: 0 };
     this.#running.add(call);
@@ -122,14 +126,14 @@ export class ServerRequests {
     if (answer.action !== 'accept') return { action: answer.action };
     if (params.mode === 'url') return { action: 'accept' };
     const content = question.schema === undefined ? {} : await checkedAnswer(question, answer.content ?? {});
-    return { action: 'accept', content: isJsonObject(content) ? toContent(content) : {} };
+    return { action: 'accept', content: isJsonObject(content) ? toFormContent(content) : {} };
   }
 
   async #sample(
-    params: CreateMessageRequest['params'],
+    params: SamplingParams,
     sampling: McpSamplingOptions,
     { mcpReq }: ClientContext,
-  ): Promise<CreateMessageResult> {
+  ): Promise<SamplingResult> {
     const { maxRequests = 5, approval = 'ask' } = sampling;
     const call = this.#current();
     if (call === undefined) throw refused('The model is only there during a tool call');
@@ -178,7 +182,7 @@ export class ServerRequests {
 }
 
 /** Values of a form, as the protocol has them. */
-function toContent(content: JsonObject): NonNullable<ElicitResult['content']> {
+function toFormContent(content: JsonObject): NonNullable<ElicitResult['content']> {
   const values: NonNullable<ElicitResult['content']> = {};
   for (const [key, value] of Object.entries(content)) {
     if (Array.isArray(value)) setOwn(values, key, value.map(String));

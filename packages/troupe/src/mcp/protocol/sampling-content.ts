@@ -1,11 +1,10 @@
-import type {
-  CreateMessageResult,
-  SamplingMessage,
-  SamplingMessageContentBlock,
-} from '@modelcontextprotocol/server';
+import type { SpecTypes } from '@modelcontextprotocol/server';
 
 import type { ContentBlock } from '../../message/blocks.ts';
 import { Msg } from '../../message/msg.ts';
+
+type SamplingMessage = SpecTypes['SamplingMessage'];
+type SamplingBlock = Extract<SamplingMessage['content'], readonly unknown[]>[number];
 
 /** Converts a message for a client's model. Text, images and sound are sent; other blocks are left out. */
 export function toSamplingContent(msg: Msg): SamplingMessage {
@@ -15,7 +14,7 @@ export function toSamplingContent(msg: Msg): SamplingMessage {
   return { role, content: content.length === 1 && only !== undefined ? only : content };
 }
 
-function toSamplingBlock(block: ContentBlock): readonly SamplingMessageContentBlock[] {
+function toSamplingBlock(block: ContentBlock): readonly SamplingBlock[] {
   if (block.type === 'text') return [{ type: 'text', text: block.text }];
   if (block.type !== 'image' && block.type !== 'audio') return [];
   if (block.source.type !== 'base64') return [];
@@ -24,7 +23,7 @@ function toSamplingBlock(block: ContentBlock): readonly SamplingMessageContentBl
 }
 
 /** Converts the answer of a client's model. The name is that of the model. */
-export function toSampledMsg({ model, content }: CreateMessageResult): Msg {
+export function toSampledMsg({ model, content }: SpecTypes['CreateMessageResult']): Msg {
   return Msg.assistant(fromSamplingContent(content), { name: model });
 }
 

@@ -60,5 +60,6 @@ async function answer(
   const said = await client.elicit({ message, schema: form });
   if (said.action !== 'accept') return { id, verdict: 'deny' };
   const { answer: given } = said.content;
-  return { id, verdict: 'answer', answer: Array.isArray(given) ? given.map(String) : String(given) };
+  const chosen = Array.isArray(given) ? given.filter((choice) => typeof choice === 'string') : given;
+  return { id, verdict: 'answer', answer: typeof chosen === 'string' || Array.isArray(chosen) ? chosen : '' };
 }

@@ -59,7 +59,7 @@ export class McpServer {
     return true;
   }
 
-  /** Tells clients that subscribed to a resource that its content has changed. */
+  /** Reports new content of a resource to the clients with a subscription. */
   resourceChanged(uri: string): void {
     this.#service.content.tell({ resource: uri });
   }

@@ -8,7 +8,7 @@ import { mcpServerSdk, mcpStdioSdk } from '../protocol/sdk.ts';
 import { ClientRounds } from './client-rounds.ts';
 import { guardStdout } from './guard-stdout.ts';
 import { newServer, type ConnectedServer, type McpService } from './new-server.ts';
-import { RecentEvents } from './recent-events.ts';
+import { SentMessages } from './sent-messages.ts';
 import type { ContentChange } from './served-content.ts';
 
 /** Maximum sessions of clients with the older protocol. A new session ends the least recently used one. */
@@ -142,7 +142,7 @@ export class HttpService {
   async #newSession(): Promise<WebStandardStreamableHTTPServerTransport> {
     const session = new mcpServerSdk.WebStandardStreamableHTTPServerTransport({
       sessionIdGenerator: () => newId(),
-      eventStore: new RecentEvents(),
+      eventStore: new SentMessages(),
       retryInterval: RETRY_MS,
       onsessioninitialized: (id) => this.#touch(id, session),
       onsessionclosed: (id) => void this.#sessions.delete(id),

@@ -1,4 +1,4 @@
-import type { InputRequest, LoggingLevel } from '@modelcontextprotocol/server';
+import type { InputRequest, SpecTypes } from '@modelcontextprotocol/server';
 
 import { TroupeError } from '../../errors.ts';
 import { Msg } from '../../message/msg.ts';
@@ -141,7 +141,7 @@ export class McpToolRequest {
   }
 
   /** Sends a log entry, if its level is at least the one that the client has set. */
-  async log(level: LoggingLevel, data: unknown, logger?: string): Promise<void> {
+  async log(level: SpecTypes['LoggingLevel'], data: unknown, logger?: string): Promise<void> {
     // oxlint-disable-next-line typescript/no-deprecated -- part of the protocol for at least another year
     await this.#parts.client.request.log(level, data, logger);
   }

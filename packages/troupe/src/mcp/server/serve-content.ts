@@ -1,9 +1,9 @@
 import type {
   CompleteRequest,
   GetPromptResult,
+  McpServer,
   PromptMessage,
   ReadResourceResult,
-  Server,
 } from '@modelcontextprotocol/server';
 
 import { getLogger } from '../../config/run-config.ts';
@@ -11,7 +11,7 @@ import { messageOf } from '../../errors.ts';
 import { Msg } from '../../message/msg.ts';
 import { toBase64 } from '../../util/base64.ts';
 import { mcpServerSdk } from '../protocol/sdk.ts';
-import { toContent } from './mcp-result.ts';
+import { toMcpContent } from './mcp-result.ts';
 import type {
   McpComplete,
   McpReadContext,
@@ -26,7 +26,7 @@ const MAX_SUGGESTIONS = 100;
 const MAX_SUBSCRIPTIONS = 1000;
 
 /** Answers requests about resources, prompts and completion. Returns the addresses that the client has subscribed to. */
-export function serveContent(server: Server, content: ServedContent): ReadonlySet<string> {
+export function serveContent(server: McpServer['server'], content: ServedContent): ReadonlySet<string> {
   const subscriptions = new Set<string>();
   if (content.hasResources) serveResources(server, content, subscriptions);
   if (content.hasPrompts) {
@@ -45,7 +45,11 @@ export function serveContent(server: Server, content: ServedContent): ReadonlySe
   return subscriptions;
 }
 
-function serveResources(server: Server, content: ServedContent, subscriptions: Set<string>): void {
+function serveResources(
+  server: McpServer['server'],
+  content: ServedContent,
+  subscriptions: Set<string>,
+): void {
   server.setRequestHandler('resources/list', () => ({
     resources: [...content.resources.values()].map(({ read: _, ...resource }) => resource),
   }));
@@ -125,7 +129,7 @@ function missingArguments(prompt: McpServedPrompt, args: Readonly<Record<string,
 function toPromptMessages(msg: Msg): readonly PromptMessage[] {
   const role = msg.role === 'assistant' ? 'assistant' : 'user';
   const blocks = msg.getContentBlocks(['text', 'image', 'audio', 'video', 'file']);
-  return blocks.map((block, i) => ({ role, content: toContent(block, i) }));
+  return blocks.map((block, i) => ({ role, content: toMcpContent(block, i) }));
 }
 
 async function complete(

@@ -33,7 +33,7 @@ export interface McpServedResource extends ResourceDescription {
   readonly read: (context: McpReadContext) => McpResourceContent | Promise<McpResourceContent>;
 }
 
-/** Resources that a server offers under a pattern of addresses, such as `notes://{day}/{topic}`. */
+/** Resources of a server under a pattern of addresses, such as `notes://{day}/{topic}`. */
 export interface McpServedTemplate extends ResourceDescription {
   readonly uriTemplate: string;
   /** @param variables the parts of the address, as the client wrote them: untrusted */

@@ -13,8 +13,8 @@ interface StoredEvent {
 const MAX_CHARS = 1_000_000;
 const MAX_EVENTS = 500;
 
-/** Latest messages to one client, so that a client whose connection broke can fetch what it missed. */
-export class RecentEvents implements EventStore {
+/** Latest messages to one client. A client fetches missed messages after a broken connection. */
+export class SentMessages implements EventStore {
   readonly #events: StoredEvent[] = [];
   #size = 0;
 

@@ -1,7 +1,7 @@
 import type { JSONRPCMessage } from '@modelcontextprotocol/server';
 import { expect, test } from 'vitest';
 
-import { RecentEvents } from './recent-events.ts';
+import { SentMessages } from './sent-messages.ts';
 
 const message = (method: string, text = ''): JSONRPCMessage => ({
   jsonrpc: '2.0',
@@ -9,7 +9,7 @@ const message = (method: string, text = ''): JSONRPCMessage => ({
   params: { text },
 });
 
-async function replay(events: RecentEvents, after: string): Promise<string[]> {
+async function replay(events: SentMessages, after: string): Promise<string[]> {
   const methods: string[] = [];
   const send = async (_: string, sent: JSONRPCMessage): Promise<void> =>
     void methods.push('method' in sent ? sent.method : '');
@@ -18,7 +18,7 @@ async function replay(events: RecentEvents, after: string): Promise<string[]> {
 }
 
 test('messages of the same stream after an event are sent again, in order', async () => {
-  const events = new RecentEvents();
+  const events = new SentMessages();
   const first = await events.storeEvent('a', message('one'));
   await events.storeEvent('b', message('other'));
   await events.storeEvent('a', message('two'));
@@ -30,7 +30,7 @@ test('messages of the same stream after an event are sent again, in order', asyn
 });
 
 test('old messages are dropped by number and by size, and the latest is always kept', async () => {
-  const events = new RecentEvents();
+  const events = new SentMessages();
   const first = await events.storeEvent('a', message('first'));
   for (let i = 0; i < 500; i++) await events.storeEvent('a', message('more'));
   expect(await events.getStreamIdForEventId(first)).toBeUndefined();
