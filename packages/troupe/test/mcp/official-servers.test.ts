@@ -213,3 +213,16 @@ test('the everything server asks with every kind of field, and uses the model', 
   expect(JSON.stringify(sampled.content)).toContain('A model said so.');
   expect(model.requests).toMatchObject([{ generation: { maxTokens: 20 } }]);
 });
+
+test('over HTTP, a server of 2025 with several tool calls at once gets each answer for its own', async () => {
+  await using server = await everythingOverHttp('streamableHttp');
+  await using client = new McpClient({ name: 'everything', transport: { type: 'http', url: server.url } });
+  const ask = async (name: string): Promise<string> => {
+    const onQuestion = () => ({ action: 'accept', content: { name } }) as const;
+    const { content } = await client.callTool('trigger-elicitation-request', {}, { onQuestion });
+    return JSON.stringify(content);
+  };
+  const names = ['Ada', 'Bob', 'Cyd'];
+  const answers = await Promise.all(names.map(ask));
+  expect(answers).toEqual(names.map((name) => expect.stringContaining(name) as string));
+});

@@ -81,7 +81,7 @@ export class AskingToolCall {
     try {
       for (;;) {
         await this.#asked.promise;
-        if (this.#endedAt !== undefined) return await this.#result;
+        if (this.#endedAt !== undefined || signal.aborted) return await this.#result;
         const [open] = this.#questions;
         if (open !== undefined) throw this.#suspend(open);
         this.#asked = Promise.withResolvers(); // the server has withdrawn its question
