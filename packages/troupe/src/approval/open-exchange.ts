@@ -8,7 +8,8 @@ import type { PendingCall, PendingDecision } from '../message/pending-call.ts';
 import type { AuthorizeRequest } from '../toolkit/call/tool-call.ts';
 import { elapsedSince, monotonic } from '../util/clock.ts';
 import type { JsonValue } from '../util/json.ts';
-import { refused, toVerdict, type FitResult } from './decisions.ts';
+import { toVerdict, type FitResult } from './decisions.ts';
+import { refused } from './refused.ts';
 import { StatusTable } from './status-table.ts';
 import { escapeTags } from '../util/escape-tags.ts';
 

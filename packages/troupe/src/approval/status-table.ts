@@ -95,6 +95,14 @@ export class StatusTable {
     this.#statuses.set(toolCallId, timed({ kind: 'nested', state, pending }, ms));
   }
 
+  /** States of suspended tools that were not resumed, by tool call id. */
+  get suspended(): ReadonlyMap<string, JsonValue> {
+    const nested = [...this.#statuses].flatMap(([id, status]) =>
+      status.kind === 'nested' ? [[id, status.state] as const] : [],
+    );
+    return new Map(nested);
+  }
+
   delete(toolCallId: string): void {
     this.#statuses.delete(toolCallId);
   }

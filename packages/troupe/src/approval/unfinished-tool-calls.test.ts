@@ -16,10 +16,14 @@ const deny = { id: 'ask', verdict: 'deny' } as const;
 
 function agent() {
   const memory = new InMemoryMemory();
-  const calls = new UnfinishedToolCalls(new OrderedMemory(memory), { fit: (result) => result });
+  const abandoned: [toolName: string, state: JsonValue][] = [];
+  const calls = new UnfinishedToolCalls(new OrderedMemory(memory), {
+    fit: (result) => result,
+    onAbandoned: (name, state) => abandoned.push([name, state]),
+  });
   const begin = (msgs: readonly Msg[], options: Partial<TurnControlOptions> = {}) =>
     calls.begin('ann', msgs, new TurnControl({ agentId: 'a', agentName: 'ann', ...options }));
-  return { memory, calls, begin };
+  return { memory, calls, begin, abandoned };
 }
 
 function pendingExchange(): OpenExchange {

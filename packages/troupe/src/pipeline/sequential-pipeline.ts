@@ -1,5 +1,6 @@
 import type { AgentBase, CallOptions } from '../agent/agent-base.ts';
-import { readDecisions, refused } from '../approval/decisions.ts';
+import { readDecisions } from '../approval/decisions.ts';
+import { refused } from '../approval/refused.ts';
 import { Msg, type MsgInput } from '../message/msg.ts';
 import type { PendingDecision } from '../message/pending-call.ts';
 import { PipelineBase } from './pipeline-base.ts';

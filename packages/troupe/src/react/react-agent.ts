@@ -135,6 +135,7 @@ export class ReActAgent extends ReActAgentBase {
     this.#unfinishedToolCalls = new UnfinishedToolCalls(this.#memory, {
       onPending: options.onPending,
       fit: (result) => this.#toolsNow().fitResult(result),
+      onAbandoned: (toolName, state) => this.#toolsNow().abandon(toolName, state),
     });
     this.#tools = tools;
     this.#modelCaller = new ModelCaller(compressor);

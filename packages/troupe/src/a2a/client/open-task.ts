@@ -3,6 +3,7 @@ import type { Part } from '@a2a-js/sdk';
 import { TroupeError } from '../../errors.ts';
 import type { ToolOutputBlock, ToolUseBlock } from '../../message/blocks.ts';
 import type { PendingCall, PendingDecision } from '../../message/pending-call.ts';
+import type { UserAnswer } from '../../message/user-question.ts';
 import { newId } from '../../util/ids.ts';
 import { copyJson, copyJsonObject, isJsonObject, type JsonObject, type JsonValue } from '../../util/json.ts';
 import { dataOf } from '../protocol/data-block.ts';
@@ -59,6 +60,7 @@ export class OpenTask {
       }
       if (decision.verdict === 'allow') throw refused(decision.id, 'is a question: supply its result');
       if (decision.verdict === 'deny') return [textPart(decision.reason ?? 'The question was not answered.')];
+      if (decision.verdict === 'answer') return answerParts(decision.answer);
       const { output } = decision;
       return typeof output === 'string' ? [textPart(output)] : toParts(output);
     });
@@ -118,6 +120,11 @@ function toPending(json: JsonValue | undefined): PendingCall | undefined {
     call: { type: 'tool_use', id: callId, name, input },
     ...(typeof reason === 'string' && { reason }),
   };
+}
+
+function answerParts(answer: UserAnswer = ''): readonly Part[] {
+  if (typeof answer === 'string') return [textPart(answer)];
+  return [isJsonObject(answer) ? dataPart(answer) : textPart(answer.join(', '))];
 }
 
 function refused(id: unknown, problem: string): TroupeError {

@@ -297,9 +297,16 @@ export class McpClient {
       connectTimeoutMs = 30_000,
       maxTools = 1000,
       maxMessageBytes = 2 ** 24,
+      elicitation = 'ask',
+      questionTimeoutMs = 3_600_000,
+      sampling,
+      roots,
     } = this.#options;
+    const { name } = this;
+    const requests = { name, elicitation, questionTimeoutMs, sampling, roots };
     const onToolsChanged = (): void => this.#refresh();
-    const setup = { name: this.name, server, connectTimeoutMs, maxTools, maxMessageBytes, onToolsChanged };
+    const limits = { connectTimeoutMs, maxTools, maxMessageBytes };
+    const setup = { name, server, ...limits, onToolsChanged, requests };
     const connection = await McpConnection.open(setup, signal);
     if (!signal.aborted) return connection;
     await connection.close();

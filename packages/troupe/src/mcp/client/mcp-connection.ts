@@ -10,7 +10,7 @@ import type {
 
 import { MAX_TIMER_MS } from '../../util/check-number.ts';
 import { messageOf, TroupeError } from '../../errors.ts';
-import { DeadlineError, withDeadline } from '../../util/async/deadline.ts';
+import { DeadlineError, withDeadline, type UntimedWait } from '../../util/async/deadline.ts';
 import { whenAborted } from '../../util/abort.ts';
 import type { JsonObject } from '../../util/json.ts';
 import { SecretWords } from '../../util/redaction/secret-words.ts';
@@ -19,6 +19,8 @@ import { IMPLEMENTATION } from '../protocol/mcp-implementation.ts';
 import { mcpClientSdk } from '../protocol/sdk.ts';
 import type { McpPrompt, McpResource, McpResourceTemplate, McpTransport } from './mcp-transport.ts';
 import { openTransport } from './open-transport.ts';
+import type { McpQuestionHandler } from './server-question.ts';
+import { ServerRequests, type ServerRequestOptions } from './server-requests.ts';
 import { StdioTransport } from './stdio-transport.ts';
 import type { McpToolDefinition } from './accepted-tools.ts';
 import { toolList } from './tool-list.ts';
@@ -31,6 +33,7 @@ export interface ConnectionSetup {
   readonly maxTools: number;
   readonly maxMessageBytes: number;
   readonly onToolsChanged: () => void;
+  readonly requests: ServerRequestOptions;
 }
 
 export interface McpCallOptions {
@@ -39,8 +42,12 @@ export interface McpCallOptions {
   readonly timeoutMs?: number | undefined;
   /** Receives progress reports of the server. */
   readonly onProgress?: ((text: string) => void) | undefined;
+  /** Answers questions of the server during this tool call. @default the client's `elicitation`, otherwise `cancel` */
+  readonly onQuestion?: McpQuestionHandler | undefined;
 }
 
+/** Maximum times that a server of the protocol of 2026 may ask during one request. */
+const MAX_ROUNDS = 30;
 /** Maximum pages of a list; more are taken for an endless list. */
 const MAX_PAGES = 100;
 /** Maximum resources or prompts of a server. */
@@ -61,7 +68,9 @@ export class McpConnection {
   readonly #setup: ConnectionSetup;
   readonly #client: Client;
   readonly #transport: Transport;
+  readonly #requests: ServerRequests;
   readonly #secrets = new SecretWords();
+  #isStarted = false;
   #isOver = false;
   #hasLostNotifications = false;
   #isClosingWhenIdle = false;
@@ -94,13 +103,16 @@ export class McpConnection {
   private constructor(setup: ConnectionSetup, mode: 'auto' | 'legacy') {
     this.#setup = setup;
     this.#transport = openTransport(setup.server, setup.maxMessageBytes, this.#secrets);
+    this.#requests = new ServerRequests(setup.requests);
     this.#client = new mcpClientSdk.Client(IMPLEMENTATION, {
-      capabilities: {},
+      capabilities: this.#requests.capabilities,
+      inputRequired: { maxRounds: MAX_ROUNDS },
       // the default validator generates code from schemas
       jsonSchemaValidator: { getValidator: untrustedValidator },
       versionNegotiation: { mode },
       listChanged: { tools: { autoRefresh: false, onChanged: () => setup.onToolsChanged() } },
     });
+    this.#requests.install(this.#client);
     this.#client.onclose = () => {
       this.#isOver = true;
     };
@@ -171,7 +183,7 @@ export class McpConnection {
     );
   }
 
-  /** Reads all pages of a list. Returns an empty list if the server lacks the capability. */
+  /** Reads all pages of a list. Returns an empty list if the server lacks the capability or the request. */
   async #list<T>(
     capability: 'tools' | 'resources' | 'prompts',
     what: string,
@@ -185,7 +197,7 @@ export class McpConnection {
       const all: T[] = [];
       let params: { cursor?: string } = {};
       for (let page = 0; page < MAX_PAGES; page++) {
-        const [items, cursor] = await ask(params, { ...NO_TIMEOUT, signal });
+        const [items, cursor] = await ask(params, { ...NO_TIMEOUT, signal }).catch(emptyIfUnknown);
         for (const item of items) all.push(item);
         if (all.length > most) {
           const advice = what === 'tools' ? ' Raise maxTools if that is right.' : '';
@@ -201,17 +213,19 @@ export class McpConnection {
   async callTool(
     tool: McpToolDefinition,
     input: JsonObject,
-    { signal, timeoutMs = Infinity, onProgress }: McpCallOptions,
+    { signal, timeoutMs = Infinity, onProgress, onQuestion }: McpCallOptions,
   ): Promise<CallToolResult> {
-    return this.#ask(`the tool call '${tool.name}'`, timeoutMs, signal, (signal) =>
-      this.#client.callTool(
-        { name: tool.name, arguments: { ...input } },
-        {
-          ...NO_TIMEOUT,
-          signal,
-          toolDefinition: tool,
-          ...(onProgress && { onprogress: (progress) => onProgress(progressText(progress)) }),
-        },
+    return this.#ask(`the tool call '${tool.name}'`, timeoutMs, signal, (signal, untimed) =>
+      this.#requests.run({ onQuestion, untimed }, () =>
+        this.#client.callTool(
+          { name: tool.name, arguments: { ...input } },
+          {
+            ...NO_TIMEOUT,
+            signal,
+            toolDefinition: tool,
+            ...(onProgress && { onprogress: (progress) => onProgress(progressText(progress)) }),
+          },
+        ),
       ),
     );
   }
@@ -246,6 +260,7 @@ export class McpConnection {
       await this.close();
       throw error;
     }
+    this.#isStarted = true;
     void this.#client.autoOpenedSubscription?.closed.then((why) => {
       if (why !== 'local') this.#hasLostNotifications = true;
     });
@@ -255,11 +270,13 @@ export class McpConnection {
     what: string,
     timeoutMs: number,
     signal: AbortSignal | undefined,
-    ask: (signal: AbortSignal) => Promise<T>,
+    ask: (signal: AbortSignal, untimed: UntimedWait) => Promise<T>,
   ): Promise<T> {
     this.#running += 1;
     try {
-      return await withDeadline({ timeoutMs, signal }, (signal) => ask(withoutReason(signal)));
+      return await withDeadline({ timeoutMs, signal }, (signal, untimed) =>
+        ask(withoutReason(signal), untimed),
+      );
     } catch (error) {
       signal?.throwIfAborted();
       throw this.#failure(what, error);
@@ -277,7 +294,10 @@ export class McpConnection {
     }
     const { problem } = this.#transport instanceof StdioTransport ? this.#transport : { problem: undefined };
     if (problem !== undefined || isClosed(error)) {
-      return failed(`${name} ended during ${what}. ${problem ?? 'The connection was closed.'}`, error);
+      const { lastOutput } = this.#transport instanceof StdioTransport ? this.#transport : { lastOutput: '' };
+      const output = this.#isStarted || lastOutput === '' ? '' : ` Its last output: ${lastOutput}`;
+      const text = `${name} ended during ${what}. ${problem ?? 'The connection was closed.'}${output}`;
+      return failed(this.#secrets.hide(text), this.#secrets.causeOf(error));
     }
     const cause = this.#secrets.causeOf(error);
     const network = networkFailure(error);
@@ -286,6 +306,14 @@ export class McpConnection {
     const advice = adviceOn(error, this.#setup.server.type);
     return failed(`${name} failed at ${what}: ${this.#secrets.hide(messageOf(error))}${advice}`, cause);
   }
+}
+
+/** An empty page if the server does not know the request, such as one with templates of resources only. */
+function emptyIfUnknown(error: unknown): [never[], undefined] {
+  const { ProtocolError, ProtocolErrorCode } = mcpClientSdk;
+  if (error instanceof ProtocolError && error.code === ProtocolErrorCode.MethodNotFound)
+    return [[], undefined];
+  throw error;
 }
 
 function isClosed(error: unknown): boolean {

@@ -9,6 +9,7 @@ import { childEnvironment } from '../../util/platform/child-environment.node.ts'
 import { isJsonObject, parseJson } from '../../util/json.ts';
 import type { SecretWords } from '../../util/redaction/secret-words.ts';
 import { endWithProgram, signalGroup } from '../../util/platform/process-group.node.ts';
+import { oneLine } from '../../util/text.ts';
 import { mcpClientSdk } from '../protocol/sdk.ts';
 import { LineSplitter } from './line-splitter.ts';
 import type { StdioServer } from './mcp-transport.ts';
@@ -20,6 +21,8 @@ const END_MS = { terminate: 500, kill: 2000, giveUp: 4000 };
 /** Maximum wait for remaining output after the process has ended. */
 const FINAL_OUTPUT_MS = 250;
 const MAX_LOG_CHARS = 2000;
+/** Maximum lines of standard error in an error. */
+const MAX_LAST_LINES = 10;
 
 /**
  * Server as a child process: started without a shell, with a restricted environment, as leader of a process
@@ -39,6 +42,7 @@ export class StdioTransport implements Transport {
   #isOver = false;
   #isClosing = false;
   #hasExited = false;
+  #stderr = '';
   /** Reason for the end of the process, if known. */
   problem: string | undefined;
 
@@ -186,8 +190,19 @@ export class StdioTransport implements Transport {
     this.onclose?.();
   }
 
+  /** The last lines on standard error, on one line, without secrets of `env`. Untrusted. */
+  get lastOutput(): string {
+    const lines = this.#stderr.split('\n').map((line) => oneLine(line).trim());
+    return lines
+      .filter((line) => line !== '')
+      .slice(-MAX_LAST_LINES)
+      .join(' | ');
+  }
+
   #log(text: string): void {
-    getLogger().log('debug', this.#secrets.hide(text).slice(0, MAX_LOG_CHARS).trimEnd());
+    const shown = this.#secrets.hide(text);
+    this.#stderr = (this.#stderr + shown).slice(-MAX_LOG_CHARS);
+    getLogger().log('debug', shown.slice(0, MAX_LOG_CHARS).trimEnd());
   }
 
   #withoutSecrets(line: string): JSONRPCMessage {

@@ -4,6 +4,7 @@ import { toBlock, type ToolUseBlock } from '../../message/blocks.ts';
 import { abortable } from '../../util/abort.ts';
 import { waitTicks } from '../../util/async/grace.ts';
 import { isPendingCall } from '../../message/pending-call.ts';
+import { toUserQuestion } from '../../message/user-question.ts';
 import { copyJson, copyJsonObject, type JsonObject } from '../../util/json.ts';
 import { oneLine } from '../../util/text.ts';
 import { cutOutput } from './cut-output.ts';
@@ -331,7 +332,9 @@ function suspension(
  * Returns undefined for a suspension without pending tool calls to decide: the tool failed.
  * @throws NotJsonError if the state can't be saved.
  */
-function suspensionOf({ reason, nested }: ToolSuspension, call: ToolUseBlock): Suspension | undefined {
+function suspensionOf({ reason, nested, asked }: ToolSuspension, call: ToolUseBlock): Suspension | undefined {
+  if (asked !== undefined)
+    return { ...asked, kind: 'question', call, question: toUserQuestion(asked.question) };
   if (nested === undefined) return suspension('external', call, { reason });
   const { pending } = nested;
   if (!Array.isArray(pending) || pending.length === 0 || !pending.every(isPendingCall)) return undefined;

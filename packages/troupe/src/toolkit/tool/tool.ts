@@ -3,7 +3,7 @@ import type { StandardSchemaV1 } from '@standard-schema/spec';
 import type { FileSystemHandle } from '../../filesystem/file-system-handle.ts';
 import type { ToolResultBlock, ToolUseBlock } from '../../message/blocks.ts';
 import type { StateModule } from '../../state/state-module.ts';
-import type { JsonObject } from '../../util/json.ts';
+import type { JsonObject, JsonValue } from '../../util/json.ts';
 import type { AnySchema, JsonSchema } from '../../util/schema.ts';
 import type { Confinement } from './confinement.ts';
 import type { ToolResume } from './tool-suspension.ts';
@@ -114,6 +114,11 @@ export interface Tool<Input = never> extends ToolSettings {
   /** Schema of the arguments, an object. @default no arguments */
   readonly schema?: AnySchema | LiveSchema | undefined;
   readonly execute: (input: Input, context: ToolContext) => unknown;
+  /**
+   * Called when a suspended tool call of the tool is closed without being resumed, with the state of its suspension: the tool frees what it
+   * has kept for it. Not called for the tool calls of an earlier process that nobody closes.
+   */
+  readonly onAbandoned?: ((state: JsonValue) => void) | undefined;
   /** State module behind the tool, such as an agent; saved with the toolkit's state. */
   readonly module?: StateModule | undefined;
   /** Where the tool comes from, such as `mcp:docs` for a server. Tools from elsewhere match only rules that name their source. @default 'program' */
