@@ -44,7 +44,8 @@ export class OpenToolCalls {
     const history = await this.#memory.recall();
     control.assertNotOver(); // the memory may be slow
     const given = readDecisions(control.takeDecisions());
-    const decisions = await checkAnswers(given, this.pending);
+    const hasAnswers = given.some(({ verdict }) => verdict === 'answer');
+    const decisions = hasAnswers ? await checkAnswers(given, this.pending) : given;
     control.assertNotOver(); // checking loads a validator
     const position = history.findIndex(({ id }) => id === this.current?.exchange.modelMsg.id);
     const settled = position === -1 ? undefined : this.current; // saved between its write to memory and `release`
