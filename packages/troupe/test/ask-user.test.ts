@@ -1,4 +1,10 @@
 // Questions of models and tools to a person: pending, answered by decisions, checked, at any depth and after a restart.
+import { fork } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 
@@ -6,12 +12,9 @@ import { askUserTool } from '../src/entries/ask-user.ts';
 import {
   agentTool,
   findHistoryFaults,
-  makeSubagentTool,
   PermissionRules,
   ReActAgent,
-  registerSubAgent,
   SequentialPipeline,
-  TaskSubAgent,
   tool,
   ToolSuspension,
   type AgentEvent,
@@ -27,6 +30,7 @@ import {
   type Scenario,
   type ScriptedTurn,
 } from '../src/testing/index.ts';
+import { askingChain, delegates, sessionIn } from './asking-sub-agents.ts';
 
 type Script = readonly (string | ScriptedTurn)[];
 type Options = Partial<ConstructorParameters<typeof ReActAgent>[0]>;
@@ -307,6 +311,13 @@ describe('a question that is no question', () => {
     expect(result?.output).toMatch(problem);
   });
 
+  test('is one of a background task, which nobody can be asked from', async () => {
+    const execute = askUserTool().execute as (input: JsonObject, context: object) => unknown;
+    expect(() => execute({ question: 'Which?' }, { isBackground: true })).toThrow(
+      "can't be asked from a background task",
+    );
+  });
+
   test('has its patterns left out, so that none is matched', async () => {
     const schema = { properties: { a: { type: 'string', pattern: '^(a+)+$', format: 'regex' } } };
     const agent = friday([asking({ question: 'Which?', schema }), 'Done.']);
@@ -413,39 +424,37 @@ describe('a question inside', () => {
     expect(booked).toMatchObject({ text: 'Booked.' });
   });
 
-  /** Root with three sub-agents, each in the one before; the last asks. */
-  async function chain(scripts: readonly Script[]): Promise<ReActAgent> {
-    const spec = (name: string, script: Script = []) => ({
-      name,
-      description: name,
-      modelOverride: new ScriptedModel(script),
-    });
-    const host = friday(scripts[0] ?? [], { name: 'root', tools: [] });
-    const options = { host, safetyLimits: { maxDepth: 3 } };
-    const c = await makeSubagentTool(
-      TaskSubAgent,
-      { ...spec('c', scripts[3]), tools: [askUserTool()] },
-      options,
-    );
-    const b = await makeSubagentTool(TaskSubAgent, { ...spec('b', scripts[2]), tools: [c] }, options);
-    await registerSubAgent(host, TaskSubAgent, { ...spec('a', scripts[1]), tools: [b] }, options);
-    return host;
-  }
-
-  const delegate = (name: string): ScriptedTurn => ({
-    toolCalls: [{ name: `agent_${name}`, id: `to_${name}`, input: { task: 'Find out.' } }],
-  });
-
   test('three sub-agents is answered at the root, in another process', async () => {
     const question = asking({ question: 'Where?', schema: TRIP });
-    const before = await chain([[delegate('a')], [delegate('b')], [delegate('c')], [question]]);
+    const before = await askingChain([[delegates('a')], [delegates('b')], [delegates('c')], [question]]);
     expect((await before.call('Go.')).text).toMatch(/^Where\?/);
     expect(only(before).agentPath).toEqual(['root', 'a', 'b', 'c']);
-    const after = await chain([['root done'], ['a done'], ['b done'], ['c done']]);
+    const after = await askingChain([['root done'], ['a done'], ['b done'], ['c done']]);
     after.loadStateDict(JSON.parse(JSON.stringify(before.stateDict())) as JsonObject);
     expect(only(after).question).toEqual({ message: 'Where?', schema: TRIP });
     await expect(answer(after, { nights: 3 })).rejects.toThrow('city');
     expect((await answer(after, { city: 'Rome' })).text).toBe('root done');
+  });
+
+  test('three sub-agents survives kill -9, and is answered once', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'troupe-asking-'));
+    try {
+      const program = fork(join(import.meta.dirname, 'asking-sub-agents.ts'), [folder], {
+        execArgv: ['--no-warnings', '--experimental-transform-types', '--conditions=troupe:source'],
+      });
+      expect(await once(program, 'exit')).toEqual([null, 'SIGKILL']);
+      const agent = await askingChain([['root done'], ['a done'], ['b done'], ['c done']]);
+      await sessionIn(folder, agent).loadIfExists();
+      expect(only(agent)).toMatchObject({
+        agentPath: ['root', 'a', 'b', 'c'],
+        question: { message: 'Where?', choices: ['Rome', 'Oslo'] },
+      });
+      await expect(answer(agent, 'Paris')).rejects.toThrow('one of the choices');
+      expect((await answer(agent, 'Oslo')).text).toBe('root done');
+      expect(agent.pendingCalls).toEqual([]);
+    } finally {
+      await rm(folder, { recursive: true });
+    }
   });
 
   test('an agent in a tool is answered by its caller only', async () => {
