@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 
 import { serveA2A, type A2AServer } from '../../src/a2a/index.ts';
 import { askUserTool } from '../../src/entries/ask-user.ts';
-import { findHistoryFaults, ReActAgent, tool, type JsonObject } from '../../src/index.ts';
+import { findHistoryFaults, InMemorySession, ReActAgent, tool, type JsonObject } from '../../src/index.ts';
 import { ScriptedModel } from '../../src/testing/index.ts';
 import { remoteAgent } from './a2a-agents.ts';
 import { FakeRemote, IDS, task as remoteTask } from './fake-remote.ts';
@@ -192,4 +192,39 @@ test('a question of a stranger that is too large or no question is a question in
     expect(asked?.[0]?.question?.message).toMatch(/^In words\?/);
     expect(asked?.[0]?.question?.message.length).toBeLessThanOrEqual(4_000);
   }
+});
+
+test('the wanted structured output is remembered over a question and a restart; a subscription ends with the server', async () => {
+  const session = new InMemorySession();
+  const serve = (script: ConstructorParameters<typeof ScriptedModel>[0]) =>
+    serveA2A(
+      () =>
+        new ReActAgent({
+          name: 'c',
+          model: new ScriptedModel(script),
+          tools: [askUserTool()],
+          console: false,
+        }),
+      { card: { name: 'clerk', description: 'Books.' }, session },
+    );
+  const before = serve([{ toolCalls: [call({ question: 'Where?' })] }]);
+  const parts = [
+    { text: 'Book.' },
+    { data: { responseSchema: { ...TRIP, properties: { city: { type: 'string', pattern: '(a+)+$' } } } } },
+  ];
+  const { id: taskId } = await send(before, says('', { parts }));
+  const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'SubscribeToTask', params: { id: taskId } });
+  const headers = { 'content-type': 'application/json', 'a2a-version': '1.0' };
+  const subscription = await before.fetch(
+    new Request('http://localhost/', { method: 'POST', headers, body }),
+  );
+  await before.close();
+  expect((await subscription.text()).match(/^data: /gm)).toHaveLength(1);
+
+  const wrong = { name: 'generate_response', id: 'g1', input: { city: 5 } };
+  const right = { name: 'generate_response', id: 'g2', input: { city: `${'a'.repeat(1_000)}!` } };
+  await using after = serve([{ toolCalls: [wrong] }, { toolCalls: [right] }]);
+  const done = await send(after, says('To a.', { taskId }));
+  expect(done.status.state).toBe('TASK_STATE_COMPLETED');
+  expect(done.artifacts[0].parts).toEqual([{ data: right.input, mediaType: 'application/json' }]);
 });

@@ -1,13 +1,23 @@
 import type { Part } from '@a2a-js/sdk';
-import type { StandardJSONSchemaV1, StandardSchemaV1 } from '@standard-schema/spec';
 
-import { copyJsonObject, isJsonObject, type JsonObject, type JsonValue } from '../../util/json.ts';
-import { UntrustedSchemaCheck } from '../../util/untrusted-schema-check.ts';
+import { copyJsonObject, isJsonObject, setOwn, type JsonObject, type JsonValue } from '../../util/json.ts';
 import { dataPart } from './parts.ts';
 
-/** Limits of a schema from a client. */
-const LIMITS = { maxDepth: 40, maxSize: 100_000 };
+/** Limits of a schema from a client. The time of a check grows with the size of the schema times the size of the answer. */
+const LIMITS = { maxDepth: 40, maxSize: 20_000 };
 const INSTRUCTION = 'Answer with one data part of the type application/json that fits responseSchema.';
+
+/** Keywords that are copied unchanged: each costs a bounded time for each value. */
+const PLAIN: ReadonlySet<string> = new Set(
+  (
+    'type enum const required minimum maximum exclusiveMinimum exclusiveMaximum multipleOf minLength maxLength ' +
+    'minItems maxItems minProperties maxProperties title description default examples'
+  ).split(' '),
+);
+/** Keywords with a schema, or a list of schemas. */
+const NESTED: ReadonlySet<string> = new Set(
+  'items prefixItems additionalProperties allOf anyOf oneOf'.split(' '),
+);
 
 /** Data part by which a client asks for structured output. Readable for agents that do not know it. */
 export function responseSchemaPart(schema: JsonObject): Part {
@@ -29,29 +39,34 @@ export function takeResponseSchema(parts: readonly Part[]): {
   return { parts: rest, schema };
 }
 
-/** A schema for structured output out of foreign or saved data; undefined if it is none. */
+/**
+ * A schema for structured output out of foreign or saved data; undefined if it is none, or too large. Keywords whose check may take
+ * forever are left out: patterns and formats, references, and those that negate or count. The client checks the answer by its own schema.
+ */
 export function toResponseSchema(value: JsonValue | undefined): JsonObject | undefined {
   if (!isJsonObject(value) || value['type'] !== 'object') return undefined;
   try {
-    return copyJsonObject(value, 'responseSchema', LIMITS);
+    return copyJsonObject(bounded(copyJsonObject(value, 'responseSchema', LIMITS)), 'responseSchema');
   } catch {
     return undefined;
   }
 }
 
-/** The structured model for a schema of a client, which is checked in bounded time. */
-export function untrustedModel(schema: JsonObject): StandardSchemaV1<JsonObject> & StandardJSONSchemaV1 {
-  const check = new UntrustedSchemaCheck(schema);
-  return {
-    '~standard': {
-      version: 1,
-      vendor: 'troupe',
-      validate: (value) => {
-        const issues = check.problemsOf(value);
-        if (issues.length > 0) return { issues };
-        return isJsonObject(value) ? { value } : { issues: [{ message: 'It must be an object.' }] };
-      },
-      jsonSchema: { input: () => schema, output: () => schema },
-    },
-  };
+function bounded(node: JsonValue): JsonValue {
+  if (Array.isArray(node)) return node.map(bounded);
+  if (!isJsonObject(node)) return node;
+  const kept: { [key: string]: JsonValue } = {};
+  const isOpen = node['patternProperties'] !== undefined; // then further properties are not known
+  for (const [key, value] of Object.entries(node)) {
+    if (PLAIN.has(key)) kept[key] = value;
+    else if (NESTED.has(key) && !(isOpen && key === 'additionalProperties')) kept[key] = bounded(value);
+    else if (key === 'properties' && isJsonObject(value)) kept[key] = boundedProperties(value);
+  }
+  return kept;
+}
+
+function boundedProperties(properties: JsonObject): JsonObject {
+  const kept: { [name: string]: JsonValue } = {};
+  for (const [name, value] of Object.entries(properties)) setOwn(kept, name, bounded(value));
+  return kept;
 }

@@ -12,7 +12,6 @@ import { abortable } from '../../util/abort.ts';
 import { copyJsonObject, isJsonObject, type JsonObject } from '../../util/json.ts';
 import type { SavedContext } from './saved-context.ts';
 import { blocksOfParts, dataPart, pendingPart, textPart, toParts } from '../protocol/parts.ts';
-import { untrustedModel } from '../protocol/response-schema.ts';
 import { a2aSdk } from '../protocol/sdk.ts';
 import { ServedTask } from './served-task.ts';
 
@@ -122,7 +121,7 @@ export class ServedContext extends StateModule {
         // closes pending tool calls of tasks that have ended
         onPending: isAnyTaskWaiting ? undefined : 'close',
         decisions,
-        structuredModel: schema && untrustedModel(schema),
+        structuredModel: schema,
         lifetime: 'detached',
       });
       let msgId: string | undefined;

@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 
-import type { JsonObject } from './json.ts';
-import { validateWith, type JsonSchema } from './schema.ts';
+import type { JsonObject } from '../../util/json.ts';
+import { validateWith, type JsonSchema } from '../../util/schema.ts';
 import { UntrustedSchemaCheck } from './untrusted-schema-check.ts';
 
 const problems = (schema: JsonSchema, value: unknown): readonly string[] =>
