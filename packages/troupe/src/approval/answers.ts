@@ -3,7 +3,7 @@ import type { PendingCall, PendingDecision } from '../message/pending-call.ts';
 import type { UserAnswer, UserQuestion } from '../message/user-question.ts';
 import { describe, isJsonObject, setOwn, type JsonObject, type JsonValue } from '../util/json.ts';
 import { validateWith } from '../util/schema.ts';
-import { oneLine, withoutControls } from '../util/text.ts';
+import { oneLine } from '../util/text.ts';
 import { refused } from './refused.ts';
 
 /** Maximum characters of an answer, as JSON. */
@@ -59,7 +59,7 @@ export function answerText({ schema, choices, url }: UserQuestion, answer: UserA
     const lines = Object.entries(answer).map(([name, value]) => `- ${name}: ${shown(value)}`);
     return ['The user answered:', ...lines, JSON.stringify(answer)].join('\n');
   }
-  const text = typeof answer === 'string' ? answer : [answer ?? []].flat().join(', ');
+  const text = typeof answer === 'string' ? answer : (chosenIn(answer) ?? '');
   const json = choices === undefined ? '' : `\n${JSON.stringify({ answer })}`;
   return `The user answered: ${text || 'none of the choices'}${json}`;
 }
@@ -72,7 +72,15 @@ export function questionText({ message, choices = [], multiple, schema, url }: U
     ...(schema === undefined ? [] : [`(fields: ${fieldNames(schema).join(', ')})`]),
     ...(url === undefined ? [] : [url]),
   ];
-  return [withoutControls(message), ...notes.map(oneLine)].join('\n');
+  const lines = message
+    .trim()
+    .replace(/\n{3,}/g, '\n\n')
+    .split('\n');
+  return [...lines, ...notes].map(oneLine).join('\n');
+}
+
+function chosenIn(answer: UserAnswer | undefined): string | undefined {
+  return Array.isArray(answer) ? answer.join(', ') : undefined;
 }
 
 function fieldNames({ properties }: JsonObject): readonly string[] {

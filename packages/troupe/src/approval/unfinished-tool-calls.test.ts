@@ -5,6 +5,7 @@ import { InMemoryMemory } from '../memory/in-memory-memory.ts';
 import { OrderedMemory } from '../memory/ordered-memory.ts';
 import type { ToolUseBlock } from '../message/blocks.ts';
 import { Msg } from '../message/msg.ts';
+import type { JsonValue } from '../util/json.ts';
 import { OpenExchange } from './open-exchange.ts';
 import { suspensionMsg } from './suspension-msg.ts';
 import { UnfinishedToolCalls } from './unfinished-tool-calls.ts';
@@ -99,4 +100,16 @@ test('the question names each pending tool call, its reason, and the start of lo
   expect(first).toBe('May I call pay with {"eur":1}? (money)');
   expect(second).toBe(`I need the result of pay with {"text":"${'x'.repeat(191)}…?`);
   expect([question.name, question.endReason, question.pending?.length]).toEqual(['ann', 'tool_suspended', 2]);
+});
+
+test('a suspended tool call that is closed without being resumed is reported as abandoned, with its state', async () => {
+  const { calls, begin, abandoned } = agent();
+  const open = new OpenExchange(modelMsg);
+  open.setNestedPending('a', { at: 2 }, [pending]);
+  calls.current = open;
+  const { closed } = await begin([Msg.user('forget it')], { onPending: 'close' });
+  if (closed === undefined) throw new Error('nothing was closed');
+  expect(abandoned).toEqual([]);
+  calls.forget(closed);
+  expect(abandoned).toEqual([['pay', { at: 2 }]]);
 });

@@ -46,8 +46,9 @@ export class UnfinishedToolCalls {
     const { onPending = 'refuse', fit } = this.#options;
     const history = await this.#memory.recall();
     control.assertNotOver(); // the memory may be slow
-    const given = control.takeDecisions();
-    const decisions = given.length === 0 ? [] : await checkAnswers(readDecisions(given), this.pending);
+    const given = readDecisions(control.takeDecisions());
+    const hasAnswers = given.some(({ verdict }) => verdict === 'answer');
+    const decisions = hasAnswers ? await checkAnswers(given, this.pending) : given;
     control.assertNotOver(); // checking loads a validator
     const position = history.findIndex(({ id }) => id === this.current?.exchange.modelMsg.id);
     const settled = position === -1 ? undefined : this.current; // saved between its write to memory and `forget`

@@ -2,4 +2,5 @@
 
 export type { UserAnswer, UserQuestion } from '../message/user-question.ts';
 export { askUserTool, type AskUserToolOptions } from '../toolkit/tool/ask-user-tool.ts';
+export { decideOnTerminal, type DecideOnTerminalOptions } from '../user/decide-on-terminal.ts';
 export type { AskedQuestion, ToolQuestion, ToolQuestionOptions } from '../toolkit/tool/tool-suspension.ts';

@@ -34,7 +34,10 @@ export function toFormSchema(value: JsonValue, limits: FormLimits): JsonObject {
     assertAtMost(name.length, limits.maxChoiceChars, 'the name of a field', 'characters');
     setOwn(fields, name, toField(field, name, limits));
   }
-  if (!Array.isArray(required) || !required.every((name) => Object.hasOwn(fields, String(name))))
+  if (
+    !Array.isArray(required) ||
+    !required.every((name) => typeof name === 'string' && Object.hasOwn(fields, name))
+  )
     throw new TypeError('required must list names of the properties');
   const texts = textsOf(value, ['title', 'description'], 'schema', limits);
   return { type: 'object', ...texts, properties: fields, ...(required.length > 0 && { required }) };

@@ -151,7 +151,7 @@ test('a client of 2025 hears of new content of what it has subscribed to, and of
     ({ params }) => void told.push(params.uri),
   );
   await client.subscribeResource({ uri: 'notes://today' });
-  await expect(client.subscribeResource({ uri: 'notes://nowhere' })).rejects.toThrow();
+  await expect(client.subscribeResource({ uri: 'notes://nowhere' })).rejects.toThrow('nowhere');
   const nudge = setInterval(() => {
     server.resourceChanged('notes://logo');
     server.resourceChanged('notes://today');
