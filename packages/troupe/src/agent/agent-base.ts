@@ -230,7 +230,8 @@ export abstract class AgentBase extends HookedModule implements Observer, AsyncD
   /**
    * Interrupts the current call, with a message if given. Resolves when the agent is free. Too late for an interrupt, the waits for
    * everything after the answer are ended.
-   * @returns false if there was nothing to interrupt: no call, or a call whose answer and its hooks were complete in time
+   * @returns false if there was nothing to interrupt: no call, a call whose answer and its hooks were complete in time, or a call
+   * whose earlier interrupt is being handled (which this one ends)
    */
   async interrupt(input?: MsgInput): Promise<boolean> {
     return this.#interrupt('user', Msg.list(input));

@@ -75,7 +75,7 @@ interface JudgedPart extends Part {
 
 /**
  * Permission policy by mode, rules and knowledge about tools and shell commands; `PERMISSION_TABLE` defines
- * the decision. First file to read in this folder; shell/find-commands.ts is the first in shell/.
+ * the decision. Folder `permission`: start here.
  *
  * A shell command is split into its parts, and the strictest part decides. Dangerous tool calls never run
  * without an approval, whatever rules and mode allow. Decisions access no files and run nothing, so the same

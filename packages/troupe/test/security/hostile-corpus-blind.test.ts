@@ -19,7 +19,7 @@ vi.mock('../../src/permission/shell/find-commands.ts', async (original) => {
   return { ...actual, findCommands: (): typeof one => one };
 });
 
-const count = sampleOf('hostile command lines with a judge that allows all (in each mode)', CORPUS_LINES, 50);
+const count = sampleOf('hostile command lines with a judge that allows all (in each mode)', CORPUS_LINES, 25);
 const isRoot = process.getuid?.() === 0;
 const USERS = [undefined, ...(isRoot ? [{ uid: 65_534, gid: 65_534 }] : [])];
 

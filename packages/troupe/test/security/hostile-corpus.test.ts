@@ -9,7 +9,7 @@ import { SECRET, type Listeners } from './canary-place.ts';
 import { HARMLESS, hostileLines } from './hostile-lines.ts';
 import { CORPUS_LINES, noticedEffects, runHostileLines, startListeners } from './hostile-runs.ts';
 
-const count = sampleOf('hostile command lines (in each mode)', CORPUS_LINES, 50);
+const count = sampleOf('hostile command lines (in each mode)', CORPUS_LINES, 25);
 const isRoot = process.getuid?.() === 0;
 const USERS = [undefined, ...(isRoot ? [{ uid: 65_534, gid: 65_534 }] : [])];
 

@@ -176,13 +176,13 @@ export class TurnControl {
   /** Interrupts the call, or, if that is too late, lets nothing after the answer wait any longer. */
   interruptOrEndWaits(source: InterruptSource, msgs: readonly Msg[] = []): boolean {
     const isAccepted = this.interrupt(source, msgs);
-    if (!isAccepted) this.endWaits();
+    if (!isAccepted) this.endWaits(source);
     return isAccepted;
   }
 
   /** Ends the waits for everything after the reply: hooks of the answer, `handleInterrupt`, observers, saves. */
-  endWaits(): void {
-    this.stop.endWaits(new InterruptedError(this.#options.agentName, 'user'));
+  endWaits(source: InterruptSource = 'user'): void {
+    this.stop.endWaits(new InterruptedError(this.#options.agentName, source));
   }
 
   /** The control in which an interrupt of this call is handled. `endWaits` stops it. */

@@ -86,7 +86,7 @@ function fail(problem: string): never {
 
 /**
  * Finds all commands in a shell text: written ones, and ones run by `sudo`, `env`, `xargs`, `sh -c`, `eval`,
- * `find -exec` and others. Sets `problem` if a command may be missing.
+ * `find -exec` and others. Sets `problem` if a command may be missing. Folder `permission/shell`: start here.
  */
 export function findCommands(text: string, depth = 0): CommandSearch {
   const script = readShell(text);

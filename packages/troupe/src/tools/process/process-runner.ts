@@ -61,7 +61,7 @@ const ROOT_HAS_NO_LIMIT =
 /**
  * Runs programs for the shell and Python tools: in a sandbox if available, with resource limits, with a
  * minimal environment. Ends all started processes, except processes that hide on purpose outside a sandbox.
- * First file to read in this folder, then process-plan.ts and run-process.ts.
+ * Folder `tools/process`: start here, then process-plan.ts and run-process.ts.
  */
 export class ProcessRunner {
   readonly #options: ProcessToolOptions;

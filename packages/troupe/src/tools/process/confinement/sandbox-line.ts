@@ -48,7 +48,7 @@ export function isOwnFolder(path: string): boolean {
   return !NEVER.test(path);
 }
 
-/** Options of bwrap for a sandbox. The program and its arguments follow on the command line. */
+/** Options of bwrap for a sandbox. Folder `tools/process/confinement`: start here. The program and its arguments follow on the command line. */
 export function sandboxLine(view: SandboxView): readonly string[] {
   const { cwd, allowNetwork, env, tmpBytes, disablesUserNamespaces } = view;
   return [
