@@ -373,7 +373,7 @@ export abstract class AgentBase extends HookedModule implements Observer, AsyncD
     return true;
   }
 
-  /** Tells the listeners of something that happened outside of agent calls, after those of `onOutcome`, such as a save. */
+  /** Sends events from outside of agent calls to the listeners, after the listeners of `onOutcome`, such as a save. */
   protected async emitOutside(events: readonly EventBody[]): Promise<void> {
     const control = new TurnControl({
       agentId: this.id,
