@@ -183,6 +183,7 @@ export class AgentCall {
       control.state.acceptLateInterrupt(); // the hooks of the answer were cut off: an answer without them is not given
       const { interrupt } = control.state;
       if (interrupt === undefined) throw control.signal.reason;
+      await control.accept(); // an interrupted call is answered, so it is not refused
       await this.#parts.printer.end(this.#agent.name, control);
       return this.#answerInterrupt(msgs, interrupt.error.source);
     }
