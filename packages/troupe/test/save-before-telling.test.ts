@@ -198,6 +198,20 @@ test('a side effect of an agent inside of an agent of another kind is saved befo
   expect(states[0]).toContain('"started":["c1"]');
 });
 
+test('a question of an agent inside of an agent of another kind is saved by the outer one before it is told', async () => {
+  const store = new SlowStore();
+  const team = new Team(makeAgent([PAY], 'payer'));
+  SessionManager.forSessionId('s').withSession(new Session(store)).addComponent('team', team).autoSave();
+  const pending: number[] = [];
+  for await (const event of team.stream('Pay.', { nested: true })) {
+    if (event.type !== 'approval_needed') continue;
+    const other = new Team(makeAgent([], 'payer'));
+    expect(await new Session(store).load('s', { team: other })).toBe(true);
+    pending.push(other.member.pendingCalls.length);
+  }
+  expect(pending).toEqual([1]);
+});
+
 test('a listener of a checkpoint that throws keeps the tool from running; a removed one is not asked', async () => {
   const ran: string[] = [];
   const agent = new ReActAgent({
