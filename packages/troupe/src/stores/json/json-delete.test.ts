@@ -223,7 +223,9 @@ describe('the folders of a session', () => {
       if (++tries > 10) throw new Error('It tries again and again.');
       await mkdir(path, options);
     };
-    const store = new JsonStore(join(dir, 'broken', 'a'), { files: { ...nodeFiles, mkdir: countedMkdir } as never });
+    const store = new JsonStore(join(dir, 'broken', 'a'), {
+      files: { ...nodeFiles, mkdir: countedMkdir } as never,
+    });
     const error = await thrown(new Session(store).save('s', { memory: new InMemoryMemory() }));
     expect(error).toBeInstanceOf(SessionError);
     expect(String(error)).toContain('ENOENT');
