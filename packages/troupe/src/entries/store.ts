@@ -13,6 +13,7 @@ export {
 } from '../compression/context-compressor.ts';
 export {
   COMPRESSED_MARK,
+  summaryMsg,
   type AddOptions,
   type MarkChange,
   type MemoryFilter,

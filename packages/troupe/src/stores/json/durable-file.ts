@@ -98,17 +98,21 @@ export async function syncFolder(files: Files, path: string): Promise<void> {
   }
 }
 
-/** Makes a private folder with its parents, and waits until the disk has the new names. */
-export async function makeFolder(files: Files, path: string): Promise<void> {
+/**
+ * Makes a private folder with its parents, and waits until the disk has the new names.
+ * @param isParentMade whether the parent is there, so that a second "missing" is a failure: the parent is a link that leads nowhere
+ */
+export async function makeFolder(files: Files, path: string, isParentMade = false): Promise<void> {
+  const parent = dirname(path);
   try {
     await files.mkdir(path, { mode: 0o700 });
   } catch (error) {
     if (isThere(error)) return;
-    if (!isMissing(error)) throw error;
-    await makeFolder(files, dirname(path));
-    return makeFolder(files, path);
+    if (!isMissing(error) || isParentMade || parent === path) throw error; // a drive that is missing is its own parent
+    await makeFolder(files, parent);
+    return makeFolder(files, path, true);
   }
-  await syncFolder(files, dirname(path));
+  await syncFolder(files, parent);
 }
 
 export function isMissing(error: unknown): boolean {
