@@ -19,6 +19,8 @@ export function runsLater(name: string): boolean {
 
 /** Whether a folder with these names in it is a git repository or a Python environment, whatever its own name. */
 export function isToolFolder(names: ReadonlySet<string>): boolean {
-  const isRepository = names.has('HEAD') && names.has('objects') && names.has('refs');
+  // `commondir` names another folder with the objects and the settings.
+  const isRepository =
+    names.has('HEAD') && (names.has('commondir') || (names.has('objects') && names.has('refs')));
   return isRepository || names.has('pyvenv.cfg');
 }
