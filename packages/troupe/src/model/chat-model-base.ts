@@ -4,6 +4,7 @@ import { MsgDraft } from '../message/msg-draft.ts';
 import type { Msg } from '../message/msg.ts';
 import type { JsonObject } from '../util/json.ts';
 import type { JsonSchema } from '../util/schema.ts';
+import type { HttpCallOptions } from './http/http-call-options.ts';
 
 /** Tool definition sent to a model. */
 export interface ToolSchema {
@@ -57,6 +58,8 @@ export interface ModelRequest {
   readonly formatter?: FormatterBase | undefined;
   /** Name of the calling agent, to tell its messages from those of other agents. */
   readonly agentName?: string | undefined;
+  /** Settings of the HTTP request of this model call; missing settings come from the model. */
+  readonly http?: HttpCallOptions | undefined;
 }
 
 export interface ModelCallOptions {

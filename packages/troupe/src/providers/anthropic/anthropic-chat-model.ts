@@ -58,13 +58,9 @@ export class AnthropicChatModel extends HttpChatModel {
     super(ANTHROPIC, options, { vision: true, files, forcedTools, structured });
     this.#model = { ...model, forcedTools: this.capabilities.forcedTools };
     this.#api = new AnthropicApi(options);
-    this.host = new URL(this.#api.url('messages')).host;
+    this.host = this.#api.host;
     this.#cacheControl = toCacheControl(options.caching);
     this.#texts = new PromptTexts(this.#cacheControl);
-  }
-
-  protected override get secrets(): readonly string[] {
-    return [this.#api.apiKey];
   }
 
   protected override takesUrl(block: MediaBlock): boolean {
@@ -85,7 +81,7 @@ export class AnthropicChatModel extends HttpChatModel {
       },
       this.#texts.write(prompt, tools, plan.keepsEarlier),
     );
-    return { url: this.#api.url('messages'), headers: this.#api.headers, body };
+    return this.#api.call('messages', request.settings, body);
   }
 
   protected override newDecoder(): WireDecoder {

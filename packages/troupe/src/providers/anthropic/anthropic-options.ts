@@ -20,7 +20,7 @@ export function toOptions(
   const { generation } = request;
   const stop = generation.stop?.filter((sequence) => /\S/.test(sequence)) ?? [];
   return {
-    stream: true,
+    stream: request.settings.isStreamed,
     max_tokens: maxTokens(generation, model, plan),
     ...sampling(generation, model, plan),
     stop_sequences: stop.length > 0 ? stop : undefined,

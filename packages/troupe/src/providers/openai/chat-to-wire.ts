@@ -133,10 +133,10 @@ export function toChatOptions(
   request: WireRequest,
   { vendor, rule }: ChatDialect,
 ): { [key: string]: JsonValue | undefined } {
-  const { generation, structured, toolChoice, tools = [] } = request;
+  const { generation, structured, toolChoice, tools = [], settings } = request;
   return {
-    stream: true,
-    stream_options: { include_usage: true },
+    stream: settings.isStreamed,
+    stream_options: settings.isStreamed ? { include_usage: true } : undefined,
     [vendor.maxTokensField]: generation.maxTokens,
     temperature: generation.temperature,
     top_p: generation.topP,

@@ -11,7 +11,7 @@ import { isJsonObject } from '../../util/json.ts';
 import { ChatDecoder } from './chat-from-wire.ts';
 import { toChatMessages, toChatOptions, toChatTool } from './chat-to-wire.ts';
 import { chatDialectOf, type ChatDialect } from './dialect.ts';
-import { endpointOf, vendorOf, type Endpoint, type OpenAIEndpointOptions } from './endpoint.ts';
+import { Endpoint, vendorOf, type OpenAIEndpointOptions } from './endpoint.ts';
 import { OptionFitter } from './option-fitter.ts';
 import type { ChatVendorName } from './vendors.ts';
 
@@ -55,13 +55,9 @@ export class OpenAIChatModel extends HttpChatModel {
     this.vendor = dialect.name;
     this.#dialect = dialect;
     this.#options = new OptionFitter(options.modelName, dialect.rule);
-    this.#endpoint = endpointOf(options, vendor, '/chat/completions');
-    this.host = new URL(this.#endpoint.url).host;
+    this.#endpoint = new Endpoint(options, vendor, '/chat/completions');
+    this.host = this.#endpoint.host;
     this.#messages = new WireTexts((item) => toChatMessages(item, dialect));
-  }
-
-  protected override get secrets(): readonly string[] {
-    return this.#endpoint.secrets;
   }
 
   protected override takesUrl(block: MediaBlock): boolean {
@@ -77,7 +73,7 @@ export class OpenAIChatModel extends HttpChatModel {
     const generation = this.#options.fit(request.generation, tools.length > 0);
     const options = toChatOptions({ ...request, generation }, this.#dialect);
     const body = jsonBody({ model: this.modelName, ...options }, texts);
-    return { url: this.#endpoint.url, headers: this.#endpoint.headers, body };
+    return this.#endpoint.call(request.settings, body);
   }
 
   protected override newDecoder({ generation, tools = [] }: WireRequest): WireDecoder {

@@ -114,12 +114,12 @@ export interface ResponsesSettings {
 
 /** The fields of the body besides the input and the tools. */
 export function toResponsesOptions(
-  { generation, structured, toolChoice, tools = [] }: WireRequest,
+  { generation, structured, toolChoice, tools = [], settings }: WireRequest,
   { isReasoning, reasoningSummary, store }: ResponsesSettings,
 ): { [key: string]: JsonValue | undefined } {
   const { reasoningEffort: effort } = generation;
   return {
-    stream: true,
+    stream: settings.isStreamed,
     store,
     max_output_tokens: generation.maxTokens,
     temperature: generation.temperature,

@@ -1,9 +1,11 @@
-import { createParser, type EventSourceMessage } from 'eventsource-parser';
+import { createParser } from 'eventsource-parser';
 
 /** One event of a streamed response. */
 export interface WireEvent {
   readonly event?: string | undefined;
   readonly data: string;
+  /** True for a line `error: …`, which is not part of the standard; `data` holds the rest of the line. */
+  readonly isErrorLine?: boolean;
 }
 
 /** Splits the text of a response into events, independent of chunk boundaries. */
@@ -23,12 +25,13 @@ export class TooLongError extends Error {
 
 /** Server-sent events. */
 export class SseFraming implements Framing {
-  #events: EventSourceMessage[] = [];
+  #events: WireEvent[] = [];
   readonly #parser = createParser({
     maxBufferSize: MAX_EVENT,
     onEvent: (event) => void this.#events.push(event),
-    onError(error) {
+    onError: (error) => {
       if (error.type === 'max-buffer-size-exceeded') throw new TooLongError('an event that is too long');
+      if (error.field === 'error') this.#events.push({ data: error.value ?? '', isErrorLine: true });
     },
   });
 
