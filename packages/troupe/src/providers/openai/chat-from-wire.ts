@@ -43,6 +43,8 @@ export class ChatDecoder implements WireDecoder {
   #responseId = '';
   #reason: FinishReason | undefined;
   #isRefusal = false;
+  #isMarkedAsOver = false;
+  #hasContent = false;
 
   constructor(dialect: ChatDialect, { audioType, toolNames }: ChatDecoderOptions) {
     this.#dialect = dialect;
@@ -51,7 +53,12 @@ export class ChatDecoder implements WireDecoder {
   }
 
   get isComplete(): boolean {
-    return this.#reason !== undefined;
+    return this.#reason !== undefined || (this.#isMarkedAsOver && this.#hasContent);
+  }
+
+  /** Some vendors end a stream without a finish reason. */
+  markEnd(): void {
+    this.#isMarkedAsOver = true;
   }
 
   *read(chunk: JsonObject): Generator<ModelDelta, void, void> {
@@ -61,15 +68,19 @@ export class ChatDecoder implements WireDecoder {
       yield { type: 'response_id', id };
     }
     yield* this.#usage(usage);
-    const choice = objectsOf(chunk['choices'])[0];
+    const choice = objectsOf(chunk['choices']).find(({ index }) => index === undefined || index === 0);
     if (choice === undefined) return;
     yield* this.#usage(choice['usage']); // Moonshot reports usage here
-    yield* this.#delta(objectOf(choice['delta']));
+    for (const delta of this.#delta(objectOf(choice['delta'] ?? choice['message']))) {
+      this.#hasContent = true;
+      yield delta;
+    }
     const reason = stringOf(choice['finish_reason']);
     if (reason !== '') yield* this.#finish(reason);
   }
 
   *end(): Generator<ModelDelta, void, void> {
+    if (this.#reason === undefined) yield* this.#finish(this.#calls.areWhole ? 'stop' : 'other');
     yield* this.#endThinking();
     yield* this.#emitAudio();
     yield { type: 'finish', reason: this.#isRefusal ? 'refusal' : (this.#reason ?? 'other') };
@@ -122,11 +133,11 @@ export class ChatDecoder implements WireDecoder {
 
   /** Ends the answer. Tool calls count only after a regular end: a cut answer may lack arguments. */
   *#finish(wireReason: string): Generator<ModelDelta, void, void> {
+    yield* this.#endThinking();
+    if (this.#reason !== undefined) return; // some vendors report the finish reason twice
     if (FAILURES.includes(wireReason)) {
       throw new ModelError(`The answer failed: ${wireReason}.`, { kind: 'overloaded' });
     }
-    yield* this.#endThinking();
-    if (this.#reason !== undefined) return; // some vendors report the finish reason twice
     const reason = Object.hasOwn(REASONS, wireReason) ? (REASONS[wireReason] ?? 'other') : 'other';
     const hasCalls = this.#calls.hasCalls && (reason === 'stop' || reason === 'tool_calls');
     this.#reason = hasCalls ? 'tool_calls' : reason;

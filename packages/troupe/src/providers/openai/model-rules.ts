@@ -16,8 +16,8 @@ export const EFFORTS = [
 export interface ModelRule {
   /** Pattern of the model names. */
   readonly models: RegExp;
-  /** Whether the models think. */
-  readonly isReasoning: boolean;
+  /** Whether the models think; undefined if unknown. */
+  readonly isReasoning: boolean | undefined;
   /** When the models accept `temperature` and `topP`. */
   readonly sampling: 'always' | 'without_thinking' | 'never';
   /** Whether the models accept `presencePenalty` and `frequencyPenalty`. */
@@ -36,7 +36,7 @@ export interface ModelRule {
 /** Rule for unknown models: all options are sent as given. */
 const ANY: ModelRule = {
   models: /(?:)/,
-  isReasoning: false,
+  isReasoning: undefined,
   sampling: 'always',
   penalties: true,
   stop: true,
@@ -44,7 +44,7 @@ const ANY: ModelRule = {
   efforts: EFFORTS,
 };
 
-const PLAIN: ModelRule = { ...ANY, efforts: [] };
+const PLAIN: ModelRule = { ...ANY, isReasoning: false, efforts: [] };
 
 const REASONING: ModelRule = {
   ...ANY,

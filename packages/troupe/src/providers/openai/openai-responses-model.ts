@@ -56,8 +56,9 @@ export class OpenAIResponsesModel extends HttpChatModel {
     super(vendor.title, options, { vision: true, files: true, structured: 'native' });
     this.#endpoint = new Endpoint(options, vendor, '/responses');
     this.host = this.#endpoint.host;
+    const isReasoning = options.isReasoning ?? rule.isReasoning;
     this.#settings = {
-      isReasoning: options.isReasoning ?? rule.isReasoning,
+      isReasoning,
       reasoningSummary: options.reasoningSummary,
       store: options.store ?? false,
     };
@@ -65,7 +66,9 @@ export class OpenAIResponsesModel extends HttpChatModel {
     const metaKey = metaKeyOf(name);
     this.#metaKey = metaKey;
     this.#fetchesMedia = vendor.fetches.length > 0;
-    this.#input = new WireTexts((item) => toInputItems(item, metaKey));
+    const { store } = this.#settings;
+    const rules = { metaKey, store, takesReasoning: isReasoning !== false };
+    this.#input = new WireTexts((item) => toInputItems(item, rules));
   }
 
   protected override takesUrl(_block: MediaBlock): boolean {
@@ -85,6 +88,6 @@ export class OpenAIResponsesModel extends HttpChatModel {
   }
 
   protected override newDecoder(_request: WireRequest, toError: (data: JsonObject) => Error): WireDecoder {
-    return new ResponsesDecoder(this.#metaKey, toError);
+    return new ResponsesDecoder(this.#metaKey, toError, this.#settings.store);
   }
 }
