@@ -27,6 +27,7 @@ export function toOptions(
     thinking: plan.field,
     output_config: outputConfig(request.structured, plan),
     tool_choice: hasTools ? toToolChoice(request, model, plan) : undefined,
+    service_tier: generation.serviceTier,
     ...generation.extra,
   };
 }

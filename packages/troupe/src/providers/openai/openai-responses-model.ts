@@ -61,6 +61,7 @@ export class OpenAIResponsesModel extends HttpChatModel {
       isReasoning,
       reasoningSummary: options.reasoningSummary,
       store: options.store ?? false,
+      vendor,
     };
     this.#options = new OptionFitter(options.modelName, inResponses(rule));
     const metaKey = metaKeyOf(name);

@@ -4,6 +4,8 @@ import type { TextBlock, ThinkingBlock, ToolResultBlock } from '../../message/bl
 import type { ToolChoice, ToolSchema } from '../../model/chat-model-base.ts';
 import type { WireRequest } from '../../model/http/http-chat-model.ts';
 import type { JsonObject, JsonValue } from '../../util/json.ts';
+import { cachingFields } from './chat-to-wire.ts';
+import type { ChatVendor } from './vendors.ts';
 import { objectOf } from '../../model/http/wire-values.ts';
 
 /** Pattern of tool call ids that the API accepts. */
@@ -143,12 +145,13 @@ export interface ResponsesSettings {
   readonly isReasoning: boolean | undefined;
   readonly reasoningSummary: 'auto' | 'concise' | 'detailed' | undefined;
   readonly store: boolean;
+  readonly vendor: ChatVendor;
 }
 
 /** The fields of the body besides the input and the tools. */
 export function toResponsesOptions(
   { generation, structured, toolChoice, tools = [], settings }: WireRequest,
-  { isReasoning, reasoningSummary, store }: ResponsesSettings,
+  { isReasoning, reasoningSummary, store, vendor }: ResponsesSettings,
 ): { [key: string]: JsonValue | undefined } {
   const { reasoningEffort: effort } = generation;
   return {
@@ -175,6 +178,8 @@ export function toResponsesOptions(
             ...(reasoningSummary !== undefined && { summary: reasoningSummary }),
           }
         : undefined,
+    service_tier: vendor.takesServiceTier ? generation.serviceTier : undefined,
+    ...cachingFields(generation.caching, vendor),
     ...generation.extra,
   };
 }
