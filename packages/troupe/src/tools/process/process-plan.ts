@@ -2,6 +2,7 @@ import { realpath, stat } from 'node:fs/promises';
 
 import { TroupeError } from '../../errors.ts';
 import type { Confinement, ConfinementProfile } from '../../toolkit/tool/confinement.ts';
+import { privateFiles } from '../../util/platform/private-files.node.ts';
 import { childEnvironment } from '../../util/platform/child-environment.node.ts';
 import { oneLine } from '../../util/text.ts';
 import { findSandbox, isSandbox, launchOf, type Sandbox, type SandboxSearch } from './find-sandbox.ts';
@@ -163,7 +164,16 @@ async function launch(
     const isInWritable = view.writable.some((folder) => path.startsWith(`${folder.path}/`));
     if (isInWritable && (await realpath(path)) !== path) refuse(`The path ${path} of readPaths is a link.`);
   }
-  return launchOf(sandbox, view, limitedArgv(limits, place, argv));
+  const hidden = await hiddenIn([view.cwd, ...view.readPaths, ...view.writable.map(({ path }) => path)]);
+  return launchOf(sandbox, { ...view, hidden }, limitedArgv(limits, place, argv));
+}
+
+/** Keys of this process in visible files and folders. */
+async function hiddenIn(visible: readonly string[]): Promise<readonly string[]> {
+  const real = await Promise.all(privateFiles().map((path) => realpath(path).catch(() => undefined)));
+  return real.filter(
+    (path) => path !== undefined && visible.some((one) => path === one || path.startsWith(`${one}/`)),
+  ) as string[];
 }
 
 function environment({ env }: ProcessToolOptions, command: ProcessCommand): Readonly<Record<string, string>> {
