@@ -419,10 +419,10 @@ describe('a saved pipeline', () => {
     const pipeline = new SequentialPipeline([ann]);
     const calls = [pipeline.call('First.'), pipeline.call('Second.')];
     doors[0]?.resolve();
-    expect((await calls[0])?.text).toBe('One.');
+    expect(await calls[0]).toMatchObject({ text: 'One.' });
     expect(pipeline.stateDict()).toMatchObject({ progress: { input: [{ content: 'Second.' }] } });
     doors[1]?.resolve();
-    expect((await calls[1])?.text).toBe('Two.');
+    expect(await calls[1]).toMatchObject({ text: 'Two.' });
     expect(pipeline.stateDict()).toMatchObject({ progress: null });
   });
 });
