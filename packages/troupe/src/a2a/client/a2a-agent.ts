@@ -9,6 +9,7 @@ import { checkNumber, MAX_TIMER_MS } from '../../util/check-number.ts';
 import { TroupeError } from '../../errors.ts';
 import { Msg, type MsgInput } from '../../message/msg.ts';
 import type { PendingCall } from '../../message/pending-call.ts';
+import { traced } from '../../tracing/instrumentation.ts';
 import { abortable } from '../../util/abort.ts';
 import { startTimer } from '../../util/clock.ts';
 import { isJsonObject, type JsonObject, type JsonValue } from '../../util/json.ts';
@@ -123,7 +124,13 @@ export class A2AAgent extends AgentBase {
       this.observed.splice(0, observedCount);
     };
     try {
-      const answer = await turn.step({ kind: 'agent', name: 'a2a' }, () => this.#ask(parts, turn, delivered));
+      const answer = await turn.step({ kind: 'agent', name: 'a2a' }, () =>
+        traced(
+          () => ({ type: 'a2a', agentName: this.name }),
+          () => this.#ask(parts, turn, delivered),
+          { signal: turn.signal },
+        ),
+      );
       delivered(answer.contextId); // also when the answer was replayed
       return await this.#answer(answer, turn);
     } catch (error) {

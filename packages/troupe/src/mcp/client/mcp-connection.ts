@@ -13,6 +13,8 @@ import { messageOf, TroupeError } from '../../errors.ts';
 import { DeadlineError, withDeadline } from '../../util/async/deadline.ts';
 import { whenAborted } from '../../util/abort.ts';
 import type { JsonObject } from '../../util/json.ts';
+import { traced, traceHeaders } from '../../tracing/instrumentation.ts';
+import type { SpanOutcome } from '../../tracing/traced-operation.ts';
 import { SecretWords } from '../../util/redaction/secret-words.ts';
 import { UntrustedSchemaCheck } from './untrusted-schema-check.ts';
 import { IMPLEMENTATION } from '../protocol/mcp-implementation.ts';
@@ -50,6 +52,8 @@ const NOT_FOUND_STATUSES: readonly number[] = [404, 405];
 const CHECK_URL = 'Check its url, and whether it runs.';
 const NOT_INSTALLED = '(There is no such program in PATH, or no such cwd.)';
 const PERHAPS_SSE = "(If the address is right, it may be an older server: try the type 'sse'.)";
+/** Failure that a server reports as the result of a tool. */
+const TOOL_ERROR = { code: 'tool_error', message: 'The tool has failed.' };
 /** Disables the timeouts of the SDK; `withDeadline` limits the time. */
 const NO_TIMEOUT = { timeout: MAX_TIMER_MS };
 
@@ -155,8 +159,10 @@ export class McpConnection {
 
   readResource(uri: string, { signal, timeoutMs = Infinity }: McpCallOptions): Promise<ReadResourceResult> {
     const request = { method: 'resources/read', params: { uri } } as const;
-    return this.#ask('resources/read', timeoutMs, signal, (signal) =>
-      this.#client.request(request, { ...NO_TIMEOUT, signal }),
+    return this.#traced('resources/read', undefined, signal, () =>
+      this.#ask('resources/read', timeoutMs, signal, (signal) =>
+        this.#client.request(withTrace(request), { ...NO_TIMEOUT, signal }),
+      ),
     );
   }
 
@@ -166,8 +172,10 @@ export class McpConnection {
     { signal, timeoutMs = Infinity }: McpCallOptions,
   ): Promise<GetPromptResult> {
     const request = { method: 'prompts/get', params: { name, arguments: { ...args } } } as const;
-    return this.#ask('prompts/get', timeoutMs, signal, (signal) =>
-      this.#client.request(request, { ...NO_TIMEOUT, signal }),
+    return this.#traced('prompts/get', name, signal, () =>
+      this.#ask('prompts/get', timeoutMs, signal, (signal) =>
+        this.#client.request(withTrace(request), { ...NO_TIMEOUT, signal }),
+      ),
     );
   }
 
@@ -181,7 +189,7 @@ export class McpConnection {
   ): Promise<readonly T[]> {
     const { name, connectTimeoutMs } = this.#setup;
     if (this.#client.getServerCapabilities()?.[capability] === undefined) return [];
-    return this.#ask(`${what}/list`, connectTimeoutMs, signal, async (signal) => {
+    const read = async (signal: AbortSignal): Promise<readonly T[]> => {
       const all: T[] = [];
       let params: { cursor?: string } = {};
       for (let page = 0; page < MAX_PAGES; page++) {
@@ -195,7 +203,10 @@ export class McpConnection {
         params = { cursor };
       }
       throw failed(`The list of the ${what} of ${name} has more than ${MAX_PAGES} pages.`);
-    });
+    };
+    return this.#traced(`${what}/list`, undefined, signal, () =>
+      this.#ask(`${what}/list`, connectTimeoutMs, signal, read),
+    );
   }
 
   async callTool(
@@ -203,16 +214,19 @@ export class McpConnection {
     input: JsonObject,
     { signal, timeoutMs = Infinity, onProgress }: McpCallOptions,
   ): Promise<CallToolResult> {
-    return this.#ask(`the tool call '${tool.name}'`, timeoutMs, signal, (signal) =>
-      this.#client.callTool(
-        { name: tool.name, arguments: { ...input } },
-        {
-          ...NO_TIMEOUT,
-          signal,
-          toolDefinition: tool,
-          ...(onProgress && { onprogress: (progress) => onProgress(progressText(progress)) }),
-        },
-      ),
+    const ask = (signal: AbortSignal): Promise<CallToolResult> =>
+      this.#client.callTool(withTraceMeta({ name: tool.name, arguments: { ...input } }), {
+        ...NO_TIMEOUT,
+        signal,
+        toolDefinition: tool,
+        ...(onProgress && { onprogress: (progress) => onProgress(progressText(progress)) }),
+      });
+    return this.#traced(
+      'tools/call',
+      tool.name,
+      signal,
+      () => this.#ask(`the tool call '${tool.name}'`, timeoutMs, signal, ask),
+      ({ isError = false }) => (isError ? { status: 'error', error: TOOL_ERROR } : { status: 'ok' }),
     );
   }
 
@@ -251,6 +265,22 @@ export class McpConnection {
     });
   }
 
+  /** Runs a request as a span. */
+  #traced<T>(
+    method: string,
+    target: string | undefined,
+    signal: AbortSignal | undefined,
+    body: () => Promise<T>,
+    outcomeOf?: (result: T) => SpanOutcome,
+  ): Promise<T> {
+    const { name: server, server: { type } } = this.#setup;
+    const transport = type === 'stdio' ? 'stdio' : 'http';
+    return traced(() => ({ type: 'mcp', side: 'client', method, target, server, transport }), body, {
+      signal,
+      outcomeOf,
+    });
+  }
+
   async #ask<T>(
     what: string,
     timeoutMs: number,
@@ -286,6 +316,16 @@ export class McpConnection {
     const advice = adviceOn(error, this.#setup.server.type);
     return failed(`${name} failed at ${what}: ${this.#secrets.hide(messageOf(error))}${advice}`, cause);
   }
+}
+
+/** Adds the trace to the parameters of a request, as the protocol has it. */
+function withTraceMeta<Params extends object>(params: Params): Params {
+  const headers = traceHeaders();
+  return headers['traceparent'] === undefined ? params : { ...params, _meta: { ...headers } };
+}
+
+function withTrace<Request extends { readonly params: object }>(request: Request): Request {
+  return { ...request, params: withTraceMeta(request.params) };
 }
 
 function isClosed(error: unknown): boolean {

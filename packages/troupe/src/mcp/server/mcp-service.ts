@@ -12,6 +12,7 @@ import { messageOf } from '../../errors.ts';
 import type { ToolSchema } from '../../model/chat-model-base.ts';
 import type { CallToolOptions } from '../../toolkit/call/tool-call.ts';
 import type { Toolkit } from '../../toolkit/toolkit.ts';
+import { continueTrace, traced } from '../../tracing/instrumentation.ts';
 import { newId } from '../../util/ids.ts';
 import { copyJsonObject } from '../../util/json.ts';
 import { mcpServerSdk, mcpStdioSdk } from '../protocol/sdk.ts';
@@ -41,11 +42,32 @@ function newServer(toolkit: Toolkit, options: McpServiceOptions, onToolsChanged:
     const input = copyJsonObject(params.arguments ?? {}, 'arguments');
     const call = { type: 'tool_use', id: newId('call_'), name: params.name, input } as const;
     const onChunk = progressSender(mcpReq);
-    const result = await toolkit.callToolFunction(call, { signal: mcpReq.signal, onChunk });
+    const { signal } = mcpReq;
+    const result = await continueTrace(
+      (header) => textIn(params._meta, header),
+      () =>
+        traced(
+          () => ({
+            type: 'mcp',
+            side: 'server',
+            method: 'tools/call',
+            target: params.name,
+            server: undefined,
+            transport: undefined,
+          }),
+          () => toolkit.callToolFunction(call, { signal, onChunk }),
+          { signal, outcomeOf: ({ status }) => ({ status }) },
+        ),
+    );
     if (toolkit.getJsonSchemas() !== before) await onToolsChanged(); // e.g. a group was activated
     return toMcpResult(result);
   });
   return mcp;
+}
+
+function textIn(meta: Readonly<Record<string, unknown>> | undefined, key: string): string | undefined {
+  const text = meta !== undefined && Object.hasOwn(meta, key) ? meta[key] : undefined;
+  return typeof text === 'string' ? text : undefined;
 }
 
 function toDefinition(toolkit: Toolkit, { name, description, parameters }: ToolSchema): ToolDefinition {
