@@ -100,7 +100,11 @@ export class SummaryAttempt {
     if (!force && this.#fits) return;
     const outcomeOf = (): SpanOutcome => ({ status: 'ok', hasChanged: this.#hasChanged });
     const { signal } = this.#task;
-    await traced(() => ({ type: 'compression', isForced: force }), () => this.#compress(), { signal, outcomeOf });
+    await traced(
+      () => ({ type: 'compression', isForced: force }),
+      () => this.#compress(),
+      { signal, outcomeOf },
+    );
   }
 
   async #compress(): Promise<void> {

@@ -67,7 +67,7 @@ export const ATTRIBUTES = {
   serverPort: 'server.port',
 
   errorType: 'error.type',
-  /** How an operation ended: a `SpanStatus`. */
+  /** Ending of an operation, a `SpanStatus`. */
   status: 'troupe.status',
   /** Ids that the events of the same agent call have. */
   runId: 'troupe.run.id',

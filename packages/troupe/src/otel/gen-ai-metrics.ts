@@ -5,7 +5,9 @@ import { ATTRIBUTES, INSTRUMENTATION_NAME, METRICS } from './attribute-names.ts'
 
 /** Boundaries of buckets that the conventions ask for. */
 const TOKEN_BUCKETS = [1, 4, 16, 64, 256, 1024, 4096, 16_384, 65_536, 262_144, 1_048_576, 4_194_304];
-const SECOND_BUCKETS = [0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92];
+const SECOND_BUCKETS = [
+  0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92,
+];
 
 type Instruments = Readonly<Record<keyof typeof METRICS, Otel.Histogram>>;
 
@@ -13,7 +15,9 @@ type Instruments = Readonly<Record<keyof typeof METRICS, Otel.Histogram>>;
 export class GenAiMetrics {
   readonly #api: typeof Otel;
   readonly #provider: Otel.MeterProvider | undefined;
-  #current: { readonly provider: Otel.MeterProvider; readonly instruments: Instruments | undefined } | undefined;
+  #current:
+    | { readonly provider: Otel.MeterProvider; readonly instruments: Instruments | undefined }
+    | undefined;
 
   /** @param provider @default the one that is registered globally */
   constructor(api: typeof Otel, provider: Otel.MeterProvider | undefined) {
@@ -26,7 +30,12 @@ export class GenAiMetrics {
     return this.#instruments() !== undefined;
   }
 
-  record(operation: TracedOperation, attributes: Otel.Attributes, seconds: number, outcome: SpanOutcome): void {
+  record(
+    operation: TracedOperation,
+    attributes: Otel.Attributes,
+    seconds: number,
+    outcome: SpanOutcome,
+  ): void {
     const instruments = this.#instruments();
     if (instruments === undefined) return;
     const { usage, firstDeltaMs } = outcome;

@@ -2,7 +2,12 @@ import type { ContentBlock, MediaSource, ToolOutputBlock } from '../message/bloc
 import type { Msg } from '../message/msg.ts';
 import type { JsonObject, JsonValue } from '../util/json.ts';
 
-const MEDIA_TYPES = { image: 'image/jpeg', audio: 'audio/wav', video: 'video/mp4', file: 'application/octet-stream' };
+const MEDIA_TYPES = {
+  image: 'image/jpeg',
+  audio: 'audio/wav',
+  video: 'video/mp4',
+  file: 'application/octet-stream',
+};
 
 /** The parts of a message in the form of the conventions. Bytes are left out: only their number is told. */
 export function messageParts({ content }: Pick<Msg, 'content'>): JsonObject[] {
@@ -33,7 +38,12 @@ export function outputOf(output: string | readonly ToolOutputBlock[]): JsonValue
 function mediaPart(modality: keyof typeof MEDIA_TYPES, source: MediaSource): JsonObject {
   const mime_type = source.mediaType ?? MEDIA_TYPES[modality];
   if (source.type === 'base64')
-    return { type: 'blob', modality, mime_type, content: `[${Math.floor((source.data.length * 3) / 4)} bytes]` };
+    return {
+      type: 'blob',
+      modality,
+      mime_type,
+      content: `[${Math.floor((source.data.length * 3) / 4)} bytes]`,
+    };
   const { url } = source;
   const uri = url.startsWith('data:') ? `[data URL of ${url.length} characters]` : withoutQuery(url);
   return { type: 'uri', modality, mime_type, uri };

@@ -7,7 +7,7 @@ import { elapsedSince, monotonic } from '../util/clock.ts';
 import { ATTRIBUTES, INSTRUMENTATION_NAME, INSTRUMENTATION_VERSION as version } from './attribute-names.ts';
 import { GenAiMetrics } from './gen-ai-metrics.ts';
 import { SafeText, type SafeTextOptions } from './safe-text.ts';
-import { endAttributes, endContent, problemOf, type SpanProblem } from './span-end.ts';
+import { endAttributes, endContent, spanProblemOf, type SpanProblem } from './span-end.ts';
 import { spanStart, type AttributeTable, type SpanStart } from './span-start.ts';
 import { headersOf, remoteSpan } from './trace-context.ts';
 
@@ -53,7 +53,7 @@ export class OtelInstrumentation implements Instrumentation {
       capturesContent,
       run: (body) => context.with(own, body),
       end: (outcome) => {
-        const problem = problemOf(operation, outcome, capturesContent);
+        const problem = spanProblemOf(operation, outcome, capturesContent);
         if (span !== undefined) this.#end(span, operation, outcome, problem, capturesContent);
         const dimensions = this.#labels({ ...start.dimensions, [ATTRIBUTES.errorType]: problem?.type });
         this.#metrics.record(operation, dimensions, elapsedSince(startedAt) / 1000, outcome);
@@ -87,8 +87,7 @@ export class OtelInstrumentation implements Instrumentation {
   ): void {
     try {
       span.setAttributes(this.#labels(endAttributes(operation, outcome)));
-      if (capturesContent)
-        span.setAttributes(withoutUndefined(endContent(operation, outcome, this.#text)));
+      if (capturesContent) span.setAttributes(withoutUndefined(endContent(operation, outcome, this.#text)));
       if (problem !== undefined) this.#fail(span, problem);
     } finally {
       span.end();
@@ -106,7 +105,7 @@ export class OtelInstrumentation implements Instrumentation {
   /** The tracer of the current provider; undefined as long as no provider is registered. */
   #tracer(): Otel.Tracer | undefined {
     const { tracerProvider = this.#api.trace.getTracerProvider() } = this.#options;
-    return tracerProvider instanceof this.#api.ProxyTracerProvider
+    return isProxy(tracerProvider)
       ? tracerProvider.getDelegateTracer(INSTRUMENTATION_NAME, version)
       : tracerProvider.getTracer(INSTRUMENTATION_NAME, version);
   }
@@ -120,6 +119,15 @@ export class OtelInstrumentation implements Instrumentation {
     }
     return attributes;
   }
+}
+
+/** The global provider of the API, which stands for the one that the program registers. */
+interface ProxyProvider {
+  getDelegateTracer(name: string, version: string): Otel.Tracer | undefined;
+}
+
+function isProxy(provider: Otel.TracerProvider): provider is Otel.TracerProvider & ProxyProvider {
+  return 'getDelegateTracer' in provider && typeof provider.getDelegateTracer === 'function';
 }
 
 function withoutUndefined(table: AttributeTable): Otel.Attributes {

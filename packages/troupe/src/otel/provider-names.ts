@@ -32,5 +32,5 @@ export function providerName(vendor: string | undefined, host: string | undefine
   const name = vendor?.toLowerCase() ?? '';
   const byHost = OPENAI_HOSTS.find(([end]) => host?.replace(/:\d+$/, '').endsWith(end));
   if (name.startsWith('openai') && byHost !== undefined) return byHost[1];
-  return PROVIDERS.find(([start]) => name.startsWith(start))?.[1] ?? (name === '' ? 'troupe' : name);
+  return PROVIDERS.find(([start]) => name.startsWith(start))?.[1] ?? (name === '' ? 'unknown' : name);
 }

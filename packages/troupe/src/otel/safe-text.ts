@@ -13,6 +13,10 @@ export interface SafeTextOptions extends RedactOptions {
 
 const MAX_CHARS = 20_000;
 const MAX_LABEL_CHARS = 1000;
+/** Space for the note on messages that are left out. */
+const NOTE_CHARS = 100;
+/** Longer than the words of the conventions, which are never cut. */
+const MIN_TEXT_CHARS = 20;
 const TOO_LARGE = JSON.stringify('[too large]');
 
 /** Makes texts for attributes: redacted, without bytes, and never longer than a limit. Content of the conversation is always valid JSON. */
@@ -30,10 +34,10 @@ export class SafeText {
   /** Messages of a conversation, in the form of the conventions. Says how many of the oldest are left out. */
   messages(msgs: readonly Msg[], finishReason?: string): string {
     const entries: JsonObject[] = [];
-    let size = 0;
+    let size = NOTE_CHARS;
     for (const msg of msgs.toReversed()) {
       const entry = messageEntry(msg, finishReason);
-      size += JSON.stringify(entry).length;
+      size += JSON.stringify(entry).length + 1;
       if (size > this.#maxChars && entries.length > 0) break;
       entries.unshift(entry);
     }
@@ -73,7 +77,7 @@ export class SafeText {
   /** JSON whose texts are cut until the whole fits. */
   json(value: JsonValue): string {
     const redacted = this.#redactor.json(withShortTexts(value, 2 * this.#maxChars));
-    for (let limit = this.#maxChars; limit >= 1; limit /= 4) {
+    for (let limit = this.#maxChars; limit >= MIN_TEXT_CHARS; limit /= 2) {
       const text = JSON.stringify(withShortTexts(redacted, Math.floor(limit)));
       if (text.length <= this.#maxChars) return text;
     }

@@ -1,6 +1,7 @@
 import { TroupeError } from '../errors.ts';
 import type { FinishReason } from '../message/model-delta.ts';
 import type { Usage } from '../message/usage.ts';
+import { ModelError } from '../model/model-error.ts';
 import type { SpanOutcome, SpanStatus, TracedOperation } from '../tracing/traced-operation.ts';
 import { isJsonObject } from '../util/json.ts';
 import { redactedMessage } from '../util/redaction/redacted-text.ts';
@@ -12,7 +13,7 @@ import type { AttributeTable } from './span-start.ts';
 
 /** The failure of a span. */
 export interface SpanProblem {
-  /** Code of the error, name of its class, or the status. */
+  /** Kind of a failed model call, code of the error, name of its class, or the status. */
   readonly type: string;
   /** One redacted line; undefined where a text of the program may hold content of the conversation. */
   readonly message: string | undefined;
@@ -50,7 +51,7 @@ export function endContent({ type }: TracedOperation, outcome: SpanOutcome, text
 }
 
 /** The problem of an operation that failed or was stopped. An agent call that answered an interrupt has none. */
-export function problemOf(
+export function spanProblemOf(
   { type }: TracedOperation,
   outcome: SpanOutcome,
   capturesContent: boolean,
@@ -58,13 +59,14 @@ export function problemOf(
   const { status, error } = outcome;
   if (NO_FAILURES.includes(status) || (type === 'agent' && outcome.answer !== undefined)) return undefined;
   if (error === undefined) return { type: status === 'error' ? 'tool_error' : status, message: undefined };
-  if (isJsonObject(error) && typeof error['code'] === 'string')
+  if (!(error instanceof Error) && isJsonObject(error) && typeof error['code'] === 'string')
     return { type: error['code'], message: lineOf(error['message']) };
   const isSafe = TroupeError.isInstance(error) || capturesContent;
   return { type: errorTypeOf(error), message: isSafe ? lineOf(error) : undefined };
 }
 
 function errorTypeOf(error: unknown): string {
+  if (ModelError.isInstance(error)) return error.kind;
   if (TroupeError.isInstance(error)) return error.code;
   return error instanceof Error ? cutText(error.constructor.name, 100) : typeof error;
 }

@@ -50,7 +50,9 @@ export function spanStart(operation: TracedOperation): SpanStart {
     case 'compression':
       return internal('compress memory', { [ATTRIBUTES.compressionForced]: operation.isForced });
     case 'session':
-      return internal(`${operation.action} session`, { [ATTRIBUTES.sessionComponents]: operation.components });
+      return internal(`${operation.action} session`, {
+        [ATTRIBUTES.sessionComponents]: operation.components,
+      });
     case 'subagent':
       return subagentStart(operation);
     case 'mcp':
@@ -146,12 +148,16 @@ function subagentStart({ action, name, supervisor, tags }: OperationOf<'subagent
 }
 
 function mcpStart({ side, method, target, server, transport }: OperationOf<'mcp'>): SpanStart {
-  return start(target === undefined ? method : `${method} ${target}`, side === 'client' ? 'CLIENT' : 'SERVER', {
-    [ATTRIBUTES.mcpMethod]: method,
-    [ATTRIBUTES.mcpServer]: server,
-    [ATTRIBUTES.toolName]: method === 'tools/call' ? target : undefined,
-    [ATTRIBUTES.networkTransport]: transport && { stdio: 'pipe', http: 'tcp' }[transport],
-  });
+  return start(
+    target === undefined ? method : `${method} ${target}`,
+    side === 'client' ? 'CLIENT' : 'SERVER',
+    {
+      [ATTRIBUTES.mcpMethod]: method,
+      [ATTRIBUTES.mcpServer]: server,
+      [ATTRIBUTES.toolName]: method === 'tools/call' ? target : undefined,
+      [ATTRIBUTES.networkTransport]: transport && { stdio: 'pipe', http: 'tcp' }[transport],
+    },
+  );
 }
 
 function functionStart({ name, input }: OperationOf<'function'>): SpanStart {

@@ -27,13 +27,11 @@ export function remoteSpan(
   api: typeof Otel,
 ): Otel.SpanContext | undefined {
   const [, traceId = '', spanId = '', flags = ''] = TRACEPARENT.exec(header('traceparent') ?? '') ?? [];
-  const state = header('tracestate') ?? '';
   const span: Otel.SpanContext = {
     traceId,
     spanId,
     traceFlags: Number.parseInt(flags, 16) & SAMPLED,
     isRemote: true,
-    ...(state !== '' && state.length <= MAX_STATE_CHARS && { traceState: api.createTraceState(state) }),
   };
   return api.isSpanContextValid(span) ? span : undefined;
 }

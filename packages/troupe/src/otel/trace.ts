@@ -48,7 +48,9 @@ function endWith(span: SafeSpan, promise: Promise<unknown>): void {
 type AnyGenerator = Generator | AsyncGenerator;
 
 function isGenerator(value: unknown): value is AnyGenerator {
-  return typeof value === 'object' && value !== null && 'next' in value && 'return' in value && 'throw' in value;
+  return (
+    typeof value === 'object' && value !== null && 'next' in value && 'return' in value && 'throw' in value
+  );
 }
 
 /** Has each step of a generator run inside of the span, which ends with the generator. The last item is the output. */

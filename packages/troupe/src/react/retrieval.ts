@@ -70,7 +70,11 @@ async function fromLongTermMemory(
   const { signal } = control;
   const text = await attempt('look into the long-term memory', control, () =>
     traced(
-      () => ({ type: 'retrieval', source: longTermMemory.id ?? 'long_term_memory', query: () => textOfAll(msgs) }),
+      () => ({
+        type: 'retrieval',
+        source: longTermMemory.id ?? 'long_term_memory',
+        query: () => textOfAll(msgs),
+      }),
       () =>
         control.steps.run({ kind: 'knowledge', name: 'retrieve from long-term memory' }, () =>
           longTermMemory.retrieve(msgs, { signal }),

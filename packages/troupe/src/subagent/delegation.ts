@@ -181,11 +181,7 @@ export class Delegation {
       const { error } = metadata ?? {};
       return typeof error === 'string' ? { code: error, message: `${name}: ${error}` } : undefined;
     };
-    return inDelegationSpan(
-      operation,
-      { tracer: tracerOf(grant), signal: context.signal, failureOf },
-      run,
-    );
+    return inDelegationSpan(operation, { tracer: tracerOf(grant), signal: context.signal, failureOf }, run);
   }
 
   async #answer(

@@ -59,7 +59,7 @@ class TracedItems<T> implements AsyncGenerator<T, void, void> {
     }
   }
 
-  /** A reader that leaves has all it wants: the span does not fail. */
+  /** Leaving a stream is no failure of the span. */
   async return(): Promise<IteratorResult<T, void>> {
     this.#end({ status: 'ok' });
     this.#items ??= this.#source[Symbol.asyncIterator]();
@@ -69,9 +69,9 @@ class TracedItems<T> implements AsyncGenerator<T, void, void> {
 
   async throw(error: unknown): Promise<IteratorResult<T, void>> {
     this.#end(outcomeOfError(error));
-    const { throw: fail } = (this.#items ??= this.#source[Symbol.asyncIterator]());
-    if (fail === undefined) throw error;
-    return toResult(await fail.call(this.#items, error));
+    const items = (this.#items ??= this.#source[Symbol.asyncIterator]());
+    if (items.throw === undefined) throw error;
+    return toResult(await items.throw(error));
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

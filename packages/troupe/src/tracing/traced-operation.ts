@@ -62,7 +62,7 @@ export type TracedOperation =
   | { readonly type: 'a2a'; readonly agentName: string }
   | { readonly type: 'function'; readonly name: string; readonly input: readonly unknown[] };
 
-/** How an operation ended. `suspended` is no failure: a decision is awaited. */
+/** Ending of an operation. `suspended` is no failure: a decision is awaited. */
 export type SpanStatus = 'ok' | 'error' | 'interrupted' | 'aborted' | 'suspended' | 'denied' | 'unavailable';
 
 /** The end of an operation, and what is known then. */

@@ -216,7 +216,11 @@ export class AutoContextMemory extends MemoryBase implements ContextCompressor {
       if (!attempt.hasTooManyTokens && this.#originals.size < this.#retryAtSize) return false;
       const outcomeOf = (): SpanOutcome => ({ status: 'ok', hasChanged: attempt.changes > 0 });
       const { signal, force } = task;
-      await traced(() => ({ type: 'compression', isForced: force }), () => runStrategies(attempt), { signal, outcomeOf });
+      await traced(
+        () => ({ type: 'compression', isForced: force }),
+        () => runStrategies(attempt),
+        { signal, outcomeOf },
+      );
       if (attempt.hasTooMuch)
         this.#retryAtSize = this.#originals.size + 1 + Math.floor(this.#stores.working.size * RETRY_SHARE);
     } catch (error) {

@@ -273,7 +273,10 @@ export class McpConnection {
     body: () => Promise<T>,
     outcomeOf?: (result: T) => SpanOutcome,
   ): Promise<T> {
-    const { name: server, server: { type } } = this.#setup;
+    const {
+      name: server,
+      server: { type },
+    } = this.#setup;
     const transport = type === 'stdio' ? 'stdio' : 'http';
     return traced(() => ({ type: 'mcp', side: 'client', method, target, server, transport }), body, {
       signal,

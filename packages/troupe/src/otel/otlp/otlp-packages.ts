@@ -6,7 +6,7 @@ import type * as Sdk from '@opentelemetry/sdk-trace';
 
 import { TroupeError } from '../../errors.ts';
 
-/** The packages that export spans, all of them OpenTelemetry's own. */
+/** OpenTelemetry's packages for the export of spans. */
 export interface OtlpPackages {
   readonly api: typeof Api;
   readonly sdk: typeof Sdk;

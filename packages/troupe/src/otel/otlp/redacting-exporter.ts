@@ -59,7 +59,9 @@ export class RedactingExporter implements SpanExporter {
     for (const [key, value] of Object.entries(attributes)) {
       if (typeof value === 'string') texts[key] = this.#redactor.text(value);
       else if (Array.isArray(value))
-        texts[key] = value.map((item) => (typeof item === 'string' ? this.#redactor.text(item) : item)) as string[];
+        texts[key] = value.map((item) =>
+          typeof item === 'string' ? this.#redactor.text(item) : item,
+        ) as string[];
       else if (value !== undefined) texts[key] = value;
     }
     return texts;

@@ -8,7 +8,7 @@ import { enableTracing, type TracingOptions } from '../enable-tracing.ts';
 import { loadOtlpPackages } from './otlp-packages.ts';
 
 export interface SetupTracingOptions extends Omit<TracingOptions, 'tracerProvider'> {
-  /** Address that receives spans by OTLP over HTTP, such as `http://127.0.0.1:4318/v1/traces`. */
+  /** Address of the receiver for OTLP over HTTP, such as `http://127.0.0.1:4318/v1/traces`. */
   readonly endpoint: string;
   /** Sent with each export, e.g. `authorization`. */
   readonly headers?: Readonly<Record<string, string>> | undefined;
@@ -103,5 +103,8 @@ function checkEndpoint(endpoint: string): void {
   if (url === null || !/^https?:$/.test(url.protocol))
     throw new TroupeError('invalid_config', `endpoint must be an http or https address, ${example}.`);
   if (url.username !== '' || url.password !== '')
-    throw new TroupeError('invalid_config', 'endpoint must hold no user name or password. Give them as headers.');
+    throw new TroupeError(
+      'invalid_config',
+      'endpoint must hold no user name or password. Give them as headers.',
+    );
 }
