@@ -79,7 +79,11 @@ class TracedItems<T> implements AsyncGenerator<T, void, void> {
   }
 
   #open(): AsyncIterator<T> {
-    this.#traced = this.#begin();
+    try {
+      this.#traced = this.#begin();
+    } catch (error) {
+      reportTracer(error);
+    }
     const signal = this.#traced?.signal;
     this.#unlink = whenAborted(signal, (reason) => this.#end(outcomeOfError(reason, signal)));
     return this.#source[Symbol.asyncIterator]();
