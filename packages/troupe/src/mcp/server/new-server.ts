@@ -8,8 +8,10 @@ import type {
 } from '@modelcontextprotocol/server';
 
 import type { ToolSchema } from '../../model/chat-model-base.ts';
+import type { ToolCallResult } from '../../toolkit/tool/tool.ts';
 import { isLiveSchema } from '../../toolkit/tool/registered-tool.ts';
 import type { Toolkit } from '../../toolkit/toolkit.ts';
+import { continueTrace, traced } from '../../tracing/instrumentation.ts';
 import { newId } from '../../util/ids.ts';
 import { copyJsonObject } from '../../util/json.ts';
 import { toJsonSchema } from '../../util/schema.ts';
@@ -120,18 +122,37 @@ function featuresOf({ server }: McpServer, { mcpReq }: ServerContext): McpClient
 
 async function callTool(
   toolkit: Toolkit,
-  params: { readonly name: string; readonly arguments?: unknown },
+  params: { readonly name: string; readonly arguments?: unknown; readonly _meta?: object | undefined },
   parts: Omit<RequestParts, 'progress'>,
 ): Promise<CallToolResult> {
   const input = copyJsonObject(params.arguments ?? {}, 'arguments');
   const call = { type: 'tool_use', id: newId('call_'), name: params.name, input } as const;
   const progress = new ProgressSender(parts.client);
-  const result = await toolkit.callToolFunction(call, {
-    signal: parts.client.signal,
-    onChunk: (snapshot) => progress.sendSnapshot(snapshot),
-    context: new McpToolRequest({ ...parts, progress }),
-  });
+  const { signal } = parts.client;
+  const operation = {
+    type: 'mcp',
+    side: 'server',
+    method: 'tools/call',
+    target: params.name,
+    server: undefined,
+    transport: undefined,
+  } as const;
+  const run = (): Promise<ToolCallResult> =>
+    toolkit.callToolFunction(call, {
+      signal,
+      onChunk: (snapshot) => progress.sendSnapshot(snapshot),
+      context: new McpToolRequest({ ...parts, progress }),
+    });
+  const result = await continueTrace(
+    (header) => textIn(params._meta, header),
+    () => traced(() => operation, run, { signal, outcomeOf: ({ status }) => ({ status }) }),
+  );
   return toMcpResult(result);
+}
+
+function textIn(meta: object | undefined, key: string): string | undefined {
+  const text: unknown = meta !== undefined && Object.hasOwn(meta, key) ? Reflect.get(meta, key) : undefined;
+  return typeof text === 'string' ? text : undefined;
 }
 
 function toDefinition(toolkit: Toolkit, { name, description, parameters }: ToolSchema): ToolDefinition {
