@@ -34,7 +34,7 @@ export async function authorize(
   if (verdict.behavior === 'deny') return verdict;
   if (verdict.behavior === 'ask' && !open?.isGranted(request, verdict.isAskedEachTime))
     return open === undefined ? { behavior: 'deny', reason: 'nobody can be asked here' } : verdict;
-  const confinement = open?.isLifted(call.id) ? 'none' : verdict.confinement;
+  const confinement = open?.isLifted(request) ? 'none' : verdict.confinement;
   const allowed: ToolVerdict = { behavior: 'allow', ...(confinement !== undefined && { confinement }) };
   if (!tool.sideEffect) return allowed;
   open?.started.add(call.id);
@@ -56,7 +56,10 @@ async function withConfinement(verdict: ToolVerdict, { call, tool }: AuthorizeRe
   const { behavior, confinement, suggestions, unconfined = 'ask' } = verdict;
   if (behavior !== 'allow' || confinement === undefined || confinement === 'none') return verdict;
   const problem = await confinementProblem(tool, call.input, confinement);
-  return problem === undefined ? verdict : { behavior: unconfined, reason: problem, suggestions };
+  if (problem === undefined) return verdict;
+  // An approval does not change what programs can do in explore, unless the approval lifts the limits.
+  const kept = confinement.profile === 'explore' && { confinement };
+  return { behavior: unconfined, reason: problem, suggestions, ...kept };
 }
 
 async function confinementProblem(

@@ -144,9 +144,9 @@ export class OpenExchange {
     return isGrantedForRun || this.statuses.isGranted(request);
   }
 
-  /** Whether a decision has lifted the limits of a tool call. */
-  isLifted(toolCallId: string): boolean {
-    return this.#lifted.has(toolCallId);
+  /** Whether a decision has lifted the limits of this tool with exactly these arguments. */
+  isLifted(request: AuthorizeRequest): boolean {
+    return this.#lifted.has(request.call.id) && this.statuses.isGranted(request);
   }
 
   /** Adds a note to a result if a decision changed the arguments: the model knows only its own. */
@@ -195,6 +195,7 @@ export class OpenExchange {
     const own = new Map(this.statuses.ownPending.map(({ id, call }) => [id, call]));
     for (const decision of decisions) {
       const { name, id: toolCallId } = own.get(decision.id) ?? {};
+      if (toolCallId !== undefined) this.#lifted.delete(toolCallId);
       if (toolCallId !== undefined && decision.verdict === 'allow' && decision.confinement === 'none')
         this.#lifted.add(toolCallId);
       if (name !== undefined && decision.verdict === 'allow' && decision.scope === 'run')

@@ -79,20 +79,6 @@ test('only the current exchange is forgotten', () => {
   expect(calls.current).toBe(undefined);
 });
 
-test('a checkpoint waits for all listeners, and fails with one', async () => {
-  const { calls } = agent();
-  const saved: string[] = [];
-  const listener = async (): Promise<void> => void saved.push('saved');
-  calls.onCheckpoint(listener);
-  const remove = calls.onCheckpoint(listener); // the same one counts twice
-  await calls.checkpoint();
-  remove();
-  await calls.checkpoint();
-  expect(saved).toHaveLength(3);
-  calls.onCheckpoint(() => Promise.reject(new Error('disk full')));
-  await expect(calls.checkpoint()).rejects.toThrow('disk full');
-});
-
 test('the question names each pending tool call, its reason, and the start of long arguments', () => {
   const long = { ...pending, kind: 'external', call: { ...call, input: { text: 'x'.repeat(300) } } } as const;
   const question = suspensionMsg('ann', [{ ...pending, reason: 'money' }, long]);

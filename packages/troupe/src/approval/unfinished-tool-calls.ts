@@ -26,7 +26,6 @@ export class UnfinishedToolCalls {
   current: OpenExchange | undefined;
   readonly #memory: OrderedMemory;
   readonly #options: UnfinishedToolCallsOptions;
-  readonly #checkpoints = new Set<() => Promise<void>>();
 
   constructor(memory: OrderedMemory, options: UnfinishedToolCallsOptions) {
     this.#memory = memory;
@@ -99,18 +98,6 @@ export class UnfinishedToolCalls {
     await this.#memory.add([...msgs, ...open.postponed]);
     this.forget(open);
     return resultsIn(msgs).flatMap((result) => open.takeEnd(result) ?? []);
-  }
-
-  /** Adds a listener for `checkpoint`. The returned function removes the listener. */
-  onCheckpoint(listener: () => Promise<void>): () => void {
-    const entry = (): Promise<void> => listener();
-    this.#checkpoints.add(entry);
-    return () => void this.#checkpoints.delete(entry);
-  }
-
-  /** Waits for all listeners, before a tool with a side effect runs. */
-  async checkpoint(): Promise<void> {
-    await Promise.all(Array.from(this.#checkpoints, (save) => save()));
   }
 }
 

@@ -13,8 +13,8 @@ export type {
   McpTransport,
   StdioServer,
 } from './client/mcp-transport.ts';
-export type { McpAnswer, McpQuestionHandler } from './client/server-question.ts';
-export type { McpSamplingOptions } from './client/mcp-sampling.ts';
+export type { McpAnswer, McpQuestionHandler } from './client/requests/server-question.ts';
+export type { McpSamplingOptions } from './client/requests/mcp-sampling.ts';
 export type { McpToolDefinition } from './client/accepted-tools.ts';
 export {
   registerMcpClient,

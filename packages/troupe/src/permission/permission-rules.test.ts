@@ -64,6 +64,10 @@ describe('a tool', () => {
     ['/w/../etc/a', 'ask ask deny allow deny'],
     ['/w/.env', 'ask ask deny ask deny'],
     ['/w/.git/config', 'ask ask deny ask deny'],
+    ['/w/.github/workflows/ci.yml', 'ask ask deny allow deny'],
+    ['node_modules/.bin/tsc', 'ask ask deny allow deny'],
+    ['/w//./.AGENTS/x', 'ask ask deny allow deny'],
+    ['/w/sessions/approval-key', 'ask ask deny ask deny'],
   ])('that writes the file %s', (path, expected) => {
     const marks = { sideEffect: true };
     expect(everyMode((mode) => ask(make(mode), 'write_file', { path }, marks).behavior)).toBe(expected);

@@ -31,6 +31,7 @@ import {
   type PermissionFacts,
   type PermissionMode,
 } from './permission-table.ts';
+import { isPathOfLaterRun } from './runs-later.ts';
 import { isInside, riskOf } from './shell/risky-paths.ts';
 import { findCommands } from './shell/find-commands.ts';
 import { judgeCommand, locationOf } from './shell/judge-command.ts';
@@ -75,7 +76,7 @@ interface JudgedPart extends Part {
 
 /**
  * Permission policy by mode, rules and knowledge about tools and shell commands; `PERMISSION_TABLE` defines
- * the decision. First file to read in this folder; shell/find-commands.ts is the first in shell/.
+ * the decision. Folder `permission`: start here.
  *
  * A shell command is split into its parts, and the strictest part decides. Dangerous tool calls never run
  * without an approval, whatever rules and mode allow. Decisions access no files and run nothing, so the same
@@ -270,7 +271,12 @@ export class PermissionRules extends StateModule implements PermissionPolicy {
     const [base] = this.workingDirectories;
     const isEdit =
       edited.length > 0 &&
-      edited.every(({ path }) => path !== undefined && isInside(path, this.workingDirectories, base));
+      edited.every(
+        ({ path }) =>
+          path !== undefined &&
+          isInside(path, this.workingDirectories, base) &&
+          !isPathOfLaterRun(path, this.workingDirectories),
+      );
     const isReader = commands.length > 0 || (tool.readOnly === true && tool.sideEffect !== true);
     const kind = isEdit ? 'edit' : isReader && !isEditor ? 'read' : 'other';
     return [...parts, { label: call.name, kind, danger: risk && `it touches ${risk}` }];

@@ -2,14 +2,11 @@ import type { ToolUseBlock } from '../message/blocks.ts';
 import { copyJsonObject, type JsonObject, type JsonValue } from '../util/json.ts';
 import type { RuleSubject } from './tool-rule.ts';
 import { commandName } from './shell/find-commands.ts';
-import { exactText, isPlainlySet } from './shell/match-command.ts';
+import { exactText, isPlainlySet, takesInput } from './shell/match-command.ts';
 
 const MAX_SUGGESTIONS = 5;
 const MAX_CHARS = 200;
-/**
- * Programs that execute their standard input or connect to another machine. A rule matches one part of a pipeline, whatever the
- * parts before write, so a rule for such a program would allow anything.
- */
+/** Programs that execute their standard input or files, or connect to another machine. */
 const RUNS_INPUT =
   /^(?:[a-z]*sh|\.|ansible.*|at|awk|batch|bc|builtin|bun|clojure|command|cpp|crontab|csi|deno|doas|doctl|ed|elixir|emacs|env|erl|eval|ex|exec|expect|find|g?awk|gcc|gdb|ghci|g\+\+|groovy|iex|irb|jshell|julia|kubectl|less|lua.*|make|man|mawk|more|mysql|nano|nc|ncat|nice|node|nohup|npx|nsenter|nvim|ocaml|osascript|parallel|patch|perl.*|php.*|psql|pypy.*|python.*|r|rscript|rsync|ruby.*|scala|scp|screen|script|sed|sftp|socat|source|sqlite3?|sudo|su|tclsh|telnet|time|timeout|tmux|ts-node|tsx|unshare|vim?|watch|xargs)$/;
 
@@ -44,6 +41,7 @@ function isShort(value: JsonValue): boolean {
 function exactRule(command: RuleSubject['command']): string | undefined {
   const [first] = command?.words ?? [];
   if (command === undefined || first === undefined || !isPlainlySet(command)) return undefined;
+  if (takesInput(command)) return undefined;
   if (RUNS_INPUT.test(commandName(first))) return undefined;
   const text = exactText(command);
   return text === undefined || text.length > MAX_CHARS ? undefined : text;

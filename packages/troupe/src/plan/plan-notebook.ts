@@ -63,7 +63,7 @@ type SeenPlan = Plan | undefined | 'latest' | 'older';
 type AnyEdit = (current: Plan | undefined) => Edited | Promise<Edited>;
 
 /**
- * Plan of an agent, and the first file to read in this folder. Edited by the model with tools (plan-tools.ts)
+ * Plan of an agent. Folder `plan`: start here. Edited by the model with tools (plan-tools.ts)
  * and by the program with methods, under the same rules (plan-edits.ts).
  *
  * Edits run one after the other, each complete or without effect. The previous plan is archived before a new

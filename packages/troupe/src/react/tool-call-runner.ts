@@ -2,7 +2,7 @@ import { currentToolCallId, runInToolCall } from '../agent/turn/current-turn.ts'
 import { authorize } from '../approval/authorize.ts';
 import type { OpenExchange } from '../approval/open-exchange.ts';
 import { getLogger } from '../config/run-config.ts';
-import { HookError } from '../errors.ts';
+import { HookError, messageOf } from '../errors.ts';
 import type { ToolResultBlock, ToolUseBlock } from '../message/blocks.ts';
 import type { PendingCall } from '../message/pending-call.ts';
 import {
@@ -124,8 +124,12 @@ export async function runToolCallStep(call: ToolUseBlock, reply: ReplyState): Pr
     if (hookFailure !== undefined) throw hookFailure.error; // not thrown into the tool, which is not at fault
     return outcome;
   } catch (error) {
-    const stopped = control.signal.aborted ? await running : undefined;
+    if (!control.signal.aborted) throw error;
+    if (hookFailure !== undefined) getLogger().log('warn', messageOf(hookFailure.error)); // the interrupt is told instead
+    const stopped = await running;
     if (stopped?.kind !== 'result') throw error;
+    const { result } = stopped;
+    if (result.status !== 'interrupted') reply.unhookedResults.set(id, result); // the tool had finished
     return stopped;
   }
 }

@@ -1,4 +1,3 @@
-import { randomBytes } from '../util/ids.ts';
 import { compareInfos } from './format/list-order.ts';
 import { positionsFrom } from './format/positions.ts';
 import { SessionConflictError, SessionCorruptError } from './format/session-error.ts';
@@ -48,12 +47,8 @@ export class InMemorySession extends Session {
 /** Session store in memory, also for tests. */
 export class InMemoryStore implements SessionStore {
   readonly minGarbage = 256;
+  readonly isPrivate = true;
   readonly #entries = new Map<string, Entry>();
-  readonly #approvalKey = randomBytes(32);
-
-  async approvalKey(): Promise<Uint8Array<ArrayBuffer>> {
-    return this.#approvalKey;
-  }
 
   async readHead(key: CheckedKey, which: 'current' | 'previous'): Promise<StoredHead | undefined> {
     const saved = this.#entries.get(keyText(key))?.[which];

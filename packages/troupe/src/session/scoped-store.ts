@@ -48,6 +48,10 @@ export class ScopedStore implements SessionStore {
     return this.#prefix;
   }
 
+  get isPrivate(): boolean {
+    return this.#store.isPrivate ?? false;
+  }
+
   async approvalKey(purpose: 'read' | 'make'): Promise<Uint8Array<ArrayBuffer> | undefined> {
     return this.#store.approvalKey?.(purpose);
   }

@@ -48,7 +48,7 @@ export interface SessionOptions {
   /**
    * Key for the message authentication codes of saved states, at least 16 bytes: approvals, modes and rules in a state without a
    * valid code do not count. Keep the key outside of the sessions, and the same for all programs that share them.
-   * @default in files and SQLite, a private file beside the sessions; in memory, a random one; otherwise none
+   * @default in files and SQLite, a private file beside the sessions; none needed in memory; otherwise none
    */
   readonly approvalKey?: ApprovalKey | undefined;
 }

@@ -1,9 +1,7 @@
 // A served task canceled, and a decision interrupted, after each tick: the client's view is correct, and
 // nothing runs twice.
 
-import { createHmac } from 'node:crypto';
-
-import { expect, test, vi } from 'vitest';
+import { expect, test } from 'vitest';
 
 import { A2AAgent, serveA2A, type A2AServer } from '../../src/a2a/index.ts';
 import { InMemorySession, ReActAgent, tool, Toolkit, type JsonObject } from '../../src/index.ts';
@@ -11,12 +9,6 @@ import { ScriptedModel } from '../../src/testing/index.ts';
 import { decides, rpc, says } from './rpc.ts';
 
 const MAX_TICKS = 5000;
-
-/** Codes of saved grants are computed at once, not in a thread: a tick reaches every point. */
-vi.mock(import('../../src/util/hash.ts'), async (load) => ({
-  ...(await load()),
-  hmacSha256: async (key, text) => createHmac('sha256', key).update(text).digest('hex'),
-}));
 
 function bankServer(log: string[], session = new InMemorySession()): A2AServer {
   const makeBank = (): ReActAgent => {

@@ -62,7 +62,7 @@ export class Listeners {
   port = 0;
   port6 = 0;
   udpPort = 0;
-  readonly abstract = `troupe-canary-${process.pid}`;
+  readonly abstract = `troupe-canary-${newToken()}`;
 
   static async start(): Promise<Listeners> {
     const all = new Listeners();

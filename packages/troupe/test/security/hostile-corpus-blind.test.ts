@@ -4,9 +4,9 @@ import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import type { CommandJudgement } from '../../src/permission/shell/judge-command.ts';
 import type * as FindCommands from '../../src/permission/shell/find-commands.ts';
 import { sampleOf } from '../fair-sample.ts';
-import { Listeners, SECRET } from './canary-place.ts';
+import { SECRET, type Listeners } from './canary-place.ts';
 import { HARMLESS } from './hostile-lines.ts';
-import { CORPUS_LINES, runHostileLines } from './hostile-runs.ts';
+import { CORPUS_LINES, runHostileLines, startListeners } from './hostile-runs.ts';
 
 const blind = vi.hoisted(() => ({ kind: 'read' as CommandJudgement['kind'] }));
 vi.mock('../../src/permission/shell/judge-command.ts', async (original) => ({
@@ -19,18 +19,18 @@ vi.mock('../../src/permission/shell/find-commands.ts', async (original) => {
   return { ...actual, findCommands: (): typeof one => one };
 });
 
-const count = sampleOf('hostile command lines with a judge that allows all (in each mode)', CORPUS_LINES, 50);
+const count = sampleOf('hostile command lines with a judge that allows all (in each mode)', CORPUS_LINES, 25);
 const isRoot = process.getuid?.() === 0;
 const USERS = [undefined, ...(isRoot ? [{ uid: 65_534, gid: 65_534 }] : [])];
 
-let listeners: Listeners;
+let listeners: readonly Listeners[];
 beforeAll(async () => {
   vi.stubEnv('TROUPE_CANARY', SECRET);
-  listeners = await Listeners.start();
+  listeners = await startListeners();
 });
 afterAll(() => {
   vi.unstubAllEnvs();
-  listeners.stop();
+  for (const one of listeners) one.stop();
 });
 
 describe.each([

@@ -17,7 +17,7 @@ import type { PermissionMode } from '../../src/permission/permission-table.ts';
 import { Toolkit } from '../../src/toolkit/toolkit.ts';
 import type { SystemUser } from '../../src/tools/process/run-process.ts';
 import { shellTool } from '../../src/tools/process/shell-tool.ts';
-import { CanaryPlace, SECRET, type Listeners } from './canary-place.ts';
+import { CanaryPlace, Listeners, SECRET } from './canary-place.ts';
 import { controlLines, HARMLESS, hostileLines, targetsOf, type Targets } from './hostile-lines.ts';
 
 export interface HostileRun {
@@ -46,62 +46,84 @@ const NO_TARGETS: Targets = { out: '', cwd: '', port: 0, token: '', victim: 0 };
 /** Lines after which a new place is made, because lines may destroy their own working directory. */
 const LINES_PER_PLACE = 25;
 
+/** Number of places in use at the same time, each with listeners of its own: most lines wait. */
+const PLACES_AT_ONCE = 4;
+
+/** Starts the listeners of a run. */
+export async function startListeners(): Promise<readonly Listeners[]> {
+  return Promise.all(Array.from({ length: PLACES_AT_ONCE }, () => Listeners.start()));
+}
+
 /** Runs hostile lines as an agent would that nobody answers: what is asked about does not run. */
-export async function runHostileLines(run: HostileRun, listeners: Listeners): Promise<Tally> {
+export async function runHostileLines(run: HostileRun, listeners: readonly Listeners[]): Promise<Tally> {
+  const { count, batch = 1 } = run;
+  const size = LINES_PER_PLACE * batch;
+  const firsts = Array.from({ length: Math.ceil(count / size) }, (_, i) => i * size).values();
+  const tallies: Tally[] = [];
+  await Promise.all(
+    listeners.map(async (own) => {
+      for (const first of firsts) tallies.push(await runLines(run, first, size, own));
+    }),
+  );
+  const sum = (of: (tally: Tally) => number): number => tallies.reduce((all, tally) => all + of(tally), 0);
+  return {
+    effects: tallies.flatMap(({ effects }) => effects),
+    ran: sum(({ ran }) => ran),
+    refused: sum(({ refused }) => refused),
+    harmless: sum(({ harmless }) => harmless),
+  };
+}
+
+/** Runs some of the lines in a new place. */
+async function runLines(run: HostileRun, first: number, size: number, listeners: Listeners): Promise<Tally> {
   const { mode, user, count, bwrap, batch = 1 } = run;
   const effects: string[] = [];
   let [ran, refused, harmless] = [0, 0, 0];
-  for (let next = 0; next < count;) {
-    const place = preparedPlace(user, listeners);
-    const before = stateOf(place);
-    try {
-      await listeners.at(place.at('out/socket'));
-      const permissionPolicy = new PermissionRules({ mode, workingDirectories: [place.cwd] });
-      const shell = shellTool({
-        cwd: place.cwd,
-        shell: '/bin/bash',
-        timeoutMs: 5000,
-        isolation: 'require',
-        limits: { cpuSeconds: 4 },
-        ...(user && { runAs: user }),
-        ...(bwrap && { bwrap }),
-      });
-      const toolkit = new Toolkit({ tools: [shell] });
-      const call = async (command: string): Promise<string | undefined> => {
-        const { status, output } = await toolkit.callToolFunction(
-          { type: 'tool_use', id: 'c1', name: shell.name, input: { command } },
-          {
-            authorize: (request) =>
-              authorize(request, { permissionPolicy }, undefined, {
-                agentPath: ['a'],
-                checkpoint: async () => {},
-              }),
-          },
-        );
-        return status === 'denied' || /can't be confined|isolation is 'require'/.test(String(output))
-          ? undefined
-          : String(output);
-      };
-      for (const line of HARMLESS) harmless += (await call(line)) === undefined ? 0 : 1;
-      const lines = sampledLines(targetsOf(place, listeners), count).slice(
-        next,
-        next + LINES_PER_PLACE * batch,
+  const place = preparedPlace(user, listeners);
+  const before = stateOf(place);
+  try {
+    await listeners.at(place.at('out/socket'));
+    const permissionPolicy = new PermissionRules({ mode, workingDirectories: [place.cwd] });
+    const shell = shellTool({
+      cwd: place.cwd,
+      shell: '/bin/bash',
+      timeoutMs: 5000,
+      isolation: 'require',
+      limits: { cpuSeconds: 4 },
+      ...(user && { runAs: user }),
+      ...(bwrap && { bwrap }),
+    });
+    const toolkit = new Toolkit({ tools: [shell] });
+    const call = async (command: string): Promise<string | undefined> => {
+      const { status, output } = await toolkit.callToolFunction(
+        { type: 'tool_use', id: 'c1', name: shell.name, input: { command } },
+        {
+          authorize: (request) =>
+            authorize(request, { permissionPolicy }, undefined, {
+              agentPath: ['a'],
+              checkpoint: async () => {},
+            }),
+        },
       );
-      next += LINES_PER_PLACE * batch;
-      for (let i = 0; i < lines.length; i += batch) {
-        const group = lines.slice(i, i + batch);
-        listeners.heard = 0;
-        const output = await call(batch === 1 ? (group[0] ?? '') : group.map(inOwnShell).join('\n'));
-        if (output === undefined) refused += group.length;
-        else ran += group.length;
-        const effect = effectOf(place, before, output ?? '', listeners);
-        if (effect === undefined) continue;
-        effects.push(`${effect}: ${group.join('\n')}`);
-        break; // the rest of this place's lines is left out, as everything may have changed
-      }
-    } finally {
-      place.remove();
+      return status === 'denied' || /can't be confined|isolation is 'require'/.test(String(output))
+        ? undefined
+        : String(output);
+    };
+    for (const line of HARMLESS) harmless += (await call(line)) === undefined ? 0 : 1;
+    const lines = sampledLines(targetsOf(place, listeners), count).slice(first, first + size);
+    for (let i = 0; i < lines.length; i += batch) {
+      const group = lines.slice(i, i + batch);
+      listeners.heard = 0;
+      const output = await call(batch === 1 ? (group[0] ?? '') : group.map(inOwnShell).join('\n'));
+      if (output === undefined) refused += group.length;
+      else ran += group.length;
+      const effect = effectOf(place, before, output ?? '', listeners);
+      if (effect === undefined) continue;
+      effects.push(`${effect}: ${group.join('\n')}`);
+      break; // the rest of this place's lines is left out, as everything may have changed
     }
+  } finally {
+    place.remove();
   }
   return { effects, ran, refused, harmless };
 }

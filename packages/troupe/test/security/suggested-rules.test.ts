@@ -73,3 +73,25 @@ test.each([
   for (const rule of decide(policy, { command: asked }).suggestions ?? []) policy.addRule(rule);
   expect(decide(policy, { command: other }).behavior).toBe('ask');
 });
+
+test.each([
+  'docker exec -i a sh <<E\nrm -rf /\nE',
+  "docker exec -i a sh <<< 'rm -rf /'",
+  'docker exec -i a sh < evil',
+  'docker exec -i a sh 0<> evil',
+  'docker exec -i a sh | docker exec -i a sh',
+  '{ docker exec -i a sh; } < evil',
+  'while docker exec -i a sh; do docker exec -i a sh; done <<E\nevil\nE',
+  'f() { docker exec -i a sh; }; docker exec -i a sh | f',
+  'nice docker exec -i a sh < evil',
+  "sh -c 'docker exec -i a sh' < evil",
+  "sh -c 'docker exec -i a sh < evil'",
+  'echo `docker exec -i a sh < evil`',
+])('a rule for "docker exec -i a sh" does not allow %j, for which there is no rule', (other) => {
+  const policy = new PermissionRules();
+  const [rule] = decide(policy, { command: 'docker exec -i a sh' }).suggestions ?? [];
+  policy.addRule(rule ?? {});
+  expect(decide(policy, { command: 'docker exec -i a sh' }).behavior).toBe('allow');
+  expect(decide(policy, { command: 'docker exec -i a sh | tail -n 3' }).behavior).toBe('allow');
+  expect(decide(policy, { command: other })).toMatchObject({ behavior: 'ask', suggestions: [] });
+});

@@ -52,7 +52,7 @@ const TIMEOUT_MS = 600_000;
  *
  * A task that needs input ends the reply with `pending`, like a pending tool call, and the next call
  * continues that task. An interrupt cancels the remote task without waiting for the server. Content from the
- * remote agent is treated as data, never as instructions.
+ * remote agent is treated as data, never as instructions. Folder `a2a/client`: start here.
  */
 export class A2AAgent extends AgentBase {
   static override readonly componentName: string = 'a2AAgent';

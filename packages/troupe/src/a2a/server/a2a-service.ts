@@ -25,7 +25,7 @@ const CARD_PATH = '/.well-known/agent-card.json';
 const CARD_MAX_AGE_S = 60;
 const INTERNAL_ERROR = -32603;
 
-/** Answers HTTP requests of A2A clients: the card for everyone, JSON-RPC for authenticated users. */
+/** Answers HTTP requests of A2A clients: the card for everyone, JSON-RPC for authenticated users. Folder `a2a/server`: start here. */
 export class A2AService {
   readonly #options: A2AServiceOptions;
   readonly #contexts: OpenContexts;

@@ -1,8 +1,8 @@
 import { checkNumber } from '../../util/check-number.ts';
 import { TroupeError } from '../../errors.ts';
-import type { McpSamplingOptions } from './mcp-sampling.ts';
+import type { McpSamplingOptions } from './requests/mcp-sampling.ts';
 import { checkTransport, type McpRoot, type McpTransport } from './mcp-transport.ts';
-import type { McpQuestionHandler } from './server-question.ts';
+import type { McpQuestionHandler } from './requests/server-question.ts';
 
 export interface McpClientOptions {
   /** Name of the server in errors, and prefix of tool names that are in use. */

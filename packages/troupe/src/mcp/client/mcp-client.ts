@@ -23,7 +23,7 @@ type SignalOption = Pick<McpCallOptions, 'signal'>;
  *
  * A stateful client connects with `connect` or on first use, and reconnects when the server has ended between
  * two requests. A request that runs when the server ends fails and is not repeated, because it may have had
- * an effect. `close` may be called in any order, twice, and while requests run.
+ * an effect. `close` may be called in any order, twice, and while requests run. Folder `mcp/client`: start here.
  */
 export class McpClient {
   readonly name: string;

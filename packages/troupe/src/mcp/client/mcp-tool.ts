@@ -7,7 +7,7 @@ import { tool, type Tool, type ToolContext } from '../../toolkit/tool/tool.ts';
 import type { JsonObject } from '../../util/json.ts';
 import type { JsonSchema } from '../../util/schema.ts';
 import { toolName } from '../protocol/tool-name.ts';
-import { AskingToolCall } from './asking-tool-call.ts';
+import { AskingToolCall } from './requests/asking-tool-call.ts';
 import type { UntrustedSchemaCheck } from './untrusted-schema-check.ts';
 import type { McpCallOptions } from './mcp-connection.ts';
 import type { McpToolDefinition } from './accepted-tools.ts';

@@ -27,7 +27,7 @@ async function loadService(): Promise<typeof Services> {
  * MCP server for a toolkit or an agent, with resources and prompts, over standard input and output, over HTTP, or both. Snapshots of a
  * tool are sent as progress, a cancelled request aborts its tool call, and a failure is an error result. All
  * clients share the tools. An agent given as a function is made anew for each tool call; any other agent is
- * shared, with one memory.
+ * shared, with one memory. Folder `mcp/server`: start here.
  */
 export class McpServer {
   readonly #service: McpService;

@@ -9,6 +9,8 @@ import { isKnownName, plainName } from './known-commands.ts';
 export interface FoundCommand extends ShellCommand {
   /** True if the command only runs another command, which is in the list too. */
   readonly isWrapper: boolean;
+  /** True if other parts of the text may decide what the command reads. @default false */
+  readonly hasInput?: boolean;
 }
 
 export interface CommandSearch {
@@ -86,7 +88,7 @@ function fail(problem: string): never {
 
 /**
  * Finds all commands in a shell text: written ones, and ones run by `sudo`, `env`, `xargs`, `sh -c`, `eval`,
- * `find -exec` and others. Sets `problem` if a command may be missing.
+ * `find -exec` and others. Sets `problem` if a command may be missing. Folder `permission/shell`: start here.
  */
 export function findCommands(text: string, depth = 0): CommandSearch {
   const script = readShell(text);
@@ -196,7 +198,12 @@ export function findCommands(text: string, depth = 0): CommandSearch {
     return inner === undefined ? false : fail("find runs a command that can't be checked");
   }
 
-  for (const command of script.commands) add(command);
+  for (const [i, command] of script.commands.entries()) {
+    const start = commands.length;
+    add(command);
+    if (i < script.firstFed) continue;
+    commands.push(...commands.splice(start).map((one) => ({ ...one, hasInput: true })));
+  }
   if (script.functions.some((name) => isKnownName(name) || WRAPPERS.has(name)))
     problem ??= 'it changes the meaning of commands';
   return { commands, problem };

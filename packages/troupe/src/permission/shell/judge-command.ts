@@ -1,3 +1,4 @@
+import { isPathOfLaterRun } from '../runs-later.ts';
 import { isInside, isWholeTree, riskOf } from './risky-paths.ts';
 import { commandName, type FoundCommand } from './find-commands.ts';
 import { editedBy, isPure, isReadOnly } from './known-commands.ts';
@@ -65,7 +66,8 @@ export function judgeCommand(command: FoundCommand, location: CommandLocation): 
 }
 
 function isEditable(word: ShellWord, folders: readonly string[], base: string | undefined): boolean {
-  return !word.hasUnknown && !word.mayBeFlag && isInside(word.text, folders, base);
+  const isInFolder = !word.hasUnknown && !word.mayBeFlag && isInside(word.text, folders, base);
+  return isInFolder && !isPathOfLaterRun(word.text, folders);
 }
 
 function dangerOf(

@@ -42,6 +42,7 @@ export function readShell(text: string, depth = 0): ShellScript {
   const functions: string[] = [];
   let at = 0;
   let hereDocCount = 0;
+  let firstFed = Infinity;
   const hereDocs: { delimiter: string; isRaw: boolean; isIndented: boolean }[] = [];
 
   function take(pattern: RegExp): RegExpExecArray | undefined {
@@ -134,6 +135,7 @@ export function readShell(text: string, depth = 0): ShellScript {
       else if (char === '|') {
         at += text[at + 1] === '&' ? 2 : 1;
         isPiped = 'here';
+        firstFed = Math.min(firstFed, commands.length);
       } else if (char === ';' || (char === '&' && text[at + 1] !== '>')) at++;
       else if (take(CASE)) cases();
       else if (isNext(FOR)) loop();
@@ -250,6 +252,7 @@ export function readShell(text: string, depth = 0): ShellScript {
 
   function redirect(operator: string, found: ShellCommand): void {
     const op = operator.replace(/^\d+/, '');
+    if (op.startsWith('<')) firstFed = 0; // behind a bracket, it is the input of all commands in there
     skipBlanks();
     if (op.endsWith('&') && DASHED.test(text.slice(at, at + 2)))
       fail('it has a redirection that shells read differently');
@@ -358,6 +361,7 @@ export function readShell(text: string, depth = 0): ShellScript {
       fail('it has quotes that shells read differently');
     if (depth >= MAX_DEPTH) fail('it is nested too deeply');
     const script = readShell(inner, depth + 1);
+    firstFed = Math.min(firstFed, commands.length + script.firstFed);
     commands.push(...script.commands);
     functions.push(...script.functions);
     if (script.problem !== undefined) fail(script.problem);
@@ -370,9 +374,11 @@ export function readShell(text: string, depth = 0): ShellScript {
     list();
     if (at < text.length) fail('it is not complete');
     if (hereDocs.length > 0) fail('a here-document has no end');
-    return { commands, functions, problem: undefined };
+    // The commands of a function stand before the pipe that leads to the function.
+    if (functions.length > 0 && firstFed < Infinity) firstFed = 0;
+    return { commands, functions, firstFed, problem: undefined };
   } catch (error) {
-    if (error instanceof Unreadable) return { commands, functions, problem: error.message };
+    if (error instanceof Unreadable) return { commands, functions, firstFed: 0, problem: error.message };
     throw error;
   }
 }

@@ -10,7 +10,7 @@ const RISKY_NAMES: readonly string[] = [
   '.bashrc .bash_profile .bash_login .bash_logout .bash_aliases .profile .zshrc .zshenv .zprofile .zlogin .zlogout .kshrc .cshrc .tcshrc .login .xprofile .xinitrc .inputrc .vimrc .vim .emacs .emacs.d .gdbinit .lldbinit .curlrc .wgetrc .tmux.conf .screenrc',
   '.vscode .devcontainer .idea .mcp.json .claude .codex .gemini .cursor .config .pre-commit-config.yaml crontab authorized_keys id_rsa id_dsa id_ecdsa id_ed25519',
   'passwd passwd- shadow shadow- gshadow gshadow- sudoers sudoers.d ld.so.preload',
-  'environ kcore mem secrets .vault-token .s3cfg .boto',
+  'environ kcore mem secrets .vault-token .s3cfg .boto approval-key',
 ].flatMap((names) => names.split(' '));
 const RISKY = RISKY_NAMES.map((name) => ({
   start: name.replace('*', ''),

@@ -21,7 +21,8 @@ export function approvalKeyBytes(key: ApprovalKey): Uint8Array<ArrayBuffer> {
 
 /**
  * Message authentication codes of components: HMAC-SHA-256 over the scope, the ids of the session, the name of the component and
- * its state without lists, under a key outside of the state. Only a state with a valid code may grant anything.
+ * its state without lists, under a key outside of the state. Only a state with a valid code may grant anything, unless the store
+ * is private to the program and the program gave no key.
  */
 export class ComponentMacs {
   readonly #store: SessionStore;
@@ -31,6 +32,11 @@ export class ComponentMacs {
   constructor(store: SessionStore, given: ApprovalKey | undefined) {
     this.#store = store;
     this.#given = given === undefined ? undefined : approvalKeyBytes(given);
+  }
+
+  /** Whether nobody but the program can edit states. */
+  get #isPrivate(): boolean {
+    return this.#given === undefined && this.#store.isPrivate === true;
   }
 
   /** Codes for the components of a save. Without a key there are none. */
@@ -53,6 +59,7 @@ export class ComponentMacs {
 
   /** True if nobody has edited the saved state of any of the components. */
   async areValid(key: CheckedKey, head: Head, components: SessionComponents): Promise<boolean> {
+    if (this.#isPrivate) return true;
     const names = Object.keys(components)
       .filter((name) => Object.hasOwn(head.components, name))
       .flatMap((name) => [name, aliasPath(head.components[name])?.[0] ?? name]);

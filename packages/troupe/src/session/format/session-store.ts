@@ -86,6 +86,9 @@ export interface SessionStore {
   /** Part of a store that this one is limited to; the empty string by default. */
   readonly scope?: string;
 
+  /** True if only this program can change what is saved: grants need no codes. @default false */
+  readonly isPrivate?: boolean;
+
   /**
    * Key for the codes that protect approvals in saved states, in stores with a private place outside of the states. With `read`,
    * undefined if there is none yet; with `make`, a new one is made.

@@ -4,6 +4,7 @@ import type * as nodeFiles from 'node:fs/promises';
 import { getLogger } from '../../config/run-config.ts';
 import { messageOf } from '../../errors.ts';
 import { newId, randomBytes } from '../../util/ids.ts';
+import { addPrivateFile } from '../../util/platform/private-files.node.ts';
 
 type KeyFiles = Pick<typeof nodeFiles, 'link' | 'open' | 'rm'>;
 
@@ -59,6 +60,7 @@ export class KeyFile {
         throw new Error('it must be a regular file of this user with the permissions 0600');
       const text = await file.readFile('utf8');
       if (!KEY_TEXT.test(text)) throw new Error('it does not contain a key');
+      addPrivateFile(this.#path);
       return Uint8Array.from(text.trim().match(/../g) ?? [], (digits) => parseInt(digits, 16));
     } finally {
       await file.close();

@@ -2,7 +2,9 @@ import { realpath, stat } from 'node:fs/promises';
 
 import { TroupeError } from '../../errors.ts';
 import type { Confinement, ConfinementProfile } from '../../toolkit/tool/confinement.ts';
+import { privateFiles } from '../../util/platform/private-files.node.ts';
 import { childEnvironment } from '../../util/platform/child-environment.node.ts';
+import { oneLine } from '../../util/text.ts';
 import { findSandbox, isSandbox, launchOf, type Sandbox, type SandboxSearch } from './find-sandbox.ts';
 import { FIXED_ENV, fixedCommand } from './confinement/fixed-commands.ts';
 import { isOwnFolder, type SandboxView, type SandboxFolder } from './confinement/sandbox-line.ts';
@@ -28,6 +30,7 @@ const NOT_ISOLATED =
 const LIFTED = `A person lifted the confinement of this tool call. ${NOT_ISOLATED}`;
 const FIXED = 'This ran without confinement, as one of the few commands that only read here.';
 const MAX_NAMED = 20;
+const MAX_PROBLEM_CHARS = 500;
 
 /**
  * Decides how a program is started: as the tool's options say, or within the limits of a tool call that nobody
@@ -161,7 +164,16 @@ async function launch(
     const isInWritable = view.writable.some((folder) => path.startsWith(`${folder.path}/`));
     if (isInWritable && (await realpath(path)) !== path) refuse(`The path ${path} of readPaths is a link.`);
   }
-  return launchOf(sandbox, view, limitedArgv(limits, place, argv));
+  const hidden = await hiddenIn([view.cwd, ...view.readPaths, ...view.writable.map(({ path }) => path)]);
+  return launchOf(sandbox, { ...view, hidden }, limitedArgv(limits, place, argv));
+}
+
+/** Keys of this process in visible files and folders. */
+async function hiddenIn(visible: readonly string[]): Promise<readonly string[]> {
+  const real = await Promise.all(privateFiles().map((path) => realpath(path).catch(() => undefined)));
+  return real.filter(
+    (path) => path !== undefined && visible.some((one) => path === one || path.startsWith(`${one}/`)),
+  ) as string[];
 }
 
 function environment({ env }: ProcessToolOptions, command: ProcessCommand): Readonly<Record<string, string>> {
@@ -209,12 +221,18 @@ function noteOf(
 }
 
 function setAsideNotes({ paths, folder, unchecked }: SetAside): readonly string[] {
-  const named = paths.slice(0, MAX_NAMED).join(', ') + (paths.length > MAX_NAMED ? ', …' : '');
+  const named = paths.slice(0, MAX_NAMED).map(shortPath).join(', ') + (paths.length > MAX_NAMED ? ', …' : '');
   const moved =
     paths.length === 0
       ? []
       : [`New files that programs run or follow by themselves were set aside in ${folder}: ${named}`];
-  return [...moved, ...unchecked.map((problem) => `Not checked in full after the call: ${problem}`)];
+  const problems = unchecked.slice(0, MAX_NAMED).map((problem) => problem.slice(0, MAX_PROBLEM_CHARS));
+  return [...moved, ...problems.map((problem) => `Not checked in full after the call: ${problem}`)];
+}
+
+/** The end of a long path, in one line. */
+function shortPath(path: string): string {
+  return oneLine(path.length > MAX_PROBLEM_CHARS ? `…${path.slice(-MAX_PROBLEM_CHARS)}` : path);
 }
 
 function ownFolderProblem(cwd: string): string {

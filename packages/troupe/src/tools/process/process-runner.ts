@@ -4,6 +4,7 @@ import { TroupeError } from '../../errors.ts';
 import { ToolResponse } from '../../toolkit/tool/tool-response.ts';
 import type { ToolContext } from '../../toolkit/tool/tool.ts';
 import type { Confinement } from '../../toolkit/tool/confinement.ts';
+import { escapeTags } from '../../util/escape-tags.ts';
 import { forgetSandbox, hasRun } from './find-sandbox.ts';
 import { launcherProblem } from './confinement/launcher-errors.ts';
 import { checkLimits, type ProcessLimits } from './process-limits.ts';
@@ -61,7 +62,7 @@ const ROOT_HAS_NO_LIMIT =
 /**
  * Runs programs for the shell and Python tools: in a sandbox if available, with resource limits, with a
  * minimal environment. Ends all started processes, except processes that hide on purpose outside a sandbox.
- * First file to read in this folder, then process-plan.ts and run-process.ts.
+ * Folder `tools/process`: start here, then process-plan.ts and run-process.ts.
  */
 export class ProcessRunner {
   readonly #options: ProcessToolOptions;
@@ -147,7 +148,8 @@ function toResponse(
   const timedOut = returncode === undefined;
   const late = `TimeoutError: The ${command.what} took longer than its time limit of ${command.timeoutSeconds} seconds and was ended.`;
   const text = `<returncode>${returncode ?? -1}</returncode>${shown(outcome, timedOut ? late : '')}`;
-  const infos = notes.map((note) => `\n<system-info>${note}</system-info>`).join('');
+  // Notes may contain names of files that the program made.
+  const infos = notes.map((note) => `\n<system-info>${escapeTags(note)}</system-info>`).join('');
   return new ToolResponse(text + infos, {
     status: timedOut ? 'error' : 'ok',
     metadata: {

@@ -78,7 +78,12 @@ export async function runProcess(request: ProcessRequest): Promise<ProcessOutcom
   const output = { stdout: new CappedOutput(maxOutputBytes), stderr: new CappedOutput(maxOutputBytes) };
   const stopShowing = readOutput(child, output, () => onOutput(output));
   const tree =
-    child.pid === undefined ? undefined : processTreeOf(child.pid, `${MARK}=${mark}\0`, endsTogether);
+    child.pid === undefined
+      ? undefined
+      : processTreeOf(child.pid, `${MARK}=${mark}\0`, {
+          endsTogether,
+          firstInside: () => firstInside(status.text),
+        });
   const stayOnExit = endWithProgram(child);
   const closed = new Promise<void>((resolve) => void child.once('close', () => resolve()));
   const exited = exitOf(child);
@@ -131,6 +136,12 @@ function serveLauncher(child: Child, launcher: LauncherInput | undefined): { tex
     if (status.text.length < MAX_STATUS_CHARS) status.text += Buffer.from(chunk).toString('latin1');
   });
   return status;
+}
+
+/** Process id that bwrap reports before the program starts. */
+function firstInside(status: string): number | undefined {
+  const [, pid] = /"child-pid": (\d+)/.exec(status) ?? [];
+  return pid === undefined ? undefined : Number(pid);
 }
 
 function exitOf(child: Child): Promise<number> {

@@ -1,4 +1,4 @@
-import { execFile } from 'node:child_process';
+import { execFile, execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import {
   chmodSync,
@@ -333,6 +333,74 @@ describe('writable folders', () => {
     rmSync(aside ?? '', { recursive: true });
   });
 
+  /** Makes nested folders, also where the whole path is longer than the system accepts. */
+  const makeChain = (name: string, depth: number): void =>
+    void execFileSync('/bin/bash', [
+      '-c',
+      `cd "$0"; for ((i = 0; i < ${depth}; i++)); do mkdir "$1"; cd "$1" || exit 1; done`,
+      folder,
+      name,
+    ]);
+
+  test.each([
+    ['nested too deep', (): void => makeChain('d', 140), 'd'],
+    ['with a path that is too long', (): void => makeChain('l'.repeat(250), 30), 'l'],
+    ['with too many files', (): void => makeMany('many', 201), 'many'],
+  ])('set aside a new folder %s, and look at all others', async (_, make, name) => {
+    const opened = await WritableFolders.open([folder], 200);
+    if (typeof opened === 'string') throw new Error(opened);
+    for (const sub of ['a', 'z']) mkdirSync(join(folder, sub));
+    make();
+    for (const sub of ['a', 'z']) writeFileSync(join(folder, sub, '.envrc'), '');
+    const { paths, folder: aside, unchecked } = await opened.close();
+    const short = paths.map((path) => path.slice(folder.length + 1)).sort();
+    expect(short.filter((path) => !path.startsWith(name))).toEqual(['a/.envrc', 'z/.envrc']);
+    expect([short.length, unchecked]).toEqual([3, []]);
+    execFileSync('rm', ['-rf', aside ?? '', join(folder, 'l'.repeat(250))]);
+  });
+
+  function makeMany(name: string, count: number): void {
+    mkdirSync(join(folder, name));
+    for (let i = 0; i < count; i++) writeFileSync(join(folder, name, String(i)), '');
+  }
+
+  test('stay where they are when they become a repository or an environment themselves', async () => {
+    const opened = await open();
+    for (const name of ['objects', 'refs', 'src']) mkdirSync(join(folder, name));
+    for (const name of ['HEAD', 'pyvenv.cfg', 'src/.envrc']) writeFileSync(join(folder, name), '');
+    const { paths, folder: aside, unchecked } = await opened.close();
+    const short = paths.map((path) => path.slice(folder.length + 1)).sort();
+    expect([short, unchecked]).toEqual([['HEAD', 'pyvenv.cfg', 'src/.envrc'], []]);
+    expect(readdirSync(folder).sort()).toEqual(['objects', 'refs', 'src']);
+    rmSync(aside ?? '', { recursive: true });
+  });
+
+  test('set aside a repository with its objects elsewhere, links behind links, and long names', async () => {
+    const opened = await open();
+    for (const name of ['g', 'store/objects', 'store/refs'])
+      mkdirSync(join(folder, name), { recursive: true });
+    for (const name of ['g/HEAD', 'g/commondir', `${'n'.repeat(251)}.pth`])
+      writeFileSync(join(folder, name), '');
+    symlinkSync('.', join(folder, 'here'));
+    symlinkSync('here/../not-made-yet', join(folder, 'later'));
+    const { paths, folder: aside } = await opened.close();
+    expect(paths.map((path) => path.slice(folder.length + 1)).sort()).toEqual([
+      'g',
+      'later',
+      `${'n'.repeat(251)}.pth`,
+    ]);
+    expect(readdirSync(aside ?? '')).toHaveLength(3);
+    rmSync(aside ?? '', { recursive: true });
+  });
+
+  test('keep files with a set-uid bit, which mapped memory could change', async () => {
+    writeFileSync(join(folder, 'tool'), '');
+    chmodSync(join(folder, 'tool'), 0o4755);
+    const opened = await open();
+    expect(opened.folders[0]?.kept).toEqual([join(folder, 'tool')]);
+    await opened.close();
+  });
+
   test.each([
     [
       'a link in place of what runs later',
@@ -382,6 +450,8 @@ test('without confinement, only a short list of literal commands on files inside
   mkdirSync(join(folder, 'sub'));
   for (const name of ['a.txt', 'sub/b', '.env']) writeFileSync(join(folder, name), 'x');
   symlinkSync('/etc/passwd', join(folder, 'link'));
+  symlinkSync('/etc/ssl', join(folder, 'elsewhere'));
+  writeFileSync(join(folder, 'hostname'), 'x');
   const say = (line: string): Promise<readonly string[] | undefined> => fixedCommand(line, folder, [folder]);
   expect(await say(' ls -la sub ')).toEqual(['ls', '-la', '--', 'sub']);
   expect(await say('head -n5 a.txt sub/b')).toEqual(['head', '-n5', '--', 'a.txt', 'sub/b']);
@@ -390,6 +460,8 @@ test('without confinement, only a short list of literal commands on files inside
   const refused = [
     'cat',
     'cat link',
+    'cat elsewhere/../hostname',
+    `cat ${folder}/elsewhere/../hostname`,
     'cat .env',
     'cat ../x',
     'cat /etc/passwd',

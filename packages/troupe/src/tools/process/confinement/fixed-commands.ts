@@ -1,5 +1,5 @@
 import { realpath, stat } from 'node:fs/promises';
-import { resolve } from 'node:path';
+import { isAbsolute } from 'node:path';
 
 import { riskOf } from '../../../permission/shell/risky-paths.ts';
 
@@ -47,7 +47,8 @@ export async function fixedCommand(
 
 async function isPlainlyInside(path: string, cwd: string, folders: readonly string[]): Promise<boolean> {
   try {
-    const real = await realpath(resolve(cwd, path));
+    // Not normalized before: `link/..` is the folder around the target of the link.
+    const real = await realpath(isAbsolute(path) ? path : `${cwd}/${path}`);
     const isInside = folders.some((folder) => real === folder || real.startsWith(`${folder}/`));
     const stats = await stat(real);
     return (

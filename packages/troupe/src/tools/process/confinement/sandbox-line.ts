@@ -8,6 +8,8 @@ export interface SandboxView {
   readonly readPaths: readonly string[];
   /** Folders whose files can be changed. Canonical paths. */
   readonly writable: readonly SandboxFolder[];
+  /** Existing files that can't be read, although they are in a visible folder. Canonical paths. */
+  readonly hidden?: readonly string[];
   readonly allowNetwork: boolean;
   /** Complete environment of the program. */
   readonly env: Readonly<Record<string, string>>;
@@ -48,7 +50,7 @@ export function isOwnFolder(path: string): boolean {
   return !NEVER.test(path);
 }
 
-/** Options of bwrap for a sandbox. The program and its arguments follow on the command line. */
+/** Options of bwrap for a sandbox. Folder `tools/process/confinement`: start here. The program and its arguments follow on the command line. */
 export function sandboxLine(view: SandboxView): readonly string[] {
   const { cwd, allowNetwork, env, tmpBytes, disablesUserNamespaces } = view;
   return [
@@ -78,7 +80,7 @@ export function toArgumentBytes(args: readonly string[]): Uint8Array {
 }
 
 /** Mounts of folders, sorted by depth: inner folders are mounted over outer folders. */
-function folders({ cwd, readPaths, writable }: SandboxView): readonly string[] {
+function folders({ cwd, readPaths, writable, hidden = [] }: SandboxView): readonly string[] {
   const binds = new Map([cwd, ...readPaths].map((path) => [path, ['--ro-bind', path, path]]));
   for (const { path, kept } of writable) {
     binds.set(path, ['--bind', path, path]);
@@ -88,6 +90,7 @@ function folders({ cwd, readPaths, writable }: SandboxView): readonly string[] {
     }
   }
   for (const one of writable.flatMap(({ kept }) => kept)) binds.set(one, ['--ro-bind', one, one]);
+  for (const one of hidden) binds.set(one, ['--ro-bind', '/dev/null', one]);
   const depth = (path: string): number => path.split('/').length;
   return [...binds].sort(([a], [b]) => depth(a) - depth(b)).flatMap(([, options]) => options);
 }

@@ -18,6 +18,8 @@ export interface SetAside {
 /** Maximum files kept read-only in one sandbox, because each needs a mount. */
 const MAX_KEPT = 500;
 const MAX_ENTRIES_AFTERWARDS = 2_000_000;
+/** Maximum characters kept of a name, each of up to four bytes. The system refuses names of more than 255 bytes. */
+const MAX_NAME = 60;
 
 /**
  * Folders that one tool call may change, except what other programs run by themselves: existing files of that
@@ -27,8 +29,10 @@ export class WritableFolders {
   readonly folders: readonly SandboxFolder[];
   readonly #before: ReadonlyMap<string, FolderScan>;
   readonly #release: () => void;
+  readonly #maxEntries: number;
 
-  private constructor(before: ReadonlyMap<string, FolderScan>, release: () => void) {
+  private constructor(before: ReadonlyMap<string, FolderScan>, release: () => void, maxEntries: number) {
+    this.#maxEntries = maxEntries;
     this.#before = before;
     this.#release = release;
     this.folders = [...before].map(([path, { members, shared }]) => ({
@@ -40,16 +44,20 @@ export class WritableFolders {
   /**
    * Waits until no other tool call changes the folders, and looks for files that must stay as they are.
    * @param paths canonical paths, none inside another
+   * @param maxEntriesAfterwards files that are looked at after the tool call; folders with more are moved away
    * @returns the reason why the folders can't be changed safely, if there is one
    */
-  static async open(paths: readonly string[]): Promise<WritableFolders | string> {
+  static async open(
+    paths: readonly string[],
+    maxEntriesAfterwards = MAX_ENTRIES_AFTERWARDS,
+  ): Promise<WritableFolders | string> {
     const release = await acquire(paths);
     let opened: WritableFolders | string = '';
     try {
       const scans = new Map<string, FolderScan>();
       for (const path of paths) scans.set(path, await scanFolder(path));
       const problem = problemIn(scans);
-      opened = problem ?? new WritableFolders(scans, release);
+      opened = problem ?? new WritableFolders(scans, release, maxEntriesAfterwards);
       return opened;
     } finally {
       if (typeof opened === 'string') release();
@@ -63,7 +71,7 @@ export class WritableFolders {
       const found: BytePath[] = [];
       const unchecked: string[] = [];
       for (const [path, before] of this.#before) {
-        const after = await scanFolder(path, { maxEntries: MAX_ENTRIES_AFTERWARDS, makesReadable: true });
+        const after = await scanFolder(path, { maxEntries: this.#maxEntries, isAfterwards: true });
         found.push(...[...after.members.keys()].filter((one) => !before.members.has(one)));
         for (const [link, target] of after.links) {
           const isNew = before.links.get(link) !== target;
@@ -71,7 +79,10 @@ export class WritableFolders {
         }
         if (after.problem !== undefined) unchecked.push(`${path}: ${after.problem}`);
       }
-      return { paths: found.map(toText), folder: await moveAway(found), unchecked };
+      const { folder, left } = await moveAway(found);
+      unchecked.push(...left.map((path) => `${toText(path)} could not be moved away`));
+      const moved = found.filter((path) => !left.includes(path));
+      return { paths: moved.map(toText), folder, unchecked };
     } finally {
       this.#release();
     }
@@ -89,20 +100,24 @@ function problemIn(scans: ReadonlyMap<string, FolderScan>): string | undefined {
   return kept > MAX_KEPT ? `more than ${MAX_KEPT} files would have to stay read-only` : undefined;
 }
 
-async function moveAway(found: readonly BytePath[]): Promise<string | undefined> {
-  if (found.length === 0) return undefined;
+/** @returns the new folder, and paths that could not be moved */
+async function moveAway(
+  found: readonly BytePath[],
+): Promise<{ folder: string | undefined; left: readonly BytePath[] }> {
+  if (found.length === 0) return { folder: undefined, left: [] };
   const folder = await mkdtemp(join(tmpdir(), 'troupe-set-aside-'));
+  const left: BytePath[] = [];
   for (const [i, path] of found.entries()) {
-    const target = join(folder, `${i}-${basename(toText(path))}`);
+    const target = join(folder, `${i}-${basename(toText(path)).slice(-MAX_NAME)}`);
     try {
       await rename(toBytes(path), target);
     } catch {
       // on another file system
       await cp(toText(path), target, { recursive: true, verbatimSymlinks: true }).catch(() => {});
-      await rm(toBytes(path), { recursive: true, force: true });
+      await rm(toBytes(path), { recursive: true, force: true }).catch(() => void left.push(path));
     }
   }
-  return folder;
+  return { folder, left };
 }
 
 const held = new Set<readonly string[]>();

@@ -1,9 +1,9 @@
 import type { SpecTypes } from '@modelcontextprotocol/client';
 
-import { messageOf } from '../../errors.ts';
-import { Msg } from '../../message/msg.ts';
-import type { ChatModelBase } from '../../model/chat-model-base.ts';
-import { fromSamplingContent, toSamplingContent } from '../protocol/sampling-content.ts';
+import { messageOf } from '../../../errors.ts';
+import { Msg } from '../../../message/msg.ts';
+import type { ChatModelBase } from '../../../model/chat-model-base.ts';
+import { fromSamplingContent, toSamplingContent } from '../../protocol/sampling-content.ts';
 
 /** Lets a server use a model, within limits. */
 export interface McpSamplingOptions {

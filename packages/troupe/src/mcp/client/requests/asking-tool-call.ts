@@ -1,12 +1,12 @@
-import type { PendingDecision } from '../../message/pending-call.ts';
-import type { UserQuestion } from '../../message/user-question.ts';
-import { ToolSuspension } from '../../toolkit/tool/tool-suspension.ts';
-import type { ToolContext } from '../../toolkit/tool/tool.ts';
-import { whenAborted } from '../../util/abort.ts';
-import { elapsedSince, monotonic } from '../../util/clock.ts';
-import { newId } from '../../util/ids.ts';
-import { isJsonObject, type JsonValue } from '../../util/json.ts';
-import type { McpCallOptions } from './mcp-connection.ts';
+import type { PendingDecision } from '../../../message/pending-call.ts';
+import type { UserQuestion } from '../../../message/user-question.ts';
+import { ToolSuspension } from '../../../toolkit/tool/tool-suspension.ts';
+import type { ToolContext } from '../../../toolkit/tool/tool.ts';
+import { whenAborted } from '../../../util/abort.ts';
+import { elapsedSince, monotonic } from '../../../util/clock.ts';
+import { newId } from '../../../util/ids.ts';
+import { isJsonObject, type JsonValue } from '../../../util/json.ts';
+import type { McpCallOptions } from '../mcp-connection.ts';
 import type { McpAnswer } from './server-question.ts';
 
 interface OpenQuestion {

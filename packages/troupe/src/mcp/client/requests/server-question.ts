@@ -5,9 +5,9 @@ import {
   toUserQuestion,
   type UserAnswer,
   type UserQuestion,
-} from '../../message/user-question.ts';
-import { isJsonObject } from '../../util/json.ts';
-import { cutText, oneLine, withoutControls } from '../../util/text.ts';
+} from '../../../message/user-question.ts';
+import { isJsonObject } from '../../../util/json.ts';
+import { cutText, oneLine, withoutControls } from '../../../util/text.ts';
 
 /** Answer to a question of a server. `content` is the filled-in form; fields without a value get their defaults. */
 export type McpAnswer =

@@ -6,14 +6,14 @@ import type {
   ElicitResult,
 } from '@modelcontextprotocol/client';
 
-import { checkedAnswer } from '../../approval/answers.ts';
-import { getLogger } from '../../config/run-config.ts';
-import { messageOf } from '../../errors.ts';
-import type { UserQuestion } from '../../message/user-question.ts';
-import { DeadlineError, withDeadline, type UntimedWait } from '../../util/async/deadline.ts';
-import { isJsonObject, setOwn, type JsonObject } from '../../util/json.ts';
+import { checkedAnswer } from '../../../approval/answers.ts';
+import { getLogger } from '../../../config/run-config.ts';
+import { messageOf } from '../../../errors.ts';
+import type { UserQuestion } from '../../../message/user-question.ts';
+import { DeadlineError, withDeadline, type UntimedWait } from '../../../util/async/deadline.ts';
+import { isJsonObject, setOwn, type JsonObject } from '../../../util/json.ts';
 import { createAsyncScope } from '#platform';
-import { mcpClientSdk } from '../protocol/sdk.ts';
+import { mcpClientSdk } from '../../protocol/sdk.ts';
 import {
   answerSampling,
   readSampling,
@@ -21,7 +21,7 @@ import {
   type SamplingParams,
   type SamplingResult,
 } from './mcp-sampling.ts';
-import type { McpRoot } from './mcp-transport.ts';
+import type { McpRoot } from '../mcp-transport.ts';
 import {
   ALLOW,
   samplingQuestion,
@@ -30,7 +30,7 @@ import {
   type McpQuestionHandler,
 } from './server-question.ts';
 
-/** Requests of a server that the client answers. */
+/** Requests of a server that the client answers. Folder `mcp/client/requests`: start here. */
 export interface ServerRequestOptions {
   /** Name of the client, for the person who is asked. */
   readonly name: string;
