@@ -219,7 +219,11 @@ describe('a command that nobody was asked about', () => {
       const { status, output } = await use(shell(), { command: take }, policy);
       expect([status, output.includes('approval-key'), output.includes(text)]).toEqual(['ok', true, false]);
     }
-    const allowed = await use(shell(), { command: `cat ${key}; ls sessions` }, { decide: () => ({ behavior: 'allow' }) });
+    const allowed = await use(
+      shell(),
+      { command: `cat ${key}; ls sessions` },
+      { decide: () => ({ behavior: 'allow' }) },
+    );
     expect([allowed.output.includes('approval-key'), allowed.output.includes(text)]).toEqual([true, false]);
     expect(readFileSync(key, 'utf8').trim()).toBe(text);
     expect((await run('cat sessions/approval-key')).status).toBe('asked');
