@@ -234,6 +234,6 @@ export class OpenExchange {
   #whyUnknown(id: unknown): string {
     const isToolCallId = this.statuses.pending.some(({ call }) => call.id === id);
     if (isToolCallId) return 'is a tool call: decide by the `id` that stands beside `call` in pendingCalls';
-    return 'was never asked for, or has been decided already';
+    return 'was never asked for, or has been decided already: read pendingCalls again';
   }
 }
