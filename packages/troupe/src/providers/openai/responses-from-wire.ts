@@ -188,7 +188,7 @@ export class ResponsesDecoder implements WireDecoder {
     if (item.type === 'message') this.#endMessage(item, data);
   }
 
-  /** Keeps what the vendor wants back: encrypted thinking, or the thinking itself where it came as it is. */
+  /** Keeps thinking for the next turn: encrypted, or as plain text where the vendor sent plain text. */
   #endReasoning(item: OutputItem, data: JsonObject): void {
     const encryptedContent = stringOf(data['encrypted_content']);
     const summary = textIn(data['summary'], '\n\n');
