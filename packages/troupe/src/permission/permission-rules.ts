@@ -31,7 +31,7 @@ import {
   type PermissionFacts,
   type PermissionMode,
 } from './permission-table.ts';
-import { isPathOfLaterRun } from './runs-later.ts';
+import { isPathOfLaterRun } from './shell/runs-later.ts';
 import { isInside, riskOf } from './shell/risky-paths.ts';
 import { findCommands } from './shell/find-commands.ts';
 import { judgeCommand, locationOf } from './shell/judge-command.ts';
