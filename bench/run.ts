@@ -5,6 +5,7 @@
 import { AgentBase, Msg, type Turn } from 'troupe';
 import { MsgDraft } from 'troupe/kernel';
 
+import { measureConfinement } from './confinement.ts';
 import { fastest, row } from './measure.ts';
 import { measureAnswers, measureHistory } from './models.ts';
 import { measureRounds } from './rounds.ts';
@@ -132,4 +133,5 @@ await measureHistory();
 await measureAnswers();
 await measureRounds();
 await measureSessions();
+await measureConfinement();
 await measureTracing();

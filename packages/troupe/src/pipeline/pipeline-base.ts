@@ -2,7 +2,6 @@ import type { AgentBase } from '../agent/agent-base.ts';
 import { getLogger } from '../config/run-config.ts';
 import { AgentBusyError, messageOf } from '../errors.ts';
 import type { PendingCall } from '../message/pending-call.ts';
-import type { SaveSignals } from '../session/auto-save.ts';
 import { StateModule } from '../state/state-module.ts';
 import { abortable } from '../util/abort.ts';
 import { PipelineProgress } from './pipeline-progress.ts';
@@ -80,8 +79,8 @@ export abstract class PipelineBase extends StateModule {
 
   /** Adds a listener that is awaited before a tool with a `sideEffect` runs. The returned function removes the listener. */
   onCheckpoint(listener: () => Promise<void>): () => void {
-    return this.#listen(new Set<() => Promise<void>>(), listener, (agent: SaveSignals, entry) =>
-      agent.onCheckpoint?.(entry),
+    return this.#listen(new Set<() => Promise<void>>(), listener, (agent, entry) =>
+      agent.onCheckpoint(entry),
     );
   }
 
@@ -126,13 +125,13 @@ export abstract class PipelineBase extends StateModule {
   #listen<Listener>(
     own: Set<Listener>,
     entry: Listener,
-    listenTo: (agent: AgentBase, entry: Listener) => (() => void) | undefined,
+    listenTo: (agent: AgentBase, entry: Listener) => () => void,
   ): () => void {
     own.add(entry);
     const stops = Array.from(new Set(this.agents), (agent) => listenTo(agent, entry));
     return () => {
       own.delete(entry);
-      for (const stop of stops) stop?.();
+      for (const stop of stops) stop();
     };
   }
 }

@@ -12,6 +12,7 @@ import { hintMsg } from './hints.ts';
 import type { ReActAgentOptions } from './react-agent-options.ts';
 import type { ReplyState } from './reply-state.ts';
 import type { TurnControl } from '../agent/turn/turn-control.ts';
+import { escapeTags } from '../util/escape-tags.ts';
 
 /** Time limit of a long-term memory or knowledge base; the reply goes on without. */
 const LIMIT_MS = 120_000;
@@ -83,7 +84,7 @@ async function fromLongTermMemory(
     ),
   );
   if (typeof text !== 'string' || text === '') return [];
-  return [Msg.user(`<long_term_memory>${text}</long_term_memory>`, { name: 'long_term_memory' })];
+  return [Msg.user(`<long_term_memory>${escapeTags(text)}</long_term_memory>`, { name: 'long_term_memory' })];
 }
 
 async function fromKnowledge(msgs: readonly Msg[], reply: ReplyState): Promise<readonly Msg[]> {
@@ -141,7 +142,11 @@ async function rewritten({ options, control, memory, agent }: ReplyState): Promi
 
 function knowledgeMsg(documents: readonly RetrievedDocument[]): Msg | undefined {
   if (documents.length === 0) return undefined;
-  const best = documents.toSorted((a, b) => b.score - a.score).map(({ content }) => content);
+  const best = documents
+    .toSorted((a, b) => b.score - a.score)
+    .map(({ content }) =>
+      content.type === 'text' ? { ...content, text: escapeTags(content.text) } : content,
+    );
   const [open, close] = ['<retrieved_knowledge>', '</retrieved_knowledge>'];
   return Msg.user([{ type: 'text', text: open }, ...best, { type: 'text', text: close }]);
 }

@@ -259,8 +259,8 @@ export class Delegation {
   ): Promise<Outcome> {
     const agent = await this.#export(task.grant.host, task.permissions);
     const saved = earlier && (await this.#saved.reload(earlier, agent));
-    agent.loadStateDict(state, { strict: false });
-    const { decisions } = task.context.resume ?? {};
+    const { decisions, isUnverified = false } = task.context.resume ?? {};
+    agent.loadStateDict(state, { strict: false, acceptGrants: !isUnverified });
     return this.#delegate(task, agent, { context: toDelegationContext(context), decisions, earlier: saved });
   }
 

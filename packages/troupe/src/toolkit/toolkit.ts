@@ -1,4 +1,5 @@
 import { getLogger } from '../config/run-config.ts';
+import { messageOf } from '../errors.ts';
 import type { ToolUseBlock } from '../message/blocks.ts';
 import type { ToolSchema } from '../model/chat-model-base.ts';
 import { checkNumber } from '../util/check-number.ts';
@@ -294,6 +295,15 @@ export class Toolkit extends StateModule {
     const { maxOutputChars = this.#shared.maxOutputChars } = this.get(result.name) ?? {};
     const cut = cutOutput(result.output, maxOutputChars);
     return cut === undefined ? result : { ...result, output: cut.shown };
+  }
+
+  /** Tells a tool that its suspended tool call was closed. An error of the tool is logged. */
+  abandon(toolName: string, state: JsonValue): void {
+    try {
+      this.get(toolName)?.onAbandoned?.(state);
+    } catch (error) {
+      getLogger().log('warn', `The tool '${toolName}' failed to give up a tool call: ${messageOf(error)}`);
+    }
   }
 
   /**

@@ -10,7 +10,7 @@ import type {
 
 import { MAX_TIMER_MS } from '../../util/check-number.ts';
 import { messageOf, TroupeError } from '../../errors.ts';
-import { DeadlineError, withDeadline } from '../../util/async/deadline.ts';
+import { DeadlineError, withDeadline, type UntimedWait } from '../../util/async/deadline.ts';
 import { whenAborted } from '../../util/abort.ts';
 import type { JsonObject } from '../../util/json.ts';
 import { traced, traceHeaders } from '../../tracing/instrumentation.ts';
@@ -21,6 +21,8 @@ import { IMPLEMENTATION } from '../protocol/mcp-implementation.ts';
 import { mcpClientSdk } from '../protocol/sdk.ts';
 import type { McpPrompt, McpResource, McpResourceTemplate, McpTransport } from './mcp-transport.ts';
 import { openTransport } from './open-transport.ts';
+import type { McpQuestionHandler } from './requests/server-question.ts';
+import { ServerRequests, type ServerRequestOptions } from './requests/server-requests.ts';
 import { StdioTransport } from './stdio-transport.ts';
 import type { McpToolDefinition } from './accepted-tools.ts';
 import { toolList } from './tool-list.ts';
@@ -33,6 +35,7 @@ export interface ConnectionSetup {
   readonly maxTools: number;
   readonly maxMessageBytes: number;
   readonly onToolsChanged: () => void;
+  readonly requests: ServerRequestOptions;
 }
 
 export interface McpCallOptions {
@@ -41,8 +44,12 @@ export interface McpCallOptions {
   readonly timeoutMs?: number | undefined;
   /** Receives progress reports of the server. */
   readonly onProgress?: ((text: string) => void) | undefined;
+  /** Answers questions of the server during this tool call. @default the client's `elicitation`, otherwise `cancel` */
+  readonly onQuestion?: McpQuestionHandler | undefined;
 }
 
+/** Maximum times that a server of the protocol of 2026 may ask during one request. */
+const MAX_ROUNDS = 30;
 /** Maximum pages of a list; more are taken for an endless list. */
 const MAX_PAGES = 100;
 /** Maximum resources or prompts of a server. */
@@ -65,7 +72,9 @@ export class McpConnection {
   readonly #setup: ConnectionSetup;
   readonly #client: Client;
   readonly #transport: Transport;
+  readonly #requests: ServerRequests;
   readonly #secrets = new SecretWords();
+  #isStarted = false;
   #isOver = false;
   #hasLostNotifications = false;
   #isClosingWhenIdle = false;
@@ -98,13 +107,16 @@ export class McpConnection {
   private constructor(setup: ConnectionSetup, mode: 'auto' | 'legacy') {
     this.#setup = setup;
     this.#transport = openTransport(setup.server, setup.maxMessageBytes, this.#secrets);
+    this.#requests = new ServerRequests(setup.requests);
     this.#client = new mcpClientSdk.Client(IMPLEMENTATION, {
-      capabilities: {},
+      capabilities: this.#requests.capabilities,
+      inputRequired: { maxRounds: MAX_ROUNDS },
       // the default validator generates code from schemas
       jsonSchemaValidator: { getValidator: untrustedValidator },
       versionNegotiation: { mode },
       listChanged: { tools: { autoRefresh: false, onChanged: () => setup.onToolsChanged() } },
     });
+    this.#requests.install(this.#client);
     this.#client.onclose = () => {
       this.#isOver = true;
     };
@@ -179,7 +191,7 @@ export class McpConnection {
     );
   }
 
-  /** Reads all pages of a list. Returns an empty list if the server lacks the capability. */
+  /** Reads all pages of a list. Returns an empty list if the server lacks the capability or the request. */
   async #list<T>(
     capability: 'tools' | 'resources' | 'prompts',
     what: string,
@@ -193,7 +205,7 @@ export class McpConnection {
       const all: T[] = [];
       let params: { cursor?: string } = {};
       for (let page = 0; page < MAX_PAGES; page++) {
-        const [items, cursor] = await ask(params, { ...NO_TIMEOUT, signal });
+        const [items, cursor] = await ask(params, { ...NO_TIMEOUT, signal }).catch(emptyIfUnknown);
         for (const item of items) all.push(item);
         if (all.length > most) {
           const advice = what === 'tools' ? ' Raise maxTools if that is right.' : '';
@@ -212,15 +224,17 @@ export class McpConnection {
   async callTool(
     tool: McpToolDefinition,
     input: JsonObject,
-    { signal, timeoutMs = Infinity, onProgress }: McpCallOptions,
+    { signal, timeoutMs = Infinity, onProgress, onQuestion }: McpCallOptions,
   ): Promise<CallToolResult> {
-    const ask = (signal: AbortSignal): Promise<CallToolResult> =>
-      this.#client.callTool(withTraceMeta({ name: tool.name, arguments: { ...input } }), {
-        ...NO_TIMEOUT,
-        signal,
-        toolDefinition: tool,
-        ...(onProgress && { onprogress: (progress) => onProgress(progressText(progress)) }),
-      });
+    const ask = (signal: AbortSignal, untimed: UntimedWait): Promise<CallToolResult> =>
+      this.#requests.run({ onQuestion, untimed }, () =>
+        this.#client.callTool(withTraceMeta({ name: tool.name, arguments: { ...input } }), {
+          ...NO_TIMEOUT,
+          signal,
+          toolDefinition: tool,
+          ...(onProgress && { onprogress: (progress) => onProgress(progressText(progress)) }),
+        }),
+      );
     return this.#traced(
       'tools/call',
       tool.name,
@@ -260,6 +274,7 @@ export class McpConnection {
       await this.close();
       throw error;
     }
+    this.#isStarted = true;
     void this.#client.autoOpenedSubscription?.closed.then((why) => {
       if (why !== 'local') this.#hasLostNotifications = true;
     });
@@ -288,11 +303,13 @@ export class McpConnection {
     what: string,
     timeoutMs: number,
     signal: AbortSignal | undefined,
-    ask: (signal: AbortSignal) => Promise<T>,
+    ask: (signal: AbortSignal, untimed: UntimedWait) => Promise<T>,
   ): Promise<T> {
     this.#running += 1;
     try {
-      return await withDeadline({ timeoutMs, signal }, (signal) => ask(withoutReason(signal)));
+      return await withDeadline({ timeoutMs, signal }, (signal, untimed) =>
+        ask(withoutReason(signal), untimed),
+      );
     } catch (error) {
       signal?.throwIfAborted();
       throw this.#failure(what, error);
@@ -310,7 +327,10 @@ export class McpConnection {
     }
     const { problem } = this.#transport instanceof StdioTransport ? this.#transport : { problem: undefined };
     if (problem !== undefined || isClosed(error)) {
-      return failed(`${name} ended during ${what}. ${problem ?? 'The connection was closed.'}`, error);
+      const { lastOutput } = this.#transport instanceof StdioTransport ? this.#transport : { lastOutput: '' };
+      const output = this.#isStarted || lastOutput === '' ? '' : ` Its last output: ${lastOutput}`;
+      const text = `${name} ended during ${what}. ${problem ?? 'The connection was closed.'}${output}`;
+      return failed(this.#secrets.hide(text), this.#secrets.causeOf(error));
     }
     const cause = this.#secrets.causeOf(error);
     const network = networkFailure(error);
@@ -329,6 +349,14 @@ function withTraceMeta<Params extends object>(params: Params): Params {
 
 function withTrace<Request extends { readonly params: object }>(request: Request): Request {
   return { ...request, params: withTraceMeta(request.params) };
+}
+
+/** An empty page if the server does not know the request, such as one with templates of resources only. */
+function emptyIfUnknown(error: unknown): [never[], undefined] {
+  const { ProtocolError, ProtocolErrorCode } = mcpClientSdk;
+  if (error instanceof ProtocolError && error.code === ProtocolErrorCode.MethodNotFound)
+    return [[], undefined];
+  throw error;
 }
 
 function isClosed(error: unknown): boolean {

@@ -37,7 +37,7 @@ const MAX_QUEUE_SIZE = 2048;
 /**
  * Exports the spans of the program by OTLP over HTTP with protobuf: in batches, behind the work, redacted, with a bounded queue. A
  * receiver that fails or hangs costs spans and nothing else. If the program has no tracer provider yet, the one made here also
- * gets the program's own spans; otherwise it gets the spans of this library only, and the other provider stays as it is.
+ * gets the program's own spans; otherwise it gets the spans of this library only, and the other provider stays as it is. Folder `otel/otlp`: start here.
  * @throws TroupeError if a package is missing or an option is wrong
  *
  * @example

@@ -1,6 +1,7 @@
 import { TroupeError } from '../../errors.ts';
 import type { MediaBlock } from '../../formatter/prompt.ts';
 import type { ModelDelta } from '../../message/model-delta.ts';
+import { settleHttp } from '../../model/http/http-call-options.ts';
 import { addCost } from '../../model/add-cost.ts';
 import { mergeGeneration } from '../../model/generation.ts';
 import { PromptMaker } from '../../model/prompt-maker.ts';
@@ -110,13 +111,18 @@ export class AiSdkModel extends ChatModelBase {
   async *#answer(request: ModelRequest, signal: AbortSignal): AsyncGenerator<ModelDelta, void, void> {
     checkToolChoice(request);
     const startedAt = monotonic();
-    const { headers, deadlines = {}, pricing } = this.#options;
+    const { deadlines = {}, pricing } = this.#options;
+    const { headers } = await settleHttp(
+      { headers: this.#options.headers },
+      { headers: request.http?.headers },
+      signal,
+    );
     this.#supportedUrls = (await Promise.resolve(this.#model.supportedUrls).catch(() => undefined)) ?? {};
     const prompt = await this.#prompts.make(request, signal);
     const options = {
       ...toCallOptions({ ...request, generation: this.#generation(request) }, this.#target),
       prompt: this.#writer.messages(prompt.items),
-      ...(headers && { headers }),
+      ...(Object.keys(headers).length > 0 && { headers }),
     };
     const { provider, version } = this.#target;
     const decoder = new PartDecoder(provider, version, { vendor: provider, model: this.modelName });

@@ -7,6 +7,7 @@ import {
   type WireDecoder,
   type WireRequest,
 } from '../../model/http/http-chat-model.ts';
+import type { Caching } from '../../model/chat-model-base.ts';
 import { jsonBody } from '../../model/http/wire-texts.ts';
 import { toolsForChoice } from '../../model/tool-choice.ts';
 import type { JsonObject } from '../../util/json.ts';
@@ -48,8 +49,9 @@ export class AnthropicChatModel extends HttpChatModel {
   override readonly host: string;
   readonly #api: AnthropicApi;
   readonly #model: ClaudeModel;
-  readonly #cacheControl: JsonObject | undefined;
-  readonly #texts: PromptTexts;
+  readonly #caching: Caching;
+  /** Texts by their cache marker. */
+  readonly #texts = new Map<string, PromptTexts>();
 
   /** @throws TroupeError without a key. */
   constructor(options: AnthropicChatModelOptions) {
@@ -58,13 +60,9 @@ export class AnthropicChatModel extends HttpChatModel {
     super(ANTHROPIC, options, { vision: true, files, forcedTools, structured });
     this.#model = { ...model, forcedTools: this.capabilities.forcedTools };
     this.#api = new AnthropicApi(options);
-    this.host = new URL(this.#api.url('messages')).host;
-    this.#cacheControl = toCacheControl(options.caching);
-    this.#texts = new PromptTexts(this.#cacheControl);
-  }
-
-  protected override get secrets(): readonly string[] {
-    return [this.#api.apiKey];
+    this.host = this.#api.host;
+    this.#caching = options.generation?.caching ?? options.caching ?? 'auto';
+    toCacheControl(this.#caching);
   }
 
   protected override takesUrl(block: MediaBlock): boolean {
@@ -74,18 +72,26 @@ export class AnthropicChatModel extends HttpChatModel {
   protected override toCall(prompt: Prompt, request: WireRequest): WireCall {
     const offered = toolsForChoice(request);
     const tools = offered.length > 0 ? offered : toolsIn(prompt.items);
+    const cacheControl = toCacheControl(request.generation.caching ?? this.#caching);
     const plan = planThinking(request.generation, this.#model, prompt.items);
     const options = toOptions(request, this.#model, plan, offered.length > 0);
     const body = jsonBody(
       {
         model: this.modelName,
-        cache_control: this.#cacheControl,
+        cache_control: cacheControl,
         ...options,
         ...(tools.length > offered.length && { tool_choice: { type: 'none' } }),
       },
-      this.#texts.write(prompt, tools, plan.keepsEarlier),
+      this.#textsFor(cacheControl).write(prompt, tools, plan.keepsEarlier),
     );
-    return { url: this.#api.url('messages'), headers: this.#api.headers, body };
+    return this.#api.call('messages', request.settings, body);
+  }
+
+  #textsFor(cacheControl: JsonObject | undefined): PromptTexts {
+    const key = JSON.stringify(cacheControl ?? null);
+    let texts = this.#texts.get(key);
+    if (texts === undefined) this.#texts.set(key, (texts = new PromptTexts(cacheControl)));
+    return texts;
   }
 
   protected override newDecoder(): WireDecoder {
@@ -93,9 +99,12 @@ export class AnthropicChatModel extends HttpChatModel {
   }
 }
 
-function toCacheControl(caching: AnthropicChatModelOptions['caching'] = 'auto'): JsonObject | undefined {
+/** @throws TroupeError for a caching that Anthropic does not have */
+function toCacheControl(caching: Caching): JsonObject | undefined {
   if (caching === 'off') return undefined;
-  if (caching === 'auto') return { type: 'ephemeral' };
-  if (caching.ttl === '5m' || caching.ttl === '1h') return { type: 'ephemeral', ttl: caching.ttl };
+  const ttl = typeof caching === 'object' ? caching.ttl : undefined;
+  if (caching === 'auto' || (typeof caching === 'object' && caching.key !== undefined && ttl === undefined))
+    return { type: 'ephemeral' };
+  if (ttl === '5m' || ttl === '1h') return { type: 'ephemeral', ttl };
   throw new TroupeError('invalid_config', "caching must be 'auto', 'off', {ttl: '5m'} or {ttl: '1h'}.");
 }

@@ -59,6 +59,19 @@ export class AnthropicDecoder implements WireDecoder {
     }
   }
 
+  *readWhole(message: JsonObject): Generator<ModelDelta, void, void> {
+    const { content, stop_reason: reason = null, usage = null } = message;
+    yield* this.read({ type: 'message_start', message });
+    for (const [index, block] of (Array.isArray(content)
+      ? (content as readonly JsonValue[])
+      : []
+    ).entries()) {
+      yield* this.read({ type: 'content_block_start', index, content_block: block });
+      yield* this.read({ type: 'content_block_stop', index });
+    }
+    yield* this.read({ type: 'message_delta', delta: { stop_reason: reason }, usage });
+  }
+
   *end(): Generator<ModelDelta, void, void> {
     const stopReason = this.#reason ?? '';
     if (REGULAR.includes(stopReason)) yield* this.#endCalls();

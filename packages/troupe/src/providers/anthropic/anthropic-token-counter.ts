@@ -5,9 +5,10 @@ import { PromptMedia } from '../../formatter/prompt-media.ts';
 import { Msg } from '../../message/msg.ts';
 import { PLAIN_CAPABILITIES, type ToolSchema } from '../../model/chat-model-base.ts';
 import { secretsInQuery } from '../../model/http/headers.ts';
+import { settleHttp } from '../../model/http/http-call-options.ts';
 import type { HttpModelOptions } from '../../model/http/http-chat-model.ts';
 import { malformedResponse } from '../../model/http/http-error.ts';
-import { readResponse } from '../../model/http/read-response.ts';
+import { readText } from '../../model/http/read-response.ts';
 import { jsonBody } from '../../model/http/wire-texts.ts';
 import { TokenCounterBase, type CountOptions } from '../../token/token-counter-base.ts';
 import { platformFetch } from '../../util/net/http.ts';
@@ -20,6 +21,9 @@ import { planThinking } from './thinking-plan.ts';
 
 export interface AnthropicTokenCounterOptions
   extends AnthropicApiOptions, Pick<HttpModelOptions, 'fetch' | 'deadlines' | 'formatter' | 'media'> {}
+
+/** Signal of a count without one. */
+const NEVER = new AbortController().signal;
 
 /**
  * Counts the tokens of a prompt by asking Anthropic. A count is free, but each is one request with its own
@@ -59,20 +63,17 @@ export class AnthropicTokenCounter extends TokenCounterBase {
     const prompt = await this.#media.prepare(formatted, signal);
     const sent = tools.length > 0 ? tools : toolsIn(prompt.items);
     const { field, keepsEarlier } = planThinking({}, claudeModel(modelName), prompt.items);
-    const url = this.#api.url('messages/count_tokens');
-    const origin = { vendor: ANTHROPIC, model: modelName, host: new URL(url).host };
-    const call = {
-      url,
-      origin,
-      headers: this.#api.headers,
-      body: jsonBody({ model: modelName, thinking: field }, this.#texts.write(prompt, sent, keepsEarlier)),
-      fetch,
-      deadlines,
-      secrets: [this.#api.apiKey, ...secretsInQuery(this.#options.baseUrl ?? '')],
-      isOver: () => false,
-    };
-    let text = '';
-    for await (const piece of readResponse(call, signal)) text += piece;
+    const body = jsonBody(
+      { model: modelName, thinking: field },
+      this.#texts.write(prompt, sent, keepsEarlier),
+    );
+    const settings = await settleHttp(this.#options, {}, signal ?? NEVER);
+    const sentCall = this.#api.call('messages/count_tokens', settings, body);
+    const { host } = new URL(sentCall.url);
+    const origin = { vendor: ANTHROPIC, model: modelName, host };
+    const secrets = [...(sentCall.secrets ?? []), ...secretsInQuery(sentCall.url)];
+    const call = { ...sentCall, origin, fetch, deadlines, secrets, isOver: () => false };
+    const text = await readText(call, signal);
     const answer = readJson(text);
     const tokens = isJsonObject(answer) ? answer['input_tokens'] : undefined;
     if (typeof tokens === 'number') return tokens;

@@ -8,7 +8,7 @@ import {
 } from '../../model/http/http-chat-model.ts';
 import { jsonBody } from '../../model/http/wire-texts.ts';
 import type { JsonValue } from '../../util/json.ts';
-import { geminiEndpoint, GEMINI, type GeminiEndpoint } from './gemini-endpoint.ts';
+import { GEMINI, GeminiEndpoint } from './gemini-endpoint.ts';
 import { GeminiDecoder } from './gemini-from-wire.ts';
 import { geminiTools, toGeminiOptions } from './gemini-options.ts';
 import { isFetched } from './gemini-to-wire.ts';
@@ -18,7 +18,7 @@ export interface GeminiChatModelOptions extends HttpModelOptions {
   /** Model name, with or without the prefix `models/`. */
   readonly modelName: string;
   /** @default GEMINI_API_KEY, else GOOGLE_API_KEY */
-  readonly apiKey?: string | undefined;
+  readonly apiKey?: HttpModelOptions['apiKey'];
 }
 
 /**
@@ -33,13 +33,9 @@ export class GeminiChatModel extends HttpChatModel {
 
   constructor(options: GeminiChatModelOptions) {
     super(GEMINI, options, { vision: true, audio: true, video: true, files: true, structured: 'native' });
-    this.#endpoint = geminiEndpoint(options);
-    this.host = new URL(this.#endpoint.url('')).host;
+    this.#endpoint = new GeminiEndpoint(options);
+    this.host = this.#endpoint.host;
     this.#writer = new GeminiWriter(this.#endpoint.dialect);
-  }
-
-  protected override get secrets(): readonly string[] {
-    return this.#endpoint.secrets;
   }
 
   protected override takesUrl(block: MediaBlock): boolean {
@@ -55,11 +51,11 @@ export class GeminiChatModel extends HttpChatModel {
       geminiTools(request),
       Array.isArray(googleTools) ? (googleTools as readonly JsonValue[]) : [],
     );
-    return {
-      url: this.#endpoint.url('streamGenerateContent', { alt: 'sse' }),
-      headers: this.#endpoint.headers,
-      body: jsonBody(toGeminiOptions(request, this.#endpoint.dialect, schema), texts),
-    };
+    const body = jsonBody(toGeminiOptions(request, this.#endpoint.dialect, schema), texts);
+    const { settings } = request;
+    return settings.isStreamed
+      ? this.#endpoint.call('streamGenerateContent', settings, body, { alt: 'sse' })
+      : this.#endpoint.call('generateContent', settings, body);
   }
 
   protected override newDecoder(): WireDecoder {

@@ -6,6 +6,7 @@ import { ModelError } from '../../model/model-error.ts';
 import { fromBase64 } from '../../util/base64.ts';
 import { isJsonObject, type JsonObject } from '../../util/json.ts';
 import { stringOf } from '../../model/http/wire-values.ts';
+import { PartialArgs } from './partial-args.ts';
 
 const LENGTH = /^(?:MAX_TOKENS|CONTINUATION)$/;
 const FILTERED = /^(?:BLOCKLIST|SPII|MODEL_ARMOR|(?:IMAGE_)?(?:SAFETY|RECITATION|PROHIBITED_CONTENT))$/;
@@ -23,6 +24,10 @@ export class GeminiDecoder implements WireDecoder {
   #reason = '';
   #callCount = 0;
   #usage: Usage | undefined;
+  /** Arguments of a tool call that comes in parts. */
+  #partialArgs: PartialArgs | undefined;
+  /** Signatures that came with a later part of a tool call. */
+  readonly #lateMeta = new Map<number, { readonly providerMeta: ProviderMeta }>();
   /** Whether the current block is text. A signature in a following empty part belongs to the text. */
   #isInText = false;
 
@@ -47,8 +52,11 @@ export class GeminiDecoder implements WireDecoder {
   }
 
   *end(): Generator<ModelDelta, void, void> {
-    const isCalling = this.#reason === 'STOP' && this.#callCount > 0;
-    for (let index = 0; isCalling && index < this.#callCount; index++) yield { type: 'tool_use_end', index };
+    // A call in parts without its last one may lack arguments.
+    const callCount = this.#partialArgs === undefined ? this.#callCount : this.#callCount - 1;
+    const isCalling = this.#reason === 'STOP' && callCount > 0;
+    for (let index = 0; isCalling && index < callCount; index++)
+      yield { type: 'tool_use_end', index, ...this.#lateMeta.get(index) };
     yield { type: 'finish', reason: isCalling ? 'tool_calls' : toReason(this.#reason) };
   }
 
@@ -78,21 +86,32 @@ export class GeminiDecoder implements WireDecoder {
       yield* toMedia(inlineData, signed ?? { gemini: {} });
   }
 
+  /** A tool call, whole or in parts: a call in parts ends with one that does not continue. */
   *#call(
     call: JsonObject,
     meta: { readonly providerMeta: ProviderMeta } | undefined,
   ): Generator<ModelDelta, void, void> {
     const id = stringOf(call['id']);
     const name = stringOf(call['name']);
-    if (call['partialArgs'] !== undefined || call['willContinue'] === true) {
-      throw new ModelError('The tool call came in parts, which is not supported.', {
-        kind: 'malformed',
-        check: 'Switch streamFunctionCallArguments off.',
-      });
-    }
-    const index = this.#callCount++;
-    yield { type: 'tool_use_start', index, name, ...(id !== '' && { id }), ...meta };
+    const willContinue = call['willContinue'] === true;
+    const isNew = name !== '';
+    if (!isNew && this.#partialArgs === undefined) return; // nothing to continue
+    if (isNew) yield* this.#endPartialCall(); // a call that was not ended, but another follows
+    const index = isNew ? this.#callCount++ : this.#callCount - 1;
+    if (isNew) yield { type: 'tool_use_start', index, name, ...(id !== '' && { id }), ...meta };
+    else if (meta !== undefined) this.#lateMeta.set(index, meta);
     if (isJsonObject(call['args'])) yield { type: 'tool_input', index, json: JSON.stringify(call['args']) };
+    const parts = listOf(call['partialArgs']);
+    if (isNew && parts.length === 0 && !willContinue) return;
+    this.#partialArgs ??= new PartialArgs();
+    for (const part of parts) this.#partialArgs.add(part);
+    if (!willContinue) yield* this.#endPartialCall();
+  }
+
+  *#endPartialCall(): Generator<ModelDelta, void, void> {
+    const json = this.#partialArgs?.json;
+    this.#partialArgs = undefined;
+    if (json !== undefined) yield { type: 'tool_input', index: this.#callCount - 1, json };
   }
 }
 

@@ -6,8 +6,9 @@ import {
   type WireRequest,
 } from '../../model/http/http-chat-model.ts';
 import { jsonBody, ToolTexts, WireTexts } from '../../model/http/wire-texts.ts';
+import type { JsonObject } from '../../util/json.ts';
 import { chatDialectOf } from './dialect.ts';
-import { endpointOf, vendorOf, type Endpoint, type OpenAIEndpointOptions } from './endpoint.ts';
+import { Endpoint, vendorOf, type OpenAIEndpointOptions } from './endpoint.ts';
 import type { ModelRule } from './model-rules.ts';
 import { OptionFitter } from './option-fitter.ts';
 import { ResponsesDecoder } from './responses-from-wire.ts';
@@ -53,22 +54,22 @@ export class OpenAIResponsesModel extends HttpChatModel {
   constructor(options: OpenAIResponsesModelOptions) {
     const { name, vendor, rule } = chatDialectOf(vendorOf(options), options.modelName);
     super(vendor.title, options, { vision: true, files: true, structured: 'native' });
-    this.#endpoint = endpointOf(options, vendor, '/responses');
-    this.host = new URL(this.#endpoint.url).host;
+    this.#endpoint = new Endpoint(options, vendor, '/responses');
+    this.host = this.#endpoint.host;
+    const isReasoning = options.isReasoning ?? rule.isReasoning;
     this.#settings = {
-      isReasoning: options.isReasoning ?? rule.isReasoning,
+      isReasoning,
       reasoningSummary: options.reasoningSummary,
       store: options.store ?? false,
+      vendor,
     };
     this.#options = new OptionFitter(options.modelName, inResponses(rule));
     const metaKey = metaKeyOf(name);
     this.#metaKey = metaKey;
     this.#fetchesMedia = vendor.fetches.length > 0;
-    this.#input = new WireTexts((item) => toInputItems(item, metaKey));
-  }
-
-  protected override get secrets(): readonly string[] {
-    return this.#endpoint.secrets;
+    const { store } = this.#settings;
+    const rules = { metaKey, store, takesReasoning: isReasoning !== false };
+    this.#input = new WireTexts((item) => toInputItems(item, rules));
   }
 
   protected override takesUrl(_block: MediaBlock): boolean {
@@ -84,10 +85,10 @@ export class OpenAIResponsesModel extends HttpChatModel {
     const generation = this.#options.fit(request.generation, tools.length > 0);
     const options = toResponsesOptions({ ...request, generation }, this.#settings);
     const body = jsonBody({ model: this.modelName, ...options }, texts);
-    return { url: this.#endpoint.url, headers: this.#endpoint.headers, body };
+    return this.#endpoint.call(request.settings, body);
   }
 
-  protected override newDecoder(): WireDecoder {
-    return new ResponsesDecoder(this.#metaKey, (data) => this.failure(data));
+  protected override newDecoder(_request: WireRequest, toError: (data: JsonObject) => Error): WireDecoder {
+    return new ResponsesDecoder(this.#metaKey, toError, this.#settings.store);
   }
 }

@@ -26,6 +26,7 @@ interface OutputItem {
 export class ResponsesDecoder implements WireDecoder {
   readonly #metaKey: string;
   readonly #toError: (data: JsonObject) => Error;
+  readonly #keepsIds: boolean;
   /** Open items, in the order in which they began. */
   #items: OutputItem[] = [];
   /** Latest item by its index on the wire. */
@@ -41,10 +42,12 @@ export class ResponsesDecoder implements WireDecoder {
   /**
    * @param metaKey key under which blocks keep the data to send back
    * @param toError makes the error for an error event
+   * @param keepsIds whether blocks keep the ids of their items, for a vendor that stores the items
    */
-  constructor(metaKey: string, toError: (data: JsonObject) => Error) {
+  constructor(metaKey: string, toError: (data: JsonObject) => Error, keepsIds = false) {
     this.#metaKey = metaKey;
     this.#toError = toError;
+    this.#keepsIds = keepsIds;
   }
 
   get isComplete(): boolean {
@@ -78,6 +81,18 @@ export class ResponsesDecoder implements WireDecoder {
       default:
         this.#readItem(event);
         yield* this.#emitReady();
+    }
+  }
+
+  *readWhole(response: JsonObject): Generator<ModelDelta, void, void> {
+    yield* this.read({ type: 'response.created', response });
+    for (const [output_index, item] of objectsOf(response['output']).entries()) {
+      yield* this.read({ type: 'response.output_item.added', output_index, item });
+      yield* this.read({ type: 'response.output_item.done', output_index, item });
+    }
+    const status = stringOf(response['status']);
+    if (/^(?:completed|incomplete|failed)$/.test(status)) {
+      yield* this.read({ type: `response.${status}`, response });
     }
   }
 
@@ -125,7 +140,9 @@ export class ResponsesDecoder implements WireDecoder {
     if (item.type === 'function_call') {
       const { index } = item;
       const call = { id: stringOf(data['call_id']), name: stringOf(data['name']) };
-      item.deltas.push({ type: 'tool_use_start', index, ...call });
+      const kept = this.#idOf(data);
+      const meta = kept.id !== undefined && { providerMeta: { [this.#metaKey]: { id: kept.id } } };
+      item.deltas.push({ type: 'tool_use_start', index, ...call, ...meta });
     }
     return item;
   }
@@ -171,14 +188,19 @@ export class ResponsesDecoder implements WireDecoder {
     if (item.type === 'message') this.#endMessage(item, data);
   }
 
+  /** Keeps what the vendor wants back: encrypted thinking, or the thinking itself where it came as it is. */
   #endReasoning(item: OutputItem, data: JsonObject): void {
     const encryptedContent = stringOf(data['encrypted_content']);
-    const thinking = item.hasContent ? '' : textIn(data['summary'], '\n\n');
-    if (encryptedContent === '') {
+    const summary = textIn(data['summary'], '\n\n');
+    const raw = textIn(data['content'], '\n\n');
+    const isRaw = summary === '' && (raw !== '' || item.part?.startsWith('text') === true);
+    const thinking = item.hasContent ? '' : summary || raw;
+    if (encryptedContent === '' && !isRaw) {
       if (thinking !== '') item.deltas.push({ type: 'thinking', thinking });
       return;
     }
-    const providerMeta = { [this.#metaKey]: { id: stringOf(data['id']), encryptedContent } };
+    const meta = { ...(encryptedContent !== '' && { encryptedContent }), ...(isRaw && { isRaw }) };
+    const providerMeta = { [this.#metaKey]: { id: stringOf(data['id']), ...meta } };
     const whole = { type: 'thinking', thinking, providerMeta } as const;
     item.deltas.push(item.hasContent ? whole : { type: 'block', block: whole });
   }
@@ -186,10 +208,18 @@ export class ResponsesDecoder implements WireDecoder {
   /** Keeps the phase of a message, comment or answer: newer models expect the phase back. */
   #endMessage(item: OutputItem, data: JsonObject): void {
     const text = item.hasContent ? '' : textIn(data['content'], '');
+    this.#isRefusal ||= objectsOf(data['content']).some(({ type }) => type === 'refusal');
     const phase = stringOf(data['phase']);
     if (!item.hasContent && text === '') return;
-    const meta = phase !== '' && { providerMeta: { [this.#metaKey]: { phase } } };
+    const kept = { ...(phase !== '' && { phase }), ...this.#idOf(data) };
+    const meta = Object.keys(kept).length > 0 && { providerMeta: { [this.#metaKey]: kept } };
     item.deltas.push({ type: 'text', text, ...meta });
+  }
+
+  /** The id of an item, where the vendor stores the item. */
+  #idOf(data: JsonObject): { readonly id?: string } {
+    const id = stringOf(data['id']);
+    return this.#keepsIds && id !== '' ? { id } : {};
   }
 
   #closeCalls(calls: readonly OutputItem[]): void {
@@ -230,7 +260,7 @@ function incompleteReason(response: JsonObject): FinishReason {
 
 function textIn(parts: unknown, separator: string): string {
   return objectsOf(parts)
-    .map((part) => stringOf(part['text']))
+    .map((part) => stringOf(part['text'] ?? part['refusal']))
     .join(separator);
 }
 

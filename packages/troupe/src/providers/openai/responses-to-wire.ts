@@ -4,6 +4,8 @@ import type { TextBlock, ThinkingBlock, ToolResultBlock } from '../../message/bl
 import type { ToolChoice, ToolSchema } from '../../model/chat-model-base.ts';
 import type { WireRequest } from '../../model/http/http-chat-model.ts';
 import type { JsonObject, JsonValue } from '../../util/json.ts';
+import { cachingFields } from './chat-to-wire.ts';
+import type { ChatVendor } from './vendors.ts';
 import { objectOf } from '../../model/http/wire-values.ts';
 
 /** Pattern of tool call ids that the API accepts. */
@@ -17,15 +19,25 @@ export function metaKeyOf(vendorName: string): string {
   return `${vendorName}Responses`;
 }
 
-/** Converts one prompt item to input items. @param metaKey key of the vendor whose thinking is sent back */
-export function toInputItems(item: PromptItem, metaKey: string): readonly JsonObject[] {
+/** Rules for the items that are sent back. */
+export interface InputRules {
+  /** Key of the vendor whose thinking is sent back. */
+  readonly metaKey: string;
+  /** Whether the model accepts reasoning items: those that don't think reject them. */
+  readonly takesReasoning: boolean;
+  /** Whether the vendor stores items, and knows them by their ids. */
+  readonly store: boolean;
+}
+
+/** Converts one prompt item to input items. */
+export function toInputItems(item: PromptItem, rules: InputRules): readonly JsonObject[] {
   switch (item.role) {
     case 'system':
       return [{ role: 'system', content: [{ type: 'input_text', text: item.text }] }];
     case 'user':
       return [{ role: 'user', content: item.content.map(toPart) }];
     case 'assistant':
-      return toAssistant(item, metaKey);
+      return toAssistant(item, rules);
     case 'tool':
       return item.results.map((result) => ({
         type: 'function_call_output',
@@ -38,38 +50,61 @@ export function toInputItems(item: PromptItem, metaKey: string): readonly JsonOb
 /**
  * Keeps the order of the model's output: a reasoning item belongs to the next item, and is rejected alone.
  */
-function toAssistant({ content }: AssistantItem, metaKey: string): readonly JsonObject[] {
-  const items = content.flatMap((block) => toOutputItem(block, metaKey));
-  return items.slice(0, items.findLastIndex((item) => item['type'] !== 'reasoning') + 1);
+function toAssistant({ content }: AssistantItem, rules: InputRules): readonly JsonObject[] {
+  const items = content.flatMap((block) => toOutputItem(block, rules));
+  const whole = items.slice(0, items.findLastIndex((item) => item['type'] !== 'reasoning') + 1);
+  return rules.store ? whole.map(withPairedId) : whole;
 }
 
-function toOutputItem(block: AssistantItem['content'][number], metaKey: string): readonly JsonObject[] {
+/**
+ * Leaves out an id without its counterpart: a vendor that stores items rejects a reasoning item by its id
+ * unless the next item has its own, and the other way round.
+ */
+function withPairedId(item: JsonObject, i: number, all: readonly JsonObject[]): JsonObject {
+  const isReasoning = item['type'] === 'reasoning';
+  const other = isReasoning ? all.slice(i + 1).find(({ type }) => type !== 'reasoning') : all[i - 1];
+  const isPair = isReasoning || other?.['type'] === 'reasoning';
+  if (isPair && typeof other?.['id'] === 'string') return item;
+  const { id: _, ...rest } = item;
+  return rest;
+}
+
+function toOutputItem(
+  block: AssistantItem['content'][number],
+  { metaKey, takesReasoning, store }: InputRules,
+): readonly JsonObject[] {
   const meta = objectOf(block.providerMeta?.[metaKey]);
+  const id = typeof meta['id'] === 'string' && meta['id'] !== '' && { id: meta['id'] };
+  const ownId = store && id;
   switch (block.type) {
     case 'thinking':
-      return toReasoning(block, meta);
+      return takesReasoning ? toReasoning(block, meta) : [];
     case 'text': {
       const phase = typeof meta['phase'] === 'string' && { phase: meta['phase'] };
-      return [{ role: 'assistant', content: [{ type: 'output_text', text: block.text }], ...phase }];
+      const content = [{ type: 'output_text', text: block.text }];
+      return [{ ...(ownId && { type: 'message' }), ...ownId, role: 'assistant', content, ...phase }];
     }
     case 'tool_use': {
       const call = { call_id: fitId(block.id, CALL_ID), name: block.name };
-      return [{ type: 'function_call', ...call, arguments: JSON.stringify(block.input) }];
+      return [{ type: 'function_call', ...ownId, ...call, arguments: JSON.stringify(block.input) }];
     }
     default:
       return []; // the wire has no field for media made by the model
   }
 }
 
-/** Sends thinking back only in encrypted form: unencrypted thinking could be forged. */
+/** Sends thinking back as its vendor gave it: encrypted, or as it is. Other thinking could be forged. */
 function toReasoning({ thinking }: ThinkingBlock, meta: JsonObject): readonly JsonObject[] {
-  if (typeof meta['encryptedContent'] !== 'string') return [];
+  const { id, encryptedContent, isRaw } = meta;
+  if (typeof encryptedContent !== 'string' && isRaw !== true) return [];
+  const text = thinking.toWellFormed();
   return [
     {
       type: 'reasoning',
-      ...(typeof meta['id'] === 'string' && { id: meta['id'] }),
-      summary: thinking === '' ? [] : [{ type: 'summary_text', text: thinking.toWellFormed() }],
-      encrypted_content: meta['encryptedContent'],
+      ...(typeof id === 'string' && id !== '' && { id }),
+      summary: isRaw === true || thinking === '' ? [] : [{ type: 'summary_text', text }],
+      ...(isRaw === true && { content: [{ type: 'reasoning_text', text }] }),
+      ...(typeof encryptedContent === 'string' && { encrypted_content: encryptedContent }),
     },
   ];
 }
@@ -106,20 +141,21 @@ export function toResponsesTool({ name, description, parameters }: ToolSchema): 
 }
 
 export interface ResponsesSettings {
-  /** Whether the model thinks, so that its thinking can be requested. */
-  readonly isReasoning: boolean;
+  /** Whether the model thinks, so that its thinking can be requested; undefined if unknown. */
+  readonly isReasoning: boolean | undefined;
   readonly reasoningSummary: 'auto' | 'concise' | 'detailed' | undefined;
   readonly store: boolean;
+  readonly vendor: ChatVendor;
 }
 
 /** The fields of the body besides the input and the tools. */
 export function toResponsesOptions(
-  { generation, structured, toolChoice, tools = [] }: WireRequest,
-  { isReasoning, reasoningSummary, store }: ResponsesSettings,
+  { generation, structured, toolChoice, tools = [], settings }: WireRequest,
+  { isReasoning, reasoningSummary, store, vendor }: ResponsesSettings,
 ): { [key: string]: JsonValue | undefined } {
   const { reasoningEffort: effort } = generation;
   return {
-    stream: true,
+    stream: settings.isStreamed,
     store,
     max_output_tokens: generation.maxTokens,
     temperature: generation.temperature,
@@ -142,6 +178,8 @@ export function toResponsesOptions(
             ...(reasoningSummary !== undefined && { summary: reasoningSummary }),
           }
         : undefined,
+    service_tier: vendor.takesServiceTier ? generation.serviceTier : undefined,
+    ...cachingFields(generation.caching, vendor),
     ...generation.extra,
   };
 }
