@@ -122,6 +122,7 @@ describe('an instrumentation that throws neither fails nor repeats the work', ()
   };
   const span = { capturesContent: false, run: <T>(body: () => T): T => body(), end: () => {} };
   const cases: readonly [string, Instrumentation][] = [
+    ['when it is asked', Object.defineProperty(new Notes(), 'isRecording', { get: broken })],
     ['at the start', Object.assign(new Notes(), { begin: broken })],
     ['before the work', Object.assign(new Notes(), { begin: () => ({ ...span, run: broken }) })],
     [
@@ -134,14 +135,15 @@ describe('an instrumentation that throws neither fails nor repeats the work', ()
     ['between programs', Object.assign(new Notes(), { headers: broken, continueTrace: broken })],
   ];
 
-  test.each(cases)('%s', async (_when, instrumentation) => {
+  test.each(cases)('%s', async (when, instrumentation) => {
     uninstall = installInstrumentation(instrumentation);
     const lines: string[] = [];
     let calls = 0;
     await withRunConfig({ logging: { log: (_level, line) => void lines.push(line) } }, async () => {
       const work = async (): Promise<string> => `call ${++calls}`;
       expect(await traced(() => operation, work)).toBe('call 1');
-      expect(traceHeaders()).toEqual(_when === 'between programs' ? {} : { traceparent: 'here' });
+      const hasHeaders = !['between programs', 'when it is asked'].includes(when);
+      expect(traceHeaders()).toEqual(hasHeaders ? { traceparent: 'here' } : {});
       expect(await continueTrace(() => undefined, work)).toBe('call 2');
       await expect(
         traced(

@@ -101,7 +101,13 @@ export function isTracing(): boolean {
 }
 
 function active(): Instrumentation | undefined {
-  return installed?.isRecording && untraced.getStore() !== true ? installed : undefined;
+  if (installed === undefined || untraced.getStore() === true) return undefined;
+  try {
+    return installed.isRecording ? installed : undefined;
+  } catch (error) {
+    reportTracer(error);
+    return undefined;
+  }
 }
 
 /** Runs code without spans, through all awaits. */

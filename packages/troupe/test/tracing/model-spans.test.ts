@@ -18,6 +18,7 @@ import {
   tool,
   withRunConfig,
 } from '../../src/index.ts';
+import { traced } from '../../src/entries/provider.ts';
 import { KnowledgeBase } from '../../src/rag/knowledge-base.ts';
 import { OpenAIChatModel } from '../../src/providers/openai/index.ts';
 import { ScriptedModel } from '../../src/testing/index.ts';
@@ -250,4 +251,35 @@ test('metrics count tokens and durations, with a provider that is registered lat
       1,
     ],
   ]);
+});
+
+test('an embedding model that uses the seam has a span with the conventions', async () => {
+  using spans = await RecordedSpans.start();
+  const model = { modelName: 'embed-3', vendorName: 'OpenAI', host: '127.0.0.1:8080' };
+  const vectors = await traced(
+    () => ({ type: 'embedding', model, inputCount: 2, dimensions: 256 }),
+    async () => [[1], [2]],
+    {
+      outcomeOf: ({ length }) => ({
+        status: 'ok',
+        count: length,
+        usage: { inputTokens: 4, outputTokens: 0 },
+      }),
+    },
+  );
+  expect(vectors).toHaveLength(2);
+  expect(summaryOf(spans.one('embeddings embed-3'))).toMatchObject({
+    kind: 'CLIENT',
+    attributes: {
+      'gen_ai.operation.name': 'embeddings',
+      'gen_ai.provider.name': 'openai',
+      'gen_ai.request.model': 'embed-3',
+      'gen_ai.embeddings.dimension.count': 256,
+      'gen_ai.usage.input_tokens': 4,
+      'server.address': '127.0.0.1',
+      'server.port': 8080,
+      'troupe.input.count': 2,
+      'troupe.result.count': 2,
+    },
+  });
 });

@@ -341,14 +341,6 @@ export class McpConnection {
   }
 }
 
-/** An empty page if the server does not know the request, such as one with templates of resources only. */
-function emptyIfUnknown(error: unknown): [never[], undefined] {
-  const { ProtocolError, ProtocolErrorCode } = mcpClientSdk;
-  if (error instanceof ProtocolError && error.code === ProtocolErrorCode.MethodNotFound)
-    return [[], undefined];
-  throw error;
-}
-
 /** Adds the trace to the parameters of a request, as the protocol has it. */
 function withTraceMeta<Params extends object>(params: Params): Params {
   const headers = traceHeaders();
@@ -357,6 +349,14 @@ function withTraceMeta<Params extends object>(params: Params): Params {
 
 function withTrace<Request extends { readonly params: object }>(request: Request): Request {
   return { ...request, params: withTraceMeta(request.params) };
+}
+
+/** An empty page if the server does not know the request, such as one with templates of resources only. */
+function emptyIfUnknown(error: unknown): [never[], undefined] {
+  const { ProtocolError, ProtocolErrorCode } = mcpClientSdk;
+  if (error instanceof ProtocolError && error.code === ProtocolErrorCode.MethodNotFound)
+    return [[], undefined];
+  throw error;
 }
 
 function isClosed(error: unknown): boolean {

@@ -8,10 +8,11 @@ import type {
 } from '@modelcontextprotocol/server';
 
 import type { ToolSchema } from '../../model/chat-model-base.ts';
-import type { ToolCallResult } from '../../toolkit/tool/tool.ts';
 import { isLiveSchema } from '../../toolkit/tool/registered-tool.ts';
+import type { ToolCallResult } from '../../toolkit/tool/tool.ts';
 import type { Toolkit } from '../../toolkit/toolkit.ts';
 import { continueTrace, traced } from '../../tracing/instrumentation.ts';
+import type { TracedOperation } from '../../tracing/traced-operation.ts';
 import { newId } from '../../util/ids.ts';
 import { copyJsonObject } from '../../util/json.ts';
 import { toJsonSchema } from '../../util/schema.ts';
@@ -120,23 +121,22 @@ function featuresOf({ server }: McpServer, { mcpReq }: ServerContext): McpClient
   return server.getClientCapabilities() ?? {};
 }
 
+interface ToolCallParams {
+  readonly name: string;
+  readonly arguments?: unknown;
+  readonly _meta?: Readonly<Record<string, unknown>> | undefined;
+}
+
+/** Runs a tool call as a span of the client's trace. */
 async function callTool(
   toolkit: Toolkit,
-  params: { readonly name: string; readonly arguments?: unknown; readonly _meta?: object | undefined },
+  params: ToolCallParams,
   parts: Omit<RequestParts, 'progress'>,
 ): Promise<CallToolResult> {
   const input = copyJsonObject(params.arguments ?? {}, 'arguments');
   const call = { type: 'tool_use', id: newId('call_'), name: params.name, input } as const;
   const progress = new ProgressSender(parts.client);
   const { signal } = parts.client;
-  const operation = {
-    type: 'mcp',
-    side: 'server',
-    method: 'tools/call',
-    target: params.name,
-    server: undefined,
-    transport: undefined,
-  } as const;
   const run = (): Promise<ToolCallResult> =>
     toolkit.callToolFunction(call, {
       signal,
@@ -145,13 +145,24 @@ async function callTool(
     });
   const result = await continueTrace(
     (header) => textIn(params._meta, header),
-    () => traced(() => operation, run, { signal, outcomeOf: ({ status }) => ({ status }) }),
+    () => traced(() => operationOf(params), run, { signal, outcomeOf: ({ status }) => ({ status }) }),
   );
   return toMcpResult(result);
 }
 
-function textIn(meta: object | undefined, key: string): string | undefined {
-  const text: unknown = meta !== undefined && Object.hasOwn(meta, key) ? Reflect.get(meta, key) : undefined;
+function operationOf({ name: target }: ToolCallParams): TracedOperation {
+  return {
+    type: 'mcp',
+    side: 'server',
+    method: 'tools/call',
+    target,
+    server: undefined,
+    transport: undefined,
+  };
+}
+
+function textIn(meta: Readonly<Record<string, unknown>> | undefined, key: string): string | undefined {
+  const text = meta !== undefined && Object.hasOwn(meta, key) ? meta[key] : undefined;
   return typeof text === 'string' ? text : undefined;
 }
 
