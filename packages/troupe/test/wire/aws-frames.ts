@@ -1,4 +1,4 @@
-// Messages of Amazon's event stream, written independently of the code that reads them.
+// Writes messages of Amazon's event stream, independently of the decoder under test.
 import { crc32 } from 'node:zlib';
 
 /** One message with text headers. */

@@ -72,6 +72,14 @@ describe('Bedrock', () => {
     expect(headers).not.toHaveProperty('x-api-key');
   });
 
+  test('the service tier is a header', async () => {
+    const sent: SentRequest[] = [];
+    const fetch = fetchOf({ pieces: [asBedrockStream(fixtures.get('plain')!)] }, sent);
+    await claude(hosting, fetch).call({ ...ASK, generation: { serviceTier: 'flex' } });
+    expect(sent[0]!.headers).toMatchObject({ 'x-amzn-bedrock-service-tier': 'flex' });
+    expect(JSON.parse(sent[0]!.body)).not.toHaveProperty('service_tier');
+  });
+
   test('requests of all histories keep the rules of Anthropic', async () => {
     for (const messages of Object.values(HISTORIES)) {
       const sent: SentRequest[] = [];

@@ -20,6 +20,8 @@ export interface ModelHosting {
     /** Place of the names of beta features. */
     readonly betas: 'header' | 'body';
   };
+  /** Header of the service tier, which is not in the body. */
+  readonly tierHeader: string;
   /** Adds what the platform needs to let the request in. Asked before each request. */
   sign(call: WireCall, signal: AbortSignal): Promise<WireCall>;
   /** Splits a streamed answer into events. @default server-sent events */

@@ -37,7 +37,7 @@ const REQUEST_ID_HEADERS = [
 ];
 
 /** The whole text of a response. @throws ModelError, or the signal's reason */
-export async function readText(call: HttpCall, signal: AbortSignal | undefined): Promise<string> {
+export async function readWholeText(call: HttpCall, signal: AbortSignal | undefined): Promise<string> {
   const decoder = new TextDecoder();
   let text = '';
   for await (const bytes of readResponse(call, signal)) text += decoder.decode(bytes, { stream: true });

@@ -6,7 +6,7 @@ import {
   type HttpCallOptions,
   type HttpSettings,
 } from '../../model/http/http-call-options.ts';
-import type { WireCall } from '../../model/http/http-chat-model.ts';
+import type { WireCall, WireRequest } from '../../model/http/http-chat-model.ts';
 import type { ModelHosting } from '../../model/http/model-hosting.ts';
 import type { JsonValue } from '../../util/json.ts';
 import { readEnv } from '#platform';
@@ -81,6 +81,7 @@ export class AnthropicApi {
     const { version, hasStreamField, betas } = this.hosting.anthropic;
     const features = betas === 'body' ? this.#features(headers) : [];
     return {
+      service_tier: undefined, // in a header
       anthropic_version: version,
       ...(features.length > 0 && { anthropic_beta: features }),
       ...(!hasStreamField && { stream: undefined }),
@@ -90,11 +91,12 @@ export class AnthropicApi {
   /** Request to the platform that hosts the model. @throws TroupeError if the address is invalid */
   async hostedCall(
     hosting: ModelHosting,
-    settings: HttpSettings,
+    { settings, generation: { serviceTier } }: WireRequest,
     body: string,
     signal: AbortSignal,
   ): Promise<WireCall> {
-    const merged = mergeHeaders({ 'content-type': 'application/json' }, settings.headers);
+    const tier = serviceTier === undefined ? {} : { [hosting.tierHeader]: serviceTier };
+    const merged = mergeHeaders({ 'content-type': 'application/json', ...tier }, settings.headers);
     const { 'anthropic-beta': _, ...rest } = merged;
     const headers = hosting.anthropic.betas === 'body' ? rest : this.#withBetas(merged);
     const path = hosting.path('anthropic', this.#modelName, settings.isStreamed);

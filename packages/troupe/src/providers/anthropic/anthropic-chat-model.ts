@@ -93,7 +93,7 @@ export class AnthropicChatModel extends HttpChatModel {
     );
     return hosting === undefined
       ? this.#api.call('messages', settings, body)
-      : this.#api.hostedCall(hosting, settings, body, signal);
+      : this.#api.hostedCall(hosting, request, body, signal);
   }
 
   #textsFor(cacheControl: JsonObject | undefined): PromptTexts {

@@ -8,7 +8,7 @@ import { secretsInQuery } from '../../model/http/headers.ts';
 import { settleHttp } from '../../model/http/http-call-options.ts';
 import type { HttpModelOptions } from '../../model/http/http-chat-model.ts';
 import { malformedResponse } from '../../model/http/http-error.ts';
-import { readText } from '../../model/http/read-response.ts';
+import { readWholeText } from '../../model/http/read-response.ts';
 import { jsonBody } from '../../model/http/wire-texts.ts';
 import { TokenCounterBase, type CountOptions } from '../../token/token-counter-base.ts';
 import { platformFetch } from '../../util/net/http.ts';
@@ -75,7 +75,7 @@ export class AnthropicTokenCounter extends TokenCounterBase {
     const origin = { vendor: ANTHROPIC, model: modelName, host };
     const secrets = [...(sentCall.secrets ?? []), ...secretsInQuery(sentCall.url)];
     const call = { ...sentCall, origin, fetch, deadlines, secrets, isOver: () => false };
-    const text = await readText(call, signal);
+    const text = await readWholeText(call, signal);
     const answer = readJson(text);
     const tokens = isJsonObject(answer) ? answer['input_tokens'] : undefined;
     if (typeof tokens === 'number') return tokens;

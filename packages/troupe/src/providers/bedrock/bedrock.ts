@@ -1,10 +1,11 @@
+import type * as aws from 'aws4fetch';
 import { TroupeError } from '../../errors.ts';
 import { checkKey } from '../../model/http/headers.ts';
 import type { AskedFor } from '../../model/http/http-call-options.ts';
 import type { WireCall } from '../../model/http/http-chat-model.ts';
 import type { ModelHosting } from '../../model/http/model-hosting.ts';
 import { abortable } from '../../util/abort.ts';
-import { now } from '../../util/clock.ts';
+import { timestamp } from '../../util/clock.ts';
 import { readEnv } from '#platform';
 import { EventStreamFraming } from './event-stream-framing.ts';
 
@@ -57,6 +58,7 @@ export function bedrock(options: BedrockOptions = {}): ModelHosting {
     title: TITLE,
     baseUrl: `https://bedrock-runtime.${region}.amazonaws.com`,
     anthropic: { version: 'bedrock-2023-05-31', hasStreamField: false, betas: 'body' },
+    tierHeader: 'x-amzn-bedrock-service-tier',
     path(publisher, modelName, isStreamed) {
       if (publisher !== 'anthropic') throw invalid(`${TITLE} does not host models of Google.`);
       const method = isStreamed ? 'invoke-with-response-stream' : 'invoke';
@@ -111,7 +113,7 @@ async function withSignature(
     ...(sessionToken !== undefined && { sessionToken }),
     service: SERVICE,
     region,
-    datetime: new Date(now()).toISOString().replace(/[:-]|\.\d{3}/g, ''),
+    datetime: timestamp().replace(/[:-]|\.\d{3}/g, ''),
   });
   const signed = await signer.sign();
   const headers = Object.fromEntries(signed.headers);
@@ -125,7 +127,7 @@ async function withSignature(
   return { ...call, url: signed.url.href, headers, secrets };
 }
 
-async function loadSigner(): Promise<typeof import('aws4fetch')> {
+async function loadSigner(): Promise<typeof aws> {
   try {
     return await import('aws4fetch');
   } catch (cause) {

@@ -66,10 +66,11 @@ export class GeminiChatModel extends HttpChatModel {
       geminiTools(request),
       Array.isArray(googleTools) ? (googleTools as readonly JsonValue[]) : [],
     );
-    const body = jsonBody(toGeminiOptions(request, this.#endpoint.dialect, schema), texts);
-    const { settings } = request;
     const hosting = this.#hosting;
-    if (hosting !== undefined) return this.#endpoint.hostedCall(hosting, settings, body, signal);
+    const options = toGeminiOptions(request, this.#endpoint.dialect, schema);
+    const body = jsonBody(hosting === undefined ? options : { ...options, serviceTier: undefined }, texts);
+    const { settings } = request;
+    if (hosting !== undefined) return this.#endpoint.hostedCall(hosting, request, body, signal);
     return settings.isStreamed
       ? this.#endpoint.call('streamGenerateContent', settings, body, { alt: 'sse' })
       : this.#endpoint.call('generateContent', settings, body);

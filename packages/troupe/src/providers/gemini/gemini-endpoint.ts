@@ -1,7 +1,7 @@
 import { TroupeError } from '../../errors.ts';
 import { checkBaseUrl, checkKey, joinUrl, mergeHeaders } from '../../model/http/headers.ts';
 import { knownHttp, type HttpCallOptions, type HttpSettings } from '../../model/http/http-call-options.ts';
-import type { WireCall } from '../../model/http/http-chat-model.ts';
+import type { WireCall, WireRequest } from '../../model/http/http-chat-model.ts';
 import type { ModelHosting } from '../../model/http/model-hosting.ts';
 import { readEnv } from '#platform';
 import { geminiDialectOf, type GeminiDialect } from './gemini-dialect.ts';
@@ -49,14 +49,15 @@ export class GeminiEndpoint {
   /** Request to the platform that hosts the model. @throws TroupeError if the address is invalid */
   async hostedCall(
     hosting: ModelHosting,
-    settings: HttpSettings,
+    { settings, generation: { serviceTier } }: WireRequest,
     body: string,
     signal: AbortSignal,
   ): Promise<WireCall> {
+    const tier = serviceTier === undefined ? {} : { [hosting.tierHeader]: serviceTier };
     const path = hosting.path('google', this.#modelName, settings.isStreamed);
     const root = checkBaseUrl(hosting.title, settings.baseUrl ?? hosting.baseUrl);
     const params = settings.isStreamed ? { ...settings.query, alt: 'sse' } : settings.query;
-    const headers = mergeHeaders({ 'content-type': 'application/json' }, settings.headers);
+    const headers = mergeHeaders({ 'content-type': 'application/json', ...tier }, settings.headers);
     return hosting.sign({ url: joinUrl(root, path, params), headers, body }, signal);
   }
 

@@ -8,7 +8,7 @@ import { malformedResponse } from '../../model/http/http-error.ts';
 import { settleHttp } from '../../model/http/http-call-options.ts';
 import type { HttpModelOptions } from '../../model/http/http-chat-model.ts';
 import type { ModelOrigin } from '../../model/model-error.ts';
-import { readText } from '../../model/http/read-response.ts';
+import { readWholeText } from '../../model/http/read-response.ts';
 import { jsonBody } from '../../model/http/wire-texts.ts';
 import { EstimateTokenCounter } from '../../token/estimate-token-counter.ts';
 import { TokenCounterBase, type CountOptions } from '../../token/token-counter-base.ts';
@@ -86,7 +86,7 @@ export class GeminiTokenCounter extends TokenCounterBase {
     const settings = await settleHttp(this.#options, {}, signal ?? NEVER);
     const call = this.#endpoint.call('countTokens', settings, body);
     const secrets = [...(call.secrets ?? []), ...secretsInQuery(call.url)];
-    return readText(
+    return readWholeText(
       { ...call, origin: this.#origin, fetch, deadlines, secrets, isOver: () => false },
       signal,
     );

@@ -188,7 +188,7 @@ export class ResponsesDecoder implements WireDecoder {
     if (item.type === 'message') this.#endMessage(item, data);
   }
 
-  /** Keeps what the vendor wants back: encrypted thinking, or the thinking itself where it came as it is. */
+  /** Keeps encrypted thinking for the vendor, and marks thinking in plain text, which goes back as plain text. */
   #endReasoning(item: OutputItem, data: JsonObject): void {
     const encryptedContent = stringOf(data['encrypted_content']);
     const summary = textIn(data['summary'], '\n\n');

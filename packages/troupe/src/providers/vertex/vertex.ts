@@ -46,6 +46,7 @@ export function vertex({ token, ...options }: VertexOptions): ModelHosting {
     title: TITLE,
     baseUrl: baseUrlOf(location),
     anthropic: { version: 'vertex-2023-10-16', hasStreamField: true, betas: 'header' },
+    tierHeader: 'x-vertex-ai-llm-shared-request-type',
     path(publisher, modelName, isStreamed) {
       const [whole, streamed] =
         publisher === 'google'
