@@ -180,6 +180,7 @@ export const STRICTNESS = {
     ...OTHER,
     assistantKeys: [...OTHER.assistantKeys, 'reasoning', 'reasoning_content'],
     imageUrl: /^data:image\//,
+    assistantPart: 'thinking',
   },
 } as const satisfies Record<string, ChatStrictness>;
 

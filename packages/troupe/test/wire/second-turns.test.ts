@@ -1,4 +1,4 @@
-// The second turn of recorded answers, compared field by field with the demands of the vendor.
+// The second turn of recorded answers, field by field as the vendor demands.
 import { describe, expect, test } from 'vitest';
 
 import { Msg } from '../../src/message/msg.ts';

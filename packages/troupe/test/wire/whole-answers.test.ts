@@ -6,7 +6,8 @@ import type { ModelRequest } from '../../src/model/chat-model-base.ts';
 import type { JsonObject } from '../../src/util/json.ts';
 import { TOOLS } from './histories.ts';
 import { LOOPBACK_WIRES } from './loopback-wires.ts';
-import { fetchOf, outcomeOf, toBytes, type Outcome, type SentRequest } from './replay.ts';
+import { OpenAIChatModel } from '../../src/providers/openai/index.ts';
+import { fetchOf, outcomeOf, readFixtures, toBytes, type Outcome, type SentRequest } from './replay.ts';
 import { wholeChat, wholeContent, wholeLine, wholeMessage, wholeResponse } from './whole-answer.ts';
 
 const ASK: ModelRequest = { messages: [Msg.user('Hi.')], tools: TOOLS };
@@ -108,4 +109,14 @@ describe.each(LOOPBACK_WIRES)('$name without streaming', ({ name, make, answers,
           ],
     );
   });
+});
+
+test('DashScope thinks in streams only', async () => {
+  const sent: SentRequest[] = [];
+  const fetch = fetchOf({ pieces: [readFixtures('openai-chat-dashscope').get('plain')!] }, sent);
+  const options = { modelName: 'qwen3-max', apiKey: KEY, stream: false, fetch } as const;
+  const model = new OpenAIChatModel({ vendor: 'dashscope', ...options });
+  for (const reasoningEffort of [undefined, 'none', 'high'] as const)
+    await model.call({ ...ASK, generation: { reasoningEffort } });
+  expect(sent.map(({ body }) => (JSON.parse(body) as JsonObject)['stream'])).toEqual([false, false, true]);
 });

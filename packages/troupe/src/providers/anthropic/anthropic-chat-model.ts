@@ -57,7 +57,7 @@ export class AnthropicChatModel extends HttpChatModel {
   constructor(options: AnthropicChatModelOptions) {
     const model = claudeModel(options.modelName);
     const { forcedTools, structured, files } = model;
-    super(ANTHROPIC, options, { vision: true, files, forcedTools, structured });
+    super(options.hosting?.title ?? ANTHROPIC, options, { vision: true, files, forcedTools, structured });
     this.#model = { ...model, forcedTools: this.capabilities.forcedTools };
     this.#api = new AnthropicApi(options);
     this.host = this.#api.host;
@@ -66,10 +66,16 @@ export class AnthropicChatModel extends HttpChatModel {
   }
 
   protected override takesUrl(block: MediaBlock): boolean {
-    return fetchesUrl(block);
+    return this.#api.hosting === undefined && fetchesUrl(block); // platforms fetch nothing
   }
 
-  protected override toCall(prompt: Prompt, request: WireRequest): WireCall {
+  protected override toCall(
+    prompt: Prompt,
+    request: WireRequest,
+    signal: AbortSignal,
+  ): WireCall | Promise<WireCall> {
+    const { hosting } = this.#api;
+    const { settings } = request;
     const offered = toolsForChoice(request);
     const tools = offered.length > 0 ? offered : toolsIn(prompt.items);
     const cacheControl = toCacheControl(request.generation.caching ?? this.#caching);
@@ -77,14 +83,17 @@ export class AnthropicChatModel extends HttpChatModel {
     const options = toOptions(request, this.#model, plan, offered.length > 0);
     const body = jsonBody(
       {
-        model: this.modelName,
-        cache_control: cacheControl,
+        // Platforms that host Claude mark only the tools and the system prompt.
+        cache_control: hosting === undefined ? cacheControl : undefined,
         ...options,
+        ...this.#api.fields(settings),
         ...(tools.length > offered.length && { tool_choice: { type: 'none' } }),
       },
       this.#textsFor(cacheControl).write(prompt, tools, plan.keepsEarlier),
     );
-    return this.#api.call('messages', request.settings, body);
+    return hosting === undefined
+      ? this.#api.call('messages', settings, body)
+      : this.#api.hostedCall(hosting, request, body, signal);
   }
 
   #textsFor(cacheControl: JsonObject | undefined): PromptTexts {

@@ -20,7 +20,9 @@ import { PromptTexts } from './prompt-texts.ts';
 import { planThinking } from './thinking-plan.ts';
 
 export interface AnthropicTokenCounterOptions
-  extends AnthropicApiOptions, Pick<HttpModelOptions, 'fetch' | 'deadlines' | 'formatter' | 'media'> {}
+  extends
+    Omit<AnthropicApiOptions, 'hosting'>,
+    Pick<HttpModelOptions, 'fetch' | 'deadlines' | 'formatter' | 'media'> {}
 
 /** Signal of a count without one. */
 const NEVER = new AbortController().signal;

@@ -6,6 +6,7 @@ import {
   type WireDecoder,
   type WireRequest,
 } from '../../model/http/http-chat-model.ts';
+import type { ModelHosting } from '../../model/http/model-hosting.ts';
 import { jsonBody } from '../../model/http/wire-texts.ts';
 import type { JsonValue } from '../../util/json.ts';
 import { GEMINI, GeminiEndpoint } from './gemini-endpoint.ts';
@@ -19,6 +20,8 @@ export interface GeminiChatModelOptions extends HttpModelOptions {
   readonly modelName: string;
   /** @default GEMINI_API_KEY, else GOOGLE_API_KEY */
   readonly apiKey?: HttpModelOptions['apiKey'];
+  /** Platform that hosts the model: `vertex(…)` of `troupe/vertex`. @default Google's Gemini API */
+  readonly hosting?: ModelHosting | undefined;
 }
 
 /**
@@ -30,10 +33,18 @@ export class GeminiChatModel extends HttpChatModel {
   override readonly host: string;
   readonly #endpoint: GeminiEndpoint;
   readonly #writer: GeminiWriter;
+  readonly #hosting: ModelHosting | undefined;
 
   constructor(options: GeminiChatModelOptions) {
-    super(GEMINI, options, { vision: true, audio: true, video: true, files: true, structured: 'native' });
+    super(options.hosting?.title ?? GEMINI, options, {
+      vision: true,
+      audio: true,
+      video: true,
+      files: true,
+      structured: 'native',
+    });
     this.#endpoint = new GeminiEndpoint(options);
+    this.#hosting = options.hosting;
     this.host = this.#endpoint.host;
     this.#writer = new GeminiWriter(this.#endpoint.dialect);
   }
@@ -42,7 +53,11 @@ export class GeminiChatModel extends HttpChatModel {
     return isFetched(block);
   }
 
-  protected override toCall(prompt: Prompt, request: WireRequest): WireCall {
+  protected override toCall(
+    prompt: Prompt,
+    request: WireRequest,
+    signal: AbortSignal,
+  ): WireCall | Promise<WireCall> {
     const { structured, generation } = request;
     const schema = structured && this.#writer.schema(structured.schema, "the answer's schema");
     const { tools: googleTools } = generation.extra ?? {};
@@ -51,8 +66,11 @@ export class GeminiChatModel extends HttpChatModel {
       geminiTools(request),
       Array.isArray(googleTools) ? (googleTools as readonly JsonValue[]) : [],
     );
-    const body = jsonBody(toGeminiOptions(request, this.#endpoint.dialect, schema), texts);
+    const hosting = this.#hosting;
+    const options = toGeminiOptions(request, this.#endpoint.dialect, schema);
+    const body = jsonBody(hosting === undefined ? options : { ...options, serviceTier: undefined }, texts);
     const { settings } = request;
+    if (hosting !== undefined) return this.#endpoint.hostedCall(hosting, request, body, signal);
     return settings.isStreamed
       ? this.#endpoint.call('streamGenerateContent', settings, body, { alt: 'sse' })
       : this.#endpoint.call('generateContent', settings, body);

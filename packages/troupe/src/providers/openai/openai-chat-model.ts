@@ -6,6 +6,7 @@ import {
   type WireRequest,
 } from '../../model/http/http-chat-model.ts';
 import { jsonBody, ToolTexts, WireTexts } from '../../model/http/wire-texts.ts';
+import { isThinking } from '../../model/generation.ts';
 import { toolsForChoice } from '../../model/tool-choice.ts';
 import { isJsonObject, type JsonObject } from '../../util/json.ts';
 import { ChatDecoder } from './chat-from-wire.ts';
@@ -80,7 +81,11 @@ export class OpenAIChatModel extends HttpChatModel {
       ...(tools.length > 0 && { tools: this.#tools.array(tools) }),
     };
     const generation = this.#options.fit(request.generation, tools.length > 0);
-    const options = toChatOptions({ ...request, tools, generation }, this.#dialect);
+    const { thinksInStreamsOnly } = this.#dialect.vendor;
+    const isStreamed =
+      request.settings.isStreamed || (thinksInStreamsOnly === true && isThinking(generation));
+    const settings = { ...request.settings, isStreamed };
+    const options = toChatOptions({ ...request, tools, generation, settings }, this.#dialect);
     const body = jsonBody({ model: this.modelName, ...options }, texts);
     return this.#endpoint.call(request.settings, body);
   }

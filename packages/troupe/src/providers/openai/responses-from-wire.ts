@@ -188,7 +188,7 @@ export class ResponsesDecoder implements WireDecoder {
     if (item.type === 'message') this.#endMessage(item, data);
   }
 
-  /** Keeps thinking for the next turn: encrypted, or as plain text where the vendor sent plain text. */
+  /** Keeps encrypted thinking for the vendor, and marks thinking in plain text, which goes back as plain text. */
   #endReasoning(item: OutputItem, data: JsonObject): void {
     const encryptedContent = stringOf(data['encrypted_content']);
     const summary = textIn(data['summary'], '\n\n');

@@ -23,7 +23,7 @@ export function metaKeyOf(vendorName: string): string {
 export interface InputRules {
   /** Key of the vendor whose thinking is sent back. */
   readonly metaKey: string;
-  /** Whether the model accepts reasoning items. Models without thinking reject such items. */
+  /** Whether the model accepts reasoning items. Models without thinking reject reasoning items. */
   readonly takesReasoning: boolean;
   /** Whether the vendor stores items, and knows them by their ids. */
   readonly store: boolean;
