@@ -1,4 +1,4 @@
-// Tracers, processors and meters that throw: agents answer as if there were none.
+// Tracers, processors and meters that throw: agents answer without them.
 import { context } from '@opentelemetry/api';
 import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-hooks';
 import { TracerProvider, type SpanProcessor } from '@opentelemetry/sdk-trace';
