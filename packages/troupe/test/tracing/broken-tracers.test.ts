@@ -1,4 +1,4 @@
-// Tracers, processors and meters that throw: agents answer without them.
+// Agents answer although tracers, processors and meters throw.
 import { context } from '@opentelemetry/api';
 import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-hooks';
 import { TracerProvider, type SpanProcessor } from '@opentelemetry/sdk-trace';
