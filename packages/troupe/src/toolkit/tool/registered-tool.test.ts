@@ -137,7 +137,7 @@ describe('a mistake is told when the tool is registered', () => {
     [
       'a schema that is no JSON',
       { schema: { type: 'object', x: (() => 1) as never } },
-      "The tool 't' has a schema that can't be used: A schema is made by.x is a function",
+      "The tool 't' has a schema that can't be used: the schema.x is a function",
     ],
     [
       'an unknown preset',
