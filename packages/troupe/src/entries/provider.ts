@@ -26,6 +26,8 @@ export type { HttpModelOptions } from '../model/http/http-chat-model.ts';
 export type { ModelHosting } from '../model/http/model-hosting.ts';
 export type { DeadlineName, ModelErrorDetails, ModelOrigin } from '../model/model-error.ts';
 export type { StructuredAttempt } from '../model/structured/structured-output.ts';
+export { traced, type TraceOptions } from '../tracing/instrumentation.ts';
+export type { SpanOutcome, TracedModel, TracedOperation } from '../tracing/traced-operation.ts';
 export type { CacheStore } from '../model/wrappers/cache-model.ts';
 export type { Fallback } from '../model/wrappers/fallback-model.ts';
 export { MemoryCacheStore } from '../model/wrappers/memory-cache-store.ts';

@@ -4,6 +4,7 @@ import type { FormatterBase } from '../formatter/formatter-base.ts';
 import { MediaLoader } from '../formatter/media-loader.ts';
 import { PromptMedia } from '../formatter/prompt-media.ts';
 import type { MediaBlock, Prompt, PromptItem, UserItem } from '../formatter/prompt.ts';
+import { traced } from '../tracing/instrumentation.ts';
 import type { ModelCapabilities, ModelRequest } from './chat-model-base.ts';
 
 export interface PromptMakerOptions {
@@ -41,7 +42,11 @@ export class PromptMaker {
 
   async make(request: ModelRequest, signal: AbortSignal): Promise<Prompt> {
     const { messages, tools, agentName, formatter = this.#formatter } = request;
-    const prompt = await formatter.format(messages, { tools, agentName, signal });
+    const prompt = await traced(
+      () => ({ type: 'format', target: this.#options.modelName, msgCount: messages.length }),
+      async () => formatter.format(messages, { tools, agentName, signal }),
+      { signal, outcomeOf: ({ items }) => ({ status: 'ok', count: items.length }) },
+    );
     if (prompt.repairs.length > 0) this.#report(prompt.repairs);
     return this.#media.prepare(withOpening(prompt), signal);
   }

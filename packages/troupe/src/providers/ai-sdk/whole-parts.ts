@@ -25,7 +25,7 @@ function toParts(item: JsonObject, index: number): readonly JsonObject[] {
   ];
 }
 
-/** A reader of parts that are there already. */
+/** Reads parts of a complete answer. */
 export function readerOf(parts: readonly JsonObject[]): AiSdkReader {
   let next = 0;
   return {
