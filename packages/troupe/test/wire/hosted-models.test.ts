@@ -72,6 +72,20 @@ describe('Bedrock', () => {
     expect(headers).not.toHaveProperty('x-api-key');
   });
 
+  test('an address of an image is not passed on: the platform fetches nothing', async () => {
+    const sent: SentRequest[] = [];
+    const fetch = fetchOf({ pieces: [asBedrockStream(fixtures.get('plain')!)] }, sent);
+    const source = { type: 'url', url: 'https://example.com/map.png' } as const;
+    const messages = [
+      Msg.user([
+        { type: 'text', text: 'See:' },
+        { type: 'image', source },
+      ]),
+    ];
+    await claude(hosting, fetch).call({ messages });
+    expect(sent[0]!.body).not.toContain('"type":"url"');
+  });
+
   test('the service tier is a header', async () => {
     const sent: SentRequest[] = [];
     const fetch = fetchOf({ pieces: [asBedrockStream(fixtures.get('plain')!)] }, sent);

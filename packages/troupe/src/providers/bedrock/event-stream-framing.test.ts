@@ -67,6 +67,20 @@ test('headers of every type are passed over', () => {
   ]);
 });
 
+test('a message in many pieces is joined once', () => {
+  const frame = bedrockChunk(JSON.stringify({ text: 'x'.repeat(100_000) }));
+  const framing = new EventStreamFraming();
+  const events = Array.from(frame, (_, i) => framing.feed(frame.subarray(i, i + 1))).flat();
+  expect(events).toHaveLength(1);
+});
+
+test('plain JSON of a proxy is read, too', () => {
+  const framing = new EventStreamFraming();
+  expect([...framing.feed(toBytes(' {"a"')), ...framing.feed(toBytes(':1}')), ...framing.end()]).toEqual([
+    { data: '', whole: { a: 1 }, mayBeCutOff: true },
+  ]);
+});
+
 test('a damaged byte anywhere is noticed', () => {
   const frame = bedrockChunk('{"a":1}');
   for (let at = 0; at < frame.length; at++) {

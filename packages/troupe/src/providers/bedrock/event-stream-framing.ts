@@ -29,28 +29,39 @@ const STATUS: Readonly<Record<string, number>> = {
  * vendor as base64.
  */
 export class EventStreamFraming implements AnswerFraming {
-  #rest: Uint8Array = new Uint8Array();
+  /** Bytes of the unfinished message, joined only when it may be whole. */
+  #pieces: Uint8Array[] = [];
+  #size = 0;
+  /** Bytes that the next step needs: a prelude, or a whole message. */
+  #needed = PRELUDE;
   /** For an answer in plain JSON, of a proxy that can't stream. */
   #text: TextAnswerFraming | undefined;
 
   /** @throws ModelError if a checksum is wrong; TooLongError */
   feed(bytes: Uint8Array): readonly AnswerEvent[] {
     if (this.#text !== undefined) return this.#text.feed(bytes);
-    const all = this.#rest.length === 0 ? bytes : joined(this.#rest, bytes);
-    if (/^[\s{[]/.test(String.fromCharCode(all[0] ?? 0))) {
-      this.#text = new TextAnswerFraming('sse');
-      return this.#text.feed(all);
-    }
+    this.#pieces.push(bytes);
+    this.#size += bytes.length;
+    if (isJson(this.#pieces[0])) return this.#readText();
+    if (this.#size < this.#needed) return [];
+    const all = joined(this.#pieces, this.#size);
     const events: AnswerEvent[] = [];
     let start = 0;
     for (;;) {
-      const message = messageAt(all, start);
-      if (message === undefined) break;
-      start += message.length;
-      events.push(...toEvent(message));
+      const rest = all.subarray(start);
+      this.#needed = rest.length < PRELUDE ? PRELUDE : lengthOf(rest);
+      if (rest.length < this.#needed) break;
+      events.push(...toEvent(checked(rest.subarray(0, this.#needed))));
+      start += this.#needed;
     }
-    this.#rest = all.slice(start);
+    this.#pieces = start < all.length ? [all.slice(start)] : [];
+    this.#size = all.length - start;
     return events;
+  }
+
+  #readText(): readonly AnswerEvent[] {
+    this.#text = new TextAnswerFraming('sse');
+    return this.#text.feed(joined(this.#pieces, this.#size));
   }
 
   end(): readonly AnswerEvent[] {
@@ -58,18 +69,24 @@ export class EventStreamFraming implements AnswerFraming {
   }
 }
 
-/** A whole message, if all of its bytes have arrived. */
-function messageAt(bytes: Uint8Array, start: number): Uint8Array | undefined {
-  if (bytes.length - start < PRELUDE) return undefined;
-  const view = viewOf(bytes.subarray(start));
-  if (view.getUint32(8) !== crc32(bytes.subarray(start, start + 8))) throw malformed();
+function isJson(bytes: Uint8Array | undefined): boolean {
+  return /^[\s{[]/.test(String.fromCharCode(bytes?.[0] ?? 0));
+}
+
+/** Length of a message, by its prelude. */
+function lengthOf(bytes: Uint8Array): number {
+  const view = viewOf(bytes);
+  if (view.getUint32(8) !== crc32(bytes.subarray(0, 8))) throw malformed();
   const length = view.getUint32(0);
   if (length > MAX_MESSAGE) throw new TooLongError('an event that is too long');
   if (length < PRELUDE + view.getUint32(4) + CHECKSUM) throw malformed();
-  if (bytes.length - start < length) return undefined;
-  const end = length - CHECKSUM;
-  if (view.getUint32(end) !== crc32(bytes.subarray(start, start + end))) throw malformed();
-  return bytes.subarray(start, start + length);
+  return length;
+}
+
+function checked(message: Uint8Array): Uint8Array {
+  const end = message.length - CHECKSUM;
+  if (viewOf(message).getUint32(end) !== crc32(message.subarray(0, end))) throw malformed();
+  return message;
 }
 
 function toEvent(message: Uint8Array): readonly AnswerEvent[] {
@@ -121,10 +138,15 @@ function viewOf(bytes: Uint8Array): DataView {
   return new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 }
 
-function joined(a: Uint8Array, b: Uint8Array): Uint8Array {
-  const all = new Uint8Array(a.length + b.length);
-  all.set(a);
-  all.set(b, a.length);
+function joined(pieces: readonly Uint8Array[], size: number): Uint8Array {
+  const [first] = pieces;
+  if (pieces.length === 1 && first !== undefined) return first;
+  const all = new Uint8Array(size);
+  let at = 0;
+  for (const piece of pieces) {
+    all.set(piece, at);
+    at += piece.length;
+  }
   return all;
 }
 
