@@ -1,7 +1,12 @@
 import { isMedia } from '../../formatter/prompt-media.ts';
 import type { AssistantItem, MediaBlock, PromptItem, ToolItem } from '../../formatter/prompt.ts';
 import { plainOutput, shownMedia } from '../../formatter/tool-output.ts';
-import type { ContentBlock, TextBlock, ToolResultBlock } from '../../message/blocks.ts';
+import {
+  isProviderTool,
+  type ContentBlock,
+  type TextBlock,
+  type ToolResultBlock,
+} from '../../message/blocks.ts';
 import { isJsonObject, type JsonObject } from '../../util/json.ts';
 import type { GeminiDialect } from './gemini-dialect.ts';
 
@@ -26,6 +31,7 @@ export function toContents(item: PromptItem, dialect: GeminiDialect): readonly J
  * Whether a block of an answer is sent back: not foreign thinking, and of media only the model's own images.
  */
 export function isSent(block: ContentBlock): boolean {
+  if (isProviderTool(block)) return false;
   if (block.type === 'thinking') return signatureOf(block) !== undefined;
   if (!isMedia(block)) return true;
   return (
@@ -44,6 +50,7 @@ function toAnswer(
     if (block.type === 'thinking') {
       return { text: block.thinking, ...(block.thinking !== '' && { thought: true }), ...signed };
     }
+    if (isProviderTool(block)) return {};
     if (block.type !== 'tool_use') return { ...toPart(block), ...signed };
     const { id, name, input } = block;
     const functionCall = { ...(hasIds && { id }), name, args: input };
