@@ -48,6 +48,16 @@ export class AnthropicApi {
     };
   }
 
+  /** The headers of a request that needs more beta features. */
+  headersWith(betas: ReadonlySet<string>): Readonly<Record<string, string>> {
+    const { 'anthropic-beta': given = '' } = this.headers;
+    const known = given.split(',').filter((name) => name !== '');
+    const more = [...betas].filter((name) => !known.includes(name));
+    return more.length === 0
+      ? this.headers
+      : { ...this.headers, 'anthropic-beta': [...known, ...more].join(',') };
+  }
+
   url(path: string): string {
     return joinUrl(this.#root, `/v1/${path}`);
   }

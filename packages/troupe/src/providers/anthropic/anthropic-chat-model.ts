@@ -1,5 +1,8 @@
 import { TroupeError } from '../../errors.ts';
-import type { MediaBlock, Prompt } from '../../formatter/prompt.ts';
+import type { MediaBlock, Prompt, PromptItem } from '../../formatter/prompt.ts';
+import type { ContentBlock } from '../../message/blocks.ts';
+import type { ModelDelta } from '../../message/model-delta.ts';
+import type { ModelCallOptions, ModelRequest } from '../../model/chat-model-base.ts';
 import {
   HttpChatModel,
   type HttpModelOptions,
@@ -9,13 +12,19 @@ import {
 } from '../../model/http/http-chat-model.ts';
 import { jsonBody } from '../../model/http/wire-texts.ts';
 import { toolsForChoice } from '../../model/tool-choice.ts';
+import { stoppable } from '../../util/async/stoppable.ts';
+import { now } from '../../util/clock.ts';
 import type { JsonObject } from '../../util/json.ts';
 import { AnthropicApi, ANTHROPIC, type AnthropicApiOptions } from './anthropic-api.ts';
 import { AnthropicDecoder } from './anthropic-from-wire.ts';
 import { toOptions } from './anthropic-options.ts';
-import { fetchesUrl, toolsIn } from './anthropic-to-wire.ts';
+import { fetchesUrl, isTakenBack, toolsIn } from './anthropic-to-wire.ts';
+import { runsCode, TOOL_USE_BETA, type AnthropicTool, type AnthropicToolUse } from './anthropic-tools.ts';
 import { claudeModel, type ClaudeModel } from './claude-models.ts';
+import { BetaFinder } from './beta-finder.ts';
+import { continuePaused } from './paused-turn.ts';
 import { PromptTexts } from './prompt-texts.ts';
+import { lastContainer, planServerTools } from './server-tool-pairs.ts';
 import { planThinking } from './thinking-plan.ts';
 
 export interface AnthropicChatModelOptions extends HttpModelOptions, AnthropicApiOptions {
@@ -24,6 +33,10 @@ export interface AnthropicChatModelOptions extends HttpModelOptions, AnthropicAp
    * `auto` is for five minutes. @default 'auto'
    */
   readonly caching?: 'auto' | 'off' | { readonly ttl: '5m' | '1h' } | undefined;
+  /** Tools that Anthropic runs itself, made by `anthropicTools`. */
+  readonly providerTools?: readonly AnthropicTool[] | undefined;
+  /** How Claude may use tools of the program's own, by their name. @default offered at once, called directly */
+  readonly toolUse?: Readonly<Record<string, AnthropicToolUse>> | undefined;
 }
 
 /**
@@ -50,6 +63,8 @@ export class AnthropicChatModel extends HttpChatModel {
   readonly #model: ClaudeModel;
   readonly #cacheControl: JsonObject | undefined;
   readonly #texts: PromptTexts;
+  readonly #providerTools: readonly AnthropicTool[];
+  readonly #betas = new BetaFinder();
 
   /** @throws TroupeError without a key. */
   constructor(options: AnthropicChatModelOptions) {
@@ -57,35 +72,76 @@ export class AnthropicChatModel extends HttpChatModel {
     const { forcedTools, structured, files } = model;
     super(ANTHROPIC, options, { vision: true, files, forcedTools, structured });
     this.#model = { ...model, forcedTools: this.capabilities.forcedTools };
-    this.#api = new AnthropicApi(options);
+    const { providerTools = [], toolUse = {} } = options;
+    this.#providerTools = providerTools;
+    const betas = [
+      ...(options.betas ?? []),
+      ...providerTools.flatMap(({ betas: own = [] }) => own),
+      ...(Object.keys(toolUse).length > 0 ? [TOOL_USE_BETA] : []),
+    ];
+    this.#api = new AnthropicApi({ ...options, betas });
     this.host = new URL(this.#api.url('messages')).host;
     this.#cacheControl = toCacheControl(options.caching);
-    this.#texts = new PromptTexts(this.#cacheControl);
+    this.#texts = new PromptTexts({ cacheControl: this.#cacheControl, providerTools, toolUse });
   }
 
   protected override get secrets(): readonly string[] {
-    return [this.#api.apiKey];
+    const tokens = this.#providerTools.flatMap(({ mcpServer }) => mcpServer?.['authorization_token'] ?? []);
+    return [this.#api.apiKey, ...tokens.map(String)];
   }
 
   protected override takesUrl(block: MediaBlock): boolean {
     return fetchesUrl(block);
   }
 
+  protected override takesBack(block: ContentBlock): boolean {
+    return isTakenBack(block);
+  }
+
+  override stream(
+    request: ModelRequest,
+    { signal }: ModelCallOptions = {},
+  ): AsyncGenerator<ModelDelta, void, void> {
+    return stoppable(
+      (stopped) => continuePaused((next) => super.stream(next, { signal: stopped }), request),
+      signal,
+    );
+  }
+
   protected override toCall(prompt: Prompt, request: WireRequest): WireCall {
     const offered = toolsForChoice(request);
     const tools = offered.length > 0 ? offered : toolsIn(prompt.items);
     const plan = planThinking(request.generation, this.#model, prompt.items);
-    const options = toOptions(request, this.#model, plan, offered.length > 0);
+    const options = toOptions(request, this.#model, plan, offered.length + this.#providerTools.length > 0);
+    const { items, hasWaitingCode } = planServerTools(prompt.items, new Set(tools.map(({ name }) => name)));
     const body = jsonBody(
       {
         model: this.modelName,
         cache_control: this.#cacheControl,
+        container: this.#container(items, hasWaitingCode),
+        mcp_servers: this.#mcpServers,
         ...options,
         ...(tools.length > offered.length && { tool_choice: { type: 'none' } }),
       },
-      this.#texts.write(prompt, tools, plan.keepsEarlier),
+      this.#texts.write({ ...prompt, items }, tools, plan.keepsEarlier),
     );
-    return { url: this.#api.url('messages'), headers: this.#api.headers, body };
+    const headers = this.#api.headersWith(this.#betas.find(items));
+    return { url: this.#api.url('messages'), headers, body };
+  }
+
+  /** The container in which code runs on: needed while code waits, and as long as it lasts where code may run. */
+  #container(items: readonly PromptItem[], hasWaitingCode: boolean): string | undefined {
+    const container = hasWaitingCode || this.#providerTools.some(runsCode) ? lastContainer(items) : undefined;
+    if (container === undefined) return undefined;
+    const isOver = Date.parse(container.expiresAt) <= now();
+    return isOver && !hasWaitingCode ? undefined : container.id;
+  }
+
+  get #mcpServers(): readonly JsonObject[] | undefined {
+    const servers = this.#providerTools
+      .map(({ mcpServer }) => mcpServer)
+      .filter((server) => server !== undefined);
+    return servers.length === 0 ? undefined : servers;
   }
 
   protected override newDecoder(): WireDecoder {
