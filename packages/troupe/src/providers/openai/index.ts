@@ -3,3 +3,11 @@ export { OpenAIResponsesModel, type OpenAIResponsesModelOptions } from './openai
 export type { OpenAIEndpointOptions } from './endpoint.ts';
 export { CHAT_VENDORS, type ChatVendor, type ChatVendorName } from './vendors.ts';
 export { OpenAITokenCounter, type OpenAITokenCounterOptions } from '../../token/openai-token-counter.ts';
+export {
+  openaiTools,
+  type OpenAIFileSearchOptions,
+  type OpenAIImageOptions,
+  type OpenAIMcpOptions,
+  type OpenAITool,
+  type OpenAIWebSearchOptions,
+} from './openai-tools.ts';

@@ -1,4 +1,5 @@
 import type { MediaBlock, Prompt } from '../../formatter/prompt.ts';
+import type { ContentBlock } from '../../message/blocks.ts';
 import {
   HttpChatModel,
   type WireCall,
@@ -10,8 +11,10 @@ import { chatDialectOf } from './dialect.ts';
 import { endpointOf, vendorOf, type Endpoint, type OpenAIEndpointOptions } from './endpoint.ts';
 import type { ModelRule } from './model-rules.ts';
 import { OptionFitter } from './option-fitter.ts';
+import { toolSecrets, type OpenAITool } from './openai-tools.ts';
 import { ResponsesDecoder } from './responses-from-wire.ts';
 import {
+  isTakenBack,
   metaKeyOf,
   toInputItems,
   toResponsesOptions,
@@ -29,6 +32,8 @@ export interface OpenAIResponsesModelOptions extends OpenAIEndpointOptions {
    * answers. @default false
    */
   readonly store?: boolean | undefined;
+  /** Tools of the Responses API besides functions, made by `openaiTools`. */
+  readonly providerTools?: readonly OpenAITool[] | undefined;
 }
 
 /** Adapts a rule to the Responses API, which accepts some options that Chat Completions rejects. */
@@ -46,6 +51,7 @@ export class OpenAIResponsesModel extends HttpChatModel {
   readonly #settings: ResponsesSettings;
   readonly #options: OptionFitter;
   readonly #metaKey: string;
+  readonly #vendorKey: string;
   readonly #fetchesMedia: boolean;
   readonly #input: WireTexts;
   readonly #tools = new ToolTexts(toResponsesTool);
@@ -59,35 +65,46 @@ export class OpenAIResponsesModel extends HttpChatModel {
       isReasoning: options.isReasoning ?? rule.isReasoning,
       reasoningSummary: options.reasoningSummary,
       store: options.store ?? false,
+      providerTools: options.providerTools ?? [],
     };
     this.#options = new OptionFitter(options.modelName, inResponses(rule));
     const metaKey = metaKeyOf(name);
     this.#metaKey = metaKey;
+    this.#vendorKey = name;
     this.#fetchesMedia = vendor.fetches.length > 0;
     this.#input = new WireTexts((item) => toInputItems(item, metaKey));
   }
 
   protected override get secrets(): readonly string[] {
-    return this.#endpoint.secrets;
+    return [...this.#endpoint.secrets, ...toolSecrets(this.#settings.providerTools)];
   }
 
   protected override takesUrl(_block: MediaBlock): boolean {
     return this.#fetchesMedia;
   }
 
+  protected override takesBack(block: ContentBlock): boolean {
+    return isTakenBack(block, this.#metaKey);
+  }
+
   protected override toCall(prompt: Prompt, request: WireRequest): WireCall {
-    const { tools = [] } = request;
+    const { providerTools } = this.#settings;
+    const { tools: all = [] } = request;
+    const tools = all.filter(({ name }) => !providerTools.some(({ runBy }) => runBy === name));
+    const own = providerTools.map(({ tool }) => JSON.stringify(tool));
+    const functions = this.#tools.array(tools).slice(1, -1);
+    const offered = [...(tools.length > 0 ? [functions] : []), ...own];
     const texts = {
       input: this.#input.array(prompt.items),
-      ...(tools.length > 0 && { tools: this.#tools.array(tools) }),
+      ...(offered.length > 0 && { tools: `[${offered.join(',')}]` }),
     };
     const generation = this.#options.fit(request.generation, tools.length > 0);
-    const options = toResponsesOptions({ ...request, generation }, this.#settings);
+    const options = toResponsesOptions({ ...request, tools, generation }, this.#settings);
     const body = jsonBody({ model: this.modelName, ...options }, texts);
     return { url: this.#endpoint.url, headers: this.#endpoint.headers, body };
   }
 
   protected override newDecoder(): WireDecoder {
-    return new ResponsesDecoder(this.#metaKey, (data) => this.failure(data));
+    return new ResponsesDecoder(this.#metaKey, this.#vendorKey, (data) => this.failure(data));
   }
 }

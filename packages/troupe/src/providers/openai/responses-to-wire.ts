@@ -1,10 +1,21 @@
 import { fitId } from '../../formatter/msg-parts.ts';
 import type { AssistantItem, MediaBlock, PromptItem } from '../../formatter/prompt.ts';
-import type { TextBlock, ThinkingBlock, ToolResultBlock } from '../../message/blocks.ts';
+import {
+  isProviderTool,
+  type ContentBlock,
+  type TextBlock,
+  type ThinkingBlock,
+  type ToolResultBlock,
+  type ToolUseBlock,
+} from '../../message/blocks.ts';
 import type { ToolChoice, ToolSchema } from '../../model/chat-model-base.ts';
 import type { WireRequest } from '../../model/http/http-chat-model.ts';
 import type { JsonObject, JsonValue } from '../../util/json.ts';
 import { objectOf } from '../../model/http/wire-values.ts';
+import type { OpenAITool } from './openai-tools.ts';
+import { wireAnnotated } from './responses-annotations.ts';
+import { wireClientCall, wireClientOutput } from './responses-client-calls.ts';
+import { wireProviderItem } from './responses-provider-items.ts';
 
 /** Pattern of tool call ids that the API accepts. */
 const CALL_ID = /^.{1,64}$/;
@@ -27,12 +38,15 @@ export function toInputItems(item: PromptItem, metaKey: string): readonly JsonOb
     case 'assistant':
       return toAssistant(item, metaKey);
     case 'tool':
-      return item.results.map((result) => ({
-        type: 'function_call_output',
-        call_id: fitId(result.id, CALL_ID),
-        output: toOutput(result),
-      }));
+      return item.results.map((result, i) => toResult(result, item.calls?.[i], metaKey));
   }
+}
+
+function toResult(result: ToolResultBlock, call: ToolUseBlock | undefined, metaKey: string): JsonObject {
+  const own = wireClientOutput(call, result, metaKey);
+  return (
+    own ?? { type: 'function_call_output', call_id: fitId(result.id, CALL_ID), output: toOutput(result) }
+  );
 }
 
 /**
@@ -50,14 +64,19 @@ function toOutputItem(block: AssistantItem['content'][number], metaKey: string):
       return toReasoning(block, meta);
     case 'text': {
       const phase = typeof meta['phase'] === 'string' && { phase: meta['phase'] };
-      return [{ role: 'assistant', content: [{ type: 'output_text', text: block.text }], ...phase }];
+      const parts = wireAnnotated(block, metaKey) ?? [{ type: 'output_text', text: block.text }];
+      return [{ role: 'assistant', content: parts, ...phase }];
     }
     case 'tool_use': {
+      const own = wireClientCall(block, metaKey);
+      if (own !== undefined) return [own];
       const call = { call_id: fitId(block.id, CALL_ID), name: block.name };
       return [{ type: 'function_call', ...call, arguments: JSON.stringify(block.input) }];
     }
-    default:
-      return []; // the wire has no field for media made by the model
+    default: {
+      const own = wireProviderItem(block, metaKey); // the wire has no field for other media made by the model
+      return own === undefined ? [] : [own];
+    }
   }
 }
 
@@ -94,6 +113,12 @@ function toPart(block: TextBlock | MediaBlock): JsonObject {
   };
 }
 
+/** Whether a block of an answer goes back as the vendor has made it. */
+export function isTakenBack(block: ContentBlock, metaKey: string): boolean {
+  if (isProviderTool(block)) return block.providerMeta?.[metaKey] !== undefined;
+  return block.type === 'text' && wireAnnotated(block, metaKey) !== undefined;
+}
+
 /** Marks a tool as not strict unless asked for: strict mode requires a special kind of schema. */
 export function toResponsesTool({ name, description, parameters }: ToolSchema): JsonObject {
   return {
@@ -110,22 +135,28 @@ export interface ResponsesSettings {
   readonly isReasoning: boolean;
   readonly reasoningSummary: 'auto' | 'concise' | 'detailed' | undefined;
   readonly store: boolean;
+  readonly providerTools: readonly OpenAITool[];
 }
 
 /** The fields of the body besides the input and the tools. */
 export function toResponsesOptions(
   { generation, structured, toolChoice, tools = [] }: WireRequest,
-  { isReasoning, reasoningSummary, store }: ResponsesSettings,
+  { isReasoning, reasoningSummary, store, providerTools }: ResponsesSettings,
 ): { [key: string]: JsonValue | undefined } {
   const { reasoningEffort: effort } = generation;
+  const hasTools = tools.length + providerTools.length > 0;
+  const included = [
+    ...(isReasoning ? ['reasoning.encrypted_content'] : []),
+    ...providerTools.flatMap(({ include = [] }) => include),
+  ];
   return {
     stream: true,
     store,
     max_output_tokens: generation.maxTokens,
     temperature: generation.temperature,
     top_p: generation.topP,
-    parallel_tool_calls: tools.length > 0 ? generation.parallelToolCalls : undefined,
-    tool_choice: tools.length > 0 ? toToolChoice(toolChoice) : undefined,
+    parallel_tool_calls: hasTools ? generation.parallelToolCalls : undefined,
+    tool_choice: hasTools ? toToolChoice(toolChoice) : undefined,
     text: structured && {
       format: {
         type: 'json_schema',
@@ -134,7 +165,7 @@ export function toResponsesOptions(
         strict: false,
       },
     },
-    include: isReasoning ? ['reasoning.encrypted_content'] : undefined,
+    include: included.length > 0 ? included : undefined,
     reasoning:
       isReasoning && (effort !== undefined || reasoningSummary !== undefined)
         ? {
