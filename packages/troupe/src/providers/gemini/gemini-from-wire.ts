@@ -6,12 +6,16 @@ import { ModelError } from '../../model/model-error.ts';
 import { fromBase64 } from '../../util/base64.ts';
 import { isJsonObject, type JsonObject } from '../../util/json.ts';
 import { stringOf } from '../../model/http/wire-values.ts';
+import { GoogleParts, isGooglePart } from './google-parts.ts';
+import { Grounding } from './grounding.ts';
 
 const LENGTH = /^(?:MAX_TOKENS|CONTINUATION)$/;
 const FILTERED = /^(?:BLOCKLIST|SPII|MODEL_ARMOR|(?:IMAGE_)?(?:SAFETY|RECITATION|PROHIBITED_CONTENT))$/;
 
 /** Finish reasons of a failed tool call. A second attempt mostly succeeds. */
 const FAILED_CALL = /^(?:MALFORMED_FUNCTION_CALL|MALFORMED_RESPONSE|UNEXPECTED_TOOL_CALL)$/;
+/** Finish reason of a call of a tool that was not offered. A call that is there and signed is answered like any other. */
+const UNEXPECTED = 'UNEXPECTED_TOOL_CALL';
 
 /**
  * Decodes the chunks of one answer. Tool calls come whole, but count only when the whole answer was read and
@@ -21,7 +25,10 @@ const FAILED_CALL = /^(?:MALFORMED_FUNCTION_CALL|MALFORMED_RESPONSE|UNEXPECTED_T
 export class GeminiDecoder implements WireDecoder {
   #responseId = '';
   #reason = '';
-  #callCount = 0;
+  /** Function calls so far. Those that Google has answered itself are no calls of the program's. */
+  readonly #calls: { readonly part: JsonObject; isAnswered: boolean }[] = [];
+  readonly #googleParts = new GoogleParts();
+  readonly #grounding = new Grounding();
   #usage: Usage | undefined;
   /** Whether the current block is text. A signature in a following empty part belongs to the text. */
   #isInText = false;
@@ -42,13 +49,18 @@ export class GeminiDecoder implements WireDecoder {
     const content = isJsonObject(candidate['content']) ? candidate['content'] : {};
     for (const part of listOf(content['parts'])) yield* this.#part(part);
     const reason = stringOf(candidate['finishReason']);
-    if (FAILED_CALL.test(reason)) throw failedCall(reason, candidate);
+    this.#grounding.read(candidate);
+    const isCall =
+      reason === UNEXPECTED && this.#calls.some(({ part: { thoughtSignature } }) => thoughtSignature);
+    if (FAILED_CALL.test(reason) && !isCall) throw failedCall(reason, candidate);
     if (reason !== '') this.#reason = reason;
   }
 
   *end(): Generator<ModelDelta, void, void> {
-    const isCalling = this.#reason === 'STOP' && this.#callCount > 0;
-    for (let index = 0; isCalling && index < this.#callCount; index++) yield { type: 'tool_use_end', index };
+    yield* this.#grounding.end();
+    const own = [...this.#calls.keys()].filter((index) => this.#calls[index]?.isAnswered === false);
+    const isCalling = (this.#reason === 'STOP' || this.#reason === UNEXPECTED) && own.length > 0;
+    for (const index of isCalling ? own : []) yield { type: 'tool_use_end', index };
     yield { type: 'finish', reason: isCalling ? 'tool_calls' : toReason(this.#reason) };
   }
 
@@ -68,17 +80,39 @@ export class GeminiDecoder implements WireDecoder {
       // The signature of an empty part belongs to the text so far, otherwise to the thinking.
       const isThinking = part['thought'] === true || (text === '' && !this.#isInText);
       this.#isInText = !isThinking;
+      this.#grounding.note(isThinking ? undefined : text);
       if (isThinking) yield { type: 'thinking', thinking: text, ...meta };
       else yield { type: 'text', text, ...meta };
       return;
     }
     this.#isInText = false;
-    if (isJsonObject(functionCall)) yield* this.#call(functionCall, meta);
+    this.#grounding.note(undefined);
+    if (isGooglePart(part)) yield* this.#googlePart(part);
+    else if (isJsonObject(part['functionResponse'])) yield* this.#answer(part);
+    else if (isJsonObject(functionCall)) yield* this.#call(part, functionCall, meta);
     else if (isJsonObject(inlineData) && part['thought'] !== true)
       yield* toMedia(inlineData, signed ?? { gemini: {} });
   }
 
+  *#googlePart(part: JsonObject): Generator<ModelDelta, void, void> {
+    if (isJsonObject(part['toolCall'])) this.#grounding.noteToolCall();
+    yield { type: 'block', block: this.#googleParts.toBlock(part) };
+  }
+
+  /** The result of a function call that Google has run itself: the call is none of the program's, and never ends as one. */
+  *#answer(part: JsonObject): Generator<ModelDelta, void, void> {
+    const { id, name } = isJsonObject(part['functionResponse']) ? part['functionResponse'] : {};
+    const asked = this.#calls.find(({ part: { functionCall }, isAnswered }) => {
+      const call = isJsonObject(functionCall) ? functionCall : {};
+      return !isAnswered && call['name'] === name && call['id'] === id;
+    });
+    if (asked === undefined) return;
+    asked.isAnswered = true;
+    for (const block of this.#googleParts.answeredCall(asked.part, part)) yield { type: 'block', block };
+  }
+
   *#call(
+    part: JsonObject,
     call: JsonObject,
     meta: { readonly providerMeta: ProviderMeta } | undefined,
   ): Generator<ModelDelta, void, void> {
@@ -90,7 +124,7 @@ export class GeminiDecoder implements WireDecoder {
         check: 'Switch streamFunctionCallArguments off.',
       });
     }
-    const index = this.#callCount++;
+    const index = this.#calls.push({ part, isAnswered: false }) - 1;
     yield { type: 'tool_use_start', index, name, ...(id !== '' && { id }), ...meta };
     if (isJsonObject(call['args'])) yield { type: 'tool_input', index, json: JSON.stringify(call['args']) };
   }

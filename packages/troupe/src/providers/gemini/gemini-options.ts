@@ -13,6 +13,7 @@ export function toGeminiOptions(
   { generation, toolChoice, tools = [] }: WireRequest,
   dialect: GeminiDialect,
   schema: JsonSchema | undefined,
+  hasGoogleTools = false,
 ): { [key: string]: JsonValue | undefined } {
   const { generationConfig, tools: _googleTools, ...extra } = generation.extra ?? {};
   const config: { [key: string]: JsonValue | undefined } = {
@@ -31,7 +32,13 @@ export function toGeminiOptions(
   };
   return {
     generationConfig: onlyGiven(config),
-    toolConfig: tools.length > 0 && toolChoice !== undefined ? toToolConfig(toolChoice) : undefined,
+    toolConfig: onlyGiven({
+      ...(tools.length > 0 && toolChoice !== undefined && toToolConfig(toolChoice)),
+      // without it, Gemini refuses tools of its own beside those of the program
+      ...(tools.length > 0 &&
+        hasGoogleTools &&
+        dialect.needsSignature && { includeServerSideToolInvocations: true }),
+    }),
     ...extra,
   };
 }
