@@ -100,7 +100,7 @@ export const STRICTNESS = {
   openrouter: {
     ...OTHER,
     bodyKeys: [...OTHER.bodyKeys, 'top_k', 'reasoning'],
-    assistantKeys: [...OTHER.assistantKeys, 'reasoning', 'reasoning_details'],
+    assistantKeys: [...OTHER.assistantKeys, 'reasoning', 'reasoning_details', 'annotations'],
   },
   vllm: { ...OTHER, bodyKeys: [...OTHER.bodyKeys, 'top_k'], imageUrl: /^data:image\// },
   compatible: { ...OTHER, imageUrl: /^data:image\// },

@@ -2,7 +2,7 @@ import type { ContentBlock } from '../../src/message/blocks.ts';
 import { OpenAIChatModel } from '../../src/providers/openai/openai-chat-model.ts';
 import type { ChatVendorName } from '../../src/providers/openai/vendors.ts';
 import { openAiChatFaults, STRICTNESS, type ChatStrictness } from './openai-chat-rules.ts';
-import type { Outcome } from './replay.ts';
+import { readOutcomes, type Outcome } from './replay.ts';
 import { describeWire } from './wire-suite.ts';
 
 const text = (text: string): ContentBlock => ({ type: 'text', text });
@@ -129,6 +129,7 @@ const VENDORS: Partial<Record<ChatVendorName, Vendor>> = {
       content: [thought('xai')('First, call both.'), ...calls('call_44102360', 'call_44102361')],
       usage: usage(291, 26 + 196, { cachedTokens: 290, reasoningTokens: 196 }),
     },
+    others: readOutcomes('openai-chat-xai'),
   },
   openrouter: {
     modelName: 'anthropic/claude-sonnet-4.6',
@@ -180,6 +181,7 @@ const VENDORS: Partial<Record<ChatVendorName, Vendor>> = {
       ],
       usage: usage(82, 41, { cachedTokens: 0, cacheWriteTokens: 0, reasoningTokens: 7 }),
     },
+    others: readOutcomes('openai-chat-openrouter'),
   },
   vllm: {
     modelName: 'Qwen/Qwen3-8B',
@@ -205,6 +207,7 @@ const VENDORS: Partial<Record<ChatVendorName, Vendor>> = {
       usage: usage(28, 139, { cachedTokens: 0 }),
     },
     tools: { content: calls('aB3dE5fG7', 'hJ9kL1mN3'), usage: usage(124, 46) },
+    others: readOutcomes('openai-chat-compatible'),
   },
 };
 

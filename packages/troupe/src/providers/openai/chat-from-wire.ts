@@ -2,8 +2,10 @@ import type { FinishReason, ModelDelta } from '../../message/model-delta.ts';
 import type { Usage } from '../../message/usage.ts';
 import type { WireDecoder } from '../../model/http/http-chat-model.ts';
 import { ModelError } from '../../model/model-error.ts';
-import { joinBase64 } from '../../util/base64.ts';
+import { fromBase64 } from '../../util/base64.ts';
 import { isJsonObject, type JsonObject, type JsonValue } from '../../util/json.ts';
+import { ExecutedTools } from './chat-executed-tools.ts';
+import { ChatSources } from './chat-sources.ts';
 import { ChatToolCalls } from './chat-tool-calls.ts';
 import type { ChatDialect } from './dialect.ts';
 import type { ChatVendor } from './vendors.ts';
@@ -24,8 +26,6 @@ const REASONS: Readonly<Record<string, FinishReason>> = {
 /** Finish reasons that report a failure of the vendor. */
 const FAILURES: readonly string[] = ['error', 'network_error', 'insufficient_system_resource'];
 
-const BASE64 = /^[A-Za-z0-9+/]*={0,2}$/;
-
 export interface ChatDecoderOptions {
   /** Media type of the sound that the model makes. */
   readonly audioType: string;
@@ -38,7 +38,8 @@ export class ChatDecoder implements WireDecoder {
   readonly #audioType: string;
   readonly #calls: ChatToolCalls;
   readonly #details: JsonObject[] = [];
-  readonly #audio: string[] = [];
+  readonly #sources: ChatSources;
+  readonly #executed: ExecutedTools;
   #isThinking = false;
   #responseId = '';
   #reason: FinishReason | undefined;
@@ -48,6 +49,8 @@ export class ChatDecoder implements WireDecoder {
     this.#dialect = dialect;
     this.#audioType = audioType;
     this.#calls = new ChatToolCalls(toolNames);
+    this.#sources = new ChatSources(dialect.name);
+    this.#executed = new ExecutedTools(dialect.name);
   }
 
   get isComplete(): boolean {
@@ -61,8 +64,10 @@ export class ChatDecoder implements WireDecoder {
       yield { type: 'response_id', id };
     }
     yield* this.#usage(usage);
+    this.#sources.readChunk(chunk);
     const choice = objectsOf(chunk['choices'])[0];
     if (choice === undefined) return;
+    this.#sources.readChoice(choice);
     yield* this.#usage(choice['usage']); // Moonshot reports usage here
     yield* this.#delta(objectOf(choice['delta']));
     const reason = stringOf(choice['finish_reason']);
@@ -71,7 +76,7 @@ export class ChatDecoder implements WireDecoder {
 
   *end(): Generator<ModelDelta, void, void> {
     yield* this.#endThinking();
-    yield* this.#emitAudio();
+    yield* this.#sources.end();
     yield { type: 'finish', reason: this.#isRefusal ? 'refusal' : (this.#reason ?? 'other') };
   }
 
@@ -82,6 +87,9 @@ export class ChatDecoder implements WireDecoder {
   *#delta(delta: JsonObject): Generator<ModelDelta, void, void> {
     for (const detail of objectsOf(delta['reasoning_details'])) this.#addDetail(detail);
     yield* this.#think(stringOf(delta['reasoning_content']) || stringOf(delta['reasoning']));
+    const executed = [...this.#executed.read(delta['executed_tools'])];
+    if (executed.length > 0) yield* this.#endThinking();
+    yield* executed;
     for (const { text, isThinking } of textsIn(delta['content'])) {
       yield* isThinking ? this.#think(text) : this.#text(text);
     }
@@ -90,7 +98,8 @@ export class ChatDecoder implements WireDecoder {
     yield* this.#text(refusal);
     const audio = objectOf(delta['audio']);
     yield* this.#text(stringOf(audio['transcript']));
-    this.#addAudio(stringOf(audio['data']));
+    yield* this.#sound(stringOf(audio['data']));
+    yield* this.#sources.readAnnotations(delta['annotations']);
     const calls = objectsOf(delta['tool_calls']);
     if (calls.length === 0) return;
     yield* this.#endThinking();
@@ -111,13 +120,15 @@ export class ChatDecoder implements WireDecoder {
     yield { type: 'text', text };
   }
 
-  /**
-   * Collects the sound, which alternates with its transcript. The transcript is reported at once, the sound
-   * as a whole at the end.
-   */
-  #addAudio(data: string): void {
-    if (!BASE64.test(data)) throw badAudio();
-    if (data !== '') this.#audio.push(data);
+  /** Reports a piece of the sound, which alternates with its transcript: both are one block each. */
+  *#sound(data: string): Generator<ModelDelta, void, void> {
+    if (data === '') return;
+    try {
+      fromBase64(data);
+    } catch {
+      throw badAudio();
+    }
+    yield { type: 'audio', index: 0, data, mediaType: this.#audioType };
   }
 
   /** Ends the answer. Tool calls count only after a regular end: a cut answer may lack arguments. */
@@ -131,18 +142,6 @@ export class ChatDecoder implements WireDecoder {
     const hasCalls = this.#calls.hasCalls && (reason === 'stop' || reason === 'tool_calls');
     this.#reason = hasCalls ? 'tool_calls' : reason;
     if (hasCalls) yield* this.#calls.end();
-  }
-
-  *#emitAudio(): Generator<ModelDelta, void, void> {
-    const pieces = this.#audio.splice(0);
-    if (pieces.length === 0) return;
-    let data: string;
-    try {
-      data = joinBase64(pieces);
-    } catch {
-      throw badAudio();
-    }
-    yield { type: 'audio', data, mediaType: this.#audioType };
   }
 
   /**

@@ -11,3 +11,4 @@ export {
   type OpenAITool,
   type OpenAIWebSearchOptions,
 } from './openai-tools.ts';
+export { chatProviderTools, type ChatProviderTool, type XaiSearchOptions } from './chat-provider-tools.ts';

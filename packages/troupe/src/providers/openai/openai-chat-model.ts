@@ -1,4 +1,5 @@
 import type { MediaBlock, Prompt } from '../../formatter/prompt.ts';
+import { isProviderTool, type ContentBlock } from '../../message/blocks.ts';
 import {
   HttpChatModel,
   type WireCall,
@@ -7,15 +8,19 @@ import {
 } from '../../model/http/http-chat-model.ts';
 import { jsonBody, ToolTexts, WireTexts } from '../../model/http/wire-texts.ts';
 import { toolsForChoice } from '../../model/tool-choice.ts';
-import { isJsonObject } from '../../util/json.ts';
+import { isJsonObject, type JsonObject } from '../../util/json.ts';
 import { ChatDecoder } from './chat-from-wire.ts';
+import type { ChatProviderTool } from './chat-provider-tools.ts';
 import { toChatMessages, toChatOptions, toChatTool } from './chat-to-wire.ts';
 import { chatDialectOf, type ChatDialect } from './dialect.ts';
 import { endpointOf, vendorOf, type Endpoint, type OpenAIEndpointOptions } from './endpoint.ts';
 import { OptionFitter } from './option-fitter.ts';
 import type { ChatVendorName } from './vendors.ts';
 
-export type OpenAIChatModelOptions = OpenAIEndpointOptions;
+export interface OpenAIChatModelOptions extends OpenAIEndpointOptions {
+  /** Tools that the vendor runs itself, made by `chatProviderTools`. */
+  readonly providerTools?: readonly ChatProviderTool[] | undefined;
+}
 
 /**
  * Chat model over OpenAI's Chat Completions API, or over the same API of another vendor. `CHAT_VENDORS` lists
@@ -35,6 +40,7 @@ export type OpenAIChatModelOptions = OpenAIEndpointOptions;
 export class OpenAIChatModel extends HttpChatModel {
   readonly vendor: ChatVendorName;
   readonly #dialect: ChatDialect;
+  readonly #providerTools: readonly ChatProviderTool[];
   readonly #options: OptionFitter;
   override readonly host: string;
   readonly #endpoint: Endpoint;
@@ -53,6 +59,7 @@ export class OpenAIChatModel extends HttpChatModel {
       structured: vendor.structured,
     });
     this.vendor = dialect.name;
+    this.#providerTools = options.providerTools ?? [];
     this.#dialect = dialect;
     this.#options = new OptionFitter(options.modelName, dialect.rule);
     this.#endpoint = endpointOf(options, vendor, '/chat/completions');
@@ -68,15 +75,29 @@ export class OpenAIChatModel extends HttpChatModel {
     return this.#dialect.vendor.fetches.includes(block.type);
   }
 
+  /** Calls that the vendor has run are no part of its messages: nothing of them goes back. */
+  protected override takesBack(block: ContentBlock): boolean {
+    return (
+      this.vendor !== 'compatible' && isProviderTool(block) && block.providerMeta?.[this.vendor] !== undefined
+    );
+  }
+
   protected override toCall(prompt: Prompt, request: WireRequest): WireCall {
     const tools = toolsForChoice(request);
+    const own = this.#providerTools.flatMap(({ tool }) => (tool === undefined ? [] : [JSON.stringify(tool)]));
+    const functions = tools.length > 0 ? [this.#tools.array(tools).slice(1, -1)] : [];
+    const offered = [...functions, ...own];
     const texts = {
       messages: this.#messages.array(prompt.items),
-      ...(tools.length > 0 && { tools: this.#tools.array(tools) }),
+      ...(offered.length > 0 && { tools: `[${offered.join(',')}]` }),
     };
+    const fields: JsonObject = Object.assign(
+      {},
+      ...this.#providerTools.map(({ fields: asked }) => asked ?? {}),
+    );
     const generation = this.#options.fit(request.generation, tools.length > 0);
     const options = toChatOptions({ ...request, generation }, this.#dialect);
-    const body = jsonBody({ model: this.modelName, ...options }, texts);
+    const body = jsonBody({ model: this.modelName, ...fields, ...options }, texts);
     return { url: this.#endpoint.url, headers: this.#endpoint.headers, body };
   }
 
