@@ -101,9 +101,6 @@ export type {
   ImageBlock,
   MediaSource,
   ProviderMeta,
-  ProviderToolBlock,
-  ProviderToolResultBlock,
-  ProviderToolUseBlock,
   TextBlock,
   ThinkingBlock,
   ToolOutputBlock,
@@ -112,10 +109,8 @@ export type {
   ToolUseBlock,
   VideoBlock,
 } from './message/blocks.ts';
-export type { Citation } from './message/citation.ts';
 export { findHistoryFaults } from './message/history.ts';
 export type { FinishReason } from './message/model-delta.ts';
-export { partialToolCalls } from './message/msg-draft.ts';
 export {
   Msg,
   type MsgExtras,

@@ -130,7 +130,7 @@ const forgedMeta = fc.dictionary(
 
 function providerBlock(fields: Record<string, fc.Arbitrary<JsonValue>>): fc.Arbitrary<JsonObject> {
   const all = { id: anyText, name: anyText, executedBy: anyText, ...fields };
-  return fc.oneof(block(all), fc.record({ ...all, providerMeta: forgedMeta as fc.Arbitrary<JsonObject> }));
+  return fc.oneof(block(all), fc.record({ ...all, providerMeta: forgedMeta }));
 }
 
 const cited = block({
@@ -194,7 +194,7 @@ export const anyMsgJson: fc.Arbitrary<JsonObject> = withExtras(
           endReason: fc.constantFrom('finished', 'structured', 'tool_suspended', 'interrupted'),
           finishReason: fc.constantFrom('stop', 'tool_calls', 'other'),
           responseId: anyText,
-          providerMeta: fc.oneof(anyJsonObject, forgedMeta as fc.Arbitrary<JsonObject>),
+          providerMeta: fc.oneof(anyJsonObject, forgedMeta),
           pending: fc.array(anyPendingCall, { minLength: 1, maxLength: 2 }),
         },
         { requiredKeys: [] },

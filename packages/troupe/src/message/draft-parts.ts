@@ -12,9 +12,9 @@ import {
 import type { Citation } from './citation.ts';
 
 /** A growing or finished block of a draft. */
-export type Part = TextPart | ToolCallPart | AudioPart | ImagePart | WholePart;
+export type Part = WrittenPart | ToolCallPart | AudioPart | ImagePart | WholePart;
 type Written = { providerMeta?: ProviderMeta; block?: ContentBlock | undefined };
-export type TextPart = {
+export type WrittenPart = {
   readonly type: 'text' | 'thinking';
   text: string;
   citations?: readonly Citation[];
@@ -51,7 +51,7 @@ export function blockOf(part: Part): readonly ContentBlock[] {
   return part.block === undefined ? [] : [part.block];
 }
 
-export function textBlock(part: TextPart): ContentBlock {
+export function textBlock(part: WrittenPart): ContentBlock {
   const meta = part.providerMeta && { providerMeta: part.providerMeta };
   const block: ContentBlock =
     part.type === 'text'

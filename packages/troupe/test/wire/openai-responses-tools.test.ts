@@ -20,7 +20,8 @@ function outputOf(name: string): JsonObject[] {
   const data = lines
     .filter((line) => line.startsWith('data: '))
     .map((line) => JSON.parse(line.slice(6)) as JsonObject);
-  const { output } = data.at(-1)?.['response'] as { output: JsonObject[] };
+  const { response } = data.at(-1) as { response: { output: JsonObject[] } };
+  const { output } = response;
   return output.map((item) => {
     if (item['type'] !== 'message') return item;
     const content = (item['content'] as JsonObject[]).map(({ logprobs: _, annotations, ...part }) => ({

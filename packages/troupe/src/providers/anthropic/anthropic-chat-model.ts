@@ -18,7 +18,7 @@ import type { JsonObject } from '../../util/json.ts';
 import { AnthropicApi, ANTHROPIC, type AnthropicApiOptions } from './anthropic-api.ts';
 import { AnthropicDecoder } from './anthropic-from-wire.ts';
 import { toOptions } from './anthropic-options.ts';
-import { fetchesUrl, isTakenBack, toolsIn } from './anthropic-to-wire.ts';
+import { fetchesUrl, isTakenByClaude, toolsIn } from './anthropic-to-wire.ts';
 import { runsCode, TOOL_USE_BETA, type AnthropicTool, type AnthropicToolUse } from './anthropic-tools.ts';
 import { claudeModel, type ClaudeModel } from './claude-models.ts';
 import { BetaFinder } from './beta-finder.ts';
@@ -95,7 +95,7 @@ export class AnthropicChatModel extends HttpChatModel {
   }
 
   protected override takesBack(block: ContentBlock): boolean {
-    return isTakenBack(block);
+    return isTakenByClaude(block);
   }
 
   override stream(

@@ -77,7 +77,7 @@ function isCaller({ type, tool_id: id }: JsonObject): boolean {
 }
 
 /** Whether a block of an answer goes back as Claude has written it. */
-export function isTakenBack(block: ContentBlock): boolean {
+export function isTakenByClaude(block: ContentBlock): boolean {
   if (block.type === 'text') return wireTexts(block) !== undefined;
   return wireServerBlock(block) !== undefined;
 }

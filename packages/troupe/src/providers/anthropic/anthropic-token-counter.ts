@@ -14,7 +14,7 @@ import { TokenCounterBase, type CountOptions } from '../../token/token-counter-b
 import { platformFetch } from '../../util/net/http.ts';
 import { isJsonObject, readJson } from '../../util/json.ts';
 import { AnthropicApi, ANTHROPIC, type AnthropicApiOptions } from './anthropic-api.ts';
-import { fetchesUrl, isTakenBack, toolsIn } from './anthropic-to-wire.ts';
+import { fetchesUrl, isTakenByClaude, toolsIn } from './anthropic-to-wire.ts';
 import { claudeModel } from './claude-models.ts';
 import { BetaFinder } from './beta-finder.ts';
 import { PromptTexts } from './prompt-texts.ts';
@@ -35,7 +35,7 @@ export class AnthropicTokenCounter extends TokenCounterBase {
   readonly #api: AnthropicApi;
   readonly #formatter: FormatterBase;
   readonly #media: PromptMedia;
-  readonly #providerParts = new ProviderParts(isTakenBack);
+  readonly #providerParts = new ProviderParts(isTakenByClaude);
   readonly #betas = new BetaFinder();
   readonly #texts = new PromptTexts();
 

@@ -12,7 +12,7 @@ import type { JsonValue } from '../../util/json.ts';
 import { geminiEndpoint, GEMINI, type GeminiEndpoint } from './gemini-endpoint.ts';
 import { GeminiDecoder } from './gemini-from-wire.ts';
 import { geminiTools, toGeminiOptions } from './gemini-options.ts';
-import { isFetched, isTakenBack } from './gemini-to-wire.ts';
+import { isFetched, isTakenByGemini } from './gemini-to-wire.ts';
 import { GeminiWriter } from './gemini-writer.ts';
 import type { GoogleTool } from './google-tools.ts';
 
@@ -53,7 +53,7 @@ export class GeminiChatModel extends HttpChatModel {
   }
 
   protected override takesBack(block: ContentBlock): boolean {
-    return isTakenBack(block);
+    return isTakenByGemini(block);
   }
 
   protected override toCall(prompt: Prompt, request: WireRequest): WireCall {

@@ -72,7 +72,7 @@ function toGooglePart(block: ProviderToolBlock, parts: readonly ContentBlock[]):
 }
 
 /** Whether a block of an answer goes back as Gemini has made it. Citations do not, but a signed text must not change. */
-export function isTakenBack(block: ContentBlock): boolean {
+export function isTakenByGemini(block: ContentBlock): boolean {
   if (isProviderTool(block)) return isJsonObject(block.providerMeta?.[GEMINI_KEY]);
   return signatureOf(block) !== undefined;
 }

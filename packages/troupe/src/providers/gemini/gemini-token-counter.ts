@@ -15,7 +15,7 @@ import { TokenCounterBase, type CountOptions } from '../../token/token-counter-b
 import { platformFetch } from '../../util/net/http.ts';
 import { isJsonObject, readJson } from '../../util/json.ts';
 import { geminiEndpoint, GEMINI, type GeminiEndpoint } from './gemini-endpoint.ts';
-import { isFetched, isTakenBack } from './gemini-to-wire.ts';
+import { isFetched, isTakenByGemini } from './gemini-to-wire.ts';
 import { GeminiWriter } from './gemini-writer.ts';
 
 export type GeminiTokenCounterOptions = Pick<
@@ -35,7 +35,7 @@ export class GeminiTokenCounter extends TokenCounterBase {
   readonly #writer: GeminiWriter;
   readonly #estimate: EstimateTokenCounter;
   /** Downloads nothing. */
-  readonly #providerParts = new ProviderParts(isTakenBack);
+  readonly #providerParts = new ProviderParts(isTakenByGemini);
   readonly #media = new PromptMedia({
     loader: new MediaLoader(),
     capabilities: { ...PLAIN_CAPABILITIES, vision: true, audio: true, video: true, files: true },

@@ -14,7 +14,7 @@ import { OptionFitter } from './option-fitter.ts';
 import { toolSecrets, type OpenAITool } from './openai-tools.ts';
 import { ResponsesDecoder } from './responses-from-wire.ts';
 import {
-  isTakenBack,
+  isTakenByResponses,
   metaKeyOf,
   toInputItems,
   toResponsesOptions,
@@ -84,7 +84,7 @@ export class OpenAIResponsesModel extends HttpChatModel {
   }
 
   protected override takesBack(block: ContentBlock): boolean {
-    return isTakenBack(block, this.#metaKey);
+    return isTakenByResponses(block, this.#metaKey);
   }
 
   protected override toCall(prompt: Prompt, request: WireRequest): WireCall {

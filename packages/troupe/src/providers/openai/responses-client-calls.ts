@@ -70,7 +70,7 @@ const CLIENT_CALLS: Readonly<Record<string, ClientCall>> = {
 export function isClientCall(item: JsonObject): boolean {
   const type = stringOf(item['type']);
   if (!Object.hasOwn(CLIENT_CALLS, type)) return false;
-  return type !== 'shell_call' || !/^container/.test(stringOf(objectOf(item['environment'])['type']));
+  return type !== 'shell_call' || !stringOf(objectOf(item['environment'])['type']).startsWith('container');
 }
 
 /** Id, tool and input of a call that the program runs. */

@@ -114,7 +114,7 @@ function toPart(block: TextBlock | MediaBlock): JsonObject {
 }
 
 /** Whether a block of an answer goes back as the vendor has made it. */
-export function isTakenBack(block: ContentBlock, metaKey: string): boolean {
+export function isTakenByResponses(block: ContentBlock, metaKey: string): boolean {
   if (isProviderTool(block)) return block.providerMeta?.[metaKey] !== undefined;
   return block.type === 'text' && wireAnnotated(block, metaKey) !== undefined;
 }
