@@ -76,7 +76,7 @@ const ROWS: readonly Row[] = [
 const THOUGHT = 'a-thought';
 const signature = 'EqQBCkYIBxgCKkCkVY7Lw';
 
-/** A thought as each vendor makes it. */
+/** Thinking in the form of each vendor. */
 const thought: ContentBlock = {
   type: 'thinking',
   thinking: THOUGHT,
@@ -87,7 +87,7 @@ const thought: ContentBlock = {
     ...Object.fromEntries(Object.keys(CHAT_VENDORS).map((vendor) => [vendor, {}])),
   },
 };
-/** A cited text as each vendor makes it. */
+/** A cited text in the form of each vendor. */
 const cited: ContentBlock = {
   type: 'text',
   text: 'Sunny.',
@@ -108,7 +108,7 @@ async function bodyFor({ modelName, make }: Row, ...history: readonly Msg[]): Pr
     apiKey: 'key',
     onRepair: () => {},
     fetch: async (_url, init) => {
-      sent = String(init?.body);
+      sent = typeof init?.body === 'string' ? init.body : '';
       return new Response('', { status: 400 });
     },
   });

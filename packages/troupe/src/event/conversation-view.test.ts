@@ -295,7 +295,7 @@ describe('the status', () => {
   });
 });
 
-describe('what a provider adds to its answer', () => {
+describe('additions of a provider to an answer', () => {
   test('is shown while it comes: a call with its input so far, sources of a text, an image that is being made', () => {
     const view = new ConversationView();
     const add = feeder(view);

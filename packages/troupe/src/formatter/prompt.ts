@@ -31,7 +31,7 @@ export interface AssistantItem {
   readonly role: 'assistant';
   readonly name: string;
   readonly content: readonly (TextBlock | ThinkingBlock | MediaBlock | ToolUseBlock | ProviderToolBlock)[];
-  /** What the provider said about the answer as a whole. */
+  /** Data of the provider about the answer as a whole. */
   readonly providerMeta?: ProviderMeta;
 }
 

@@ -70,7 +70,7 @@ export type BlockChange =
   /** The message starts again: all blocks so far are void. */
   | { readonly type: 'msg_reset'; readonly msgId: string; readonly reason: string };
 
-/** What the start of a block says about a call; nothing for other blocks. */
+/** Details of a call for the start of its block; none for other blocks. */
 export function callOf(block: ContentBlock): CallDetails {
   if (block.type === 'tool_use') return { toolCallId: block.id, name: block.name };
   if (block.type !== 'provider_tool_use') return {};

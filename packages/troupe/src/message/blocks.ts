@@ -85,11 +85,11 @@ export interface ProviderToolUseBlock extends BlockBase {
   readonly id: string;
   readonly name: string;
   readonly input: JsonObject;
-  /** The provider that ran the tool, such as `anthropic`. */
+  /** Name of the provider, such as `anthropic`. */
   readonly executedBy: string;
 }
 
-/** What a tool of the provider returned, as far as it can be read. The form of the provider is in `providerMeta`. */
+/** Result of a provider's tool in a readable form. The form of the provider is in `providerMeta`. */
 export interface ProviderToolResultBlock extends BlockBase {
   readonly type: 'provider_tool_result';
   /** Id of the `provider_tool_use` block. */
@@ -97,7 +97,7 @@ export interface ProviderToolResultBlock extends BlockBase {
   readonly name: string;
   readonly output: string | readonly ToolOutputBlock[];
   readonly status: 'ok' | 'error';
-  /** The provider that ran the tool. */
+  /** Name of the provider. */
   readonly executedBy: string;
 }
 

@@ -35,7 +35,7 @@ export type AudioPart = {
   readonly index: number | undefined;
   readonly pieces: string[];
 } & Written;
-/** An image that the provider shows while it is made. */
+/** An unfinished image of the provider. */
 export type ImagePart = { readonly type: 'image' } & Written;
 type WholePart = { readonly type: 'whole'; readonly block: ContentBlock };
 

@@ -53,7 +53,7 @@ export type ModelDelta =
   | { readonly type: 'usage'; readonly usage: Usage }
   | { readonly type: 'finish'; readonly reason: FinishReason }
   | { readonly type: 'response_id'; readonly id: string }
-  /** What the provider says about the answer as a whole. Merged with earlier deltas of this type, key by key of the provider. */
+  /** Data of the provider about the answer as a whole. Merged with earlier deltas of this type, key by key of the provider. */
   | { readonly type: 'provider_meta'; readonly providerMeta: ProviderMeta }
   /** The model that gives the answer, of several; a later delta of this type replaces it. */
   | ({ readonly type: 'answered_by' } & AnsweredBy)

@@ -16,7 +16,7 @@ export interface PromptMakerOptions {
   readonly media?: MediaLoader | undefined;
   /** Tells whether the provider downloads media by URL itself. @default false */
   readonly takesUrl?: ((block: MediaBlock) => boolean) | undefined;
-  /** Tells whether the provider takes back what it has added to its answers. @default false, and it becomes text */
+  /** Tells whether the provider takes a block of an earlier answer back unchanged. @default false: such blocks become text */
   readonly takesBack?: TakesBack | undefined;
   /** Receives a description of each repair. @default a warning in the log */
   readonly onRepair?: ((repairs: readonly string[]) => void) | undefined;

@@ -82,7 +82,7 @@ describeProviderTools({
   cases,
 });
 
-/** A model that gets these answers one after the other, and the requests that it sends. */
+/** A model with these answers in turn, and the requests sent. */
 function modelWith(...answers: readonly (Uint8Array | undefined)[]): {
   model: AnthropicChatModel;
   sent: SentRequest[];

@@ -109,7 +109,7 @@ test('half of a pair goes back as text', async () => {
   ]);
 });
 
-test('what an answer says besides its parts is kept', async () => {
+test('data of an answer besides its parts is kept', async () => {
   const pieces = [fixtures.get('google-search') ?? new Uint8Array()];
   const msg = await modelOf({ fetch: fetchOf({ pieces, headers: SSE }) }).call({ messages: [Msg.user('?')] });
   expect(msg.providerMeta).toMatchObject({

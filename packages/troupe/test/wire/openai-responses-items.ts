@@ -20,7 +20,7 @@ const PROVIDER_ITEMS: Readonly<Record<string, readonly string[]>> = {
   mcp_call: ['id', 'status', 'arguments', 'name', 'server_label', 'output', 'error', 'approval_request_id'],
 };
 
-/** Calls that the program runs: their keys, and the keys and the type of the item that answers them. */
+/** Calls run by the program: keys of the call, type of the answering item, keys of that item. */
 const CLIENT_CALLS: Readonly<
   Record<string, readonly [keys: string[], answer: string, answerKeys: string[]]>
 > = {

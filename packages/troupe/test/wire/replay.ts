@@ -81,7 +81,7 @@ export async function outcomeOf(model: ChatModelBase, request: ModelRequest): Pr
   };
 }
 
-/** What recorded answers with tools of the provider come to, by name. Checked by hand when they were written. */
+/** Outcomes of recorded answers with tools of the provider, by name. Checked by hand. */
 export function readOutcomes(folder: string): Readonly<Record<string, Outcome>> {
   const text = readFileSync(new URL(`./outcomes/${folder}.json`, import.meta.url), 'utf8');
   return JSON.parse(text) as Readonly<Record<string, Outcome>>;

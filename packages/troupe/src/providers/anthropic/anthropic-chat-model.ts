@@ -35,7 +35,7 @@ export interface AnthropicChatModelOptions extends HttpModelOptions, AnthropicAp
   readonly caching?: 'auto' | 'off' | { readonly ttl: '5m' | '1h' } | undefined;
   /** Tools that Anthropic runs itself, made by `anthropicTools`. */
   readonly providerTools?: readonly AnthropicTool[] | undefined;
-  /** How Claude may use tools of the program's own, by their name. @default offered at once, called directly */
+  /** Uses that Claude may make of the program's own tools, by tool name. @default offered at once, called directly */
   readonly toolUse?: Readonly<Record<string, AnthropicToolUse>> | undefined;
 }
 

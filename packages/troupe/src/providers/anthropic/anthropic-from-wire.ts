@@ -93,7 +93,7 @@ export class AnthropicDecoder implements WireDecoder {
     yield* this.#about(message);
   }
 
-  /** What is said about the answer as a whole: why it ended, its counts, and more. */
+  /** Reads the data about the answer as a whole: stop reason, counts, and more. */
   *#about(message: JsonObject): Generator<ModelDelta, void, void> {
     const usage = objectOf(message['usage']);
     this.#reason = stringOf(message['stop_reason']) || this.#reason;
@@ -223,7 +223,7 @@ function wholeThinking(anthropic: JsonObject): ModelDelta {
   return { type: 'block', block: { type: 'thinking', thinking: '', providerMeta: { anthropic } } };
 }
 
-/** Those of the fields that are given and say something. */
+/** Picks the given fields that are not null. */
 function known(holder: JsonObject, keys: readonly string[]): JsonObject {
   const given: Record<string, JsonValue> = {};
   for (const key of keys) {

@@ -10,7 +10,7 @@ export interface AnthropicTool {
   readonly mcpServer?: JsonObject;
 }
 
-/** How Claude may use a tool of the program's own. */
+/** Uses that Claude may make of a tool of the program. */
 export interface AnthropicToolUse {
   /** Whether Claude learns of the tool only by a tool search. @default false */
   readonly deferLoading?: boolean | undefined;

@@ -67,7 +67,7 @@ export function wireTexts({ text, providerMeta }: TextBlock): readonly JsonObjec
     const part = text.slice(start, end);
     const citations = objectsOf(piece['citations']).filter(isSource);
     const before = blocks.at(-1);
-    // Claude refuses texts of white space alone, though it writes such texts.
+    // Claude writes texts of white space alone, but refuses such texts in a request.
     if (!/\S/.test(part) && before !== undefined) before.text += part;
     else blocks.push({ text: part, citations });
   }

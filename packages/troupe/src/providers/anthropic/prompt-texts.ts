@@ -15,7 +15,7 @@ export interface PromptTextsOptions {
   /** Marks what stays the same from call to call: the tools and the system prompt. */
   readonly cacheControl?: JsonObject | undefined;
   readonly providerTools?: readonly AnthropicTool[] | undefined;
-  /** How Claude may use tools of the program's own, by their name. */
+  /** Uses that Claude may make of the program's own tools, by tool name. */
   readonly toolUse?: Readonly<Record<string, AnthropicToolUse>> | undefined;
 }
 

@@ -49,7 +49,7 @@ export function planServerTools(
     if (raw === undefined || !kept.has(block.id)) return false;
     return referencedTools(raw).every((name) => toolNames.has(name));
   };
-  // A found tool that is gone takes the search with it.
+  // A search goes back only with all the tools found.
   for (const block of blocks)
     if (isRaw(block, 'provider_tool_result') && !isKept(block)) kept.delete(block.id);
   const planned = items.map((item) =>

@@ -7,7 +7,7 @@ import type {
 import { objectOf, objectsOf, stringOf } from '../../model/http/wire-values.ts';
 import { isJsonObject, type JsonObject } from '../../util/json.ts';
 
-/** Who runs the tools, and the key of the metadata. */
+/** Name of the provider, and key of the metadata. */
 export const ANTHROPIC_KEY = 'anthropic';
 
 const CALL = /^(?:server|mcp)_tool_use$/;
@@ -83,7 +83,7 @@ function errorCode({ content }: JsonObject): string {
   return isJsonObject(content) ? stringOf(content['error_code']) : '';
 }
 
-/** What people can read of a result. Encrypted contents are left out. */
+/** Readable part of a result, without encrypted contents. */
 function readable(content: unknown): string {
   if (typeof content === 'string') return content;
   if (Array.isArray(content)) return content.map(readable).filter(Boolean).join('\n');

@@ -34,7 +34,7 @@ export function toGeminiOptions(
     generationConfig: onlyGiven(config),
     toolConfig: onlyGiven({
       ...(tools.length > 0 && toolChoice !== undefined && toToolConfig(toolChoice)),
-      // without it, Gemini refuses tools of its own beside those of the program
+      // Gemini requires the flag for a request with tools of Google and of the program
       ...(tools.length > 0 &&
         hasGoogleTools &&
         dialect.needsSignature && { includeServerSideToolInvocations: true }),

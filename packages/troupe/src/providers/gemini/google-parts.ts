@@ -2,7 +2,7 @@ import type { ContentBlock, ProviderToolBlock } from '../../message/blocks.ts';
 import { objectOf, stringOf } from '../../model/http/wire-values.ts';
 import { isJsonObject, type JsonObject } from '../../util/json.ts';
 
-/** Who runs the tools, and the key of the metadata. */
+/** Name of the provider, and key of the metadata. */
 export const GEMINI_KEY = 'gemini';
 
 /** Parts of calls that Google runs, with the part of their result. */

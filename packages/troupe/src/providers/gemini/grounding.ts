@@ -24,7 +24,7 @@ export class Grounding {
   #isInText = false;
   #hasToolCalls = false;
 
-  /** Reads a chunk's candidate. Later chunks replace what earlier ones said. */
+  /** Reads a chunk's candidate. Fields of later chunks replace those of earlier chunks. */
   read(candidate: JsonObject): void {
     for (const key of ANSWER_FIELDS) {
       const value = candidate[key];
@@ -69,7 +69,7 @@ export class Grounding {
     return [...(supports.length > 0 ? cited : sources), ...quoted];
   }
 
-  /** Calls of tools that are told only by what they found. */
+  /** Calls of tools without parts in the answer, only with findings. */
   *#tools(): Generator<ProviderToolBlock, void, void> {
     const { webSearchQueries: queries, groundingChunks } = objectOf(this.#said['groundingMetadata']);
     const { urlMetadata } = objectOf(this.#said['urlContextMetadata']);

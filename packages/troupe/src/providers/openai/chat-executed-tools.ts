@@ -2,7 +2,7 @@ import type { ModelDelta } from '../../message/model-delta.ts';
 import { numberOf, objectOf, objectsOf, stringOf } from '../../model/http/wire-values.ts';
 import { isJsonObject, readJson, type JsonObject } from '../../util/json.ts';
 
-/** A tool that the vendor has run, as far as it was told. */
+/** A tool run by the vendor, with the fields received so far. */
 interface ExecutedTool {
   readonly id: string;
   readonly name: string;
@@ -10,7 +10,7 @@ interface ExecutedTool {
   hasResult: boolean;
 }
 
-/** Reads the tools that a vendor such as Groq runs itself: first what is asked, later what came back. */
+/** Reads the tools run by a vendor such as Groq: arguments come first, output later. */
 export class ExecutedTools {
   readonly #vendorName: string;
   readonly #tools = new Map<number, ExecutedTool>();

@@ -6,7 +6,7 @@ import { isJsonObject, readJson, type JsonObject } from '../../util/json.ts';
 /** Name of the tool that is asked before a remote MCP server is used. */
 export const MCP_APPROVAL_TOOL = 'mcp_approval';
 
-/** How a call that the program runs, other than of a function, is read and answered. */
+/** Rules to read and answer one type of call that the program runs, other than of a function. */
 interface ClientCall {
   /** Name of the tool of the program; undefined where the item names it. */
   readonly tool?: string;

@@ -21,7 +21,7 @@ interface OutputItem {
   /** Index of the tool call, for tool call items. */
   readonly index: number;
   readonly type: string;
-  /** What kind of item it is: a call of the program's, or of the vendor's own tools. */
+  /** Kind of the item: a call of the program's tools, of the vendor's own tools, or none. */
   readonly kind: 'function' | 'client' | 'provider' | 'other';
   /** Begin of a message in the text of its block, which may hold several messages. */
   readonly base: number;

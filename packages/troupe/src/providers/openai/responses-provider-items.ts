@@ -2,7 +2,7 @@ import type { ContentBlock, ImageBlock, ProviderToolResultBlock } from '../../me
 import { objectOf, objectsOf, stringOf } from '../../model/http/wire-values.ts';
 import { isJsonObject, readJson, type JsonObject, type JsonValue } from '../../util/json.ts';
 
-/** Items that the vendor has run itself, and that it takes back as they are. */
+/** Types of items run by the vendor, which go back unchanged. */
 const PROVIDER_ITEM =
   /^(?:(?:web|file|x|tool)_search_call|tool_search_output|code_interpreter_call|image_generation_call|mcp_call|mcp_list_tools|shell_call|shell_call_output|compaction)$/;
 
@@ -20,7 +20,7 @@ export function providerToolName(item: JsonObject): string {
   return stringOf(item['name']) || stringOf(item['type']).replace(/_call$/, '');
 }
 
-/** What the tool was asked, as far as the item tells. */
+/** Input of the tool, as far as the item contains it. */
 export function providerToolInput(item: JsonObject): JsonObject {
   switch (stringOf(item['type'])) {
     case 'code_interpreter_call':
