@@ -16,7 +16,7 @@ const PARTS: Readonly<Record<string, readonly [script: string, ...args: string[]
   words: ['tools/check-words.ts'],
   quirks: ['tools/quirk-table.ts'],
   // Its models are whole classes, with syntax that Node does not strip.
-  features: ['--experimental-transform-types', 'tools/feature-table.ts'],
+  tools: ['--experimental-transform-types', 'tools/provider-tool-table.ts'],
   format: ['node_modules/oxfmt/bin/oxfmt', '--check'],
 };
 

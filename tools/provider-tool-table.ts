@@ -1,5 +1,5 @@
-// Keeps the table of vendors and features in the docs equal to the code: models are made and asked, and their requests are
-// read. `--write` brings the table up to date.
+// Keeps the table of provider tools and citations in the docs equal to the code: models are made and asked, and their
+// requests are read. `--write` brings the table up to date.
 
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -21,8 +21,8 @@ import {
 } from '../packages/troupe/src/providers/openai/index.ts';
 import { report, ROOT } from './lib/files.ts';
 
-const PAGE = 'docs/models/features.md';
-const START = '<!-- made by tools/feature-table.ts from the code: do not edit -->';
+const PAGE = 'docs/how-to/use-provider-tools.md';
+const START = '<!-- made by tools/provider-tool-table.ts from the code: do not edit -->';
 const END = '<!-- end -->';
 
 interface Row {
@@ -73,20 +73,6 @@ const ROWS: readonly Row[] = [
   })),
 ];
 
-const THOUGHT = 'a-thought';
-const signature = 'EqQBCkYIBxgCKkCkVY7Lw';
-
-/** Thinking in the form of each vendor. */
-const thought: ContentBlock = {
-  type: 'thinking',
-  thinking: THOUGHT,
-  providerMeta: {
-    anthropic: { signature },
-    openaiResponses: { id: 'rs_1', encryptedContent: THOUGHT },
-    gemini: { thoughtSignature: signature },
-    ...Object.fromEntries(Object.keys(CHAT_VENDORS).map((vendor) => [vendor, {}])),
-  },
-};
 /** A cited text in the form of each vendor. */
 const cited: ContentBlock = {
   type: 'text',
@@ -97,9 +83,6 @@ const cited: ContentBlock = {
     openaiResponses: { parts: [{ length: 6, annotations: [{ type: 'url_citation' }] }] },
   },
 };
-const call: ContentBlock = { type: 'tool_use', id: 'c1', name: 'look', input: {} };
-const result = Msg.system([{ type: 'tool_result', id: 'c1', name: 'look', output: 'So.', status: 'ok' }]);
-
 /** The body that a model sends for a history. */
 async function bodyFor({ modelName, make }: Row, ...history: readonly Msg[]): Promise<string> {
   let sent = '';
@@ -117,42 +100,18 @@ async function bodyFor({ modelName, make }: Row, ...history: readonly Msg[]): Pr
 }
 
 async function cellsOf(row: Row): Promise<readonly string[]> {
-  const { capabilities } = row.make({ modelName: row.modelName, apiKey: 'key' });
-  const withCall = await bodyFor(row, Msg.assistant([thought, call]), result);
-  const alone = await bodyFor(row, Msg.assistant([thought, { type: 'text', text: 'So.' }]));
-  const citation = await bodyFor(row, Msg.assistant([cited]));
-  const hasThought = (body: string): boolean => body.includes(THOUGHT);
-  const inputs = (['vision', 'audio', 'video', 'files'] as const).filter((one) => capabilities[one]);
-  const names = { vision: 'images', audio: 'sound', video: 'video', files: 'documents' };
+  const body = await bodyFor(row, Msg.assistant([cited]));
   return [
     row.vendor,
-    row.modelName === 'any' ? 'any' : `\`${row.modelName}\``,
-    capabilities.tools ? 'yes' : 'no',
-    { always: 'yes', without_thinking: 'without thinking', never: 'no' }[capabilities.forcedTools],
-    capabilities.structured === 'native' ? 'yes' : 'by a tool',
-    hasThought(alone) ? 'always' : hasThought(withCall) ? 'with tool calls' : 'no',
-    inputs.map((one) => names[one]).join(', ') || 'none',
-    citation.includes('Sources:') ? 'as a list of sources' : 'as it came',
-    citation.includes('cache_control') ? 'asked for' : 'by the vendor',
     row.tools.map((name) => `\`${name}\``).join(', ') || 'none',
+    body.includes('Sources:') ? 'as a list of sources' : 'as they came',
   ];
 }
 
-const HEADINGS = [
-  'Vendor',
-  'Model',
-  'Tools',
-  'Forced tools',
-  'JSON Schema',
-  'Thinking goes back',
-  'Takes',
-  'Citations go back',
-  'Prompt cache',
-  'Tools of its own',
-];
+const HEADINGS = ['Vendor', 'Tools of its own', 'Citations go back'];
 
 /** The page with the current table. */
-export async function withFeatureTable(page: string): Promise<string> {
+export async function withToolTable(page: string): Promise<string> {
   const rows = await Promise.all(ROWS.map(cellsOf));
   const lines = [HEADINGS, HEADINGS.map(() => '---'), ...rows];
   const table = lines.map((cells) => `| ${cells.join(' | ')} |`).join('\n');
@@ -164,8 +123,8 @@ export async function withFeatureTable(page: string): Promise<string> {
 if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) {
   const path = join(ROOT, PAGE);
   const page = readFileSync(path, 'utf8');
-  const current = await withFeatureTable(page);
+  const current = await withToolTable(page);
   if (process.argv.includes('--write')) writeFileSync(path, current);
-  const problem = `${PAGE} does not show the table of the code: run npm run check -- features --write`;
+  const problem = `${PAGE} does not show the table of the code: run npm run check -- tools --write`;
   report(page === current || process.argv.includes('--write') ? [] : [problem], 'the table is up to date');
 }
