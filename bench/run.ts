@@ -5,10 +5,12 @@
 import { AgentBase, Msg, type Turn } from 'troupe';
 import { MsgDraft } from 'troupe/kernel';
 
+import { measureConfinement } from './confinement.ts';
 import { fastest, row } from './measure.ts';
 import { measureAnswers, measureHistory } from './models.ts';
 import { measureRounds } from './rounds.ts';
 import { measureSessions } from './sessions.ts';
+import { measureTracing } from './tracing.ts';
 
 const DELTAS = 20_000;
 const CALLS = 10_000;
@@ -131,3 +133,5 @@ await measureHistory();
 await measureAnswers();
 await measureRounds();
 await measureSessions();
+await measureConfinement();
+await measureTracing();

@@ -8,6 +8,7 @@ import { canRunExamples, runExample } from './run-example.ts';
 const LINES: Readonly<Record<string, string>> = {
   a2a: 'travel > travel-agent asks for book_hotel {"city":"Lisbon"}: It costs money.',
   approval: 'What was allowed ran once, and the rest did not.',
+  'ask-user': 'Every question was asked once, and answered after its process was killed.',
   'auto-context': 'reader: It is under the blue stone.',
   'auto-memory': '(The conversation goes on.)',
   browser: 'The page, its events, an approval after a restart, and Stop work.',

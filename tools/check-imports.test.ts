@@ -19,6 +19,28 @@ function problemsOfImport(from: string, to: string, keyword = 'import'): string[
   return problemsOf({ [from]: `${keyword} { x } from '${up}${to}';\n`, [to]: '' });
 }
 
+describe('folders', () => {
+  const folder = (count: number, first: string): Record<string, string> => ({
+    'message/first.ts': first,
+    ...Object.fromEntries(Array.from({ length: count - 1 }, (_, i) => [`message/${i}.ts`, ''])),
+  });
+
+  test('a folder of four files has one file that says to start there', () => {
+    expect(problemsOf(folder(4, '/** Folder `message`: start here. */'))).toEqual([]);
+    expect(problemsOf(folder(3, ''))).toEqual([]);
+    expect(problemsOf(folder(4, ''))).toEqual([
+      'message: 0 files say "Folder `message`: start here", not one',
+    ]);
+  });
+
+  test('a folder has at most 17 files', () => {
+    expect(problemsOf(folder(17, '/** Folder `message`: start here. */'))).toEqual([]);
+    expect(problemsOf(folder(18, '/** Folder `message`: start here. */'))).toEqual([
+      'message has 18 source files, more than 17: split it along a seam',
+    ]);
+  });
+});
+
 describe('layers', () => {
   test.each([
     ['message/msg.ts', 'util/json.ts'],

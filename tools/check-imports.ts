@@ -29,7 +29,7 @@ const LAYERS: readonly (readonly string[])[] = [
 /** Folders whose subfolders are leaves: nothing imports those. */
 const FOLDERS_OF_LEAVES = ['providers', 'stores'];
 /** Files shared by the leaves of one folder: only these leaves may import such a file. */
-const SHARED_BY_LEAVES = ['stores/sql'];
+const SHARED_BY_LEAVES = ['stores/key-file', 'stores/sql'];
 /** The leaves by their folder, each with a folder of the highest layer that it may import. Each has an entry of its own. */
 const LEAF_CEILINGS: Readonly<Record<string, string>> = {
   providers: 'model',
@@ -38,6 +38,7 @@ const LEAF_CEILINGS: Readonly<Record<string, string>> = {
   tools: 'toolkit',
   mcp: 'subagent',
   a2a: 'react',
+  otel: 'tracing',
 };
 
 /** May import anything; no other source may import it. */
@@ -247,6 +248,28 @@ function packageOf(specifier: string): string {
     .join('/');
 }
 
+/** Folders with fewer files need no first file to read. */
+const MIN_FILES_WITH_FIRST = 4;
+/** A folder with more files has more than one subject. */
+const MAX_FILES = 17;
+
+/** Folders with too many files, or without exactly one file that says "start here". */
+function folderProblems(sources: Project['sources']): string[] {
+  const byFolder = Map.groupBy(sources, ([file]) => posix.dirname(file));
+  return [...byFolder].flatMap(([folder, files]) => {
+    const firsts = files.filter(([, text]) => text.includes(`Folder \`${folder}\`: start here`));
+    const isMarked = firsts.length === 1 || folder === '.' || files.length < MIN_FILES_WITH_FIRST;
+    return [
+      ...(files.length > MAX_FILES
+        ? [`${SRC}/${folder} has ${files.length} source files, more than ${MAX_FILES}: split it along a seam`]
+        : []),
+      ...(isMarked
+        ? []
+        : [`${SRC}/${folder}: ${firsts.length} files say "Folder \`${folder}\`: start here", not one`]),
+    ];
+  });
+}
+
 /** All violations of the rules, one line each. */
 export function checkProject({ sources, dependencies, aliases }: Project): string[] {
   const problems: string[] = [];
@@ -303,6 +326,7 @@ export function checkProject({ sources, dependencies, aliases }: Project): strin
     problems.push(`files import each other in a circle: ${cycle.join(' -> ')}`);
   for (const cycle of cyclesOf(folders))
     problems.push(`folders import each other in a circle: ${cycle.join(' -> ')}`);
+  problems.push(...folderProblems(sources));
   return problems;
 }
 

@@ -22,14 +22,15 @@ import { ScriptedModel } from 'troupe/testing';
 import { z } from 'zod';
 
 /**
- * Shell that only prints the command. `shellTool` of `troupe/tools` is a real one, with the same name and
- * argument.
+ * Shell that only prints the command. `shellTool` of `troupe/tools` is a real one, which confines commands that
+ * nobody was asked about.
  */
 const shell = tool({
   name: 'execute_shell_command',
   description: 'Runs a shell command.',
   schema: z.object({ command: z.string() }),
   sideEffect: true,
+  checkConfinement: async () => undefined, // printing keeps all limits
   execute({ command }) {
     console.log(`  $ ${command}`);
     return 'exit code 0';
@@ -44,13 +45,16 @@ const SCRIPT = [
     text: 'I look around, test, and clean up.',
     toolCalls: [command('c1', 'git status'), command('c2', 'npm test')],
   },
-  { toolCalls: [command('c3', 'npm test -- --watch=false'), command('c4', 'ls & rm -rf ~')] },
+  { toolCalls: [command('c3', 'npm test'), command('c4', 'ls & rm -rf ~')] },
   'All is tested. I was not allowed to clean up.',
 ];
 
 /** Loads the agent and its rules from the session. @param script remaining answers of the model */
 async function wake(folder: string, script: typeof SCRIPT) {
-  const permissionPolicy = new PermissionRules({ workingDirectories: ['/workspace'] });
+  const permissionPolicy = new PermissionRules({
+    workingDirectories: ['/workspace'],
+    toolArguments: { [shell.name]: { command: 'command' } }, // known for the tools of the library
+  });
   const agent = new ReActAgent({
     name: 'Friday',
     model: new ScriptedModel(script),
@@ -142,7 +146,7 @@ try {
     assert.deepEqual(asked, ['npm test', 'ls & rm -rf ~']);
     const { permissionPolicy } = await wake(folder, []);
     assert.deepEqual(permissionPolicy.addedRules, [
-      { tool: 'execute_shell_command', behavior: 'allow', when: { command: { prefix: 'npm test' } } },
+      { tool: 'execute_shell_command', behavior: 'allow', when: { command: 'npm test' }, exact: true },
     ]);
     console.log('What was allowed ran once, and the rest did not.');
   }

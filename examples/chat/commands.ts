@@ -13,6 +13,7 @@ Try
   What is 12 * (3 + 4)?
   What time is it?
   List the files
+  Ask me "Which colour?"
   Read package.json`;
 
 /** Input of the user: a message for the agent, or a command with the answer to print; without an answer the chat ends. */

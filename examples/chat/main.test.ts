@@ -19,6 +19,23 @@ describe.runIf(canRunExamples)('the chat', () => {
     expect(answers).toBe(`you: /help\n${HELP}\nyou: /hepl\nThere is no command /hepl. See /help.\nyou: \n`);
   });
 
+  test('answers a question of the agent, and goes on', async () => {
+    const { output, errors, code } = await runExample(
+      'chat',
+      'Ask me "Which colour?"\nblue\nWhat is 2 * 3?\n',
+    );
+    expect([errors, code]).toEqual(['', 0]);
+    expect(output).toContain('assistant: Which colour?\n  answer: blue\n');
+    expect(output).toContain('The user answered: blue');
+    expect(output).toContain('calculate says: 6');
+  });
+
+  test('ends while a question is open', async () => {
+    const { output, errors, code } = await runExample('chat', 'Ask me "Which colour?"\n');
+    expect([errors, code]).toEqual(['', 0]);
+    expect(output).toContain('  answer: \n');
+  });
+
   test('leaves at /exit', async () => {
     const { output, code } = await runExample('chat', '/exit\nWhat is 1 + 1?\n');
     expect(code).toBe(0);

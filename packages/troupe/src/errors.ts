@@ -118,7 +118,7 @@ export class AgentClosedError extends TroupeError {
 }
 
 /** Origin of an interrupt. */
-export type InterruptSource = 'user' | 'consumer' | 'caller' | 'parent' | 'dispose';
+export type InterruptSource = 'user' | 'consumer' | 'caller' | 'dispose';
 
 /** Abort reason of an interrupted run. Programs see this error only where no answer is due. */
 export class InterruptedError extends TroupeError {

@@ -15,17 +15,20 @@ import { PlanNotebook } from '../src/plan/plan-notebook.ts';
 import { PermissionRules } from '../src/permission/permission-rules.ts';
 import { ScriptedModel, type ScriptedTurn } from '../src/testing/scripted-model.ts';
 import { BackgroundTools } from '../src/toolkit/background-tools.ts';
+import { knownTool } from '../src/toolkit/tool/known-tools.ts';
 import { tool, type Tool } from '../src/toolkit/tool/tool.ts';
 import { Toolkit } from '../src/toolkit/toolkit.ts';
 import { parseJson, type JsonObject } from '../src/util/json.ts';
 
 /** A tool that adds its runs to a log. */
 function shell(ran: string[]): Tool {
-  return tool({
+  const made = tool({
     name: 'execute_shell_command',
+    checkConfinement: async () => undefined,
     schema: z.object({ command: z.string() }),
     execute: ({ command }) => `ran ${ran.push(command)}`,
   });
+  return knownTool(made, { command: 'command' });
 }
 
 const run = (id: string, command: string) => ({ name: 'execute_shell_command', id, input: { command } });

@@ -437,7 +437,7 @@ describe('an agent in a tool', () => {
     expect(ran).toEqual(['pay /a', 'remove /a']);
 
     const again = build(['leaf ok'], ['end']);
-    again.loadStateDict(atLeaf);
+    again.loadStateDict(atLeaf, { acceptGrants: true });
     expect((await again.call(undefined, { decisions: allowAll(again) })).text).toBe('end');
     expect(ran).toEqual(['pay /a', 'remove /a', 'remove /a']); // nobody had saved that it ran
     expect(await resultsIn(again)).toEqual([
@@ -464,7 +464,7 @@ describe('an agent in a tool', () => {
     await before.call(undefined, { decisions: allowAll(before) });
     ran.length = 0;
     const after = agentWith(['end'], [pay, logged('remove', ran)], { ...options, parallelToolCalls: true });
-    after.loadStateDict(states[0] ?? {});
+    after.loadStateDict(states[0] ?? {}, { acceptGrants: true });
     expect((await after.call()).text).toBe('end');
     expect(ran).toEqual(['remove /a']);
     expect(await resultsIn(after)).toMatchObject([

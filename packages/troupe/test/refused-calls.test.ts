@@ -181,6 +181,29 @@ describe('an agent call that is refused', () => {
     expect(events.map(({ seq }) => seq)).toEqual([0, 1, 2, 3, 4, 5]);
   });
 
+  test('an agent call that is interrupted before it could be refused begins with its start', async () => {
+    const { agent } = await waiting();
+    const reached = Promise.withResolvers<void>();
+    agent.registerInstanceHook('preReply', 'slow', async () => {
+      reached.resolve();
+      await new Promise<never>(() => {});
+    });
+    const reading = read(agent.stream('Something else.'));
+    await reached.promise;
+    await agent.interrupt();
+    const { events, error } = await reading;
+    expect(error).toBeUndefined();
+    expect(events.map(({ type }) => type)).toEqual([
+      'reply_start',
+      'block_start',
+      'text_delta',
+      'block_end',
+      'reply_end',
+      'run_end',
+    ]);
+    expect(agent.pendingCalls).toHaveLength(2);
+  });
+
   test('inside of another agent, its events do not begin either', async () => {
     const { agent: inner } = await waiting();
     class Outer extends AgentBase {

@@ -2,6 +2,7 @@
 import { expect, test, vi } from 'vitest';
 
 import {
+  AgentBase,
   agentTool,
   InMemorySession,
   Msg,
@@ -64,6 +65,21 @@ function setUp(
   return { agent, store, loaded };
 }
 
+/** An agent without tool calls of its own, which has another one work. */
+class Team extends AgentBase {
+  readonly member: ReActAgent;
+
+  constructor(member: ReActAgent) {
+    super({ name: 'team', console: false });
+    this.member = member;
+  }
+
+  override async reply(msgs: readonly Msg[]): Promise<Msg> {
+    const { text } = await this.member.call(msgs);
+    return Msg.assistant(text, { name: this.name });
+  }
+}
+
 const textsOf = async ({ memory }: ReActAgent): Promise<string[]> =>
   (await memory.getMemory()).map(({ text }) => text);
 
@@ -122,6 +138,108 @@ test('a reply that a hook stopped before its tool calls is saved before it is to
   const other = await loaded();
   await other.closePending();
   expect(await textsOf(other)).toEqual(['Hi!', '', '', 'Not today.']);
+});
+
+test('pending tool calls that a program closes are saved as closed before closePending() resolves', async () => {
+  for (const options of [{}, { debounceMs: 5 }]) {
+    using clock = new FakeClock().install();
+    const { agent, store, loaded } = setUp([PAY], options);
+    await agent.call('Hi!');
+    await clock.advance(5);
+    expect((await loaded()).pendingCalls).toHaveLength(1);
+    await agent.closePending();
+    await clock.advance(5);
+    expect([(await loaded()).pendingCalls, store.commits]).toEqual([[], 2]);
+    await agent.closePending(); // nothing to close
+    await clock.advance(5);
+    expect(store.commits).toBe(2);
+  }
+});
+
+test('a save that fails when pending tool calls are closed is an event', async () => {
+  const { agent, store } = setUp([PAY]);
+  await agent.call('Hi!');
+  const told: AgentEvent[] = [];
+  agent.on('*', (event) => void told.push(event));
+  store.problem = new Error('disk full');
+  await withRunConfig({ logging: { log: () => {} } }, () => agent.closePending());
+  expect(told).toMatchObject([
+    { type: 'error', error: { message: "Saving session 's' failed: disk full" } },
+    { type: 'tool_result' },
+  ]);
+  expect(agent.pendingCalls).toEqual([]);
+});
+
+test('a side effect of an agent inside of an agent of another kind is saved before it begins', async () => {
+  const states: string[] = [];
+  const payer = new ReActAgent({
+    name: 'payer',
+    model: new ScriptedModel([PAY, 'Paid.']),
+    tools: [
+      tool({
+        name: 'pay',
+        sideEffect: true,
+        execute: async () => {
+          const other = new Team(makeAgent([], 'payer'));
+          await new Session(store).load('s', { team: other });
+          states.push(JSON.stringify(other.stateDict()));
+          return 'paid';
+        },
+      }),
+    ],
+    console: false,
+  });
+  const store = new SlowStore();
+  const team = new Team(payer);
+  const manager = SessionManager.forSessionId('s').withSession(new Session(store)).addComponent('team', team);
+  manager.autoSave();
+  expect((await team.call('Pay.')).text).toBe('Paid.');
+  expect([states.length, store.commits]).toEqual([1, 2]);
+  expect(states[0]).toContain('"started":["c1"]');
+});
+
+test('a question of an agent inside of an agent of another kind is saved by the outer one before it is told', async () => {
+  const store = new SlowStore();
+  const team = new Team(makeAgent([PAY], 'payer'));
+  SessionManager.forSessionId('s').withSession(new Session(store)).addComponent('team', team).autoSave();
+  const pending: number[] = [];
+  for await (const event of team.stream('Pay.', { nested: true })) {
+    if (event.type !== 'approval_needed') continue;
+    const other = new Team(makeAgent([], 'payer'));
+    expect(await new Session(store).load('s', { team: other })).toBe(true);
+    pending.push(other.member.pendingCalls.length);
+  }
+  expect(pending).toEqual([1]);
+});
+
+test('a listener of a checkpoint that throws keeps the tool from running; a removed one is not asked', async () => {
+  const ran: string[] = [];
+  const agent = new ReActAgent({
+    name: 'Friday',
+    model: new ScriptedModel([
+      PAY,
+      'Not paid.',
+      { toolCalls: [{ id: 'c2', name: 'pay', input: {} }] },
+      'Paid.',
+    ]),
+    tools: [tool({ name: 'pay', sideEffect: true, execute: () => void ran.push('paid') })],
+    console: false,
+  });
+  agent.onCheckpoint(async () => void ran.push('checkpoint'));
+  const remove = agent.onCheckpoint(() => {
+    throw new Error('disk full');
+  });
+  await agent.call('Pay.');
+  expect(ran).toEqual(['checkpoint']);
+  expect((await agent.memory.getMemory())[2]?.getContentBlocks('tool_result')).toMatchObject([
+    {
+      status: 'denied',
+      output: expect.stringContaining('its start could not be noted: disk full') as string,
+    },
+  ]);
+  remove();
+  await agent.call('Again.');
+  expect(ran).toEqual(['checkpoint', 'checkpoint', 'paid']);
 });
 
 test('a question of an agent in a tool is told once, when the outer agent has saved it', async () => {

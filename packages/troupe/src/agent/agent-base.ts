@@ -1,12 +1,16 @@
 import { forkRunConfig, getLogger } from '../config/run-config.ts';
 import { AgentBusyError, AgentClosedError, messageOf, TroupeError, type InterruptSource } from '../errors.ts';
 import type { AgentEvent, EventBody, EventOf, EventType } from '../event/agent-event.ts';
+import { toEventError } from '../event/event-error.ts';
 import { AgentStream } from '../event/agent-stream.ts';
 import type { RunListener, StreamOptions } from '../event/reply-stream.ts';
 import type { StepRunner } from '../event/step.ts';
 import { HookedModule, type hookTypes } from '../hooks/hooked-module.ts';
+import { isInterruptReply } from '../message/end-reason.ts';
 import { Msg, type MsgInput, type StructuredMsg } from '../message/msg.ts';
 import type { PendingCall, PendingDecision } from '../message/pending-call.ts';
+import { traced } from '../tracing/instrumentation.ts';
+import type { SpanOutcome, TracedOperation } from '../tracing/traced-operation.ts';
 import { checkNumber, MAX_TIMER_MS } from '../util/check-number.ts';
 import { waitBriefly } from '../util/async/grace.ts';
 import type { BoundedQueue } from '../util/async/bounded-queue.ts';
@@ -126,6 +130,7 @@ export abstract class AgentBase extends HookedModule implements Observer, AsyncD
   readonly #parts: AgentParts;
   readonly #settledListeners = new Set<() => void>();
   readonly #outcomeListeners = new Set<() => Promise<void>>();
+  readonly #checkpointListeners = new Set<() => Promise<void>>();
   #abandoned = 0;
   #isClosed = false;
 
@@ -230,7 +235,8 @@ export abstract class AgentBase extends HookedModule implements Observer, AsyncD
   /**
    * Interrupts the current call, with a message if given. Resolves when the agent is free. Too late for an interrupt, the waits for
    * everything after the answer are ended.
-   * @returns false if there was nothing to interrupt: no call, or a call whose answer and its hooks were complete in time
+   * @returns false if there was nothing to interrupt: no call, a call whose answer and its hooks were complete in time, or a call
+   * whose earlier interrupt is being handled (which this one ends)
    */
   async interrupt(input?: MsgInput): Promise<boolean> {
     return this.#interrupt('user', Msg.list(input));
@@ -307,7 +313,7 @@ export abstract class AgentBase extends HookedModule implements Observer, AsyncD
     return this.#listeners.add(type, listener, options);
   }
 
-  /** Calls the listener each time a call has settled and the agent is free. The returned function removes the listener. */
+  /** Calls the listener each time a call has settled and the agent is free, or pending tool calls were closed. The returned function removes the listener. */
   onSettled(listener: () => void): () => void {
     const entry = (): void => {
       try {
@@ -329,6 +335,16 @@ export abstract class AgentBase extends HookedModule implements Observer, AsyncD
     const entry = async (): Promise<void> => listener(); // throwing counts as rejecting
     this.#outcomeListeners.add(entry);
     return () => void this.#outcomeListeners.delete(entry);
+  }
+
+  /**
+   * Adds a listener that is awaited before a tool with a `sideEffect` runs, of this agent or of an agent that it calls, and can save its
+   * start. If the listener rejects, the tool does not run. The returned function removes the listener.
+   */
+  onCheckpoint(listener: () => Promise<void>): () => void {
+    const entry = async (): Promise<void> => listener(); // throwing counts as rejecting
+    this.#checkpointListeners.add(entry);
+    return () => void this.#checkpointListeners.delete(entry);
   }
 
   /** Interrupts the current call, waits for its end, and refuses further calls. */
@@ -361,11 +377,19 @@ export abstract class AgentBase extends HookedModule implements Observer, AsyncD
     return true;
   }
 
-  /** Tells the listeners of something that happened outside of agent calls. */
-  protected emitOutside(events: readonly EventBody[]): void {
-    const control = new TurnControl({ agentId: this.id, agentName: this.name, observers: this.#listeners });
+  /** Sends events from outside of agent calls to the listeners, after the listeners of `onOutcome`, such as a save. */
+  protected async emitOutside(events: readonly EventBody[]): Promise<void> {
+    const control = new TurnControl({
+      agentId: this.id,
+      agentName: this.name,
+      observers: this.#listeners,
+      outcomeListeners: this.#outcomeListeners,
+    });
+    const failed = (error: unknown): void => void control.emit({ type: 'error', error: toEventError(error) });
+    await control.beforeOutcome()?.catch(failed);
     for (const event of events) void control.emit(event);
     control.end();
+    this.#notifySettled();
   }
 
   protected override assertStateCanLoad(): void {
@@ -392,6 +416,7 @@ export abstract class AgentBase extends HookedModule implements Observer, AsyncD
       onPending,
       retriedIds: isRetry ? Msg.list(input).map(({ id }) => id) : [],
       outcomeListeners: this.#outcomeListeners,
+      checkpointListeners: this.#checkpointListeners,
     });
     const call = this.#run(input, control, options.onBusy ?? this.#options.onBusy ?? 'reject');
     if (!outlivesParent) parent?.adopt(call);
@@ -408,11 +433,17 @@ export abstract class AgentBase extends HookedModule implements Observer, AsyncD
       try {
         this.#assertOpen();
         return await control.run(() =>
-          forkRunConfig(() => new AgentCall(this, control, this.#parts).answer(msgs)),
+          forkRunConfig(() =>
+            traced(
+              () => operationOf(this, control, msgs),
+              () => new AgentCall(this, control, this.#parts).answer(msgs),
+              { outcomeOf },
+            ),
+          ),
         );
       } finally {
         this.#queue.leave();
-        for (const listener of this.#settledListeners) listener();
+        this.#notifySettled();
       }
     } finally {
       control.end();
@@ -431,12 +462,28 @@ export abstract class AgentBase extends HookedModule implements Observer, AsyncD
     return isAccepted && current.state.interrupt !== undefined; // a late interrupt may find the answer complete
   }
 
+  #notifySettled(): void {
+    for (const listener of this.#settledListeners) listener();
+  }
+
   #leaveBehind(work: Promise<unknown>, what: 'reply' | 'handleInterrupt'): void {
     getLogger().log('warn', `${this.name} ignored an interrupt in ${LEFT_BEHIND[what]}.`);
     this.#abandoned++;
     const settled = (): void => void this.#abandoned--;
     work.then(settled, settled);
   }
+}
+
+/** Description of an agent call for its span. */
+function operationOf({ id, name }: AgentBase, control: TurnControl, input: readonly Msg[]): TracedOperation {
+  const { runId, replyId, agentPath } = control;
+  return { type: 'agent', id, name, runId, replyId, agentPath, input };
+}
+
+/** Outcome of an agent call for its span. The usage is on the spans of the model calls, where it is counted once. */
+function outcomeOf(answer: Msg): SpanOutcome {
+  if (isInterruptReply(answer)) return { status: 'interrupted', answer };
+  return { status: answer.pending === undefined ? 'ok' : 'suspended', answer };
 }
 
 /** @throws TroupeError if agents call each other endlessly */

@@ -62,15 +62,18 @@ export class AgentCall {
   /** Replies to the messages, then to follow-ups. */
   async answer(msgs: readonly Msg[]): Promise<Msg> {
     const control = this.#control;
-    if (this.#parts.mayRefuse()) control.outlet.hold(this.#start);
     const startedAt = monotonic();
+    control.outlet.hold(this.#start);
     try {
       const unheard = unfinishedObservations(this.#agent);
       if (unheard) await this.#hear(unheard);
+      const waits = this.#parts.mayRefuse() ? undefined : control.accept();
+      if (waits) await waits; // otherwise the reply starts at once, so that its input is safe
       let answer = await this.#answerOne(msgs);
       while (!control.signal.aborted && !control.state.isSuspended) {
         const next = control.takeFollowUps();
         if (next.length === 0) break;
+        await control.emit(this.#start);
         answer = await this.#answerOne(next);
       }
       const isAsked = control.state.isSuspended && answer.pending !== undefined; // then the question was saved
@@ -96,10 +99,10 @@ export class AgentCall {
     const { signal } = this.#control;
     const { name, observeTimeoutMs } = this.#agent;
     const isHeard = await settledWithin(observations, observeTimeoutMs, signal);
-    if (!isHeard && !signal.aborted)
-      this.#report(
-        `${name} answers before it has taken in everything: that took longer than ${observeTimeoutMs} ms.`,
-      );
+    if (isHeard || signal.aborted) return;
+    const message = `${name} answers before it has taken in everything: that took longer than ${observeTimeoutMs} ms.`;
+    getLogger().log('warn', message);
+    this.#control.outlet.hold({ type: 'error', error: { message } }); // no event before the call is accepted
   }
 
   #report(message: string): void {
@@ -111,8 +114,6 @@ export class AgentCall {
     const control = this.#control;
     const startedAt = monotonic();
     try {
-      const waits = control.outlet.isHolding ? undefined : control.emit(this.#start);
-      if (waits) await waits; // otherwise the reply starts at once, so that its input is safe
       const answer = await this.#replyOrInterrupt(msgs);
       await this.#parts.printer.end(this.#agent.name, control);
       if (control.state.isSuspended) this.#parts.postpone(control.takeUnread());
@@ -182,6 +183,7 @@ export class AgentCall {
       control.state.acceptLateInterrupt(); // the hooks of the answer were cut off: an answer without them is not given
       const { interrupt } = control.state;
       if (interrupt === undefined) throw control.signal.reason;
+      await control.accept(); // an interrupted call is answered, so it is not refused
       await this.#parts.printer.end(this.#agent.name, control);
       return this.#answerInterrupt(msgs, interrupt.error.source);
     }

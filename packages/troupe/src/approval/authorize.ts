@@ -1,7 +1,9 @@
 import { getLogger } from '../config/run-config.ts';
 import { messageOf } from '../errors.ts';
 import type { AuthorizeRequest, ToolVerdict } from '../toolkit/call/tool-call.ts';
-import { copyJsonObject } from '../util/json.ts';
+import { isConfinement, type Confinement } from '../toolkit/tool/confinement.ts';
+import type { Tool } from '../toolkit/tool/tool.ts';
+import { copyJsonObject, type JsonObject } from '../util/json.ts';
 import type { OpenExchange } from './open-exchange.ts';
 import type { PermissionPolicy } from '../permission/permission-policy.ts';
 import type { TurnControl } from '../agent/turn/turn-control.ts';
@@ -14,7 +16,8 @@ interface AuthorizeOptions {
 /**
  * Decides whether a tool call may run, with the arguments that the tool will get. A denial of the policy counts more than any
  * decision. A tool call that the policy asks about runs only after a decision allowed exactly it, and never where nobody can
- * be asked. The start of a tool with a side effect is saved before it runs.
+ * be asked. The start of a tool with a side effect is saved before it runs. A tool call with limits that its tool can't keep
+ * is not allowed without asking.
  */
 export async function authorize(
   request: AuthorizeRequest,
@@ -23,35 +26,72 @@ export async function authorize(
   control: Pick<TurnControl, 'agentPath' | 'checkpoint'>,
 ): Promise<ToolVerdict> {
   const { call, tool } = request;
-  const verdict: ToolVerdict =
+  const given: ToolVerdict =
     permissionPolicy === undefined
       ? { behavior: 'allow' }
       : await verdictOf(() => permissionPolicy.decide({ call, tool, agentPath: control.agentPath, context }));
+  const verdict = await withConfinement(given, request);
   if (verdict.behavior === 'deny') return verdict;
   if (verdict.behavior === 'ask' && !open?.isGranted(request, verdict.isAskedEachTime))
     return open === undefined ? { behavior: 'deny', reason: 'nobody can be asked here' } : verdict;
-  if (!tool.sideEffect) return { behavior: 'allow' };
+  const confinement = open?.isLifted(request) ? 'none' : verdict.confinement;
+  const allowed: ToolVerdict = { behavior: 'allow', ...(confinement !== undefined && { confinement }) };
+  if (!tool.sideEffect) return allowed;
   open?.started.add(call.id);
   try {
     await control.checkpoint();
-    return { behavior: 'allow' };
+    return allowed;
   } catch (error) {
-    return { behavior: 'deny', reason: `its start could not be noted: ${messageOf(error)}` };
+    // The model reads the reason: what a store said, with the id of a session, is for the program.
+    getLogger().log(
+      'warn',
+      `The tool '${tool.name}' did not run, as its start was not saved: ${messageOf(error)}`,
+    );
+    return { behavior: 'deny', reason: 'its start could not be saved' };
+  }
+}
+
+/** Asks about an allowed tool call, or denies it, if its tool can't keep the limits of the verdict. */
+async function withConfinement(verdict: ToolVerdict, { call, tool }: AuthorizeRequest): Promise<ToolVerdict> {
+  const { behavior, confinement, suggestions, unconfined = 'ask' } = verdict;
+  if (behavior !== 'allow' || confinement === undefined || confinement === 'none') return verdict;
+  const problem = await confinementProblem(tool, call.input, confinement);
+  if (problem === undefined) return verdict;
+  // An approval does not change what programs can do in explore, unless the approval lifts the limits.
+  const kept = confinement.profile === 'explore' && { confinement };
+  return { behavior: unconfined, reason: problem, suggestions, ...kept };
+}
+
+async function confinementProblem(
+  { name, checkConfinement }: Tool,
+  input: JsonObject,
+  confinement: Confinement,
+): Promise<string | undefined> {
+  if (checkConfinement === undefined) return `the tool '${name}' can't confine its commands`;
+  try {
+    return await checkConfinement(input, confinement);
+  } catch (error) {
+    return messageOf(error);
   }
 }
 
 /** The verdict of a policy, read once. An invalid verdict, or one that could not be saved with a pending tool call, denies. */
 async function verdictOf(decide: () => ToolVerdict | Promise<ToolVerdict>): Promise<ToolVerdict> {
   try {
-    const { behavior, reason, suggestions, isAskedEachTime } = await decide();
+    const { behavior, reason, suggestions, isAskedEachTime, confinement, unconfined } = await decide();
     const isKnown = behavior === 'allow' || behavior === 'ask' || behavior === 'deny';
-    if (!isKnown || (reason !== undefined && typeof reason !== 'string'))
+    const isConfined = confinement === undefined || isConfinement(confinement);
+    if (!isKnown || !isConfined || (reason !== undefined && typeof reason !== 'string'))
       return { behavior: 'deny', reason: 'the policy gave no verdict' };
     return {
       behavior,
       reason,
       suggestions: suggestions?.map((rule) => copyJsonObject(rule, 'a suggested rule')),
       isAskedEachTime: Boolean(isAskedEachTime),
+      ...(confinement !== undefined && {
+        confinement,
+        unconfined: unconfined === 'deny' ? unconfined : 'ask',
+      }),
     };
   } catch (error) {
     getLogger().log('warn', `A permission policy failed: ${messageOf(error)}`);

@@ -3,7 +3,7 @@ import type { ToolResultBlock } from '../message/blocks.ts';
 import type { Msg } from '../message/msg.ts';
 import type { PendingDecision } from '../message/pending-call.ts';
 import { oneLine } from '../util/text.ts';
-import { readDecisions, type FitResult } from './decisions.ts';
+import type { FitResult } from './decisions.ts';
 import { OpenExchange } from './open-exchange.ts';
 
 /** Start of an agent call, with regard to unfinished tool calls of an earlier one. */
@@ -46,7 +46,7 @@ export function planCallStart(
 ): CallStart {
   const isLate = (id: string): boolean =>
     settled?.statuses.pending.some((pending) => pending.id === id) ?? false;
-  const decisions = given.length === 0 ? [] : readDecisions(given).filter(({ id }) => !isLate(id));
+  const decisions = given.filter(({ id }) => !isLate(id));
   const results = msgs
     .flatMap((msg) => msg.getContentBlocks('tool_result'))
     .filter(({ id }) => !settled?.exchange.calls.some((call) => call.id === id))
@@ -157,6 +157,6 @@ function notPending(id: unknown): TroupeError {
   const shown = String(id).slice(0, 64);
   return new TroupeError(
     'decision_refused',
-    `There is no pending tool call '${shown}', or it was decided already.`,
+    `There is no pending tool call '${shown}', or it was decided already: read pendingCalls again.`,
   );
 }

@@ -52,7 +52,7 @@ test('a supplied result belongs to the tool call, and is cut to the length of it
 });
 
 test.each([
-  ["needs a verdict: 'allow', 'deny' or 'result'", { verdict: 'maybe' }, 'approval'],
+  ["needs a verdict: 'allow', 'deny', 'answer' or 'result'", { verdict: 'maybe' }, 'approval'],
   ['is run elsewhere: supply its result', { verdict: 'allow' }, 'external'],
   [
     "has a decision that is not valid: scope must be 'once' or 'run'",

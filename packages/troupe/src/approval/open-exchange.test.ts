@@ -171,7 +171,7 @@ test('survives JSON; a started tool call without a result has an unknown outcome
   open.isDecidedByOwner = true;
   open.iteration = 2;
   const json = JSON.parse(JSON.stringify(OPEN_EXCHANGE_STATE.toJson(open)));
-  const loaded = OPEN_EXCHANGE_STATE.fromJson(json);
+  const loaded = OPEN_EXCHANGE_STATE.fromJson(json, { acceptsGrants: true });
   if (loaded === undefined) throw new Error('nothing was loaded');
   expect(loaded.exchange.resultOf('a')).toEqual(result('a'));
   expect(loaded.exchange.resultOf('c')).toMatchObject({ status: 'interrupted' });
@@ -179,10 +179,10 @@ test('survives JSON; a started tool call without a result has an unknown outcome
   expect([loaded.takeEnd(result('a')), loaded.takeEnd(result('c'))?.call.id]).toEqual([undefined, 'c']);
   const again = JSON.parse(JSON.stringify(OPEN_EXCHANGE_STATE.toJson(loaded)));
   expect(again).toEqual({ ...json, answers: [...json.answers, loaded.exchange.resultOf('c')] });
-  expect([OPEN_EXCHANGE_STATE.toJson(undefined), OPEN_EXCHANGE_STATE.fromJson(null)]).toEqual([
-    null,
-    undefined,
-  ]);
+  expect([
+    OPEN_EXCHANGE_STATE.toJson(undefined),
+    OPEN_EXCHANGE_STATE.fromJson(null, { acceptsGrants: true }),
+  ]).toEqual([null, undefined]);
 });
 
 test.each([
@@ -196,5 +196,22 @@ test.each([
 ])('refuses a saved exchange with %s', (_, changes, problem) => {
   const json = OPEN_EXCHANGE_STATE.toJson(exchangeOf('a')) as object;
   const changed = Array.isArray(changes) ? changes : { ...json, ...changes };
-  expect(() => OPEN_EXCHANGE_STATE.fromJson(JSON.parse(JSON.stringify(changed)))).toThrow(problem);
+  expect(() =>
+    OPEN_EXCHANGE_STATE.fromJson(JSON.parse(JSON.stringify(changed)), { acceptsGrants: true }),
+  ).toThrow(problem);
+});
+
+test('approvals in a saved exchange count only if the source accepts grants', () => {
+  const open = exchangeOf('a');
+  open.grantedTools.add('pay');
+  const json = JSON.parse(JSON.stringify(OPEN_EXCHANGE_STATE.toJson(open)));
+  const [accepted, refused] = [true, false].map((acceptsGrants) =>
+    OPEN_EXCHANGE_STATE.fromJson(json, { acceptsGrants }),
+  );
+  expect([open, accepted, refused].map((one) => OPEN_EXCHANGE_STATE.grants(one))).toEqual([
+    true,
+    true,
+    false,
+  ]);
+  expect([accepted?.grantedTools, refused?.grantedTools]).toEqual([new Set(['pay']), new Set()]);
 });

@@ -8,8 +8,10 @@ import type { PendingCall, PendingDecision } from '../message/pending-call.ts';
 import type { AuthorizeRequest } from '../toolkit/call/tool-call.ts';
 import { elapsedSince, monotonic } from '../util/clock.ts';
 import type { JsonValue } from '../util/json.ts';
-import { refused, toVerdict, type FitResult } from './decisions.ts';
+import { toVerdict, type FitResult } from './decisions.ts';
+import { refused } from './refused.ts';
 import { StatusTable } from './status-table.ts';
+import { escapeTags } from '../util/escape-tags.ts';
 
 export interface OpenExchangeOptions {
   /** Tools without further approvals in this reply. Decisions add tools. */
@@ -54,6 +56,8 @@ export class OpenExchange {
   readonly statuses = new StatusTable();
   /** Ids of tool calls that must not run twice, and were about to run. */
   readonly started = new Set<string>();
+  /** Ids of the tool calls whose limits a decision has lifted. Not saved: a saved state can't lift limits. */
+  readonly #lifted = new Set<string>();
   /** When tool calls began or were resumed, by tool call id. */
   readonly #runningSince = new Map<string, number>();
   /** Time spent on tool calls that have a result, by tool call id. */
@@ -76,6 +80,11 @@ export class OpenExchange {
     return this.exchange.calls.filter(
       ({ id }) => !this.exchange.resultOf(id) && !this.statuses.isPending(id),
     );
+  }
+
+  /** Whether the state of the exchange allows tool calls, or suggests to. */
+  get hasGrants(): boolean {
+    return this.grantedTools.size > 0 || this.statuses.hasGrants;
   }
 
   /** Whether the exchange has such a tool call, without a result. */
@@ -135,13 +144,18 @@ export class OpenExchange {
     return isGrantedForRun || this.statuses.isGranted(request);
   }
 
+  /** Whether a decision has lifted the limits of this tool with exactly these arguments. */
+  isLifted(request: AuthorizeRequest): boolean {
+    return this.#lifted.has(request.call.id) && this.statuses.isGranted(request);
+  }
+
   /** Adds a note to a result if a decision changed the arguments: the model knows only its own. */
   withNote(result: ToolResultBlock): ToolResultBlock {
     const edited = this.statuses.editedInput(result.id);
     if (edited === undefined) return result;
     const text = JSON.stringify(edited);
     const shown = text.length > MAX_NOTE_CHARS ? `${text.slice(0, MAX_NOTE_CHARS)}… (cut)` : text;
-    const note = `<system-info>The user changed the arguments to ${shown}.</system-info>`;
+    const note = `<system-info>The user changed the arguments to ${escapeTags(shown)}.</system-info>`;
     const { output } = result;
     return {
       ...result,
@@ -178,9 +192,12 @@ export class OpenExchange {
         return [decision.id, toVerdict(decision, pending, fit)];
       }),
     );
-    const own = new Map(this.statuses.ownPending.map(({ id, call }) => [id, call.name]));
+    const own = new Map(this.statuses.ownPending.map(({ id, call }) => [id, call]));
     for (const decision of decisions) {
-      const name = own.get(decision.id);
+      const { name, id: toolCallId } = own.get(decision.id) ?? {};
+      if (toolCallId !== undefined) this.#lifted.delete(toolCallId);
+      if (toolCallId !== undefined && decision.verdict === 'allow' && decision.confinement === 'none')
+        this.#lifted.add(toolCallId);
       if (name !== undefined && decision.verdict === 'allow' && decision.scope === 'run')
         this.grantedTools.add(name);
     }
@@ -217,6 +234,6 @@ export class OpenExchange {
   #whyUnknown(id: unknown): string {
     const isToolCallId = this.statuses.pending.some(({ call }) => call.id === id);
     if (isToolCallId) return 'is a tool call: decide by the `id` that stands beside `call` in pendingCalls';
-    return 'was never asked for, or has been decided already';
+    return 'was never asked for, or has been decided already: read pendingCalls again';
   }
 }

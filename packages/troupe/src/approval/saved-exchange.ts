@@ -2,6 +2,7 @@ import { LoopControl } from '../agent/loop-control.ts';
 import { Spending } from '../agent/turn/spending.ts';
 import type { ToolResultBlock } from '../message/blocks.ts';
 import { Msg } from '../message/msg.ts';
+import type { StateSource } from '../state/state-module.ts';
 import { copyJsonObject, isJsonObject, type JsonObject, type JsonValue } from '../util/json.ts';
 import { OpenExchange } from './open-exchange.ts';
 
@@ -11,8 +12,14 @@ const OUTCOME_UNKNOWN =
 /** The open exchange of an agent as part of its saved state. The keys are those of earlier versions, and stay. */
 export const OPEN_EXCHANGE_STATE = {
   toJson: (open: OpenExchange | undefined): JsonValue => (open === undefined ? null : saved(open)),
-  /** Tool calls that were started get a result with an unknown outcome. @throws TypeError if the JSON is not readable */
-  fromJson: (json: JsonValue): OpenExchange | undefined => (json === null ? undefined : restored(json)),
+  /**
+   * Tool calls that were started get a result with an unknown outcome. Approvals count only if the source accepts grants:
+   * otherwise tool calls that were approved are asked about again.
+   * @throws TypeError if the JSON is not readable
+   */
+  fromJson: (json: JsonValue, source: StateSource): OpenExchange | undefined =>
+    json === null ? undefined : restored(json, source),
+  grants: (open: OpenExchange | undefined): boolean => open?.hasGrants ?? false,
 };
 
 function saved(open: OpenExchange): JsonObject {
@@ -39,15 +46,16 @@ function saved(open: OpenExchange): JsonObject {
   );
 }
 
-function restored(json: JsonValue): OpenExchange {
+function restored(json: JsonValue, { acceptsGrants }: StateSource): OpenExchange {
   if (!isJsonObject(json)) throw new TypeError('it is no object');
   const { iteration = 0, controls = {} } = json;
   if (!Number.isSafeInteger(iteration) || Number(iteration) < 0)
     throw new TypeError('iteration must be a whole number');
   const modelMsg = Msg.from(json['thought']);
   if (modelMsg.role !== 'assistant') throw new TypeError('its model message has not the role assistant');
+  const granted = strings(json, 'grantedTools');
   const open = new OpenExchange(modelMsg, {
-    grantedTools: new Set(strings(json, 'grantedTools')),
+    grantedTools: new Set(acceptsGrants ? granted : []),
     requestIds: new Set(strings({ requestIds: [], ...json }, 'requestIds')), // missing in states of older versions
     addedIds: new Set(strings({ saidIds: [], ...json }, 'saidIds')),
     owner: strings(json, 'owner'),
@@ -59,7 +67,7 @@ function restored(json: JsonValue): OpenExchange {
   open.setTold();
   for (const id of strings(json, 'started')) open.started.add(id);
   for (const msg of list(json, 'later')) open.postponed.push(Msg.from(msg));
-  open.statuses.load(json['standings'], (id) => open.isUnfinished(id));
+  open.statuses.load(json['standings'], (id) => open.isUnfinished(id), acceptsGrants);
   open.isDecidedByOwner = json['isAskedThrough'] === true;
   if (!isJsonObject(controls)) throw new TypeError('controls must be an object');
   for (const [id, control] of Object.entries(controls)) open.controls.set(id, LoopControl.from(control));

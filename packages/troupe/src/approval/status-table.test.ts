@@ -125,7 +125,7 @@ test('statuses survive JSON', () => {
   decided(table, { ask_c: allow({ eur: 2 }) });
   const json = JSON.parse(JSON.stringify(table)) as JsonObject;
   const loaded = new StatusTable();
-  loaded.load(json, () => true);
+  loaded.load(json, () => true, true);
   expect(loaded.toJSON()).toEqual(table.toJSON());
   expect(Object.keys(json)).toEqual(['a', 'b', 'c']);
 });
@@ -139,7 +139,7 @@ test.each([
   ['a negative time', { a: { kind: 'released', ms: -1 } }],
   ['a tool call that is not unfinished', { z: { kind: 'released' } }],
 ])('refuses saved statuses with %s', (_, json) => {
-  expect(() => new StatusTable().load(JSON.parse(JSON.stringify(json)), (id) => id === 'a')).toThrow(
+  expect(() => new StatusTable().load(JSON.parse(JSON.stringify(json)), (id) => id === 'a', true)).toThrow(
     TypeError,
   );
 });

@@ -10,6 +10,8 @@ import type { Verdict } from './decisions.ts';
 type ToolCallStatus = {
   /** Time spent on the tool call before it was suspended. @default 0 */
   readonly ms?: number;
+  /** From a state that somebody may have edited: what the status allows does not count. @default false */
+  readonly isUnverified?: boolean;
 } &
   /**
    * Pending. `sent` are the arguments with which the tool call goes to the toolkit in place of the model's: those of an earlier decision,
@@ -53,6 +55,17 @@ export class StatusTable {
     return [...this.#statuses.keys()].some((toolCallId) => this.isPending(toolCallId));
   }
 
+  /** Whether a status allows a tool call, suggests to, or has the state of another agent, which may. */
+  get hasGrants(): boolean {
+    return [...this.#statuses.values()].some(
+      ({ kind, ...status }) =>
+        kind === 'granted' ||
+        kind === 'resumed' ||
+        kind === 'nested' ||
+        ('pending' in status && 'suggestions' in status.pending),
+    );
+  }
+
   isPending(toolCallId: string): boolean {
     const kind = this.#statuses.get(toolCallId)?.kind;
     return kind === 'waiting' || kind === 'nested';
@@ -82,6 +95,14 @@ export class StatusTable {
     this.#statuses.set(toolCallId, timed({ kind: 'nested', state, pending }, ms));
   }
 
+  /** States of suspended tools that were not resumed, by tool call id. */
+  get suspended(): ReadonlyMap<string, JsonValue> {
+    const nested = [...this.#statuses].flatMap(([id, status]) =>
+      status.kind === 'nested' ? [[id, status.state] as const] : [],
+    );
+    return new Map(nested);
+  }
+
   delete(toolCallId: string): void {
     this.#statuses.delete(toolCallId);
   }
@@ -95,7 +116,7 @@ export class StatusTable {
   /** Whether a decision allowed this tool with exactly these arguments. */
   isGranted({ call, sent }: AuthorizeRequest): boolean {
     const status = this.#statuses.get(call.id);
-    if (status?.kind === 'resumed') return true; // allowed before the suspension
+    if (status?.kind === 'resumed') return status.isUnverified !== true; // allowed before the suspension
     if (status?.kind !== 'granted' || status.name !== call.name) return false;
     const { input } = status.isEdited ? sent : call;
     return canonicalJson(status.input) === canonicalJson(input);
@@ -132,7 +153,14 @@ export class StatusTable {
       } else if (status.kind === 'nested') {
         const inside = new Set(status.pending.map(({ id }) => id));
         const own = decisions.filter(({ id }) => inside.has(id));
-        if (own.length > 0) change(toolCallId, { kind: 'resumed', state: status.state, decisions: own });
+        const { state, isUnverified = false } = status;
+        if (own.length > 0)
+          change(toolCallId, {
+            kind: 'resumed',
+            state,
+            decisions: own,
+            ...(isUnverified && { isUnverified }),
+          });
       }
     }
     return results;
@@ -145,16 +173,41 @@ export class StatusTable {
   /**
    * Reads the result of `toJSON`.
    * @param isUnfinished whether the exchange has such a tool call, without a result
+   * @param acceptsGrants false to ask again about what was allowed
    * @throws TypeError if a status is not readable
    */
-  load(json: JsonValue | undefined, isUnfinished: (toolCallId: string) => boolean): void {
+  load(
+    json: JsonValue | undefined,
+    isUnfinished: (toolCallId: string) => boolean,
+    acceptsGrants: boolean,
+  ): void {
     if (!isJsonObject(json)) throw new TypeError('the statuses of its tool calls are missing');
     for (const [id, status] of Object.entries(json)) {
       if (!isUnfinished(id) || !isToolCallStatus(status, id))
         throw new TypeError('the status of a tool call is not readable');
-      this.#statuses.set(id, status);
+      const kept = acceptsGrants ? status : withoutGrants(status);
+      if (kept !== undefined) this.#statuses.set(id, kept);
     }
   }
+}
+
+/** The status without what it allows and suggests to allow; undefined if the tool call begins anew. */
+function withoutGrants(status: ToolCallStatus): ToolCallStatus | undefined {
+  switch (status.kind) {
+    case 'granted':
+    case 'resumed':
+      return undefined;
+    case 'waiting':
+      return { ...status, pending: withoutSuggestions(status.pending) };
+    case 'nested':
+      return { ...status, pending: status.pending.map(withoutSuggestions), isUnverified: true };
+    default:
+      return status;
+  }
+}
+
+function withoutSuggestions({ suggestions: _, ...pending }: PendingCall): PendingCall {
+  return pending;
 }
 
 /** The status with the time spent so far. No time is left out, so that states are as those of older versions. */
@@ -185,8 +238,9 @@ function needsNoApproval(
 
 function isToolCallStatus(value: JsonValue, toolCallId: string): value is JsonValue & ToolCallStatus {
   if (!isJsonObject(value)) return false;
-  const { kind, pending, name, input, isEdited, decisions, sent = {}, ms = 0 } = value;
-  if (!isJsonObject(sent) || typeof ms !== 'number' || ms < 0) return false;
+  const { kind, pending, name, input, isEdited, decisions, sent = {}, ms = 0, isUnverified = false } = value;
+  if (typeof isUnverified !== 'boolean' || !isJsonObject(sent) || typeof ms !== 'number' || ms < 0)
+    return false;
   switch (kind) {
     case 'waiting':
       return isPendingCall(pending) && pending.call.id === toolCallId;

@@ -1,12 +1,14 @@
 import { Msg } from '../message/msg.ts';
 import type { PendingCall } from '../message/pending-call.ts';
 import { oneLine } from '../util/text.ts';
+import { questionText } from './answers.ts';
 
 const MAX_INPUT_CHARS = 200;
 
 /** The question with which an agent answers while tool calls are pending. */
 export function suspensionMsg(name: string, pending: readonly PendingCall[]): Msg {
-  const lines = pending.map(({ call, kind, reason }) => {
+  const lines = pending.map(({ call, kind, reason, question }) => {
+    if (question !== undefined) return questionText(question);
     const input = JSON.stringify(call.input);
     const shown = input.length > MAX_INPUT_CHARS ? `${input.slice(0, MAX_INPUT_CHARS)}…` : input;
     const what = kind === 'approval' ? 'May I call' : 'I need the result of';

@@ -5,6 +5,7 @@ import { InMemoryMemory } from '../memory/in-memory-memory.ts';
 import { OrderedMemory } from '../memory/ordered-memory.ts';
 import type { ToolUseBlock } from '../message/blocks.ts';
 import { Msg } from '../message/msg.ts';
+import type { JsonValue } from '../util/json.ts';
 import { OpenExchange } from './open-exchange.ts';
 import { suspensionMsg } from './suspension-msg.ts';
 import { UnfinishedToolCalls } from './unfinished-tool-calls.ts';
@@ -16,10 +17,14 @@ const deny = { id: 'ask', verdict: 'deny' } as const;
 
 function agent() {
   const memory = new InMemoryMemory();
-  const calls = new UnfinishedToolCalls(new OrderedMemory(memory), { fit: (result) => result });
+  const abandoned: [toolName: string, state: JsonValue][] = [];
+  const calls = new UnfinishedToolCalls(new OrderedMemory(memory), {
+    fit: (result) => result,
+    onAbandoned: (name, state) => abandoned.push([name, state]),
+  });
   const begin = (msgs: readonly Msg[], options: Partial<TurnControlOptions> = {}) =>
     calls.begin('ann', msgs, new TurnControl({ agentId: 'a', agentName: 'ann', ...options }));
-  return { memory, calls, begin };
+  return { memory, calls, begin, abandoned };
 }
 
 function pendingExchange(): OpenExchange {
@@ -74,20 +79,6 @@ test('only the current exchange is forgotten', () => {
   expect(calls.current).toBe(undefined);
 });
 
-test('a checkpoint waits for all listeners, and fails with one', async () => {
-  const { calls } = agent();
-  const saved: string[] = [];
-  const listener = async (): Promise<void> => void saved.push('saved');
-  calls.onCheckpoint(listener);
-  const remove = calls.onCheckpoint(listener); // the same one counts twice
-  await calls.checkpoint();
-  remove();
-  await calls.checkpoint();
-  expect(saved).toHaveLength(3);
-  calls.onCheckpoint(() => Promise.reject(new Error('disk full')));
-  await expect(calls.checkpoint()).rejects.toThrow('disk full');
-});
-
 test('the question names each pending tool call, its reason, and the start of long arguments', () => {
   const long = { ...pending, kind: 'external', call: { ...call, input: { text: 'x'.repeat(300) } } } as const;
   const question = suspensionMsg('ann', [{ ...pending, reason: 'money' }, long]);
@@ -95,4 +86,16 @@ test('the question names each pending tool call, its reason, and the start of lo
   expect(first).toBe('May I call pay with {"eur":1}? (money)');
   expect(second).toBe(`I need the result of pay with {"text":"${'x'.repeat(191)}…?`);
   expect([question.name, question.endReason, question.pending?.length]).toEqual(['ann', 'tool_suspended', 2]);
+});
+
+test('a suspended tool call that is closed without being resumed is reported as abandoned, with its state', async () => {
+  const { calls, begin, abandoned } = agent();
+  const open = new OpenExchange(modelMsg);
+  open.setNestedPending('a', { at: 2 }, [pending]);
+  calls.current = open;
+  const { closed } = await begin([Msg.user('forget it')], { onPending: 'close' });
+  if (closed === undefined) throw new Error('nothing was closed');
+  expect(abandoned).toEqual([]);
+  calls.forget(closed);
+  expect(abandoned).toEqual([['pay', { at: 2 }]]);
 });

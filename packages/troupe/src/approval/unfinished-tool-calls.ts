@@ -4,12 +4,17 @@ import type { ToolResultEvent } from '../event/agent-event.ts';
 import type { ToolResultBlock } from '../message/blocks.ts';
 import type { Msg } from '../message/msg.ts';
 import type { PendingCall } from '../message/pending-call.ts';
+import { checkAnswers } from './answers.ts';
+import type { JsonValue } from '../util/json.ts';
 import { planCallStart, unfinishedExchange, type CallStart, type CallStartOptions } from './call-start.ts';
+import { readDecisions } from './decisions.ts';
 import type { OpenExchange } from './open-exchange.ts';
 
 interface UnfinishedToolCallsOptions extends Pick<CallStartOptions, 'fit'> {
   /** Rule for agent calls without their own. @default 'refuse' */
   readonly onPending?: CallStartOptions['onPending'] | undefined;
+  /** Told of suspended tool calls that were closed without being resumed. Must not throw. */
+  readonly onAbandoned: (toolName: string, state: JsonValue) => void;
 }
 
 /**
@@ -21,7 +26,6 @@ export class UnfinishedToolCalls {
   current: OpenExchange | undefined;
   readonly #memory: OrderedMemory;
   readonly #options: UnfinishedToolCallsOptions;
-  readonly #checkpoints = new Set<() => Promise<void>>();
 
   constructor(memory: OrderedMemory, options: UnfinishedToolCallsOptions) {
     this.#memory = memory;
@@ -41,7 +45,10 @@ export class UnfinishedToolCalls {
     const { onPending = 'refuse', fit } = this.#options;
     const history = await this.#memory.recall();
     control.assertNotOver(); // the memory may be slow
-    const decisions = control.takeDecisions();
+    const given = readDecisions(control.takeDecisions());
+    const hasAnswers = given.some(({ verdict }) => verdict === 'answer');
+    const decisions = hasAnswers ? await checkAnswers(given, this.pending) : given;
+    control.assertNotOver(); // checking loads a validator
     const position = history.findIndex(({ id }) => id === this.current?.exchange.modelMsg.id);
     const settled = position === -1 ? undefined : this.current; // saved between its write to memory and `forget`
     const current = settled === undefined ? this.current : undefined;
@@ -73,6 +80,11 @@ export class UnfinishedToolCalls {
   /** Forgets an exchange that is in memory by now. */
   forget(open: OpenExchange): void {
     if (this.current === open) this.current = undefined;
+    const { suspended } = open.statuses;
+    for (const { id, name } of open.exchange.calls) {
+      const state = suspended.get(id);
+      if (state !== undefined) this.#options.onAbandoned(name, state);
+    }
   }
 
   /**
@@ -86,18 +98,6 @@ export class UnfinishedToolCalls {
     await this.#memory.add([...msgs, ...open.postponed]);
     this.forget(open);
     return resultsIn(msgs).flatMap((result) => open.takeEnd(result) ?? []);
-  }
-
-  /** Adds a listener for `checkpoint`. The returned function removes the listener. */
-  onCheckpoint(listener: () => Promise<void>): () => void {
-    const entry = (): Promise<void> => listener();
-    this.#checkpoints.add(entry);
-    return () => void this.#checkpoints.delete(entry);
-  }
-
-  /** Waits for all listeners, before a tool with a side effect runs. */
-  async checkpoint(): Promise<void> {
-    await Promise.all(Array.from(this.#checkpoints, (save) => save()));
   }
 }
 

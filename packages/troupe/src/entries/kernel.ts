@@ -11,7 +11,8 @@ export type { HookPoint, PostHook, PreHook, ResultKind } from '../hooks/run-hook
 export { Exchange } from '../message/exchange.ts';
 export { MsgDraft, type MsgDraftOptions } from '../message/msg-draft.ts';
 export type { SavedToolRule } from '../permission/tool-rule.ts';
-export type { ArgumentMeaning } from '../permission/permission-rules.ts';
+export type { ArgumentMeaning } from '../toolkit/tool/known-tools.ts';
+export type { Confinement, ConfinementProfile } from '../toolkit/tool/confinement.ts';
 export {
   PERMISSION_TABLE,
   type PermissionFacts,

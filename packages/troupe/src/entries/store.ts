@@ -13,6 +13,7 @@ export {
 } from '../compression/context-compressor.ts';
 export {
   COMPRESSED_MARK,
+  summaryMsg,
   type AddOptions,
   type MarkChange,
   type MemoryFilter,
@@ -20,6 +21,8 @@ export {
 export type { ConversationId } from '../memory/stored-memory.ts';
 export type { SaveSignals } from '../session/auto-save.ts';
 export type { CheckedKey, SessionKey, StoredId } from '../session/format/session-key.ts';
+export type { ApprovalKey } from '../session/format/component-macs.ts';
+export type { SessionOptions } from '../session/session.ts';
 export type { UserFilter } from '../session/session-page.ts';
 export type {
   Commit,
@@ -31,4 +34,4 @@ export type {
   StoredHead,
   StoredItem,
 } from '../session/format/session-store.ts';
-export type { StateList, StateParts } from '../state/state-module.ts';
+export type { StateList, StateParts, StateSource } from '../state/state-module.ts';

@@ -36,7 +36,7 @@ export class EventOutlet {
   readonly #isInToolCall: boolean;
   readonly #locate: (body: EventBody) => AgentEvent;
   #isClosed = false;
-  #held: EventBody | undefined;
+  #held: readonly EventBody[] = [];
 
   constructor({ listener, observers, outer, isInToolCall = false, locate }: EventOutletOptions) {
     this.#listener = listener;
@@ -64,19 +64,21 @@ export class EventOutlet {
 
   /** Keeps an event back until `emitHeld`, or until another event, of a call nested in this one too. */
   hold(body: EventBody): void {
-    this.#held = body;
+    this.#held = [...this.#held, body];
   }
 
-  /** Whether an event is kept back. */
+  /** Whether events are kept back. */
   get isHolding(): boolean {
-    return this.#held !== undefined;
+    return this.#held.length > 0;
   }
 
-  /** Emits the event that was kept back, if any. */
+  /** Emits the events that were kept back, in their order. */
   emitHeld(): void | Promise<unknown> {
     const held = this.#held;
-    this.#held = undefined;
-    return both(this.#outer?.emitHeld(), held && this.#emit(held));
+    this.#held = [];
+    let waits = this.#outer?.emitHeld();
+    for (const body of held) waits = both(waits, this.#emit(body));
+    return waits;
   }
 
   /** Sends an event; returns a promise only if the consumer of a stream is slow. */

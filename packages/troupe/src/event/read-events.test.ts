@@ -99,6 +99,10 @@ describe('reading fails', () => {
       'The server answered with status 409 and application/json, not with server-sent events: Ann is busy. ' +
         'The agent refused the call: wait until it is free, or decide its pending tool calls.',
     ],
+    'when the message of the server has no full stop': [
+      () => Response.json({ message: 'not found' }, { status: 404 }),
+      'The server answered with status 404 and application/json, not with server-sent events: not found. Look at response.status before readEvents.',
+    ],
     'when there is no body': [
       () => new Response(null, { status: 204 }),
       'The server answered with status 204 and no content type, not with server-sent events. Look at response.status before readEvents.',

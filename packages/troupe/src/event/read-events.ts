@@ -67,7 +67,8 @@ async function checkedReader(
       ? 'The agent refused the call: wait until it is free, or decide its pending tool calls.'
       : 'Look at response.status before readEvents.';
   const what = `The server answered with status ${status} and ${type}, not with server-sent events`;
-  throw failure(`${what}${said === '' ? '.' : `: ${said}`} ${advice}`);
+  const why = said === '' ? '' : `: ${said}`;
+  throw failure(`${what}${why}${/[.!?]$/.test(said) ? '' : '.'} ${advice}`);
 }
 
 /** The `message` in a body of JSON; an empty text if there is none. */

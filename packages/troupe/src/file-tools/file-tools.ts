@@ -2,6 +2,7 @@ import { checkNumber } from '../util/check-number.ts';
 import { TroupeError } from '../errors.ts';
 import type { FileOperation } from '../filesystem/file-policy.ts';
 import type { FileSystemHandle } from '../filesystem/file-system-handle.ts';
+import { knownTool, type MeaningByArgument } from '../toolkit/tool/known-tools.ts';
 import type { Tool } from '../toolkit/tool/tool.ts';
 import type { FileToolSettings } from './file-args.ts';
 import { makeFileTool } from './file-tool.ts';
@@ -19,27 +20,31 @@ import { deleteFile, editFile, insertTextFile, writeFile, writeTextFile } from '
 
 interface FileToolKind {
   readonly make: (settings: FileToolSettings) => Tool;
+  readonly meanings: MeaningByArgument;
   /** Operations that the handle must allow somewhere; otherwise the tool is left out. */
   readonly needs: readonly FileOperation[];
   /** Duplicate of another tool, added only when named. */
   readonly isDuplicate?: boolean;
 }
 
+const READS: MeaningByArgument = { path: 'read' };
+const EDITS: MeaningByArgument = { path: 'edit' };
+
 const KINDS = {
-  read_text_file: { make: readTextFile, needs: ['read'] },
-  read_multiple_files: { make: readMultipleFiles, needs: ['read'] },
-  list_directory: { make: listDirectory, needs: ['list'] },
-  get_file_info: { make: getFileInfo, needs: ['list'] },
-  list_allowed_directories: { make: listAllowedDirectories, needs: [] },
-  write_file: { make: writeFile, needs: ['write'] },
-  delete_file: { make: deleteFile, needs: ['delete'] },
-  edit_file: { make: editFile, needs: ['read', 'write'] },
-  fs_describe_permissions_markdown: { make: describePermissions, needs: [] },
-  insert_text_file: { make: insertTextFile, needs: ['read', 'write'] },
-  glob: { make: globTool, needs: ['list'] },
-  grep: { make: grepTool, needs: ['list', 'read'] },
-  view_text_file: { make: viewTextFile, needs: ['read'], isDuplicate: true },
-  write_text_file: { make: writeTextFile, needs: ['write'], isDuplicate: true },
+  read_text_file: { make: readTextFile, meanings: READS, needs: ['read'] },
+  read_multiple_files: { make: readMultipleFiles, meanings: { paths: 'read' }, needs: ['read'] },
+  list_directory: { make: listDirectory, meanings: READS, needs: ['list'] },
+  get_file_info: { make: getFileInfo, meanings: READS, needs: ['list'] },
+  list_allowed_directories: { make: listAllowedDirectories, meanings: {}, needs: [] },
+  write_file: { make: writeFile, meanings: EDITS, needs: ['write'] },
+  delete_file: { make: deleteFile, meanings: EDITS, needs: ['delete'] },
+  edit_file: { make: editFile, meanings: EDITS, needs: ['read', 'write'] },
+  fs_describe_permissions_markdown: { make: describePermissions, meanings: {}, needs: [] },
+  insert_text_file: { make: insertTextFile, meanings: EDITS, needs: ['read', 'write'] },
+  glob: { make: globTool, meanings: READS, needs: ['list'] },
+  grep: { make: grepTool, meanings: READS, needs: ['list', 'read'] },
+  view_text_file: { make: viewTextFile, meanings: READS, needs: ['read'], isDuplicate: true },
+  write_text_file: { make: writeTextFile, meanings: EDITS, needs: ['write'], isDuplicate: true },
 } as const satisfies Record<string, FileToolKind>;
 
 export type FileToolName = keyof typeof KINDS;
@@ -84,9 +89,9 @@ export function fileTools(handle: FileSystemHandle, options: FileToolsOptions = 
       const known = [...kinds.keys()].join(', ');
       throw new TroupeError('invalid_config', `There is no file tool '${name}'. File tools: ${known}.`);
     }
-    return makeFileTool(handle, (files) => ({
-      ...kind.make({ handle: files, skipFolders, maxMatches, maxOutputChars }),
-      maxOutputChars,
-    }));
+    return makeFileTool(handle, (files) => {
+      const made = kind.make({ handle: files, skipFolders, maxMatches, maxOutputChars });
+      return knownTool({ ...made, maxOutputChars }, kind.meanings);
+    });
   });
 }

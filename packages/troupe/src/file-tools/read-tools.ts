@@ -7,6 +7,7 @@ import type { Tool } from '../toolkit/tool/tool.ts';
 import { ToolResponse } from '../toolkit/tool/tool-response.ts';
 import { argsOf, count, flag, pathIn, range, type FileToolSettings } from './file-args.ts';
 import { LineRangeError, numbered, resolveRange, view, type LineRange } from './line-view.ts';
+import { escapeTags } from '../util/escape-tags.ts';
 
 const MAX_FILES = 20;
 /** Reserved characters for the path and two notes around the lines of a file. */
@@ -40,7 +41,7 @@ export function readTextFile({ handle, maxOutputChars }: FileToolSettings): Tool
     async execute({ path, start_line: start = 1, read_lines, with_line_numbers, with_header }) {
       const { lines, totalLines } = await handle.readLines(path, start, read_lines);
       if (!with_header && start > totalLines && start > 1)
-        return `<system-info>${path} has ${totalLines} lines, so none from ${start} on.</system-info>`;
+        return `<system-info>${escapeTags(path)} has ${totalLines} lines, so none from ${start} on.</system-info>`;
       const render = (shown: readonly string[]): string => {
         const text = with_line_numbers ? numbered(shown, start) : shown.join('\n');
         if (!with_header) return text;

@@ -26,7 +26,7 @@ const MAX_ATTEMPTS = 5;
 const PARTICIPLES = { list: 'listed', read: 'read', write: 'written', delete: 'deleted' };
 
 /**
- * File access of an agent, and the first file to read in this folder: `FileSystemBase` (storage) +
+ * File access of an agent. Folder `filesystem`: start here. `FileSystemBase` (storage) +
  * `FilePolicy` (permissions) + `FileLimits`. Every path is parsed and every operation checked before the
  * storage is used. A handle can be narrowed, never widened.
  *

@@ -1,5 +1,6 @@
 import type { TextBlock } from '../message/blocks.ts';
 import type { Msg } from '../message/msg.ts';
+import { escapeTags } from '../util/escape-tags.ts';
 import { oneLine } from '../util/text.ts';
 import { FormatterBase, type FormatContext } from './formatter-base.ts';
 import { partsOf } from './msg-parts.ts';
@@ -81,7 +82,7 @@ class HistorySection {
 
   add(msg: Msg): void {
     this.#item = undefined;
-    const name = oneLine(msg.name).toWellFormed();
+    const name = escapeTags(oneLine(msg.name).toWellFormed());
     for (const block of msg.getContentBlocks()) {
       if (block.type === 'text') this.#text += `\n${name}: ${escapeText(block.text.toWellFormed())}`;
       else if (isMedia(block)) {
@@ -117,7 +118,5 @@ function isFromOthers(msg: Msg, agentName: string | undefined): boolean {
  * the history.
  */
 function escapeText(text: string): string {
-  return text
-    .replace(/<(\s*\/?\s*history\b[^<>]*)>/gi, '&lt;$1&gt;')
-    .replace(/\r\n|[\r\n\u2028\u2029]/g, '\n  ');
+  return escapeTags(text).replace(/\r\n|[\r\n\u2028\u2029]/g, '\n  ');
 }

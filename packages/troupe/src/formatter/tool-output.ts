@@ -1,4 +1,5 @@
 import type { ProviderToolResultBlock, TextBlock, ToolResultBlock } from '../message/blocks.ts';
+import { escapeTags } from '../util/escape-tags.ts';
 import { isMediaCaption } from './media-caption.ts';
 import { isMedia } from './prompt-media.ts';
 import type { MediaBlock, ToolItem } from './prompt.ts';
@@ -26,7 +27,7 @@ export function shownMedia({ results }: ToolItem): readonly (TextBlock | MediaBl
       return isMediaCaption(before) ? [before, block] : [block];
     });
     if (shown.length === 0) continue;
-    content.push({ type: 'text', text: `<system-info>The tool '${name}' returned:` }, ...shown);
+    content.push({ type: 'text', text: `<system-info>The tool '${escapeTags(name)}' returned:` }, ...shown);
     content.push({ type: 'text', text: '</system-info>' });
   }
   return content;

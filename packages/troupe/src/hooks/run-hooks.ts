@@ -90,7 +90,7 @@ export type PostHook<Agent, Params, Result> = (
 const hookPrototypes = new WeakMap<AnyClass, object>();
 
 /**
- * Surrounds the methods of an instance with hooks.
+ * Surrounds the methods of an instance with hooks. Folder `hooks`: start here.
  *
  * Inserts one prototype, shared by all instances of a class, between the instance and its class. Its methods
  * run the hooks and then the method of the class. `this.reply()` and `agent.reply()` find this prototype

@@ -9,9 +9,12 @@ export type {
   McpPrompt,
   McpResource,
   McpResourceTemplate,
+  McpRoot,
   McpTransport,
   StdioServer,
 } from './client/mcp-transport.ts';
+export type { McpAnswer, McpQuestionHandler } from './client/requests/server-question.ts';
+export type { McpSamplingOptions } from './client/requests/mcp-sampling.ts';
 export type { McpToolDefinition } from './client/accepted-tools.ts';
 export {
   registerMcpClient,
@@ -21,3 +24,19 @@ export {
 export { McpServer, type McpListenOptions } from './server/mcp-server.ts';
 export type { McpServerOptions } from './server/mcp-server-options.ts';
 export type { AgentSource } from './server/agent-as-tool.ts';
+export {
+  mcpRequestOf,
+  type McpElicited,
+  type McpElicitOptions,
+  type McpSampleOptions,
+  type McpToolRequest,
+} from './server/mcp-tool-request.ts';
+export type {
+  McpComplete,
+  McpReadContext,
+  McpResourceContent,
+  McpServedArgument,
+  McpServedPrompt,
+  McpServedResource,
+  McpServedTemplate,
+} from './server/served-content.ts';

@@ -7,15 +7,19 @@ import {
   type ToolStatus,
   type ToolUseBlock,
 } from './blocks.ts';
+import { isUserQuestion, type UserAnswer, type UserQuestion } from './user-question.ts';
 
-/** A tool call that waits for a decision or for a result from outside. Plain JSON. */
+/** A tool call that waits for a decision, for an answer or for a result from outside. Plain JSON. */
 export interface PendingCall {
   /** Id for the decision: belongs to this tool call with exactly these arguments, and is valid for one decision. */
   readonly id: string;
   /** Agent names from the outermost agent to the agent of the tool call. */
   readonly agentPath: readonly string[];
-  /** `approval`: the tool call needs permission to run. `external`: somebody outside runs the tool and gives the result. */
-  readonly kind: 'approval' | 'external';
+  /**
+   * `approval`: the tool call needs permission to run. `external`: somebody outside runs the tool and gives the result.
+   * `question`: a person answers a question.
+   */
+  readonly kind: 'approval' | 'external' | 'question';
   /** The tool call with the arguments for the tool, without presets. */
   readonly call: ToolUseBlock;
   /** Reason for the wait. */
@@ -24,6 +28,8 @@ export interface PendingCall {
   readonly suggestions?: readonly JsonObject[];
   /** True if the permission policy asks about every such tool call: an approval with scope `run` does not cover it. */
   readonly isAskedEachTime?: boolean;
+  /** The question to a person, if the kind is `question`. */
+  readonly question?: UserQuestion;
 }
 
 /** Decision about a pending tool call. */
@@ -35,8 +41,13 @@ export type PendingDecision =
       readonly input?: JsonObject | undefined;
       /** `run`: allows this tool until the reply ends. @default 'once' */
       readonly scope?: 'once' | 'run' | undefined;
+      /** `none`: lifts all limits of this one tool call, also the tool's own sandbox. The result says so. @default limits stay */
+      readonly confinement?: 'none' | undefined;
     }
+  /** Refuses permission, or declines to answer a question. */
   | { readonly id: string; readonly verdict: 'deny'; readonly reason?: string | undefined }
+  /** Answers a question. Missing fields of a form get their defaults. A question with a `url` needs no `answer`. */
+  | { readonly id: string; readonly verdict: 'answer'; readonly answer?: UserAnswer | undefined }
   | {
       readonly id: string;
       readonly verdict: 'result';
@@ -66,7 +77,8 @@ export function isPendingCall(value: unknown): value is JsonObject & PendingCall
   const { id, agentPath, kind, call, reason = '', suggestions = [], isAskedEachTime = false } = value;
   const isNamed = typeof id === 'string' && id !== '' && typeof reason === 'string';
   const isPlaced = Array.isArray(agentPath) && agentPath.every((name) => typeof name === 'string');
-  const isKnown = kind === 'approval' || kind === 'external';
+  const isQuestion = kind === 'question' && isUserQuestion(value['question']);
+  const isKnown = kind === 'approval' || kind === 'external' || isQuestion;
   const isJudged = Array.isArray(suggestions) && typeof isAskedEachTime === 'boolean';
   return isNamed && isPlaced && isKnown && isJudged && isToolUse(call);
 }

@@ -2,8 +2,10 @@ import type { FormatterBase } from '../formatter/formatter-base.ts';
 import type { ModelDelta } from '../message/model-delta.ts';
 import { MsgDraft } from '../message/msg-draft.ts';
 import type { Msg } from '../message/msg.ts';
+import { installTracedStream } from '../tracing/traced-model-stream.ts';
 import type { JsonObject } from '../util/json.ts';
 import type { JsonSchema } from '../util/schema.ts';
+import type { HttpCallOptions } from './http/http-call-options.ts';
 
 /** Tool definition sent to a model. */
 export interface ToolSchema {
@@ -28,6 +30,15 @@ export interface StructuredFormat {
   readonly schema: JsonSchema;
 }
 
+/**
+ * Whether a provider keeps the prompt, so that the next call of the same conversation is cheaper and faster.
+ * `key` names conversations with the same beginning, `ttl` is the time to keep it, where a provider has them.
+ */
+export type Caching =
+  | 'auto'
+  | 'off'
+  | { readonly ttl?: '5m' | '1h' | '24h' | undefined; readonly key?: string | undefined };
+
 /** Generation options. Options unknown to a model are not sent. */
 export interface GenerationOptions {
   readonly maxTokens?: number | undefined;
@@ -42,6 +53,10 @@ export interface GenerationOptions {
   /** Maximum thinking tokens, for models with such a limit; 0 turns thinking off. */
   readonly thinkingTokens?: number | undefined;
   readonly parallelToolCalls?: boolean | undefined;
+  /** Caching of the prompt. @default the provider's */
+  readonly caching?: Caching | undefined;
+  /** Service tier in the provider's words, such as 'flex' or 'priority'. */
+  readonly serviceTier?: string | undefined;
   /** Additional fields of the request body, sent unchanged. They override all others. */
   readonly extra?: JsonObject | undefined;
 }
@@ -57,6 +72,8 @@ export interface ModelRequest {
   readonly formatter?: FormatterBase | undefined;
   /** Name of the calling agent, to tell its messages from those of other agents. */
   readonly agentName?: string | undefined;
+  /** Settings of the HTTP request of this model call; missing settings come from the model. */
+  readonly http?: HttpCallOptions | undefined;
 }
 
 export interface ModelCallOptions {
@@ -98,6 +115,9 @@ const NO_OPTIONS: GenerationOptions = Object.freeze({});
  * Aborting or leaving a stream stops the request behind it. Folder `model`: start here.
  */
 export abstract class ChatModelBase {
+  /** Whether each stream is a span. False for models that only pass on the streams of other models, which are spans themselves. */
+  static readonly isTraced: boolean = true;
+
   readonly capabilities: ModelCapabilities = PLAIN_CAPABILITIES;
   /** Default options for all model calls. Options of a request override them. */
   readonly generation: GenerationOptions = NO_OPTIONS;
@@ -106,7 +126,9 @@ export abstract class ChatModelBase {
   /** Host of the server, with its port; undefined for a model without one. */
   readonly host: string | undefined = undefined;
 
-  constructor(readonly modelName: string) {}
+  constructor(readonly modelName: string) {
+    if (new.target.isTraced) installTracedStream(this, new.target);
+  }
 
   abstract stream(request: ModelRequest, options?: ModelCallOptions): AsyncIterable<ModelDelta>;
 

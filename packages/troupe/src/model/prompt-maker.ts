@@ -5,6 +5,7 @@ import { MediaLoader } from '../formatter/media-loader.ts';
 import { PromptMedia } from '../formatter/prompt-media.ts';
 import { ProviderParts, type TakesBack } from '../formatter/provider-parts.ts';
 import type { MediaBlock, Prompt, PromptItem, UserItem } from '../formatter/prompt.ts';
+import { traced } from '../tracing/instrumentation.ts';
 import type { ModelCapabilities, ModelRequest } from './chat-model-base.ts';
 
 export interface PromptMakerOptions {
@@ -46,7 +47,11 @@ export class PromptMaker {
 
   async make(request: ModelRequest, signal: AbortSignal): Promise<Prompt> {
     const { messages, tools, agentName, formatter = this.#formatter } = request;
-    const prompt = await formatter.format(messages, { tools, agentName, signal });
+    const prompt = await traced(
+      () => ({ type: 'format', target: this.#options.modelName, msgCount: messages.length }),
+      async () => formatter.format(messages, { tools, agentName, signal }),
+      { signal, outcomeOf: ({ items }) => ({ status: 'ok', count: items.length }) },
+    );
     if (prompt.repairs.length > 0) this.#report(prompt.repairs);
     return this.#media.prepare(this.#providerParts.prepare(withOpening(prompt)), signal);
   }

@@ -35,6 +35,11 @@ test('a date counts from the Date of the response, whatever the time of day is h
   expect(parseRetryAfter(new Headers({ ...headers, date: 'today' }), NOW)).toBe(2000);
 });
 
+test('0 milliseconds beside a real delay count as none', () => {
+  expect(parseRetryAfter(new Headers({ 'Retry-After': '1', 'retry-after-ms': '0' }), NOW)).toBe(1000);
+  expect(parseRetryAfter(new Headers({ 'Retry-After': 'soon', 'retry-after-ms': '0' }), NOW)).toBe(0);
+});
+
 test('milliseconds are more exact, and win', () => {
   expect(parseRetryAfter(new Headers({ 'Retry-After': '2', 'retry-after-ms': '1234' }), NOW)).toBe(1234);
 });

@@ -13,8 +13,14 @@ const NUMBER = /^\d{1,15}(?:\.\d{1,15})?$/;
  */
 export function parseRetryAfter(headers: Headers, now: number): number | undefined {
   const exact = inMilliseconds(headers.get('retry-after-ms'), 1);
+  const rough = roughDelay(headers, now);
+  // Some gateways send 0 milliseconds beside a real delay in seconds.
+  return exact === 0 ? (rough ?? exact) : (exact ?? rough);
+}
+
+function roughDelay(headers: Headers, now: number): number | undefined {
   const asked = headers.get('retry-after');
-  const delay = exact ?? inMilliseconds(asked, 1000);
+  const delay = inMilliseconds(asked, 1000);
   if (delay !== undefined) return delay;
   const date = parseDate(asked);
   return date === undefined ? undefined : Math.max(0, date - (parseDate(headers.get('date')) ?? now));

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 
+import { knownTool, type MeaningByArgument } from '../toolkit/tool/known-tools.ts';
 import { tool, type ToolSettings } from '../toolkit/tool/tool.ts';
 import type { ToolVerdict } from '../toolkit/call/tool-call.ts';
 import { parseJson, type JsonObject } from '../util/json.ts';
@@ -13,6 +14,16 @@ import {
 } from './permission-table.ts';
 
 const SHELL = 'execute_shell_command';
+/** Tools that the policy knows by identity. */
+const LIBRARY: Readonly<Record<string, MeaningByArgument>> = {
+  [SHELL]: { command: 'command' },
+  write_file: { path: 'edit' },
+  edit_file: { path: 'edit' },
+  delete_file: { path: 'edit' },
+  read_text_file: { path: 'read' },
+  read_multiple_files: { paths: 'read' },
+  list_directory: { path: 'read' },
+};
 
 function ask(
   policy: PermissionRules,
@@ -20,9 +31,10 @@ function ask(
   input: JsonObject = {},
   marks: ToolSettings = {},
 ): ToolVerdict {
+  const made = tool({ name, execute: () => '', ...marks });
   return policy.decide({
     call: { type: 'tool_use', id: 'c1', name, input },
-    tool: tool({ name, execute: () => '', ...marks }),
+    tool: LIBRARY[name] === undefined ? made : knownTool(made, LIBRARY[name]),
     agentPath: ['Friday'],
     context: undefined,
   });
@@ -52,6 +64,10 @@ describe('a tool', () => {
     ['/w/../etc/a', 'ask ask deny allow deny'],
     ['/w/.env', 'ask ask deny ask deny'],
     ['/w/.git/config', 'ask ask deny ask deny'],
+    ['/w/.github/workflows/ci.yml', 'ask ask deny allow deny'],
+    ['node_modules/.bin/tsc', 'ask ask deny allow deny'],
+    ['/w//./.AGENTS/x', 'ask ask deny allow deny'],
+    ['/w/sessions/approval-key', 'ask ask deny ask deny'],
   ])('that writes the file %s', (path, expected) => {
     const marks = { sideEffect: true };
     expect(everyMode((mode) => ask(make(mode), 'write_file', { path }, marks).behavior)).toBe(expected);
@@ -182,10 +198,32 @@ describe('the state', () => {
     expect(saved).toEqual({ mode: 'accept_edits', addedRules: [added] });
     const after = make('default', { rules: [fixed] });
     after.addRule({ tool: 'old', behavior: 'allow' });
-    after.loadStateDict(saved);
+    after.loadStateDict(saved, { acceptGrants: true });
     expect([after.mode, after.rules]).toEqual(['accept_edits', [fixed, added]]);
     expect(run(after, 'npm test -- x')).toBe('allow');
     expect(ask(after, 'drop').behavior).toBe('deny');
+  });
+
+  test('that somebody may have edited makes nothing wider', () => {
+    const deny = { tool: 'pay', behavior: 'deny' } as const;
+    const allow = { tool: '*', behavior: 'allow' } as const;
+    const kept = { tool: 'old', behavior: 'allow' } as const;
+    const modes = PERMISSION_MODES.map((mode) =>
+      PERMISSION_MODES.map((saved) => {
+        const policy = make(mode);
+        policy.addRule(kept);
+        policy.loadStateDict({ mode: saved, addedRules: [allow, deny] });
+        expect(policy.rules).toEqual([kept, deny]);
+        return policy.mode;
+      }).join(' '),
+    );
+    expect(modes).toEqual([
+      'default default explore default dont_ask',
+      'default accept_edits explore accept_edits dont_ask',
+      'explore explore explore explore explore',
+      'default accept_edits explore bypass dont_ask',
+      'dont_ask dont_ask dont_ask dont_ask dont_ask',
+    ]);
   });
 
   test.each([
@@ -333,20 +371,33 @@ describe('a shell command', () => {
   test('suggests rules after which it would run', () => {
     const policy = make('default');
     const verdict = ask(policy, SHELL, {
-      command: 'npm run build -- --fast && make -j4 && git push origin main',
+      command: 'npm run build -- --fast && cmake -j4 && git push origin main',
+    });
+    const exact = (command: string): object => ({
+      tool: SHELL,
+      behavior: 'allow',
+      when: { command },
+      exact: true,
     });
     expect(verdict.suggestions).toEqual([
-      { tool: SHELL, behavior: 'allow', when: { command: { prefix: 'npm run build' } } },
-      { tool: SHELL, behavior: 'allow', when: { command: 'make -j4' } },
-      { tool: SHELL, behavior: 'allow', when: { command: { prefix: 'git push' } } },
+      exact('npm run build -- --fast'),
+      exact('cmake -j4'),
+      exact('git push origin main'),
     ]);
     for (const rule of verdict.suggestions ?? []) policy.addRule(rule);
-    expect(run(policy, 'git push origin dev; make -j4')).toBe('allow');
-    expect(run(policy, 'make -j4 evil')).toBe('ask');
-    expect(ask(policy, 'pay').suggestions).toEqual([{ tool: 'pay', behavior: 'allow' }]);
-    const [exact] = ask(policy, SHELL, { command: `run "a b" 'it''s' ""` }).suggestions ?? [];
-    expect(exact).toEqual({ tool: SHELL, behavior: 'allow', when: { command: "run 'a b' its ''" } });
-    policy.addRule(exact ?? {});
+    expect(run(policy, 'git push origin main; cmake -j4')).toBe('allow');
+    expect(run(policy, 'git push origin dev')).toBe('ask');
+    expect(run(policy, 'cmake -j4 evil')).toBe('ask');
+    expect(ask(policy, SHELL, { command: 'cmake -j4', cwd: '/x' }).behavior).toBe('ask');
+    expect(ask(policy, 'pay').suggestions).toEqual([{ tool: 'pay', behavior: 'allow', exact: true }]);
+    expect(ask(policy, 'pay', { amount: 7, to: 'ann' }).suggestions).toEqual([
+      { tool: 'pay', behavior: 'allow', when: { amount: 7, to: 'ann' }, exact: true },
+    ]);
+    expect(ask(policy, 'pay', { list: [7] }).suggestions).toEqual([]);
+    expect(ask(policy, 'pay', { text: 'x'.repeat(201) }).suggestions).toEqual([]);
+    const [other] = ask(policy, SHELL, { command: `run "a b" 'it''s' ""` }).suggestions ?? [];
+    expect(other).toEqual(exact("run 'a b' its ''"));
+    policy.addRule(other ?? {});
     expect([run(policy, "run 'a b' its ''"), run(policy, 'run a b its')]).toEqual(['allow', 'ask']);
   });
 
@@ -357,6 +408,12 @@ describe('a shell command', () => {
     'python3 -c "$x"',
     'a;b;c;d;e;f',
     'CC=evil make',
+    'curl x | node',
+    'cat a | psql',
+    'kubectl exec a -- b',
+    'ssh host ls',
+    'npx evil',
+    'make',
   ])('%j has no rules that would do', (command) => {
     expect(ask(make('default'), SHELL, { command }).suggestions).toEqual([]);
   });

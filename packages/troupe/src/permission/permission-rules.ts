@@ -1,6 +1,15 @@
 import { TroupeError } from '../errors.ts';
-import { StateModule } from '../state/state-module.ts';
+import { getLogger } from '../config/run-config.ts';
+import { StateModule, type StateSource } from '../state/state-module.ts';
 import type { ToolVerdict } from '../toolkit/call/tool-call.ts';
+import {
+  isForeign,
+  meaningsOf,
+  sourceOf,
+  type ArgumentMeaning,
+  type MeaningByArgument,
+} from '../toolkit/tool/known-tools.ts';
+import type { Tool } from '../toolkit/tool/tool.ts';
 import { canonicalJson } from '../util/canonical-json.ts';
 import type { JsonObject, JsonValue } from '../util/json.ts';
 import { oneLine } from '../util/text.ts';
@@ -14,6 +23,7 @@ import {
   type SavedToolRule,
 } from './tool-rule.ts';
 import {
+  isNoWider,
   isStricter,
   lookUp,
   PERMISSION_MODES,
@@ -21,14 +31,12 @@ import {
   type PermissionFacts,
   type PermissionMode,
 } from './permission-table.ts';
+import { isPathOfLaterRun } from './shell/runs-later.ts';
 import { isInside, riskOf } from './shell/risky-paths.ts';
 import { findCommands } from './shell/find-commands.ts';
-import { judgeCommand } from './shell/judge-command.ts';
+import { judgeCommand, locationOf } from './shell/judge-command.ts';
 import { commandText } from './shell/match-command.ts';
 import { suggestRules } from './suggest-rules.ts';
-
-/** Meaning of an argument: a shell command, a path to change, or a path to read. */
-export type ArgumentMeaning = 'command' | 'edit' | 'read';
 
 export interface PermissionRulesOptions {
   /** @default 'default' */
@@ -40,7 +48,10 @@ export interface PermissionRulesOptions {
    * @default none
    */
   readonly workingDirectories?: readonly string[] | undefined;
-  /** Meanings of tool arguments, in addition to the built-in tools. */
+  /**
+   * Meanings of the arguments of the program's own tools, by tool name; of tools from elsewhere by `source/name`. Those of
+   * the library's tools are known. Commands run unasked only by a tool with `checkConfinement`.
+   */
   readonly toolArguments?:
     | { readonly [tool: string]: { readonly [argument: string]: ArgumentMeaning } }
     | undefined;
@@ -49,24 +60,6 @@ export interface PermissionRulesOptions {
 /** Maximum commands in one text. Longer texts count as dangerous. */
 const MAX_COMMANDS = 50;
 const MAX_LABEL = 80;
-const PATH_READ = { path: 'read' } as const;
-const PATH_EDITED = { path: 'edit' } as const;
-const TOOL_ARGUMENTS: NonNullable<PermissionRulesOptions['toolArguments']> = {
-  delete_file: PATH_EDITED,
-  edit_file: PATH_EDITED,
-  execute_shell_command: { command: 'command' },
-  get_file_info: PATH_READ,
-  glob: PATH_READ,
-  grep: PATH_READ,
-  insert_text_file: PATH_EDITED,
-  list_directory: PATH_READ,
-  read_multiple_files: { paths: 'read' },
-  read_text_file: PATH_READ,
-  view_text_file: PATH_READ,
-  write_file: PATH_EDITED,
-  write_text_file: PATH_EDITED,
-};
-
 /** A tool call, or a single shell command in a tool call. */
 interface Part extends Pick<RuleSubject, 'argument' | 'command'> {
   /** Label in the reason of a verdict; commands are shown as text instead. */
@@ -83,7 +76,7 @@ interface JudgedPart extends Part {
 
 /**
  * Permission policy by mode, rules and knowledge about tools and shell commands; `PERMISSION_TABLE` defines
- * the decision. First file to read in this folder; shell/find-commands.ts is the first in shell/.
+ * the decision. Folder `permission`: start here.
  *
  * A shell command is split into its parts, and the strictest part decides. Dangerous tool calls never run
  * without an approval, whatever rules and mode allow. Decisions access no files and run nothing, so the same
@@ -112,7 +105,7 @@ export class PermissionRules extends StateModule implements PermissionPolicy {
 
   readonly workingDirectories: readonly string[];
   readonly #fixed: readonly CompiledRule[];
-  readonly #toolArguments: ReadonlyMap<string, { readonly [argument: string]: ArgumentMeaning }>;
+  readonly #toolArguments: ReadonlyMap<string, MeaningByArgument>;
   #added: readonly CompiledRule[] = [];
   #mode: PermissionMode = 'default';
 
@@ -123,12 +116,37 @@ export class PermissionRules extends StateModule implements PermissionPolicy {
     this.mode = mode;
     this.#fixed = rules.map(compileRule);
     this.workingDirectories = workingDirectories.map(workingDirectory);
-    this.#toolArguments = new Map(Object.entries({ ...TOOL_ARGUMENTS, ...toolArguments }));
-    this.registerState('mode', { toJson: (value: PermissionMode) => value, fromJson: readMode });
+    this.#toolArguments = new Map(Object.entries(toolArguments));
+    this.registerState('mode', {
+      toJson: (value: PermissionMode) => value,
+      fromJson: (json, source) => this.#modeFrom(json, source),
+      grants: () => true,
+    });
     this.registerState('addedRules', {
       toJson: (rules: readonly SavedToolRule[]) => rules as readonly (SavedToolRule & JsonValue)[],
-      fromJson: readRules,
+      fromJson: (json, source) => this.#rulesFrom(json, source),
     });
+  }
+
+  /** The saved mode, unless it is wider than the current one and somebody may have edited the state. */
+  #modeFrom(json: JsonValue, { acceptsGrants }: StateSource): PermissionMode {
+    const mode = readMode(json);
+    if (acceptsGrants || isNoWider(mode, this.#mode)) return mode;
+    warn(`The mode '${mode}' of a saved state is wider than '${this.#mode}', which stays`);
+    return this.#mode;
+  }
+
+  /** The saved rules. If somebody may have edited the state, only those that ask or deny, beside the current ones. */
+  #rulesFrom(json: JsonValue, { acceptsGrants }: StateSource): readonly SavedToolRule[] {
+    const rules = readRules(json);
+    if (acceptsGrants) return rules;
+    const current = this.addedRules;
+    const known = new Set(current.map(ruleText));
+    const added = rules.filter((rule) => !known.has(ruleText(rule)));
+    const stricter = added.filter(({ behavior }) => behavior !== 'allow');
+    if (stricter.length < added.length)
+      warn(`${added.length - stricter.length} rules of a saved state that allow tool calls do not apply`);
+    return [...current, ...stricter];
   }
 
   get mode(): PermissionMode {
@@ -166,11 +184,9 @@ export class PermissionRules extends StateModule implements PermissionPolicy {
 
   /** Removes an added rule. @returns false for an unknown rule */
   removeRule(rule: SavedToolRule | JsonObject): boolean {
-    const key = canonicalJson(readRule(rule) as SavedToolRule & JsonValue);
+    const key = ruleText(readRule(rule));
     const before = this.#added.length;
-    this.#added = this.#added.filter(
-      ({ rule: one }) => canonicalJson(one as SavedToolRule & JsonValue) !== key,
-    );
+    this.#added = this.#added.filter(({ rule: one }) => ruleText(one as SavedToolRule) !== key);
     return this.#added.length < before;
   }
 
@@ -178,19 +194,49 @@ export class PermissionRules extends StateModule implements PermissionPolicy {
     const parts = this.#partsOf(request).map((part) => this.#judge(request, part));
     const asked = parts.filter(({ behavior }) => behavior === 'ask');
     const strictest = strongest(parts.filter(({ behavior }) => behavior === 'deny')) ?? strongest(asked);
-    if (strictest === undefined) return { behavior: 'allow' };
+    const limits = this.#limitsOf(request, parts);
+    if (strictest === undefined) return { behavior: 'allow', ...limits };
     const { behavior, label, command, danger, row, rule } = strictest;
     const name = shortened(command === undefined ? label : commandText(command));
     const reason = `${name}: ${danger !== undefined && rule !== 'deny' ? danger : row}`;
     if (behavior === 'deny') return { behavior, reason };
     const canBeAllowed = asked.every((part) => part.danger === undefined && part.rule === 'none');
-    const suggestions = canBeAllowed ? suggestRules(request.call, asked) : [];
+    const suggestions = canBeAllowed ? suggestedFor(request, asked) : [];
     return {
       behavior,
       reason,
       suggestions,
       isAskedEachTime: asked.some((part) => part.danger !== undefined),
+      // In this mode an approval does not change what programs can do, unless the approval lifts the limits.
+      ...(this.#mode === 'explore' && limits.confinement && { confinement: limits.confinement }),
     };
+  }
+
+  /** Limits of a tool call that runs programs, unless rules decided about all of its parts. */
+  #limitsOf(
+    request: PermissionRequest,
+    parts: readonly JudgedPart[],
+  ): Pick<ToolVerdict, 'confinement' | 'unconfined' | 'suggestions'> {
+    const { tool } = request;
+    const isCommand = Object.values(this.#meaningsOf(tool)).includes('command');
+    if (!(isCommand || tool.checkConfinement !== undefined) || this.#mode === 'bypass') return {};
+    const undecided = parts.filter(({ rule }) => rule !== 'allow');
+    if (undecided.length === 0 && this.#mode !== 'explore') return {};
+    const isEdit = this.#mode === 'accept_edits' && parts.some(({ kind }) => kind === 'edit');
+    const profile = this.#mode === 'explore' ? 'explore' : isEdit ? 'accept_edits' : 'default';
+    const suggestions = suggestedFor(request, undecided);
+    return {
+      confinement: { profile, folders: this.workingDirectories },
+      unconfined: this.#mode === 'dont_ask' ? 'deny' : 'ask',
+      ...(suggestions.length > 0 && { suggestions }),
+    };
+  }
+
+  /** Meanings of arguments, known by the identity of the tool or told by the program. */
+  #meaningsOf(tool: Tool): MeaningByArgument {
+    const source = sourceOf(tool);
+    const key = isForeign(source) ? `${source}/${tool.name}` : tool.name;
+    return meaningsOf(tool) ?? this.#toolArguments.get(key) ?? {};
   }
 
   #judge(request: PermissionRequest, part: Part): JudgedPart {
@@ -211,7 +257,7 @@ export class PermissionRules extends StateModule implements PermissionPolicy {
   }
 
   #partsOf({ call, tool }: PermissionRequest): readonly Part[] {
-    const meanings = Object.entries(this.#toolArguments.get(call.name) ?? {});
+    const meanings = Object.entries(this.#meaningsOf(tool));
     const commands = meanings.filter(([, meaning]) => meaning === 'command');
     const others = meanings.filter(([, meaning]) => meaning !== 'command');
     const parts = commands.flatMap(([argument]) => this.#commandsOf(argument, call.input[argument]));
@@ -225,7 +271,12 @@ export class PermissionRules extends StateModule implements PermissionPolicy {
     const [base] = this.workingDirectories;
     const isEdit =
       edited.length > 0 &&
-      edited.every(({ path }) => path !== undefined && isInside(path, this.workingDirectories, base));
+      edited.every(
+        ({ path }) =>
+          path !== undefined &&
+          isInside(path, this.workingDirectories, base) &&
+          !isPathOfLaterRun(path, this.workingDirectories),
+      );
     const isReader = commands.length > 0 || (tool.readOnly === true && tool.sideEffect !== true);
     const kind = isEdit ? 'edit' : isReader && !isEditor ? 'read' : 'other';
     return [...parts, { label: call.name, kind, danger: risk && `it touches ${risk}` }];
@@ -237,8 +288,7 @@ export class PermissionRules extends StateModule implements PermissionPolicy {
       return [{ label: argument, kind: 'other', danger, argument }];
     }
     const { commands, problem } = findCommands(text);
-    const changesDirectory = commands.some(({ words }) => /^(?:cd|pushd|popd)$/.test(words[0]?.text ?? ''));
-    const location = { workingDirectories: this.workingDirectories, changesDirectory };
+    const location = locationOf(commands, this.workingDirectories);
     const hasTooMany = commands.length > MAX_COMMANDS;
     const danger = problem ?? (hasTooMany ? `it has more than ${MAX_COMMANDS} commands` : undefined);
     const parts: Part[] = commands.map((command) => ({
@@ -251,6 +301,23 @@ export class PermissionRules extends StateModule implements PermissionPolicy {
     if (danger !== undefined) parts.push({ label: text, argument, kind: 'other', danger });
     return parts;
   }
+}
+
+/** Rules that would allow a tool call of this tool. Rules for a tool from elsewhere are for its source only. */
+function suggestedFor(
+  { call, tool }: PermissionRequest,
+  parts: readonly JudgedPart[],
+): readonly JsonObject[] {
+  const source = sourceOf(tool);
+  return suggestRules(call, parts).map((rule) => (isForeign(source) ? { ...rule, source } : rule));
+}
+
+function ruleText(rule: SavedToolRule): string {
+  return canonicalJson(rule as SavedToolRule & JsonValue);
+}
+
+function warn(what: string): void {
+  getLogger().log('warn', `${what}: it has no valid MAC, so somebody may have edited it.`);
 }
 
 /** Part with the most important reason. */

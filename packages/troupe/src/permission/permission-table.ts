@@ -76,6 +76,18 @@ function holds({ rule, kind, isDangerous }: Partial<PermissionFacts>, facts: Per
   );
 }
 
+/** True if a mode allows nothing that the other mode does not allow, and asks about nothing that it denies. */
+export function isNoWider(mode: PermissionMode, than: PermissionMode): boolean {
+  return ALL_FACTS.every((facts) => !isStricter(lookUp(than, facts).behavior, lookUp(mode, facts).behavior));
+}
+
+/** Every combination of facts. */
+const ALL_FACTS: readonly PermissionFacts[] = (['none', 'allow', 'ask', 'deny'] as const).flatMap((rule) =>
+  (['read', 'edit', 'other'] as const).flatMap((kind) =>
+    [false, true].map((isDangerous) => ({ rule, kind, isDangerous })),
+  ),
+);
+
 const STRICTNESS: Readonly<Record<PermissionBehavior, number>> = { allow: 0, ask: 1, deny: 2 };
 
 export function isStricter(behavior: PermissionBehavior, than: PermissionBehavior): boolean {

@@ -1,6 +1,7 @@
 import { messageOf, TroupeError } from '../errors.ts';
 import { LinePattern } from '../filesystem/line-pattern.ts';
 import { PathPattern } from '../filesystem/path-pattern.ts';
+import { isForeign, sourceOf } from '../toolkit/tool/known-tools.ts';
 import { canonicalJson } from '../util/canonical-json.ts';
 import { copyJsonObject, isJsonObject, type JsonValue } from '../util/json.ts';
 import type { PermissionRequest } from './permission-policy.ts';
@@ -26,8 +27,15 @@ export interface SavedToolRule {
   /** Name of a tool, or a glob such as `mcp_*`. */
   readonly tool: string;
   readonly behavior: PermissionBehavior;
+  /**
+   * Source of the tool, such as `mcp:docs`, or a glob. @default any source for rules that ask or deny; the library
+   * and the program for rules that allow
+   */
+  readonly source?: string | undefined;
   /** Conditions by argument name, all required. @default no conditions */
   readonly when?: { readonly [argument: string]: ArgumentMatch } | undefined;
+  /** Matches only tool calls without other arguments than those in `when`. @default false */
+  readonly exact?: boolean | undefined;
 }
 
 /** Behavior for matching tool calls. Of several matching rules the strictest applies. */
@@ -61,7 +69,8 @@ const BEHAVIORS: readonly unknown[] = ['allow', 'ask', 'deny'];
 
 /** @throws TroupeError if the rule is invalid. */
 export function compileRule(rule: ToolRule): CompiledRule {
-  const { tool, behavior, when } = rule;
+  const { tool, behavior, when, exact = false, source } = rule;
+  if (typeof exact !== 'boolean') throw invalid('has an `exact` that is neither true nor false');
   if (typeof tool !== 'string' || tool === '') throw invalid('needs the name of a tool, or a glob');
   if (!BEHAVIORS.includes(behavior)) throw invalid("needs a behavior: 'allow', 'ask' or 'deny'");
   const name = attempt(() => new PathPattern(tool));
@@ -70,9 +79,18 @@ export function compileRule(rule: ToolRule): CompiledRule {
     typeof when === 'function'
       ? ({ request }: RuleSubject): Match => (checkedResult(when(request)) ? 'yes' : 'no')
       : matcherOf(when === undefined ? {} : when, isAllowing);
+  if (source !== undefined && typeof source !== 'string') throw invalid('has a source that is not a text');
+  const sources = source === undefined ? undefined : attempt(() => new PathPattern(source));
+  const isFrom = (origin: string): boolean =>
+    sources?.matches([origin]) ?? (!isAllowing || !isForeign(origin));
   return {
     rule,
-    match: (subject) => (name.matches([subject.request.call.name]) ? matchArguments(subject) : 'no'),
+    match: (subject) => {
+      const { call, tool: called } = subject.request;
+      if (!name.matches([call.name]) || !isFrom(sourceOf(called))) return 'no';
+      const hasOthers = exact && Object.keys(call.input).some((key) => !Object.hasOwn(when ?? {}, key));
+      return hasOthers ? 'no' : matchArguments(subject);
+    },
   };
 }
 
@@ -84,8 +102,14 @@ function checkedResult(holds: unknown): boolean {
 
 /** Parses a rule from JSON. @throws TroupeError if the rule is invalid. */
 export function readRule(json: unknown): SavedToolRule {
-  const { tool, behavior, when } = attempt(() => copyJsonObject(json, 'a permission rule'));
-  const rule = { tool, behavior, ...(when !== undefined && { when }) } as SavedToolRule & JsonValue;
+  const { tool, behavior, when, exact, source } = attempt(() => copyJsonObject(json, 'a permission rule'));
+  const rule = {
+    tool,
+    behavior,
+    ...(source !== undefined && { source }),
+    ...(when !== undefined && { when }),
+    ...(exact !== undefined && { exact }),
+  } as SavedToolRule & JsonValue;
   compileRule(rule);
   return rule;
 }

@@ -1,9 +1,11 @@
 import type { AgentBase, CallOptions } from '../agent/agent-base.ts';
 import { readDecisions } from '../approval/decisions.ts';
 import { messageOf, TroupeError } from '../errors.ts';
-import { Msg, type MsgInput } from '../message/msg.ts';
+import { Msg, type MsgInput, type StructuredMsg } from '../message/msg.ts';
 import type { PendingDecision } from '../message/pending-call.ts';
 import { whenAborted } from '../util/abort.ts';
+import type { AnySchema, SchemaOutput } from '../util/schema.ts';
+import { checkAgents } from './check-agents.ts';
 import { PipelineBase } from './pipeline-base.ts';
 import { PipelineProgress } from './pipeline-progress.ts';
 import { assertTakesInput, routeDecisions } from './route-decisions.ts';
@@ -67,12 +69,22 @@ export class FanoutError extends TroupeError {
  * console.log(answers.map((answer) => answer.text)); // in the order of the agents
  * ```
  */
+export function fanoutPipeline<const S extends AnySchema>(
+  agents: readonly AgentBase[],
+  input: MsgInput,
+  options: FanoutOptions & CallOptions & { readonly structuredModel: S },
+): Promise<StructuredMsg<SchemaOutput<S>>[]>;
+export function fanoutPipeline(
+  agents: readonly AgentBase[],
+  input?: MsgInput,
+  options?: FanoutOptions & CallOptions,
+): Promise<Msg[]>;
 export async function fanoutPipeline(
   agents: readonly AgentBase[],
   input?: MsgInput,
   options: FanoutOptions & CallOptions = {},
 ): Promise<Msg[]> {
-  const { progress, tasks } = planFanout(agents, input, options);
+  const { progress, tasks } = planFanout(checkAgents('fanoutPipeline', agents), input, options);
   await runFanout(agents, tasks, options, async (i, answer) => progress.record(i, answer));
   return progress.answers;
 }
@@ -92,6 +104,11 @@ export class FanoutPipeline extends PipelineBase {
     this.#options = options;
   }
 
+  call<const S extends AnySchema>(
+    input: MsgInput,
+    options: CallOptions & { readonly structuredModel: S },
+  ): Promise<StructuredMsg<SchemaOutput<S>>[]>;
+  call(input?: MsgInput, options?: CallOptions): Promise<Msg[]>;
   async call(input?: MsgInput, options: CallOptions = {}): Promise<Msg[]> {
     const { agents } = this;
     const start = this.#resume(input, options) ?? planFanout(agents, input, options);

@@ -410,4 +410,36 @@ describe('a saved pipeline', () => {
       'bob is done',
     ]);
   });
+
+  test('of two calls at the same time, the end of the first leaves the progress of the second', async () => {
+    const doors = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const ann = payer('ann', ['One.', 'Two.'], [], { onBusy: 'queue' });
+    let begun = 0;
+    ann.registerInstanceHook('preReply', 'wait', () => doors[begun++]?.promise);
+    const pipeline = new SequentialPipeline([ann]);
+    const calls = [pipeline.call('First.'), pipeline.call('Second.')];
+    doors[0]?.resolve();
+    expect(await calls[0]).toMatchObject({ text: 'One.' });
+    expect(pipeline.stateDict()).toMatchObject({ progress: { input: [{ content: 'Second.' }] } });
+    doors[1]?.resolve();
+    expect(await calls[1]).toMatchObject({ text: 'Two.' });
+    expect(pipeline.stateDict()).toMatchObject({ progress: null });
+  });
+});
+
+describe.each(['sequence', 'fanout'])('a suspended %s', (kind) => {
+  test('takes no decision about a tool call that an agent outside of the pipeline call has asked about', async () => {
+    const paid: string[] = [];
+    const ann = payer('ann', ['ann is done', paying('2')], paid);
+    const bob = payer('bob', [paying('1'), 'bob is done'], paid);
+    const pipeline = kind === 'fanout' ? new FanoutPipeline([ann, bob]) : new SequentialPipeline([ann, bob]);
+    await pipeline.call(input);
+    await ann.call('Pay something else.');
+    await expect(pipeline.call(undefined, { decisions: allow(ann, bob) })).rejects.toMatchObject({
+      code: 'decision_refused',
+    });
+    expect([paid, ann.pendingCalls.length, bob.pendingCalls.length]).toEqual([[], 1, 1]);
+    await pipeline.call(undefined, { decisions: allow(bob) });
+    expect([paid, ann.pendingCalls.length]).toEqual([['bob'], 1]);
+  });
 });

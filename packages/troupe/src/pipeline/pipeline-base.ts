@@ -2,9 +2,9 @@ import type { AgentBase } from '../agent/agent-base.ts';
 import { getLogger } from '../config/run-config.ts';
 import { AgentBusyError, messageOf } from '../errors.ts';
 import type { PendingCall } from '../message/pending-call.ts';
-import type { SaveSignals } from '../session/auto-save.ts';
 import { StateModule } from '../state/state-module.ts';
 import { abortable } from '../util/abort.ts';
+import { checkAgents } from './check-agents.ts';
 import { PipelineProgress } from './pipeline-progress.ts';
 
 /** The agents of a pipeline by name, as part of its state. An agent that is in the pipeline twice is saved once. */
@@ -39,7 +39,7 @@ export abstract class PipelineBase extends StateModule {
 
   constructor(agents: readonly AgentBase[]) {
     super();
-    this.agents = [...agents];
+    this.agents = [...checkAgents('A pipeline', agents)];
     this.members = new PipelineAgents(this.agents);
     this.registerState('progress', {
       toJson: (progress: PipelineProgress | null) => progress?.toJSON() ?? null,
@@ -80,8 +80,8 @@ export abstract class PipelineBase extends StateModule {
 
   /** Adds a listener that is awaited before a tool with a `sideEffect` runs. The returned function removes the listener. */
   onCheckpoint(listener: () => Promise<void>): () => void {
-    return this.#listen(new Set<() => Promise<void>>(), listener, (agent: SaveSignals, entry) =>
-      agent.onCheckpoint?.(entry),
+    return this.#listen(new Set<() => Promise<void>>(), listener, (agent, entry) =>
+      agent.onCheckpoint(entry),
     );
   }
 
@@ -126,13 +126,13 @@ export abstract class PipelineBase extends StateModule {
   #listen<Listener>(
     own: Set<Listener>,
     entry: Listener,
-    listenTo: (agent: AgentBase, entry: Listener) => (() => void) | undefined,
+    listenTo: (agent: AgentBase, entry: Listener) => () => void,
   ): () => void {
     own.add(entry);
     const stops = Array.from(new Set(this.agents), (agent) => listenTo(agent, entry));
     return () => {
       own.delete(entry);
-      for (const stop of stops) stop?.();
+      for (const stop of stops) stop();
     };
   }
 }

@@ -2,7 +2,7 @@ import type { AgentBase, CallOptions } from '../agent/agent-base.ts';
 import { TroupeError } from '../errors.ts';
 import type { Msg } from '../message/msg.ts';
 import type { PendingDecision } from '../message/pending-call.ts';
-import { refused } from '../approval/decisions.ts';
+import { refused } from '../approval/refused.ts';
 
 /** Decisions by the index of the agent whose tool calls they are about. */
 export type RoutedDecisions = ReadonlyMap<number, readonly PendingDecision[]>;

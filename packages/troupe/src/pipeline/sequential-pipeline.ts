@@ -1,10 +1,20 @@
 import type { AgentBase, CallOptions } from '../agent/agent-base.ts';
-import { readDecisions, refused } from '../approval/decisions.ts';
-import { Msg, type MsgInput } from '../message/msg.ts';
+import { readDecisions } from '../approval/decisions.ts';
+import { refused } from '../approval/refused.ts';
+import { Msg, type MsgInput, type StructuredMsg } from '../message/msg.ts';
 import type { PendingDecision } from '../message/pending-call.ts';
+import type { AnySchema, SchemaOutput } from '../util/schema.ts';
+import { checkAgents } from './check-agents.ts';
 import { PipelineBase } from './pipeline-base.ts';
 import { PipelineProgress } from './pipeline-progress.ts';
 import { assertTakesInput, routeDecisions } from './route-decisions.ts';
+
+type SomeAgents = readonly [AgentBase, ...AgentBase[]];
+
+/** Result of a sequence: the answer of its last agent; where there may be no agents, the answer or the input. */
+type SequenceResult<Agents extends readonly AgentBase[], Input, Answer> = Agents extends SomeAgents
+  ? Answer
+  : Answer | Input;
 
 /**
  * Calls agents one after the other, each with the previous answer. Without agents the input is the result. A
@@ -24,12 +34,18 @@ import { assertTakesInput, routeDecisions } from './route-decisions.ts';
  * console.log(answer.text); // A better draft.
  * ```
  */
-export function sequentialPipeline(
-  agents: readonly [AgentBase, ...AgentBase[]],
-  input?: MsgInput,
-  options?: CallOptions,
-): Promise<Msg>;
+export function sequentialPipeline<const S extends AnySchema>(
+  agents: SomeAgents,
+  input: MsgInput,
+  options: CallOptions & { readonly structuredModel: S },
+): Promise<StructuredMsg<SchemaOutput<S>>>;
+export function sequentialPipeline(agents: SomeAgents, input?: MsgInput, options?: CallOptions): Promise<Msg>;
 export function sequentialPipeline(agents: readonly AgentBase[]): Promise<Msg | undefined>;
+export function sequentialPipeline<Input extends MsgInput, const S extends AnySchema>(
+  agents: readonly AgentBase[],
+  input: Input,
+  options: CallOptions & { readonly structuredModel: S },
+): Promise<StructuredMsg<SchemaOutput<S>> | Input>;
 export function sequentialPipeline<Input extends MsgInput>(
   agents: readonly AgentBase[],
   input: Input,
@@ -40,7 +56,7 @@ export async function sequentialPipeline(
   input?: MsgInput,
   options: CallOptions = {},
 ): Promise<MsgInput> {
-  const start = planStart(agents, input, options);
+  const start = planStart(checkAgents('sequentialPipeline', agents), input, options);
   return agents.length === 0 ? input : runSequence(agents, start, options, async () => {});
 }
 
@@ -48,11 +64,24 @@ export async function sequentialPipeline(
  * `sequentialPipeline` over the same agents, for several inputs. The position, the input and the answers so far are part of its
  * state: a call without input goes on where the last one was suspended, failed or cut off, also after a restart of the program.
  */
-export class SequentialPipeline extends PipelineBase {
+export class SequentialPipeline<
+  const Agents extends readonly AgentBase[] = readonly AgentBase[],
+> extends PipelineBase {
   static override readonly componentName: string = 'sequentialPipeline';
 
-  call(): Promise<Msg | undefined>;
-  call<Input extends MsgInput>(input: Input, options?: CallOptions): Promise<Msg | Input>;
+  constructor(agents: Agents) {
+    super(agents);
+  }
+
+  call(): Promise<SequenceResult<Agents, undefined, Msg>>;
+  call<Input extends MsgInput, const S extends AnySchema>(
+    input: Input,
+    options: CallOptions & { readonly structuredModel: S },
+  ): Promise<SequenceResult<Agents, Input, StructuredMsg<SchemaOutput<S>>>>;
+  call<Input extends MsgInput>(
+    input: Input,
+    options?: CallOptions,
+  ): Promise<SequenceResult<Agents, Input, Msg>>;
   async call(input?: MsgInput, options: CallOptions = {}): Promise<MsgInput> {
     const { agents } = this;
     const start = this.#resume(input, options) ?? planStart(agents, input, options);

@@ -1,4 +1,5 @@
 import { TroupeError } from '../errors.ts';
+import { escapeTags } from '../util/escape-tags.ts';
 import { isJsonObject } from '../util/json.ts';
 import type { Plan } from './plan.ts';
 
@@ -108,7 +109,7 @@ export function compressionHint({ description, expectedOutcome, subtasks }: Plan
     `Progress: ${done}/${subtasks.length} subtasks completed`,
     ...(expectedOutcome === '' ? [] : [`Expected Outcome: ${expectedOutcome}`]),
   ];
-  return ['<plan_aware_hint>', ...lines, '</plan_aware_hint>'].join('\n');
+  return ['<plan_aware_hint>', ...lines.map((line) => escapeTags(line)), '</plan_aware_hint>'].join('\n');
 }
 
 function withOptions(plan: Plan, where: string, options: readonly string[]): string {

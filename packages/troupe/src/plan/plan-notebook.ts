@@ -29,6 +29,7 @@ import type { PlanStorageBase } from './plan-storage-base.ts';
 import { planTools, type EditContext } from './plan-tools.ts';
 import { Plan } from './plan.ts';
 import { isPlanId, type WorkWords } from './work-item.ts';
+import { escapeTags } from '../util/escape-tags.ts';
 
 /** Called with the plan after every change; undefined if there is no current plan. */
 export type PlanChangeHook = (notebook: PlanNotebook, plan: Plan | undefined) => unknown;
@@ -62,7 +63,7 @@ type SeenPlan = Plan | undefined | 'latest' | 'older';
 type AnyEdit = (current: Plan | undefined) => Edited | Promise<Edited>;
 
 /**
- * Plan of an agent, and the first file to read in this folder. Edited by the model with tools (plan-tools.ts)
+ * Plan of an agent. Folder `plan`: start here. Edited by the model with tools (plan-tools.ts)
  * and by the program with methods, under the same rules (plan-edits.ts).
  *
  * Edits run one after the other, each complete or without effect. The previous plan is archived before a new
@@ -235,7 +236,7 @@ export class PlanNotebook extends StateModule {
       });
       if (hint === undefined || hint === null || hint === '') return undefined;
       if (typeof hint !== 'string') throw new TypeError(`the hint must be a text, not ${describe(hint)}`);
-      return Msg.user(`<system-hint>${hint}</system-hint>`);
+      return Msg.user(`<system-hint>${escapeTags(hint)}</system-hint>`);
     } catch (error) {
       getLogger().log('warn', `planToHint failed: ${messageOf(error)}`);
       return undefined;

@@ -89,7 +89,8 @@ export class ModelCaller {
     const text = await this.#sysPromptText(agent);
     if (this.#sysPrompt?.text !== text) this.#sysPrompt = text === '' ? undefined : Msg.system(text);
     const opening = this.#sysPrompt === undefined ? [] : [this.#sysPrompt];
-    return { messages: [...opening, ...(await memory.recall()), ...hints], generation: options.generation };
+    const messages = [...opening, ...(await memory.recall()), ...hints];
+    return { messages, generation: options.generation, http: undefined };
   }
 
   /** One model call, as a step. */

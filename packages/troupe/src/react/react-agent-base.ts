@@ -18,6 +18,7 @@ import type { ToolResultBlock, ToolUseBlock } from '../message/blocks.ts';
 import type { ModelDelta } from '../message/model-delta.ts';
 import { Msg, type MsgInput } from '../message/msg.ts';
 import type { GenerationOptions, ToolChoice } from '../model/chat-model-base.ts';
+import type { HttpCallOptions } from '../model/http/http-call-options.ts';
 import { isSuspended, type SuspendedToolCall } from '../toolkit/call/tool-call-outcome.ts';
 import type { Tool } from '../toolkit/tool/tool.ts';
 import { describe, isJsonObject } from '../util/json.ts';
@@ -27,6 +28,8 @@ export interface ModelPrompt {
   /** System prompt, history and hints: everything that the model reads. */
   readonly messages: readonly Msg[];
   readonly generation: GenerationOptions | undefined;
+  /** Settings of the HTTP request, such as the key of one customer; missing settings come from the model. */
+  readonly http: HttpCallOptions | undefined;
 }
 
 interface ReasoningArgs extends ModelPrompt {
@@ -60,7 +63,7 @@ interface ActingChunkArgs {
 
 /** Hooks of agents with reasoning and acting, added to the hooks of every agent. */
 export interface ReActHooks<Agent> extends AgentHooks<Agent> {
-  /** May replace messages and generation options, for this model call only. */
+  /** May replace messages, generation options and settings of HTTP, for this model call only. */
   preReasoning(agent: Agent, args: ReasoningArgs): MaybeAsync<Partial<ReasoningArgs>>;
   /** May replace the model message, end the reply by `stopAgent()`, or have the model called again by `gotoReasoning()`. */
   postReasoning(agent: Agent, args: ReasoningArgs, result: Msg): MaybeAsync<Msg | LoopControl>;
@@ -79,7 +82,7 @@ export interface ReActHooks<Agent> extends AgentHooks<Agent> {
   ): MaybeAsync<ToolResultBlock | LoopControl>;
   /** After every snapshot of a tool; awaited before the next snapshot. */
   actingChunk(agent: Agent, args: ActingChunkArgs): MaybeAsync<void>;
-  /** May replace messages and generation options, for this model call only. */
+  /** May replace messages, generation options and settings of HTTP, for this model call only. */
   preSummary(agent: Agent, args: SummaryArgs): MaybeAsync<Partial<SummaryArgs>>;
   postSummary(agent: Agent, args: SummaryArgs, result: Msg): MaybeAsync<Msg>;
   /** After every delta of a summary; awaited before the next delta. */
@@ -165,7 +168,7 @@ export abstract class ReActAgentBase extends AgentBase {
 
   /** Makes the prompt of a model call for its hooks. Without such hooks it is not called. */
   protected async makePrompt(_purpose: 'reasoning' | 'summary', _turn: Turn): Promise<ModelPrompt> {
-    return { messages: [], generation: undefined };
+    return { messages: [], generation: undefined, http: undefined };
   }
 
   /** The prompt as the hooks left it, in `reasoning` and `summarizing`; undefined if there are no hooks. */
@@ -180,8 +183,14 @@ export abstract class ReActAgentBase extends AgentBase {
   ): Promise<ModelPrompt> {
     const { signal } = args.turn;
     const options = { signal, checkChanges: checkPrompt };
-    const { messages, generation } = await runPreHooks(this, type, this.hooksOf(type), { ...args }, options);
-    return { messages, generation };
+    const { messages, generation, http } = await runPreHooks(
+      this,
+      type,
+      this.hooksOf(type),
+      { ...args },
+      options,
+    );
+    return { messages, generation, http };
   }
 
   /** The control that hooks after reasoning, or after a tool call, returned. Returned once. */
@@ -227,15 +236,17 @@ export abstract class ReActAgentBase extends AgentBase {
 function contextOf(makePrompt: (agent: object, turn: Turn) => Promise<ModelPrompt>): HookContext {
   return {
     get: async ({ turn }, agent) => ({ ...(await makePrompt(agent, turn as Turn)) }),
-    set: ({ turn, messages, generation }) =>
-      void prompts.set(turn as Turn, { messages, generation } as ModelPrompt),
+    set: ({ turn, messages, generation, http }) =>
+      void prompts.set(turn as Turn, { messages, generation, http } as ModelPrompt),
     clear: ({ turn }) => void prompts.delete(turn as Turn),
   };
 }
 
 /** @throws TypeError, InvalidMsgError */
 function checkPrompt(changes: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
-  const { messages, generation } = changes;
+  const { messages, generation, http } = changes;
+  if (http !== undefined && !isJsonObject(http))
+    throw new TypeError(`http must be an object, not ${describe(http)}.`);
   if (generation !== undefined && !isJsonObject(generation))
     throw new TypeError(`generation must be an object, not ${describe(generation)}.`);
   return Object.hasOwn(changes, 'messages')

@@ -63,7 +63,16 @@ export interface ReActAgentOptions extends AgentOptions {
 
 /** @throws TroupeError */
 export function checkReActOptions(options: ReActAgentOptions): void {
-  const { model, toolkit, maxIters = DEFAULT_MAX_ITERS, maxToolCalls = 128, parallelToolCalls = 1 } = options;
+  const {
+    model,
+    toolkit,
+    memory,
+    sysPrompt = '',
+    permissionPolicy,
+    maxIters = DEFAULT_MAX_ITERS,
+    maxToolCalls = 128,
+    parallelToolCalls = 1,
+  } = options;
   if (typeof model?.stream !== 'function')
     throw new TroupeError('invalid_config', 'A ReActAgent needs a model, such as an OpenAIChatModel.');
   if (toolkit !== undefined && typeof toolkit.withTools !== 'function')
@@ -72,6 +81,15 @@ export function checkReActOptions(options: ReActAgentOptions): void {
       'toolkit must be a Toolkit: new Toolkit({ tools: [ … ] }). For a list of tools, use the option tools.',
     );
   if (options.tools !== undefined) checkTools(options.tools);
+  if (memory !== undefined && typeof memory.getMemory !== 'function')
+    throw new TroupeError('invalid_config', 'memory must be a memory, such as new InMemoryMemory().');
+  if (typeof sysPrompt !== 'string' && typeof sysPrompt !== 'function')
+    throw new TroupeError('invalid_config', 'sysPrompt must be a string, or a function that returns one.');
+  if (permissionPolicy !== undefined && typeof permissionPolicy.decide !== 'function') {
+    // Without this, every tool call would be denied.
+    const advice = "{ decide: ({ call }) => ({ behavior: 'ask' }) }, or new PermissionRules()";
+    throw new TroupeError('invalid_config', `permissionPolicy must be an object with decide: ${advice}.`);
+  }
   if (Object.hasOwn(options, 'permission')) {
     // Ignored, the old name would let every tool call run.
     throw new TroupeError('invalid_config', "The option 'permission' is called 'permissionPolicy'.");

@@ -617,12 +617,15 @@ test.each([
   expect(() => setUp([], options)).toThrow(/must be a whole number of 1 or more\.$/);
 });
 
-test('an invalid model or toolkit is refused at once, with advice', () => {
+test('an invalid model, toolkit, memory, system prompt or policy is refused at once, with advice', () => {
   const [name, model] = ['Friday', new ScriptedModel([])];
   const make = (options: object) => () => new ReActAgent({ name, ...options } as ReActAgentOptions);
   expect(make({})).toThrow('A ReActAgent needs a model');
   expect(make({ model: 'gpt-5' })).toThrow('A ReActAgent needs a model');
   expect(make({ model, toolkit: [] })).toThrow('new Toolkit({ tools: [ … ] })');
+  expect(make({ model, memory: {} })).toThrow('such as new InMemoryMemory()');
+  expect(make({ model, sysPrompt: ['Be kind.'] })).toThrow('sysPrompt must be a string, or a function');
+  expect(make({ model, permissionPolicy: () => ({ behavior: 'allow' }) })).toThrow('with decide');
   expect(make({ model })).not.toThrow();
 });
 

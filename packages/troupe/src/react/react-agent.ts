@@ -135,6 +135,7 @@ export class ReActAgent extends ReActAgentBase {
     this.#unfinishedToolCalls = new UnfinishedToolCalls(this.#memory, {
       onPending: options.onPending,
       fit: (result) => this.#toolsNow().fitResult(result),
+      onAbandoned: (toolName, state) => this.#toolsNow().abandon(toolName, state),
     });
     this.#tools = tools;
     this.#modelCaller = new ModelCaller(compressor);
@@ -179,14 +180,10 @@ export class ReActAgent extends ReActAgentBase {
       this.#unfinishedToolCalls.current.isDecidedByOwner = true;
   }
 
-  /** Ends unfinished tool calls with the status `interrupted`. Does nothing while the agent runs. */
+  /** Ends unfinished tool calls with the status `interrupted`, and waits for the listeners of `onOutcome`. Does nothing while the agent runs. */
   async closePending(): Promise<void> {
-    if (!this.isRunning) this.emitOutside(await this.#unfinishedToolCalls.close());
-  }
-
-  /** Adds a listener that is awaited before a tool with a `sideEffect` runs, and can save its start. Returns a function that removes the listener. */
-  onCheckpoint(listener: () => Promise<void>): () => void {
-    return this.#unfinishedToolCalls.onCheckpoint(listener);
+    if (this.isRunning || this.#unfinishedToolCalls.current === undefined) return;
+    await this.emitOutside(await this.#unfinishedToolCalls.close());
   }
 
   /** Alternates reasoning and acting until a model message is the answer. */

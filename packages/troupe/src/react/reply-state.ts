@@ -101,10 +101,8 @@ export class ReplyState implements ReplyScope {
     return results.map((result) => exchange.resultMsg(result));
   }
 
-  /** Has the state saved, before a tool changes something; with `toolCallId` noted as started. */
-  async checkpoint(toolCallId: string | undefined): Promise<void> {
-    if (toolCallId !== undefined) this.open?.started.add(toolCallId);
-    await this.agent.unfinishedToolCalls.checkpoint();
+  noteStart(toolCallId: string): void {
+    this.open?.started.add(toolCallId);
   }
 
   /** Adds the input to memory, after a closed exchange, and sends events for supplied tool results. */

@@ -102,6 +102,17 @@ describe('a response that ends the reply', () => {
     expect(model.requests).toHaveLength(3);
   });
 
+  test('has no tool calls and tool results in its message, which nobody would answer', async () => {
+    const responseMsg = Msg.assistant([
+      { type: 'text', text: 'Bye.' },
+      { type: 'tool_use', id: 'other', name: 'look', input: {} },
+      { type: 'tool_result', id: 'another', name: 'look', output: 'free', status: 'ok' },
+    ]);
+    const { agent } = setUp([use('book')], [book(responseMsg)]);
+    expect((await agent.call('Book a room.')).content).toEqual([{ type: 'text', text: 'Bye.' }]);
+    expect(findHistoryFaults(await agent.memory.getMemory())).toEqual([]);
+  });
+
   test('of several, the last tool call counts', async () => {
     const other = tool({
       name: 'other',

@@ -3,7 +3,8 @@ import { messageOf } from '../errors.ts';
 import type { LongTermMemoryMode } from '../longterm/long-term-memory-base.ts';
 import { Msg } from '../message/msg.ts';
 import { callStructured } from '../model/structured/structured-output.ts';
-import type { RetrievedDocument } from '../rag/knowledge-base.ts';
+import type { KnowledgeBase, RetrievedDocument } from '../rag/knowledge-base.ts';
+import { traced } from '../tracing/instrumentation.ts';
 import { withDeadline } from '../util/async/deadline.ts';
 import { tool, type Tool } from '../toolkit/tool/tool.ts';
 import { isJsonObject, type JsonObject } from '../util/json.ts';
@@ -11,6 +12,7 @@ import { hintMsg } from './hints.ts';
 import type { ReActAgentOptions } from './react-agent-options.ts';
 import type { ReplyState } from './reply-state.ts';
 import type { TurnControl } from '../agent/turn/turn-control.ts';
+import { escapeTags } from '../util/escape-tags.ts';
 
 /** Time limit of a long-term memory or knowledge base; the reply goes on without. */
 const LIMIT_MS = 120_000;
@@ -66,13 +68,23 @@ async function fromLongTermMemory(
 ): Promise<readonly Msg[]> {
   const { longTermMemory, longTermMemoryMode } = options;
   if (longTermMemory === undefined || !isStatic(longTermMemoryMode)) return [];
+  const { signal } = control;
   const text = await attempt('look into the long-term memory', control, () =>
-    control.steps.run({ kind: 'knowledge', name: 'retrieve from long-term memory' }, () =>
-      longTermMemory.retrieve(msgs, { signal: control.signal }),
+    traced(
+      () => ({
+        type: 'retrieval',
+        source: longTermMemory.id ?? 'long_term_memory',
+        query: () => textOfAll(msgs),
+      }),
+      () =>
+        control.steps.run({ kind: 'knowledge', name: 'retrieve from long-term memory' }, () =>
+          longTermMemory.retrieve(msgs, { signal }),
+        ),
+      { signal },
     ),
   );
   if (typeof text !== 'string' || text === '') return [];
-  return [Msg.user(`<long_term_memory>${text}</long_term_memory>`, { name: 'long_term_memory' })];
+  return [Msg.user(`<long_term_memory>${escapeTags(text)}</long_term_memory>`, { name: 'long_term_memory' })];
 }
 
 async function fromKnowledge(msgs: readonly Msg[], reply: ReplyState): Promise<readonly Msg[]> {
@@ -80,19 +92,35 @@ async function fromKnowledge(msgs: readonly Msg[], reply: ReplyState): Promise<r
   const { control } = reply;
   const bases = reply.agent.self.knowledge;
   if (bases.length === 0) return [];
-  const said = msgs
-    .map((msg) => msg.text)
-    .join('\n')
-    .trim();
+  const said = textOfAll(msgs);
   if (said === '') return [];
   const query = (enableRewriteQuery && (await rewritten(reply))) || said;
   const msg = await attempt('search the knowledge bases', control, async () => {
     const found = await control.steps.run({ kind: 'knowledge', name: 'search knowledge bases' }, () =>
-      Promise.all(bases.map((base) => base.retrieve(query, { signal: control.signal }))),
+      Promise.all(bases.map((base) => searched(base, query, control.signal))),
     );
     return knowledgeMsg(found.flat());
   });
   return msg === undefined ? [] : [msg];
+}
+
+function searched(
+  base: KnowledgeBase,
+  query: string,
+  signal: AbortSignal,
+): Promise<readonly RetrievedDocument[]> {
+  return traced(
+    () => ({ type: 'retrieval', source: base.id ?? base.constructor.name, query: () => query }),
+    () => base.retrieve(query, { signal }),
+    { signal, outcomeOf: ({ length }) => ({ status: 'ok', count: length }) },
+  );
+}
+
+function textOfAll(msgs: readonly Msg[]): string {
+  return msgs
+    .map((msg) => msg.text)
+    .join('\n')
+    .trim();
 }
 
 /** The input as a search query that needs no history; undefined if the model call fails. */
@@ -114,7 +142,11 @@ async function rewritten({ options, control, memory, agent }: ReplyState): Promi
 
 function knowledgeMsg(documents: readonly RetrievedDocument[]): Msg | undefined {
   if (documents.length === 0) return undefined;
-  const best = documents.toSorted((a, b) => b.score - a.score).map(({ content }) => content);
+  const best = documents
+    .toSorted((a, b) => b.score - a.score)
+    .map(({ content }) =>
+      content.type === 'text' ? { ...content, text: escapeTags(content.text) } : content,
+    );
   const [open, close] = ['<retrieved_knowledge>', '</retrieved_knowledge>'];
   return Msg.user([{ type: 'text', text: open }, ...best, { type: 'text', text: close }]);
 }

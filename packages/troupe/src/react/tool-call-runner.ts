@@ -2,8 +2,9 @@ import { currentToolCallId, runInToolCall } from '../agent/turn/current-turn.ts'
 import { authorize } from '../approval/authorize.ts';
 import type { OpenExchange } from '../approval/open-exchange.ts';
 import { getLogger } from '../config/run-config.ts';
-import { HookError } from '../errors.ts';
+import { HookError, messageOf } from '../errors.ts';
 import type { ToolResultBlock, ToolUseBlock } from '../message/blocks.ts';
+import type { PendingCall } from '../message/pending-call.ts';
 import {
   isSuspended,
   type SuspendedToolCall,
@@ -74,19 +75,21 @@ async function suspend(
   open: OpenExchange,
   { control }: ReplyState,
 ): Promise<void> {
-  if (suspension.kind === 'nested') {
-    open.setNestedPending(call.id, suspension.state, suspension.pending);
-    return;
-  }
+  if (suspension.kind === 'nested')
+    return open.setNestedPending(call.id, suspension.state, suspension.pending);
+  const isQuestion = suspension.kind === 'question';
+  const { maxQuestions = Infinity } = isQuestion ? suspension : {};
+  if (isQuestion && ++control.costs.spending.questions > maxQuestions)
+    return open.addResult(tooManyQuestions(call, maxQuestions));
   const id = await control.steps.run({ kind: 'id', name: 'pending call', key: call.id }, async () =>
     newId('pending_'),
   );
-  open.setPending({
-    id,
-    agentPath: control.agentPath,
-    ...suspension,
-    call: { ...suspension.call, id: call.id },
-  });
+  const waiting = { id, agentPath: control.agentPath, call: { ...suspension.call, id: call.id } };
+  if (!isQuestion) return open.setPending({ ...suspension, ...waiting });
+  const { question, state } = suspension;
+  const pending: PendingCall = { ...waiting, kind: 'question', question };
+  if (state === undefined) open.setPending(pending);
+  else open.setNestedPending(call.id, state, [pending]);
 }
 
 /** Runs one tool call as a step, without hooks. An interrupted tool call has its result at once, with the snapshot shown last. */
@@ -121,8 +124,12 @@ export async function runToolCallStep(call: ToolUseBlock, reply: ReplyState): Pr
     if (hookFailure !== undefined) throw hookFailure.error; // not thrown into the tool, which is not at fault
     return outcome;
   } catch (error) {
-    const stopped = control.signal.aborted ? await running : undefined;
+    if (!control.signal.aborted) throw error;
+    if (hookFailure !== undefined) getLogger().log('warn', messageOf(hookFailure.error)); // the interrupt is told instead
+    const stopped = await running;
     if (stopped?.kind !== 'result') throw error;
+    const { result } = stopped;
+    if (result.status !== 'interrupted') reply.unhookedResults.set(id, result); // the tool had finished
     return stopped;
   }
 }
@@ -131,6 +138,11 @@ export async function runToolCallStep(call: ToolUseBlock, reply: ReplyState): Pr
 function withheld({ id, name }: ToolUseBlock): ToolResultBlock {
   const output =
     'The tool call was made, but its result is withheld because a hook did not finish. Do not assume that it had no effect.';
+  return { type: 'tool_result', id, name, output, status: 'error' };
+}
+
+function tooManyQuestions({ id, name }: ToolUseBlock, max: number): ToolResultBlock {
+  const output = `Error: too many questions. The user answers at most ${max} for one request: go on with what you know.`;
   return { type: 'tool_result', id, name, output, status: 'error' };
 }
 

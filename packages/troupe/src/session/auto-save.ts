@@ -142,6 +142,7 @@ async function settled(component: SaveSignals): Promise<void> {
   stop?.();
 }
 
-function givesSignals(component: object): component is SaveSignals {
+/** Whether a component says when to save. */
+export function givesSignals(component: object): component is SaveSignals {
   return typeof Reflect.get(component, 'onSettled') === 'function';
 }

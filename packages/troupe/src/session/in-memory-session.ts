@@ -2,7 +2,7 @@ import { compareInfos } from './format/list-order.ts';
 import { positionsFrom } from './format/positions.ts';
 import { SessionConflictError, SessionCorruptError } from './format/session-error.ts';
 import { keyText, type CheckedKey } from './format/session-key.ts';
-import { Session } from './session.ts';
+import { Session, type SessionOptions } from './session.ts';
 import type {
   Commit,
   ListQuery,
@@ -39,14 +39,15 @@ interface Entry {
  * ```
  */
 export class InMemorySession extends Session {
-  constructor() {
-    super(new InMemoryStore());
+  constructor(options: SessionOptions = {}) {
+    super(new InMemoryStore(), options);
   }
 }
 
 /** Session store in memory, also for tests. */
 export class InMemoryStore implements SessionStore {
   readonly minGarbage = 256;
+  readonly isPrivate = true;
   readonly #entries = new Map<string, Entry>();
 
   async readHead(key: CheckedKey, which: 'current' | 'previous'): Promise<StoredHead | undefined> {

@@ -44,6 +44,18 @@ export class ScopedStore implements SessionStore {
     return this.#store.minGarbage;
   }
 
+  get scope(): string {
+    return this.#prefix;
+  }
+
+  get isPrivate(): boolean {
+    return this.#store.isPrivate ?? false;
+  }
+
+  async approvalKey(purpose: 'read' | 'make'): Promise<Uint8Array<ArrayBuffer> | undefined> {
+    return this.#store.approvalKey?.(purpose);
+  }
+
   async readHead(key: CheckedKey, which: 'current' | 'previous'): Promise<StoredHead | undefined> {
     return this.#store.readHead(this.#fullKey(key), which);
   }

@@ -226,6 +226,23 @@ describe('autoSave', () => {
     expect(clock.pendingTimers).toBe(0);
   });
 
+  test('without an agent among the components warns, because nothing says when to save', async () => {
+    const logged: string[] = [];
+    await withRunConfig(
+      { logging: { log: (level, message) => logged.push(`${level} ${message}`) } },
+      async () => {
+        const manager = SessionManager.forSessionId('s').withSession(new InMemorySession());
+        manager.autoSave(); // components may come later
+        manager.addComponent(new Counter()).autoSave();
+        manager.addComponent(new Agent()).autoSave();
+        await manager[Symbol.asyncDispose]();
+      },
+    );
+    expect(logged).toEqual([
+      "warn autoSave of the session 's' saves nothing before it is disposed of: no component is an agent or a pipeline. Add the agent: addComponent(agent).",
+    ]);
+  });
+
   test('saves pending changes when disposed, and stops', async () => {
     const clock = new FakeClock();
     using _clock = clock.install();

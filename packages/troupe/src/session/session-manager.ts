@@ -1,7 +1,8 @@
+import { getLogger } from '../config/run-config.ts';
 import { TroupeError } from '../errors.ts';
 import type { StateModule } from '../state/state-module.ts';
 import { ComponentState } from './format/component-state.ts';
-import { AutoSave, type AutoSaveOptions } from './auto-save.ts';
+import { AutoSave, givesSignals, type AutoSaveOptions } from './auto-save.ts';
 import { SessionNotFoundError } from './format/session-error.ts';
 import { toSessionId, toSessionKey, type SessionId } from './format/session-key.ts';
 import type { LoadOptions, SaveOptions, Session } from './session.ts';
@@ -168,7 +169,13 @@ export class SessionManager implements AsyncDisposable {
       () => !isSameFingerprint(this.#saved, fingerprintOf(this.#named())),
     );
     this.#autoSaves.add(autoSave);
-    for (const component of this.#components.values()) autoSave.watch(component);
+    const components = [...this.#components.values()];
+    for (const component of components) autoSave.watch(component);
+    if (components.length > 0 && !components.some(givesSignals))
+      getLogger().log(
+        'warn',
+        `autoSave of the session '${this.#key.session}' saves nothing before it is disposed of: no component is an agent or a pipeline. Add the agent: addComponent(agent).`,
+      );
     return autoSave;
   }
 

@@ -1,8 +1,10 @@
 import { KeyedQueue } from '../util/async/keyed-queue.ts';
 import { checkNumber } from '../util/check-number.ts';
 import type { LoadStateOptions, StateModule } from '../state/state-module.ts';
+import { traced } from '../tracing/instrumentation.ts';
 import { now } from '../util/clock.ts';
 import { newId } from '../util/ids.ts';
+import { ComponentMacs, type ApprovalKey } from './format/component-macs.ts';
 import {
   aliasPath,
   ComponentState,
@@ -43,6 +45,15 @@ import type { SessionInfo, SessionStore } from './format/session-store.ts';
 import { SessionWriter } from './format/session-writer.ts';
 import { advance, newSyncState, pathText, SyncStateTable } from './format/sync-state.ts';
 
+export interface SessionOptions {
+  /**
+   * Key for the message authentication codes of saved states, at least 16 bytes: approvals, modes and rules in a state without a
+   * valid code do not count. Keep the key outside of the sessions, and the same for all programs that share them.
+   * @default in files and SQLite, a private file beside the sessions; none needed in memory; otherwise none
+   */
+  readonly approvalKey?: ApprovalKey | undefined;
+}
+
 export interface SaveOptions {
   /** Replaces everything saved, even by others. @default false */
   readonly overwrite?: boolean | undefined;
@@ -64,15 +75,20 @@ export interface LoadOptions extends LoadStateOptions {
  */
 export class Session implements AsyncDisposable {
   readonly #store: SessionStore;
+  readonly #options: SessionOptions;
+  readonly #macs: ComponentMacs;
   readonly #reader: SessionReader;
   readonly #writer: SessionWriter;
   readonly #syncStates = new SyncStateTable();
   readonly #queue = new KeyedQueue();
 
-  constructor(store: SessionStore) {
+  /** @throws TroupeError if the key is too short */
+  constructor(store: SessionStore, options: SessionOptions = {}) {
     this.#store = store;
+    this.#options = options;
+    this.#macs = new ComponentMacs(store, options.approvalKey);
     this.#reader = new SessionReader(store);
-    this.#writer = new SessionWriter(store, this.#reader, this.#syncStates);
+    this.#writer = new SessionWriter(store, this.#reader, this.#syncStates, this.#macs);
   }
 
   /**
@@ -80,12 +96,16 @@ export class Session implements AsyncDisposable {
    * @throws SessionConflictError if another program has saved meanwhile
    */
   save(key: SessionKey, components: SessionComponents, options: SaveOptions = {}): Promise<SessionInfo> {
-    return this.#enqueue('Saving', key, async (checked) => {
-      const state = new ComponentState(components);
-      const head = options.overwrite
-        ? await this.#writer.overwrite(checked, components, state)
-        : await this.#writer.save(checked, components, state);
-      return infoOf(checked, head);
+    const save = (): Promise<SessionInfo> =>
+      this.#enqueue('Saving', key, async (checked) => {
+        const state = new ComponentState(components);
+        const head = options.overwrite
+          ? await this.#writer.overwrite(checked, components, state)
+          : await this.#writer.save(checked, components, state);
+        return infoOf(checked, head);
+      });
+    return traced(() => ({ type: 'session', action: 'save', components: Object.keys(components) }), save, {
+      outcomeOf: ({ revision }) => ({ status: 'ok', revision }),
     });
   }
 
@@ -94,6 +114,13 @@ export class Session implements AsyncDisposable {
    * @returns false if the session does not exist
    */
   load(key: SessionKey, components: SessionComponents, options: LoadOptions = {}): Promise<boolean> {
+    return traced(
+      () => ({ type: 'session', action: 'load', components: Object.keys(components) }),
+      () => this.#load(key, components, options),
+    );
+  }
+
+  #load(key: SessionKey, components: SessionComponents, options: LoadOptions): Promise<boolean> {
     const { mustMatch = false, ...limits } = options;
     return this.#enqueue('Loading', key, async (checked) => {
       new ComponentState(components);
@@ -115,8 +142,9 @@ export class Session implements AsyncDisposable {
           .map((name) => [name, known[name] as StateModule]),
       );
       const hasCopies = Object.keys(copies).length > 0;
-      target.loadStateDict(state, { maxSize: Infinity, ...limits });
-      new ComponentState(copies).loadStateDict(state, { maxSize: Infinity, ...limits });
+      const acceptGrants = await this.#macs.areValid(checked, head, components);
+      target.loadStateDict(state, { maxSize: Infinity, acceptGrants, ...limits });
+      new ComponentState(copies).loadStateDict(state, { maxSize: Infinity, acceptGrants, ...limits });
       const parts = target.stateParts();
       const { rest, lists } = parts;
       warnOfUnused(checked, head, parts);
@@ -189,9 +217,11 @@ export class Session implements AsyncDisposable {
       });
       if (found === undefined) throw new SessionNotFoundError(source);
       const { head, listsToSave } = found;
+      const { components } = head;
+      const macs = await this.#macs.signCopy(source, head, target);
       return infoOf(
         target,
-        await saveLists(this.#store, target, [newSyncState(undefined)], head.components, listsToSave),
+        await saveLists(this.#store, target, [newSyncState(undefined)], { components, macs }, listsToSave),
       );
     });
   }
@@ -252,7 +282,7 @@ export class Session implements AsyncDisposable {
    * @throws TroupeError for an invalid prefix
    */
   scoped(prefix: string, until?: AbortSignal): Session {
-    return new Session(new ScopedStore(this.#store, prefix, until));
+    return new Session(new ScopedStore(this.#store, prefix, until), this.#options);
   }
 
   /** Waits for pending operations, then closes the store. */

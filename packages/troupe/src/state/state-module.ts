@@ -16,7 +16,15 @@ import {
 export interface StateConverter<Value> {
   readonly toJson: (value: Value) => JsonValue;
   /** Called before any change; throws to reject the saved value. */
-  readonly fromJson: (json: JsonValue) => Value;
+  readonly fromJson: (json: JsonValue, source: StateSource) => Value;
+  /** True if the value allows something, so that a session protects it against edits. @default always false */
+  readonly grants?: (value: Value) => boolean;
+}
+
+/** Where a saved value comes from. */
+export interface StateSource {
+  /** False if somebody may have edited the state: approvals and wider permissions in it must not count. */
+  readonly acceptsGrants: boolean;
 }
 
 /**
@@ -38,6 +46,8 @@ export interface StateParts {
   readonly lists: readonly StateList[];
   /** Property names from the root module to each module in it. */
   readonly modules: readonly (readonly string[])[];
+  /** True if the state has approvals or permissions, which must not be edited. */
+  readonly hasGrants: boolean;
 }
 
 export interface LoadStateOptions extends JsonLimits {
@@ -46,6 +56,12 @@ export interface LoadStateOptions extends JsonLimits {
    * @default true
    */
   readonly strict?: boolean;
+  /**
+   * Accepts approvals, modes and rules in the state: the program knows that nobody edited it. Otherwise tool
+   * calls that were approved are asked about again, and permissions become no wider.
+   * @default false; a session accepts them in a state with a valid MAC
+   */
+  readonly acceptGrants?: boolean;
 }
 
 /** Converts a state of one version to the next version. */
@@ -148,9 +164,9 @@ export abstract class StateModule {
   registerStateList(name: string, { toJson, fromJson }: AnyItemConverter): void {
     this.registerState(name, {
       toJson: (items: readonly object[]) => items.map(toJson),
-      fromJson: (json) => {
+      fromJson: (json, source) => {
         if (!Array.isArray(json)) throw new TypeError('it is not a list');
-        return (json as readonly JsonValue[]).map(fromJson);
+        return (json as readonly JsonValue[]).map((item) => fromJson(item, source));
       },
     });
     this.#lists.set(name, { toJson, fromJson });
@@ -165,8 +181,9 @@ export abstract class StateModule {
   stateParts(): StateParts {
     const lists: StateList[] = [];
     const modules: (readonly string[])[] = [];
-    const rest = this.#save(this.constructor.name, [], new Set(), { lists, modules, path: [] });
-    return { rest, lists, modules };
+    const found = { hasGrants: false };
+    const rest = this.#save(this.constructor.name, [], new Set(), { lists, modules, found, path: [] });
+    return { rest, lists, modules, ...found };
   }
 
   /**
@@ -195,7 +212,8 @@ export abstract class StateModule {
       throw new StateError(path, `${problem}.`, { cause: error });
     }
     const assignments: Assignment[] = [];
-    this.#plan(checked, options.strict ?? true, this.constructor.name, assignments, [], new Set());
+    const how = { strict: options.strict ?? true, acceptsGrants: options.acceptGrants ?? false };
+    this.#plan(checked, how, this.constructor.name, assignments, [], new Set());
     apply(assignments);
   }
 
@@ -209,6 +227,7 @@ export abstract class StateModule {
     separate?: {
       readonly lists: StateList[];
       readonly modules: (readonly string[])[];
+      readonly found: { hasGrants: boolean };
       readonly path: readonly string[];
     },
   ): JsonObject {
@@ -229,6 +248,7 @@ export abstract class StateModule {
     for (const [name, converter] of this.#registered) {
       const value: unknown = Reflect.get(this, name);
       const item = this.#lists.get(name);
+      if (separate !== undefined && converter?.grants?.(value)) separate.found.hasGrants = true;
       if (separate !== undefined && item !== undefined) {
         separate.lists.push({
           path: [...separate.path, name],
@@ -244,7 +264,7 @@ export abstract class StateModule {
 
   #plan(
     saved: JsonValue,
-    strict: boolean,
+    how: StateSource & { readonly strict: boolean },
     path: string,
     plan: Assignment[],
     parents: readonly StateModule[],
@@ -254,6 +274,7 @@ export abstract class StateModule {
     if (!isJsonObject(saved)) throw new StateError(path, `must be an object, not ${describe(saved)}.`);
     this.assertStateCanLoad();
     const state = this.#migrate(saved, path);
+    const { strict } = how;
     const { hasOptionalModules } = this.#class;
     for (const [name, module] of this.#modules()) {
       if (hasOptionalModules && parents.includes(module)) continue;
@@ -263,7 +284,7 @@ export abstract class StateModule {
       const value = this.#read(state, name, strict && !isOptional, path);
       if (value === undefined) continue;
       if (isShared) shared.add(module);
-      module.#plan(value, strict, `${path}.${name}`, plan, [...parents, this], shared);
+      module.#plan(value, how, `${path}.${name}`, plan, [...parents, this], shared);
     }
     for (const [name, converter] of this.#registered) {
       const value = this.#read(state, name, strict, path);
@@ -273,7 +294,7 @@ export abstract class StateModule {
         module: this,
         name,
         path: at,
-        value: converter ? convert(converter, value, at) : thaw(value),
+        value: converter ? convert(converter, value, at, how) : thaw(value),
       });
     }
   }
@@ -305,7 +326,8 @@ export abstract class StateModule {
       const migrate = stateMigrations[version];
       if (migrate === undefined)
         throw new StateError(path, `has version ${version}, and there is no migration from this version.`);
-      state = convert({ fromJson: (json) => copyJsonObject(migrate(json as JsonObject), path) }, state, path);
+      const migration = { fromJson: (json: JsonValue) => copyJsonObject(migrate(json as JsonObject), path) };
+      state = convert(migration, state, path, { acceptsGrants: false });
     }
     return state;
   }
@@ -338,9 +360,14 @@ export abstract class StateModule {
   }
 }
 
-function convert<T>(converter: Pick<StateConverter<T>, 'fromJson'>, json: JsonValue, path: string): T {
+function convert<T>(
+  converter: Pick<StateConverter<T>, 'fromJson'>,
+  json: JsonValue,
+  path: string,
+  source: StateSource,
+): T {
   try {
-    return converter.fromJson(json);
+    return converter.fromJson(json, { acceptsGrants: source.acceptsGrants });
   } catch (error) {
     throw new StateError(path, `was refused: ${messageOf(error)}`, { cause: error });
   }

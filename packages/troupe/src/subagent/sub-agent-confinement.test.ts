@@ -29,6 +29,7 @@ import { SubAgentBase } from './sub-agent-base.ts';
 import type { SubAgentInit } from './sub-agent.ts';
 import { TaskSubAgent } from './task-sub-agent.ts';
 import type { Tracer, TraceSpan } from '../tracing/tracer.ts';
+import type { SubAgentSpec } from './sub-agent-spec.ts';
 import { registerSubAgent } from './register-sub-agent.ts';
 
 beforeAll(async () => void (await validateWith({ type: 'object' }, {})));
@@ -717,6 +718,17 @@ test('a host whose files end above the folder of a sub-agent is told so', async 
   expect(await register(files.narrow(['/workspace/proj/']))).toEqual([
     "The sub-agent 'kid' has no folder of its own. Let the host's handle reach '/workspace/subagents/kid/', or set resources.filesystem to 'off'.",
   ]);
+});
+
+test('a host without files is told that file grants grant nothing', async () => {
+  const spec = { name: 'kid', description: 'k', fileGrants: ['/userinput/'] };
+  const register = (more: Partial<SubAgentSpec>, filesystem?: FileSystemHandle): Promise<readonly string[]> =>
+    logged(() => registerSubAgent(hostOf([]), TaskSubAgent, { ...spec, ...more }, { filesystem }));
+  expect(await register({})).toEqual([
+    "The sub-agent 'kid' has fileGrants, but there are no files to grant. Pass registerSubAgent a filesystem: new FileSystemHandle(…).",
+  ]);
+  expect(await register({ resources: { filesystem: 'off' } })).toEqual([]);
+  expect(await register({}, new FileSystemHandle(new InMemoryFileSystem()))).toEqual([]);
 });
 
 test('two sub-agents of one host have two names', async () => {

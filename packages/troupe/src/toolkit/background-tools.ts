@@ -19,6 +19,7 @@ import {
 import { DeadlineError, withDeadline } from '../util/async/deadline.ts';
 import type { CallToolOptions } from './call/tool-call.ts';
 import { ToolResponse } from './tool/tool-response.ts';
+import { knownAs } from './tool/known-tools.ts';
 import { tool as makeTool, type Tool, type ToolContext } from './tool/tool.ts';
 import { Toolkit, type ToolkitOptions } from './toolkit.ts';
 
@@ -41,6 +42,7 @@ interface RunningTask {
 interface TaskInput {
   readonly input: unknown;
   readonly call: ToolUseBlock;
+  readonly confinement: ToolContext['confinement'];
 }
 
 const NOTE = 'It runs in the background: the answer is the id of a task.';
@@ -115,19 +117,20 @@ export class BackgroundTools extends StateModule {
       {
         ...ofTask,
         execute: (_: unknown, context: ToolContext) => {
-          const { input, call } = this.#inputOf(context.call);
+          const { input, call, confinement } = this.#inputOf(context.call);
           // the schema validated the input before the task began
-          return tool.execute(input as Input, { ...context, call, isBackground: true });
+          return tool.execute(input as Input, { ...context, call, confinement, isBackground: true });
         },
         ...(postProcess && { postProcess: (call, result) => postProcess(this.#inputOf(call).call, result) }),
       },
       { namesakeStrategy: 'rename' },
     );
-    return Object.freeze({
+    const started = Object.freeze({
       ...ofCall,
       description: `${tool.description ?? ''} ${NOTE}`.trim(),
       execute: (input: Input, context: ToolContext) => this.#start(tool.name, inner, input, context),
     });
+    return knownAs(started, tool);
   }
 
   /** Running tasks, and tasks with a result that was not viewed. */
@@ -198,7 +201,7 @@ export class BackgroundTools extends StateModule {
     tool: string,
     inner: string,
     input: unknown,
-    { call, context, agentName }: ToolContext,
+    { call, context, agentName, confinement }: ToolContext,
   ): ToolResponse {
     if (this.#isClosed) throw new Error('The background tools are disposed: no more tasks start.');
     if (this.#runs.size >= this.#maxRunning) {
@@ -214,7 +217,7 @@ export class BackgroundTools extends StateModule {
     };
     const stop = new AbortController();
     this.#records.set(record.id, record);
-    this.#inputs.set(record.id, { input, call });
+    this.#inputs.set(record.id, { input, call, confinement });
     const options = { signal: stop.signal, context, agentName };
     this.#runs.set(record.id, { stop, ended: this.#run(record, inner, options) });
     return new ToolResponse(startedText(record), { metadata: { taskId: record.id } });

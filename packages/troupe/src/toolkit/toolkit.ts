@@ -1,4 +1,5 @@
 import { getLogger } from '../config/run-config.ts';
+import { messageOf } from '../errors.ts';
 import type { ToolUseBlock } from '../message/blocks.ts';
 import type { ToolSchema } from '../model/chat-model-base.ts';
 import { checkNumber } from '../util/check-number.ts';
@@ -11,7 +12,8 @@ import { ConcurrencyLimit } from './tool/concurrency-limit.ts';
 import { awaiting, inactive, toolNotFound } from './call/refusals.ts';
 import type { RegisteredTool } from './tool/registered-tool.ts';
 import { ToolCall, toToolResult, type CallToolOptions, type Offload } from './call/tool-call.ts';
-import type { ToolCallOutcome } from './call/tool-call-outcome.ts';
+import { traced } from '../tracing/instrumentation.ts';
+import { spanOutcomeOf, type ToolCallOutcome } from './call/tool-call-outcome.ts';
 import { ToolGroupTable, type ToolGroupOptions } from './tool-group-table.ts';
 import type { ToolMiddleware } from './call/tool-middleware.ts';
 import type { ToolOutput } from './tool/tool-output.ts';
@@ -272,7 +274,11 @@ export class Toolkit extends StateModule {
     const onAbandoned = (): void => void this.#shared.abandonedCalls++;
     const settings = { find, timeoutMs, maxOutputChars, offload, concurrency, middlewares, onAbandoned };
     const { authorize = this.#shared.authorize } = options;
-    return new ToolCall(settings, call, { ...options, authorize }).run();
+    return traced(
+      () => ({ type: 'tool', call, description: this.get(call.name)?.description }),
+      () => new ToolCall(settings, call, { ...options, authorize }).run(),
+      { outcomeOf: spanOutcomeOf },
+    );
   }
 
   /**
@@ -289,6 +295,15 @@ export class Toolkit extends StateModule {
     const { maxOutputChars = this.#shared.maxOutputChars } = this.get(result.name) ?? {};
     const cut = cutOutput(result.output, maxOutputChars);
     return cut === undefined ? result : { ...result, output: cut.shown };
+  }
+
+  /** Tells a tool that its suspended tool call was closed. An error of the tool is logged. */
+  abandon(toolName: string, state: JsonValue): void {
+    try {
+      this.get(toolName)?.onAbandoned?.(state);
+    } catch (error) {
+      getLogger().log('warn', `The tool '${toolName}' failed to give up a tool call: ${messageOf(error)}`);
+    }
   }
 
   /**

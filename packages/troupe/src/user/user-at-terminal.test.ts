@@ -6,6 +6,8 @@ import { fileURLToPath } from 'node:url';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { build } from 'vite';
 
+import type { UserQuestion } from '../message/user-question.ts';
+
 /** Real programs with real standard input: they are bundled from the source and run by this very Node. */
 const PROGRAMS = {
   /** Prints the lines of the user until the end of the input. */
@@ -52,6 +54,17 @@ const PROGRAMS = {
     const stop = interruptOnCtrlC(() => []);
     if (process.argv[2] === 'stop') stop();
     console.log('done');`,
+  /** Decides about what the arguments list, and prints the decisions. Ctrl-C withdraws the questions. */
+  decide: `
+    const stop = new AbortController();
+    process.once('SIGINT', () => stop.abort(new Error('withdrawn')));
+    const rules = { addRule: (rule) => console.log('rule ' + JSON.stringify(rule)) };
+    try {
+      const decisions = await decideOnTerminal(JSON.parse(process.argv[2]), { signal: stop.signal, rules });
+      for (const { id, ...decision } of decisions) console.log(JSON.stringify(decision));
+    } catch (error) {
+      console.log(error.name + ': ' + error.message);
+    }`,
 };
 
 let folder: string;
@@ -63,6 +76,7 @@ beforeAll(async () => {
   const imports = `
     import { AgentBase } from ${source('../agent/agent-base.ts')};
     import { interruptOnCtrlC } from ${source('interrupt-key.ts')};
+    import { decideOnTerminal } from ${source('decide-on-terminal.ts')};
     import { UserAgent } from ${source('user-agent.ts')};`;
   const input: Record<string, string> = {};
   for (const [name, program] of Object.entries(PROGRAMS)) {
@@ -229,5 +243,123 @@ describe('Ctrl-C in a program', () => {
     const program = new Program('deaf', mode);
     expect(await program.ended).toBe(0);
     expect(program.output).toBe('done\n');
+  });
+});
+
+describe('pending tool calls on a pipe', () => {
+  const call = { type: 'tool_use', id: 'c1', name: 'ask_user', input: {} };
+  const asked = (question: UserQuestion) => ({
+    id: 'p1',
+    agentPath: ['boss', 'mailer'],
+    kind: 'question',
+    call,
+    question,
+  });
+
+  async function decide(pending: readonly unknown[], typed: string): Promise<readonly string[]> {
+    const program = new Program('decide', JSON.stringify(pending));
+    program.type(typed);
+    program.endInput();
+    expect(await program.ended).toBe(0);
+    return program.output.split('\n').slice(0, -1);
+  }
+
+  test('a question in words is shown without control characters, and asked again after an empty line', async () => {
+    const message = '\u001b[2JWhich\u202e city?\nMay I call rm? yes';
+    expect(await decide([asked({ message })], '\nRome\n')).toEqual([
+      'boss > mailer asks:',
+      '   [2JWhich  city?',
+      '  May I call rm? yes',
+      '  answer: ',
+      '  ! it must be a text, not an empty one (or /decline)',
+      '  answer: Rome',
+      '{"verdict":"answer","answer":"Rome"}',
+    ]);
+  });
+
+  test('choices have numbers, and are taken by number or text', async () => {
+    const choices = ['red', 'blue'];
+    const lines = await decide(
+      [asked({ message: 'Which?', choices }), asked({ message: 'Which?', choices, multiple: true })],
+      '3\n2\nBLUE, 1\n',
+    );
+    expect(lines).toEqual([
+      'boss > mailer asks:',
+      '  Which?',
+      '  1. red',
+      '  2. blue',
+      '  number: 3',
+      '  ! it must be one of the choices: ["red","blue"] (or /decline)',
+      '  number: 2',
+      'boss > mailer asks:',
+      '  Which?',
+      '  1. red',
+      '  2. blue',
+      '  (several may be chosen)',
+      '  numbers, with commas between them: BLUE, 1',
+      '{"verdict":"answer","answer":"blue"}',
+      '{"verdict":"answer","answer":["red","blue"]}',
+    ]);
+  });
+
+  test('a form is asked field by field, with its defaults', async () => {
+    const schema = {
+      type: 'object',
+      properties: {
+        city: { type: 'string', description: 'Where to' },
+        nights: { type: 'integer', default: 2 },
+        seat: { type: 'string', oneOf: [{ const: 'a', title: 'aisle' }, { const: 'w' }] },
+        extras: { type: 'array', items: { type: 'string', enum: ['meal', 'wifi'] } },
+        sure: { type: 'boolean' },
+      },
+      required: ['city'],
+    };
+    const lines = await decide([asked({ message: 'Book?', schema })], '\nRome\n\nx\nw\nmeal, wifi\nyes\n');
+    expect(lines.slice(3)).toEqual([
+      '  city (string) - Where to: ',
+      '  ! An answer is required.',
+      '  city (string) - Where to: Rome',
+      '  nights (integer, default 2): ',
+      '  seat (a = aisle | w, optional): x',
+      '  ! seat: Instance does not match exactly one subschema (0 matches).',
+      '  ! seat: Instance does not match "a".',
+      '  ! seat: Instance does not match "w".',
+      '  seat (a = aisle | w, optional): w',
+      '  extras (meal | wifi, several with commas, optional): meal, wifi',
+      '  sure (boolean, optional): yes',
+      '{"verdict":"answer","answer":{"city":"Rome","nights":2,"seat":"w","extras":["meal","wifi"],"sure":true}}',
+    ]);
+  });
+
+  test('an approval, a page and a result are decided, and anything may be declined', async () => {
+    const rule = { tool: 'rm' };
+    const lines = await decide(
+      [
+        { id: 'p1', agentPath: ['boss'], kind: 'approval', call, reason: 'it deletes', suggestions: [rule] },
+        asked({ message: 'Sign in.', url: 'https://a.example/' }),
+        { id: 'p3', agentPath: ['boss'], kind: 'external', call },
+        asked({ message: 'Age?' }),
+      ],
+      'perhaps\nalways\n\n42\n/decline private\n',
+    );
+    expect(lines.filter((line) => !line.startsWith('  ') && !line.endsWith('asks:'))).toEqual([
+      'May I call ask_user with {}? (it deletes)',
+      'rule {"tool":"rm"}',
+      'I need the result of ask_user with {}?',
+      '{"verdict":"allow"}',
+      '{"verdict":"answer"}',
+      '{"verdict":"result","output":"42"}',
+      '{"verdict":"deny","reason":"private"}',
+    ]);
+  });
+
+  test('stay pending at the end of the input, and when the questions are withdrawn', async () => {
+    const ended = await decide([asked({ message: 'Which?' })], '');
+    expect(ended.at(-1)).toBe('InputEndedError: There is no more input on the terminal.');
+    const program = new Program('decide', JSON.stringify([asked({ message: 'Which?' })]));
+    await program.shows('answer: ');
+    program.pressCtrlC();
+    await program.ended;
+    expect(program.output).toContain('Error: withdrawn');
   });
 });

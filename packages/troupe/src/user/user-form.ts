@@ -131,12 +131,31 @@ async function toAnswer({ name, schema, isRequired, alone }: Field, text: string
 function readingsOf(text: string, schema: JsonSchema): readonly JsonValue[] {
   const types = typesOf(schema);
   if (types.length === 1 && types[0] === 'string') return [text];
-  const asText = types.length === 0 || types.includes('string') ? [text] : [];
+  const asText = types.length === 0 || types.includes('string') ? [text] : otherReadings(text, schema);
   try {
     return [parseJson(text), ...asText];
   } catch {
     return asText;
   }
+}
+
+/** A list of given strings with commas between them, or yes and no. */
+function otherReadings(text: string, schema: JsonSchema): readonly JsonValue[] {
+  const types = typesOf(schema);
+  if (types.includes('array') && choicesOf(schema) !== undefined)
+    return [text.split(',').map((part) => part.trim())];
+  const isSaid = (word: string): boolean => word.startsWith(text.trim().toLowerCase());
+  if (!types.includes('boolean')) return [];
+  return isSaid('yes') ? [true] : isSaid('no') ? [false] : [];
+}
+
+/** Values of a field that are given, or of the entries of a list. */
+function choicesOf({ enum: plain, oneOf, anyOf, items }: JsonSchema): readonly JsonValue[] | undefined {
+  if (Array.isArray(plain)) return plain;
+  const titled = [oneOf, anyOf].find(Array.isArray);
+  const values = titled?.flatMap((one: JsonValue) => (isJsonObject(one) ? (one['const'] ?? []) : []));
+  if (values !== undefined && values.length === titled?.length) return values;
+  return isJsonObject(items) ? choicesOf(items) : undefined;
 }
 
 function typesOf({ type }: JsonSchema): readonly string[] {
@@ -149,16 +168,27 @@ function exampleOf(schema: JsonSchema): string {
 }
 
 function promptOf({ name, schema, isRequired }: Field): string {
-  const { enum: choices, default: fallback, description } = schema;
-  const kind = Array.isArray(choices) ? choices.map(shown).join(' | ') : typesOf(schema).join(' or ');
+  const { default: fallback, description } = schema;
+  const kind = choicesOf(schema)?.map(labelled(schema)).join(' | ') ?? typesOf(schema).join(' or ');
   const notes = [
     kind,
+    typesOf(schema).includes('array') && choicesOf(schema) ? 'several with commas' : '',
     isRequired || fallback !== undefined ? '' : 'optional',
     fallback === undefined ? '' : `default ${JSON.stringify(fallback)}`,
   ].filter((note) => note !== '');
   const details = notes.length === 0 ? '' : ` (${notes.join(', ')})`;
   const about = typeof description === 'string' ? ` - ${description}` : '';
   return oneLine(`  ${name}${details}${about}: `);
+}
+
+/** Shows a choice with its title, if the schema has one for it. */
+function labelled({ oneOf, anyOf, items }: JsonSchema): (choice: JsonValue) => string {
+  const { anyOf: inItems } = isJsonObject(items) ? items : {};
+  const titled = [oneOf, anyOf, inItems].filter(Array.isArray).flat().filter(isJsonObject);
+  return (choice) => {
+    const title = titled.find((one) => one['const'] === choice)?.['title'];
+    return typeof title === 'string' && title !== choice ? `${shown(choice)} = ${title}` : shown(choice);
+  };
 }
 
 function shown(choice: JsonValue): string {

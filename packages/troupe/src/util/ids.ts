@@ -25,6 +25,11 @@ export function useIdSource(replacement: IdSource): () => void {
   };
 }
 
+/** Random bytes for secrets. Not replaced by `useIdSource`. */
+export function randomBytes(count: number): Uint8Array<ArrayBuffer> {
+  return crypto.getRandomValues(new Uint8Array(count));
+}
+
 /** Random number from 0 (inclusive) to 1 (exclusive). Not for secrets. */
 export function randomFraction(): number {
   return random();

@@ -53,6 +53,13 @@ describe('toJsonSchema', () => {
     expect(toJsonSchema(schema)).toEqual({ type: 'string' });
   });
 
+  test('refuses what is no schema at all, such as a class or a function that makes a schema', () => {
+    for (const wrong of [class City {}, () => ({ type: 'string' }), 'string', null])
+      expect(() => toJsonSchema(wrong as never)).toThrow(
+        new SchemaError('A schema is made by zod, valibot or arktype, or is a JSON Schema as an object.'),
+      );
+  });
+
   test('says what to do when the library can not tell', () => {
     expect(() => toJsonSchema(lengthSchema({ vendor: 'valibot' }))).toThrow(SchemaError);
     expect(() => toJsonSchema(lengthSchema({ vendor: 'valibot' }))).toThrow(

@@ -1,6 +1,7 @@
 import type { OutputUnit, Validator } from '@cfworker/json-schema';
 import type { StandardJSONSchemaV1, StandardSchemaV1 } from '@standard-schema/spec';
 
+import { TroupeError } from '../errors.ts';
 import { copyJson, copyJsonObject, NotJsonError, type JsonObject, type JsonValue } from './json.ts';
 
 /** JSON Schema, draft 2020-12. */
@@ -27,8 +28,12 @@ export type Validation<Value> =
   | { readonly ok: false; readonly problems: readonly SchemaProblem[] };
 
 /** Schema that can't be converted or used. */
-export class SchemaError extends TypeError {
+export class SchemaError extends TroupeError {
   override readonly name = 'SchemaError';
+
+  constructor(message: string, options?: ErrorOptions) {
+    super('invalid_config', message, options);
+  }
 }
 
 const TARGET = 'draft-2020-12';
@@ -40,6 +45,8 @@ const MAX_PROBLEMS = 20;
  */
 export function toJsonSchema(schema: AnySchema): JsonSchema {
   if (!isStandardSchema(schema)) {
+    if (typeof schema !== 'object' || schema === null)
+      throw new SchemaError('A schema is made by zod, valibot or arktype, or is a JSON Schema as an object.');
     const [part] = Object.entries(schema).find(([, value]) => isStandardSchema(value)) ?? [];
     if (part === undefined) return schema;
     throw new SchemaError(

@@ -7,7 +7,7 @@ import { connect } from 'node:net';
 import { expect, test } from 'vitest';
 
 import { serveA2A, type A2AServer, type A2AServerOptions } from '../../src/a2a/index.ts';
-import { AgentBase, Msg, type PendingCall } from '../../src/index.ts';
+import { AgentBase, InMemorySession, Msg, type PendingCall, type Session } from '../../src/index.ts';
 import { FakeClock } from '../../src/testing/index.ts';
 import { remoteAgent, Speaker } from './a2a-agents.ts';
 import { as, bearer, decides, rpc, says } from './rpc.ts';
@@ -126,8 +126,17 @@ test('a card names the host that was asked for and allowed, and no other, signed
 });
 
 test('internal errors are not shown to clients', async () => {
-  await using server = counterServer();
-  const { body } = await rpc(server, 'SendMessage', { message: { parts: [{ raw: 5 }] } }, {}, 7);
+  class Broken extends InMemorySession {
+    override scoped(prefix: string): Session {
+      const scoped = super.scoped(prefix);
+      scoped.exists = async () => {
+        throw new Error('the password of the store is sesame');
+      };
+      return scoped;
+    }
+  }
+  await using server = counterServer({ session: new Broken() });
+  const { body } = await rpc(server, 'ListTasks', { contextId: 'c1' }, {}, 7);
   expect(body).toEqual({ jsonrpc: '2.0', id: 7, error: { code: -32603, message: 'Internal error' } });
 });
 

@@ -1,9 +1,12 @@
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
+import { z } from 'zod';
 
-import { A2AAgent, A2AError, dataBlock, dataIn } from '../../src/a2a/index.ts';
+import { A2AAgent, A2AError, dataBlock, dataIn, serveA2A } from '../../src/a2a/index.ts';
+import { askUserTool } from '../../src/entries/ask-user.ts';
 import {
   agentTool,
   findHistoryFaults,
+  InMemorySession,
   Msg,
   MsgHub,
   ReActAgent,
@@ -11,7 +14,7 @@ import {
   Toolkit,
 } from '../../src/index.ts';
 import { FakeClock, ScriptedModel } from '../../src/testing/index.ts';
-import { eventsOf, remoteAgent, textDeltas } from './a2a-agents.ts';
+import { eventsOf, remoteAgent, Speaker, textDeltas } from './a2a-agents.ts';
 import { artifact, FakeRemote, IDS, status, task, type Behaviour } from './fake-remote.ts';
 
 /** Streams these results, and then ends. */
@@ -58,7 +61,7 @@ test('a message without a task is an answer', async () => {
 });
 
 test('an agent that does not stream is asked until the task is settled', async () => {
-  const states = ['WORKING', 'SOMETHING_NEW', 'COMPLETED'];
+  const states = ['WORKING', 'SUBMITTED', 'COMPLETED'];
   await using remote = await FakeRemote.listen(
     (call) => {
       if (call.method === 'SendMessage') return call.reply(task('SUBMITTED'));
@@ -180,8 +183,9 @@ test('a question ends the reply like a call that waits, and the next call goes o
   });
   expect(pending).toMatchObject({
     agentPath: ['remote'],
-    kind: 'external',
+    kind: 'question',
     call: { name: 'input_required', input: { question: 'Which city?' } },
+    question: { message: 'Which city?' },
   });
   expect(events.filter(({ type }) => type === 'approval_needed')).toMatchObject([{ pending }]);
 
@@ -195,7 +199,7 @@ test('a question ends the reply like a call that waits, and the next call goes o
   const refused = later.stream(undefined, { decisions: [{ id: 'x', verdict: 'deny' }] });
   await expect(refused.next()).rejects.toMatchObject({ code: 'decision_refused', isRefusal: true });
   const answer = await later.call(undefined, {
-    decisions: [{ id: pending?.id ?? '', verdict: 'result', output: 'Oslo' }],
+    decisions: [{ id: pending?.id ?? '', verdict: 'answer', answer: 'Oslo' }],
   });
   expect(answer.text).toBe('Booked.');
   expect(remote.calls[1]?.params.message).toMatchObject({ ...IDS, parts: [{ text: 'Oslo' }] });
@@ -298,7 +302,7 @@ test('a question of a remote agent in a tool surfaces at the root, and the answe
   const [pending] = waiting.pending ?? [];
   expect(pending).toMatchObject({
     agentPath: ['host', 'remote'],
-    kind: 'external',
+    kind: 'question',
     call: { name: 'auth_required' },
   });
   const decisions = [{ id: pending?.id ?? '', verdict: 'result', output: 'Done.' }] as const;
@@ -322,7 +326,18 @@ test('a call with nothing to say asks how the open task stands', async () => {
   const agent = remoteAgent(remote.url);
   await agent.call('Hi');
   expect((await agent.call()).text).toBe('Yes');
-  await expect(agent.call()).rejects.toMatchObject({ code: 'invalid_input' });
+});
+
+test('a call with nothing to say and no open task is a message with an empty text, and is answered', async () => {
+  await using remote = await FakeRemote.listen(streams(task('WORKING'), status('COMPLETED', 'Hello?')));
+  const agent = remoteAgent(remote.url);
+  for (const input of [undefined, []]) expect((await agent.call(input)).text).toBe('Hello?');
+  expect(remote.calls.map(({ params }) => params.message.parts)).toEqual([[{ text: '' }], [{ text: '' }]]);
+  const speaker = new Speaker();
+  await using own = serveA2A(speaker, { card: { description: 'Speaks.' } });
+  speaker.finish();
+  await remoteAgent(await own.listen()).call();
+  expect(speaker.heard).toEqual([]); // called without input
 });
 
 test.each(['FAILED', 'REJECTED', 'CANCELED'])(
@@ -356,10 +371,90 @@ test('a task that was refused leaves an agent that can be asked again', async ()
   expect((await agent.call('Again')).endReason).toBe('tool_suspended');
 });
 
-test('a structured answer is not to be had', async () => {
-  const agent = remoteAgent('http://127.0.0.1:1');
-  await expect(agent.call('Hi', { structuredModel: { type: 'object' } })).rejects.toMatchObject({
-    code: 'invalid_input',
+describe('structured output', () => {
+  const structuredModel = z.object({ city: z.string(), at: z.iso.date().transform((day) => new Date(day)) });
+  const data = (value: unknown) => ({
+    artifactUpdate: {
+      ...IDS,
+      artifact: {
+        artifactId: 'a',
+        parts: [{ text: 'Here.' }, { data: value, mediaType: 'application/json' }],
+      },
+    },
+  });
+
+  test('is asked for by a data part with the schema, and is the data part of the answer', async () => {
+    const trip = { city: 'Oslo', at: '2026-01-31', _is_interrupted: true };
+    await using remote = await FakeRemote.listen(streams(task('WORKING'), data(trip), status('COMPLETED')));
+    const answer = await remoteAgent(remote.url).call('Where?', { structuredModel });
+    expect(answer.structured).toEqual({ city: 'Oslo', at: new Date('2026-01-31') });
+    expect(answer).toMatchObject({ endReason: 'structured', metadata: { city: 'Oslo', at: '2026-01-31' } });
+    expect(answer.metadata).not.toHaveProperty('_is_interrupted');
+    expect(remote.calls[0]?.params.message.parts).toEqual([
+      { text: 'Where?' },
+      {
+        data: {
+          instruction: expect.stringContaining('responseSchema') as string,
+          responseSchema: expect.objectContaining({ type: 'object', required: ['city', 'at'] }) as object,
+        },
+        mediaType: 'application/json',
+      },
+    ]);
+  });
+
+  test('may be a text that is JSON, and may be a bare value', async () => {
+    await using remote = await FakeRemote.listen(
+      streams(task('WORKING'), status('COMPLETED', '{"value":[1,2]}')),
+    );
+    const answer = await remoteAgent(remote.url).call('Numbers?', { structuredModel: z.array(z.number()) });
+    expect([answer.structured, answer.metadata['value']]).toEqual([
+      [1, 2],
+      [1, 2],
+    ]);
+  });
+
+  test.each([
+    ['that does not fit', data({ city: 5 }), /does not fit the structuredModel\. .*city/],
+    ['that is missing', artifact('Oslo.'), /It has no data part/],
+  ])('%s is an error with the answer', async (_, update, message) => {
+    await using remote = await FakeRemote.listen(streams(task('WORKING'), update, status('COMPLETED')));
+    const error: unknown = await remoteAgent(remote.url)
+      .call('Where?', { structuredModel })
+      .catch((thrown: unknown) => thrown);
+    expect(error).toMatchObject({ failure: 'bad_answer' });
+    expect((error as A2AError).message).toMatch(message);
+    expect((error as A2AError).reply?.text).toMatch(/Here|Oslo/);
+  });
+
+  test('of a served agent is a data part, also after a question and a restart', async () => {
+    const generate = { name: 'generate_response', input: { city: 'Oslo', at: '2026-01-31' } };
+    const ask = { name: 'ask_user', input: { question: 'When?' } };
+    const session = new InMemorySession();
+    const serve = (script: ConstructorParameters<typeof ScriptedModel>[0]) =>
+      serveA2A(
+        () =>
+          new ReActAgent({
+            name: 'clerk',
+            model: new ScriptedModel(script),
+            tools: [askUserTool()],
+            console: false,
+          }),
+        { card: { name: 'clerk', description: 'Books.' }, session },
+      );
+    const before = serve([{ toolCalls: [ask] }]);
+    const agent = remoteAgent(await before.listen());
+    expect((await agent.call('Where?', { structuredModel })).pending).toMatchObject([
+      { question: { message: 'When?' } },
+    ]);
+    await before.close();
+    await using after = serve([
+      { toolCalls: [{ ...generate, input: { city: 5 } }] },
+      { toolCalls: [generate] },
+    ]);
+    const later = remoteAgent(await after.listen());
+    later.loadStateDict(agent.stateDict());
+    const answer = await later.call('In January.', { structuredModel });
+    expect(answer.structured).toEqual({ city: 'Oslo', at: new Date('2026-01-31') });
   });
 });
 

@@ -76,7 +76,8 @@ test('words are streamed while they are said, and a conversation has one agent',
 });
 
 test('files and data arrive as they were sent, and come back', async () => {
-  await using server = echoServer();
+  const inputModes = ['image/png', 'application/pdf', 'video/*'];
+  await using server = echoServer({ card: { ...CARD, inputModes } });
   const image = { type: 'image', source: { type: 'base64', mediaType: 'image/png', data: 'aGk=' } } as const;
   const file = {
     type: 'file',
@@ -477,9 +478,9 @@ test('a listening server refuses other names and pages too', async () => {
 });
 
 test.each<[string, string, number]>([
-  ['nonsense', 'nonsense', -32602],
-  ['a list', '[]', -32602],
-  ['no method', '{"jsonrpc":"2.0","id":1}', -32602],
+  ['nonsense', 'nonsense', -32700],
+  ['a list', '[]', -32600],
+  ['no method', '{"jsonrpc":"2.0","id":1}', -32600],
   ['an unknown method', '{"jsonrpc":"2.0","id":1,"method":"Hack","params":{}}', -32601],
   ['no message', '{"jsonrpc":"2.0","id":1,"method":"SendMessage","params":{}}', -32602],
   [

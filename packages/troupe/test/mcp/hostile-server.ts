@@ -186,7 +186,10 @@ function answer({ id, method, params }: Message): void {
   token = params?._meta?.progressToken;
   if (method === 'initialize') {
     if (mode.endsWith('silent')) return void process.stderr.write('silent\n');
-    const capabilities = { tools: { listChanged: true } };
+    const capabilities = {
+      tools: { listChanged: true },
+      ...(mode === 'listless' && { resources: {}, prompts: {} }),
+    };
     const serverInfo = { name: 'hostile', version: '1' };
     const protocolVersion = mode === 'old' ? '1999-12-31' : '2025-06-18';
     send({ id, result: { protocolVersion, capabilities, serverInfo } });
@@ -201,7 +204,8 @@ function answer({ id, method, params }: Message): void {
 }
 
 if (mode === 'broken') {
-  process.stderr.write('the key is missing\n');
+  const { API_KEY } = process.env;
+  process.stderr.write(`the key is missing\nin ${JSON.stringify({ API_KEY })} \u001b[31m\n\n`);
   process.exit(2);
 }
 createInterface({ input: process.stdin })

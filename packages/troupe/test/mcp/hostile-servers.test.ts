@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { inspect } from 'node:util';
 
 import { expect, test } from 'vitest';
 
@@ -6,7 +7,7 @@ import { McpClient, registerMcpClient } from '../../src/mcp/index.ts';
 import { findHistoryFaults, ReActAgent, Toolkit, withRunConfig, type JsonObject } from '../../src/index.ts';
 import { FakeClock, ScriptedModel } from '../../src/testing/index.ts';
 import { hostileClients, logOf, textOf } from './hostile-clients.ts';
-import { childrenOf, until } from './mcp-servers.ts';
+import { childrenOf, hostileServer, until } from './mcp-servers.ts';
 
 const hostile = hostileClients();
 const { clientOf } = hostile;
@@ -61,13 +62,24 @@ test('a server that can not be started is told apart from one that ends at once'
     code: 'mcp_failed',
     message: `nowhere failed at the handshake: spawn ${join(hostile.folder, 'no')} ENOENT (There is no such program in PATH, or no such cwd.)`,
   });
-  const error: unknown = await clientOf('broken')
-    .connect()
-    .catch((error: unknown) => error);
+  const { command, args = [] } = hostileServer('broken');
+  const env = { API_KEY: 'sk-secret-0123456789' };
+  const broken = new McpClient({ name: 'hostile', transport: { type: 'stdio', command, args, env } });
+  const error: unknown = await broken.connect().catch((error: unknown) => error);
   expect(error).toMatchObject({
-    // server output may be secret
-    message: 'hostile ended during the handshake. It ended with the exit code 2.',
+    message:
+      'hostile ended during the handshake. It ended with the exit code 2. ' +
+      'Its last output: the key is missing | in {"API_KEY":"[hidden]"}  [31m',
   });
+  expect(inspect(error, { depth: 10 })).not.toContain('0123456789');
+});
+
+test('a server that says it has resources and prompts, and knows no list of them, has none', async () => {
+  const client = clientOf('listless');
+  await expect(client.listResources()).resolves.toEqual([]);
+  await expect(client.listResourceTemplates()).resolves.toEqual([]);
+  await expect(client.listPrompts()).resolves.toEqual([]);
+  await expect(client.readResource('a:b')).rejects.toMatchObject({ code: 'mcp_failed' });
 });
 
 test('a server that never answers the handshake is left after the time limit, and gone', async () => {

@@ -35,6 +35,11 @@ export function filesystemServer(root: string): StdioServer {
   return nodeServer(join(MODULES, 'server-filesystem/dist/index.js'), root);
 }
 
+/** Another official server, with its own arguments. */
+export function officialServer(name: string): StdioServer {
+  return nodeServer(join(MODULES, `server-${name}/dist/index.js`));
+}
+
 function nodeServer(...args: string[]): StdioServer {
   return { type: 'stdio', command: process.execPath, args };
 }

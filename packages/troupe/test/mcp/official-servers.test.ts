@@ -5,8 +5,15 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 
 import { McpClient, registerMcpClient, removeMcpClient, type McpTransport } from '../../src/mcp/index.ts';
-import { Toolkit, type ToolCallResult } from '../../src/index.ts';
-import { childrenOf, everythingOverHttp, everythingServer, filesystemServer } from './mcp-servers.ts';
+import { ReActAgent, Toolkit, type ToolCallResult } from '../../src/index.ts';
+import { ScriptedModel } from '../../src/testing/index.ts';
+import {
+  childrenOf,
+  everythingOverHttp,
+  everythingServer,
+  filesystemServer,
+  officialServer,
+} from './mcp-servers.ts';
 
 function call(
   toolkit: Toolkit,
@@ -151,4 +158,71 @@ describe('the server with everything', () => {
     await using _second = await everythingOverHttp(kind, Number(new URL(first.url).port));
     expect(await client.callTool('echo', { message: 'back' })).toMatchObject({ content: 'Echo: back' });
   });
+});
+
+test('the memory server keeps a graph', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'mcp-'));
+  try {
+    const env = { MEMORY_FILE_PATH: join(folder, 'memory.json') };
+    await using client = new McpClient({ name: 'memory', transport: { ...officialServer('memory'), env } });
+    const entities = [{ name: 'Ada', entityType: 'person', observations: ['likes trains'] }];
+    expect((await client.callTool('create_entities', { entities })).status).toBe('ok');
+    const { content, status } = await client.callTool('search_nodes', { query: 'trains' });
+    expect([status, JSON.stringify(content).includes('Ada')]).toEqual(['ok', true]);
+    expect(await readFile(env.MEMORY_FILE_PATH, 'utf8')).toContain('likes trains');
+    const [graph] = await client.readResource('memory://knowledge-graph');
+    expect(JSON.stringify(graph)).toContain('likes trains');
+    expect(await client.listPrompts()).toEqual([]);
+  } finally {
+    await rm(folder, { recursive: true });
+  }
+});
+
+test('the sequential thinking server counts its steps, and has a complete schema', async () => {
+  await using client = new McpClient({ name: 'thinking', transport: officialServer('sequential-thinking') });
+  const toolkit = new Toolkit();
+  expect(await registerMcpClient(toolkit, client)).toEqual(['sequentialthinking']);
+  const thought = { thought: 'First.', thoughtNumber: 1, totalThoughts: 2, nextThoughtNeeded: 'true' };
+  const { output, status } = await call(toolkit, 'sequentialthinking', thought);
+  expect(status).toBe('ok');
+  expect(JSON.stringify(output)).toContain('thoughtHistoryLength');
+  expect(await call(toolkit, 'sequentialthinking', { thought: 'First.' })).toMatchObject({ status: 'error' });
+});
+
+test('the everything server asks with every kind of field, and uses the model', async () => {
+  const model = new ScriptedModel(['A model said so.']);
+  await using client = new McpClient({
+    name: 'everything',
+    transport: everythingServer(),
+    sampling: { model, approval: 'allow' },
+  });
+  const toolkit = new Toolkit();
+  await registerMcpClient(toolkit, client);
+  const script = [{ toolCalls: [{ name: 'trigger-elicitation-request', input: {} }] }, 'Thanks.'];
+  const agent = new ReActAgent({ name: 'Friday', model: new ScriptedModel(script), toolkit, console: false });
+  await agent.call('Ask me.');
+  const [pending] = agent.pendingCalls;
+  const fields = pending?.question?.schema?.['properties'] ?? {};
+  expect(Object.keys(fields).length).toBeGreaterThan(8);
+  const decisions = [{ id: pending?.id ?? '', verdict: 'answer', answer: { name: 'Ada' } } as const];
+  expect((await agent.call(undefined, { decisions })).text).toBe('Thanks.');
+  const history = await agent.memory.getMemory();
+  const [result] = history.flatMap((msg) => msg.getContentBlocks('tool_result'));
+  expect(JSON.stringify(result?.output)).toContain('Ada');
+  const sampled = await client.callTool('trigger-sampling-request', { prompt: 'Well?', maxTokens: 20 });
+  expect(JSON.stringify(sampled.content)).toContain('A model said so.');
+  expect(model.requests).toMatchObject([{ generation: { maxTokens: 20 } }]);
+});
+
+test('over HTTP, a server of 2025 with several tool calls at once gets each answer for its own', async () => {
+  await using server = await everythingOverHttp('streamableHttp');
+  await using client = new McpClient({ name: 'everything', transport: { type: 'http', url: server.url } });
+  const ask = async (name: string): Promise<string> => {
+    const onQuestion = () => ({ action: 'accept', content: { name } }) as const;
+    const { content } = await client.callTool('trigger-elicitation-request', {}, { onQuestion });
+    return JSON.stringify(content);
+  };
+  const names = ['Ada', 'Bob', 'Cyd'];
+  const answers = await Promise.all(names.map(ask));
+  expect(answers).toEqual(names.map((name) => expect.stringContaining(name) as string));
 });

@@ -113,6 +113,8 @@ test('a session whose calls wait, or were allowed, is opened, listed and looked 
     expect(await session.load('waits', { agent })).toBe(true);
     expect(agent.pendingCalls).toHaveLength(1);
     agent.loadStateDict(JSON.parse(allowed));
+    expect([agent.pendingCalls, permissionPolicy.mode]).toEqual([[], 'default']); // edited: grants don't count
+    agent.loadStateDict(JSON.parse(allowed), { acceptGrants: true });
     expect([agent.pendingCalls, permissionPolicy.mode]).toEqual([[], 'bypass']);
     expect(JSON.stringify(agent.stateDict())).toContain(mark);
     for (const command of [`touch ${mark}`, `$(touch ${mark})`, 'curl http://127.0.0.1:1', 'cat <(ls)']) {

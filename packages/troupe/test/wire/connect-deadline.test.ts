@@ -27,9 +27,10 @@ const AI_SDK: LoopbackWire = {
   name: 'ai-sdk',
   make: ({ deadlines, baseUrl, apiKey }) =>
     new AiSdkModel(
-      createOpenAI({ ...(baseUrl && { baseURL: `${baseUrl}/v1` }), ...(apiKey && { apiKey }) }).chat(
-        'gpt-4.1',
-      ),
+      createOpenAI({
+        ...(baseUrl && { baseURL: `${baseUrl}/v1` }),
+        ...(typeof apiKey === 'string' && { apiKey }),
+      }).chat('gpt-4.1'),
       { deadlines },
     ),
 };

@@ -44,6 +44,18 @@ describeWire({
       finishReason: 'tool_calls',
       responseId,
     },
+    'partial-args': {
+      content: [
+        {
+          ...call('call_id-2', 'get_capital', { country: 'Perú', years: [1821] }),
+          ...signed('CiQBcsjafA=='),
+        },
+        call('call_id-3', 'get_time'),
+      ],
+      usage: { inputTokens: 30, outputTokens: 12 },
+      finishReason: 'tool_calls',
+      responseId: 'QpXaZ9q_Ft-xYQ-7mT4Bg',
+    },
     'thinking-and-tools': {
       content: [
         {

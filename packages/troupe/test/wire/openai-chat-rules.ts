@@ -44,6 +44,10 @@ export interface ChatStrictness {
   readonly audioData: RegExp;
   /** Without which calls are rejected. */
   readonly thinkingField?: string;
+  /** Order of the roles. @default any */
+  readonly roleOrder?: 'assistant_after_tool' | 'alternating';
+  /** Type of the parts of an assistant's content besides text. */
+  readonly assistantPart?: 'thinking';
 }
 
 const ANYWHERE = /^(https?:|data:image\/)/;
@@ -96,14 +100,88 @@ export const STRICTNESS = {
     assistantKeys: [...OTHER.assistantKeys, 'reasoning_content'],
     choices: [],
   },
-  xai: { ...OTHER, bodyKeys: BODY_KEYS },
+  xai: {
+    ...OTHER,
+    bodyKeys: BODY_KEYS,
+    assistantKeys: [...OTHER.assistantKeys, 'reasoning_content'],
+  },
   openrouter: {
     ...OTHER,
     bodyKeys: [...OTHER.bodyKeys, 'top_k', 'reasoning'],
     assistantKeys: [...OTHER.assistantKeys, 'reasoning', 'reasoning_details', 'annotations'],
   },
-  vllm: { ...OTHER, bodyKeys: [...OTHER.bodyKeys, 'top_k'], imageUrl: /^data:image\// },
-  compatible: { ...OTHER, imageUrl: /^data:image\// },
+  mistral: {
+    ...OTHER,
+    bodyKeys: [
+      ...OTHER.bodyKeys.filter((key) => !['seed', 'stream_options', 'service_tier', 'store'].includes(key)),
+      'random_seed',
+    ],
+    callId: /^[a-zA-Z0-9]{9}$/,
+    roleOrder: 'assistant_after_tool',
+    assistantPart: 'thinking',
+  },
+  groq: {
+    ...OTHER,
+    bodyKeys: [...BODY_KEYS, 'reasoning_format'],
+    assistantKeys: [...OTHER.assistantKeys, 'reasoning'],
+  },
+  together: {
+    ...OTHER,
+    bodyKeys: [...OTHER.bodyKeys, 'top_k', 'reasoning'],
+    assistantKeys: [...OTHER.assistantKeys, 'reasoning'],
+  },
+  fireworks: {
+    ...OTHER,
+    bodyKeys: [...OTHER.bodyKeys, 'top_k'],
+    assistantKeys: [...OTHER.assistantKeys, 'reasoning_content'],
+  },
+  cerebras: {
+    ...OTHER,
+    bodyKeys: BODY_KEYS.filter((key) => !['presence_penalty', 'frequency_penalty'].includes(key)),
+    assistantKeys: [...OTHER.assistantKeys, 'reasoning'],
+  },
+  perplexity: {
+    ...OTHER,
+    bodyKeys: OTHER.bodyKeys.filter(
+      (key) => !['tools', 'tool_choice', 'parallel_tool_calls', 'seed', 'stream_options'].includes(key),
+    ),
+    roleOrder: 'alternating',
+  },
+  minimax: {
+    ...OTHER,
+    bodyKeys: [
+      ...BODY_KEYS.filter(
+        (key) => !['max_tokens', 'reasoning_effort', 'seed', 'parallel_tool_calls'].includes(key),
+      ),
+      'thinking',
+      'reasoning_split',
+    ],
+    assistantKeys: [...OTHER.assistantKeys, 'reasoning_content', 'reasoning_details'],
+    choices: [],
+  },
+  hunyuan: {
+    ...OTHER,
+    bodyKeys: [...OTHER.bodyKeys, 'enable_thinking'],
+    choices: ['named'],
+    roleOrder: 'alternating',
+  },
+  volcengine: {
+    ...OTHER,
+    bodyKeys: [...OTHER.bodyKeys, 'thinking'],
+    assistantKeys: [...OTHER.assistantKeys, 'reasoning_content'],
+  },
+  vllm: {
+    ...OTHER,
+    bodyKeys: [...OTHER.bodyKeys, 'top_k'],
+    assistantKeys: [...OTHER.assistantKeys, 'reasoning', 'reasoning_content'],
+    imageUrl: /^data:image\//,
+  },
+  compatible: {
+    ...OTHER,
+    assistantKeys: [...OTHER.assistantKeys, 'reasoning', 'reasoning_content'],
+    imageUrl: /^data:image\//,
+    assistantPart: 'thinking',
+  },
 } as const satisfies Record<string, ChatStrictness>;
 
 /** Faults of a request by the rules of a Chat Completions API. */
@@ -238,6 +316,33 @@ function checkMessages(faults: Faults, messages: readonly unknown[], strict: Cha
     else faults.must(false, `${at}.role is '${String(role)}'`);
   });
   faults.must(open.length === 0, `no results for ${open.join(', ')}`);
+  checkRoles(
+    faults,
+    messages.map((message) => String((message as JsonObject)['role'])),
+    strict,
+  );
+}
+
+/** Some vendors reject roles in an order that others accept. */
+function checkRoles(faults: Faults, roles: readonly string[], { roleOrder }: ChatStrictness): void {
+  if (roleOrder === undefined) return;
+  if (roleOrder === 'assistant_after_tool') {
+    roles.forEach((role, i) =>
+      faults.must(
+        roles[i - 1] !== 'tool' || role === 'tool' || role === 'assistant',
+        `Unexpected role '${role}' after role 'tool'`,
+      ),
+    );
+    return;
+  }
+  const talk = roles.slice(roles.findIndex((role) => role !== 'system'));
+  talk.forEach((role, i) => {
+    const before = talk[i - 1] ?? 'assistant';
+    const isTurn = role === 'assistant' ? before !== 'assistant' : before === 'assistant';
+    faults.must(isTurn || (role === 'tool' && before === 'tool'), `'${role}' after '${before}'`);
+    faults.must(role !== 'system', 'system messages must come first');
+  });
+  faults.must(talk.at(-1) !== 'assistant', 'the last message must be of the user or a tool');
 }
 
 function checkUser(faults: Faults, message: JsonObject, at: string, strict: ChatStrictness): void {
@@ -273,7 +378,13 @@ function checkAssistant(faults: Faults, message: unknown, at: string, strict: Ch
   if (!faults.object(message, at, strict.assistantKeys)) return [];
   if (message['name'] !== undefined) faults.text(message['name'], `${at}.name`, NAME);
   const { content, tool_calls: calls } = message;
-  if (content !== null || calls === undefined) faults.text(content, `${at}.content`);
+  if (Array.isArray(content) && strict.assistantPart !== undefined) {
+    const types = faults.items(content, `${at}.content`).map((part) => String((part as JsonObject)['type']));
+    faults.must(
+      types[0] === strict.assistantPart && !types.slice(1).some((type) => type !== 'text'),
+      `${at}.content`,
+    );
+  } else if (content !== null || calls === undefined) faults.text(content, `${at}.content`);
   if (calls === undefined) return [];
   const list = faults.items(calls, `${at}.tool_calls`);
   faults.must(list.length > 0, `${at}.tool_calls must not be empty`);

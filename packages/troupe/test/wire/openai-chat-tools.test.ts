@@ -13,7 +13,6 @@ const file = {
   type: 'file',
   file: { hash: 'ab12', name: 'a.pdf', content: [{ type: 'text', text: 'Inhalt' }] },
 };
-const search = '[search, run by compatible: {"query":"Wetter Köln"}]';
 
 /** The messages that stand for the answer: sources as text, because no vendor takes citations back. */
 const CASES: Partial<Record<ChatVendorName, readonly ProviderToolCase[]>> = {
@@ -42,9 +41,9 @@ const CASES: Partial<Record<ChatVendorName, readonly ProviderToolCase[]>> = {
       inWords: ['https://x.com/i/status/1'],
     },
   ],
-  compatible: [
+  perplexity: [
     {
-      name: 'perplexity',
+      name: 'searched',
       sentBack: [
         {
           role: 'assistant',
@@ -54,11 +53,11 @@ const CASES: Partial<Record<ChatVendorName, readonly ProviderToolCase[]>> = {
       ],
       inWords: ['https://example.org/'],
     },
+  ],
+  groq: [
     {
       name: 'executed-tools',
-      sentBack: [
-        { role: 'assistant', content: `${search}\n[Result of search: Title: Wetter\n12 °C]\nEs sind 12 °C.` },
-      ],
+      sentBack: [{ role: 'assistant', reasoning: 'Ich suche.', content: 'Es sind 12 °C.' }],
       inWords: ['Wetter Köln'],
     },
   ],

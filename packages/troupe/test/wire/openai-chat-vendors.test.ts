@@ -17,7 +17,9 @@ interface Vendor {
   readonly modelName: string;
   readonly responseId: string;
   readonly plain: Pick<Outcome, 'content' | 'usage'>;
-  readonly tools: Pick<Outcome, 'content' | 'usage'>;
+  /** Undefined for a vendor without tools. */
+  readonly tools: Pick<Outcome, 'content' | 'usage'> | undefined;
+  readonly endByMark?: readonly string[];
   readonly others?: Readonly<Record<string, Outcome>>;
 }
 
@@ -181,7 +183,15 @@ const VENDORS: Partial<Record<ChatVendorName, Vendor>> = {
       ],
       usage: usage(82, 41, { cachedTokens: 0, cacheWriteTokens: 0, reasoningTokens: 7 }),
     },
-    others: readOutcomes('openai-chat-openrouter'),
+    others: {
+      ...readOutcomes('openai-chat-openrouter'),
+      'error-after-finish': {
+        content: [text('Grüß dich!')],
+        usage: usage(31, 7),
+        finishReason: 'stop',
+        responseId: 'gen-1773012759-Zk3Qp0Rt6Yw1Xv8Ns2Lm',
+      },
+    },
   },
   vllm: {
     modelName: 'Qwen/Qwen3-8B',
@@ -203,15 +213,203 @@ const VENDORS: Partial<Record<ChatVendorName, Vendor>> = {
     modelName: 'mistral-small-latest',
     responseId: '90b1c7d5e2f34a6880d41c3b5a7e9f26',
     plain: {
-      content: [thought('compatible')('Okay, the user greets 👋. So.'), text('Grüß dich!')],
+      content: [
+        thought('compatible')('Okay, the user greets 👋. So.', { field: 'content' }),
+        text('Grüß dich!'),
+      ],
       usage: usage(28, 139, { cachedTokens: 0 }),
     },
     tools: { content: calls('aB3dE5fG7', 'hJ9kL1mN3'), usage: usage(124, 46) },
-    others: readOutcomes('openai-chat-compatible'),
+    endByMark: ['done-without-finish', 'calls-without-finish', 'cut-call-without-finish'],
+    others: {
+      'done-without-finish': {
+        content: [text('Grüß dich, 世界!')],
+        usage: usage(12, 9),
+        finishReason: 'stop',
+        responseId: 'cmp-7',
+      },
+      'calls-without-finish': {
+        content: calls('nv_1', 'nv_2'),
+        finishReason: 'tool_calls',
+        responseId: 'cmp-7',
+      },
+      'cut-call-without-finish': { content: [], finishReason: 'other', responseId: 'cmp-7' },
+      'error-line': { content: [text('Well')], responseId: 'cmp-7', error: 'overloaded' },
+      'error-line-of-text': { content: [text('Well')], responseId: 'cmp-7', error: 'rate_limit' },
+      'second-choice': { content: [text('AB')], finishReason: 'stop', responseId: 'cmp-7' },
+      'thinking-in-total': {
+        content: [text('Grüß dich!')],
+        usage: usage(9, 109, { reasoningTokens: 103 }),
+        finishReason: 'stop',
+        responseId: 'cmp-7',
+      },
+      'reasoning-field': {
+        content: [
+          thought('compatible')('Look up 日本.', { field: 'reasoning' }),
+          call('call_oc', 'get_capital', { country: 'Japan' }),
+        ],
+        finishReason: 'tool_calls',
+        responseId: 'cmp-7',
+      },
+      'reasoning-content-field': {
+        content: [
+          thought('compatible')('Look up 日本.'),
+          text('Let me look.'),
+          call('call_gs', 'get_capital', { country: 'Japan' }),
+        ],
+        finishReason: 'tool_calls',
+        responseId: 'cmp-7',
+      },
+    },
+  },
+  mistral: {
+    modelName: 'magistral-medium-2509',
+    responseId: '5f0f2c1a9d3e4b7c8a61',
+    plain: {
+      content: [thought('mistral')('A greeting 👋.'), text('Grüß dich!')],
+      usage: usage(12, 30, { cachedTokens: 4 }),
+    },
+    tools: { content: calls('aB3dE5fG7', 'hJ9kL1mN3'), usage: usage(124, 46) },
+    others: {
+      'audio-usage': {
+        content: [text('A dog barks.')],
+        usage: usage(383, 27),
+        finishReason: 'stop',
+        responseId: '5f0f2c1a9d3e4b7c8a61',
+      },
+    },
+  },
+  groq: {
+    modelName: 'openai/gpt-oss-20b',
+    responseId: 'chatcmpl-6b1e0f4c',
+    plain: {
+      content: [thought('groq')('We should greet 👋.'), text('Grüß dich!')],
+      usage: usage(72, 33, { reasoningTokens: 18 }),
+    },
+    tools: {
+      content: [thought('groq')('Two tools.'), ...calls('fc_0a', 'fc_0b')],
+      usage: usage(140, 60, { reasoningTokens: 20 }),
+    },
+    others: {
+      ...readOutcomes('openai-chat-groq'),
+      'tool-use-failed': { content: [text('Let me')], responseId: 'chatcmpl-6b1e0f4c', error: 'bad_request' },
+    },
+  },
+  together: {
+    modelName: 'zai-org/GLM-4.7',
+    responseId: 'oBq7-4yUR-9c1d',
+    plain: {
+      content: [thought('together')('A greeting 👋.'), text('Grüß dich!')],
+      usage: usage(11, 25, { cachedTokens: 2 }),
+    },
+    tools: {
+      content: [thought('together')('Two.'), ...calls('call_tg1', 'call_tg2')],
+      usage: usage(90, 31),
+    },
+  },
+  fireworks: {
+    modelName: 'accounts/fireworks/models/glm-4p7',
+    responseId: '9f2d-fw-1',
+    plain: {
+      content: [thought('fireworks')('A greeting 👋.'), text('Grüß dich!')],
+      usage: usage(9, 21, { cachedTokens: 3 }),
+    },
+    tools: {
+      content: [thought('fireworks')('Two.'), ...calls('call_fw1', 'call_fw2')],
+      usage: usage(80, 40),
+    },
+  },
+  cerebras: {
+    modelName: 'gpt-oss-120b',
+    responseId: 'chatcmpl-cb-77',
+    plain: {
+      content: [thought('cerebras')('A greeting 👋.'), text('Grüß dich!')],
+      usage: usage(70, 28, { cachedTokens: 64 }),
+    },
+    tools: {
+      content: [thought('cerebras')('Two.'), ...calls('4c1e0a9b2', '8d2f1b3c4')],
+      usage: usage(150, 44),
+    },
+  },
+  perplexity: {
+    modelName: 'sonar-pro',
+    responseId: 'c1f0b7de-52a1-4b93',
+    plain: {
+      content: [{ type: 'text', text: 'Grüß dich 👋!', citations: [{ url: 'https://example.org/a' }] }],
+      usage: usage(6, 5),
+    },
+    tools: undefined,
+    others: {
+      ...readOutcomes('openai-chat-perplexity'),
+      'too-many-tokens': { content: [], error: 'context_overflow' },
+    },
+  },
+  minimax: {
+    modelName: 'MiniMax-M2.5',
+    responseId: '05a1c2d3e4f5',
+    plain: {
+      content: [
+        thought('minimax')('A greeting 👋.', {
+          reasoningDetails: [
+            {
+              type: 'reasoning.text',
+              id: 'reasoning-text-1',
+              format: 'MiniMax-response-v1',
+              index: 0,
+              text: 'A greeting 👋.',
+            },
+          ],
+        }),
+        text('Grüß dich!'),
+      ],
+      usage: usage(42, 31, { reasoningTokens: 20 }),
+    },
+    tools: {
+      content: [
+        thought('minimax')('Two.', {
+          reasoningDetails: [
+            {
+              type: 'reasoning.text',
+              id: 'reasoning-text-1',
+              format: 'MiniMax-response-v1',
+              index: 0,
+              text: 'Two.',
+            },
+          ],
+        }),
+        ...calls('call_function_1', 'call_function_2'),
+      ],
+      usage: usage(190, 50),
+    },
+    others: { 'no-balance': { content: [], responseId: '05a1', error: 'rate_limit' } },
+  },
+  hunyuan: {
+    modelName: 'hunyuan-2.0-thinking',
+    responseId: 'hy-3a2b1c',
+    plain: {
+      content: [thought('hunyuan')('用户在打招呼。'), text('你好 👋')],
+      usage: usage(10, 24),
+    },
+    tools: {
+      content: [thought('hunyuan')('两个问题。'), ...calls('call_hy1', 'call_hy2')],
+      usage: usage(77, 38),
+    },
+  },
+  volcengine: {
+    modelName: 'doubao-seed-1-8-251228',
+    responseId: '0217630000001234',
+    plain: {
+      content: [thought('volcengine')('用户在打招呼。'), text('你好 👋')],
+      usage: usage(53, 40, { cachedTokens: 0, reasoningTokens: 31 }),
+    },
+    tools: {
+      content: [thought('volcengine')('两个问题。'), ...calls('call_vc1', 'call_vc2')],
+      usage: usage(201, 66, { cachedTokens: 0, reasoningTokens: 22 }),
+    },
   },
 };
 
-for (const [name, { modelName, responseId, plain, tools, others }] of Object.entries(VENDORS)) {
+for (const [name, { modelName, responseId, plain, tools, others, endByMark }] of Object.entries(VENDORS)) {
   const strict: ChatStrictness = STRICTNESS[name as ChatVendorName];
   describeWire({
     name: `openai-chat-${name}`,
@@ -225,11 +423,14 @@ for (const [name, { modelName, responseId, plain, tools, others }] of Object.ent
       }),
     contentType: 'text/event-stream',
     historyField: 'messages',
+    hasNoTools: tools === undefined,
+    endsWithUser: strict.roleOrder === 'alternating',
+    endByMark: endByMark ?? [],
     faultsIn: (body) => openAiChatFaults(body, strict),
     errorBody: (message) => ({ error: { message, type: 'invalid_request_error', param: null, code: null } }),
     outcomes: {
       plain: { ...plain, finishReason: 'stop', responseId },
-      'parallel-tools': { ...tools, finishReason: 'tool_calls', responseId },
+      ...(tools && { 'parallel-tools': { ...tools, finishReason: 'tool_calls', responseId } }),
       ...others,
     },
   });

@@ -30,7 +30,7 @@ export function openAiResponsesFaults(body: JsonObject): string[] {
   const faults = new Faults();
   faults.object(body, 'body', BODY_KEYS);
   faults.text(body['model'], 'model');
-  checkInput(faults, faults.items(body['input'], 'input'));
+  checkInput(faults, faults.items(body['input'], 'input'), body);
   checkTools(faults, body);
   const { reasoning } = body;
   if (reasoning !== undefined && !faults.object(reasoning, 'reasoning', ['effort', 'summary']))
@@ -40,11 +40,12 @@ export function openAiResponsesFaults(body: JsonObject): string[] {
   return faults.list;
 }
 
-function checkInput(faults: Faults, items: readonly unknown[]): void {
+function checkInput(faults: Faults, items: readonly unknown[], body: JsonObject): void {
   faults.must(items.length > 0, 'input must not be empty');
   const open = new Map<unknown, string>();
   const seen = new Set<unknown>();
   let dangling = '';
+  checkPairs(faults, items as readonly JsonObject[], body);
   items.forEach((item, i) => {
     const at = `input[${i}]`;
     const { type = 'message', role } = item as JsonObject;
@@ -56,8 +57,8 @@ function checkInput(faults: Faults, items: readonly unknown[]): void {
     }
     if (type === 'message') checkMessage(faults, item, at);
     else if (type === 'reasoning') {
-      if (!faults.object(item, at, ['type', 'id', 'summary', 'encrypted_content'])) return;
-      faults.text(item['encrypted_content'], `${at}.encrypted_content`);
+      if (!faults.object(item, at, ['type', 'id', 'summary', 'content', 'encrypted_content'])) return;
+      if (item['content'] === undefined) faults.text(item['encrypted_content'], `${at}.encrypted_content`);
       faults.items(item['summary'], `${at}.summary`);
     } else if (type === 'function_call') {
       if (!faults.object(item, at, ['type', 'id', 'call_id', 'name', 'arguments', 'status'])) return;
@@ -77,6 +78,27 @@ function checkInput(faults: Faults, items: readonly unknown[]): void {
   });
   faults.must(dangling === '', dangling);
   faults.must(open.size === 0, `no outputs for ${[...open.keys()].join(', ')}`);
+}
+
+const PLAIN_MODELS = /^(?:ft:)?(?:gpt-[34]|chatgpt|gpt-5-chat)|non-reasoning/;
+
+/** Models that don't reason reject reasoning items. A stored item and its reasoning item come by their ids together. */
+function checkPairs(faults: Faults, items: readonly JsonObject[], { model, store }: JsonObject): void {
+  const isReasoning = (item: JsonObject | undefined): boolean => item?.['type'] === 'reasoning';
+  if (PLAIN_MODELS.test(String(model)))
+    faults.must(!items.some(isReasoning), `reasoning items are not supported with ${String(model)}`);
+  if (store !== true) return;
+  items.forEach((item, i) => {
+    const [before, after] = [items[i - 1], items[i + 1]];
+    const isOptional = isReasoning(item) || isOneOf(item['type'] ?? 'message', 'message', 'function_call');
+    if (item['id'] === undefined || !isOptional) return; // items of other types always have an id
+    if (isReasoning(item)) faults.must(after?.['id'] !== undefined, `input[${i}] without its following item`);
+    else
+      faults.must(
+        isReasoning(before) && before?.['id'] !== undefined,
+        `input[${i}] without its reasoning item`,
+      );
+  });
 }
 
 function checkMessage(faults: Faults, message: unknown, at: string): void {

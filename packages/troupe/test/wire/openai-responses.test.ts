@@ -73,6 +73,19 @@ describeWire({
       finishReason: 'tool_calls',
       responseId,
     },
+    'raw-reasoning': {
+      content: [
+        {
+          type: 'thinking',
+          thinking: 'Look up 日本.',
+          providerMeta: { openaiResponses: { id: 'rs_lm1', isRaw: true } },
+        },
+        call('call_J', 'get_capital', { country: 'Japan' }),
+      ],
+      usage: { inputTokens: 88, outputTokens: 30, cachedTokens: 0, reasoningTokens: 12 },
+      finishReason: 'tool_calls',
+      responseId,
+    },
     phases: {
       content: [
         { type: 'text', text: 'I look it up.', providerMeta: { openaiResponses: { phase: 'commentary' } } },

@@ -2,6 +2,7 @@ import type { Part } from '@a2a-js/sdk';
 
 import { AgentBase, type AgentOptions, type CallOptions } from '../../agent/agent-base.ts';
 import type { Interrupt } from '../../agent/interrupt.ts';
+import { checkAnswers } from '../../approval/answers.ts';
 import { readDecisions } from '../../approval/decisions.ts';
 import { controlOf } from '../../agent/turn/controlled-turn.ts';
 import type { Turn } from '../../agent/turn/turn.ts';
@@ -9,9 +10,12 @@ import { checkNumber, MAX_TIMER_MS } from '../../util/check-number.ts';
 import { TroupeError } from '../../errors.ts';
 import { Msg, type MsgInput } from '../../message/msg.ts';
 import type { PendingCall } from '../../message/pending-call.ts';
+import { AnswerSchema } from '../../model/structured/answer-schema.ts';
+import { traced } from '../../tracing/instrumentation.ts';
 import { abortable } from '../../util/abort.ts';
 import { startTimer } from '../../util/clock.ts';
 import { isJsonObject, type JsonObject, type JsonValue } from '../../util/json.ts';
+import type { AnySchema } from '../../util/schema.ts';
 import { MAX_BYTES } from '../../util/net/safe-fetch.ts';
 import { A2AError } from '../protocol/a2a-error.ts';
 import type { AgentCardResolver } from './agent-card-resolver.ts';
@@ -20,6 +24,8 @@ import type { A2AHeaders } from './limited-fetch.ts';
 import { loadA2AClientSdk } from '../protocol/sdk.ts';
 import { OpenTask } from './open-task.ts';
 import { textPart, toParts } from '../protocol/parts.ts';
+import { responseSchemaPart } from '../protocol/response-schema.ts';
+import { withStructuredOutput } from './structured-answer.ts';
 import type { RemoteAgent, RemoteAnswer } from './remote-agent.ts';
 
 export interface A2AAgentOptions extends Omit<AgentOptions, 'name'> {
@@ -47,7 +53,7 @@ const TIMEOUT_MS = 600_000;
  *
  * A task that needs input ends the reply with `pending`, like a pending tool call, and the next call
  * continues that task. An interrupt cancels the remote task without waiting for the server. Content from the
- * remote agent is treated as data, never as instructions.
+ * remote agent is treated as data, never as instructions. Folder `a2a/client`: start here.
  */
 export class A2AAgent extends AgentBase {
   static override readonly componentName: string = 'a2AAgent';
@@ -99,20 +105,21 @@ export class A2AAgent extends AgentBase {
 
   override async reply(msgs: readonly Msg[], turn: Turn): Promise<Msg> {
     this.#isDelivered = false;
-    if (turn.structuredModel !== undefined) {
-      const problem =
-        'A remote agent can not be made to fill in a structuredModel. Ask it for data, and read dataIn(msg).';
-      throw new TroupeError('invalid_input', problem);
-    }
-    const decisions = readDecisions(turn.takeDecisions());
+    const schema = turn.structuredModel && new AnswerSchema(turn.structuredModel);
+    const given = readDecisions(turn.takeDecisions());
+    const hasAnswers = given.some(({ verdict }) => verdict === 'answer');
+    const decisions = hasAnswers ? await checkAnswers(given, this.pendingCalls) : given;
     const answers = decisions.length === 0 ? [] : this.#partsFor(decisions);
     const isNew = msgs.length > 0 && decisions.length === 0;
     if (this.openTask !== null && isNew) await this.#leaveOpenTask(this.openTask, turn);
     const observedCount = this.observed.length;
-    const parts = [...mergedParts([...this.observed, ...msgs]), ...answers];
-    if (parts.length === 0 && this.openTask === null) {
-      throw new TroupeError('invalid_input', `There is nothing to send to ${this.name}.`);
-    }
+    const said = [...mergedParts([...this.observed, ...msgs]), ...answers];
+    const wanted =
+      schema === undefined || (said.length === 0 && this.openTask)
+        ? []
+        : [responseSchemaPart(schema.jsonSchema)];
+    // an agent call without input says nothing, as a message with one empty text; of an open task it asks for the state
+    const parts = said.length + wanted.length > 0 || this.openTask ? [...said, ...wanted] : [textPart('')];
     const waits = controlOf(turn).accept();
     if (waits) await waits;
     const delivered = (contextId: string | undefined): void => {
@@ -123,9 +130,15 @@ export class A2AAgent extends AgentBase {
       this.observed.splice(0, observedCount);
     };
     try {
-      const answer = await turn.step({ kind: 'agent', name: 'a2a' }, () => this.#ask(parts, turn, delivered));
+      const answer = await turn.step({ kind: 'agent', name: 'a2a' }, () =>
+        traced(
+          () => ({ type: 'a2a', agentName: this.name }),
+          () => this.#ask(parts, turn, delivered),
+          { signal: turn.signal },
+        ),
+      );
       delivered(answer.contextId); // also when the answer was replayed
-      return await this.#answer(answer, turn);
+      return await this.#answer(answer, turn, schema);
     } catch (error) {
       const isWaiting = !this.#isDelivered && isRepeatable(error);
       if (!isWaiting) this.openTask = null; // ended, or being canceled
@@ -149,14 +162,18 @@ export class A2AAgent extends AgentBase {
     await this.#remote?.whenIdle();
   }
 
-  async #answer({ msg, state, taskId, closing }: RemoteAnswer, turn: Turn): Promise<Msg> {
+  async #answer(
+    { msg, state, taskId, closing }: RemoteAnswer,
+    turn: Turn,
+    schema: AnswerSchema<AnySchema> | undefined,
+  ): Promise<Msg> {
     let answer = msg instanceof Msg ? msg : Msg.from(msg); // a replayed step gives JSON
     this.openTask = null;
     if (taskId !== undefined && (state === 'input_required' || state === 'auth_required')) {
       const open = OpenTask.from(taskId, state, closing, turn.agentPath);
       answer = answer.with({ endReason: 'tool_suspended', pending: open.pending });
       this.openTask = open;
-    }
+    } else if (schema !== undefined) answer = await withStructuredOutput(answer, schema);
     turn.commit(answer);
     await this.print(answer);
     return answer;

@@ -3,8 +3,15 @@ import type { Part } from '@a2a-js/sdk';
 import { TroupeError } from '../../errors.ts';
 import type { ToolOutputBlock, ToolUseBlock } from '../../message/blocks.ts';
 import type { PendingCall, PendingDecision } from '../../message/pending-call.ts';
+import {
+  QUESTION_LIMITS,
+  toUserQuestion,
+  type UserAnswer,
+  type UserQuestion,
+} from '../../message/user-question.ts';
 import { newId } from '../../util/ids.ts';
 import { copyJson, copyJsonObject, isJsonObject, type JsonObject, type JsonValue } from '../../util/json.ts';
+import { cutText } from '../../util/text.ts';
 import { dataOf } from '../protocol/data-block.ts';
 import { dataPart, textPart, toParts } from '../protocol/parts.ts';
 
@@ -16,6 +23,11 @@ interface RemoteCall {
 }
 
 const MAX_CALLS = 100;
+/** Questions for tasks without a question of their own. */
+const NO_QUESTION = {
+  input_required: 'The remote agent needs input.',
+  auth_required: 'The remote agent needs a login.',
+};
 
 /** Remote task that waits for input. Part of the agent's state as JSON. */
 export class OpenTask {
@@ -26,7 +38,7 @@ export class OpenTask {
 
   /**
    * Reads the request of a waiting task. Pending tool calls sent as data become pending tool calls; any other
-   * request becomes one external tool call, whose result is the answer.
+   * request becomes one question in words.
    */
   static from(
     taskId: string,
@@ -39,7 +51,14 @@ export class OpenTask {
     if (calls.length > 0) return new OpenTask(taskId, calls);
     const question = closing.flatMap((block) => (block.type === 'text' ? block.text : [])).join('\n');
     const call: ToolUseBlock = { type: 'tool_use', id: newId('call_'), name: state, input: { question } };
-    const pending: PendingCall = { id: newId('pending_'), agentPath, kind: 'external', call };
+    const message = cutText(question, QUESTION_LIMITS.maxChars).trim() || NO_QUESTION[state];
+    const pending: PendingCall = {
+      id: newId('pending_'),
+      agentPath,
+      kind: 'question',
+      call,
+      question: { message },
+    };
     return new OpenTask(taskId, [{ pending, remoteId: null }]);
   }
 
@@ -52,13 +71,19 @@ export class OpenTask {
     const forwarded: JsonValue[] = [];
     const answers = decisions.flatMap((decision) => {
       const call = this.calls.find(({ pending }) => pending.id === decision.id);
-      if (call === undefined) throw refused(decision.id, 'was never asked for, or has been decided already');
+      if (call === undefined)
+        throw refused(
+          decision.id,
+          'was never asked for, or has been decided already: read pendingCalls again',
+        );
       if (call.remoteId !== null) {
         forwarded.push(copyJson({ ...decision, id: call.remoteId }, 'decision'));
         return [];
       }
-      if (decision.verdict === 'allow') throw refused(decision.id, 'is a question: supply its result');
+      if (decision.verdict === 'allow')
+        throw refused(decision.id, "is a question: give the verdict 'answer' or 'deny'");
       if (decision.verdict === 'deny') return [textPart(decision.reason ?? 'The question was not answered.')];
+      if (decision.verdict === 'answer') return answerParts(decision.answer);
       const { output } = decision;
       return typeof output === 'string' ? [textPart(output)] : toParts(output);
     });
@@ -106,18 +131,34 @@ function remoteCall(json: JsonValue, agentPath: readonly string[]): RemoteCall |
 function toPending(json: JsonValue | undefined): PendingCall | undefined {
   if (!isJsonObject(json)) return undefined;
   const { id, agentPath, kind, call, reason } = json;
-  if (typeof id !== 'string' || (kind !== 'approval' && kind !== 'external') || !isJsonObject(call))
-    return undefined;
+  const question = kind === 'question' ? questionFrom(json['question']) : undefined;
+  const isKnown = kind === 'approval' || kind === 'external' || question !== undefined;
+  if (typeof id !== 'string' || !isKnown || !isJsonObject(call)) return undefined;
   const { id: callId, name, input } = call;
   if (typeof callId !== 'string' || typeof name !== 'string' || !isJsonObject(input)) return undefined;
   const path = Array.isArray(agentPath) ? agentPath.filter((one) => typeof one === 'string') : [];
   return {
     id,
     agentPath: path,
-    kind,
+    kind: question === undefined ? (kind === 'approval' ? kind : 'external') : 'question',
     call: { type: 'tool_use', id: callId, name, input },
     ...(typeof reason === 'string' && { reason }),
+    ...(question && { question }),
   };
+}
+
+/** A question of the remote agent, if it is one and not too large. */
+function questionFrom(json: JsonValue | undefined): UserQuestion | undefined {
+  try {
+    return toUserQuestion(json, QUESTION_LIMITS);
+  } catch {
+    return undefined;
+  }
+}
+
+function answerParts(answer: UserAnswer = ''): readonly Part[] {
+  if (typeof answer === 'string') return [textPart(answer)];
+  return [isJsonObject(answer) ? dataPart(answer) : textPart(answer.join(', '))];
 }
 
 function refused(id: unknown, problem: string): TroupeError {

@@ -103,13 +103,19 @@ test('the text of the last status follows the answer, unless it repeats the answ
   expect(await said(status(done))).toBe('Done.');
 });
 
-test.each([
-  TaskState.TASK_STATE_SUBMITTED,
-  TaskState.TASK_STATE_WORKING,
-  TaskState.TASK_STATE_UNSPECIFIED,
-  TaskState.UNRECOGNIZED,
-])('in the state %i, more is to come', async (state) => {
+test.each([TaskState.TASK_STATE_SUBMITTED, TaskState.TASK_STATE_WORKING, TaskState.TASK_STATE_UNSPECIFIED])(
+  'in the state %i, more is to come',
+  async (state) => {
+    const reply = new RemoteReply('r', async () => {});
+    await reply.take(status(state, 'hm'));
+    expect(reply.settled).toBeUndefined();
+  },
+);
+
+test('a state that tasks do not have is no answer', async () => {
   const reply = new RemoteReply('r', async () => {});
-  await reply.take(status(state, 'hm'));
-  expect(reply.settled).toBeUndefined();
+  await expect(reply.take(status(TaskState.UNRECOGNIZED, 'hm'))).rejects.toMatchObject({
+    failure: 'bad_answer',
+    message: 'The remote agent named a state that tasks do not have.',
+  });
 });

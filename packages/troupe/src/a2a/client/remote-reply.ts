@@ -7,6 +7,7 @@ import type { JsonObject } from '../../util/json.ts';
 import { A2AError } from '../protocol/a2a-error.ts';
 import { namedCalls } from './open-task.ts';
 import { blocksOfParts } from '../protocol/parts.ts';
+import { a2aSdk } from '../protocol/sdk.ts';
 import { remoteStateOf, type RemoteState, type SettledState } from './remote-state.ts';
 
 /** Maximum blocks of an answer. Every printed snapshot contains all blocks. */
@@ -127,8 +128,10 @@ export class RemoteReply {
     return this.#state === 'completed' || this.#state === 'working' ? 'Done.' : `(${this.#state})`;
   }
 
-  #takeMessage({ contextId, parts }: Message): void {
+  #takeMessage({ contextId, parts, role }: Message): void {
     if (this.#taskId !== undefined) throw contradiction();
+    if (role !== a2aSdk.Role.ROLE_AGENT)
+      throw new A2AError('bad_answer', 'The remote agent answered with a message that is not its own.');
     this.#contextId ??= contextId || undefined;
     this.#closing = blocksOfParts(parts);
     this.#state = 'completed';

@@ -16,7 +16,7 @@ const MAX_DATA = { maxDepth: 60, maxSize: 1_000_000 };
 
 /**
  * Converts blocks for another agent, without thinking blocks (private) and without media that only this
- * machine can read.
+ * machine can read. Folder `a2a/protocol`: start here.
  */
 export function toParts(blocks: readonly ContentBlock[]): Part[] {
   return blocks.flatMap((block) => {

@@ -3,13 +3,17 @@ import type { JsonRpcTransportHandler, ServerCallContext } from '@a2a-js/sdk/ser
 
 import { getLogger } from '../../config/run-config.ts';
 import { messageOf } from '../../errors.ts';
+import { continueTrace } from '../../tracing/instrumentation.ts';
 import { whenAborted } from '../../util/abort.ts';
-import { copyJsonObject, isJsonObject, parseJson, type JsonObject } from '../../util/json.ts';
+import { sha256 } from '../../util/hash.ts';
+import { isJsonObject, type JsonObject } from '../../util/json.ts';
 import { notifyOnReturn } from '../../util/async/notify-on-return.ts';
 import type { A2AServerOptions } from './a2a-server-options.ts';
+import { checkParams } from './check-params.ts';
 import { OpenContexts, type A2AAgentSource } from './open-contexts.ts';
 import { signCard } from '../protocol/card-signature.ts';
 import { a2aSdk, a2aErrors, a2aServer } from '../protocol/sdk.ts';
+import { isOldMethod, readRpcRequest, unknownMethod } from './rpc-request.ts';
 import { toServerCard, type A2ACard } from './server-card.ts';
 import { DISCONNECTED, TaskRequestHandler } from './task-request-handler.ts';
 
@@ -19,10 +23,10 @@ export type A2AServiceOptions = Required<
   A2AServerOptions & { readonly card: A2ACard & { readonly name: string } };
 
 const CARD_PATH = '/.well-known/agent-card.json';
-const MAX_JSON = { maxDepth: 100 };
+const CARD_MAX_AGE_S = 60;
 const INTERNAL_ERROR = -32603;
 
-/** Answers HTTP requests of A2A clients: the card for everyone, JSON-RPC for authenticated users. */
+/** Answers HTTP requests of A2A clients: the card for everyone, JSON-RPC for authenticated users. Folder `a2a/server`: start here. */
 export class A2AService {
   readonly #options: A2AServiceOptions;
   readonly #contexts: OpenContexts;
@@ -43,7 +47,8 @@ export class A2AService {
       if (!this.#isKnown(address, request.headers.get('origin'))) return refuse(403, 'Forbidden');
       if (address?.pathname.endsWith(CARD_PATH)) return await this.#answerCard(request, address);
       if (request.method !== 'POST') return refuse(405, 'Method not allowed', { allow: 'POST' });
-      return await this.#answerRpc(request);
+      const header = (name: string): string | undefined => request.headers.get(name) ?? undefined;
+      return await continueTrace(header, () => this.#answerRpc(request));
     } catch (error) {
       getLogger().log('error', `An A2A client could not be served: ${messageOf(error)}`);
       return refuse(500, 'Internal error');
@@ -62,59 +67,67 @@ export class A2AService {
 
   async #answerCard(request: Request, { origin, pathname }: URL): Promise<Response> {
     if (request.method !== 'GET') return refuse(405, 'Method not allowed', { allow: 'GET' });
-    const path = pathname.slice(0, -CARD_PATH.length) || '/';
-    return Response.json(a2aSdk.AgentCard.toJSON(await this.#card(`${origin}${path}`)));
-  }
-
-  async #card(url: string): Promise<AgentCard> {
     const { card, signing } = this.#options;
-    const made = toServerCard(card, card.url ?? url);
-    return signing === undefined ? made : signCard(made, signing);
+    const path = pathname.slice(0, -CARD_PATH.length) || '/';
+    const made = toServerCard(card, card.url ?? `${origin}${path}`);
+    const etag = `"${await sha256(JSON.stringify([a2aSdk.AgentCard.toJSON(made), signing?.keyId]))}"`;
+    const headers = { 'cache-control': `public, max-age=${CARD_MAX_AGE_S}`, etag, vary: 'host' };
+    if (request.headers.get('if-none-match') === etag) return new Response(null, { status: 304, headers });
+    const signed: AgentCard = signing === undefined ? made : await signCard(made, signing);
+    return Response.json(a2aSdk.AgentCard.toJSON(signed), { headers });
   }
 
   async #answerRpc(request: Request): Promise<Response> {
     const { authenticate, maxBodyBytes } = this.#options;
     const user = authenticate === undefined ? '' : await authenticate(request);
     if (typeof user !== 'string') return refuse(401, 'Unauthorized', { 'www-authenticate': 'Bearer' });
-    if (!request.headers.get('content-type')?.startsWith('application/json')) return refuse(415, 'Send JSON');
+    if (!request.headers.get('content-type')?.startsWith('application/json')) return wrongContentType();
     const text = await readText(request, maxBodyBytes);
     if (text === undefined) return refuse(413, 'Too large');
     const disconnected = new AbortController();
     const unlink = whenAborted(request.signal, () => disconnected.abort());
     const context = new a2aServer.ServerCallContext({
       user: { isAuthenticated: authenticate !== undefined, userName: user },
-      requestedVersion: request.headers.get('a2a-version') ?? '0.3',
+      requestedVersion: request.headers.get('a2a-version') || '0.3',
       state: new Map([[DISCONNECTED, disconnected.signal]]),
     });
-    const { body, problem } = await this.#read(text, context);
-    const { id = null } = body;
+    const read = readRpcRequest(text);
     const failed = (error: unknown): object =>
-      withoutDetails({
-        jsonrpc: '2.0',
-        id,
-        error: a2aServer.JsonRpcTransportHandler.mapToJSONRPCError(error),
-      });
-    const answer = problem === undefined ? await this.#rpc.handle(body, context) : failed(problem);
+      withoutDetails({ jsonrpc: '2.0', id: read.id, error: toRpcError(error) });
+    const problem = 'error' in read ? read.error : await this.#problemOf(read.body, context);
+    const answer =
+      problem === undefined && 'body' in read ? await this.#rpc.handle(read.body, context) : failed(problem);
     if (isStream(answer)) return stream(answer, disconnected, failed, unlink);
     unlink();
     return Response.json(withoutDetails(answer));
   }
 
-  /** Parses a request; invalid requests have a `problem`. */
-  async #read(text: string, context: ServerCallContext): Promise<{ body: JsonObject; problem?: unknown }> {
-    let body: JsonObject;
-    try {
-      body = copyJsonObject(parseJson(text, 'the request', MAX_JSON), 'the request');
-    } catch {
-      return { body: {}, problem: new a2aErrors.RequestMalformedError('Send JSON-RPC.') };
-    }
+  /** Checks method, version and parameters, in this order. An old method is one of an old version, and not unknown. */
+  async #problemOf(
+    { method, params }: JsonObject & { readonly method: string },
+    context: ServerCallContext,
+  ): Promise<unknown> {
+    const unknown = unknownMethod(method);
+    if (unknown !== undefined && !isOldMethod(method)) return unknown;
     try {
       a2aServer.validateVersion(context.requestedVersion, await this.#handler.getAgentCard(), 'JSONRPC');
-      return { body };
+      checkParams(method, params);
+      return unknown;
     } catch (problem) {
-      return { body, problem };
+      return problem;
     }
   }
+}
+
+/** The error of an answer: of JSON-RPC itself as it is, others by the table of the package. */
+function toRpcError(error: unknown): object {
+  if (isJsonObject(error) && typeof error['code'] === 'number') return error;
+  return a2aServer.JsonRpcTransportHandler.mapToJSONRPCError(error);
+}
+
+function wrongContentType(): Response {
+  const error = toRpcError(new a2aErrors.ContentTypeNotSupportedError('Send application/json.'));
+  return Response.json({ jsonrpc: '2.0', id: null, error }, { status: 415 });
 }
 
 function isStream(answer: object): answer is AsyncGenerator<unknown, void, undefined> {

@@ -5,18 +5,21 @@ import { getLogger } from '../../config/run-config.ts';
 import { messageOf, TroupeError } from '../../errors.ts';
 import { isInterruptReply } from '../../message/end-reason.ts';
 import { Msg } from '../../message/msg.ts';
-import type { PendingDecision } from '../../message/pending-call.ts';
+import { questionText } from '../../approval/answers.ts';
+import type { PendingCall, PendingDecision } from '../../message/pending-call.ts';
 import { StateModule } from '../../state/state-module.ts';
 import { abortable } from '../../util/abort.ts';
-import type { JsonObject } from '../../util/json.ts';
+import { copyJsonObject, isJsonObject, type JsonObject } from '../../util/json.ts';
 import type { SavedContext } from './saved-context.ts';
-import { blocksOfParts, pendingPart, textPart, toParts } from '../protocol/parts.ts';
+import { blocksOfParts, dataPart, pendingPart, textPart, toParts } from '../protocol/parts.ts';
 import { a2aSdk } from '../protocol/sdk.ts';
 import { ServedTask } from './served-task.ts';
 
 export interface Work {
   readonly parts: readonly Part[];
   readonly decisions: readonly PendingDecision[];
+  /** Schema of the structured output that the client wants. */
+  readonly schema: JsonObject | undefined;
 }
 
 /**
@@ -78,7 +81,7 @@ export class ServedContext extends StateModule {
    */
   async accept(task: ServedTask, message: Message, work: Work): Promise<() => void> {
     const stop = new AbortController();
-    const undo = task.submit(message);
+    const undo = task.submit(message, work.schema);
     task.cancel = async () => stop.abort();
     try {
       await this.#saved?.save();
@@ -95,7 +98,7 @@ export class ServedContext extends StateModule {
   /** Works on a task until it is settled. Never rejects. */
   async #workOn(
     task: ServedTask,
-    { parts, decisions }: Work,
+    { parts, decisions, schema }: Work,
     before: Promise<unknown>,
     stop: AbortController,
   ): Promise<void> {
@@ -118,6 +121,7 @@ export class ServedContext extends StateModule {
         // closes pending tool calls of tasks that have ended
         onPending: isAnyTaskWaiting ? undefined : 'close',
         decisions,
+        structuredModel: schema,
         lifetime: 'detached',
       });
       let msgId: string | undefined;
@@ -158,6 +162,7 @@ export class ServedContext extends StateModule {
     await this.#work;
     if (this.#saved === undefined)
       for (const task of this.tasks) if (task.isWaiting) await this.abandon(task);
+    for (const task of this.tasks) task.release();
     try {
       await this.#saved?.close();
     } catch (error) {
@@ -175,7 +180,7 @@ export class ServedContext extends StateModule {
       return this.#end(task, a2aSdk.TaskState.TASK_STATE_INPUT_REQUIRED, [...parts, pendingPart(pending)]);
     }
     if (isInterruptReply(answer)) return this.#end(task, a2aSdk.TaskState.TASK_STATE_CANCELED, parts);
-    task.setAnswer(parts);
+    task.setAnswer(withStructured(parts, answer));
     return this.#end(
       task,
       endReason === 'error' ? a2aSdk.TaskState.TASK_STATE_FAILED : a2aSdk.TaskState.TASK_STATE_COMPLETED,
@@ -189,7 +194,7 @@ export class ServedContext extends StateModule {
       // The agent did nothing: text is not a decision.
       if (task.pending.length === 0)
         return this.#end(task, a2aSdk.TaskState.TASK_STATE_REJECTED, [textPart(OTHERS_WAIT)]);
-      const parts = [textPart(DECIDE), pendingPart(task.pending)];
+      const parts = [textPart(adviceFor(task.pending, error)), pendingPart(task.pending)];
       return this.#end(task, a2aSdk.TaskState.TASK_STATE_INPUT_REQUIRED, parts);
     }
     getLogger().log('error', `A served agent has failed: ${messageOf(error)}`);
@@ -210,6 +215,21 @@ export class ServedContext extends StateModule {
       }
     });
   }
+}
+
+/** Parts of an answer, with its structured output as data in place of the same as text. */
+function withStructured(parts: readonly Part[], { structured, text }: Msg): readonly Part[] {
+  if (!isJsonObject(structured)) return parts;
+  const data = dataPart(copyJsonObject(structured, 'the structured output'));
+  return text === JSON.stringify(structured) ? [data] : [...parts, data];
+}
+
+/** Advice for a client whose message decided nothing: the problem of an answer with the question, or how to decide. */
+function adviceFor(pending: readonly PendingCall[], error: unknown): string {
+  const questions = pending.flatMap(({ question }) =>
+    question === undefined ? [] : [questionText(question)],
+  );
+  return questions.length === 0 ? DECIDE : [messageOf(error), ...questions].join('\n');
 }
 
 const DECIDE =

@@ -6,6 +6,7 @@ import { timestamp } from '../../util/clock.ts';
 import { newId } from '../../util/ids.ts';
 import { copyJsonObject, isJsonObject, type JsonObject, type JsonValue } from '../../util/json.ts';
 import { textPart } from '../protocol/parts.ts';
+import { toResponseSchema } from '../protocol/response-schema.ts';
 import { a2aSdk } from '../protocol/sdk.ts';
 
 const MAX_HISTORY = 50;
@@ -33,6 +34,11 @@ export interface SnapshotOptions {
   readonly withArtifacts?: boolean;
 }
 
+export interface UpdateOptions extends SnapshotOptions {
+  /** Whether updates go on while the task waits for input, until it has ended. @default false */
+  readonly untilEnd?: boolean;
+}
+
 /**
  * Task that an agent works on. The answer is one artifact, which grows piece by piece or is replaced. A
  * reader holds a position and reads on from there, so that slow readers need no queue.
@@ -58,6 +64,9 @@ export class ServedTask {
   #change = Promise.withResolvers<void>();
   /** Pending tool calls of the agent. */
   pending: readonly PendingCall[] = [];
+  /** Schema of the structured output that the client wants. */
+  responseSchema: JsonObject | undefined;
+  #isReleased = false;
   /** Stops the work on the task; undefined when there is none. */
   cancel: (() => Promise<void>) | undefined;
 
@@ -106,14 +115,16 @@ export class ServedTask {
   }
 
   /** Adds a message to the history, after the question answered by the message. The returned function undoes the change. */
-  submit(message: Message): () => void {
-    const [history, status] = [this.#history, this.#status];
+  submit(message: Message, responseSchema?: JsonObject): () => void {
+    const [history, status, schema] = [this.#history, this.#status, this.responseSchema];
+    this.responseSchema = responseSchema;
     const asked = status.message === undefined ? [] : [status.message];
     const submitted = { ...message, taskId: this.id, contextId: this.contextId };
     this.#history = [...history, ...asked, submitted].slice(-MAX_HISTORY);
     this.setState(a2aSdk.TaskState.TASK_STATE_SUBMITTED);
     return () => {
       this.#history = history;
+      this.responseSchema = schema;
       this.#setStatus(status);
     };
   }
@@ -168,8 +179,11 @@ export class ServedTask {
     const status = this.#nextStatus ?? this.#status;
     if (this.#record?.changes !== this.#changes || this.#record.status !== status) {
       const task = a2aSdk.Task.toJSON({ ...this.snapshot(), status });
-      const { pending } = this;
-      const json = copyJsonObject({ task, artifactId: this.#artifactId, pending }, 'the task');
+      const { pending, responseSchema } = this;
+      const json = copyJsonObject(
+        { task, artifactId: this.#artifactId, pending, responseSchema },
+        'the task',
+      );
       this.#record = { changes: this.#changes, status, json };
     }
     return this.#record.json;
@@ -188,6 +202,7 @@ export class ServedTask {
     task.#pieces = artifacts.flatMap(({ parts }) => parts.map((part, block) => ({ part, block })));
     task.#status = { ...status, timestamp: status.timestamp ?? timestamp() };
     task.pending = pending;
+    task.responseSchema = toResponseSchema(json['responseSchema']);
     if (!task.isSettled) task.setState(a2aSdk.TaskState.TASK_STATE_FAILED, [textPart(STOPPED)]);
     return task;
   }
@@ -209,15 +224,23 @@ export class ServedTask {
     while (!this.isSettled) await abortable(this.#change.promise, signal);
   }
 
-  /** Current state of the task, then all updates until the task has ended or waits for input. */
-  updates(options: SnapshotOptions, signal: AbortSignal): AsyncGenerator<StreamResponse, void, void> {
-    return this.#updates(this.snapshot(options), this.#position(), signal);
+  /** Current state of the task, then all updates until the task has ended or, unless `untilEnd`, waits for input. */
+  updates(options: UpdateOptions, signal: AbortSignal): AsyncGenerator<StreamResponse, void, void> {
+    const { untilEnd = false } = options;
+    return this.#updates(this.snapshot(options), this.#position(), signal, untilEnd);
+  }
+
+  /** Ends all streams of updates: the conversation is closed. */
+  release(): void {
+    this.#isReleased = true;
+    this.#changed();
   }
 
   async *#updates(
     now: Task,
     from: Position,
     signal: AbortSignal,
+    untilEnd: boolean,
   ): AsyncGenerator<StreamResponse, void, void> {
     yield { payload: { $case: 'task', value: now } };
     const { id: taskId, contextId } = this;
@@ -225,6 +248,7 @@ export class ServedTask {
     for (let at = from; ;) {
       const here = this.#position();
       const { isSettled } = this;
+      const isLast = this.#isReleased || (untilEnd ? this.hasEnded : isSettled);
       const append = here.edition === at.edition && at.pieces > 0;
       const artifact = this.#artifact(append ? at.pieces : 0);
       const status = here.statuses === at.statuses ? undefined : this.#status;
@@ -235,7 +259,7 @@ export class ServedTask {
         yield { payload: { $case: 'artifactUpdate', value } };
       }
       if (status !== undefined) yield { payload: { $case: 'statusUpdate', value: { ...about, status } } };
-      if (isSettled) return;
+      if (isLast) return;
       if (this.#changes === here.changes) await abortable(this.#change.promise, signal);
     }
   }

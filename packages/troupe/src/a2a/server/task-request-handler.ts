@@ -19,14 +19,17 @@ import type { PendingDecision } from '../../message/pending-call.ts';
 import { newId } from '../../util/ids.ts';
 import { isJsonObject } from '../../util/json.ts';
 import { a2aSdk, a2aErrors } from '../protocol/sdk.ts';
+import { takeResponseSchema } from '../protocol/response-schema.ts';
+import { assertAcceptable } from './accepted-content.ts';
 import { AcceptedMessages } from './accepted-messages.ts';
 import { keyOf, type OpenContexts, type FoundTask } from './open-contexts.ts';
+import type { Work } from './served-context.ts';
 import type { ServedTask } from './served-task.ts';
+import { splitAnswer } from './split-answer.ts';
 
 /** Key of the request state for the signal that is aborted when the client disconnects. */
 export const DISCONNECTED = 'disconnected';
 
-const MAX_ID = 200;
 const PAGE = 50;
 
 /**
@@ -78,7 +81,7 @@ export class TaskRequestHandler implements A2ARequestHandler {
   ): AsyncGenerator<StreamResponse, void, undefined> {
     const { task } = await this.#find(id, context);
     if (task.hasEnded) throw new a2aErrors.UnsupportedOperationError('The task has ended.');
-    yield* task.updates({}, disconnectSignal(context));
+    yield* task.updates({ untilEnd: true }, disconnectSignal(context));
   }
 
   async getTask({ id, historyLength }: GetTaskRequest, context: ServerCallContext): Promise<Task> {
@@ -151,10 +154,8 @@ export class TaskRequestHandler implements A2ARequestHandler {
     { message, configuration }: SendMessageRequest,
     call: ServerCallContext,
   ): Promise<{ task: ServedTask; begin: () => void }> {
-    if (message === undefined || message.parts.length === 0)
-      throw new a2aErrors.RequestMalformedError('A message needs parts.');
-    if (message.contextId.length > MAX_ID)
-      throw new a2aErrors.RequestMalformedError('The contextId is too long.');
+    if (message === undefined) throw new a2aErrors.RequestMalformedError('params.message is missing.');
+    assertAcceptable(message.parts, this.#card.defaultInputModes);
     if (configuration?.taskPushNotificationConfig !== undefined)
       throw new a2aErrors.PushNotificationNotSupportedError();
     const user = userOf(call);
@@ -164,8 +165,7 @@ export class TaskRequestHandler implements A2ARequestHandler {
     if (known !== undefined) return { task: known.task, begin: () => {} };
     const accepting = this.#acceptNew(message, call);
     const taskId = accepting.then(({ task }) => task.id);
-    if (message.messageId === '') taskId.catch(() => {});
-    else this.#accepted.add(key, message, taskId);
+    this.#accepted.add(key, message, taskId);
     return accepting;
   }
 
@@ -178,12 +178,11 @@ export class TaskRequestHandler implements A2ARequestHandler {
     if (repeated !== undefined) return { task: repeated, begin: () => {} };
     const isNew = message.taskId === '';
     let found = await (isNew ? this.#contexts.newTask(who) : this.#find(message.taskId, call));
+    const work = await workOf(message.parts, found.task);
     // closed meanwhile in favour of another conversation
     while (!isNew && found.context.isClosed) found = await this.#find(message.taskId, call);
     const { task, context } = found;
     if (!isNew) assertCanContinue(task, message);
-    const isWaiting = task.pending.length > 0;
-    const work = isWaiting ? splitDecisions(message.parts) : { parts: message.parts, decisions: [] };
     try {
       return { task, begin: await context.accept(task, message, work) };
     } catch (error) {
@@ -220,11 +219,16 @@ function assertCanContinue(task: ServedTask, { contextId }: Message): void {
   if (!task.isSettled) throw new a2aErrors.UnsupportedOperationError('The task is being worked on.');
 }
 
+/** Work of a message: for a waiting task decisions or the answer to its question, the wanted structured output, and the other parts. */
+async function workOf(given: readonly Part[], { pending, responseSchema }: ServedTask): Promise<Work> {
+  const { parts, schema = responseSchema } = takeResponseSchema(given);
+  const decided = pending.length > 0 ? splitDecisions(parts) : { parts, decisions: [] };
+  if (decided.decisions.length > 0) return { ...decided, schema };
+  return { ...(await splitAnswer(decided.parts, pending)), schema };
+}
+
 /** Splits a message into decisions and other parts. */
-function splitDecisions(parts: readonly Part[]): {
-  parts: readonly Part[];
-  decisions: readonly PendingDecision[];
-} {
+function splitDecisions(parts: readonly Part[]): Pick<Work, 'parts' | 'decisions'> {
   const decisions: PendingDecision[] = [];
   const rest = parts.filter(({ content }) => {
     const list: unknown =

@@ -8,7 +8,7 @@ interface CostSource {
 }
 
 /**
- * Delegations, model calls, usage and time spent on one request: a task of a sub-agent, or an answer of a host with all its
+ * Delegations, model calls, questions, usage and time spent on one request: a task of a sub-agent, or an answer of a host with all its
  * delegations. May span several agent calls and processes, when tool calls are pending in between; time while paused does not count.
  */
 export class Spending {
@@ -16,6 +16,8 @@ export class Spending {
   delegations: number;
   /** Number of model calls. */
   modelCalls: number;
+  /** Number of questions to a person. */
+  questions: number;
   /** Tokens of running model calls, whose usage is not known yet. */
   runningTokens = 0;
   /** Usage in earlier processes. */
@@ -29,9 +31,10 @@ export class Spending {
 
   /** @param saved a result of `toJSON`. Edited numbers give nothing back: they count as 0 or more. */
   constructor(saved?: JsonValue) {
-    const { calls, iterations, ms, usage } = isJsonObject(saved) ? saved : {};
+    const { calls, iterations, questions, ms, usage } = isJsonObject(saved) ? saved : {};
     this.delegations = count(calls);
     this.modelCalls = count(iterations);
+    this.questions = count(questions);
     this.#ms = ms === undefined ? undefined : count(ms);
     this.#savedUsage = usage === undefined ? undefined : usageFrom(usage);
   }
@@ -75,10 +78,11 @@ export class Spending {
 
   /** JSON for the constructor, in this process or a later one. */
   toJSON(): JsonObject {
-    const { delegations: calls, modelCalls: iterations, usage } = this;
+    const { delegations: calls, modelCalls: iterations, questions, usage } = this;
     return {
       calls,
       iterations,
+      ...(questions > 0 && { questions }),
       ...(this.#ms !== undefined && { ms: this.elapsedMs }),
       ...(usage && { usage }),
     };

@@ -39,6 +39,8 @@ export interface TurnControlOptions {
   readonly retriedIds?: readonly string[] | undefined;
   /** The listeners of `onOutcome` of the agent. */
   readonly outcomeListeners?: ReadonlySet<() => Promise<void>> | undefined;
+  /** The listeners of `onCheckpoint` of the agent. */
+  readonly checkpointListeners?: ReadonlySet<() => Promise<void>> | undefined;
   /** The call whose interrupt this one handles. Both are one agent call of the same run. */
   readonly continues?: TurnControl | undefined;
 }
@@ -49,8 +51,8 @@ export interface ReplyScope {
   isUnfinished(toolCallId: string): boolean;
   /** Messages with the tool results so far of the model message whose tool calls run. They are not in memory yet. */
   readonly unstoredResultMsgs: readonly Msg[];
-  /** Saves the position of the reply. Gets the tool call in which another agent is about to change something, if any. */
-  checkpoint(toolCallId: string | undefined): Promise<void>;
+  /** Notes that an agent in this tool call is about to change something. */
+  noteStart(toolCallId: string): void;
 }
 
 /** Counters of one run, shared by all agent calls in it. */
@@ -176,19 +178,20 @@ export class TurnControl {
   /** Interrupts the call, or, if that is too late, lets nothing after the answer wait any longer. */
   interruptOrEndWaits(source: InterruptSource, msgs: readonly Msg[] = []): boolean {
     const isAccepted = this.interrupt(source, msgs);
-    if (!isAccepted) this.endWaits();
+    if (!isAccepted) this.endWaits(source);
     return isAccepted;
   }
 
   /** Ends the waits for everything after the reply: hooks of the answer, `handleInterrupt`, observers, saves. */
-  endWaits(): void {
-    this.stop.endWaits(new InterruptedError(this.#options.agentName, 'user'));
+  endWaits(source: InterruptSource = 'user'): void {
+    this.stop.endWaits(new InterruptedError(this.#options.agentName, source));
   }
 
   /** The control in which an interrupt of this call is handled. `endWaits` stops it. */
   continuation(): TurnControl {
     this.state.beginHandling();
-    const { agentId, agentName, parent, outlivesParent, listener, observers } = this.#options;
+    const { agentId, agentName, parent, outlivesParent, listener, observers, checkpointListeners } =
+      this.#options;
     const signal = this.stop.waitsEnded;
     return new TurnControl({
       agentId,
@@ -198,6 +201,7 @@ export class TurnControl {
       signal,
       listener: listener && { ...listener, left: signal },
       observers,
+      checkpointListeners,
       structuredModel: this.structuredModel,
       continues: this,
     });
@@ -260,10 +264,12 @@ export class TurnControl {
     return yieldToEventLoop();
   }
 
-  /** Saves the positions of this call and the calls around, before an action that can't be undone. */
-  async checkpoint(toolCallId?: string): Promise<void> {
-    await this.replyScope?.checkpoint(toolCallId);
-    await this.parent?.checkpoint(this.outerToolCallId);
+  /** Waits for the listeners of `onCheckpoint` of this agent and of the agents around, before an action that can't be undone. */
+  async checkpoint(): Promise<void> {
+    await Promise.all(Array.from(this.#options.checkpointListeners ?? [], (listener) => listener()));
+    if (this.parent === undefined) return;
+    if (this.outerToolCallId !== undefined) this.parent.replyScope?.noteStart(this.outerToolCallId);
+    await this.parent.checkpoint();
   }
 
   /** The tool calls in which this call was made, from the outermost on. */

@@ -13,6 +13,7 @@ import type { CompressionTask } from '../context-compressor.ts';
 import { isSaidToAgent, type Audience } from '../units.ts';
 import type { AutoContextPrompts } from './auto-context-options.ts';
 import { headOf, outputText, withoutTags } from './stubs.ts';
+import { escapeTags, tagPattern } from '../../util/escape-tags.ts';
 
 /** Text to summarize, and the prompt for the summary. */
 export interface SummaryRequest {
@@ -224,6 +225,7 @@ export function transcriptOf(msgs: readonly Msg[], maxChars: number, audience: A
 }
 
 const END = '\n</message>';
+const MESSAGE = tagPattern('message');
 
 interface FramedMsg {
   readonly frame: string;
@@ -233,12 +235,12 @@ interface FramedMsg {
 /** Message between its tags, with at most `level` characters of each text. */
 function framed({ frame, pieces }: FramedMsg, level: number): string {
   const body = pieces.map(({ before, text }) => before + cut(text, level)).join('\n');
-  return `${frame}${body.replaceAll('</message>', '<\\/message>')}${END}`;
+  return `${frame}${escapeTags(body, MESSAGE)}${END}`;
 }
 
 function frameOf(msg: Msg, audience: Audience): string {
   const role = isSaidToAgent(msg, audience) ? 'user' : msg.role;
-  return `<message role="${role}" name="${oneLine(msg.name).replaceAll('"', "'")}">\n`;
+  return `<message role="${role}" name="${oneLine(msg.name).replace(/["<>]/g, "'")}">\n`;
 }
 
 function piecesOf(msg: Msg): readonly Piece[] {

@@ -23,7 +23,7 @@ type SignalOption = Pick<McpCallOptions, 'signal'>;
  *
  * A stateful client connects with `connect` or on first use, and reconnects when the server has ended between
  * two requests. A request that runs when the server ends fails and is not repeated, because it may have had
- * an effect. `close` may be called in any order, twice, and while requests run.
+ * an effect. `close` may be called in any order, twice, and while requests run. Folder `mcp/client`: start here.
  */
 export class McpClient {
   readonly name: string;
@@ -297,9 +297,16 @@ export class McpClient {
       connectTimeoutMs = 30_000,
       maxTools = 1000,
       maxMessageBytes = 2 ** 24,
+      elicitation = 'ask',
+      questionTimeoutMs = 3_600_000,
+      sampling,
+      roots,
     } = this.#options;
+    const { name } = this;
+    const requests = { name, elicitation, questionTimeoutMs, sampling, roots };
     const onToolsChanged = (): void => this.#refresh();
-    const setup = { name: this.name, server, connectTimeoutMs, maxTools, maxMessageBytes, onToolsChanged };
+    const limits = { connectTimeoutMs, maxTools, maxMessageBytes };
+    const setup = { name, server, ...limits, onToolsChanged, requests };
     const connection = await McpConnection.open(setup, signal);
     if (!signal.aborted) return connection;
     await connection.close();

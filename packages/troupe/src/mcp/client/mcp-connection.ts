@@ -10,15 +10,19 @@ import type {
 
 import { MAX_TIMER_MS } from '../../util/check-number.ts';
 import { messageOf, TroupeError } from '../../errors.ts';
-import { DeadlineError, withDeadline } from '../../util/async/deadline.ts';
+import { DeadlineError, withDeadline, type UntimedWait } from '../../util/async/deadline.ts';
 import { whenAborted } from '../../util/abort.ts';
 import type { JsonObject } from '../../util/json.ts';
+import { traced, traceHeaders } from '../../tracing/instrumentation.ts';
+import type { SpanOutcome } from '../../tracing/traced-operation.ts';
 import { SecretWords } from '../../util/redaction/secret-words.ts';
 import { UntrustedSchemaCheck } from './untrusted-schema-check.ts';
 import { IMPLEMENTATION } from '../protocol/mcp-implementation.ts';
 import { mcpClientSdk } from '../protocol/sdk.ts';
 import type { McpPrompt, McpResource, McpResourceTemplate, McpTransport } from './mcp-transport.ts';
 import { openTransport } from './open-transport.ts';
+import type { McpQuestionHandler } from './requests/server-question.ts';
+import { ServerRequests, type ServerRequestOptions } from './requests/server-requests.ts';
 import { StdioTransport } from './stdio-transport.ts';
 import type { McpToolDefinition } from './accepted-tools.ts';
 import { toolList } from './tool-list.ts';
@@ -31,6 +35,7 @@ export interface ConnectionSetup {
   readonly maxTools: number;
   readonly maxMessageBytes: number;
   readonly onToolsChanged: () => void;
+  readonly requests: ServerRequestOptions;
 }
 
 export interface McpCallOptions {
@@ -39,8 +44,12 @@ export interface McpCallOptions {
   readonly timeoutMs?: number | undefined;
   /** Receives progress reports of the server. */
   readonly onProgress?: ((text: string) => void) | undefined;
+  /** Answers questions of the server during this tool call. @default the client's `elicitation`, otherwise `cancel` */
+  readonly onQuestion?: McpQuestionHandler | undefined;
 }
 
+/** Maximum times that a server of the protocol of 2026 may ask during one request. */
+const MAX_ROUNDS = 30;
 /** Maximum pages of a list; more are taken for an endless list. */
 const MAX_PAGES = 100;
 /** Maximum resources or prompts of a server. */
@@ -50,6 +59,8 @@ const NOT_FOUND_STATUSES: readonly number[] = [404, 405];
 const CHECK_URL = 'Check its url, and whether it runs.';
 const NOT_INSTALLED = '(There is no such program in PATH, or no such cwd.)';
 const PERHAPS_SSE = "(If the address is right, it may be an older server: try the type 'sse'.)";
+/** Failure that a server reports as the result of a tool. */
+const TOOL_ERROR = { code: 'tool_error', message: 'The tool has failed.' };
 /** Disables the timeouts of the SDK; `withDeadline` limits the time. */
 const NO_TIMEOUT = { timeout: MAX_TIMER_MS };
 
@@ -61,7 +72,9 @@ export class McpConnection {
   readonly #setup: ConnectionSetup;
   readonly #client: Client;
   readonly #transport: Transport;
+  readonly #requests: ServerRequests;
   readonly #secrets = new SecretWords();
+  #isStarted = false;
   #isOver = false;
   #hasLostNotifications = false;
   #isClosingWhenIdle = false;
@@ -94,13 +107,16 @@ export class McpConnection {
   private constructor(setup: ConnectionSetup, mode: 'auto' | 'legacy') {
     this.#setup = setup;
     this.#transport = openTransport(setup.server, setup.maxMessageBytes, this.#secrets);
+    this.#requests = new ServerRequests(setup.requests);
     this.#client = new mcpClientSdk.Client(IMPLEMENTATION, {
-      capabilities: {},
+      capabilities: this.#requests.capabilities,
+      inputRequired: { maxRounds: MAX_ROUNDS },
       // the default validator generates code from schemas
       jsonSchemaValidator: { getValidator: untrustedValidator },
       versionNegotiation: { mode },
       listChanged: { tools: { autoRefresh: false, onChanged: () => setup.onToolsChanged() } },
     });
+    this.#requests.install(this.#client);
     this.#client.onclose = () => {
       this.#isOver = true;
     };
@@ -155,8 +171,10 @@ export class McpConnection {
 
   readResource(uri: string, { signal, timeoutMs = Infinity }: McpCallOptions): Promise<ReadResourceResult> {
     const request = { method: 'resources/read', params: { uri } } as const;
-    return this.#ask('resources/read', timeoutMs, signal, (signal) =>
-      this.#client.request(request, { ...NO_TIMEOUT, signal }),
+    return this.#traced('resources/read', undefined, signal, () =>
+      this.#ask('resources/read', timeoutMs, signal, (signal) =>
+        this.#client.request(withTrace(request), { ...NO_TIMEOUT, signal }),
+      ),
     );
   }
 
@@ -166,12 +184,14 @@ export class McpConnection {
     { signal, timeoutMs = Infinity }: McpCallOptions,
   ): Promise<GetPromptResult> {
     const request = { method: 'prompts/get', params: { name, arguments: { ...args } } } as const;
-    return this.#ask('prompts/get', timeoutMs, signal, (signal) =>
-      this.#client.request(request, { ...NO_TIMEOUT, signal }),
+    return this.#traced('prompts/get', name, signal, () =>
+      this.#ask('prompts/get', timeoutMs, signal, (signal) =>
+        this.#client.request(withTrace(request), { ...NO_TIMEOUT, signal }),
+      ),
     );
   }
 
-  /** Reads all pages of a list. Returns an empty list if the server lacks the capability. */
+  /** Reads all pages of a list. Returns an empty list if the server lacks the capability or the request. */
   async #list<T>(
     capability: 'tools' | 'resources' | 'prompts',
     what: string,
@@ -181,11 +201,11 @@ export class McpConnection {
   ): Promise<readonly T[]> {
     const { name, connectTimeoutMs } = this.#setup;
     if (this.#client.getServerCapabilities()?.[capability] === undefined) return [];
-    return this.#ask(`${what}/list`, connectTimeoutMs, signal, async (signal) => {
+    const read = async (signal: AbortSignal): Promise<readonly T[]> => {
       const all: T[] = [];
       let params: { cursor?: string } = {};
       for (let page = 0; page < MAX_PAGES; page++) {
-        const [items, cursor] = await ask(params, { ...NO_TIMEOUT, signal });
+        const [items, cursor] = await ask(params, { ...NO_TIMEOUT, signal }).catch(emptyIfUnknown);
         for (const item of items) all.push(item);
         if (all.length > most) {
           const advice = what === 'tools' ? ' Raise maxTools if that is right.' : '';
@@ -195,24 +215,32 @@ export class McpConnection {
         params = { cursor };
       }
       throw failed(`The list of the ${what} of ${name} has more than ${MAX_PAGES} pages.`);
-    });
+    };
+    return this.#traced(`${what}/list`, undefined, signal, () =>
+      this.#ask(`${what}/list`, connectTimeoutMs, signal, read),
+    );
   }
 
   async callTool(
     tool: McpToolDefinition,
     input: JsonObject,
-    { signal, timeoutMs = Infinity, onProgress }: McpCallOptions,
+    { signal, timeoutMs = Infinity, onProgress, onQuestion }: McpCallOptions,
   ): Promise<CallToolResult> {
-    return this.#ask(`the tool call '${tool.name}'`, timeoutMs, signal, (signal) =>
-      this.#client.callTool(
-        { name: tool.name, arguments: { ...input } },
-        {
+    const ask = (signal: AbortSignal, untimed: UntimedWait): Promise<CallToolResult> =>
+      this.#requests.run({ onQuestion, untimed }, () =>
+        this.#client.callTool(withTraceMeta({ name: tool.name, arguments: { ...input } }), {
           ...NO_TIMEOUT,
           signal,
           toolDefinition: tool,
           ...(onProgress && { onprogress: (progress) => onProgress(progressText(progress)) }),
-        },
-      ),
+        }),
+      );
+    return this.#traced(
+      'tools/call',
+      tool.name,
+      signal,
+      () => this.#ask(`the tool call '${tool.name}'`, timeoutMs, signal, ask),
+      ({ isError = false }) => (isError ? { status: 'error', error: TOOL_ERROR } : { status: 'ok' }),
     );
   }
 
@@ -246,8 +274,28 @@ export class McpConnection {
       await this.close();
       throw error;
     }
+    this.#isStarted = true;
     void this.#client.autoOpenedSubscription?.closed.then((why) => {
       if (why !== 'local') this.#hasLostNotifications = true;
+    });
+  }
+
+  /** Runs a request as a span. */
+  #traced<T>(
+    method: string,
+    target: string | undefined,
+    signal: AbortSignal | undefined,
+    body: () => Promise<T>,
+    outcomeOf?: (result: T) => SpanOutcome,
+  ): Promise<T> {
+    const {
+      name: server,
+      server: { type },
+    } = this.#setup;
+    const transport = type === 'stdio' ? 'stdio' : 'http';
+    return traced(() => ({ type: 'mcp', side: 'client', method, target, server, transport }), body, {
+      signal,
+      outcomeOf,
     });
   }
 
@@ -255,11 +303,13 @@ export class McpConnection {
     what: string,
     timeoutMs: number,
     signal: AbortSignal | undefined,
-    ask: (signal: AbortSignal) => Promise<T>,
+    ask: (signal: AbortSignal, untimed: UntimedWait) => Promise<T>,
   ): Promise<T> {
     this.#running += 1;
     try {
-      return await withDeadline({ timeoutMs, signal }, (signal) => ask(withoutReason(signal)));
+      return await withDeadline({ timeoutMs, signal }, (signal, untimed) =>
+        ask(withoutReason(signal), untimed),
+      );
     } catch (error) {
       signal?.throwIfAborted();
       throw this.#failure(what, error);
@@ -277,7 +327,10 @@ export class McpConnection {
     }
     const { problem } = this.#transport instanceof StdioTransport ? this.#transport : { problem: undefined };
     if (problem !== undefined || isClosed(error)) {
-      return failed(`${name} ended during ${what}. ${problem ?? 'The connection was closed.'}`, error);
+      const { lastOutput } = this.#transport instanceof StdioTransport ? this.#transport : { lastOutput: '' };
+      const output = this.#isStarted || lastOutput === '' ? '' : ` Its last output: ${lastOutput}`;
+      const text = `${name} ended during ${what}. ${problem ?? 'The connection was closed.'}${output}`;
+      return failed(this.#secrets.hide(text), this.#secrets.causeOf(error));
     }
     const cause = this.#secrets.causeOf(error);
     const network = networkFailure(error);
@@ -286,6 +339,24 @@ export class McpConnection {
     const advice = adviceOn(error, this.#setup.server.type);
     return failed(`${name} failed at ${what}: ${this.#secrets.hide(messageOf(error))}${advice}`, cause);
   }
+}
+
+/** Adds the trace to the parameters of a request, as the protocol has it. */
+function withTraceMeta<Params extends object>(params: Params): Params {
+  const headers = traceHeaders();
+  return headers['traceparent'] === undefined ? params : { ...params, _meta: { ...headers } };
+}
+
+function withTrace<Request extends { readonly params: object }>(request: Request): Request {
+  return { ...request, params: withTraceMeta(request.params) };
+}
+
+/** An empty page if the server does not know the request, such as one with templates of resources only. */
+function emptyIfUnknown(error: unknown): [never[], undefined] {
+  const { ProtocolError, ProtocolErrorCode } = mcpClientSdk;
+  if (error instanceof ProtocolError && error.code === ProtocolErrorCode.MethodNotFound)
+    return [[], undefined];
+  throw error;
 }
 
 function isClosed(error: unknown): boolean {

@@ -14,6 +14,12 @@ export type McpResource = Resource;
 export type McpResourceTemplate = ResourceTemplateType;
 /** Prompt that a server offers. */
 export type McpPrompt = Prompt;
+/** Folder that servers may work in: an address with `file://`, and a name for people. */
+export interface McpRoot {
+  readonly uri: string;
+  readonly name?: string;
+}
+
 /** Provides tokens, `{ token: async () => … }`, or an OAuth login, in the types of the official client. */
 export type McpAuthProvider = AuthProvider | OAuthClientProvider;
 

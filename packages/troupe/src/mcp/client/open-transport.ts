@@ -15,7 +15,7 @@ export function openTransport(
   maxMessageBytes: number,
   secrets: SecretWords,
 ): Transport {
-  if (server.type === 'stdio') return new StdioTransport(server, maxMessageBytes);
+  if (server.type === 'stdio') return new StdioTransport(server, maxMessageBytes, secrets);
   const transport = openHttp(server, maxMessageBytes, secrets);
   return server.type === 'http' ? failUnansweredRequests(transport) : closeWithStream(transport);
 }

@@ -7,7 +7,9 @@ import { getLogger } from '../../config/run-config.ts';
 import { startTimer } from '../../util/clock.ts';
 import { childEnvironment } from '../../util/platform/child-environment.node.ts';
 import { isJsonObject, parseJson } from '../../util/json.ts';
+import type { SecretWords } from '../../util/redaction/secret-words.ts';
 import { endWithProgram, signalGroup } from '../../util/platform/process-group.node.ts';
+import { oneLine } from '../../util/text.ts';
 import { mcpClientSdk } from '../protocol/sdk.ts';
 import { LineSplitter } from './line-splitter.ts';
 import type { StdioServer } from './mcp-transport.ts';
@@ -19,6 +21,8 @@ const END_MS = { terminate: 500, kill: 2000, giveUp: 4000 };
 /** Maximum wait for remaining output after the process has ended. */
 const FINAL_OUTPUT_MS = 250;
 const MAX_LOG_CHARS = 2000;
+/** Maximum lines of standard error in an error. */
+const MAX_LAST_LINES = 10;
 
 /**
  * Server as a child process: started without a shell, with a restricted environment, as leader of a process
@@ -30,6 +34,7 @@ export class StdioTransport implements Transport {
   onmessage?: Transport['onmessage'];
   readonly #server: StdioServer;
   readonly #splitter: LineSplitter;
+  readonly #secrets: SecretWords;
   #lines: string[] = [];
   readonly #over = Promise.withResolvers<void>();
   #child: ChildProcessWithoutNullStreams | undefined;
@@ -37,11 +42,15 @@ export class StdioTransport implements Transport {
   #isOver = false;
   #isClosing = false;
   #hasExited = false;
+  #stderr = '';
   /** Reason for the end of the process, if known. */
   problem: string | undefined;
 
-  constructor(server: StdioServer, maxMessageBytes: number) {
+  /** @param secrets remembers the values of the server's environment, which its errors and log lines may repeat */
+  constructor(server: StdioServer, maxMessageBytes: number, secrets: SecretWords) {
     this.#server = server;
+    this.#secrets = secrets;
+    secrets.rememberWhole(Object.values(server.env ?? {}));
     this.#splitter = new LineSplitter(maxMessageBytes);
   }
 
@@ -129,7 +138,8 @@ export class StdioTransport implements Transport {
   /** Handles a message. Returns true for a notification. */
   #handle(line: string): boolean {
     try {
-      const message = mcpClientSdk.deserializeMessage(line);
+      const received = mcpClientSdk.deserializeMessage(line);
+      const message = isFailure(received) ? this.#withoutSecrets(line) : received;
       this.onmessage?.(message);
       return !('id' in message);
     } catch (error) {
@@ -180,9 +190,29 @@ export class StdioTransport implements Transport {
     this.onclose?.();
   }
 
-  #log(text: string): void {
-    getLogger().log('debug', text.slice(0, MAX_LOG_CHARS).trimEnd());
+  /** The last lines on standard error, on one line, without secrets of `env`. Untrusted. */
+  get lastOutput(): string {
+    const lines = this.#stderr.split('\n').map((line) => oneLine(line).trim());
+    return lines
+      .filter((line) => line !== '')
+      .slice(-MAX_LAST_LINES)
+      .join(' | ');
   }
+
+  #log(text: string): void {
+    const shown = this.#secrets.hide(text);
+    this.#stderr = (this.#stderr + shown).slice(-MAX_LOG_CHARS);
+    getLogger().log('debug', shown.slice(0, MAX_LOG_CHARS).trimEnd());
+  }
+
+  #withoutSecrets(line: string): JSONRPCMessage {
+    return mcpClientSdk.deserializeMessage(this.#secrets.hide(line));
+  }
+}
+
+/** True for an error, and for a tool result that is one. */
+function isFailure(message: JSONRPCMessage): boolean {
+  return 'error' in message || ('result' in message && message.result['isError'] === true);
 }
 
 function isNotFound(error: unknown): boolean {

@@ -11,7 +11,7 @@ export let mcpClientSdk: typeof Client;
 export let mcpServerSdk: typeof Server;
 export let mcpStdioSdk: typeof Stdio;
 
-/** Loads the package for clients. @throws TroupeError with the command that installs the package. */
+/** Loads the package for clients. Folder `mcp/protocol`: start here. @throws TroupeError with the command that installs the package. */
 export async function loadMcpClientSdk(): Promise<void> {
   try {
     mcpClientSdk = await import('@modelcontextprotocol/client');

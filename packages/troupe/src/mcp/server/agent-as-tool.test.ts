@@ -31,7 +31,7 @@ test('one who no longer waits for the agent does not hold up the others, and is 
     'first',
     'third',
   ]);
-  const friday = agentToolkit(agent, undefined);
+  const friday = agentToolkit(agent, {});
   const first = ask(friday, 'one');
   await started.promise;
   const stop = new AbortController();
@@ -50,7 +50,7 @@ test('a call that somebody else has to make is an error, too, and the agent goes
   const toolkit = new Toolkit();
   toolkit.registerToolFunction(externalTool({ name: 'print', schema: { type: 'object' } }));
   const agent = agentWith(toolkit, [{ toolCalls: [{ name: 'print', id: 'c1', input: {} }] }, 'Never mind.']);
-  const friday = agentToolkit(agent, undefined);
+  const friday = agentToolkit(agent, {});
   expect(await ask(friday, 'go')).toMatchObject({
     output:
       "Friday can't continue: its tool call 'print' needs a result from outside, and nobody can give it here.",

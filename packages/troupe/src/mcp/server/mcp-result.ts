@@ -6,7 +6,7 @@ import type { ToolCallResult } from '../../toolkit/tool/tool.ts';
 /** Converts a tool result for MCP clients. Every status but `ok` becomes an error. */
 export function toMcpResult({ output, status }: ToolCallResult): CallToolResult {
   const blocks = typeof output === 'string' ? [{ type: 'text', text: output } as const] : output;
-  return { content: blocks.map(toContent), ...(status !== 'ok' && { isError: true }) };
+  return { content: blocks.map(toMcpContent), ...(status !== 'ok' && { isError: true }) };
 }
 
 /** Text of a result, for a progress message. */
@@ -15,7 +15,8 @@ export function resultText({ output }: ToolCallResult): string {
   return output.flatMap((block) => (block.type === 'text' ? [block.text] : [])).join('\n');
 }
 
-function toContent(block: ToolOutputBlock, i: number): ContentBlock {
+/** Converts a block for MCP clients. @param i position, for the name of a file without one */
+export function toMcpContent(block: ToolOutputBlock, i: number): ContentBlock {
   if (block.type === 'text') return { type: 'text', text: block.text };
   const { source, type } = block;
   const name = (block.type === 'file' ? block.filename : undefined) ?? `${type}-${i + 1}`;

@@ -5,7 +5,9 @@ import { agentToolkit, type AgentSource } from './agent-as-tool.ts';
 import { IMPLEMENTATION } from '../protocol/mcp-implementation.ts';
 import { loadMcpServerSdk } from '../protocol/sdk.ts';
 import type { McpServerOptions } from './mcp-server-options.ts';
-import type * as McpService from './mcp-service.ts';
+import type * as Services from './mcp-service.ts';
+import type { McpService } from './new-server.ts';
+import { ServedContent, type McpServedPrompt, type McpServedResource } from './served-content.ts';
 
 export interface McpListenOptions {
   /** Port. @default any free port */
@@ -16,28 +18,63 @@ export interface McpListenOptions {
 
 const PATH = '/mcp';
 
-async function loadService(): Promise<typeof McpService> {
+async function loadService(): Promise<typeof Services> {
   await loadMcpServerSdk();
   return import('./mcp-service.ts');
 }
 
 /**
- * MCP server for a toolkit or an agent, over standard input and output, over HTTP, or both. Snapshots of a
+ * MCP server for a toolkit or an agent, with resources and prompts, over standard input and output, over HTTP, or both. Snapshots of a
  * tool are sent as progress, a cancelled request aborts its tool call, and a failure is an error result. All
  * clients share the tools. An agent given as a function is made anew for each tool call; any other agent is
- * shared, with one memory.
+ * shared, with one memory. Folder `mcp/server`: start here.
  */
 export class McpServer {
-  readonly #toolkit: Toolkit;
-  readonly #options: Required<Pick<McpServerOptions, 'name' | 'version'>> & McpServerOptions;
+  readonly #service: McpService;
   readonly #listeners = new Set<WebListener>();
-  #http: Promise<McpService.HttpService> | undefined;
-  #stdio: McpService.StdioService | undefined;
+  #http: Promise<Services.HttpService> | undefined;
+  #stdio: Services.StdioService | undefined;
 
   /** @throws TroupeError if an agent's name can't be a tool name. */
   constructor(source: Toolkit | AgentSource, options: McpServerOptions = {}) {
-    this.#toolkit = source instanceof Toolkit ? source : agentToolkit(source, options.description);
-    this.#options = { ...IMPLEMENTATION, ...options };
+    const { resources, resourceTemplates, prompts } = options;
+    this.#service = {
+      toolkit: source instanceof Toolkit ? source : agentToolkit(source, options),
+      content: new ServedContent(resources, resourceTemplates, prompts),
+      options: { ...IMPLEMENTATION, ...options },
+    };
+  }
+
+  /** Adds a resource, or replaces the one at the same address. Clients are told. */
+  addResource(resource: McpServedResource): void {
+    this.#service.content.resources.set(resource.uri, resource);
+    this.#service.content.tell('resources');
+  }
+
+  /** Removes a resource, and tells clients. Returns whether there was one. */
+  removeResource(uri: string): boolean {
+    const { resources } = this.#service.content;
+    if (!resources.delete(uri)) return false;
+    this.#service.content.tell('resources');
+    return true;
+  }
+
+  /** Reports new content of a resource to the clients with a subscription. */
+  resourceChanged(uri: string): void {
+    this.#service.content.tell({ resource: uri });
+  }
+
+  /** Adds a prompt, or replaces the one of the same name. Clients are told. */
+  addPrompt(prompt: McpServedPrompt): void {
+    this.#service.content.prompts.set(prompt.name, prompt);
+    this.#service.content.tell('prompts');
+  }
+
+  /** Removes a prompt, and tells clients. Returns whether there was one. */
+  removePrompt(name: string): boolean {
+    if (!this.#service.content.prompts.delete(name)) return false;
+    this.#service.content.tell('prompts');
+    return true;
   }
 
   /**
@@ -46,13 +83,13 @@ export class McpServer {
    */
   async serveStdio(): Promise<void> {
     const { StdioService } = await loadService();
-    this.#stdio = new StdioService(this.#toolkit, this.#options);
+    this.#stdio = new StdioService(this.#service);
     await this.#stdio.ended;
   }
 
   /** Answers one HTTP request at any path, for use in an existing web server. Never rejects. */
   readonly fetch = async (request: Request): Promise<Response> => {
-    this.#http ??= loadService().then(({ HttpService }) => new HttpService(this.#toolkit, this.#options));
+    this.#http ??= loadService().then(({ HttpService }) => new HttpService(this.#service));
     return (await this.#http).answer(request);
   };
 

@@ -1,94 +1,38 @@
-import type {
-  McpHttpHandler,
-  McpServer,
-  ServerContext,
-  Tool as ToolDefinition,
-  WebStandardStreamableHTTPServerTransport,
-} from '@modelcontextprotocol/server';
+import type { McpHttpHandler, WebStandardStreamableHTTPServerTransport } from '@modelcontextprotocol/server';
 import type { StdioServerHandle } from '@modelcontextprotocol/server/stdio';
 
 import { getLogger } from '../../config/run-config.ts';
 import { messageOf } from '../../errors.ts';
-import type { ToolSchema } from '../../model/chat-model-base.ts';
-import type { CallToolOptions } from '../../toolkit/call/tool-call.ts';
-import type { Toolkit } from '../../toolkit/toolkit.ts';
 import { newId } from '../../util/ids.ts';
-import { copyJsonObject } from '../../util/json.ts';
 import { mcpServerSdk, mcpStdioSdk } from '../protocol/sdk.ts';
+import { ClientRounds } from './client-rounds.ts';
 import { guardStdout } from './guard-stdout.ts';
-import { resultText, toMcpResult } from './mcp-result.ts';
-import type { McpServerOptions } from './mcp-server-options.ts';
-
-export type McpServiceOptions = McpServerOptions & { readonly name: string; readonly version: string };
+import { newServer, type ConnectedServer, type McpService } from './new-server.ts';
+import { SentMessages } from './sent-messages.ts';
+import type { ContentChange } from './served-content.ts';
 
 /** Maximum sessions of clients with the older protocol. A new session ends the least recently used one. */
 const MAX_SESSIONS = 1000;
-const MAX_PROGRESS_CHARS = 2000;
-
-/** Makes a protocol server for a client or a single request. */
-function newServer(toolkit: Toolkit, options: McpServiceOptions, onToolsChanged: () => unknown): McpServer {
-  const { name, version, instructions } = options;
-  const mcp = new mcpServerSdk.McpServer(
-    { name, version },
-    { capabilities: { tools: { listChanged: true } }, ...(instructions !== undefined && { instructions }) },
-  );
-  const { server } = mcp; // handlers read the toolkit at every request, so that changes apply
-  server.setRequestHandler('tools/list', () => ({
-    tools: toolkit.getJsonSchemas().map((schema) => toDefinition(toolkit, schema)),
-  }));
-  server.setRequestHandler('tools/call', async ({ params }, { mcpReq }) => {
-    const before = toolkit.getJsonSchemas();
-    const input = copyJsonObject(params.arguments ?? {}, 'arguments');
-    const call = { type: 'tool_use', id: newId('call_'), name: params.name, input } as const;
-    const onChunk = progressSender(mcpReq);
-    const result = await toolkit.callToolFunction(call, { signal: mcpReq.signal, onChunk });
-    if (toolkit.getJsonSchemas() !== before) await onToolsChanged(); // e.g. a group was activated
-    return toMcpResult(result);
-  });
-  return mcp;
-}
-
-function toDefinition(toolkit: Toolkit, { name, description, parameters }: ToolSchema): ToolDefinition {
-  const { readOnly, sideEffect } = toolkit.get(name) ?? {};
-  return {
-    name,
-    ...(description !== undefined && { description }),
-    inputSchema: { ...parameters, type: 'object' },
-    annotations: {
-      ...(readOnly !== undefined && { readOnlyHint: readOnly }),
-      ...(sideEffect !== undefined && { idempotentHint: !sideEffect }),
-    },
-  };
-}
-
-/**
- * Sends snapshots as progress messages to a client that asked for progress. A message has the end of the
- * text.
- */
-function progressSender({ _meta, notify }: ServerContext['mcpReq']): CallToolOptions['onChunk'] {
-  const progressToken = _meta?.progressToken;
-  if (progressToken === undefined) return undefined;
-  let progress = 0;
-  return (result) => {
-    const params = {
-      progressToken,
-      progress: ++progress,
-      message: resultText(result).slice(-MAX_PROGRESS_CHARS),
-    };
-    return notify({ method: 'notifications/progress', params });
-  };
-}
+/** Time after which a client whose connection broke is to connect again. */
+const RETRY_MS = 1000;
 
 function report(error: unknown): void {
   getLogger().log('warn', `An MCP client could not be served: ${messageOf(error)}`);
+}
+
+function tellAll(servers: Iterable<ConnectedServer>, change: ContentChange): void {
+  for (const server of servers) void server.tell(change).catch(report);
 }
 
 /** Serves one client over standard input and output. */
 export class StdioService {
   readonly #ended = Promise.withResolvers<void>();
   readonly #handle: StdioServerHandle;
+  readonly #rounds = new ClientRounds();
+  readonly #servers = new Set<ConnectedServer>();
+  readonly #stopListening: () => void;
 
-  constructor(toolkit: Toolkit, options: McpServiceOptions) {
+  constructor(service: McpService) {
     const { stdout, release } = guardStdout();
     const transport = new mcpStdioSdk.StdioServerTransport(process.stdin, stdout);
     const over = (): void => {
@@ -97,12 +41,18 @@ export class StdioService {
     };
     process.stdin.once('close', over).once('end', over);
     this.#handle = mcpStdioSdk.serveStdio(
-      () => {
-        const server = newServer(toolkit, options, () => server.sendToolListChanged());
-        return server;
+      ({ era }) => {
+        const server = newServer(service, {
+          era,
+          rounds: this.#rounds,
+          onToolsChanged: () => server.mcp.sendToolListChanged(),
+        });
+        this.#servers.add(server);
+        return server.mcp;
       },
       { transport, onerror: report },
     );
+    this.#stopListening = service.content.onChange((change) => tellAll(this.#servers, change));
   }
 
   /** Resolves when the client has disconnected. */
@@ -111,6 +61,8 @@ export class StdioService {
   }
 
   async close(): Promise<void> {
+    this.#stopListening();
+    this.#rounds.close();
     await this.#handle.close();
     process.stdin.destroy();
     await this.#ended.promise;
@@ -122,23 +74,36 @@ export class StdioService {
  * have sessions with unguessable ids.
  */
 export class HttpService {
-  readonly #toolkit: Toolkit;
-  readonly #options: McpServiceOptions;
+  readonly #service: McpService;
+  readonly #rounds = new ClientRounds();
   readonly #hosts: string[];
   readonly #modern: McpHttpHandler;
   readonly #sessions = new Map<string, WebStandardStreamableHTTPServerTransport>();
+  readonly #servers = new Set<ConnectedServer>();
+  readonly #stopListening: () => void;
 
-  constructor(toolkit: Toolkit, options: McpServiceOptions) {
-    this.#toolkit = toolkit;
-    this.#options = options;
-    this.#hosts = [...(options.allowedHosts ?? mcpServerSdk.localhostAllowedHostnames())];
+  constructor(service: McpService) {
+    this.#service = service;
+    this.#hosts = [...(service.options.allowedHosts ?? mcpServerSdk.localhostAllowedHostnames())];
     this.#modern = mcpServerSdk.createMcpHandler(
-      () => newServer(toolkit, options, () => this.#modern.notify.toolsChanged()),
+      () =>
+        newServer(service, {
+          era: 'modern',
+          rounds: this.#rounds,
+          onToolsChanged: () => this.#modern.notify.toolsChanged(),
+        }).mcp,
       {
         legacy: 'reject',
         onerror: report,
       },
     );
+    this.#stopListening = service.content.onChange((change) => {
+      tellAll(this.#servers, change);
+      const { notify } = this.#modern;
+      if (change === 'resources') notify.resourcesChanged();
+      else if (change === 'prompts') notify.promptsChanged();
+      else notify.resourceUpdated(change.resource);
+    });
   }
 
   async answer(request: Request): Promise<Response> {
@@ -158,6 +123,8 @@ export class HttpService {
   }
 
   async close(): Promise<void> {
+    this.#stopListening();
+    this.#rounds.close();
     const sessions = [...this.#sessions.values()];
     this.#sessions.clear();
     await Promise.allSettled([this.#modern.close(), ...sessions.map((session) => session.close())]);
@@ -175,11 +142,23 @@ export class HttpService {
   async #newSession(): Promise<WebStandardStreamableHTTPServerTransport> {
     const session = new mcpServerSdk.WebStandardStreamableHTTPServerTransport({
       sessionIdGenerator: () => newId(),
+      eventStore: new SentMessages(),
+      retryInterval: RETRY_MS,
       onsessioninitialized: (id) => this.#touch(id, session),
       onsessionclosed: (id) => void this.#sessions.delete(id),
     });
-    const server = newServer(this.#toolkit, this.#options, () => server.sendToolListChanged());
-    await server.connect(session);
+    const server = newServer(this.#service, {
+      era: 'legacy',
+      rounds: this.#rounds,
+      onToolsChanged: () => server.mcp.sendToolListChanged(),
+    });
+    await server.mcp.connect(session);
+    const { onclose } = session;
+    this.#servers.add(server);
+    session.onclose = () => {
+      this.#servers.delete(server);
+      onclose?.();
+    };
     return session;
   }
 

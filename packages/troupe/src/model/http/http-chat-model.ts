@@ -8,7 +8,7 @@ import type { Pricing } from '../../message/usage.ts';
 import { monotonic } from '../../util/clock.ts';
 import { platformFetch, type Fetch } from '../../util/net/http.ts';
 import { stoppable } from '../../util/async/stoppable.ts';
-import { isJsonObject, readJson, type JsonObject } from '../../util/json.ts';
+import type { JsonObject } from '../../util/json.ts';
 import {
   ChatModelBase,
   PLAIN_CAPABILITIES,
@@ -19,30 +19,18 @@ import {
 } from '../chat-model-base.ts';
 import { addCost } from '../add-cost.ts';
 import { mergeGeneration } from '../generation.ts';
-import { withOrigin, type ModelOrigin } from '../model-error.ts';
+import { withOrigin } from '../model-error.ts';
 import { PromptMaker } from '../prompt-maker.ts';
 import { checkToolChoice } from '../tool-choice.ts';
 import { checkDeadlines, type Deadlines } from './deadlines.ts';
-import { LineFraming, SseFraming, TooLongError, type WireEvent } from '../../util/net/framing.ts';
-import {
-  foreignResponse,
-  lostConnection,
-  malformedResponse,
-  responseError,
-  withoutSecrets,
-} from './http-error.ts';
+import { TextAnswerFraming, type AnswerFraming } from './answer-framing.ts';
+import { HttpAnswer } from './http-answer.ts';
 import { secretsInQuery } from './headers.ts';
-import { readResponse } from './read-response.ts';
+import { settleHttp, type HttpCallOptions, type HttpSettings } from './http-call-options.ts';
 
-export interface HttpModelOptions {
+export interface HttpModelOptions extends HttpCallOptions {
   /** Model name of the provider. */
   readonly modelName: string;
-  /** @default the provider's environment variable */
-  readonly apiKey?: string | undefined;
-  /** Base URL of requests. @default the provider's URL */
-  readonly baseUrl?: string | undefined;
-  /** Additional headers of every request. */
-  readonly headers?: Readonly<Record<string, string>> | undefined;
   /** Function that sends requests. @default the platform's fetch */
   readonly fetch?: Fetch | undefined;
   /** Time limits for each part of a response. */
@@ -67,18 +55,28 @@ export interface HttpModelOptions {
 /** Request for the provider's code, with the model's own options filled in. */
 export interface WireRequest extends ModelRequest {
   readonly generation: GenerationOptions;
+  /** Settings of this HTTP request. They replace the options of the model. */
+  readonly settings: HttpSettings;
 }
 
 export interface WireCall {
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
+  /** Secrets to remove from errors, besides those in the settings. */
+  readonly secrets?: readonly string[] | undefined;
+  /** Splits the answer into events. @default by the format of the model's event stream */
+  readonly newFraming?: (() => AnswerFraming) | undefined;
 }
 
 /** Converts the events of one response to deltas. */
 export interface WireDecoder {
   /** @throws ModelError for an event that reports a failure */
   read(data: JsonObject, event: string | undefined): Iterable<ModelDelta>;
+  /** Reads an answer that came whole, as plain JSON. @default as one event */
+  readWhole?(answer: JsonObject): Iterable<ModelDelta>;
+  /** Called when the provider's last event was read, or an answer that came whole. */
+  markEnd?(): void;
   /** Remaining deltas after all events. Called only if `isComplete`. */
   end(): Iterable<ModelDelta>;
   /** True once the provider has reported the end of the answer. */
@@ -88,10 +86,6 @@ export interface WireDecoder {
    */
   readonly isOver?: boolean;
 }
-
-/** Data of the event that some providers send last. */
-const DONE = '[DONE]';
-const MAX_SAMPLE = 1024;
 
 /**
  * Base class of models behind a streaming HTTP API. A provider implements `toCall` (writes the request) and
@@ -132,9 +126,14 @@ export abstract class HttpChatModel extends ChatModelBase {
   }
 
   /** Converts a prompt to the provider's HTTP request. */
-  protected abstract toCall(prompt: Prompt, request: WireRequest): WireCall;
+  protected abstract toCall(
+    prompt: Prompt,
+    request: WireRequest,
+    signal: AbortSignal,
+  ): WireCall | Promise<WireCall>;
 
-  protected abstract newDecoder(request: WireRequest): WireDecoder;
+  /** @param toError makes the error for an event that reports a failure */
+  protected abstract newDecoder(request: WireRequest, toError: (data: JsonObject) => Error): WireDecoder;
 
   /** Tells whether the provider downloads a medium by URL itself. */
   protected takesUrl(_block: MediaBlock): boolean {
@@ -146,25 +145,9 @@ export abstract class HttpChatModel extends ChatModelBase {
     return false;
   }
 
-  get #origin(): ModelOrigin {
-    return { vendor: this.vendorName, model: this.modelName, host: this.host };
-  }
-
-  /** The key, and secrets in the given headers and the query of the base URL, such as a gateway's key. */
-  get #allSecrets(): readonly string[] {
-    const { headers = {}, baseUrl = '' } = this.#options;
-    const given = Object.values(headers).flatMap((value) => value.split(/\s+/));
-    return [...this.secrets, ...given.filter((word) => word.length >= 8), ...secretsInQuery(baseUrl)];
-  }
-
   /** Format of the event stream. */
   protected get framing(): 'sse' | 'lines' {
     return 'sse';
-  }
-
-  /** Secrets to remove from errors. */
-  protected get secrets(): readonly string[] {
-    return this.#options.apiKey === undefined ? [] : [this.#options.apiKey];
   }
 
   override stream(
@@ -177,103 +160,31 @@ export abstract class HttpChatModel extends ChatModelBase {
   async *#answer(request: ModelRequest, signal: AbortSignal): AsyncGenerator<ModelDelta, void, void> {
     checkToolChoice(request);
     const startedAt = monotonic();
-    const wireRequest = { ...request, generation: mergeGeneration(this.generation, request.generation) };
-    const prompt = await this.#prompts.make(wireRequest, signal);
-    const { pricing } = this.#options;
+    const generation = mergeGeneration(this.generation, request.generation);
+    const prompt = await this.#prompts.make({ ...request, generation }, signal);
+    const { pricing, fetch = platformFetch, deadlines = {} } = this.#options;
+    const origin = { vendor: this.vendorName, model: this.modelName, host: this.host };
     try {
-      const decoder = this.newDecoder(wireRequest);
-      for await (const events of this.#events(this.toCall(prompt, wireRequest), decoder, signal)) {
-        for (const event of events) {
-          signal.throwIfAborted();
-          const data = this.#dataOf(event, decoder);
-          if (data === undefined) continue;
-          for (const delta of decoder.read(data, event.event)) yield addCost(delta, startedAt, pricing);
-        }
-      }
-      for (const delta of decoder.end()) {
-        signal.throwIfAborted();
+      const settings = await settleHttp(this.#options, request.http, signal);
+      const wireRequest = { ...request, generation, settings };
+      const call = await this.toCall(prompt, wireRequest, signal);
+      const answer = new HttpAnswer({
+        call,
+        origin: { ...origin, host: new URL(call.url).host },
+        secrets: [...secretsIn(settings), ...(call.secrets ?? []), ...secretsInQuery(call.url)],
+        framing: call.newFraming?.() ?? new TextAnswerFraming(this.framing),
+        newDecoder: (toError) => this.newDecoder(wireRequest, toError),
+      });
+      for await (const delta of answer.read({ fetch, deadlines }, signal))
         yield addCost(delta, startedAt, pricing);
-      }
     } catch (error) {
-      throw withOrigin(error, this.#origin);
+      throw withOrigin(error, origin);
     }
-  }
-
-  /**
-   * Events of a response, in groups as they arrive.
-   * @throws ModelError if the response ends early
-   */
-  async *#events(
-    call: WireCall,
-    decoder: WireDecoder,
-    signal: AbortSignal,
-  ): AsyncGenerator<readonly AnswerEvent[], void, void> {
-    const framing = this.framing === 'sse' ? new SseFraming() : new LineFraming();
-    const { fetch = platformFetch, deadlines = {} } = this.#options;
-    const origin = { ...this.#origin, host: new URL(call.url).host };
-    const secrets = this.#allSecrets;
-    let isDone = false;
-    let hasEvents = false;
-    let sample = '';
-    const isOver = (): boolean => isDone || decoder.isOver === true;
-    const isComplete = (): boolean => decoder.isComplete;
-    const answer = { ...call, origin, fetch, deadlines, secrets, isOver, isComplete };
-    for await (const text of readResponse(answer, signal)) {
-      if (!hasEvents && sample.length < MAX_SAMPLE) sample += text.slice(0, 16 * MAX_SAMPLE);
-      const events = this.#framed(() => framing.feed(text));
-      const end = events.findIndex((event) => event.data === DONE);
-      isDone = end !== -1;
-      hasEvents ||= events.length > 0;
-      yield isDone ? events.slice(0, end) : events;
-    }
-    if (!isOver()) yield framing.end().map((event) => ({ ...event, mayBeCutOff: true }));
-    if (decoder.isComplete) return;
-    if (!hasEvents) this.#rejectBody(withoutSecrets(sample, secrets));
-    throw lostConnection({ origin, secrets }, true);
-  }
-
-  #framed(feed: () => readonly WireEvent[]): readonly WireEvent[] {
-    try {
-      return feed();
-    } catch (error) {
-      throw error instanceof TooLongError ? malformedResponse(this.#origin, error.message) : error;
-    }
-  }
-
-  /**
-   * Parsed data of an event.
-   * @throws ModelError for error events and invalid JSON
-   */
-  #dataOf({ data: text, mayBeCutOff }: AnswerEvent, decoder: WireDecoder): JsonObject | undefined {
-    if (text === '') return undefined;
-    const data = readJson(text);
-    if (!isJsonObject(data)) {
-      if (mayBeCutOff) return undefined;
-      const sample = withoutSecrets(text, this.#allSecrets).slice(0, MAX_SAMPLE);
-      throw malformedResponse(this.#origin, 'an event that is not JSON', sample);
-    }
-    const { error, object } = data;
-    if ((error === undefined || error === null) && object !== 'error') return data;
-    if (decoder.isComplete) return undefined; // errors after a complete answer don't matter
-    throw this.failure(data);
-  }
-
-  /** Error for an event that reports a failure. */
-  protected failure(data: JsonObject): Error {
-    const body = withoutSecrets(JSON.stringify(data), this.#allSecrets).slice(0, 16 * MAX_SAMPLE);
-    return responseError({ origin: this.#origin, body });
-  }
-
-  /** Throws for a response without events: a JSON error, or other text. */
-  #rejectBody(text: string): void {
-    const parsed = readJson(text);
-    const first: unknown = Array.isArray(parsed) ? parsed[0] : parsed; // Google sends lists
-    if (isJsonObject(first) && first['error'] !== undefined) throw this.failure(first);
-    if (/\S/.test(text)) throw foreignResponse(this.#origin, 'it holds no event', text);
   }
 }
 
-interface AnswerEvent extends WireEvent {
-  /** True for a last event that may be truncated. */
-  readonly mayBeCutOff?: boolean;
+/** The key, and what else may be a secret in headers, such as a gateway's key. */
+function secretsIn({ apiKey, headers }: HttpSettings): readonly string[] {
+  const words = Object.values(headers).flatMap((value) => value.split(/\s+/));
+  return [...(apiKey === undefined ? [] : [apiKey]), ...words.filter((word) => word.length >= 8)];
 }

@@ -1,5 +1,5 @@
 import { messageOf } from '../../errors.ts';
-import { isJsonObject, readJson } from '../../util/json.ts';
+import { isJsonObject, readJson, type JsonObject } from '../../util/json.ts';
 import { REDACTED } from '../../util/redaction/key-patterns.ts';
 import { oneLine } from '../../util/text.ts';
 import {
@@ -27,7 +27,7 @@ export interface FailedResponse {
 
 /** Phrases of providers for a prompt that is too long. */
 const TOO_LONG =
-  /context[ _-]?(length|window|size)|maximum context|prompt is too long|input is too long|too many (input )?tokens|(input|prompt)[^.]{0,40}(exceed|longer than)[^.]{0,60}(token|limit|length)|token count[^.]{0,40}exceeds|range of input length|reduce the length|exceeded model token limit|token length too long|maximum prompt length|超长|exceeds? (the )?(model'?s? )?max(imum)?( \w+)? tokens/i;
+  /context[ _-]?(length|window|size)|maximum context|prompt is too long|input is too long|too[ _]many[ _]((input|prompt)[ _])?tokens|(input|prompt)[^.]{0,40}(exceed|longer than)[^.]{0,60}(token|limit|length)|token count[^.]{0,40}exceeds|range of input length|reduce the length|exceeded model token limit|token length too long|maximum prompt length|超长|exceeds? (the )?(model'?s? )?max(imum)?( \w+)? tokens/i;
 const FILTERED =
   /content[ _-]?filter|content management policy|data_inspection_failed|inappropriate content|safety (system|settings)|prohibited[ _]content|invalid_prompt|^1301\b|不安全或敏感/i;
 const BAD_KEY =
@@ -35,6 +35,8 @@ const BAD_KEY =
 const NO_CREDIT =
   /insufficient[_ ](quota|balance|credits?)|exceeded your current quota|billing|arrear|credit balance is too low|^1113\b|余额不足/i;
 const REJECTED = /invalid_(request|argument|image)|image_parse_error|bad_request|not_found|unsupported/i;
+/** Advice with which Bedrock rejects too many tokens in a minute or a day. */
+const WAIT = /please wait|per (?:minute|day)/i;
 const TOO_FAST = /rate[_ -]?limit|too many requests|resource_exhausted|throttl/i;
 
 /** Classifies a failure by status and error text. */
@@ -44,7 +46,8 @@ export function kindOf(status: number | undefined, { code, message }: ProviderMe
   if (status === 402) return 'rate_limit';
   if (status === 408) return 'timeout';
   if (status === 413) return 'context_overflow';
-  if (status === 429) return TOO_LONG.test(said) ? 'context_overflow' : 'rate_limit';
+  if (status === 424) return 'overloaded'; // a model of Bedrock failed
+  if (status === 429) return TOO_LONG.test(said) && !WAIT.test(said) ? 'context_overflow' : 'rate_limit';
   if (status !== undefined && status >= 500) return 'overloaded';
   if (TOO_LONG.test(said)) return 'context_overflow';
   if (FILTERED.test(said)) return 'content_filter';
@@ -71,7 +74,7 @@ const WHAT: Record<ModelErrorKind, string> = {
 export function responseError(answer: FailedResponse): ModelError {
   const { origin, body, requestId, retryAfterMs } = answer;
   const reported = readProviderMessage(body);
-  const status = answer.status ?? statusIn(reported);
+  const status = answer.status ?? statusIn(body);
   const kind = kindOf(status, reported);
   const askedMs = delayIn(body);
   const hasNoCredit =
@@ -176,9 +179,23 @@ function readProviderMessage(body: string): ProviderMessage {
   };
 }
 
-/** Error events in a stream may carry an HTTP status as their code. */
-function statusIn({ code }: ProviderMessage): number | undefined {
-  return /^[45]\d\d$/.test(code) ? Number(code) : undefined;
+/** Fields of error events in a stream that may hold an HTTP status. */
+const STATUS_FIELDS = ['status_code', 'http_status', 'statusCode', 'status', 'code'];
+
+function statusIn(body: string): number | undefined {
+  const outer = firstObject(body);
+  const { error } = outer;
+  const found = [isJsonObject(error) ? error : {}, outer]
+    .flatMap((holder) => STATUS_FIELDS.map((field) => text(holder[field])))
+    .find((value) => /^[45]\d\d$/.test(value));
+  return found === undefined ? undefined : Number(found);
+}
+
+/** The object of a body, or the first of a list, which Google sends. */
+function firstObject(body: string): JsonObject {
+  const parsed = readJson(body);
+  const first: unknown = Array.isArray(parsed) ? (parsed as readonly unknown[])[0] : parsed;
+  return isJsonObject(first) ? first : {};
 }
 
 /** Delay in the body of Google's errors. An account with a delay still has credit. */

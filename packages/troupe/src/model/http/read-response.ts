@@ -28,17 +28,31 @@ export interface HttpCall {
 const MAX_ERROR_BYTES = 16_384;
 /** Abort reason after the response was read. Created once, because creating an error is slow. */
 const OVER = new Error('The answer was read.');
-const REQUEST_ID_HEADERS = ['x-request-id', 'request-id', 'x-goog-request-id', 'apim-request-id'];
+const REQUEST_ID_HEADERS = [
+  'x-request-id',
+  'request-id',
+  'x-goog-request-id',
+  'apim-request-id',
+  'x-amzn-requestid',
+];
+
+/** The whole text of a response. @throws ModelError, or the signal's reason */
+export async function readWholeText(call: HttpCall, signal: AbortSignal | undefined): Promise<string> {
+  const decoder = new TextDecoder();
+  let text = '';
+  for await (const bytes of readResponse(call, signal)) text += decoder.decode(bytes, { stream: true });
+  return text + decoder.decode();
+}
 
 /**
- * Sends a request and yields the text of the response chunk by chunk. Closes or releases the connection in
+ * Sends a request and yields the bytes of the response chunk by chunk. Closes or releases the connection in
  * every case: error, deadline, abort, or a consumer that leaves.
  * @throws ModelError, or the signal's reason
  */
 export async function* readResponse(
   call: HttpCall,
   signal: AbortSignal | undefined,
-): AsyncGenerator<string, void, void> {
+): AsyncGenerator<Uint8Array, void, void> {
   signal?.throwIfAborted();
   const controller = new AbortController();
   const stop = (reason: unknown): void => controller.abort(reason);
@@ -98,16 +112,14 @@ async function* piecesOf(
   response: Response,
   signal: AbortSignal,
   isOver: () => boolean = () => false,
-): AsyncGenerator<string, void, void> {
+): AsyncGenerator<Uint8Array, void, void> {
   if (response.body === null) return;
   const reader = response.body.getReader();
-  const decoder = new TextDecoder();
   try {
     for (;;) {
       const { done, value } = await abortable(reader.read(), signal);
-      const text = done ? decoder.decode() : decoder.decode(value, { stream: true });
-      if (text !== '') yield text;
       if (done) return;
+      if (value.length > 0) yield value;
       if (isOver()) return await waitTicks(reader.read());
     }
   } finally {
@@ -118,10 +130,11 @@ async function* piecesOf(
 
 /** Start of a response; stops at the first read error. */
 async function firstBytes(response: Response, signal: AbortSignal): Promise<string> {
+  const decoder = new TextDecoder();
   let text = '';
   try {
     for await (const piece of piecesOf(response, signal)) {
-      text += piece;
+      text += decoder.decode(piece, { stream: true });
       if (text.length >= MAX_ERROR_BYTES) break;
     }
   } catch (error) {

@@ -802,6 +802,7 @@ describe('a schema', () => {
     const model = new Able([]);
     await expect(callStructured(model, REQUEST, z.object({ at: z.date() }))).rejects.toMatchObject({
       name: 'SchemaError',
+      code: 'invalid_config',
     });
     expect(model.requests).toEqual([]);
   });

@@ -59,6 +59,8 @@ const FORCING = ['never', 'without_thinking', 'always'] as const;
  * ```
  */
 export class FallbackModel extends ChatModelBase {
+  static override readonly isTraced: boolean = false;
+
   override readonly capabilities: ModelCapabilities;
   override readonly generation: GenerationOptions;
   override readonly vendorName: string | undefined;

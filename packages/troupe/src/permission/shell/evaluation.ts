@@ -1,3 +1,4 @@
+import { isHarmlessFormat } from './known-commands.ts';
 import type { ShellWord } from './shell-word.ts';
 
 /** Settings allowed with `git -c`: they run nothing and redirect nothing. */
@@ -27,7 +28,7 @@ export function evaluates(name: string, words: readonly ShellWord[]): boolean {
         words.some((word, i) => word.hasUnknown && words[i + 1]?.hasUnknown)
       );
     case 'printf':
-      return mayHide && (texts[0] === '-v' || words[0]?.mayBeFlag === true);
+      return (mayHide && (texts[0] === '-v' || words[0]?.mayBeFlag === true)) || assignsByFormat(words);
     case 'declare':
     case 'export':
     case 'local':
@@ -49,6 +50,13 @@ export function evaluates(name: string, words: readonly ShellWord[]): boolean {
   }
 }
 
+/** True if `printf` may assign variables by its format, or by an option with the name attached. */
+function assignsByFormat(words: readonly ShellWord[]): boolean {
+  const [first = ''] = words.map(({ text }) => text);
+  const at = first === '-v' ? 2 : first === '--' ? 1 : 0;
+  return words.length > at + 1 && !isHarmlessFormat(words[at]);
+}
+
 /** True if the settings of `set` and `git -c` are known to run nothing. */
 export function isKnownSetting(name: string, words: readonly ShellWord[]): boolean {
   if (name === 'set') {
@@ -60,7 +68,7 @@ export function isKnownSetting(name: string, words: readonly ShellWord[]): boole
   return name !== 'git' || isKnownGit(words);
 }
 
-/** Options before the subcommand, and options of `clone`, can make git run any program. */
+/** Options before the subcommand, and some options and operands of subcommands, make git run any program. */
 function isKnownGit(words: readonly ShellWord[]): boolean {
   let at = 0;
   for (; words[at]?.text.startsWith('-'); at++) {
@@ -69,11 +77,41 @@ function isKnownGit(words: readonly ShellWord[]): boolean {
     if (text === '-c' ? !isSetting(words[at]) : /^-c|^--(?:config-env|exec-path=)/.test(text)) return false;
     if (/^(?:-C|--(?:attr-source|git-dir|namespace|work-tree))$/.test(text)) at++;
   }
-  if (words[at]?.hasUnknown) return false;
-  if (words[at]?.text !== 'clone') return true;
-  return words.every(
-    ({ text }, i) => !/^(?:-c|--c)/.test(text) || i < at || (text === '-c' && isSetting(words[i + 1])),
-  );
+  const [subcommand, ...rest] = words.slice(at);
+  if (subcommand?.hasUnknown || rest.some(({ text }) => namesProgram(text))) return false;
+  const texts = rest.map(({ text }) => text);
+  switch (subcommand?.text) {
+    case 'clone':
+      return rest.every(
+        ({ text }, i) =>
+          !/^-\w*u|^--t/.test(text) &&
+          (!/^(?:-c|--c)/.test(text) || (text === '-c' && isSetting(rest[i + 1]))),
+      );
+    case 'difftool':
+    case 'rebase':
+      return !texts.some((text) => /^-\w*x/.test(text));
+    case 'grep':
+      return !texts.some((text) => /^-\w*O/.test(text));
+    case 'bisect':
+      return texts[0] !== 'run';
+    case 'submodule':
+      return !texts.includes('foreach');
+    case 'filter-branch':
+      return false;
+    case 'init':
+      return !texts.some((text) => text.startsWith('--t'));
+    default:
+      return true;
+  }
+}
+
+const GIT_PROGRAM_OPTIONS = ['upload-pack', 'receive-pack', 'exec', 'extcmd', 'open-files-in-pager'];
+
+/** True for an option with the name of a program, also abbreviated, and for an address with a command. */
+function namesProgram(text: string): boolean {
+  if (/^(?:ext|fd)::/.test(text)) return true;
+  const name = /^--([a-z-]+)/.exec(text)?.[1];
+  return name !== undefined && GIT_PROGRAM_OPTIONS.some((option) => option.startsWith(name));
 }
 
 function isSetting(word: ShellWord | undefined): boolean {

@@ -1,7 +1,7 @@
 import { readShell } from './read-shell.ts';
 import { literalWord, UNKNOWN_WORD, type ShellCommand, type ShellWord } from './shell-word.ts';
 import { evaluates, isKnownSetting } from './evaluation.ts';
-import { plainName } from './known-commands.ts';
+import { isKnownName, plainName } from './known-commands.ts';
 
 /**
  * A command that a text runs or may run. Files written by redirections are a separate command without words.
@@ -9,6 +9,8 @@ import { plainName } from './known-commands.ts';
 export interface FoundCommand extends ShellCommand {
   /** True if the command only runs another command, which is in the list too. */
   readonly isWrapper: boolean;
+  /** True if other parts of the text may decide what the command reads. @default false */
+  readonly hasInput?: boolean;
 }
 
 export interface CommandSearch {
@@ -56,14 +58,27 @@ const SHELLS = /^(?:ba|da|a|rba)?sh$/;
 const OTHER_SHELLS = /^(?:c|fi|k|mk|pw|tc|z)sh$/;
 /** Builtins that set the variables in their arguments. */
 const DECLARING = new Set(['declare', 'export', 'local', 'readonly', 'typeset']);
+/** Builtins that set the variables whose names are their arguments. */
+const NAMING = new Set(['getopts', 'mapfile', 'printf', 'read', 'readarray', 'unset', 'wait']);
+/** Programs that run other programs, with a syntax of their own. */
+const RUNNERS = new Set(
+  'cgexec chrt dumb-init eatmydata entr fakeroot faketime firejail flock gdb ltrace numactl nsenter parallel perf proot rlwrap runuser script setpriv start-stop-daemon strace systemd-run taskset tini torsocks unshare valgrind watch xvfb-run'.split(
+    ' ',
+  ),
+);
 /** Builtins that change the meaning of other words, or run commands later. */
 const REDEFINING = new Set('alias bind compgen complete compopt enable fc hash shopt trap'.split(' '));
 /** Files whose content is the input of the command itself. */
 const INPUT_FILE = /^\/+(?:dev|proc)\//;
+const SHELL_OPTIONS = /^(?:-[eux]*c?[eux]*|\+[eux]+)$/;
+const IDENTIFIER = /^[A-Za-z_]\w*$/;
 const FIND_RUNS = new Set(['-exec', '-execdir', '-ok', '-okdir']);
 const ASSIGNMENT = /^([A-Za-z_]\w*)=([^]*)$/;
 /** Assignment as accepted by `env`. */
 const ANY_ASSIGNMENT = /^([^=]*)=([^]*)$/;
+
+/** Name of a variable that is only known at run time. */
+const UNKNOWN_NAME = /[\u0000*?[{]/;
 
 class UnknownCommand extends Error {}
 
@@ -73,7 +88,7 @@ function fail(problem: string): never {
 
 /**
  * Finds all commands in a shell text: written ones, and ones run by `sudo`, `env`, `xargs`, `sh -c`, `eval`,
- * `find -exec` and others. Sets `problem` if a command may be missing.
+ * `find -exec` and others. Sets `problem` if a command may be missing. Folder `permission/shell`: start here.
  */
 export function findCommands(text: string, depth = 0): CommandSearch {
   const script = readShell(text);
@@ -104,7 +119,9 @@ export function findCommands(text: string, depth = 0): CommandSearch {
     if (evaluates(name, rest)) fail(`${name} evaluates its arguments`);
     if (!isKnownSetting(name, rest)) fail(`${name} has settings that can run other programs`);
     if (REDEFINING.has(name) && rest.length > 0) fail(`${name} changes the meaning of commands`);
-    if (name === 'eval') return addText(rest.map(literalText).join(' '), level);
+    if (RUNNERS.has(name) && rest.length > 0) fail(`${name} runs a command that can't be checked`);
+    if (NAMING.has(name)) addNames(name, rest);
+    if (name === 'eval') return addText(evaluated(rest), level);
     if (OTHER_SHELLS.test(name)) fail(`commands for ${name} can't be checked`);
     if (SHELLS.test(name)) return addShell(rest, level);
     if (DECLARING.has(name)) return addVariables(rest);
@@ -126,6 +143,16 @@ export function findCommands(text: string, depth = 0): CommandSearch {
     return rest.some(({ hasUnknown }) => hasUnknown) ? fail('it sets an unknown variable') : false;
   }
 
+  function addNames(name: string, words: readonly ShellWord[]): void {
+    const named = name === 'printf' ? (words[0]?.text === '-v' ? words.slice(1, 2) : []) : words;
+    const assignments = named
+      .map(({ text }) => (text.startsWith('-') ? text.replace(/^-[a-z]*/, '') : text))
+      .filter((text) => IDENTIFIER.test(text))
+      .map((text) => ({ name: text, value: literalWord('') }));
+    if (assignments.length > 0)
+      commands.push({ assignments, words: [], reads: [], writes: [], isWrapper: false });
+  }
+
   function addText(inner: string, level: number): boolean {
     const found = findCommands(inner, level + 1);
     commands.push(...found.commands);
@@ -133,12 +160,22 @@ export function findCommands(text: string, depth = 0): CommandSearch {
     return true;
   }
 
-  function addShell([flags, code]: readonly ShellWord[], level: number): boolean {
-    if (flags === undefined || !flags.isLiteral || flags.text === '-' || flags.text === '-s')
-      fail('a shell reads its commands from another source');
-    if (!flags.text.startsWith('-')) return assertFile(flags);
-    if (!/^-[eux]*c[eux]*$/.test(flags.text)) fail("a shell is started with options that can't be checked");
-    return addText(literalText(code ?? UNKNOWN_WORD), level);
+  /** Options may stand before and after `-c`; the first other word is the text. */
+  function addShell(words: readonly ShellWord[], level: number): boolean {
+    let hasText = false;
+    let at = 0;
+    for (; words[at]?.isLiteral && /^[-+]/.test(words[at]?.text ?? ''); at++) {
+      const { text = '' } = words[at] ?? {};
+      if (text === '--' || text === '-') {
+        at++;
+        break;
+      }
+      if (!SHELL_OPTIONS.test(text)) fail("a shell is started with options that can't be checked");
+      hasText ||= text.includes('c');
+    }
+    const first = words[at];
+    if (hasText) return addText(literalText(first ?? UNKNOWN_WORD), level);
+    return at > 0 ? fail('a shell reads its commands from another source') : assertFile(first);
   }
 
   /** A script file counts as any other program. */
@@ -161,7 +198,14 @@ export function findCommands(text: string, depth = 0): CommandSearch {
     return inner === undefined ? false : fail("find runs a command that can't be checked");
   }
 
-  for (const command of script.commands) add(command);
+  for (const [i, command] of script.commands.entries()) {
+    const start = commands.length;
+    add(command);
+    if (i < script.firstFed) continue;
+    commands.push(...commands.splice(start).map((one) => ({ ...one, hasInput: true })));
+  }
+  if (script.functions.some((name) => isKnownName(name) || WRAPPERS.has(name)))
+    problem ??= 'it changes the meaning of commands';
   return { commands, problem };
 }
 
@@ -210,6 +254,8 @@ function takeAssignments(
   for (; ; rest.shift()) {
     const [, name, value] = pattern.exec(rest[0]?.text ?? '') ?? [];
     if (name === undefined || value === undefined) return { assignments, rest };
+    // An unquoted value may become several words, of which the second may be a command.
+    if (rest[0]?.mayBeFlag || UNKNOWN_NAME.test(name)) fail('it sets an unknown variable');
     assignments.push({ name, value: { ...literalWord(value), hasUnknown: rest[0]?.hasUnknown ?? true } });
   }
 }
@@ -222,6 +268,15 @@ export function commandName({ text }: Pick<ShellWord, 'text'>): string {
 /** True for a program in a system folder. */
 function isSystemProgram(word: ShellWord | undefined): boolean {
   return word !== undefined && plainName(word) === commandName(word);
+}
+
+/** Text that `eval` runs. */
+function evaluated(words: readonly ShellWord[]): string {
+  const isEnded = words[0]?.text === '--';
+  return words
+    .slice(isEnded ? 1 : 0)
+    .map(literalText)
+    .join(' ');
 }
 
 function literalText({ text, isLiteral }: ShellWord): string {

@@ -1,7 +1,8 @@
+import { isPathOfLaterRun } from './runs-later.ts';
 import { isInside, isWholeTree, riskOf } from './risky-paths.ts';
 import { commandName, type FoundCommand } from './find-commands.ts';
-import { editedBy, isReadOnly } from './known-commands.ts';
-import { UNKNOWN, type ShellWord } from './shell-word.ts';
+import { editedBy, isPure, isReadOnly } from './known-commands.ts';
+import { literalWord, UNKNOWN, type ShellWord } from './shell-word.ts';
 
 /** Effect of a command. `edit`: changes files, all of them inside the working directories. */
 export interface CommandJudgement {
@@ -12,8 +13,21 @@ export interface CommandJudgement {
 
 export interface CommandLocation {
   readonly workingDirectories: readonly string[];
-  /** True if the text changes its directory somewhere, so that relative paths are unknown. */
-  readonly changesDirectory: boolean;
+  /** Target of the only `cd` in the text; `UNKNOWN` with several or unclear ones; undefined without `cd`. */
+  readonly folder: string | undefined;
+}
+
+/** Where the commands of a text run. */
+export function locationOf(
+  commands: readonly FoundCommand[],
+  workingDirectories: readonly string[],
+): CommandLocation {
+  const changes = commands.filter(({ words }) => /^(?:cd|pushd|popd)$/.test(words[0]?.text ?? ''));
+  if (changes.length === 0) return { workingDirectories, folder: undefined };
+  const [, target, ...others] = changes[0]?.words ?? [];
+  const isClear =
+    changes.length === 1 && target?.isLiteral && others.length === 0 && !/^[-~+]|^$/.test(target.text);
+  return { workingDirectories, folder: isClear ? target.text : UNKNOWN };
 }
 
 const DANGEROUS =
@@ -34,7 +48,11 @@ export function judgeCommand(command: FoundCommand, location: CommandLocation): 
   const { assignments, words, reads, writes, isWrapper } = command;
   const files = writes.filter(({ text }) => !NO_FILE.test(text));
   const edited = editedBy(words);
-  const isRead = (isWrapper && !DANGEROUS.test(nameOf(words))) || isReadOnly(words);
+  const { workingDirectories, folder } = location;
+  // Another folder may be a repository whose settings name programs to run.
+  const isElsewhere = folder !== undefined && nameOf(words) === 'git';
+  const isReader = isReadOnly(words) && !isElsewhere && (folder !== UNKNOWN || isPure(words));
+  const isRead = (isWrapper && !DANGEROUS.test(nameOf(words))) || isReader;
   const isKnown =
     (isRead || edited !== undefined) &&
     assignments.every(({ name }) => HARMLESS_VARIABLE.test(name)) &&
@@ -42,19 +60,19 @@ export function judgeCommand(command: FoundCommand, location: CommandLocation): 
   if (!isKnown) return { kind: 'other', danger };
   const targets = [...(isRead ? [] : (edited ?? [])), ...files];
   if (isRead && files.length === 0) return { kind: 'read', danger };
-  const { workingDirectories, changesDirectory } = location;
-  const base = changesDirectory ? undefined : workingDirectories[0];
+  const base = folder === undefined ? workingDirectories[0] : undefined;
   const isFine = targets.length > 0 && targets.every((word) => isEditable(word, workingDirectories, base));
   return { kind: isFine ? 'edit' : 'other', danger };
 }
 
 function isEditable(word: ShellWord, folders: readonly string[], base: string | undefined): boolean {
-  return !word.hasUnknown && !word.mayBeFlag && isInside(word.text, folders, base);
+  const isInFolder = !word.hasUnknown && !word.mayBeFlag && isInside(word.text, folders, base);
+  return isInFolder && !isPathOfLaterRun(word.text, folders);
 }
 
 function dangerOf(
   { words, assignments, reads, writes }: FoundCommand,
-  { workingDirectories, changesDirectory }: CommandLocation,
+  { workingDirectories, folder }: CommandLocation,
 ): string | undefined {
   for (const { name } of assignments)
     if (RISKY_VARIABLE.test(name)) return `it sets ${name}, which controls what runs`;
@@ -62,7 +80,7 @@ function dangerOf(
   const name = nameOf(words);
   if (DANGEROUS.test(name)) return `${name} can do harm that can't be undone`;
   for (const { text } of [...words, ...reads, ...writes, ...assignments.map(({ value }) => value)]) {
-    const risk = riskOf(text);
+    const risk = riskOf(text, folder);
     if (risk !== undefined) return `it touches ${risk}`;
   }
   if (!REMOVING.test(name) || (name === 'find' && !rest.some(({ text }) => text === '-delete')))
@@ -70,8 +88,7 @@ function dangerOf(
   for (const { text, hasUnknown } of targetsOf(name, rest)) {
     if (hasUnknown || text.startsWith(UNKNOWN)) return `${name} gets unknown names`;
     if (isWholeTree(text, workingDirectories)) return `${name} would affect a whole folder tree`;
-    if (changesDirectory && !text.startsWith('/') && /^(?:rm|rmdir|unlink|find)$/.test(name))
-      return `${name} gets names in an unknown folder`;
+    if (folder !== undefined && !text.startsWith('/')) return `${name} gets names in an unknown folder`;
   }
   return undefined;
 }
@@ -80,13 +97,16 @@ function nameOf([first]: readonly ShellWord[]): string {
   return first === undefined ? '' : commandName(first);
 }
 
-/** Files that a command removes, moves or gives other permissions. */
+/** Files that a command may remove, move or give other permissions. */
 function targetsOf(name: string, words: readonly ShellWord[]): readonly ShellWord[] {
   if (name === 'find') {
-    const tests = words.findIndex(({ text }) => /^[-(!]/.test(text));
-    return words.slice(0, tests);
+    const start = words.findIndex(({ text }) => !/^-(?:[HLP]+|O\d*|D.*)$/.test(text));
+    const paths = words.slice(start);
+    const tests = paths.findIndex(({ text }) => /^[-(!]/.test(text));
+    const given = paths.slice(0, tests < 0 ? paths.length : tests);
+    return given.length > 0 ? given : [literalWord('.')];
   }
   const operands = words.filter(({ text }) => !text.startsWith('-'));
-  if (name === 'mv') return operands.slice(0, -1);
-  return name.startsWith('ch') ? operands.slice(1) : operands;
+  const hasTarget = words.some(({ text }) => /^-\w*t|^--t/.test(text));
+  return name === 'mv' && !hasTarget ? operands.slice(0, -1) : operands;
 }

@@ -1,58 +1,67 @@
+import { splitArguments, type CommandArguments, type OptionList } from './command-arguments.ts';
+import { FILE_READER_OPTIONS } from './known-options.ts';
+import { filesOfSed, isHarmlessAwk, isHarmlessJq, isHarmlessSed } from './known-programs.ts';
 import { UNKNOWN, type ShellWord } from './shell-word.ts';
 
 /** Options and operands known to be harmless. All others count as unknown. */
-interface Harmless {
-  /** One-letter options. */
-  readonly short?: string;
-  /** One-letter options with a value, also directly after the letter. */
-  readonly valued?: string;
-  /** Long options, without value or with `=`. */
-  readonly long?: string;
+interface Harmless extends OptionList {
   /** Options in other forms. */
   readonly flags?: (text: string) => boolean;
   /** @default unlimited */
   readonly maxOperands?: number;
-  /** Additional condition for the words after the command. */
-  readonly holds?: (words: readonly string[]) => boolean;
+  /** Additional condition for the arguments. Wildcards are then unknown words. */
+  readonly holds?: (given: CommandArguments) => boolean;
 }
 
-/**
- * `any`: no option or operand writes or runs anything. `pure`: also opens no files, so that unknown words do
- * no harm.
- */
-type Knowledge = 'any' | 'pure' | Harmless;
+/** `pure`: opens no files, so that unknown words do no harm. */
+type Knowledge = 'pure' | Harmless;
 
-const ANY =
-  'arch b2sum basename cat cksum cmp comm cut df diff dirname du egrep expand expr factor fgrep fold grep groups head hexdump id join ls md5sum nl nproc numfmt od paste pwd readlink realpath rev seq sha1sum sha256sum sha512sum stat strings sum tac tail tr tsort tty type unexpand uname uptime wc which whoami';
 const PURE = ': break cd continue echo exit false return shift sleep true';
+/** Programs that show their version without reading settings of the folder that name another program. */
 const VERSIONED = new Set(
-  'cargo docker gcc git go java make node npm perl pip pip3 pnpm python python3 ruby rustc tsc uv yarn'.split(
-    ' ',
-  ),
+  'docker gcc git java make node npm perl pip pip3 python python3 ruby tsc uv'.split(' '),
 );
 
+const SED: Harmless = {
+  short: 'nErsuz',
+  valued: 'e',
+  long: 'null-data quiet regexp-extended separate silent unbuffered',
+  holds: isHarmlessSed,
+};
+const SED_IN_PLACE = /^(?:-[nErsuz]*i|--in-place)$/;
 const LOG_FLAGS: Harmless = {
   short: 'abciprstwzE0123456789',
-  valued: 'nSGUMCBL',
-  long: 'abbrev-commit after all all-match author before branches cached cc check color committer count date date-order decorate diff-algorithm diff-filter exit-code find-copies find-renames first-parent follow format full-index grep graph histogram ignore-all-space ignore-blank-lines ignore-case invert-grep left-right max-count merge-base merges minimal name-only name-status no-color no-decorate no-ext-diff no-merges no-patch no-pager no-renames no-textconv numstat oneline patch patch-with-stat patience pretty quiet raw reflog relative remotes reverse shortstat simplify-by-decoration since skip source staged stat submodule summary tags text topo-order unified until word-diff',
+  valued: 'nSGL',
+  attached: 'BCMU',
+  long: 'abbrev-commit after all all-match author before branches cached cc check color committer count date date-order decorate diff-algorithm diff-filter exit-code find-copies find-renames first-parent follow format full-index grep graph histogram ignore-all-space ignore-blank-lines ignore-case invert-grep left-right max-count merge-base merges minimal name-only name-status no-color no-decorate no-ext-diff no-merges no-patch no-pager no-renames no-textconv numstat oneline patch patch-with-stat patience pretty quiet raw reflog relative remotes reverse shortstat simplify-by-decoration since skip source staged stat summary tags text topo-order unified until word-diff',
 };
 /** Otherwise an operand would create something with this name. */
 const isList =
   (...flags: string[]) =>
-  (words: readonly string[]): boolean =>
-    words.every((word) => word.startsWith('-')) || words.some((word) => flags.includes(word));
+  ({ operands, options }: CommandArguments): boolean =>
+    operands.length === 0 || options.some(({ name }) => flags.includes(name));
 
 /** Knowledge by command, with optional subcommand. */
 const HARMLESS: ReadonlyMap<string, Knowledge> = new Map<string, Knowledge>([
-  ...ANY.split(' ').map((name) => [name, 'any'] as const),
+  ...FILE_READER_OPTIONS,
   ...PURE.split(' ').map((name) => [name, 'pure'] as const),
   ['[', { flags: isTestFlag, holds: hidesNothing }],
   ['test', { flags: isTestFlag, holds: hidesNothing }],
-  ['awk', { short: '', valued: 'F', holds: isHarmlessAwk }],
-  ['date', { short: 'uR', valued: 'dI', long: 'date iso-8601 rfc-3339 utc', holds: isDateShown }],
+  ['awk', { valued: 'F', holds: isHarmlessAwk }],
+  [
+    'date',
+    { short: 'uR', valued: 'd', attached: 'I', long: 'date iso-8601 rfc-3339 utc', holds: isDateShown },
+  ],
   ['file', { short: 'bhiLkr', long: 'brief dereference mime mime-encoding mime-type' }],
   ['find', { flags: (text) => FIND_WORDS.has(text) || /^-\d+$/.test(text) }],
-  ['jq', { flags: () => true, holds: showsNoEnvironment }],
+  [
+    'jq',
+    {
+      short: 'aCcehjMnrRsS',
+      long: 'ascii-output color-output compact-output exit-status join-output monochrome-output null-input raw-input raw-output slurp sort-keys tab',
+      holds: isHarmlessJq,
+    },
+  ],
   ['hostname', { short: 'fis', maxOperands: 0 }],
   [
     'rg',
@@ -62,7 +71,7 @@ const HARMLESS: ReadonlyMap<string, Knowledge> = new Map<string, Knowledge>([
       long: 'after-context before-context context count count-matches files files-with-matches files-without-match fixed-strings glob hidden iglob ignore-case json line-number max-count max-depth multiline no-heading no-ignore no-line-number only-matching pcre2 quiet regexp smart-case sort stats type type-not word-regexp',
     },
   ],
-  ['sed', { short: 'nErsuz', valued: 'e', holds: isHarmlessSed }],
+  ['sed', SED],
   [
     'sort',
     {
@@ -70,6 +79,10 @@ const HARMLESS: ReadonlyMap<string, Knowledge> = new Map<string, Knowledge>([
       valued: 'kt',
       long: 'check dictionary-order field-separator general-numeric-sort human-numeric-sort ignore-case ignore-leading-blanks ignore-nonprinting key month-sort numeric-sort random-sort reverse stable unique version-sort zero-terminated',
     },
+  ],
+  [
+    'strings',
+    { short: 'afw', valued: 'ent', long: 'all bytes encoding print-file-name radix', holds: hasNoOptionFile },
   ],
   ['tree', { short: 'adfghilpsuACDJX', valued: 'LPI', long: 'dirsfirst du gitignore noreport prune' }],
   ['uniq', { short: 'cDdiuz', valued: 'fsw', long: 'all-repeated count repeated unique', maxOperands: 1 }],
@@ -79,7 +92,7 @@ const HARMLESS: ReadonlyMap<string, Knowledge> = new Map<string, Knowledge>([
     {
       short: 'alrv',
       long: 'all contains format ignore-case list merged no-contains no-merged points-at remotes show-current sort verbose',
-      holds: isList('--list'),
+      holds: isList('list'),
     },
   ],
   ['git cat-file', { short: 'epst' }],
@@ -105,14 +118,17 @@ const HARMLESS: ReadonlyMap<string, Knowledge> = new Map<string, Knowledge>([
   ['git shortlog', { short: 'cens', long: 'email numbered summary' }],
   ['git show', LOG_FLAGS],
   ['git stash list', { maxOperands: 0 }],
-  ['git status', { short: 'bsuvz', long: 'branch ignored long porcelain short untracked-files verbose' }],
+  [
+    'git status',
+    { short: 'bsvz', attached: 'u', long: 'branch ignored long porcelain short untracked-files verbose' },
+  ],
   [
     'git tag',
     {
       short: 'l',
       valued: 'n',
       long: 'contains format list merged points-at sort',
-      holds: isList('--list', '-l'),
+      holds: isList('list', 'l'),
     },
   ],
   ['git worktree list', { long: 'porcelain', maxOperands: 0 }],
@@ -129,13 +145,6 @@ const EDITS: ReadonlyMap<string, Harmless> = new Map<string, Harmless>([
   ['touch', { short: 'acm', long: 'no-create' }],
 ]);
 
-const SED_IN_PLACE: Harmless = { short: 'nErsuzi', valued: 'e', long: 'in-place', holds: isHarmlessSed };
-const SED_ADDRESS = String.raw`(?:\d+|\$|\/[^/\\]*\/)`;
-/** Text between delimiters. Shells disagree about delimiters in brackets. */
-const SED_TEXT = String.raw`(?:(?!\1)[^\\\n[]|\[(?!\^?\])(?:(?!\1)[^\]\\\n])+\]|\\.)*`;
-const SED_COMMAND = new RegExp(
-  String.raw`^\s*(?:${SED_ADDRESS}(?:,\+?${SED_ADDRESS})?)?\s*!?(?:[=dpqDGHghNnx]|s([/|#,])${SED_TEXT}\1${SED_TEXT}\1[gpiI\d]*)\s*$`,
-);
 const FIND_WORDS = new Set(
   '-H -L -P -a -amin -and -anewer -atime -cmin -cnewer -ctime -daystart -depth -empty -executable -false -follow -gid -group -iname -inum -ipath -iregex -iwholename -links -ls -maxdepth -mindepth -mmin -mount -mtime -name -newer -not -o -or -path -perm -print -print0 -printf -prune -quit -readable -regex -regextype -samefile -size -true -type -uid -user -wholename -writable -xdev -xtype'.split(
     ' ',
@@ -150,21 +159,32 @@ export function plainName({ text }: ShellWord): string {
   return text.replace(SYSTEM_FOLDER, '');
 }
 
+/** Assigns a variable of the shell. */
+const PRINTF_ASSIGNS = /%[-+ #0'\d.*hlLjztq]*n/;
+
+/** True for the name of a program or builtin with a known meaning. */
+export function isKnownName(name: string): boolean {
+  return HARMLESS.has(name) || EDITS.has(name) || VERSIONED.has(name) || name === 'printf';
+}
+
+/** True if the command opens no files, whatever its words are. */
+export function isPure([first]: readonly ShellWord[]): boolean {
+  return first === undefined || (first.isLiteral && HARMLESS.get(plainName(first)) === 'pure');
+}
+
 /** True if a command only reads, whatever its unknown words are. */
 export function isReadOnly([first, ...rest]: readonly ShellWord[]): boolean {
   if (first === undefined) return true;
   if (!first.isLiteral) return false;
   const name = plainName(first);
-  if (name === 'printf') return rest[0]?.isLiteral === true && !rest[0].text.startsWith('-');
+  if (name === 'printf') return isHarmlessFormat(rest[0]);
   if (name === 'git' && rest[0]?.text === '--no-pager') rest.shift();
-  if (rest.length === 1 && rest[0]?.text === '--version') return VERSIONED.has(name);
+  if (rest.length === 1 && rest[0]?.text === '--version' && VERSIONED.has(name)) return true;
   const known = rest.slice(0, 2).map(({ text, isLiteral }) => (isLiteral ? text : UNKNOWN));
   for (const count of name === 'git' ? [2, 1] : [0]) {
     const knowledge = HARMLESS.get([name, ...known.slice(0, count)].join(' '));
-    if (knowledge === undefined) continue;
-    if (knowledge === 'pure') return true;
-    if (knowledge === 'any') return !rest.some(({ hasUnknown }) => hasUnknown);
-    return isHarmless(knowledge, rest.slice(count));
+    if (knowledge !== undefined)
+      return knowledge === 'pure' || readHarmless(knowledge, rest.slice(count)) !== undefined;
   }
   return false;
 }
@@ -173,30 +193,41 @@ export function isReadOnly([first, ...rest]: readonly ShellWord[]): boolean {
 export function editedBy(words: readonly ShellWord[]): readonly ShellWord[] | undefined {
   const [first, ...rest] = words;
   if (first === undefined || !first.isLiteral) return undefined;
-  const isSed = plainName(first) === 'sed';
-  const edit = isSed ? SED_IN_PLACE : EDITS.get(plainName(first));
-  if (edit === undefined || !isHarmless(edit, rest)) return undefined;
-  const operands = rest.filter(({ text }) => !text.startsWith('-'));
-  return isSed && !rest.some(({ text }) => /^-[nErsuzi]*e/.test(text)) ? operands.slice(1) : operands;
-}
-
-function isHarmless(harmless: Harmless, words: readonly ShellWord[]): boolean {
-  const { maxOperands = Infinity, flags = (text) => isKnownFlag(text, harmless), holds } = harmless;
-  if (words.some(({ hasUnknown, mayBeFlag }) => hasUnknown || mayBeFlag)) return false;
-  const texts = words.map(({ text }) => text);
-  const options = texts.filter((text) => text.startsWith('-') && text !== '-' && text !== '--');
-  if (!options.every(flags) || texts.length - options.length > maxOperands) return false;
-  return holds?.(texts) ?? true;
-}
-
-/** Treats every word with a dash as option, also after `--` or as value. */
-function isKnownFlag(text: string, { short = '', valued = '', long = '' }: Harmless): boolean {
-  if (text.startsWith('--')) return long.split(' ').includes(text.slice(2).replace(/=[^]*/, ''));
-  for (const letter of text.slice(1)) {
-    if (valued.includes(letter)) return true;
-    if (!short.includes(letter)) return false;
+  const name = plainName(first);
+  if (name === 'sed') {
+    const given = readHarmless(
+      SED,
+      rest.filter(({ text }) => !SED_IN_PLACE.test(text)),
+    );
+    return given && filesOfSed(given);
   }
-  return true;
+  const edit = EDITS.get(name);
+  return edit && readHarmless(edit, rest)?.operands;
+}
+
+/** True if `printf` assigns no variable. */
+export function isHarmlessFormat(format: ShellWord | undefined): boolean {
+  return format?.isLiteral === true && !format.text.startsWith('-') && !PRINTF_ASSIGNS.test(format.text);
+}
+
+/** Arguments of a command; undefined if some are not known to be harmless. */
+function readHarmless(harmless: Harmless, words: readonly ShellWord[]): CommandArguments | undefined {
+  const { maxOperands = Infinity, flags, holds } = harmless;
+  const needsLiterals = holds !== undefined || maxOperands < Infinity;
+  if (needsLiterals && !words.every(({ isLiteral }) => isLiteral)) return undefined;
+  const given = flags === undefined ? splitArguments(words, harmless) : readFlags(words, flags);
+  if (given === undefined || given.operands.length > maxOperands) return undefined;
+  return (holds?.(given) ?? true) ? given : undefined;
+}
+
+/** Words of a command with its own kind of options. */
+function readFlags(
+  words: readonly ShellWord[],
+  isFlag: (text: string) => boolean,
+): CommandArguments | undefined {
+  if (words.some(({ hasUnknown, mayBeFlag }) => hasUnknown || mayBeFlag)) return undefined;
+  const isFine = words.every(({ text }) => !text.startsWith('-') || text === '-' || isFlag(text));
+  return isFine ? { operands: words, options: [], isMixed: true } : undefined;
 }
 
 function isTestFlag(text: string): boolean {
@@ -204,37 +235,16 @@ function isTestFlag(text: string): boolean {
 }
 
 /** Bash evaluates array subscripts. */
-function hidesNothing(words: readonly string[]): boolean {
-  return !words.some((word) => /[$`]|\[./.test(word));
+function hidesNothing({ operands }: CommandArguments): boolean {
+  return !operands.some(({ text }) => /[$`]|\[./.test(text));
 }
 
-function isDateShown(words: readonly string[]): boolean {
-  return words.every((word, i) => /^[-+]/.test(word) || words[i - 1] === '-d');
+/** Any other operand would set the clock. */
+function isDateShown({ operands }: CommandArguments): boolean {
+  return operands.every(({ text }) => text.startsWith('+'));
 }
 
-/** Allows only options for field separators. */
-function isHarmlessAwk(words: readonly string[]): boolean {
-  let at = 0;
-  while (words[at]?.startsWith('-F')) at += words[at] === '-F' ? 2 : 1;
-  if (words[at] === '--') at++;
-  const program = words[at];
-  return program !== undefined && !/system|getline|close|fflush|ARG[CV]|[|>@`]/.test(program);
-}
-
-/** The environment may contain keys. A field named `env` is allowed. */
-function showsNoEnvironment(words: readonly string[]): boolean {
-  return !words.some((word) => /(?<![.\w"])env\b|\$ENV/.test(word));
-}
-
-function isHarmlessSed(words: readonly string[]): boolean {
-  const given = words.filter(
-    (word, i) => /^-[nErsuzi]*e$/.test(words[i - 1] ?? '') || /^-[nErsuzi]*e./.test(word),
-  );
-  const scripts = given.map((word) => word.replace(/^-[nErsuzi]*e/, ''));
-  const first = words.find((word) => !word.startsWith('-'));
-  if (scripts.length === 0 && first !== undefined) scripts.push(first);
-  return (
-    scripts.length > 0 &&
-    scripts.every((script) => script.split(/[;\n]/).every((step) => SED_COMMAND.test(step)))
-  );
+/** `@file` stands for options in a file. */
+function hasNoOptionFile({ operands }: CommandArguments): boolean {
+  return !operands.some(({ text }) => text.startsWith('@'));
 }

@@ -38,10 +38,18 @@ export function isPlainlySet({ assignments }: FoundCommand): boolean {
   return assignments.every(({ name }) => HARMLESS_VARIABLE.test(name));
 }
 
-/** Matches all words of a command. Rules that ask or deny also match the program in another folder. */
+/** True if the text has the input of a program, which may be more of the program than its words. */
+export function takesInput({ words, hasInput = false }: FoundCommand): boolean {
+  return hasInput && !isReadOnly(words);
+}
+
+/**
+ * Matches all words of a command. A rule that allows does not match a command that gets input. Rules that ask or deny also match
+ * the program in another folder.
+ */
 export function matchExact(wanted: readonly string[], command: FoundCommand, isAllowing: boolean): Match {
   const [first, ...rest] = command.words;
-  if (first === undefined) return 'no';
+  if (first === undefined || (isAllowing && takesInput(command))) return 'no';
   const [name = '', ...others] = wanted;
   const isSameProgram = first.text === name || (!isAllowing && isProgram(first, name));
   if (command.words.every(({ isLiteral }) => isLiteral)) {

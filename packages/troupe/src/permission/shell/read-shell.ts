@@ -39,8 +39,10 @@ function fail(problem: string): never {
  */
 export function readShell(text: string, depth = 0): ShellScript {
   const commands: ShellCommand[] = [];
+  const functions: string[] = [];
   let at = 0;
   let hereDocCount = 0;
+  let firstFed = Infinity;
   const hereDocs: { delimiter: string; isRaw: boolean; isIndented: boolean }[] = [];
 
   function take(pattern: RegExp): RegExpExecArray | undefined {
@@ -133,12 +135,20 @@ export function readShell(text: string, depth = 0): ShellScript {
       else if (char === '|') {
         at += text[at + 1] === '&' ? 2 : 1;
         isPiped = 'here';
+        firstFed = Math.min(firstFed, commands.length);
       } else if (char === ';' || (char === '&' && text[at + 1] !== '>')) at++;
       else if (take(CASE)) cases();
       else if (isNext(FOR)) loop();
       else if (isNext(TIME)) timed(isBehindPipe);
-      else if (!take(KEYWORD) && !take(FUNCTION)) command();
+      else if (!take(KEYWORD) && !definition()) command();
     }
+  }
+
+  /** The start of a function; its body is read like any other command. */
+  function definition(): boolean {
+    const [, name] = take(FUNCTION) ?? [];
+    if (name !== undefined) functions.push(name);
+    return name !== undefined;
   }
 
   /** `time` is a keyword, but after a pipe it is a program. */
@@ -242,6 +252,7 @@ export function readShell(text: string, depth = 0): ShellScript {
 
   function redirect(operator: string, found: ShellCommand): void {
     const op = operator.replace(/^\d+/, '');
+    if (op.startsWith('<')) firstFed = 0; // a redirection after a closing bracket feeds all commands in the brackets
     skipBlanks();
     if (op.endsWith('&') && DASHED.test(text.slice(at, at + 2)))
       fail('it has a redirection that shells read differently');
@@ -295,6 +306,9 @@ export function readShell(text: string, depth = 0): ShellScript {
       }
     }
     if (at === start) fail('it is not complete');
+    // `{name}>file` sets the variable.
+    if (text[at - 1] === '}' && (text[at] === '<' || text[at] === '>'))
+      fail("it has a redirection that can't be checked");
     return draft.finish();
   }
 
@@ -347,7 +361,9 @@ export function readShell(text: string, depth = 0): ShellScript {
       fail('it has quotes that shells read differently');
     if (depth >= MAX_DEPTH) fail('it is nested too deeply');
     const script = readShell(inner, depth + 1);
+    firstFed = Math.min(firstFed, commands.length + script.firstFed);
     commands.push(...script.commands);
+    functions.push(...script.functions);
     if (script.problem !== undefined) fail(script.problem);
     at = end + 1;
   }
@@ -358,9 +374,11 @@ export function readShell(text: string, depth = 0): ShellScript {
     list();
     if (at < text.length) fail('it is not complete');
     if (hereDocs.length > 0) fail('a here-document has no end');
-    return { commands, problem: undefined };
+    // The commands of a function stand before the pipe that leads to the function.
+    if (functions.length > 0 && firstFed < Infinity) firstFed = 0;
+    return { commands, functions, firstFed, problem: undefined };
   } catch (error) {
-    if (error instanceof Unreadable) return { commands, problem: error.message };
+    if (error instanceof Unreadable) return { commands, functions, firstFed: 0, problem: error.message };
     throw error;
   }
 }

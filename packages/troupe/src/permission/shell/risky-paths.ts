@@ -9,21 +9,30 @@ const RISKY_NAMES: readonly string[] = [
   '.git git~1 .git-credentials .gitconfig .gitmodules .gitattributes .hg .svn .husky',
   '.bashrc .bash_profile .bash_login .bash_logout .bash_aliases .profile .zshrc .zshenv .zprofile .zlogin .zlogout .kshrc .cshrc .tcshrc .login .xprofile .xinitrc .inputrc .vimrc .vim .emacs .emacs.d .gdbinit .lldbinit .curlrc .wgetrc .tmux.conf .screenrc',
   '.vscode .devcontainer .idea .mcp.json .claude .codex .gemini .cursor .config .pre-commit-config.yaml crontab authorized_keys id_rsa id_dsa id_ecdsa id_ed25519',
-  'passwd shadow sudoers sudoers.d ld.so.preload environ',
+  'passwd passwd- shadow shadow- gshadow gshadow- sudoers sudoers.d ld.so.preload',
+  'environ kcore mem secrets .vault-token .s3cfg .boto approval-key',
 ].flatMap((names) => names.split(' '));
 const RISKY = RISKY_NAMES.map((name) => ({
   start: name.replace('*', ''),
   isPrefix: name.endsWith('*'),
 }));
 const IN_ETC = /(?:^|\/)etc\//;
+const IN_PROC = /(?:^|\/)proc\//;
 /** Names that are risky only in these folders. */
 const ONLY_IN: Readonly<Record<string, RegExp>> = {
   passwd: IN_ETC,
+  'passwd-': IN_ETC,
   shadow: IN_ETC,
+  'shadow-': IN_ETC,
+  gshadow: IN_ETC,
+  'gshadow-': IN_ETC,
   sudoers: IN_ETC,
   'sudoers.d': IN_ETC,
   crontab: IN_ETC,
-  environ: /(?:^|\/)proc\//,
+  environ: IN_PROC,
+  kcore: IN_PROC,
+  mem: IN_PROC,
+  secrets: /(?:^|\/)run\//,
 };
 const HARMLESS_DEVICE = /^\/dev\/(?:null|zero|stdin|stdout|stderr|tty|fd\/\d+)$/;
 /** Characters that a shell expands: an unknown part, a wildcard, a character set. */
@@ -40,20 +49,35 @@ const MAX_PATH = 4096;
 /**
  * Risk of a path, or of a word with paths such as `--file=a:b`; undefined if none is known. A path with
  * wildcards or unknown parts is risky if it could match a risky name.
+ * @param folder folder of relative paths if it is not the usual one; `UNKNOWN` if it is unknown
  */
-export function riskOf(text: string): string | undefined {
-  if (PLAIN_WORD.test(text) && !PLAIN_NAMES.has(text.toLowerCase())) return undefined;
+export function riskOf(text: string, folder?: string): string | undefined {
+  if (folder === undefined && PLAIN_WORD.test(text) && !PLAIN_NAMES.has(text.toLowerCase())) return undefined;
   const [open, close] = [text.indexOf('{'), text.lastIndexOf('}')];
   const whole = open < 0 || close < open ? text : text.slice(0, open) + UNKNOWN + text.slice(close + 1);
   const value = /^-\w/.test(text) ? text.slice(2) : ''; // value of an option
   for (const path of new Set([whole, value, ...text.split(/[=:,{}@]/)])) {
-    if (path.startsWith('/dev/') && !HARMLESS_DEVICE.test(path)) return 'a device';
-    for (const segment of path.split('/')) {
-      const name = riskyName(segment);
-      if (name !== undefined && (ONLY_IN[name]?.test(path) ?? true)) return name;
-    }
+    const risk = riskOfPath(path) ?? (folder === undefined ? undefined : riskOfPath(`${folder}/${path}`));
+    if (risk !== undefined) return risk;
   }
   return undefined;
+}
+
+function riskOfPath(path: string): string | undefined {
+  const plain = path.replace(/\/(?:\.?\/)+/g, '/');
+  if (plain.startsWith('/dev/') && !HARMLESS_DEVICE.test(plain)) return 'a device';
+  for (let start = 0, end = 0; end >= 0; start = end + 1) {
+    end = plain.indexOf('/', start);
+    const name = riskyName(plain.slice(start, end < 0 ? plain.length : end));
+    if (name !== undefined && (ONLY_IN[name] === undefined || mayBeIn(ONLY_IN[name], plain, start)))
+      return name;
+  }
+  return undefined;
+}
+
+/** True if the name at this place of a path is in the folder, or if a wildcard or unknown part may be it. */
+function mayBeIn(folder: RegExp, path: string, place: number): boolean {
+  return folder.test(path) || /[*?[\u0000]/.test(path.slice(0, place));
 }
 
 function riskyName(segment: string): string | undefined {

@@ -12,7 +12,7 @@ export const RESERVED = new RegExp(
 export const TIME = new RegExp(`time${EDGE}`, 'y');
 export const TIME_OPTIONS = ['-p', '--'].map((option) => new RegExp(option + EDGE, 'y'));
 export const UNREADABLE_KEYWORD = new RegExp(String.raw`(?:function|select|coproc|esac|in)${EDGE}|\(\(`, 'y');
-export const FUNCTION = /[A-Za-z_][\w.-]*[ \t]*\([ \t]*\)/y;
+export const FUNCTION = /([A-Za-z_][\w.-]*)[ \t]*\([ \t]*\)/y;
 export const FOR = /for[ \t]+([A-Za-z_]\w*)(?=[ \t\n;])/y;
 export const CASE = /case(?=[ \t])/y;
 export const ESAC = new RegExp(`esac${EDGE}`, 'y');

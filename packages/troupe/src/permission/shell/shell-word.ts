@@ -28,6 +28,13 @@ export interface ShellCommand {
 export interface ShellScript {
   /** Every simple command, also in branches that may not run. */
   readonly commands: readonly ShellCommand[];
+  /**
+   * Index of the first command that may get input from the text: by a pipe, a redirection or a here-document. All later ones
+   * may, too. `Infinity` for none.
+   */
+  readonly firstFed: number;
+  /** Names of the functions that the text defines. */
+  readonly functions: readonly string[];
   /** Reason why the list may be incomplete; undefined if it is complete. */
   readonly problem: string | undefined;
 }

@@ -1,6 +1,7 @@
 import { TroupeError } from '../../errors.ts';
 import type { MediaBlock } from '../../formatter/prompt.ts';
 import type { ModelDelta } from '../../message/model-delta.ts';
+import { settleHttp } from '../../model/http/http-call-options.ts';
 import { addCost } from '../../model/add-cost.ts';
 import { mergeGeneration } from '../../model/generation.ts';
 import { PromptMaker } from '../../model/prompt-maker.ts';
@@ -33,7 +34,10 @@ import {
  * Options of `AiSdkModel`. `generation.extra` holds options by provider, such as `{ openai: { store: false }
  * }`: the AI SDK's `providerOptions`.
  */
-export type AiSdkModelOptions = Omit<HttpModelOptions, 'modelName' | 'apiKey' | 'baseUrl' | 'fetch'>;
+export type AiSdkModelOptions = Omit<
+  HttpModelOptions,
+  'modelName' | 'apiKey' | 'baseUrl' | 'query' | 'fetch'
+>;
 
 /**
  * Capabilities of known providers, by the beginning of the provider name. Other providers are assumed to
@@ -110,17 +114,21 @@ export class AiSdkModel extends ChatModelBase {
   async *#answer(request: ModelRequest, signal: AbortSignal): AsyncGenerator<ModelDelta, void, void> {
     checkToolChoice(request);
     const startedAt = monotonic();
-    const { headers, deadlines = {}, pricing } = this.#options;
+    const { deadlines = {}, pricing } = this.#options;
+    const { headers: ofCall, stream } = request.http ?? {};
+    const own = { headers: this.#options.headers, stream: this.#options.stream };
+    const { headers, isStreamed } = await settleHttp(own, { headers: ofCall, stream }, signal);
     this.#supportedUrls = (await Promise.resolve(this.#model.supportedUrls).catch(() => undefined)) ?? {};
     const prompt = await this.#prompts.make(request, signal);
     const options = {
       ...toCallOptions({ ...request, generation: this.#generation(request) }, this.#target),
       prompt: this.#writer.messages(prompt.items),
-      ...(headers && { headers }),
+      ...(Object.keys(headers).length > 0 && { headers }),
     };
     const { provider, version } = this.#target;
     const decoder = new PartDecoder(provider, version, { vendor: provider, model: this.modelName });
-    const call = { model: this.#model, options, deadlines, isOver: () => decoder.isComplete };
+    const isOver = (): boolean => decoder.isComplete;
+    const call = { model: this.#model, options, deadlines, isStreamed, isOver };
     for await (const part of readParts(call, signal)) {
       for (const delta of decoder.read(part)) yield addCost(delta, startedAt, pricing);
     }

@@ -7,6 +7,7 @@ import { isJsonObject, type JsonObject } from '../../util/json.ts';
 import { mediaTypeOfName } from '../../util/media-type.ts';
 import { metadataOf, piecesOf, type TextPiece } from './block-meta.ts';
 import type { AiSdkCallOptions, SpecVersion } from './language-model.ts';
+import { escapeTags } from '../../util/escape-tags.ts';
 
 /**
  * Receiver of a prompt: the provider decides which blocks are sent back, the version decides the form of
@@ -69,7 +70,7 @@ function toInstructions(item: PromptItem): Message[] {
 function toMessages(item: PromptItem, target: PromptTarget): readonly Message[] {
   switch (item.role) {
     case 'system':
-      return [userMessage(`<system-info>${item.text}</system-info>`)];
+      return [userMessage(`<system-info>${escapeTags(item.text)}</system-info>`)];
     case 'user':
       return [{ role: 'user', content: toUserContent(item.content, target) }];
     case 'assistant': {

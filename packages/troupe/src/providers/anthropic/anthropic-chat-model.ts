@@ -10,6 +10,7 @@ import {
   type WireDecoder,
   type WireRequest,
 } from '../../model/http/http-chat-model.ts';
+import type { Caching } from '../../model/chat-model-base.ts';
 import { jsonBody } from '../../model/http/wire-texts.ts';
 import { toolsForChoice } from '../../model/tool-choice.ts';
 import { stoppable } from '../../util/async/stoppable.ts';
@@ -19,12 +20,17 @@ import { AnthropicApi, ANTHROPIC, type AnthropicApiOptions } from './anthropic-a
 import { AnthropicDecoder } from './anthropic-from-wire.ts';
 import { toOptions } from './anthropic-options.ts';
 import { fetchesUrl, isTakenByClaude, toolsIn } from './anthropic-to-wire.ts';
-import { runsCode, TOOL_USE_BETA, type AnthropicTool, type AnthropicToolUse } from './anthropic-tools.ts';
+import {
+  runsCode,
+  TOOL_USE_BETA,
+  type AnthropicTool,
+  type AnthropicToolUse,
+} from './tools/anthropic-tools.ts';
 import { claudeModel, type ClaudeModel } from './claude-models.ts';
-import { BetaFinder } from './beta-finder.ts';
-import { continuePaused } from './paused-turn.ts';
+import { BetaFinder, withBetas } from './tools/beta-finder.ts';
+import { continuePaused } from './tools/paused-turn.ts';
 import { PromptTexts } from './prompt-texts.ts';
-import { lastContainer, planServerTools } from './server-tool-pairs.ts';
+import { lastContainer, planServerTools } from './tools/server-tool-pairs.ts';
 import { planThinking } from './thinking-plan.ts';
 
 export interface AnthropicChatModelOptions extends HttpModelOptions, AnthropicApiOptions {
@@ -61,37 +67,35 @@ export class AnthropicChatModel extends HttpChatModel {
   override readonly host: string;
   readonly #api: AnthropicApi;
   readonly #model: ClaudeModel;
-  readonly #cacheControl: JsonObject | undefined;
-  readonly #texts: PromptTexts;
+  readonly #caching: Caching;
+  /** Texts by their cache marker. */
+  readonly #texts = new Map<string, PromptTexts>();
   readonly #providerTools: readonly AnthropicTool[];
+  readonly #toolUse: Readonly<Record<string, AnthropicToolUse>>;
   readonly #betas = new BetaFinder();
 
   /** @throws TroupeError without a key. */
   constructor(options: AnthropicChatModelOptions) {
     const model = claudeModel(options.modelName);
     const { forcedTools, structured, files } = model;
-    super(ANTHROPIC, options, { vision: true, files, forcedTools, structured });
+    super(options.hosting?.title ?? ANTHROPIC, options, { vision: true, files, forcedTools, structured });
     this.#model = { ...model, forcedTools: this.capabilities.forcedTools };
     const { providerTools = [], toolUse = {} } = options;
     this.#providerTools = providerTools;
+    this.#toolUse = toolUse;
     const betas = [
       ...(options.betas ?? []),
       ...providerTools.flatMap(({ betas: own = [] }) => own),
       ...(Object.keys(toolUse).length > 0 ? [TOOL_USE_BETA] : []),
     ];
     this.#api = new AnthropicApi({ ...options, betas });
-    this.host = new URL(this.#api.url('messages')).host;
-    this.#cacheControl = toCacheControl(options.caching);
-    this.#texts = new PromptTexts({ cacheControl: this.#cacheControl, providerTools, toolUse });
-  }
-
-  protected override get secrets(): readonly string[] {
-    const tokens = this.#providerTools.flatMap(({ mcpServer }) => mcpServer?.['authorization_token'] ?? []);
-    return [this.#api.apiKey, ...tokens.map(String)];
+    this.host = this.#api.host;
+    this.#caching = options.generation?.caching ?? options.caching ?? 'auto';
+    toCacheControl(this.#caching);
   }
 
   protected override takesUrl(block: MediaBlock): boolean {
-    return fetchesUrl(block);
+    return this.#api.hosting === undefined && fetchesUrl(block); // platforms fetch nothing
   }
 
   protected override takesBack(block: ContentBlock): boolean {
@@ -108,25 +112,42 @@ export class AnthropicChatModel extends HttpChatModel {
     );
   }
 
-  protected override toCall(prompt: Prompt, request: WireRequest): WireCall {
+  protected override toCall(
+    prompt: Prompt,
+    request: WireRequest,
+    signal: AbortSignal,
+  ): WireCall | Promise<WireCall> {
+    const { hosting } = this.#api;
     const offered = toolsForChoice(request);
     const tools = offered.length > 0 ? offered : toolsIn(prompt.items);
+    const cacheControl = toCacheControl(request.generation.caching ?? this.#caching);
     const plan = planThinking(request.generation, this.#model, prompt.items);
     const options = toOptions(request, this.#model, plan, offered.length + this.#providerTools.length > 0);
     const { items, hasWaitingCode } = planServerTools(prompt.items, new Set(tools.map(({ name }) => name)));
+    const settings = withBetas(request.settings, this.#betas.find(items));
     const body = jsonBody(
       {
-        model: this.modelName,
-        cache_control: this.#cacheControl,
+        // Platforms that host Claude mark only the tools and the system prompt.
+        cache_control: hosting === undefined ? cacheControl : undefined,
         container: this.#container(items, hasWaitingCode),
         mcp_servers: this.#mcpServers,
         ...options,
+        ...this.#api.fields(settings),
         ...(tools.length > offered.length && { tool_choice: { type: 'none' } }),
       },
-      this.#texts.write({ ...prompt, items }, tools, plan.keepsEarlier),
+      this.#textsFor(cacheControl).write({ ...prompt, items }, tools, plan.keepsEarlier),
     );
-    const headers = this.#api.headersWith(this.#betas.find(items));
-    return { url: this.#api.url('messages'), headers, body };
+    return hosting === undefined
+      ? this.#guarded(this.#api.call('messages', settings, body))
+      : this.#api
+          .hostedCall(hosting, { ...request, settings }, body, signal)
+          .then((call) => this.#guarded(call));
+  }
+
+  /** A request whose errors show no token of an MCP server. */
+  #guarded(call: WireCall): WireCall {
+    const tokens = this.#providerTools.flatMap(({ mcpServer }) => mcpServer?.['authorization_token'] ?? []);
+    return { ...call, secrets: [...(call.secrets ?? []), ...tokens.map(String)] };
   }
 
   /** The container in which code runs on: needed while code waits, and as long as it lasts where code may run. */
@@ -144,14 +165,27 @@ export class AnthropicChatModel extends HttpChatModel {
     return servers.length === 0 ? undefined : servers;
   }
 
+  #textsFor(cacheControl: JsonObject | undefined): PromptTexts {
+    const key = JSON.stringify(cacheControl ?? null);
+    let texts = this.#texts.get(key);
+    if (texts === undefined) {
+      const [providerTools, toolUse] = [this.#providerTools, this.#toolUse];
+      this.#texts.set(key, (texts = new PromptTexts({ cacheControl, providerTools, toolUse })));
+    }
+    return texts;
+  }
+
   protected override newDecoder(): WireDecoder {
     return new AnthropicDecoder();
   }
 }
 
-function toCacheControl(caching: AnthropicChatModelOptions['caching'] = 'auto'): JsonObject | undefined {
+/** @throws TroupeError for a caching that Anthropic does not have */
+function toCacheControl(caching: Caching): JsonObject | undefined {
   if (caching === 'off') return undefined;
-  if (caching === 'auto') return { type: 'ephemeral' };
-  if (caching.ttl === '5m' || caching.ttl === '1h') return { type: 'ephemeral', ttl: caching.ttl };
+  const ttl = typeof caching === 'object' ? caching.ttl : undefined;
+  if (caching === 'auto' || (typeof caching === 'object' && caching.key !== undefined && ttl === undefined))
+    return { type: 'ephemeral' };
+  if (ttl === '5m' || ttl === '1h') return { type: 'ephemeral', ttl };
   throw new TroupeError('invalid_config', "caching must be 'auto', 'off', {ttl: '5m'} or {ttl: '1h'}.");
 }

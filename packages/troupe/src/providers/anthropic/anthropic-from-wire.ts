@@ -4,8 +4,14 @@ import type { WireDecoder } from '../../model/http/http-chat-model.ts';
 import { objectOf, objectsOf, stringOf } from '../../model/http/wire-values.ts';
 import { isJsonObject, type JsonObject, type JsonValue } from '../../util/json.ts';
 import { usageSoFar } from './anthropic-usage.ts';
-import { CitedText } from './cited-text.ts';
-import { ANTHROPIC_KEY, isServerCall, isServerResult, toCompaction, toServerResult } from './server-tools.ts';
+import { CitedText } from './tools/cited-text.ts';
+import {
+  ANTHROPIC_KEY,
+  isServerCall,
+  isServerResult,
+  toCompaction,
+  toServerResult,
+} from './tools/server-tools.ts';
 
 const REASONS: ReadonlyMap<string, FinishReason> = new Map([
   ['end_turn', 'stop'],
@@ -70,6 +76,10 @@ export class AnthropicDecoder implements WireDecoder {
       case 'message_stop':
         this.#isOver = true;
     }
+  }
+
+  *readWhole(message: JsonObject): Generator<ModelDelta, void, void> {
+    yield* this.read({ type: 'message_start', message });
   }
 
   *end(): Generator<ModelDelta, void, void> {

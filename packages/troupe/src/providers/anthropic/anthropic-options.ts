@@ -20,13 +20,14 @@ export function toOptions(
   const { generation } = request;
   const stop = generation.stop?.filter((sequence) => /\S/.test(sequence)) ?? [];
   return {
-    stream: true,
+    stream: request.settings.isStreamed,
     max_tokens: maxTokens(generation, model, plan),
     ...sampling(generation, model, plan),
     stop_sequences: stop.length > 0 ? stop : undefined,
     thinking: plan.field,
     output_config: outputConfig(request.structured, plan),
     tool_choice: hasTools ? toToolChoice(request, model, plan) : undefined,
+    service_tier: generation.serviceTier,
     ...generation.extra,
   };
 }

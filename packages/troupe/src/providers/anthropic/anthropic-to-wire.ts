@@ -12,8 +12,8 @@ import {
 import type { ToolSchema } from '../../model/chat-model-base.ts';
 import { fromBase64 } from '../../util/base64.ts';
 import { isJsonObject, type JsonObject } from '../../util/json.ts';
-import { wireTexts } from './cited-text.ts';
-import { ANTHROPIC_KEY, wireServerBlock } from './server-tools.ts';
+import { wireTexts } from './tools/cited-text.ts';
+import { ANTHROPIC_KEY, wireServerBlock } from './tools/server-tools.ts';
 
 /** Image types that Claude accepts. */
 const IMAGE_TYPES: readonly string[] = ['image/jpeg', 'image/png', 'image/gif', 'image/webp'];

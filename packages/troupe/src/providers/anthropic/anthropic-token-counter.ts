@@ -6,9 +6,10 @@ import { ProviderParts } from '../../formatter/provider-parts.ts';
 import { Msg } from '../../message/msg.ts';
 import { PLAIN_CAPABILITIES, type ToolSchema } from '../../model/chat-model-base.ts';
 import { secretsInQuery } from '../../model/http/headers.ts';
+import { settleHttp } from '../../model/http/http-call-options.ts';
 import type { HttpModelOptions } from '../../model/http/http-chat-model.ts';
 import { malformedResponse } from '../../model/http/http-error.ts';
-import { readResponse } from '../../model/http/read-response.ts';
+import { readWholeText } from '../../model/http/read-response.ts';
 import { jsonBody } from '../../model/http/wire-texts.ts';
 import { TokenCounterBase, type CountOptions } from '../../token/token-counter-base.ts';
 import { platformFetch } from '../../util/net/http.ts';
@@ -16,13 +17,18 @@ import { isJsonObject, readJson } from '../../util/json.ts';
 import { AnthropicApi, ANTHROPIC, type AnthropicApiOptions } from './anthropic-api.ts';
 import { fetchesUrl, isTakenByClaude, toolsIn } from './anthropic-to-wire.ts';
 import { claudeModel } from './claude-models.ts';
-import { BetaFinder } from './beta-finder.ts';
+import { BetaFinder, withBetas } from './tools/beta-finder.ts';
 import { PromptTexts } from './prompt-texts.ts';
-import { planServerTools } from './server-tool-pairs.ts';
+import { planServerTools } from './tools/server-tool-pairs.ts';
 import { planThinking } from './thinking-plan.ts';
 
 export interface AnthropicTokenCounterOptions
-  extends AnthropicApiOptions, Pick<HttpModelOptions, 'fetch' | 'deadlines' | 'formatter' | 'media'> {}
+  extends
+    Omit<AnthropicApiOptions, 'hosting'>,
+    Pick<HttpModelOptions, 'fetch' | 'deadlines' | 'formatter' | 'media'> {}
+
+/** Signal of a count without one. */
+const NEVER = new AbortController().signal;
 
 /**
  * Counts the tokens of a prompt by asking Anthropic. A count is free, but each is one request with its own
@@ -65,23 +71,21 @@ export class AnthropicTokenCounter extends TokenCounterBase {
     const sent = tools.length > 0 ? tools : toolsIn(prompt.items);
     const { items } = planServerTools(prompt.items, new Set(sent.map(({ name }) => name)));
     const { field, keepsEarlier } = planThinking({}, claudeModel(modelName), prompt.items);
-    const url = this.#api.url('messages/count_tokens');
-    const origin = { vendor: ANTHROPIC, model: modelName, host: new URL(url).host };
-    const call = {
-      url,
-      origin,
-      headers: this.#api.headersWith(this.#betas.find(items)),
-      body: jsonBody(
-        { model: modelName, thinking: field },
-        this.#texts.write({ ...prompt, items }, sent, keepsEarlier),
-      ),
-      fetch,
-      deadlines,
-      secrets: [this.#api.apiKey, ...secretsInQuery(this.#options.baseUrl ?? '')],
-      isOver: () => false,
-    };
-    let text = '';
-    for await (const piece of readResponse(call, signal)) text += piece;
+    const body = jsonBody(
+      { model: modelName, thinking: field },
+      this.#texts.write({ ...prompt, items }, sent, keepsEarlier),
+    );
+    const settings = await settleHttp(this.#options, {}, signal ?? NEVER);
+    const sentCall = this.#api.call(
+      'messages/count_tokens',
+      withBetas(settings, this.#betas.find(items)),
+      body,
+    );
+    const { host } = new URL(sentCall.url);
+    const origin = { vendor: ANTHROPIC, model: modelName, host };
+    const secrets = [...(sentCall.secrets ?? []), ...secretsInQuery(sentCall.url)];
+    const call = { ...sentCall, origin, fetch, deadlines, secrets, isOver: () => false };
+    const text = await readWholeText(call, signal);
     const answer = readJson(text);
     const tokens = isJsonObject(answer) ? answer['input_tokens'] : undefined;
     if (typeof tokens === 'number') return tokens;

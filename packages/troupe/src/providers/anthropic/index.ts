@@ -8,4 +8,4 @@ export {
   type AnthropicToolUse,
   type WebFetchOptions,
   type WebSearchOptions,
-} from './anthropic-tools.ts';
+} from './tools/anthropic-tools.ts';

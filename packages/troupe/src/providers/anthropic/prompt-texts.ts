@@ -3,8 +3,8 @@ import type { ToolSchema } from '../../model/chat-model-base.ts';
 import { ToolTexts, WireTexts } from '../../model/http/wire-texts.ts';
 import type { JsonObject } from '../../util/json.ts';
 import { toMessages, toTool, userMessage, withoutThinking } from './anthropic-to-wire.ts';
-import { toolUseFields, type AnthropicTool, type AnthropicToolUse } from './anthropic-tools.ts';
-import { isPaused } from './server-tool-pairs.ts';
+import { toolUseFields, type AnthropicTool, type AnthropicToolUse } from './tools/anthropic-tools.ts';
+import { isPaused } from './tools/server-tool-pairs.ts';
 
 /** Inserted if the first message is not a user message. Its position never changes. */
 const OPENING = JSON.stringify(userMessage('(The conversation begins.)'));

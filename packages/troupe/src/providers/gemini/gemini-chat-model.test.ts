@@ -799,12 +799,14 @@ describe('a failure', () => {
     },
   );
 
-  test('is a call that comes in pieces', async () => {
-    const piece = { name: 'f', willContinue: true, partialArgs: [{ jsonPath: '$.a', stringValue: 'x' }] };
-    const thrown = await failureOf(modelOf([chunk([{ functionCall: piece }])]));
-    expect(thrown).toMatchObject({ kind: 'malformed', isRetryable: false });
-    expect(thrown.message).toContain('Switch streamFunctionCallArguments off');
-  });
+  test.each(['a', '$', '$.a[', '$..a', '$.a[x]', undefined])(
+    'is a call in pieces with the path %s',
+    async (jsonPath) => {
+      const piece = { name: 'f', willContinue: true, partialArgs: [{ jsonPath, stringValue: 'x' }] };
+      const thrown = await failureOf(modelOf([chunk([{ functionCall: piece }])]));
+      expect(thrown).toMatchObject({ kind: 'malformed', isRetryable: false });
+    },
+  );
 
   test('is an answer that never says that it is finished', async () => {
     expect(await failureOf(modelOf([chunk([{ text: 'Hi' }])]))).toMatchObject({ kind: 'network' });

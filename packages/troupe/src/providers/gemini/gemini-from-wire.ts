@@ -8,6 +8,7 @@ import { isJsonObject, type JsonObject } from '../../util/json.ts';
 import { stringOf } from '../../model/http/wire-values.ts';
 import { GoogleParts, isGooglePart } from './google-parts.ts';
 import { Grounding } from './grounding.ts';
+import { PartialArgs } from './partial-args.ts';
 
 const LENGTH = /^(?:MAX_TOKENS|CONTINUATION)$/;
 const FILTERED = /^(?:BLOCKLIST|SPII|MODEL_ARMOR|(?:IMAGE_)?(?:SAFETY|RECITATION|PROHIBITED_CONTENT))$/;
@@ -30,6 +31,10 @@ export class GeminiDecoder implements WireDecoder {
   readonly #googleParts = new GoogleParts();
   readonly #grounding = new Grounding();
   #usage: Usage | undefined;
+  /** Arguments of a tool call that comes in parts. */
+  #partialArgs: PartialArgs | undefined;
+  /** Signatures that came with a later part of a tool call. */
+  readonly #lateMeta = new Map<number, { readonly providerMeta: ProviderMeta }>();
   /** Whether the current block is text. A signature in a following empty part belongs to the text. */
   #isInText = false;
 
@@ -58,9 +63,14 @@ export class GeminiDecoder implements WireDecoder {
 
   *end(): Generator<ModelDelta, void, void> {
     yield* this.#grounding.end();
-    const own = [...this.#calls.keys()].filter((index) => this.#calls[index]?.isAnswered === false);
+    // A call in parts without its last one may lack arguments.
+    const callCount = this.#partialArgs === undefined ? this.#calls.length : this.#calls.length - 1;
+    const own = [...this.#calls.keys()].filter(
+      (index) => index < callCount && !this.#calls[index]?.isAnswered,
+    );
     const isCalling = (this.#reason === 'STOP' || this.#reason === UNEXPECTED) && own.length > 0;
-    for (const index of isCalling ? own : []) yield { type: 'tool_use_end', index };
+    for (const index of isCalling ? own : [])
+      yield { type: 'tool_use_end', index, ...this.#lateMeta.get(index) };
     yield { type: 'finish', reason: isCalling ? 'tool_calls' : toReason(this.#reason) };
   }
 
@@ -111,6 +121,7 @@ export class GeminiDecoder implements WireDecoder {
     for (const block of this.#googleParts.answeredCall(asked.part, part)) yield { type: 'block', block };
   }
 
+  /** A tool call, whole or in parts: a call in parts ends with one that does not continue. */
   *#call(
     part: JsonObject,
     call: JsonObject,
@@ -118,15 +129,26 @@ export class GeminiDecoder implements WireDecoder {
   ): Generator<ModelDelta, void, void> {
     const id = stringOf(call['id']);
     const name = stringOf(call['name']);
-    if (call['partialArgs'] !== undefined || call['willContinue'] === true) {
-      throw new ModelError('The tool call came in parts, which is not supported.', {
-        kind: 'malformed',
-        check: 'Switch streamFunctionCallArguments off.',
-      });
-    }
-    const index = this.#calls.push({ part, isAnswered: false }) - 1;
-    yield { type: 'tool_use_start', index, name, ...(id !== '' && { id }), ...meta };
+    const willContinue = call['willContinue'] === true;
+    const isNew = name !== '';
+    if (!isNew && this.#partialArgs === undefined) return; // nothing to continue
+    if (isNew) yield* this.#endPartialCall(); // a call that was not ended, but another follows
+    if (isNew) this.#calls.push({ part, isAnswered: false });
+    const index = this.#calls.length - 1;
+    if (isNew) yield { type: 'tool_use_start', index, name, ...(id !== '' && { id }), ...meta };
+    else if (meta !== undefined) this.#lateMeta.set(index, meta);
     if (isJsonObject(call['args'])) yield { type: 'tool_input', index, json: JSON.stringify(call['args']) };
+    const parts = listOf(call['partialArgs']);
+    if (isNew && parts.length === 0 && !willContinue) return;
+    this.#partialArgs ??= new PartialArgs();
+    for (const part of parts) this.#partialArgs.add(part);
+    if (!willContinue) yield* this.#endPartialCall();
+  }
+
+  *#endPartialCall(): Generator<ModelDelta, void, void> {
+    const json = this.#partialArgs?.json;
+    this.#partialArgs = undefined;
+    if (json !== undefined) yield { type: 'tool_input', index: this.#calls.length - 1, json };
   }
 }
 

@@ -1,3 +1,4 @@
+import { TroupeError } from '../../errors.ts';
 import type { GenerationOptions, ToolChoice, ToolSchema } from '../../model/chat-model-base.ts';
 import type { WireRequest } from '../../model/http/http-chat-model.ts';
 import { toolsForChoice, isForced } from '../../model/tool-choice.ts';
@@ -16,6 +17,7 @@ export function toGeminiOptions(
   hasGoogleTools = false,
 ): { [key: string]: JsonValue | undefined } {
   const { generationConfig, tools: _googleTools, ...extra } = generation.extra ?? {};
+  checkOneAnswer(generationConfig);
   const config: { [key: string]: JsonValue | undefined } = {
     maxOutputTokens: generation.maxTokens,
     temperature: generation.temperature,
@@ -32,6 +34,7 @@ export function toGeminiOptions(
   };
   return {
     generationConfig: onlyGiven(config),
+    serviceTier: generation.serviceTier,
     toolConfig: onlyGiven({
       ...(tools.length > 0 && toolChoice !== undefined && toToolConfig(toolChoice)),
       // Gemini requires the flag for a request with tools of Google and of the program
@@ -41,6 +44,16 @@ export function toGeminiOptions(
     }),
     ...extra,
   };
+}
+
+/** @throws TroupeError if several answers are requested, which would be mixed */
+function checkOneAnswer(config: JsonValue | undefined): void {
+  const count = isJsonObject(config) ? (config['candidateCount'] ?? 1) : 1;
+  if (count === 1) return;
+  throw new TroupeError(
+    'invalid_config',
+    'generationConfig.candidateCount must be 1: a model call has one answer. Call the model several times.',
+  );
 }
 
 /** Keeps the fields with a value; undefined if none has. */

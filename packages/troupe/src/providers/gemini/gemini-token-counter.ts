@@ -6,15 +6,16 @@ import type { Msg } from '../../message/msg.ts';
 import { PLAIN_CAPABILITIES, type ToolSchema } from '../../model/chat-model-base.ts';
 import { secretsInQuery } from '../../model/http/headers.ts';
 import { malformedResponse } from '../../model/http/http-error.ts';
+import { settleHttp } from '../../model/http/http-call-options.ts';
 import type { HttpModelOptions } from '../../model/http/http-chat-model.ts';
 import type { ModelOrigin } from '../../model/model-error.ts';
-import { readResponse } from '../../model/http/read-response.ts';
+import { readWholeText } from '../../model/http/read-response.ts';
 import { jsonBody } from '../../model/http/wire-texts.ts';
 import { EstimateTokenCounter } from '../../token/estimate-token-counter.ts';
 import { TokenCounterBase, type CountOptions } from '../../token/token-counter-base.ts';
 import { platformFetch } from '../../util/net/http.ts';
 import { isJsonObject, readJson } from '../../util/json.ts';
-import { geminiEndpoint, GEMINI, type GeminiEndpoint } from './gemini-endpoint.ts';
+import { GEMINI, GeminiEndpoint } from './gemini-endpoint.ts';
 import { isFetched, isTakenByGemini } from './gemini-to-wire.ts';
 import { GeminiWriter } from './gemini-writer.ts';
 
@@ -22,6 +23,9 @@ export type GeminiTokenCounterOptions = Pick<
   HttpModelOptions,
   'modelName' | 'apiKey' | 'baseUrl' | 'headers' | 'fetch' | 'deadlines' | 'formatter'
 >;
+
+/** Signal of a count without one. */
+const NEVER = new AbortController().signal;
 
 /**
  * Counts the tokens of a prompt by asking the API: one small request per count, nothing is generated. A
@@ -45,7 +49,7 @@ export class GeminiTokenCounter extends TokenCounterBase {
   constructor(options: GeminiTokenCounterOptions) {
     super();
     this.#options = options;
-    this.#endpoint = geminiEndpoint(options);
+    this.#endpoint = new GeminiEndpoint(options);
     this.#writer = new GeminiWriter(this.#endpoint.dialect);
     this.#estimate = new EstimateTokenCounter(options.modelName, { thinking: false });
   }
@@ -72,8 +76,7 @@ export class GeminiTokenCounter extends TokenCounterBase {
   }
 
   get #origin(): ModelOrigin {
-    const host = new URL(this.#endpoint.url('countTokens')).host;
-    return { vendor: GEMINI, model: this.#options.modelName, host };
+    return { vendor: GEMINI, model: this.#options.modelName, host: this.#endpoint.host };
   }
 
   protected override async countOne(msg: Msg, options: CountOptions): Promise<number> {
@@ -82,13 +85,13 @@ export class GeminiTokenCounter extends TokenCounterBase {
   }
 
   async #ask(body: string, signal: AbortSignal | undefined): Promise<string> {
-    const { fetch = platformFetch, deadlines = {}, baseUrl = '' } = this.#options;
-    const { headers } = this.#endpoint;
-    const secrets = [...this.#endpoint.secrets, ...secretsInQuery(baseUrl)];
-    const url = this.#endpoint.url('countTokens');
-    const call = { origin: this.#origin, url, headers, body, fetch, deadlines, secrets, isOver: () => false };
-    let answer = '';
-    for await (const text of readResponse(call, signal)) answer += text;
-    return answer;
+    const { fetch = platformFetch, deadlines = {} } = this.#options;
+    const settings = await settleHttp(this.#options, {}, signal ?? NEVER);
+    const call = this.#endpoint.call('countTokens', settings, body);
+    const secrets = [...(call.secrets ?? []), ...secretsInQuery(call.url)];
+    return readWholeText(
+      { ...call, origin: this.#origin, fetch, deadlines, secrets, isOver: () => false },
+      signal,
+    );
   }
 }

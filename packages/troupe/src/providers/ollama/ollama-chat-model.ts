@@ -31,9 +31,9 @@ const VISION = /llava|vision|-vl|2\.5vl|gemma3|llama4|minicpm-v|moondream|mistra
  */
 export class OllamaChatModel extends HttpChatModel {
   override readonly host: string;
-  readonly #url: string;
-  readonly #apiKey: string | undefined;
-  readonly #headers: Readonly<Record<string, string>>;
+  /** Address and key when the model was made. */
+  readonly #ownUrl: string;
+  readonly #ownKey: string | undefined;
   readonly #keepAlive: string | number | undefined;
   readonly #messages = new WireTexts(toOllamaMessages);
   readonly #tools = new ToolTexts(toOllamaTool);
@@ -44,23 +44,16 @@ export class OllamaChatModel extends HttpChatModel {
       forcedTools: 'never',
       structured: 'native',
     });
-    this.#url = joinUrl(ollamaAddress(options.baseUrl ?? readEnv('OLLAMA_HOST') ?? ''), '/api/chat');
-    this.host = new URL(this.#url).host;
-    const key = options.apiKey ?? (readEnv('OLLAMA_API_KEY') || undefined);
-    this.#apiKey = key === undefined ? undefined : checkKey(VENDOR, key);
+    const { baseUrl, apiKey } = options;
+    this.#ownUrl = ollamaAddress(baseUrl ?? readEnv('OLLAMA_HOST') ?? '');
+    this.#ownKey = typeof apiKey === 'string' ? apiKey : readEnv('OLLAMA_API_KEY') || undefined;
+    if (this.#ownKey !== undefined) checkKey(VENDOR, this.#ownKey);
+    this.host = new URL(this.#ownUrl).host;
     this.#keepAlive = options.keepAlive;
-    this.#headers = mergeHeaders(
-      { 'content-type': 'application/json', ...(key !== undefined && { authorization: `Bearer ${key}` }) },
-      options.headers,
-    );
   }
 
   protected override get framing(): 'lines' {
     return 'lines';
-  }
-
-  protected override get secrets(): readonly string[] {
-    return this.#apiKey === undefined ? [] : [this.#apiKey];
   }
 
   protected override toCall(prompt: Prompt, request: WireRequest): WireCall {
@@ -73,7 +66,14 @@ export class OllamaChatModel extends HttpChatModel {
       ...(tools.length > 0 && { tools: this.#tools.array(tools) }),
     };
     const fields = { model: this.modelName, ...toOllamaOptions(request, this.modelName, this.#keepAlive) };
-    return { url: this.#url, headers: this.#headers, body: jsonBody(fields, texts) };
+    const { apiKey: key = this.#ownKey, baseUrl, headers, query } = request.settings;
+    const own = key === undefined ? {} : { authorization: `Bearer ${checkKey(VENDOR, key)}` };
+    return {
+      url: joinUrl(baseUrl === undefined ? this.#ownUrl : ollamaAddress(baseUrl), '/api/chat', query),
+      headers: mergeHeaders({ 'content-type': 'application/json', ...own }, headers),
+      body: jsonBody(fields, texts),
+      secrets: key === undefined ? [] : [key],
+    };
   }
 
   protected override newDecoder(): WireDecoder {

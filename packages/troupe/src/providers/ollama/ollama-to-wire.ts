@@ -83,7 +83,7 @@ export function ollamaTools(request: WireRequest): readonly ToolSchema[] {
 
 /** The fields of the body besides the messages and the tools. */
 export function toOllamaOptions(
-  { generation, structured }: WireRequest,
+  { generation, structured, settings }: WireRequest,
   modelName: string,
   keepAlive: string | number | undefined,
 ): { [key: string]: JsonValue | undefined } {
@@ -100,7 +100,7 @@ export function toOllamaOptions(
     ...(extraOptions as JsonObject | undefined),
   });
   return {
-    stream: true,
+    stream: settings.isStreamed,
     think: toThink(generation, modelName),
     format: structured?.schema,
     options: Object.keys(options).length > 0 ? options : undefined,

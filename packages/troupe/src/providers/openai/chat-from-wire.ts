@@ -4,11 +4,11 @@ import type { WireDecoder } from '../../model/http/http-chat-model.ts';
 import { ModelError } from '../../model/model-error.ts';
 import { fromBase64 } from '../../util/base64.ts';
 import { isJsonObject, type JsonObject, type JsonValue } from '../../util/json.ts';
-import { ExecutedTools } from './chat-executed-tools.ts';
-import { ChatSources } from './chat-sources.ts';
+import { ExecutedTools } from './tools/chat-executed-tools.ts';
+import { ChatSources } from './tools/chat-sources.ts';
 import { ChatToolCalls } from './chat-tool-calls.ts';
 import type { ChatDialect } from './dialect.ts';
-import type { ChatVendor } from './vendors.ts';
+import type { ChatVendor, ThinkingField } from './vendors.ts';
 import { numberOf, objectOf, objectsOf, stringOf } from '../../model/http/wire-values.ts';
 
 const REASONS: Readonly<Record<string, FinishReason>> = {
@@ -26,16 +26,32 @@ const REASONS: Readonly<Record<string, FinishReason>> = {
 /** Finish reasons that report a failure of the vendor. */
 const FAILURES: readonly string[] = ['error', 'network_error', 'insufficient_system_resource'];
 
+/** Codes of MiniMax in the words of others. */
+const BASE_CODES: Readonly<Record<number, string>> = {
+  1002: 'rate_limit_exceeded',
+  1004: 'authentication_error',
+  1008: 'insufficient_balance',
+  1026: 'content_filter',
+  1027: 'content_filter',
+  1039: 'context_length_exceeded',
+  2013: 'invalid_request_error',
+};
+
 export interface ChatDecoderOptions {
   /** Media type of the sound that the model makes. */
   readonly audioType: string;
   readonly toolNames: readonly string[];
+  /** Makes the error for a chunk that reports a failure. */
+  readonly toError: (data: JsonObject) => Error;
 }
 
 /** Decodes the chunks of an answer. */
 export class ChatDecoder implements WireDecoder {
   readonly #dialect: ChatDialect;
   readonly #audioType: string;
+  readonly #toError: (data: JsonObject) => Error;
+  /** Place of the current thinking in the answer. */
+  #field: ThinkingField | undefined;
   readonly #calls: ChatToolCalls;
   readonly #details: JsonObject[] = [];
   readonly #sources: ChatSources;
@@ -44,8 +60,11 @@ export class ChatDecoder implements WireDecoder {
   #responseId = '';
   #reason: FinishReason | undefined;
   #isRefusal = false;
+  #isMarkedAsOver = false;
+  #hasContent = false;
 
-  constructor(dialect: ChatDialect, { audioType, toolNames }: ChatDecoderOptions) {
+  constructor(dialect: ChatDialect, { audioType, toolNames, toError }: ChatDecoderOptions) {
+    this.#toError = toError;
     this.#dialect = dialect;
     this.#audioType = audioType;
     this.#calls = new ChatToolCalls(toolNames);
@@ -54,7 +73,12 @@ export class ChatDecoder implements WireDecoder {
   }
 
   get isComplete(): boolean {
-    return this.#reason !== undefined;
+    return this.#reason !== undefined || (this.#isMarkedAsOver && this.#hasContent);
+  }
+
+  /** Some vendors end a stream without a finish reason. */
+  markEnd(): void {
+    this.#isMarkedAsOver = true;
   }
 
   *read(chunk: JsonObject): Generator<ModelDelta, void, void> {
@@ -63,21 +87,32 @@ export class ChatDecoder implements WireDecoder {
       this.#responseId = id;
       yield { type: 'response_id', id };
     }
-    yield* this.#usage(usage);
+    yield* this.#usage(usage ?? objectOf(chunk['x_groq'])['usage']);
+    this.#checkBase(objectOf(chunk['base_resp']));
     this.#sources.readChunk(chunk);
-    const choice = objectsOf(chunk['choices'])[0];
+    const choice = objectsOf(chunk['choices']).find(({ index }) => index === undefined || index === 0);
     if (choice === undefined) return;
     this.#sources.readChoice(choice);
     yield* this.#usage(choice['usage']); // Moonshot reports usage here
-    yield* this.#delta(objectOf(choice['delta']));
+    for (const delta of this.#delta(objectOf(choice['delta'] ?? choice['message']))) {
+      this.#hasContent = true;
+      yield delta;
+    }
     const reason = stringOf(choice['finish_reason']);
     if (reason !== '') yield* this.#finish(reason);
   }
 
   *end(): Generator<ModelDelta, void, void> {
+    if (this.#reason === undefined) yield* this.#finish(this.#calls.areWhole ? 'stop' : 'other');
     yield* this.#endThinking();
     yield* this.#sources.end();
     yield { type: 'finish', reason: this.#isRefusal ? 'refusal' : (this.#reason ?? 'other') };
+  }
+
+  /** MiniMax reports failures by a code of its own, with the status 200. */
+  #checkBase({ status_code: code, status_msg: message = '' }: JsonObject): void {
+    if (typeof code !== 'number' || code === 0 || this.isComplete) return;
+    throw this.#toError({ error: { code: BASE_CODES[code] ?? `${code}`, message } });
   }
 
   *#usage(usage: unknown): Generator<ModelDelta, void, void> {
@@ -85,13 +120,16 @@ export class ChatDecoder implements WireDecoder {
   }
 
   *#delta(delta: JsonObject): Generator<ModelDelta, void, void> {
-    for (const detail of objectsOf(delta['reasoning_details'])) this.#addDetail(detail);
-    yield* this.#think(stringOf(delta['reasoning_content']) || stringOf(delta['reasoning']));
+    const details = objectsOf(delta['reasoning_details']);
+    for (const detail of details) this.#addDetail(detail);
+    const content = stringOf(delta['reasoning_content']);
+    const reasoning = stringOf(delta['reasoning']) || (content === '' ? textOf(details) : '');
+    yield* content === '' ? this.#think(reasoning, 'reasoning') : this.#think(content, 'reasoning_content');
     const executed = [...this.#executed.read(delta['executed_tools'])];
     if (executed.length > 0) yield* this.#endThinking();
     yield* executed;
     for (const { text, isThinking } of textsIn(delta['content'])) {
-      yield* isThinking ? this.#think(text) : this.#text(text);
+      yield* isThinking ? this.#think(text, 'content') : this.#text(text);
     }
     const refusal = stringOf(delta['refusal']);
     this.#isRefusal ||= refusal !== '';
@@ -106,9 +144,10 @@ export class ChatDecoder implements WireDecoder {
     yield* this.#calls.read(calls);
   }
 
-  *#think(thinking: string): Generator<ModelDelta, void, void> {
+  *#think(thinking: string, field: ThinkingField): Generator<ModelDelta, void, void> {
     if (thinking === '') return;
     yield* this.#calls.settle();
+    this.#field = field;
     this.#isThinking = true;
     yield { type: 'thinking', thinking };
   }
@@ -133,11 +172,11 @@ export class ChatDecoder implements WireDecoder {
 
   /** Ends the answer. Tool calls count only after a regular end: a cut answer may lack arguments. */
   *#finish(wireReason: string): Generator<ModelDelta, void, void> {
+    yield* this.#endThinking();
+    if (this.#reason !== undefined) return; // some vendors report the finish reason twice
     if (FAILURES.includes(wireReason)) {
       throw new ModelError(`The answer failed: ${wireReason}.`, { kind: 'overloaded' });
     }
-    yield* this.#endThinking();
-    if (this.#reason !== undefined) return; // some vendors report the finish reason twice
     const reason = Object.hasOwn(REASONS, wireReason) ? (REASONS[wireReason] ?? 'other') : 'other';
     const hasCalls = this.#calls.hasCalls && (reason === 'stop' || reason === 'tool_calls');
     this.#reason = hasCalls ? 'tool_calls' : reason;
@@ -167,9 +206,20 @@ export class ChatDecoder implements WireDecoder {
     const reasoningDetails = this.#details.splice(0);
     if (!this.#isThinking && reasoningDetails.length === 0) return;
     this.#isThinking = false;
-    const mark: JsonObject = reasoningDetails.length > 0 ? { reasoningDetails } : {};
-    yield { type: 'thinking', thinking: '', providerMeta: { [this.#dialect.name]: mark } };
+    const { name, vendor } = this.#dialect;
+    const field = this.#field;
+    const isUnusual =
+      field !== undefined && field !== vendor.thinkingField && vendor.thinkingBack !== 'never';
+    const mark: JsonObject = reasoningDetails.length > 0 ? { reasoningDetails } : isUnusual ? { field } : {};
+    yield { type: 'thinking', thinking: '', providerMeta: { [name]: mark } };
   }
+}
+
+/** Text of thinking that came only as a record. */
+function textOf(details: readonly JsonObject[]): string {
+  return details
+    .map((detail) => (detail['type'] === 'reasoning.text' ? stringOf(detail['text']) : ''))
+    .join('');
 }
 
 function isSameDetail(a: JsonObject, b: JsonObject): boolean {
@@ -199,20 +249,29 @@ function thinkingIn(thinking: unknown): string {
 function toUsage(usage: JsonObject, vendor: ChatVendor): Usage {
   const promptDetails = objectOf(usage['prompt_tokens_details']);
   const cached = numberOf(
-    promptDetails['cached_tokens'] ?? usage['cached_tokens'] ?? usage['prompt_cache_hit_tokens'],
+    promptDetails['cached_tokens'] ??
+      usage['cached_tokens'] ??
+      usage['num_cached_tokens'] ??
+      usage['prompt_cache_hit_tokens'],
   );
   const written = numberOf(
     promptDetails['cache_write_tokens'] ?? promptDetails['cache_creation_input_tokens'],
   );
   const details = objectOf(usage['completion_tokens_details']);
   const reasoning = numberOf(details['reasoning_tokens'] ?? usage['reasoning_tokens']);
+  const input = numberOf(usage['prompt_tokens']) ?? 0;
   const output = numberOf(usage['completion_tokens']) ?? 0;
+  const apart = vendor.countsThinkingApart ? (reasoning ?? 0) : 0;
+  // Sound at Mistral and thinking at Gemini's compatible API are counted in the total only.
+  const uncounted = Math.max(0, (numberOf(usage['total_tokens']) ?? 0) - input - output - apart);
+  const isSound = numberOf(usage['prompt_audio_seconds']) !== undefined;
+  const thinking = reasoning ?? (uncounted > 0 && !isSound ? uncounted : undefined);
   return {
-    inputTokens: numberOf(usage['prompt_tokens']) ?? 0,
-    outputTokens: vendor.countsThinkingApart ? output + (reasoning ?? 0) : output,
+    inputTokens: isSound ? input + uncounted : input,
+    outputTokens: output + apart + (isSound ? 0 : uncounted),
     ...(cached !== undefined && { cachedTokens: cached }),
     ...(written !== undefined && { cacheWriteTokens: written }),
-    ...(reasoning !== undefined && { reasoningTokens: reasoning }),
+    ...(thinking !== undefined && { reasoningTokens: thinking }),
   };
 }
 

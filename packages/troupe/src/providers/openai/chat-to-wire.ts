@@ -1,18 +1,20 @@
-import { fitId } from '../../formatter/msg-parts.ts';
 import type { MediaBlock, PromptItem, AssistantItem, ToolItem } from '../../formatter/prompt.ts';
 import { isMedia } from '../../formatter/prompt-media.ts';
 import { plainOutput, shownMedia } from '../../formatter/tool-output.ts';
 import type { MediaSource, TextBlock, ThinkingBlock, ToolUseBlock } from '../../message/blocks.ts';
-import type { GenerationOptions, ToolChoice, ToolSchema } from '../../model/chat-model-base.ts';
+import { TroupeError } from '../../errors.ts';
+import type { Caching, GenerationOptions, ToolChoice, ToolSchema } from '../../model/chat-model-base.ts';
 import type { WireRequest } from '../../model/http/http-chat-model.ts';
 import { objectOf, objectsOf } from '../../model/http/wire-values.ts';
 import { isForced } from '../../model/tool-choice.ts';
 import { isJsonObject, type JsonObject, type JsonValue } from '../../util/json.ts';
 import type { ChatDialect } from './dialect.ts';
-import type { ChatVendor } from './vendors.ts';
+import type { ChatVendor, ThinkingField } from './vendors.ts';
 
 /** Placeholder for thinking that was lost or made by another model. */
 const NO_THINKING = '(not recorded)';
+/** Stands between tool results and their media, where a user must not follow a tool. */
+const SEE_MEDIA: JsonObject = { role: 'assistant', content: '(The tool results have media.)' };
 
 /** Converts one prompt item to wire messages. */
 export function toChatMessages(item: PromptItem, dialect: ChatDialect): readonly JsonObject[] {
@@ -25,7 +27,7 @@ export function toChatMessages(item: PromptItem, dialect: ChatDialect): readonly
     case 'assistant':
       return toAssistant(item, dialect);
     case 'tool':
-      return toResults(item, vendor);
+      return toResults(item, dialect);
   }
 }
 
@@ -34,15 +36,17 @@ function toAssistant(item: AssistantItem, dialect: ChatDialect): readonly JsonOb
   const text = textOf(item.content.filter((block) => block.type === 'text'));
   const calls = item.content.filter((block) => block.type === 'tool_use');
   if (text === '' && calls.length === 0) return []; // the wire has no field for sound made by the model
+  const { parts, ...thinking } = thinkingBack(item, calls.length > 0, dialect);
+  const content = text === '' ? null : text;
   return [
     {
       role: 'assistant',
       ...named(item.name, vendor),
       ...(dialect.needsThinking && calls.length > 0 && { [vendor.thinkingField]: NO_THINKING }),
-      ...thinkingBack(item, calls.length > 0, dialect),
-      content: text === '' ? null : text,
+      ...thinking,
+      content: parts === undefined ? content : [...parts, ...(text === '' ? [] : [{ type: 'text', text }])],
       ...filesBack(item, dialect),
-      ...(calls.length > 0 && { tool_calls: calls.map((call) => toCall(call, vendor)) }),
+      ...(calls.length > 0 && { tool_calls: calls.map((call) => toCall(call, dialect)) }),
     },
   ];
 }
@@ -56,25 +60,37 @@ function filesBack({ providerMeta }: AssistantItem, { name }: ChatDialect): Json
   return annotations.length === 0 ? {} : { annotations };
 }
 
-function toCall({ id, name, input }: ToolUseBlock, { callIds }: ChatVendor): JsonObject {
-  return { id: fitId(id, callIds), type: 'function', function: { name, arguments: JSON.stringify(input) } };
+function toCall({ id, name, input }: ToolUseBlock, { callId }: ChatDialect): JsonObject {
+  return { id: callId(id), type: 'function', function: { name, arguments: JSON.stringify(input) } };
 }
 
 /** Puts every tool result in its own message, followed by a message with the media of all results. */
-function toResults(item: ToolItem, vendor: ChatVendor): readonly JsonObject[] {
+function toResults(item: ToolItem, { vendor, callId }: ChatDialect): readonly JsonObject[] {
   const messages: JsonObject[] = item.results.map((result) => ({
     role: 'tool',
-    tool_call_id: fitId(result.id, vendor.callIds),
+    tool_call_id: callId(result.id),
     content: plainOutput(result),
   }));
   const media = shownMedia(item);
-  return media.length === 0 ? messages : [...messages, { role: 'user', content: toContent(media, vendor) }];
+  if (media.length === 0) return messages;
+  const between = vendor.roleOrder === 'any' ? [] : [SEE_MEDIA];
+  return [...messages, ...between, { role: 'user', content: toContent(media, vendor) }];
+}
+
+/** Thinking of an answer in the fields of a message. */
+interface ThinkingBack {
+  readonly reasoning_content?: string;
+  readonly reasoning?: string;
+  readonly reasoning_details?: readonly JsonValue[];
+  /** Thinking that goes into the content. */
+  readonly parts?: readonly JsonObject[];
 }
 
 /**
- * Returns the thinking to send back: only the vendor's own, as text or as the record sent with the answer.
+ * Returns the thinking to send back: only the vendor's own, as text in the field in which it came, or as the
+ * record sent with the answer.
  */
-function thinkingBack(item: AssistantItem, hasCalls: boolean, { name, vendor }: ChatDialect): JsonObject {
+function thinkingBack(item: AssistantItem, hasCalls: boolean, { name, vendor }: ChatDialect): ThinkingBack {
   if (vendor.thinkingBack === 'never' || (vendor.thinkingBack === 'with_tool_calls' && !hasCalls)) return {};
   const blocks = item.content
     .filter((block) => block.type === 'thinking')
@@ -82,7 +98,23 @@ function thinkingBack(item: AssistantItem, hasCalls: boolean, { name, vendor }: 
   const details = blocks.flatMap((block) => reasoningDetails(block, name));
   if (details.length > 0) return { reasoning_details: details };
   const thinking = blocks.flatMap((block) => block.thinking || []).join('\n');
-  return thinking === '' ? {} : { [vendor.thinkingField]: thinking.toWellFormed() };
+  if (thinking === '') return {};
+  const text = thinking.toWellFormed();
+  switch (fieldOf(blocks[0], name) ?? vendor.thinkingField) {
+    case 'reasoning':
+      return { reasoning: text };
+    case 'reasoning_content':
+      return { reasoning_content: text };
+    case 'content':
+      return { parts: [{ type: 'thinking', thinking: [{ type: 'text', text }] }] };
+  }
+}
+
+/** Field in which thinking came, if not the usual one of the vendor. */
+function fieldOf(block: ThinkingBlock | undefined, vendorName: string): ThinkingField | undefined {
+  const meta = block?.providerMeta?.[vendorName];
+  const field = isJsonObject(meta) ? meta['field'] : undefined;
+  return field === 'reasoning' || field === 'reasoning_content' || field === 'content' ? field : undefined;
 }
 
 function reasoningDetails({ providerMeta }: ThinkingBlock, vendorName: string): readonly JsonValue[] {
@@ -144,16 +176,16 @@ export function toChatOptions(
   request: WireRequest,
   { vendor, rule }: ChatDialect,
 ): { [key: string]: JsonValue | undefined } {
-  const { generation, structured, toolChoice, tools = [] } = request;
+  const { generation, structured, toolChoice, tools = [], settings } = request;
   return {
-    stream: true,
-    stream_options: { include_usage: true },
+    stream: settings.isStreamed,
+    stream_options: settings.isStreamed && vendor.takesStreamOptions ? { include_usage: true } : undefined,
     [vendor.maxTokensField]: generation.maxTokens,
     temperature: generation.temperature,
     top_p: generation.topP,
     top_k: vendor.takesTopK ? generation.topK : undefined,
     stop: generation.stop,
-    seed: generation.seed,
+    [vendor.seedField]: generation.seed,
     presence_penalty: generation.presencePenalty,
     frequency_penalty: generation.frequencyPenalty,
     parallel_tool_calls: tools.length > 0 ? generation.parallelToolCalls : undefined,
@@ -162,9 +194,46 @@ export function toChatOptions(
       type: 'json_schema',
       json_schema: { name: structured.name ?? 'answer', schema: structured.schema, strict: false },
     },
+    service_tier: vendor.takesServiceTier ? generation.serviceTier : undefined,
+    ...cachingFields(generation.caching, vendor),
     ...thinkingSwitch(generation, rule.thinkingSwitch ?? vendor.thinkingSwitch),
-    ...generation.extra,
+    ...vendor.always,
+    ...rule.always,
+    ...oneAnswer(generation.extra),
   };
+}
+
+/** Fields of the caching of a prompt. */
+export function cachingFields(caching: Caching | undefined, vendor: ChatVendor): JsonObject {
+  if (typeof caching !== 'object' && (caching !== 'auto' || vendor.caching !== 'cache_control')) return {};
+  const { key, ttl } = typeof caching === 'object' ? caching : {};
+  switch (vendor.caching) {
+    case 'prompt_cache_key':
+      return {
+        ...(key !== undefined && { prompt_cache_key: key }),
+        ...(ttl === '24h' && { prompt_cache_retention: ttl }),
+      };
+    case 'cache_control':
+      return { cache_control: { type: 'ephemeral', ...((ttl === '5m' || ttl === '1h') && { ttl }) } };
+    case 'none':
+      return {};
+  }
+}
+
+/** @throws TroupeError if several answers are requested, which would be mixed */
+function oneAnswer(extra: JsonObject = {}): JsonObject {
+  if (extra['n'] === undefined || extra['n'] === 1) return extra;
+  throw new TroupeError(
+    'invalid_config',
+    'generation.extra.n must be 1: a model call has one answer. Call the model several times.',
+  );
+}
+
+/** Whether the request turns thinking off. */
+export function isThinkingOff({ reasoningEffort, thinkingTokens, extra }: GenerationOptions): boolean {
+  const { thinking, enable_thinking: isOn } = extra ?? {};
+  const isDisabled = isJsonObject(thinking) && thinking['type'] === 'disabled';
+  return reasoningEffort === 'none' || thinkingTokens === 0 || isDisabled || isOn === false;
 }
 
 function toToolChoice(choice: ToolChoice | undefined, vendor: ChatVendor): JsonValue | undefined {
@@ -187,6 +256,10 @@ function thinkingSwitch(generation: GenerationOptions, by: ChatVendor['thinkingS
       return { enable_thinking: isOn, ...(isOn && tokens !== undefined && { thinking_budget: tokens }) };
     case 'thinking':
       return { thinking: { type: isOn ? 'enabled' : 'disabled' } };
+    case 'adaptive_thinking':
+      return { thinking: { type: isOn ? 'adaptive' : 'disabled' } };
+    case 'reasoning_enabled':
+      return { reasoning: { enabled: isOn } };
     case 'reasoning':
       if (!isOn) return { reasoning: { enabled: false } };
       return { reasoning: tokens === undefined ? { effort: effort ?? 'medium' } : { max_tokens: tokens } };

@@ -47,6 +47,11 @@ export class ChatToolCalls {
     return this.#calls.some((call) => call.isStarted || canStart(call));
   }
 
+  /** Whether the arguments of all tool calls are complete. */
+  get areWhole(): boolean {
+    return this.#calls.every((call) => call.json === '' || isJsonObject(readJson(call.json)));
+  }
+
   /** Reports the tool calls with a name and no arguments yet. */
   *settle(): Generator<ModelDelta, void, void> {
     for (const call of this.#calls) if (!call.isStarted && canStart(call)) yield* start(call);

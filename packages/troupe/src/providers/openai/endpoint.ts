@@ -1,6 +1,7 @@
 import { TroupeError } from '../../errors.ts';
 import { checkBaseUrl, checkKey, joinUrl, mergeHeaders } from '../../model/http/headers.ts';
-import type { HttpModelOptions } from '../../model/http/http-chat-model.ts';
+import type { HttpModelOptions, WireCall } from '../../model/http/http-chat-model.ts';
+import { knownHttp, type HttpSettings } from '../../model/http/http-call-options.ts';
 import { readEnv } from '#platform';
 import { CHAT_VENDORS, vendorAt, type ChatVendor, type ChatVendorName } from './vendors.ts';
 
@@ -11,14 +12,6 @@ export interface OpenAIEndpointOptions extends HttpModelOptions {
   readonly apiVersion?: string | undefined;
 }
 
-/** Address, headers and secrets of requests. */
-export interface Endpoint {
-  readonly url: string;
-  readonly headers: Readonly<Record<string, string>>;
-  /** Secrets to keep out of errors. */
-  readonly secrets: readonly string[];
-}
-
 /** @throws TroupeError with a list of the vendors. */
 export function vendorOf({ vendor, baseUrl }: OpenAIEndpointOptions): ChatVendorName {
   const name = vendor ?? (baseUrl === undefined ? 'openai' : vendorAt(baseUrl));
@@ -26,23 +19,59 @@ export function vendorOf({ vendor, baseUrl }: OpenAIEndpointOptions): ChatVendor
   throw new TroupeError('invalid_config', `vendor must be one of ${Object.keys(CHAT_VENDORS).join(', ')}.`);
 }
 
-/**
- * @param path such as `/chat/completions`. @throws TroupeError if the key is missing or the address is
- * missing or invalid.
- */
-export function endpointOf(options: OpenAIEndpointOptions, vendor: ChatVendor, path: string): Endpoint {
-  const key = options.apiKey ?? vendor.keyVariables.map(readEnv).find(Boolean);
-  if (key === undefined && !vendor.isKeyOptional) {
-    const variables = vendor.keyVariables.join(' or ');
-    const message = `${vendor.title} needs a key: set ${variables}, or give the option apiKey.`;
-    throw new TroupeError('invalid_config', message);
+/** Address and headers of the requests of an OpenAI-compatible API. */
+export class Endpoint {
+  readonly host: string;
+  readonly #options: OpenAIEndpointOptions;
+  readonly #vendor: ChatVendor;
+  readonly #path: string;
+  /** Key of the environment when the model was made. */
+  readonly #ownKey: string | undefined;
+
+  /**
+   * @param path such as `/chat/completions`. @throws TroupeError if the key is missing or the address is
+   * missing or invalid.
+   */
+  constructor(options: OpenAIEndpointOptions, vendor: ChatVendor, path: string) {
+    this.#options = options;
+    this.#vendor = vendor;
+    this.#path = path;
+    this.#ownKey = vendor.keyVariables.map(readEnv).find(Boolean);
+    const known = knownHttp(options);
+    this.host = new URL(this.#url(known)).host;
+    if (typeof options.apiKey !== 'function') this.#headers(known);
   }
-  const own = { 'content-type': 'application/json', ...(key !== undefined && keyHeader(vendor, key)) };
-  return {
-    url: urlOf(options, vendor, path),
-    headers: mergeHeaders(own, options.headers),
-    secrets: key === undefined ? [] : [key],
-  };
+
+  /** @throws TroupeError if the key is missing, or the key or the address is invalid. */
+  call(settings: HttpSettings, body: string): WireCall {
+    const key = this.#key(settings);
+    return {
+      url: joinUrl(this.#url(settings), '', settings.query),
+      headers: this.#headers(settings),
+      body,
+      secrets: key === undefined ? [] : [key],
+    };
+  }
+
+  #key({ apiKey }: HttpSettings): string | undefined {
+    return apiKey ?? this.#ownKey;
+  }
+
+  #headers(settings: HttpSettings): Readonly<Record<string, string>> {
+    const vendor = this.#vendor;
+    const key = this.#key(settings);
+    if (key === undefined && !vendor.isKeyOptional) {
+      const variables = vendor.keyVariables.join(' or ');
+      const message = `${vendor.title} needs a key: set ${variables}, or give the option apiKey.`;
+      throw new TroupeError('invalid_config', message);
+    }
+    const own = { 'content-type': 'application/json', ...(key !== undefined && keyHeader(vendor, key)) };
+    return mergeHeaders(own, settings.headers);
+  }
+
+  #url({ baseUrl }: HttpSettings): string {
+    return urlOf({ ...this.#options, baseUrl }, this.#vendor, this.#path);
+  }
 }
 
 function keyHeader(vendor: ChatVendor, key: string): Readonly<Record<string, string>> {

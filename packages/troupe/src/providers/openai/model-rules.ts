@@ -1,4 +1,5 @@
 import type { GenerationOptions } from '../../model/chat-model-base.ts';
+import type { JsonObject } from '../../util/json.ts';
 
 export type Effort = NonNullable<GenerationOptions['reasoningEffort']>;
 
@@ -16,8 +17,8 @@ export const EFFORTS = [
 export interface ModelRule {
   /** Pattern of the model names. */
   readonly models: RegExp;
-  /** Whether the models think. */
-  readonly isReasoning: boolean;
+  /** Whether the models think; undefined if unknown. */
+  readonly isReasoning: boolean | undefined;
   /** When the models accept `temperature` and `topP`. */
   readonly sampling: 'always' | 'without_thinking' | 'never';
   /** Whether the models accept `presencePenalty` and `frequencyPenalty`. */
@@ -31,12 +32,16 @@ export interface ModelRule {
   readonly chatTools?: 'without_effort' | 'effort_none';
   /** Thinking switch of these models, where different from the vendor's. */
   readonly thinkingSwitch?: 'reasoning_effort' | 'none';
+  /** Whether the models accept `seed`. @default true */
+  readonly seed?: boolean;
+  /** Fields that every request to these models needs. */
+  readonly always?: JsonObject;
 }
 
 /** Rule for unknown models: all options are sent as given. */
 const ANY: ModelRule = {
   models: /(?:)/,
-  isReasoning: false,
+  isReasoning: undefined,
   sampling: 'always',
   penalties: true,
   stop: true,
@@ -44,7 +49,7 @@ const ANY: ModelRule = {
   efforts: EFFORTS,
 };
 
-const PLAIN: ModelRule = { ...ANY, efforts: [] };
+const PLAIN: ModelRule = { ...ANY, isReasoning: false, efforts: [] };
 
 const REASONING: ModelRule = {
   ...ANY,
@@ -108,6 +113,58 @@ export const VLLM_MODELS: readonly ModelRule[] = [
   { ...ANY, models: /gpt-oss/, isReasoning: true, efforts: ['low', 'medium', 'high'] },
   { ...ANY, efforts: ['none', 'low', 'medium', 'high'] },
 ];
+
+const GPT_OSS: ModelRule = {
+  ...ANY,
+  models: /gpt-oss/,
+  isReasoning: true,
+  efforts: ['low', 'medium', 'high'],
+  thinkingSwitch: 'reasoning_effort',
+};
+
+export const GPT_OSS_MODELS: readonly ModelRule[] = [GPT_OSS];
+
+/** Models of Mistral think at the effort 'high', or not at all. */
+export const MISTRAL_MODELS: readonly ModelRule[] = [
+  { ...ANY, models: /magistral/, isReasoning: true, efforts: [] },
+  { ...ANY, efforts: ['none', 'high'] },
+];
+
+/** Qwen on Groq puts its thinking into the text unless asked to keep both apart. */
+export const GROQ_MODELS: readonly ModelRule[] = [
+  GPT_OSS,
+  {
+    ...ANY,
+    models: /qwen|deepseek/,
+    isReasoning: true,
+    efforts: ['none'],
+    always: { reasoning_format: 'parsed' },
+  },
+  { ...ANY, efforts: [] },
+];
+
+export const CEREBRAS_MODELS: readonly ModelRule[] = [
+  { ...GPT_OSS, penalties: false },
+  { ...ANY, penalties: false, efforts: ['none'] },
+];
+
+export const PERPLEXITY_MODELS: readonly ModelRule[] = [
+  {
+    ...ANY,
+    models: /reasoning|deep-research/,
+    isReasoning: true,
+    efforts: ['minimal', 'low', 'medium', 'high'],
+    seed: false,
+    parallelCalls: false,
+  },
+  { ...ANY, efforts: [], seed: false, parallelCalls: false },
+];
+
+export const MINIMAX_MODELS: readonly ModelRule[] = [
+  { ...ANY, isReasoning: true, penalties: false, parallelCalls: false, seed: false },
+];
+
+export const HUNYUAN_MODELS: readonly ModelRule[] = [{ ...ANY, penalties: false, parallelCalls: false }];
 
 export function ruleFor(modelName: string, rules: readonly ModelRule[]): ModelRule {
   return rules.find(({ models }) => models.test(modelName)) ?? ANY;

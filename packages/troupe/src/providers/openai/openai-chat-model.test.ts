@@ -594,7 +594,7 @@ describe('an answer', () => {
       'compatible',
     );
     expect(content).toEqual([
-      { type: 'thinking', thinking: 'Let me.', providerMeta: { compatible: {} } },
+      { type: 'thinking', thinking: 'Let me.', providerMeta: { compatible: { field: 'content' } } },
       { type: 'text', text: 'Hi' },
     ]);
   });

@@ -7,14 +7,16 @@ import {
   type WireRequest,
 } from '../../model/http/http-chat-model.ts';
 import { jsonBody, ToolTexts, WireTexts } from '../../model/http/wire-texts.ts';
+import { isThinking } from '../../model/generation.ts';
 import { toolsForChoice } from '../../model/tool-choice.ts';
 import { isJsonObject, type JsonObject } from '../../util/json.ts';
 import { ChatDecoder } from './chat-from-wire.ts';
-import type { ChatProviderTool } from './chat-provider-tools.ts';
-import { toChatMessages, toChatOptions, toChatTool } from './chat-to-wire.ts';
+import type { ChatProviderTool } from './tools/chat-provider-tools.ts';
+import { isThinkingOff, toChatMessages, toChatOptions, toChatTool } from './chat-to-wire.ts';
 import { chatDialectOf, type ChatDialect } from './dialect.ts';
-import { endpointOf, vendorOf, type Endpoint, type OpenAIEndpointOptions } from './endpoint.ts';
+import { Endpoint, vendorOf, type OpenAIEndpointOptions } from './endpoint.ts';
 import { OptionFitter } from './option-fitter.ts';
+import { inRoleOrder } from './role-order.ts';
 import type { ChatVendorName } from './vendors.ts';
 
 export interface OpenAIChatModelOptions extends OpenAIEndpointOptions {
@@ -45,6 +47,8 @@ export class OpenAIChatModel extends HttpChatModel {
   override readonly host: string;
   readonly #endpoint: Endpoint;
   readonly #messages: WireTexts;
+  /** Messages for a model call without thinking, which needs no thinking of earlier tool calls. */
+  readonly #unthinkingMessages: WireTexts;
   readonly #tools = new ToolTexts(toChatTool);
 
   constructor(options: OpenAIChatModelOptions) {
@@ -55,6 +59,7 @@ export class OpenAIChatModel extends HttpChatModel {
       audio: vendor.audio.test(options.modelName),
       video: vendor.video.test(options.modelName),
       files: vendor.files.test(options.modelName),
+      tools: vendor.tools ?? true,
       forcedTools: vendor.forcedTools,
       structured: vendor.structured,
     });
@@ -62,13 +67,13 @@ export class OpenAIChatModel extends HttpChatModel {
     this.#providerTools = options.providerTools ?? [];
     this.#dialect = dialect;
     this.#options = new OptionFitter(options.modelName, dialect.rule);
-    this.#endpoint = endpointOf(options, vendor, '/chat/completions');
-    this.host = new URL(this.#endpoint.url).host;
+    this.#endpoint = new Endpoint(options, vendor, '/chat/completions');
+    this.host = this.#endpoint.host;
     this.#messages = new WireTexts((item) => toChatMessages(item, dialect));
-  }
-
-  protected override get secrets(): readonly string[] {
-    return this.#endpoint.secrets;
+    const unthinking = { ...dialect, needsThinking: false };
+    this.#unthinkingMessages = dialect.needsThinking
+      ? new WireTexts((item) => toChatMessages(item, unthinking))
+      : this.#messages;
   }
 
   protected override takesUrl(block: MediaBlock): boolean {
@@ -83,12 +88,13 @@ export class OpenAIChatModel extends HttpChatModel {
   }
 
   protected override toCall(prompt: Prompt, request: WireRequest): WireCall {
-    const tools = toolsForChoice(request);
+    const tools = this.capabilities.tools ? toolsForChoice(request) : [];
+    const messages = isThinkingOff(request.generation) ? this.#unthinkingMessages : this.#messages;
     const own = this.#providerTools.flatMap(({ tool }) => (tool === undefined ? [] : [JSON.stringify(tool)]));
     const functions = tools.length > 0 ? [this.#tools.array(tools).slice(1, -1)] : [];
     const offered = [...functions, ...own];
     const texts = {
-      messages: this.#messages.array(prompt.items),
+      messages: messages.array(inRoleOrder(prompt.items, this.#dialect.vendor)),
       ...(offered.length > 0 && { tools: `[${offered.join(',')}]` }),
     };
     const fields: JsonObject = Object.assign(
@@ -96,17 +102,25 @@ export class OpenAIChatModel extends HttpChatModel {
       ...this.#providerTools.map(({ fields: asked }) => asked ?? {}),
     );
     const generation = this.#options.fit(request.generation, tools.length > 0);
-    const options = toChatOptions({ ...request, generation }, this.#dialect);
+    const { thinksInStreamsOnly } = this.#dialect.vendor;
+    const isStreamed =
+      request.settings.isStreamed || (thinksInStreamsOnly === true && isThinking(generation));
+    const settings = { ...request.settings, isStreamed };
+    const options = toChatOptions({ ...request, tools, generation, settings }, this.#dialect);
     const body = jsonBody({ model: this.modelName, ...fields, ...options }, texts);
-    return { url: this.#endpoint.url, headers: this.#endpoint.headers, body };
+    return this.#endpoint.call(request.settings, body);
   }
 
-  protected override newDecoder({ generation, tools = [] }: WireRequest): WireDecoder {
+  protected override newDecoder(
+    { generation, tools = [] }: WireRequest,
+    toError: (data: JsonObject) => Error,
+  ): WireDecoder {
     const audio = generation.extra?.['audio'];
     const format = isJsonObject(audio) && typeof audio['format'] === 'string' ? audio['format'] : 'wav';
     return new ChatDecoder(this.#dialect, {
       audioType: format === 'pcm16' ? 'audio/pcm' : `audio/${format}`,
       toolNames: tools.map((tool) => tool.name),
+      toError,
     });
   }
 }

@@ -7,11 +7,12 @@ import {
   type WireRequest,
 } from '../../model/http/http-chat-model.ts';
 import { jsonBody, ToolTexts, WireTexts } from '../../model/http/wire-texts.ts';
+import type { JsonObject } from '../../util/json.ts';
 import { chatDialectOf } from './dialect.ts';
-import { endpointOf, vendorOf, type Endpoint, type OpenAIEndpointOptions } from './endpoint.ts';
+import { Endpoint, vendorOf, type OpenAIEndpointOptions } from './endpoint.ts';
 import type { ModelRule } from './model-rules.ts';
 import { OptionFitter } from './option-fitter.ts';
-import { toolSecrets, type OpenAITool } from './openai-tools.ts';
+import { toolSecrets, type OpenAITool } from './tools/openai-tools.ts';
 import { ResponsesDecoder } from './responses-from-wire.ts';
 import {
   isTakenByResponses,
@@ -59,24 +60,24 @@ export class OpenAIResponsesModel extends HttpChatModel {
   constructor(options: OpenAIResponsesModelOptions) {
     const { name, vendor, rule } = chatDialectOf(vendorOf(options), options.modelName);
     super(vendor.title, options, { vision: true, files: true, structured: 'native' });
-    this.#endpoint = endpointOf(options, vendor, '/responses');
-    this.host = new URL(this.#endpoint.url).host;
+    this.#endpoint = new Endpoint(options, vendor, '/responses');
+    this.host = this.#endpoint.host;
+    const isReasoning = options.isReasoning ?? rule.isReasoning;
     this.#settings = {
-      isReasoning: options.isReasoning ?? rule.isReasoning,
+      isReasoning,
       reasoningSummary: options.reasoningSummary,
       store: options.store ?? false,
       providerTools: options.providerTools ?? [],
+      vendor,
     };
     this.#options = new OptionFitter(options.modelName, inResponses(rule));
     const metaKey = metaKeyOf(name);
     this.#metaKey = metaKey;
     this.#vendorKey = name;
     this.#fetchesMedia = vendor.fetches.length > 0;
-    this.#input = new WireTexts((item) => toInputItems(item, metaKey));
-  }
-
-  protected override get secrets(): readonly string[] {
-    return [...this.#endpoint.secrets, ...toolSecrets(this.#settings.providerTools)];
+    const { store } = this.#settings;
+    const rules = { metaKey, store, takesReasoning: isReasoning !== false };
+    this.#input = new WireTexts((item) => toInputItems(item, rules));
   }
 
   protected override takesUrl(_block: MediaBlock): boolean {
@@ -101,10 +102,11 @@ export class OpenAIResponsesModel extends HttpChatModel {
     const generation = this.#options.fit(request.generation, tools.length > 0);
     const options = toResponsesOptions({ ...request, tools, generation }, this.#settings);
     const body = jsonBody({ model: this.modelName, ...options }, texts);
-    return { url: this.#endpoint.url, headers: this.#endpoint.headers, body };
+    const call = this.#endpoint.call(request.settings, body);
+    return { ...call, secrets: [...(call.secrets ?? []), ...toolSecrets(providerTools)] };
   }
 
-  protected override newDecoder(): WireDecoder {
-    return new ResponsesDecoder(this.#metaKey, this.#vendorKey, (data) => this.failure(data));
+  protected override newDecoder(_request: WireRequest, toError: (data: JsonObject) => Error): WireDecoder {
+    return new ResponsesDecoder(this.#metaKey, this.#vendorKey, toError, this.#settings.store);
   }
 }

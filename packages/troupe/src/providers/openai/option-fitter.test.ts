@@ -107,7 +107,7 @@ describe('the options of a call', () => {
 });
 
 test('a rule is found by the name, whatever stands behind it', () => {
-  const thinks = (modelName: string): boolean => ruleFor(modelName, OPENAI_MODELS).isReasoning;
+  const thinks = (modelName: string): boolean => ruleFor(modelName, OPENAI_MODELS).isReasoning === true;
   for (const name of [
     'o1',
     'o3-mini',

@@ -21,7 +21,7 @@ export class OptionFitter {
   /** @param hasTools whether tools are sent along */
   fit(asked: GenerationOptions, hasTools: boolean): GenerationOptions {
     const reasoningEffort = this.#effort(asked.reasoningEffort, hasTools);
-    const { sampling, penalties, stop, parallelCalls, chatTools } = this.#rule;
+    const { sampling, penalties, stop, parallelCalls, chatTools, seed = true } = this.#rule;
     const isThinkingOff = reasoningEffort === 'none' || (hasTools && chatTools !== undefined);
     const isSampled = sampling === 'always' || (sampling === 'without_thinking' && isThinkingOff);
     const leftOut: OptionName[] = [];
@@ -29,6 +29,7 @@ export class OptionFitter {
     if (!penalties) leftOut.push('presencePenalty', 'frequencyPenalty');
     if (!stop) leftOut.push('stop');
     if (!parallelCalls) leftOut.push('parallelToolCalls');
+    if (!seed) leftOut.push('seed');
     for (const name of leftOut)
       if (asked[name] !== undefined) this.#logOnce(`does not accept ${name}, so it is omitted`);
     return { ...asked, ...Object.fromEntries(leftOut.map((name) => [name, undefined])), reasoningEffort };

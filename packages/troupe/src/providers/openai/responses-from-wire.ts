@@ -5,8 +5,8 @@ import type { Usage } from '../../message/usage.ts';
 import type { WireDecoder } from '../../model/http/http-chat-model.ts';
 import { isJsonObject, type JsonObject, type JsonValue } from '../../util/json.ts';
 import { numberOf, objectOf, objectsOf, stringOf } from '../../model/http/wire-values.ts';
-import { annotatedParts, toCitation, type AnnotatedPart } from './responses-annotations.ts';
-import { isClientCall, readClientCall } from './responses-client-calls.ts';
+import { annotatedParts, toCitation, type AnnotatedPart } from './tools/responses-annotations.ts';
+import { isClientCall, readClientCall } from './tools/responses-client-calls.ts';
 import {
   generatedImage,
   isProviderItem,
@@ -14,7 +14,7 @@ import {
   providerToolInput,
   providerToolName,
   providerToolResult,
-} from './responses-provider-items.ts';
+} from './tools/responses-provider-items.ts';
 
 /** Output item that is still receiving events. */
 interface OutputItem {
@@ -51,6 +51,7 @@ export class ResponsesDecoder implements WireDecoder {
   readonly #metaKey: string;
   readonly #vendorName: string;
   readonly #toError: (data: JsonObject) => Error;
+  readonly #keepsIds: boolean;
   /** Open items, in the order in which they began. */
   #items: OutputItem[] = [];
   /** Latest item by its index on the wire. */
@@ -69,11 +70,13 @@ export class ResponsesDecoder implements WireDecoder {
    * @param metaKey key under which blocks keep the data to send back
    * @param vendorName name of the vendor, for the calls that it runs itself
    * @param toError makes the error for an error event
+   * @param keepsIds whether blocks keep the ids of their items, for a vendor that stores the items
    */
-  constructor(metaKey: string, vendorName: string, toError: (data: JsonObject) => Error) {
+  constructor(metaKey: string, vendorName: string, toError: (data: JsonObject) => Error, keepsIds = false) {
     this.#metaKey = metaKey;
     this.#vendorName = vendorName;
     this.#toError = toError;
+    this.#keepsIds = keepsIds;
   }
 
   get isComplete(): boolean {
@@ -107,6 +110,18 @@ export class ResponsesDecoder implements WireDecoder {
       default:
         this.#readItem(event);
         yield* this.#emitReady();
+    }
+  }
+
+  *readWhole(response: JsonObject): Generator<ModelDelta, void, void> {
+    yield* this.read({ type: 'response.created', response });
+    for (const [output_index, item] of objectsOf(response['output']).entries()) {
+      yield* this.read({ type: 'response.output_item.added', output_index, item });
+      yield* this.read({ type: 'response.output_item.done', output_index, item });
+    }
+    const status = stringOf(response['status']);
+    if (/^(?:completed|incomplete|failed)$/.test(status)) {
+      yield* this.read({ type: `response.${status}`, response });
     }
   }
 
@@ -169,7 +184,9 @@ export class ResponsesDecoder implements WireDecoder {
     if (item.type !== 'message') this.#textRun = 0;
     const start = { type: 'tool_use_start', index: item.index } as const;
     if (item.kind === 'function') {
-      item.deltas.push({ ...start, id: stringOf(data['call_id']), name: stringOf(data['name']) });
+      const kept = this.#idOf(data);
+      const meta = kept.id !== undefined && { providerMeta: { [this.#metaKey]: { id: kept.id } } };
+      item.deltas.push({ ...start, id: stringOf(data['call_id']), name: stringOf(data['name']), ...meta });
     } else if (item.kind === 'client') {
       const { id, name } = readClientCall(data);
       item.deltas.push({ ...start, id, name });
@@ -280,14 +297,19 @@ export class ResponsesDecoder implements WireDecoder {
     item.deltas.push({ type: 'tool_use_end', index, providerMeta: { [this.#metaKey]: meta } });
   }
 
+  /** Keeps encrypted thinking for the vendor, and marks thinking in plain text, which goes back as plain text. */
   #endReasoning(item: OutputItem, data: JsonObject): void {
     const encryptedContent = stringOf(data['encrypted_content']);
-    const thinking = item.hasContent ? '' : textIn(data['summary'], '\n\n');
-    if (encryptedContent === '') {
+    const summary = textIn(data['summary'], '\n\n');
+    const raw = textIn(data['content'], '\n\n');
+    const isRaw = summary === '' && (raw !== '' || item.part?.startsWith('text') === true);
+    const thinking = item.hasContent ? '' : summary || raw;
+    if (encryptedContent === '' && !isRaw) {
       if (thinking !== '') item.deltas.push({ type: 'thinking', thinking });
       return;
     }
-    const providerMeta = { [this.#metaKey]: { id: stringOf(data['id']), encryptedContent } };
+    const meta = { ...(encryptedContent !== '' && { encryptedContent }), ...(isRaw && { isRaw }) };
+    const providerMeta = { [this.#metaKey]: { id: stringOf(data['id']), ...meta } };
     const whole = { type: 'thinking', thinking, providerMeta } as const;
     item.deltas.push(item.hasContent ? whole : { type: 'block', block: whole });
   }
@@ -295,17 +317,29 @@ export class ResponsesDecoder implements WireDecoder {
   /** Keeps the phase of a message, comment or answer: newer models expect the phase back. */
   #endMessage(item: OutputItem, data: JsonObject): void {
     const text = item.hasContent ? '' : textIn(data['content'], '');
+    this.#isRefusal ||= objectsOf(data['content']).some(({ type }) => type === 'refusal');
     const phase = stringOf(data['phase']);
     if (!item.hasContent && text === '') return;
     const parts = annotatedParts(data['content']);
     const isCited = parts.some(({ annotations }) => annotations.length > 0);
+    this.#textRun += text.length;
     if (text !== '') item.deltas.push({ type: 'text', text });
     const missing = citationsOf(parts, item.base).slice(item.annotations);
     if (missing.length > 0) item.deltas.push({ type: 'citations', citations: missing });
-    const meta = { ...(phase !== '' && { phase }), ...(isCited && item.base === 0 && { parts }) };
+    const meta = {
+      ...(phase !== '' && { phase }),
+      ...this.#idOf(data),
+      ...(isCited && item.base === 0 && { parts }),
+    };
     if (Object.keys(meta).length === 0) return;
     this.#textRun = 0;
     item.deltas.push({ type: 'text', text: '', providerMeta: { [this.#metaKey]: meta } });
+  }
+
+  /** The id of an item, where the vendor stores the item. */
+  #idOf(data: JsonObject): { readonly id?: string } {
+    const id = stringOf(data['id']);
+    return this.#keepsIds && id !== '' ? { id } : {};
   }
 
   #closeCalls(calls: readonly OutputItem[]): void {
@@ -387,7 +421,7 @@ function incompleteReason(response: JsonObject): FinishReason {
 
 function textIn(parts: unknown, separator: string): string {
   return objectsOf(parts)
-    .map((part) => stringOf(part['text']))
+    .map((part) => stringOf(part['text'] ?? part['refusal']))
     .join(separator);
 }
 

@@ -11,11 +11,13 @@ import {
 import type { ToolChoice, ToolSchema } from '../../model/chat-model-base.ts';
 import type { WireRequest } from '../../model/http/http-chat-model.ts';
 import type { JsonObject, JsonValue } from '../../util/json.ts';
+import { cachingFields } from './chat-to-wire.ts';
+import type { ChatVendor } from './vendors.ts';
 import { objectOf } from '../../model/http/wire-values.ts';
-import type { OpenAITool } from './openai-tools.ts';
-import { wireAnnotated } from './responses-annotations.ts';
-import { wireClientCall, wireClientOutput } from './responses-client-calls.ts';
-import { wireProviderItem } from './responses-provider-items.ts';
+import type { OpenAITool } from './tools/openai-tools.ts';
+import { wireAnnotated } from './tools/responses-annotations.ts';
+import { wireClientCall, wireClientOutput } from './tools/responses-client-calls.ts';
+import { wireProviderItem } from './tools/responses-provider-items.ts';
 
 /** Pattern of tool call ids that the API accepts. */
 const CALL_ID = /^.{1,64}$/;
@@ -28,17 +30,27 @@ export function metaKeyOf(vendorName: string): string {
   return `${vendorName}Responses`;
 }
 
-/** Converts one prompt item to input items. @param metaKey key of the vendor whose thinking is sent back */
-export function toInputItems(item: PromptItem, metaKey: string): readonly JsonObject[] {
+/** Rules for the items that are sent back. */
+export interface InputRules {
+  /** Key of the vendor whose thinking is sent back. */
+  readonly metaKey: string;
+  /** Whether the model accepts reasoning items. Models without thinking reject reasoning items. */
+  readonly takesReasoning: boolean;
+  /** Whether the vendor stores items, and knows them by their ids. */
+  readonly store: boolean;
+}
+
+/** Converts one prompt item to input items. */
+export function toInputItems(item: PromptItem, rules: InputRules): readonly JsonObject[] {
   switch (item.role) {
     case 'system':
       return [{ role: 'system', content: [{ type: 'input_text', text: item.text }] }];
     case 'user':
       return [{ role: 'user', content: item.content.map(toPart) }];
     case 'assistant':
-      return toAssistant(item, metaKey);
+      return toAssistant(item, rules);
     case 'tool':
-      return item.results.map((result, i) => toResult(result, item.calls?.[i], metaKey));
+      return item.results.map((result, i) => toResult(result, item.calls?.[i], rules.metaKey));
   }
 }
 
@@ -52,26 +64,47 @@ function toResult(result: ToolResultBlock, call: ToolUseBlock | undefined, metaK
 /**
  * Keeps the order of the model's output: a reasoning item belongs to the next item, and is rejected alone.
  */
-function toAssistant({ content }: AssistantItem, metaKey: string): readonly JsonObject[] {
-  const items = content.flatMap((block) => toOutputItem(block, metaKey));
-  return items.slice(0, items.findLastIndex((item) => item['type'] !== 'reasoning') + 1);
+function toAssistant({ content }: AssistantItem, rules: InputRules): readonly JsonObject[] {
+  const items = content.flatMap((block) => toOutputItem(block, rules));
+  const whole = items.slice(0, items.findLastIndex((item) => item['type'] !== 'reasoning') + 1);
+  return rules.store ? whole.map(withPairedId) : whole;
 }
 
-function toOutputItem(block: AssistantItem['content'][number], metaKey: string): readonly JsonObject[] {
+/**
+ * Leaves out an id without its counterpart: a vendor that stores items rejects a reasoning item by its id
+ * unless the next item has its own, and the other way round.
+ */
+function withPairedId(item: JsonObject, i: number, all: readonly JsonObject[]): JsonObject {
+  const isReasoning = item['type'] === 'reasoning';
+  const isOptional = isReasoning || item['type'] === 'message' || item['type'] === 'function_call';
+  if (!isOptional) return item; // items of other types need their ids
+  const other = isReasoning ? all.slice(i + 1).find(({ type }) => type !== 'reasoning') : all[i - 1];
+  const isPair = isReasoning || other?.['type'] === 'reasoning';
+  if (isPair && typeof other?.['id'] === 'string') return item;
+  const { id: _, ...rest } = item;
+  return rest;
+}
+
+function toOutputItem(
+  block: AssistantItem['content'][number],
+  { metaKey, takesReasoning, store }: InputRules,
+): readonly JsonObject[] {
   const meta = objectOf(block.providerMeta?.[metaKey]);
+  const id = typeof meta['id'] === 'string' && meta['id'] !== '' && { id: meta['id'] };
+  const ownId = store && id;
   switch (block.type) {
     case 'thinking':
-      return toReasoning(block, meta);
+      return takesReasoning ? toReasoning(block, meta) : [];
     case 'text': {
       const phase = typeof meta['phase'] === 'string' && { phase: meta['phase'] };
-      const parts = wireAnnotated(block, metaKey) ?? [{ type: 'output_text', text: block.text }];
-      return [{ role: 'assistant', content: parts, ...phase }];
+      const content = wireAnnotated(block, metaKey) ?? [{ type: 'output_text', text: block.text }];
+      return [{ ...(ownId && { type: 'message' }), ...ownId, role: 'assistant', content, ...phase }];
     }
     case 'tool_use': {
       const own = wireClientCall(block, metaKey);
       if (own !== undefined) return [own];
       const call = { call_id: fitId(block.id, CALL_ID), name: block.name };
-      return [{ type: 'function_call', ...call, arguments: JSON.stringify(block.input) }];
+      return [{ type: 'function_call', ...ownId, ...call, arguments: JSON.stringify(block.input) }];
     }
     default: {
       const own = wireProviderItem(block, metaKey); // the wire has no field for other media made by the model
@@ -80,15 +113,18 @@ function toOutputItem(block: AssistantItem['content'][number], metaKey: string):
   }
 }
 
-/** Sends thinking back only in encrypted form: unencrypted thinking could be forged. */
+/** Sends thinking back as its vendor gave it: encrypted, or as it is. Other thinking could be forged. */
 function toReasoning({ thinking }: ThinkingBlock, meta: JsonObject): readonly JsonObject[] {
-  if (typeof meta['encryptedContent'] !== 'string') return [];
+  const { id, encryptedContent, isRaw } = meta;
+  if (typeof encryptedContent !== 'string' && isRaw !== true) return [];
+  const text = thinking.toWellFormed();
   return [
     {
       type: 'reasoning',
-      ...(typeof meta['id'] === 'string' && { id: meta['id'] }),
-      summary: thinking === '' ? [] : [{ type: 'summary_text', text: thinking.toWellFormed() }],
-      encrypted_content: meta['encryptedContent'],
+      ...(typeof id === 'string' && id !== '' && { id }),
+      summary: isRaw === true || thinking === '' ? [] : [{ type: 'summary_text', text }],
+      ...(isRaw === true && { content: [{ type: 'reasoning_text', text }] }),
+      ...(typeof encryptedContent === 'string' && { encrypted_content: encryptedContent }),
     },
   ];
 }
@@ -131,17 +167,18 @@ export function toResponsesTool({ name, description, parameters }: ToolSchema): 
 }
 
 export interface ResponsesSettings {
-  /** Whether the model thinks, so that its thinking can be requested. */
-  readonly isReasoning: boolean;
+  /** Whether the model thinks, so that its thinking can be requested; undefined if unknown. */
+  readonly isReasoning: boolean | undefined;
   readonly reasoningSummary: 'auto' | 'concise' | 'detailed' | undefined;
   readonly store: boolean;
   readonly providerTools: readonly OpenAITool[];
+  readonly vendor: ChatVendor;
 }
 
 /** The fields of the body besides the input and the tools. */
 export function toResponsesOptions(
-  { generation, structured, toolChoice, tools = [] }: WireRequest,
-  { isReasoning, reasoningSummary, store, providerTools }: ResponsesSettings,
+  { generation, structured, toolChoice, tools = [], settings }: WireRequest,
+  { isReasoning, reasoningSummary, store, providerTools, vendor }: ResponsesSettings,
 ): { [key: string]: JsonValue | undefined } {
   const { reasoningEffort: effort } = generation;
   const hasTools = tools.length + providerTools.length > 0;
@@ -150,7 +187,7 @@ export function toResponsesOptions(
     ...providerTools.flatMap(({ include = [] }) => include),
   ];
   return {
-    stream: true,
+    stream: settings.isStreamed,
     store,
     max_output_tokens: generation.maxTokens,
     temperature: generation.temperature,
@@ -173,6 +210,8 @@ export function toResponsesOptions(
             ...(reasoningSummary !== undefined && { summary: reasoningSummary }),
           }
         : undefined,
+    service_tier: vendor.takesServiceTier ? generation.serviceTier : undefined,
+    ...cachingFields(generation.caching, vendor),
     ...generation.extra,
   };
 }

@@ -1,11 +1,11 @@
 import { now } from '../../util/clock.ts';
 import { newId } from '../../util/ids.ts';
-import type { JsonObject } from '../../util/json.ts';
 import { lengthOf, mergeRanges, splitParts, type ListToSave, type SavedList } from './list-to-save.ts';
 import { SessionConflictError, SessionCorruptError, SessionError } from './session-error.ts';
 import {
   checkItem,
   MAX_LIST_NUMBER,
+  MAX_RANGES,
   readHead,
   writeHead,
   type Head,
@@ -26,7 +26,7 @@ export async function saveLists(
   store: SessionStore,
   key: NamedKey,
   syncStates: readonly [SyncState, ...SyncState[]],
-  components: JsonObject,
+  { components, macs }: Pick<Head, 'components' | 'macs'>,
   listsToSave: readonly ListToSave[],
 ): Promise<Head> {
   const { base, lastSaved } = syncStates[0];
@@ -55,7 +55,9 @@ export async function saveLists(
         .filter(({ listNumber, items }) => items.length > 0 || (listNumber === 0 && old === undefined)),
       head: (positions) => {
         const ids = isHashed(key) ? { key: key.ids } : {};
-        saved = savedStateOf({ revision, savedAt, id, ...ids, log, components }, old, lists, positions);
+        const state =
+          macs !== undefined && Object.keys(macs).length > 0 ? { components, macs } : { components };
+        saved = savedStateOf({ revision, savedAt, id, ...ids, log, ...state }, old, lists, positions);
         return saved.text;
       },
     });
@@ -85,13 +87,16 @@ export async function readTexts(
   return items.map(({ text }) => text);
 }
 
-/** Tells whether most of the log is unused, or lists share a number, as in the first sessions. */
+/** Tells whether most of the log is unused or in too many pieces, or lists share a number, as in the first sessions. */
 function isWasteful({ minGarbage }: SessionStore, head: Head, listsToSave: readonly ListToSave[]): boolean {
   if (new Set(head.lists.map(({ listNumber }) => listNumber)).size < head.lists.length) return true;
-  let live = 0;
-  for (const { start, parts } of listsToSave)
-    live += lengthOf(start?.ranges ?? []) + lengthOf(splitParts(parts).ranges);
-  return head.logEnd - 2 * live > minGarbage;
+  let [live, count] = [0, 0];
+  for (const { start, parts } of listsToSave) {
+    const ranges = mergeRanges([...(start?.ranges ?? []), ...splitParts(parts).ranges]);
+    live += lengthOf(ranges);
+    count += ranges.length;
+  }
+  return count > MAX_RANGES / 2 || head.logEnd - 2 * live > minGarbage;
 }
 
 /** Numbers the lists: known lists keep their number, new lists get a new one. */

@@ -36,6 +36,8 @@ export interface Head {
   readonly logEnd: number;
   /** State of each component by name, without its lists. */
   readonly components: JsonObject;
+  /** Message authentication code of each component by name, if there was a key. */
+  readonly macs?: JsonObject;
   readonly lists: readonly HeadList[];
 }
 
@@ -43,6 +45,12 @@ export const FORMAT_VERSION = 1;
 
 /** Highest number of a list in one session. */
 export const MAX_LIST_NUMBER = 4095;
+
+/** Maximum ranges in one head. A save with half of them writes a new log. */
+export const MAX_RANGES = 10_000;
+const MAX_ITEMS = 5_000_000;
+/** Maximum length of all ranges of a list, in lengths of the list: an item may be in a list several times. */
+const MAX_REPEATS = 4;
 
 /** Maximum nesting of a state with its lists, below the limit for loading. */
 const MAX_STATE_DEPTH = MAX_JSON_DEPTH - 8;
@@ -119,7 +127,7 @@ function parse(body: string, location: string): JsonValue {
 }
 
 function toHead(json: JsonObject): Head | undefined {
-  const { revision, savedAt, id, log, logEnd, components } = json;
+  const { revision, savedAt, id, log, logEnd, components, macs } = json;
   const key = toIds(json['key']);
   const lists = Array.isArray(json['lists'])
     ? (json['lists'] as readonly JsonValue[]).map(toList)
@@ -127,6 +135,7 @@ function toHead(json: JsonObject): Head | undefined {
   if (!isCount(revision) || revision === 0 || !isCount(savedAt) || !isCount(logEnd)) return undefined;
   if (typeof log !== 'string' || !LOG_NAME.test(log)) return undefined;
   if (!isJsonObject(components) || lists === undefined) return undefined;
+  if (!hasBoundedWork(lists.flatMap((list) => list ?? []))) return undefined;
   if (id !== undefined && typeof id !== 'string') return undefined;
   return lists.every((list) => list !== undefined)
     ? {
@@ -137,9 +146,26 @@ function toHead(json: JsonObject): Head | undefined {
         log,
         logEnd,
         components,
+        ...(isJsonObject(macs) && { macs }),
         lists,
       }
     : undefined;
+}
+
+/** True if reading the lists takes no longer than the log, a few times over. */
+function hasBoundedWork(lists: readonly HeadList[]): boolean {
+  let [ranges, items] = [0, 0];
+  for (const list of lists) {
+    let [length, end] = [0, 0];
+    for (const { from, to, count } of list.ranges) {
+      length += to - from;
+      end = Math.max(end, to);
+      items += count;
+    }
+    ranges += list.ranges.length;
+    if (length > MAX_REPEATS * end) return false;
+  }
+  return ranges <= MAX_RANGES && items <= MAX_ITEMS;
 }
 
 function toIds(json: JsonValue | undefined): KeyIds | undefined {

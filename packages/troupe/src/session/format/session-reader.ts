@@ -15,6 +15,8 @@ const MAX_READS = 20;
 /** Components that a save leaves unchanged. */
 export interface Others {
   readonly components: JsonObject;
+  /** Their message authentication codes, as saved. */
+  readonly macs: JsonObject;
   readonly listsToSave: readonly ListToSave[];
 }
 
@@ -79,6 +81,7 @@ export class SessionReader {
     components: SessionComponents,
   ): Promise<Others> {
     const others: { [name: string]: JsonValue } = {};
+    const macs: { [name: string]: JsonValue } = {};
     const listsToSave: ListToSave[] = [];
     const orLost = async (what: string, read: () => Promise<void>): Promise<void> => {
       try {
@@ -88,7 +91,7 @@ export class SessionReader {
         getLogger().log('warn', `Session ${keyName(key)} is overwritten without ${what}: ${error.message}`);
       }
     };
-    if (current === undefined) return { components: others, listsToSave };
+    if (current === undefined) return { components: others, macs, listsToSave };
     await orLost('its other components', async () => {
       const head = readHead(current.text, current.location);
       for (const [name, state] of Object.entries(head.components)) {
@@ -98,10 +101,11 @@ export class SessionReader {
           const read = await Promise.all(lists.map((list) => this.readForSave(key, head, list)));
           listsToSave.push(...read);
           setOwn(others, name, state);
+          copyMac(head, name, macs);
         });
       }
     });
-    return { components: others, listsToSave };
+    return { components: others, macs, listsToSave };
   }
 
   /** Saved list with the texts of its items. */
@@ -113,4 +117,10 @@ export class SessionReader {
     const parts = await readTexts(this.#store, key, log, listNumber, ranges);
     return { path, start: undefined, parts, items: undefined };
   }
+}
+
+/** Keeps the code of a component whose state stays as it was saved. */
+export function copyMac({ macs = {} }: Head, name: string, to: { [name: string]: JsonValue }): void {
+  const mac = Object.hasOwn(macs, name) ? macs[name] : undefined;
+  if (mac !== undefined) setOwn(to, name, mac);
 }

@@ -83,6 +83,17 @@ export interface ListQuery {
 export interface SessionStore {
   /** Unused part of a log, in the store's unit, that is tolerated before a new log is written. */
   readonly minGarbage: number;
+  /** Part of a store that this one is limited to; the empty string by default. */
+  readonly scope?: string;
+
+  /** True if only this program can change what is saved: grants need no codes. @default false */
+  readonly isPrivate?: boolean;
+
+  /**
+   * Key for the codes that protect approvals in saved states, in stores with a private place outside of the states. With `read`,
+   * undefined if there is none yet; with `make`, a new one is made.
+   */
+  approvalKey?(purpose: 'read' | 'make'): Promise<Uint8Array<ArrayBuffer> | undefined>;
 
   /** Last revision of a deleted session, in stores that continue counting. 0 by default. */
   lastRevision?(key: CheckedKey): Promise<number>;

@@ -1,11 +1,12 @@
-import { setOwn, type JsonValue } from '../../util/json.ts';
+import { setOwn, type JsonObject, type JsonValue } from '../../util/json.ts';
+import type { ComponentMacs } from './component-macs.ts';
 import type { ComponentState, SessionComponents } from './component-state.ts';
 import { listToSave, type SavedList } from './list-to-save.ts';
 import { saveLists } from './save-lists.ts';
 import { SessionConflictError } from './session-error.ts';
 import { logOf, type Head } from './session-format.ts';
 import type { CheckedKey, NamedKey } from './session-key.ts';
-import type { Others, SessionReader } from './session-reader.ts';
+import { copyMac, type Others, type SessionReader } from './session-reader.ts';
 import type { SessionStore } from './session-store.ts';
 import { advance, newSyncState, pathText, type SyncState, type SyncStateTable } from './sync-state.ts';
 
@@ -14,11 +15,13 @@ export class SessionWriter {
   readonly #store: SessionStore;
   readonly #reader: SessionReader;
   readonly #syncStates: SyncStateTable;
+  readonly #macs: ComponentMacs;
 
-  constructor(store: SessionStore, reader: SessionReader, syncStates: SyncStateTable) {
+  constructor(store: SessionStore, reader: SessionReader, syncStates: SyncStateTable, macs: ComponentMacs) {
     this.#store = store;
     this.#reader = reader;
     this.#syncStates = syncStates;
+    this.#macs = macs;
   }
 
   /**
@@ -27,11 +30,11 @@ export class SessionWriter {
    */
   async save(key: NamedKey, components: SessionComponents, state: ComponentState): Promise<Head> {
     const syncStates = await this.#syncStatesOf(key, components);
-    const { rest, lists } = state.stateParts();
+    const { rest, lists, hasGrants } = state.stateParts();
     const saved = new Map(syncStates.flatMap(({ lastSaved }) => [...(lastSaved?.lists ?? [])]));
     const listsToSave = lists.map((list) => listToSave(list, saved.get(pathText(list.path))));
     const others = othersThan(components, syncStates[0], saved);
-    const whole = { ...others.components, ...rest, ...state.aliases };
+    const whole = await this.#signed(key, { ...rest, ...state.aliases }, others, hasGrants);
     const remember = (): void => {
       for (const [name, module] of Object.entries(components))
         this.#syncStates.wasSaved({ [name]: module }, key, this.#syncStates.of(module, key) ?? syncStates[0]);
@@ -54,10 +57,10 @@ export class SessionWriter {
     const current = await this.#store.readHead(key, 'current');
     const base = current && { revision: current.revision, log: logOf(current) };
     const others = await this.#reader.othersThan(key, current, components);
-    const { rest, lists } = state.stateParts();
+    const { rest, lists, hasGrants } = state.stateParts();
     const listsToSave = lists.map((list) => listToSave(list, undefined));
     const syncState = newSyncState(base);
-    const whole = { ...others.components, ...rest, ...state.aliases };
+    const whole = await this.#signed(key, { ...rest, ...state.aliases }, others, hasGrants);
     try {
       const head = await saveLists(this.#store, key, [syncState], whole, [
         ...listsToSave,
@@ -107,6 +110,17 @@ export class SessionWriter {
     return [first, ...others];
   }
 
+  /** The components of a save, with codes if they allow anything; others keep the code that they were saved with. */
+  async #signed(
+    key: CheckedKey,
+    own: JsonObject,
+    others: Others,
+    hasGrants: boolean,
+  ): Promise<Pick<Head, 'components' | 'macs'>> {
+    const macs = hasGrants ? await this.#macs.sign(key, own) : {};
+    return { components: { ...others.components, ...own }, macs: { ...others.macs, ...macs } };
+  }
+
   /** Checks whether a save with an unknown outcome has happened. */
   async #resolveUncertain(key: CheckedKey, syncState: SyncState): Promise<void> {
     if (syncState.uncertain === undefined) return;
@@ -123,13 +137,17 @@ function othersThan(
   saved: ReadonlyMap<string, SavedList>,
 ): Others {
   const others: { [name: string]: JsonValue } = {};
+  const macs: { [name: string]: JsonValue } = {};
   for (const [name, state] of Object.entries(lastSaved?.head.components ?? {})) {
-    if (!Object.hasOwn(components, name)) setOwn(others, name, state);
+    if (lastSaved === undefined || Object.hasOwn(components, name)) continue;
+    setOwn(others, name, state);
+    copyMac(lastSaved.head, name, macs);
   }
   const lists =
     lastSaved?.head.lists.filter(({ path: [name = ''] }) => !Object.hasOwn(components, name)) ?? [];
   return {
     components: others,
+    macs,
     listsToSave: lists.map(({ path, ranges }) => {
       const list = saved.get(pathText(path));
       return { path, start: list, parts: list === undefined ? ranges : [], items: list?.items };

@@ -14,10 +14,21 @@ export type Files = Pick<
 const PRIVATE = 0o600;
 /** Flag against links. Windows lacks the flag, and making a link there takes a special right. */
 const NO_FOLLOW = constants.O_NOFOLLOW ?? 0;
+const NO_WAIT = constants.O_NONBLOCK ?? 0;
 
-/** Opens a file without following links. */
-export function openSafely(files: Files, path: string, flags: number): Promise<FileHandle> {
-  return files.open(path, flags | NO_FOLLOW, PRIVATE);
+/**
+ * Opens a regular file without following links. Anything else, such as a pipe that nobody writes to, is
+ * refused without waiting.
+ */
+export async function openSafely(files: Files, path: string, flags: number): Promise<FileHandle> {
+  const file = await files.open(path, flags | NO_FOLLOW | NO_WAIT, PRIVATE);
+  try {
+    if ((await file.stat()).isFile()) return file;
+    throw new SessionError(`'${path}' is not a regular file.`);
+  } catch (error) {
+    await file.close();
+    throw error;
+  }
 }
 
 /** Writes a new file and waits until the disk has the content. @param time modification time to set */
@@ -87,17 +98,21 @@ export async function syncFolder(files: Files, path: string): Promise<void> {
   }
 }
 
-/** Makes a private folder with its parents, and waits until the disk has the new names. */
-export async function makeFolder(files: Files, path: string): Promise<void> {
+/**
+ * Makes a private folder with its parents, and waits until the disk has the new names.
+ * @param isParentMade whether the parent is there, so that a second "missing" is a failure: the parent is a link that leads nowhere
+ */
+export async function makeFolder(files: Files, path: string, isParentMade = false): Promise<void> {
+  const parent = dirname(path);
   try {
     await files.mkdir(path, { mode: 0o700 });
   } catch (error) {
     if (isThere(error)) return;
-    if (!isMissing(error)) throw error;
-    await makeFolder(files, dirname(path));
-    return makeFolder(files, path);
+    if (!isMissing(error) || isParentMade || parent === path) throw error; // a drive that is missing is its own parent
+    await makeFolder(files, parent);
+    return makeFolder(files, path, true);
   }
-  await syncFolder(files, dirname(path));
+  await syncFolder(files, parent);
 }
 
 export function isMissing(error: unknown): boolean {

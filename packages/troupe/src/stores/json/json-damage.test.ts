@@ -69,7 +69,7 @@ describe('damaged files', () => {
       const read = async (into: Buffer, at: number, length: number, from: number): Promise<object> => {
         return { bytesRead: bytes.copy(into, at, from, from + length) };
       };
-      const stat = async (): Promise<object> => ({ size: bytes.length });
+      const stat = async (): Promise<object> => ({ size: bytes.length, isFile: () => true });
       return { read, stat, readFile: async () => bytes.toString('utf8'), close: async () => {} };
     };
     const names = await readdir(folder);

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { filesIn, loadTexts, newDir, remember, thrown, twoSaves } from '../../../test/json-folder.ts';
 import { InMemoryMemory } from '../../memory/in-memory-memory.ts';
-import { SessionConflictError } from '../../session/format/session-error.ts';
+import { SessionConflictError, SessionError } from '../../session/format/session-error.ts';
 import { Session } from '../../session/session.ts';
 import type { Files } from './durable-file.ts';
 import { JsonSession } from './json-session.ts';
@@ -213,6 +213,23 @@ describe('the folders of a session', () => {
     await new Session(store).save({ user: 'anna', session: 's' }, { memory: new InMemoryMemory() });
     const folders = ['', '/a', '/a/b', '/a/b/users', '/a/b/users/anna', '/a/b/users/anna/s'];
     expect(synced.filter((path) => !path.endsWith('.draft')).sort()).toStrictEqual(folders);
+  });
+
+  test('are not tried again and again below a link that leads nowhere', async () => {
+    const dir = await newDir();
+    await symlink(join(dir, 'nowhere'), join(dir, 'broken'));
+    let tries = 0;
+    const countedMkdir = async (path: string, options: { mode: number }): Promise<void> => {
+      if (++tries > 10) throw new Error('It tries again and again.');
+      await mkdir(path, options);
+    };
+    const store = new JsonStore(join(dir, 'broken', 'a'), {
+      files: { ...nodeFiles, mkdir: countedMkdir } as never,
+    });
+    const error = await thrown(new Session(store).save('s', { memory: new InMemoryMemory() }));
+    expect(error).toBeInstanceOf(SessionError);
+    expect(String(error)).toContain('ENOENT');
+    expect(tries).toBe(3); // the folder, its parent, the folder again
   });
 
   test('are not made behind a link', async () => {

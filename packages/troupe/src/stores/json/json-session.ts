@@ -1,4 +1,4 @@
-import { Session } from '../../session/session.ts';
+import { Session, type SessionOptions } from '../../session/session.ts';
 import { JsonStore } from './json-store.ts';
 
 /**
@@ -18,7 +18,7 @@ import { JsonStore } from './json-store.ts';
  * ```
  */
 export class JsonSession extends Session {
-  constructor(dir: string) {
-    super(new JsonStore(dir));
+  constructor(dir: string, options: SessionOptions = {}) {
+    super(new JsonStore(dir), options);
   }
 }

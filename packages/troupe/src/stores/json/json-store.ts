@@ -21,6 +21,7 @@ import type {
   StoredItem,
 } from '../../session/format/session-store.ts';
 import { now } from '../../util/clock.ts';
+import { KeyFile } from '../key-file/key-file.ts';
 import { idOfFolder, folderOfId } from './folder-name.ts';
 import {
   appendLines,
@@ -52,6 +53,7 @@ export interface JsonStoreSeams {
 /** Time until the folder of a deleted session is removed. */
 const MAX_DELETED_AGE_MS = 24 * 3_600_000;
 const MAX_READS = 20;
+const KEY_NAME = 'approval-key';
 
 /**
  * Session store with a folder for each session: `<revision>.json` is a head, `<revision>-<id>.jsonl` list 0
@@ -70,6 +72,7 @@ export class JsonStore implements SessionStore {
   readonly #dir: string;
   readonly #files: Files;
   readonly #reached: (point: CrashPoint) => void;
+  readonly #keyFile: KeyFile;
 
   constructor(dir: string, { files = nodeFiles, reached = () => {} }: JsonStoreSeams = {}) {
     if (typeof dir !== 'string' || dir === '' || dir.includes('\0')) {
@@ -78,6 +81,13 @@ export class JsonStore implements SessionStore {
     this.#dir = resolve(dir);
     this.#files = files;
     this.#reached = reached;
+    this.#keyFile = new KeyFile(files, join(this.#dir, KEY_NAME));
+  }
+
+  /** Key in a private file of the directory. */
+  async approvalKey(purpose: 'read' | 'make'): Promise<Uint8Array<ArrayBuffer> | undefined> {
+    if (purpose === 'make') await makeFolder(this.#files, this.#dir);
+    return this.#keyFile.get(purpose);
   }
 
   async readHead(key: CheckedKey, which: 'current' | 'previous'): Promise<StoredHead | undefined> {
@@ -119,13 +129,12 @@ export class JsonStore implements SessionStore {
     try {
       const { size } = await file.stat();
       const items: StoredItem[] = [];
+      const end = ranges.reduce((most, { to }) => Math.max(most, to), 0);
+      if (end > size) {
+        const place = `file '${path}', byte ${size},`;
+        throw new SessionCorruptError(place, `is where it ends, before byte ${end}`);
+      }
       for (const range of ranges) {
-        if (range.to > size) {
-          throw new SessionCorruptError(
-            `file '${path}', byte ${size},`,
-            `is where it ends, before byte ${range.to}`,
-          );
-        }
         for (const item of itemsIn(await readRange(file, range.from, range.to), range, path))
           items.push(item);
       }

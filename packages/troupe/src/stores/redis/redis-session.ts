@@ -1,4 +1,4 @@
-import { Session } from '../../session/session.ts';
+import { Session, type SessionOptions } from '../../session/session.ts';
 import { RedisClient, type RedisOptions } from './redis-client.ts';
 import { RedisSessionStore, type RedisSessionOptions } from './redis-session-store.ts';
 
@@ -8,8 +8,8 @@ import { RedisSessionStore, type RedisSessionOptions } from './redis-session-sto
  */
 export class RedisSession extends Session {
   /** @param redis connection, or a shared client, which stays open when the session closes */
-  constructor(redis: RedisOptions | RedisClient, options: RedisSessionOptions = {}) {
+  constructor(redis: RedisOptions | RedisClient, options: RedisSessionOptions & SessionOptions = {}) {
     const isGiven = redis instanceof RedisClient;
-    super(new RedisSessionStore(isGiven ? redis : new RedisClient(redis), !isGiven, options));
+    super(new RedisSessionStore(isGiven ? redis : new RedisClient(redis), !isGiven, options), options);
   }
 }

@@ -26,6 +26,9 @@ export interface SqlDatabase extends SqlQueries {
    */
   exclusive<T>(body: (tx: SqlQueries) => Promise<T>): Promise<T>;
 
+  /** Key for codes of saved states, kept outside of the database. None if the database has no such place. */
+  approvalKey?(purpose: 'read' | 'make'): Promise<Uint8Array<ArrayBuffer> | undefined>;
+
   /** Closes connections made by this object. */
   close(): Promise<void>;
 }

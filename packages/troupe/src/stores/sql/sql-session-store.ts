@@ -52,6 +52,10 @@ export class SqlSessionStore implements SessionStore {
     this.#isOwn = isOwn;
   }
 
+  async approvalKey(purpose: 'read' | 'make'): Promise<Uint8Array<ArrayBuffer> | undefined> {
+    return this.#db.approvalKey?.(purpose);
+  }
+
   async readHead(key: CheckedKey, which: 'current' | 'previous'): Promise<StoredHead | undefined> {
     const columns =
       which === 'current' ? 'revision, head' : 'previous_revision AS revision, previous_head AS head';

@@ -1,9 +1,11 @@
-import { closeSync, openSync } from 'node:fs';
+import { closeSync, constants, fstatSync, openSync } from 'node:fs';
+import * as nodeFiles from 'node:fs/promises';
 import type { DatabaseSync } from 'node:sqlite';
 
 import { messageOf, TroupeError } from '../../errors.ts';
 import { monotonic, sleep } from '../../util/clock.ts';
-import { randomFraction } from '../../util/ids.ts';
+import { randomBytes, randomFraction } from '../../util/ids.ts';
+import { KeyFile } from '../key-file/key-file.ts';
 import type { SqlDatabase, SqlQueries, SqlRow, SqlValue } from '../sql/sql-database.ts';
 
 const SQLITE_BUSY = 5;
@@ -19,6 +21,8 @@ const MAX_BUSY_MS = 30_000;
 export class SqliteDatabase implements SqlDatabase {
   readonly dialect = 'sqlite';
   readonly #path: string;
+  readonly #keyFile: KeyFile | undefined;
+  readonly #ownKey = randomBytes(32);
   #connection: DatabaseSync | undefined;
   #last: Promise<unknown> = Promise.resolve();
   #isClosed = false;
@@ -29,6 +33,7 @@ export class SqliteDatabase implements SqlDatabase {
       throw new TroupeError('invalid_config', "SqliteDatabase needs the path of a file, or ':memory:'.");
     }
     this.#path = path;
+    this.#keyFile = path === ':memory:' ? undefined : new KeyFile(nodeFiles, `${path}.approval-key`);
   }
 
   query(sql: string, params: readonly SqlValue[] = []): Promise<readonly SqlRow[]> {
@@ -53,6 +58,11 @@ export class SqliteDatabase implements SqlDatabase {
     return this.transaction(body);
   }
 
+  /** Key in a private file beside the database; for a database in memory, a random one. */
+  async approvalKey(purpose: 'read' | 'make'): Promise<Uint8Array<ArrayBuffer> | undefined> {
+    return this.#keyFile?.get(purpose) ?? this.#ownKey;
+  }
+
   async close(): Promise<void> {
     this.#isClosed = true;
     await this.#last;
@@ -74,7 +84,7 @@ export class SqliteDatabase implements SqlDatabase {
     // Loaded late, because older Node versions print a warning.
     const { DatabaseSync } = await import('node:sqlite');
     try {
-      if (this.#path !== ':memory:') closeSync(openSync(this.#path, 'a', 0o600));
+      if (this.#path !== ':memory:') makePrivateFile(this.#path);
       const connection = new DatabaseSync(this.#path);
       try {
         await whenFree(() => connection.exec('PRAGMA journal_mode = WAL'));
@@ -88,6 +98,18 @@ export class SqliteDatabase implements SqlDatabase {
       const problem = `The SQLite file '${this.#path}' can't be opened: ${messageOf(cause)}`;
       throw new TroupeError('store_failed', problem, { cause });
     }
+  }
+}
+
+/** Makes the file if it is missing. Opens nothing but a regular file: a pipe would block the whole program. */
+function makePrivateFile(path: string): void {
+  const { O_APPEND, O_CREAT, O_WRONLY } = constants;
+  const noWait = constants.O_NONBLOCK ?? 0; // missing on Windows
+  const file = openSync(path, O_WRONLY | O_APPEND | O_CREAT | noWait, 0o600);
+  try {
+    if (!fstatSync(file).isFile()) throw new Error('it is not a regular file');
+  } finally {
+    closeSync(file);
   }
 }
 

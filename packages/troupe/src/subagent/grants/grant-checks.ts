@@ -55,7 +55,11 @@ export function warnOfLikelyMistakes(
   { host: { name: hostName, toolkit }, spec, limits }: ResourceGrant,
   { filesystem, home, logger }: SubAgentPermissions,
 ): void {
-  const { name, tools = [] } = spec;
+  const { name, tools = [], fileGrants = [], resources } = spec;
+  if (filesystem === undefined && fileGrants.length > 0 && resources?.filesystem !== 'off') {
+    const advice = 'Pass registerSubAgent a filesystem: new FileSystemHandle(…).';
+    logger.log('warn', `The sub-agent '${name}' has fileGrants, but there are no files to grant. ${advice}`);
+  }
   if (filesystem !== undefined && !filesystem.can('write', `${home}/file`)) {
     const advice = `Let the host's handle reach '${home}/', or set resources.filesystem to 'off'.`;
     logger.log('warn', `The sub-agent '${name}' has no folder of its own. ${advice}`);

@@ -61,6 +61,7 @@ export function denied(reason: string | undefined): ToolOutput {
 
 /** Output for a suspended tool call where no agent keeps the suspension. */
 export function awaiting(suspension: Suspension): ToolOutput {
+  if (suspension.kind === 'question') return unavailable('[Awaiting the answer to a question]');
   const { reason } = suspension.kind === 'nested' ? {} : suspension;
   return unavailable(reason ?? '[Awaiting external execution]');
 }

@@ -1,3 +1,4 @@
+import type { SpanOutcome } from '../../tracing/traced-operation.ts';
 import type { Suspension } from '../tool/tool-suspension.ts';
 import type { ToolCallResult } from '../tool/tool.ts';
 
@@ -18,6 +19,12 @@ export function resulting(result: ToolCallResult): ToolCallOutcome {
 
 export function suspended(suspension: Suspension): SuspendedToolCall {
   return { kind: 'suspended', suspension };
+}
+
+/** Outcome of a tool call for its span. */
+export function spanOutcomeOf(outcome: ToolCallOutcome): SpanOutcome {
+  if (outcome.kind === 'suspended') return { status: 'suspended' };
+  return { status: outcome.result.status, toolResult: outcome.result };
 }
 
 /** Whether `acting` of an agent, or `next` of a middleware, gave a suspension in place of a tool result. */

@@ -4,6 +4,7 @@ import { toBlock, type ToolUseBlock } from '../../message/blocks.ts';
 import { abortable } from '../../util/abort.ts';
 import { waitTicks } from '../../util/async/grace.ts';
 import { isPendingCall } from '../../message/pending-call.ts';
+import { toUserQuestion } from '../../message/user-question.ts';
 import { copyJson, copyJsonObject, type JsonObject } from '../../util/json.ts';
 import { oneLine } from '../../util/text.ts';
 import { cutOutput } from './cut-output.ts';
@@ -18,7 +19,8 @@ import { throughMiddlewares, type PassChunk, type ToolMiddleware } from './tool-
 import { fromResult, type ToolOutput } from '../tool/tool-output.ts';
 import { ToolSuspension, type Suspension, type ToolResume } from '../tool/tool-suspension.ts';
 import { resulting, suspended, type ToolCallOutcome } from './tool-call-outcome.ts';
-import type { Tool, ToolCallResult } from '../tool/tool.ts';
+import type { Confinement } from '../tool/confinement.ts';
+import type { Tool, ToolCallResult, ToolContext } from '../tool/tool.ts';
 
 export interface CallToolOptions {
   /** Gives the tool call an `interrupted` result as soon as it is aborted, whatever the tool does. */
@@ -55,6 +57,13 @@ export interface ToolVerdict {
   readonly isAskedEachTime?: boolean | undefined;
   /** For the person who is asked: rules, as JSON, with which the policy would not ask. */
   readonly suggestions?: readonly JsonObject[] | undefined;
+  /**
+   * Limits of a tool call that is allowed without asking; of an approved one, unless the approval lifts them.
+   * `none`: an approval has lifted all limits. @default the tool's own settings
+   */
+  readonly confinement?: Confinement | 'none' | undefined;
+  /** Behavior for an allowed tool call whose tool can't keep the limits. @default 'ask' */
+  readonly unconfined?: 'ask' | 'deny' | undefined;
 }
 
 /** Stores a text that is too long for a model, and returns a reference to load it again. */
@@ -148,7 +157,8 @@ export class ToolCall {
       const verdict = await this.#options.authorize?.({ call: judged, sent: call, tool: tool.tool });
       if (verdict?.behavior === 'deny') return this.#resulting(denied(verdict.reason));
       if (verdict?.behavior === 'ask') return suspended(suspension('approval', judged, verdict));
-      output = await this.#execute({ tool, call, passChunk, shown: undefined }, checked.value);
+      const running = { tool, call, passChunk, shown: undefined };
+      output = await this.#execute(running, checked.value, verdict?.confinement);
     } catch (thrown) {
       signal?.throwIfAborted();
       output = failureOf(thrown);
@@ -159,7 +169,11 @@ export class ToolCall {
     return resulting(await this.#finish(tool, call, failureOf(output)));
   }
 
-  #execute(running: RunningTool, input: unknown): Promise<ToolOutput | ToolSuspension> {
+  #execute(
+    running: RunningTool,
+    input: unknown,
+    confinement: ToolContext['confinement'],
+  ): Promise<ToolOutput | ToolSuspension> {
     const { tool, call } = running;
     this.#running = running;
     const { context, agentName, resume } = this.#options;
@@ -167,7 +181,7 @@ export class ToolCall {
     return runTool({
       tool: tool.tool,
       input,
-      context: { call, context, agentName, resume },
+      context: { call, context, agentName, resume, ...(confinement !== undefined && { confinement }) },
       deadline: { ...this.#deadline(tool), onAbandoned: this.#settings.onAbandoned },
       acquire: limits.length === 0 ? undefined : (signal) => acquireAll(limits, signal),
       newSnapshots: () => this.#newSnapshots(running),
@@ -318,7 +332,9 @@ function suspension(
  * Returns undefined for a suspension without pending tool calls to decide: the tool failed.
  * @throws NotJsonError if the state can't be saved.
  */
-function suspensionOf({ reason, nested }: ToolSuspension, call: ToolUseBlock): Suspension | undefined {
+function suspensionOf({ reason, nested, asked }: ToolSuspension, call: ToolUseBlock): Suspension | undefined {
+  if (asked !== undefined)
+    return { ...asked, kind: 'question', call, question: toUserQuestion(asked.question) };
   if (nested === undefined) return suspension('external', call, { reason });
   const { pending } = nested;
   if (!Array.isArray(pending) || pending.length === 0 || !pending.every(isPendingCall)) return undefined;

@@ -2,6 +2,7 @@ import { copyJsonObject, type JsonObject } from '../../util/json.ts';
 import type { JsonSchema } from '../../util/schema.ts';
 import type { ToolGroup, ToolGroupTable } from '../tool-group-table.ts';
 import type { Tool } from './tool.ts';
+import { escapeTags, tagPattern } from '../../util/escape-tags.ts';
 
 export const META_TOOL_NAME = 'reset_equipped_tools';
 
@@ -39,6 +40,8 @@ function schemaOf(groups: readonly ToolGroup[]): JsonSchema {
   return copyJsonObject(schema, 'the schema of the tool groups');
 }
 
+const NOTES = tagPattern('notes');
+
 function answerOf(active: readonly ToolGroup[]): string {
   if (active.length === 0) return 'All tool groups are deactivated now.';
   const names = active.map(({ name }) => `'${name}'`).join(', ');
@@ -47,5 +50,5 @@ function answerOf(active: readonly ToolGroup[]): string {
   );
   const answer = `These tool groups are active now, and no others: ${names}.`;
   if (notes.length === 0) return answer;
-  return `${answer} Mind the notes on how to use them.\n<notes>\n${notes.join('\n\n')}\n</notes>`;
+  return `${answer} Mind the notes on how to use them.\n<notes>\n${escapeTags(notes.join('\n\n'), NOTES)}\n</notes>`;
 }

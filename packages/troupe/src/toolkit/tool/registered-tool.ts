@@ -43,7 +43,7 @@ export class RegisteredTool {
     this.concurrency =
       concurrency ?? (maxConcurrent === undefined ? undefined : new ConcurrencyLimit(maxConcurrent));
     const { schema } = tool;
-    this.#own = schema === undefined || isLive(schema) ? schema : argumentSchema(tool.name, schema);
+    this.#own = schema === undefined || isLiveSchema(schema) ? schema : argumentSchema(tool.name, schema);
     this.#preset = preset === undefined ? undefined : this.#checkedPreset(preset);
     this.shown(); // fails at registration if the schema can't be shown, and not during a conversation
   }
@@ -129,7 +129,8 @@ function argumentSchema(toolName: string, schema: AnySchema): ArgumentSchema {
   }
 }
 
-function isLive(schema: AnySchema | LiveSchema): schema is LiveSchema {
+/** True for a schema with changing content. */
+export function isLiveSchema(schema: AnySchema | LiveSchema): schema is LiveSchema {
   return typeof (schema as Partial<LiveSchema>).current === 'function' && !('~standard' in schema);
 }
 

@@ -3,8 +3,9 @@ import type { StandardSchemaV1 } from '@standard-schema/spec';
 import type { FileSystemHandle } from '../../filesystem/file-system-handle.ts';
 import type { ToolResultBlock, ToolUseBlock } from '../../message/blocks.ts';
 import type { StateModule } from '../../state/state-module.ts';
-import type { JsonObject } from '../../util/json.ts';
+import type { JsonObject, JsonValue } from '../../util/json.ts';
 import type { AnySchema, JsonSchema } from '../../util/schema.ts';
+import type { Confinement } from './confinement.ts';
 import type { ToolResume } from './tool-suspension.ts';
 
 /** Type of the first argument of `execute`: the output of the schema. */
@@ -25,6 +26,11 @@ export interface ToolContext {
   readonly agentName: string | undefined;
   /** Decisions, when a tool that threw a `ToolSuspension` runs again. */
   readonly resume?: ToolResume | undefined;
+  /**
+   * Limits for this tool call, which nobody was asked about. `none`: a person has lifted all limits for this tool
+   * call. @default the tool's own settings
+   */
+  readonly confinement?: Confinement | 'none' | undefined;
   /**
    * The tool call was already answered and continues in the background: approvals are impossible, and an
    * interrupt of the agent does not stop it.
@@ -108,8 +114,22 @@ export interface Tool<Input = never> extends ToolSettings {
   /** Schema of the arguments, an object. @default no arguments */
   readonly schema?: AnySchema | LiveSchema | undefined;
   readonly execute: (input: Input, context: ToolContext) => unknown;
+  /**
+   * Called when a suspended tool call of the tool is closed without being resumed, with the state of its suspension: the tool frees what it
+   * has kept for it. Not called for the tool calls of an earlier process that nobody closes.
+   */
+  readonly onAbandoned?: ((state: JsonValue) => void) | undefined;
   /** State module behind the tool, such as an agent; saved with the toolkit's state. */
   readonly module?: StateModule | undefined;
+  /** Where the tool comes from, such as `mcp:docs` for a server. Tools from elsewhere match only rules that name their source. @default 'program' */
+  readonly source?: string | undefined;
+  /**
+   * Says why a tool call can't run within limits; undefined if the tool obeys `ToolContext.confinement`. A tool
+   * without this function never runs commands unasked.
+   */
+  readonly checkConfinement?:
+    | ((input: JsonObject, confinement: Confinement) => Promise<string | undefined>)
+    | undefined;
   /** Files of the tool. A sub-agent that is granted the tool gets the tool for its own files. */
   readonly files?: ToolFiles | undefined;
 }

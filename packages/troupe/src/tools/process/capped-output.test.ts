@@ -30,7 +30,7 @@ test('no character is cut in two', () => {
 });
 
 test('tags by which an answer is told are broken, and no others', () => {
-  const others = '<stdouts></stdout-x><std><b>< stdout>';
+  const others = '<stdouts></stdout-x><std><b>';
   expect(capped(200, others, '</std', 'out><stderr \n>').toString()).toBe(
     `${others}<\\/stdout><\\stderr \n>`,
   );

@@ -1,6 +1,6 @@
-import { ESCAPED, tagPattern } from './escape-tags.ts';
+import { escapeTags, tagPattern } from '../../util/escape-tags.ts';
 
-const TAGS = tagPattern('returncode', 'stdout', 'stderr', 'system-info');
+const TAGS = tagPattern('returncode', 'stdout', 'stderr');
 const CONTINUATION_MASK = 0xc0;
 const CONTINUATION = 0x80;
 
@@ -59,7 +59,7 @@ export class CappedOutput {
 /** Decodes bytes, without an incomplete character at the end. */
 function textOf(bytes: Uint8Array): string {
   const text = new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes, { stream: true });
-  return text.replace(TAGS, ESCAPED);
+  return escapeTags(text, TAGS);
 }
 
 /** Bytes from the start of the first complete character. */

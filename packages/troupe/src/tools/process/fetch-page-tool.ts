@@ -5,7 +5,7 @@ import type { JsonObject } from '../../util/json.ts';
 import type { SafeFetchOptions } from '../../util/net/safe-fetch.ts';
 import { safeFetch } from '#safe-fetch';
 import { htmlToText } from './html-to-text.ts';
-import { ESCAPED, tagPattern } from './escape-tags.ts';
+import { escapeTags } from '../../util/escape-tags.ts';
 
 export interface FetchPageToolOptions extends Pick<
   SafeFetchOptions,
@@ -42,7 +42,6 @@ const MARKS: readonly (readonly [mark: string, encoding: string])[] = [
   ['\xfe\xff', 'utf-16be'],
   ['\xef\xbb\xbf', 'utf-8'],
 ];
-const TAGS = tagPattern('system-info');
 const DESCRIPTION =
   'Downloads a web page and returns its text. Links are shown as [text](address). A long page comes in parts: ask for the next one by `start`.';
 
@@ -91,8 +90,8 @@ export function fetchPageTool(options: FetchPageToolOptions = {}): Tool<JsonObje
       const isHtml = HTML.includes(mediaType);
       const raw = decode(bytes, charset, isHtml);
       const page = isHtml ? htmlToText(raw, url) : { title: '', text: raw };
-      const title = page.title.replace(TAGS, ESCAPED);
-      const text = page.text.replace(TAGS, ESCAPED);
+      const title = escapeTags(page.title);
+      const text = escapeTags(page.text);
       const head = title === '' ? `URL: ${url}` : `URL: ${url}\nTitle: ${title}`;
       const metadata = { url, mediaType, chars: text.length };
       return new ToolResponse(`${head}\n\n${partOf(text, start, maxOutputChars)}`, { metadata });

@@ -11,7 +11,7 @@ import {
   type JavaScriptJob,
   type JavaScriptOutcome,
 } from './javascript-worker.ts';
-import { ESCAPED, tagPattern } from './escape-tags.ts';
+import { ESCAPED, tagPattern } from '../../util/escape-tags.ts';
 import { findQuickJs } from './quickjs-package.ts';
 
 export interface JavaScriptToolOptions {
@@ -30,7 +30,7 @@ const LEAST_MEMORY = 16 * MIB;
 const START_MS = 20_000;
 /** Time to stop the code inside the interpreter, before the worker is terminated. */
 const STOP_MS = 2000;
-const TAGS = tagPattern('returncode', 'stdout', 'stderr', 'result', 'system-info');
+const TAGS = tagPattern('returncode', 'stdout', 'stderr', 'result');
 const DESCRIPTION =
   'Runs JavaScript code in a sandbox and returns what it wrote to the console and the value of its last expression. ' +
   'It has the language itself, but no files, no network, no timers, no modules and no await outside of async functions.';

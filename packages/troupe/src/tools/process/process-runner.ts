@@ -1,18 +1,20 @@
-import { realpath, stat } from 'node:fs/promises';
-
 import { checkNumber, MAX_TIMER_MS } from '../../util/check-number.ts';
 import { getLogger } from '../../config/run-config.ts';
 import { TroupeError } from '../../errors.ts';
 import { ToolResponse } from '../../toolkit/tool/tool-response.ts';
 import type { ToolContext } from '../../toolkit/tool/tool.ts';
-import { childEnvironment } from '../../util/platform/child-environment.node.ts';
-import { findBubblewrap, sandboxArgs } from './bubblewrap.ts';
-import { checkLimits, limitedArgv, type ProcessLimits } from './process-limits.ts';
+import type { Confinement } from '../../toolkit/tool/confinement.ts';
+import { escapeTags } from '../../util/escape-tags.ts';
+import { forgetSandbox, hasRun } from './find-sandbox.ts';
+import { launcherProblem } from './confinement/launcher-errors.ts';
+import { checkLimits, type ProcessLimits } from './process-limits.ts';
+import { confinementProblem, planProcess, type ProcessPlan } from './process-plan.ts';
 import { runProcess, type ProcessOutcome, type ProcessOutput, type SystemUser } from './run-process.ts';
 
 export interface ProcessToolOptions {
   /**
-   * Working directory; in a sandbox also the only visible and writable folder outside the system.
+   * Working directory; in a sandbox also the only visible and writable folder outside the system. Read-only for
+   * what nobody was asked about, except in the mode `accept_edits`.
    * @default the working directory of this process
    */
   readonly cwd?: string;
@@ -23,7 +25,7 @@ export interface ProcessToolOptions {
    * refuses to run without it, `none` never uses it. @default 'auto'
    */
   readonly isolation?: 'auto' | 'require' | 'none';
-  /** Network access inside the sandbox. @default false */
+  /** Network access inside the sandbox, except for what nobody was asked about. @default false */
   readonly allowNetwork?: boolean;
   /** Additional files and folders readable inside the sandbox. */
   readonly readPaths?: readonly string[];
@@ -37,12 +39,14 @@ export interface ProcessToolOptions {
   readonly maxTimeoutMs?: number;
   /** Bytes kept of stdout and of stderr: beginning and end. @default 40 000 */
   readonly maxOutputBytes?: number;
-  /** Name or path of bubblewrap. @default 'bwrap', searched in PATH */
+  /** Path of bubblewrap, or its name in the folders of the system such as /usr/bin. @default 'bwrap' */
   readonly bwrap?: string;
 }
 
 export interface ProcessCommand {
   readonly argv: readonly string[];
+  /** Command line of the model, if it is one. */
+  readonly line?: string;
   /** Additional environment of this program. */
   readonly env?: Readonly<Record<string, string>>;
   readonly readPaths?: readonly string[];
@@ -51,17 +55,14 @@ export interface ProcessCommand {
   readonly what: string;
 }
 
-const DEFAULT_PATH = '/usr/local/bin:/usr/bin:/bin';
 const DEFAULT_TIMEOUT_MS = 300_000;
 const ROOT_HAS_NO_LIMIT =
   'limits.processes has no effect for root, not even in a sandbox. Set runAs to another user, or limit the container.';
-const NOT_ISOLATED =
-  '<system-info>This ran without isolation: it could read and change whatever the user of this program can.</system-info>';
 
 /**
  * Runs programs for the shell and Python tools: in a sandbox if available, with resource limits, with a
  * minimal environment. Ends all started processes, except processes that hide on purpose outside a sandbox.
- * First file to read in this folder, then run-process.ts.
+ * Folder `tools/process`: start here, then process-plan.ts and run-process.ts.
  */
 export class ProcessRunner {
   readonly #options: ProcessToolOptions;
@@ -90,84 +91,72 @@ export class ProcessRunner {
     this.maxTimeoutSeconds = maxTimeoutMs / 1000;
   }
 
+  /** Says why a tool call can't run within limits; undefined if it can. */
+  confinementProblem(
+    command: Pick<ProcessCommand, 'line'>,
+    confinement: Confinement,
+  ): Promise<string | undefined> {
+    return confinementProblem(this.#options, command, confinement);
+  }
+
   /**
    * Runs a program and emits its output meanwhile. @throws if the program can't be started or must not run.
    */
-  async run(command: ProcessCommand, { signal, emit }: ToolContext): Promise<ToolResponse> {
-    const { limits = {}, runAs, maxOutputBytes = 40_000 } = this.#options;
-    const cwd = await this.#folder();
-    const bwrap = await this.#bwrap();
-    const isSandboxed = bwrap !== undefined;
-    const program = limitedArgv(limits, isSandboxed, command.argv);
-    const argv = isSandboxed ? [bwrap, ...this.#sandboxArgs(cwd, command), ...program] : program;
+  async run(command: ProcessCommand, { signal, emit, confinement }: ToolContext): Promise<ToolResponse> {
+    const { runAs, maxOutputBytes = 40_000, bwrap = 'bwrap' } = this.#options;
     if (command.argv.some((text) => text.includes('\0')))
       throw new Error(`The ${command.what} has a NUL in it.`);
-    const outcome = await runProcess({
-      argv,
-      cwd,
-      env: this.#environment(isSandboxed, command),
-      runAs,
-      endsTogether: isSandboxed,
-      timeoutMs: command.timeoutSeconds * 1000,
-      maxOutputBytes,
-      signal,
-      onOutput: (output) => emit(shown(output, '')),
-    }).catch((error: unknown) => {
-      if (!(error instanceof Error && 'code' in error && error.code === 'E2BIG')) throw error;
-      const advice = 'Put long texts into a file, or do it in several calls.';
-      throw new Error(`The ${command.what} is too long for the system (E2BIG). ${advice}`, { cause: error });
-    });
-    return toResponse(outcome, command, isSandboxed);
-  }
-
-  async #folder(): Promise<string> {
-    const { cwd = process.cwd() } = this.#options;
-    const folder = await realpath(cwd).catch(() => refuse(`The working directory ${cwd} does not exist.`));
-    if (!(await stat(folder)).isDirectory()) refuse(`The working directory ${cwd} is not a directory.`);
-    return folder;
-  }
-
-  async #bwrap(): Promise<string | undefined> {
-    const { isolation = 'auto', bwrap: command = 'bwrap', runAs } = this.#options;
-    if (isolation === 'none') return undefined;
-    const bwrap = await findBubblewrap(command, runAs);
-    if (bwrap === undefined && isolation === 'require') {
-      refuse(
-        "isolation is 'require', but bubblewrap (bwrap) is not installed or can't create a sandbox here.",
+    const plan = await planProcess(this.#options, command, confinement);
+    const notes = [...plan.notes];
+    let outcome: ProcessOutcome;
+    try {
+      outcome = await runProcess({
+        ...plan.start,
+        runAs,
+        timeoutMs: command.timeoutSeconds * 1000,
+        maxOutputBytes,
+        signal,
+        onOutput: (output) => emit(shown(output, '')),
+      }).catch((error: unknown) => {
+        if (!(error instanceof Error && 'code' in error && error.code === 'E2BIG')) throw error;
+        const advice = 'Put long texts into a file, or do it in several calls.';
+        throw new Error(`The ${command.what} is too long for the system (E2BIG). ${advice}`, {
+          cause: error,
+        });
+      });
+    } finally {
+      notes.push(...(await plan.finish()));
+    }
+    if (plan.place !== 'outside' && !hasRun(outcome)) {
+      forgetSandbox(bwrap, runAs);
+      const { reason, remedy } = launcherProblem(outcome.stderr.toString());
+      throw new Error(
+        `The sandbox could not be started, and nothing ran: ${reason}. To change this: ${remedy}.`,
       );
     }
-    return bwrap;
-  }
-
-  #sandboxArgs(cwd: string, command: ProcessCommand): readonly string[] {
-    if (cwd === '/') refuse('A sandbox needs a working directory of its own, not /. Set the option cwd.');
-    const { readPaths = [], allowNetwork = false } = this.#options;
-    return sandboxArgs({ cwd, readPaths: [...readPaths, ...(command.readPaths ?? [])], allowNetwork });
-  }
-
-  #environment(isSandboxed: boolean, command: ProcessCommand): Record<string, string> {
-    const sandboxHome = isSandboxed ? { HOME: '/tmp', TMPDIR: '/tmp' } : {};
-    return {
-      PATH: DEFAULT_PATH,
-      ...childEnvironment(),
-      ...sandboxHome,
-      ...command.env,
-      ...this.#options.env,
-    };
+    return toResponse(outcome, command, plan, notes);
   }
 }
 
-function toResponse(outcome: ProcessOutcome, command: ProcessCommand, isSandboxed: boolean): ToolResponse {
+function toResponse(
+  outcome: ProcessOutcome,
+  command: ProcessCommand,
+  { place, profile }: ProcessPlan,
+  notes: readonly string[],
+): ToolResponse {
   const { returncode, stdout, stderr } = outcome;
   const timedOut = returncode === undefined;
   const late = `TimeoutError: The ${command.what} took longer than its time limit of ${command.timeoutSeconds} seconds and was ended.`;
   const text = `<returncode>${returncode ?? -1}</returncode>${shown(outcome, timedOut ? late : '')}`;
-  return new ToolResponse(isSandboxed ? text : `${text}\n${NOT_ISOLATED}`, {
+  // Notes may contain names of files that the program made.
+  const infos = notes.map((note) => `\n<system-info>${escapeTags(note)}</system-info>`).join('');
+  return new ToolResponse(text + infos, {
     status: timedOut ? 'error' : 'ok',
     metadata: {
       returncode: returncode ?? -1,
       timedOut,
-      isolation: isSandboxed ? 'bubblewrap' : 'none',
+      isolation: place === 'outside' ? 'none' : 'bubblewrap',
+      ...(profile !== undefined && { confinement: profile }),
       stdoutBytes: stdout.totalBytes,
       stderrBytes: stderr.totalBytes,
     },

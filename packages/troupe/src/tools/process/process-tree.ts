@@ -10,6 +10,11 @@ export interface ProcessTree {
   readonly since: Promise<number>;
   /** True if all processes end with the first one, as in a sandbox. */
   readonly endsTogether: boolean;
+  /**
+   * Process id of the first process inside a sandbox, once known. The kernel ends all others in the sandbox before that one is
+   * dead, however long ago the launcher outside has ended.
+   */
+  readonly firstInside: () => number | undefined;
 }
 
 interface ProcessStat {
@@ -23,23 +28,41 @@ interface ProcessStat {
 
 /** Maximum rounds. Processes left afterwards start new ones faster than they can be ended. */
 const MAX_ROUNDS = 50;
+/** Maximum rounds for a sandbox, each of which reads one file. */
+const MAX_SANDBOX_ROUNDS = 10_000;
 
 /** Describes a process just started with the mark in its environment. */
-export function processTreeOf(leader: number, mark: string, endsTogether: boolean): ProcessTree {
-  return { leader, mark, since: readStat(leader).then((stat) => stat?.since ?? 0), endsTogether };
+export function processTreeOf(
+  leader: number,
+  mark: string,
+  { endsTogether, firstInside }: Pick<ProcessTree, 'endsTogether' | 'firstInside'>,
+): ProcessTree {
+  const since = readStat(leader).then((stat) => stat?.since ?? 0);
+  return { leader, mark, since, endsTogether, firstInside };
 }
 
 /**
  * Ends a process and all its descendants. Stops the process group first. Processes outside the group are
  * found by session, parent or the mark in their environment, if the system has /proc; a process that changed
- * all three is not found. Resolves when no process can be found any more.
+ * all three is not found. In a sandbox, which no process can leave, none is looked for. Resolves when no process is left.
  */
 export async function endProcesses(tree: ProcessTree): Promise<void> {
   send(-tree.leader, tree.endsTogether ? 'SIGKILL' : 'SIGSTOP');
+  const first = tree.firstInside();
+  if (first !== undefined) return untilDead(first, tree);
   for (let round = 0; round < MAX_ROUNDS; round++) {
     const members = await findMembers(tree); // collected before any kill, because orphans lose their parent
     for (const pid of [-tree.leader, ...members]) send(pid, 'SIGKILL');
     if (members.length === 0) return;
+  }
+}
+
+/** The kernel has ended the process with its launcher. No signal is sent: the process id may belong to another process now. */
+async function untilDead(pid: number, { since }: ProcessTree): Promise<void> {
+  const start = await since;
+  for (let round = 0; round < MAX_SANDBOX_ROUNDS; round++) {
+    const stat = await readStat(pid);
+    if (stat === undefined || stat.isDead || stat.since < start) return;
   }
 }
 

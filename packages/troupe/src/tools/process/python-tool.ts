@@ -2,6 +2,7 @@ import { chown, mkdtemp, realpath, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
+import { knownTool } from '../../toolkit/tool/known-tools.ts';
 import { tool, type Tool } from '../../toolkit/tool/tool.ts';
 import type { JsonObject } from '../../util/json.ts';
 import { ProcessRunner, type ProcessToolOptions } from './process-runner.ts';
@@ -27,7 +28,7 @@ const UTF8 = { PYTHONUTF8: '1', PYTHONIOENCODING: 'utf-8', PYTHONDONTWRITEBYTECO
 export function pythonTool(options: PythonToolOptions = {}): Tool<JsonObject> {
   const { python = 'python3', runAs } = options;
   const runner = new ProcessRunner(options);
-  return tool({
+  const made = tool({
     ...processSettings(runner),
     name: 'execute_python_code',
     description: DESCRIPTION,
@@ -37,6 +38,7 @@ export function pythonTool(options: PythonToolOptions = {}): Tool<JsonObject> {
       required: ['code'],
       additionalProperties: false,
     },
+    checkConfinement: (_, confinement) => runner.confinementProblem({}, confinement),
     async execute(input, context) {
       const { code, timeout = runner.timeoutSeconds } = input as { code: string; timeout?: number };
       const folder = await mkdtemp(join(await realpath(tmpdir()), 'troupe-python-'));
@@ -54,4 +56,5 @@ export function pythonTool(options: PythonToolOptions = {}): Tool<JsonObject> {
       }
     },
   });
+  return knownTool(made, {});
 }

@@ -1,12 +1,13 @@
-import { spawn, type ChildProcessByStdio } from 'node:child_process';
+import { spawn, type ChildProcess } from 'node:child_process';
 import { constants } from 'node:os';
-import type { Readable } from 'node:stream';
+import { Duplex, type Readable } from 'node:stream';
 
 import { DeadlineError, withDeadline } from '../../util/async/deadline.ts';
 import { abortable } from '../../util/abort.ts';
 import { startTimer } from '../../util/clock.ts';
 import { newId } from '../../util/ids.ts';
 import { CappedOutput } from './capped-output.ts';
+import { withoutInherited } from './confinement/inherited-descriptors.ts';
 import { endWithProgram } from '../../util/platform/process-group.node.ts';
 import { endProcesses, processTreeOf } from './process-tree.ts';
 
@@ -22,6 +23,8 @@ export interface ProcessRequest {
   readonly cwd: string;
   /** The complete environment. */
   readonly env: Readonly<Record<string, string>>;
+  /** Descriptors of a launcher, which starts the program in a sandbox. */
+  readonly launcher?: LauncherInput | undefined;
   readonly runAs?: SystemUser | undefined;
   /** True if all started processes end with the program, so that no search is needed. */
   readonly endsTogether: boolean;
@@ -33,6 +36,11 @@ export interface ProcessRequest {
   readonly onOutput: (output: ProcessOutput) => void;
 }
 
+/** Data for a launcher: read from descriptors 3 and following. The next descriptor takes its status. */
+export interface LauncherInput {
+  readonly data: readonly Uint8Array[];
+}
+
 export interface ProcessOutput {
   readonly stdout: CappedOutput;
   readonly stderr: CappedOutput;
@@ -41,6 +49,8 @@ export interface ProcessOutput {
 export interface ProcessOutcome extends ProcessOutput {
   /** Exit code, or the negative number of the ending signal; undefined after a timeout. */
   readonly returncode: number | undefined;
+  /** Status that the launcher wrote; empty without one. */
+  readonly launcherStatus: string;
 }
 
 const MARK = 'TROUPE_PROCESS';
@@ -50,6 +60,8 @@ const SHOW_EVERY_MS = 200;
 const DRAIN_MS = 100;
 /** Time to wait for the pipes of ended processes to close. */
 const CLOSE_MS = 1000;
+/** Maximum characters of a launcher's status. */
+const MAX_STATUS_CHARS = 10_000;
 
 /**
  * Runs a program until it ends or exceeds the time limit, reading its output meanwhile. When the promise
@@ -58,21 +70,20 @@ const CLOSE_MS = 1000;
  * @throws the abort reason of the signal, or an error if the program can't be started.
  */
 export async function runProcess(request: ProcessRequest): Promise<ProcessOutcome> {
-  const { argv, cwd, env, runAs, endsTogether, timeoutMs, maxOutputBytes, signal, onOutput } = request;
+  const { endsTogether, timeoutMs, maxOutputBytes, signal, onOutput } = request;
   signal.throwIfAborted();
-  const [file = '', ...args] = argv;
   const mark = newId();
-  const child = spawn(file, args, {
-    cwd,
-    env: { ...env, [MARK]: mark },
-    ...runAs,
-    stdio: ['ignore', 'pipe', 'pipe'],
-    detached: true, // leads its own process group and session, which can be ended together
-  });
+  const child = start(request, mark);
+  const status = serveLauncher(child, request.launcher);
   const output = { stdout: new CappedOutput(maxOutputBytes), stderr: new CappedOutput(maxOutputBytes) };
   const stopShowing = readOutput(child, output, () => onOutput(output));
   const tree =
-    child.pid === undefined ? undefined : processTreeOf(child.pid, `${MARK}=${mark}\0`, endsTogether);
+    child.pid === undefined
+      ? undefined
+      : processTreeOf(child.pid, `${MARK}=${mark}\0`, {
+          endsTogether,
+          firstInside: () => firstInside(status.text),
+        });
   const stayOnExit = endWithProgram(child);
   const closed = new Promise<void>((resolve) => void child.once('close', () => resolve()));
   const exited = exitOf(child);
@@ -89,13 +100,49 @@ export async function runProcess(request: ProcessRequest): Promise<ProcessOutcom
       await orAfter(CLOSE_MS, closed);
     }
     stayOnExit();
-    child.stdout.destroy();
-    child.stderr.destroy();
+    for (const stream of child.stdio) stream?.destroy();
   }
-  return { ...output, returncode };
+  return { ...output, returncode, launcherStatus: status.text };
 }
 
-type Child = ChildProcessByStdio<null, Readable, Readable>;
+interface Child extends ChildProcess {
+  readonly stdout: Readable;
+  readonly stderr: Readable;
+}
+
+function start({ argv, cwd, env, runAs, launcher }: ProcessRequest, mark: string): Child {
+  const [file = '', ...args] = argv;
+  const options = { cwd, env: { ...env, [MARK]: mark }, ...runAs };
+  const forLauncher = launcher === undefined ? [] : [...launcher.data, 'status'].map(() => 'pipe' as const);
+  // The program leads its own process group and session, which can be ended together.
+  return withoutInherited(
+    ['ignore', 'pipe', 'pipe', ...forLauncher],
+    (stdio) => spawn(file, args, { ...options, stdio, detached: true }) as Child,
+  );
+}
+
+/** Sends a launcher its data and reads its status meanwhile. */
+function serveLauncher(child: Child, launcher: LauncherInput | undefined): { text: string } {
+  const status = { text: '' };
+  if (launcher === undefined) return status;
+  const streams = child.stdio.slice(3).filter((stream) => stream instanceof Duplex);
+  for (const [i, data] of launcher.data.entries()) {
+    streams[i]?.on('error', () => {}); // the launcher ended early
+    streams[i]?.end(data);
+  }
+  const last = streams[launcher.data.length];
+  last?.on('error', () => {});
+  last?.on('data', (chunk: Uint8Array) => {
+    if (status.text.length < MAX_STATUS_CHARS) status.text += Buffer.from(chunk).toString('latin1');
+  });
+  return status;
+}
+
+/** Process id that bwrap reports before the program starts. */
+function firstInside(status: string): number | undefined {
+  const [, pid] = /"child-pid": (\d+)/.exec(status) ?? [];
+  return pid === undefined ? undefined : Number(pid);
+}
 
 function exitOf(child: Child): Promise<number> {
   const exited = new Promise<number>((resolve, reject) => {

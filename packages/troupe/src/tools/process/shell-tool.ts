@@ -1,3 +1,4 @@
+import { knownTool } from '../../toolkit/tool/known-tools.ts';
 import { tool, type Tool } from '../../toolkit/tool/tool.ts';
 import type { JsonObject } from '../../util/json.ts';
 import { ProcessRunner, type ProcessToolOptions } from './process-runner.ts';
@@ -19,7 +20,7 @@ const DESCRIPTION =
 export function shellTool(options: ShellToolOptions = {}): Tool<JsonObject> {
   const { shell = '/bin/sh' } = options;
   const runner = new ProcessRunner(options);
-  return tool({
+  const made = tool({
     ...processSettings(runner),
     name: 'execute_shell_command',
     description: DESCRIPTION,
@@ -32,9 +33,13 @@ export function shellTool(options: ShellToolOptions = {}): Tool<JsonObject> {
       required: ['command'],
       additionalProperties: false,
     },
+    checkConfinement: ({ command }, confinement) =>
+      runner.confinementProblem({ line: command as string }, confinement),
     execute(input, context) {
       const { command, timeout = runner.timeoutSeconds } = input as { command: string; timeout?: number };
-      return runner.run({ argv: [shell, '-c', command], timeoutSeconds: timeout, what: 'command' }, context);
+      const argv = [shell, '-c', command];
+      return runner.run({ argv, line: command, timeoutSeconds: timeout, what: 'command' }, context);
     },
   });
+  return knownTool(made, { command: 'command' });
 }

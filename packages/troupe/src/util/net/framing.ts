@@ -1,9 +1,11 @@
-import { createParser, type EventSourceMessage } from 'eventsource-parser';
+import { createParser } from 'eventsource-parser';
 
 /** One event of a streamed response. */
 export interface WireEvent {
   readonly event?: string | undefined;
   readonly data: string;
+  /** True for a line `error: …`, which is not part of the standard; `data` holds the rest of the line. */
+  readonly isErrorLine?: boolean;
 }
 
 /** Splits the text of a response into events, independent of chunk boundaries. */
@@ -23,11 +25,12 @@ export class TooLongError extends Error {
 
 /** Server-sent events. */
 export class SseFraming implements Framing {
-  #events: EventSourceMessage[] = [];
+  #events: WireEvent[] = [];
+  readonly #errorLines = new ErrorLines();
   readonly #parser = createParser({
     maxBufferSize: MAX_EVENT,
     onEvent: (event) => void this.#events.push(event),
-    onError(error) {
+    onError: (error) => {
       if (error.type === 'max-buffer-size-exceeded') throw new TooLongError('an event that is too long');
     },
   });
@@ -36,11 +39,31 @@ export class SseFraming implements Framing {
     this.#parser.feed(text);
     const events = this.#events;
     this.#events = [];
-    return events;
+    const errors = this.#errorLines.feed(text);
+    return errors.length === 0 ? events : [...events, ...errors];
   }
 
   end(): readonly WireEvent[] {
     return this.feed('\n\n');
+  }
+}
+
+const ERROR_FIELD = 'error:';
+const ERROR_LINE = /(?<=^|[\r\n])error: ?([^\r\n]*)(?=[\r\n])/g;
+
+/** Finds lines `error: …`, which GPUStack sends and parsers of server-sent events leave out. */
+class ErrorLines {
+  /** Start of an unfinished line that may be one; undefined inside any other line. */
+  #line: string | undefined = '';
+
+  feed(text: string): readonly WireEvent[] {
+    const end = Math.max(text.lastIndexOf('\n'), text.lastIndexOf('\r')) + 1;
+    const lines = (this.#line ?? ':') + text.slice(0, end);
+    const rest = end === 0 ? lines + text : text.slice(end);
+    const mayBegin = ERROR_FIELD.startsWith(rest) || rest.startsWith(ERROR_FIELD);
+    this.#line = mayBegin && rest.length <= MAX_EVENT ? rest : undefined;
+    if (end === 0 || !lines.includes(ERROR_FIELD)) return [];
+    return Array.from(lines.matchAll(ERROR_LINE), ([, data = '']) => ({ data, isErrorLine: true }));
   }
 }
 

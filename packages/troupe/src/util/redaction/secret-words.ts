@@ -10,7 +10,12 @@ export class SecretWords {
 
   /** @param values header values or form fields */
   remember(values: Iterable<unknown>): void {
-    for (const word of [...values].flatMap((value) => String(value).split(' '))) {
+    this.rememberWhole([...values].flatMap((value) => String(value).split(' ')));
+  }
+
+  /** @param values secrets that may contain spaces, such as passwords; also hidden as part of a JSON text */
+  rememberWhole(values: Iterable<string>): void {
+    for (const word of [...values].flatMap((value) => [value, JSON.stringify(value).slice(1, -1)])) {
       if (word.length < MIN_CHARS) continue;
       this.#words.delete(word);
       this.#words.add(word);

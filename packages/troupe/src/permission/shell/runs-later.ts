@@ -1,0 +1,37 @@
+/**
+ * Names of files and folders that other programs run or obey by themselves, such as hooks and settings of editors, and keys of
+ * saved approvals.
+ */
+const NAMES = new Set(
+  [
+    '.git git~1 .gitmodules .gitattributes .gitconfig .githooks .husky .hg .svn .jj .bzr lefthook.yml .lefthook.yml .pre-commit-config.yaml',
+    '.vscode .idea .zed .fleet .devcontainer .devcontainer.json .exrc .vimrc .lvimrc .nvimrc .nvim.lua .emacs .dir-locals.el .gdbinit .lldbinit',
+    '.claude .cursor .codex .agents .gemini .windsurf .kiro .opencode .mcp.json .troupe approval-key',
+    '.envrc mise.toml .mise.toml mise.local.toml .mise.local.toml .mise .tool-versions .npmrc .yarnrc .yarnrc.yml .yarn .pnpmfile.cjs .pnpmfile.mjs .curlrc .wgetrc .inputrc .ssh .config',
+    '.bashrc .bash_profile .bash_login .bash_logout .bash_aliases .profile .zshrc .zshenv .zprofile .zlogin .zlogout .kshrc .cshrc .tcshrc',
+    '.github .gitea .forgejo .gitlab-ci.yml .circleci .travis.yml .buildkite .woodpecker .drone.yml jenkinsfile node_modules pyvenv.cfg sitecustomize.py usercustomize.py',
+  ].flatMap((names) => names.split(' ')),
+);
+const PATTERN = /\.(?:pth|approval-key)$/;
+
+/** Whether a file or folder of this name runs later without a person starting it. Ignores upper and lower case. */
+export function runsLater(name: string): boolean {
+  const lower = name.toLowerCase();
+  return NAMES.has(lower) || PATTERN.test(lower);
+}
+
+/** Whether a folder with these names in it is a git repository or a Python environment, whatever its own name. */
+export function isToolFolder(names: ReadonlySet<string>): boolean {
+  // `commondir` names another folder with the objects and the settings.
+  const isRepository =
+    names.has('HEAD') && (names.has('commondir') || (names.has('objects') && names.has('refs')));
+  return isRepository || names.has('pyvenv.cfg');
+}
+
+/** Whether a path in these folders has the name of a file or folder that runs later. Names around the folders do not count. */
+export function isPathOfLaterRun(path: string, folders: readonly string[]): boolean {
+  const plain = path.replace(/\/(?:\.?\/)+/g, '/');
+  const around = folders.filter((folder) => plain.startsWith(`${folder}/`));
+  const longest = Math.max(0, ...around.map((folder) => folder.length));
+  return plain.slice(longest).split('/').some(runsLater);
+}

@@ -1,0 +1,426 @@
+// Saved states that somebody has edited, in every store: approvals, modes and rules in them do not count, and nothing else of them
+// breaks the program. The edits keep the checksums of the format right, as anybody with access to the files can.
+import { chmod, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+
+import { PermissionRules } from '../../src/permission/permission-rules.ts';
+import { ReActAgent } from '../../src/react/react-agent.ts';
+import { readHead, writeHead, type Head } from '../../src/session/format/session-format.ts';
+import { toSessionKey } from '../../src/session/format/session-key.ts';
+import type { SessionStore } from '../../src/session/format/session-store.ts';
+import { InMemoryStore } from '../../src/session/in-memory-session.ts';
+import { Session } from '../../src/session/session.ts';
+import { JsonSession } from '../../src/stores/json/json-session.ts';
+import { JsonStore } from '../../src/stores/json/json-store.ts';
+import { PostgresDatabase } from '../../src/stores/postgres/postgres-database.ts';
+import { RedisClient } from '../../src/stores/redis/redis-client.ts';
+import { RedisSessionStore } from '../../src/stores/redis/redis-session-store.ts';
+import { SqlSessionStore } from '../../src/stores/sql/sql-session-store.ts';
+import { SqliteDatabase } from '../../src/stores/sqlite/sqlite-database.ts';
+import { SqliteSession } from '../../src/stores/sqlite/sqlite-session.ts';
+import { ScriptedModel, type ScriptedTurn } from '../../src/testing/scripted-model.ts';
+import { tool } from '../../src/toolkit/tool/tool.ts';
+import { fingerprint } from '../../src/util/hash.ts';
+import { newId } from '../../src/util/ids.ts';
+import { isJsonObject, type JsonObject, type JsonValue } from '../../src/util/json.ts';
+import { newDir } from '../json-folder.ts';
+import { hasPostgres, hasRedis, POSTGRES, REDIS_URL } from '../servers.ts';
+
+const KEY = 'a key that only the program knows';
+const says = (name: string): ScriptedTurn => ({ toolCalls: [{ name, id: `call-${name}`, input: {} }] });
+
+/** An agent with two tools that need approval, and a list of their effects. */
+class Office {
+  readonly done: string[] = [];
+  readonly policy: PermissionRules;
+  readonly agent: ReActAgent;
+
+  constructor(script: readonly (string | ScriptedTurn)[], policy = new PermissionRules()) {
+    this.policy = policy;
+    const tools = ['send', 'pay'].map((name) =>
+      tool({ name, sideEffect: true, execute: () => void this.done.push(name) }),
+    );
+    const model = new ScriptedModel(script);
+    this.agent = new ReActAgent({ name: 'Friday', model, tools, permissionPolicy: policy, console: false });
+  }
+
+  get pending(): readonly string[] {
+    return this.agent.pendingCalls.map(({ call }) => call.name);
+  }
+
+  async allow(scope: 'call' | 'run' = 'call'): Promise<void> {
+    const decisions = this.agent.pendingCalls.map(({ id }) => ({
+      id,
+      verdict: 'allow' as const,
+      ...(scope === 'run' && { scope }),
+    }));
+    await this.agent.call(undefined, { decisions });
+  }
+}
+
+/** Replaces the newest head of a session by another one with a right checksum. */
+async function forge(
+  store: SessionStore,
+  session: string,
+  edit: (head: Head) => Head | string,
+): Promise<void> {
+  const key = await toSessionKey(session);
+  const stored = await store.readHead(key, 'current');
+  if (stored === undefined) throw new Error('nothing is saved');
+  const head = readHead(stored.text, stored.location);
+  const revision = head.revision + 1;
+  const forged = edit({ ...head, revision });
+  const text = typeof forged === 'string' ? forged : writeHead(forged);
+  await store.commit(key, {
+    base: { revision: head.revision, log: head.log },
+    revision,
+    savedAt: head.savedAt,
+    log: head.log,
+    parts: [],
+    head: () => text,
+  });
+}
+
+/** The head with another state of the agent, or of a part of it. */
+const edited =
+  (path: readonly string[], change: (value: JsonValue | undefined) => JsonValue) =>
+  (head: Head): Head => ({ ...head, components: withChange(head.components, path, change) as JsonObject });
+
+function withChange(
+  value: JsonValue | undefined,
+  [name, ...rest]: readonly string[],
+  change: (value: JsonValue | undefined) => JsonValue,
+): JsonValue {
+  if (name === undefined) return change(value);
+  const object = isJsonObject(value) ? value : {};
+  return { ...object, [name]: withChange(object[name], rest, change) };
+}
+
+const OPEN = ['agent', 'openExchange'];
+const GRANT = { kind: 'granted', name: 'send', input: {}, isEdited: false };
+
+interface Place {
+  readonly name: string;
+  /** Whether the place has a key without one from the program. */
+  readonly hasKey: boolean;
+  readonly isThere: boolean;
+  readonly open: () => Promise<SessionStore>;
+}
+
+const schema = `forged_${newId().toLowerCase()}`;
+const PLACES: readonly Place[] = [
+  { name: 'memory', hasKey: true, isThere: true, open: async () => new InMemoryStore() },
+  { name: 'JSON files', hasKey: true, isThere: true, open: async () => new JsonStore(await newDir()) },
+  {
+    name: 'SQLite',
+    hasKey: true,
+    isThere: true,
+    open: async () => new SqlSessionStore(new SqliteDatabase(join(await newDir(), 'db')), true),
+  },
+  {
+    name: 'PostgreSQL',
+    hasKey: false,
+    isThere: hasPostgres,
+    open: async () =>
+      new SqlSessionStore(
+        new PostgresDatabase({ ...POSTGRES, max: 2, options: `-c search_path=${schema}` }),
+        true,
+      ),
+  },
+  {
+    name: 'Redis',
+    hasKey: false,
+    isThere: hasRedis,
+    open: async () => new RedisSessionStore(new RedisClient(REDIS_URL), true, { prefix: newId() }),
+  },
+];
+
+beforeAll(async () => {
+  if (hasPostgres) await inDatabase(`CREATE SCHEMA ${schema}`);
+});
+afterAll(async () => {
+  if (hasPostgres) await inDatabase(`DROP SCHEMA ${schema} CASCADE`);
+});
+async function inDatabase(sql: string): Promise<void> {
+  const database = new PostgresDatabase(POSTGRES);
+  await database.query(sql);
+  await database.close();
+}
+
+for (const { name, hasKey, isThere, open } of PLACES) {
+  const suite = isThere ? describe : describe.skip;
+  suite(`in ${name}`, () => {
+    let id = '';
+    beforeEach(() => void (id = newId()));
+
+    /** A session of its own with a saved agent, which waits for an approval of `send`. */
+    async function saved(options = { approvalKey: KEY }): Promise<{ store: SessionStore; session: Session }> {
+      const store = await open();
+      const session = new Session(store, options);
+      const office = new Office([says('send')]);
+      await office.agent.call('go');
+      expect(office.pending).toEqual(['send']);
+      await session.save(id, { agent: office.agent });
+      return { store, session };
+    }
+    const after = (): Office => new Office(['Done.']);
+
+    test('an approval for the run holds after a restart, unless the key is another one', async () => {
+      const store = await open();
+      const before = new Office([says('send'), says('pay')]);
+      await before.agent.call('go');
+      await before.allow('run');
+      expect([before.done, before.pending]).toEqual([['send'], ['pay']]);
+      const session = new Session(store, { approvalKey: KEY });
+      await session.save(id, { agent: before.agent });
+      const { isPrivate = false } = store;
+      const outcomes: unknown[] = [];
+      for (const approvalKey of [KEY, `${KEY}!`, undefined]) {
+        const office = new Office([says('send'), 'Done.']);
+        await new Session(store, { approvalKey }).load(id, { agent: office.agent });
+        await office.allow();
+        outcomes.push([office.done, office.pending]);
+      }
+      expect(outcomes).toEqual([
+        [['pay', 'send'], []],
+        [['pay'], ['send']],
+        isPrivate ? [['pay', 'send'], []] : [['pay'], ['send']],
+      ]);
+      await session.close();
+    });
+
+    test(`without a key of the program, approvals ${hasKey ? 'hold by the key of the place' : 'are asked for again'}`, async () => {
+      const store = await open();
+      const before = new Office([says('send'), says('pay')]);
+      await before.agent.call('go');
+      await before.allow('run');
+      before.policy.mode = 'accept_edits';
+      before.policy.addRule({ tool: 'read', behavior: 'allow' });
+      const session = new Session(store);
+      await session.save(id, { agent: before.agent });
+      const office = new Office([says('send'), 'Done.']);
+      await session.load(id, { agent: office.agent });
+      await office.allow();
+      expect([office.done, office.policy.mode, office.policy.rules.length]).toEqual(
+        hasKey ? [['pay', 'send'], 'accept_edits', 1] : [['pay'], 'default', 0],
+      );
+      await session.close();
+    });
+
+    test.each([
+      ['a granted tool call', edited([...OPEN, 'standings', 'call-send'], () => GRANT)],
+      [
+        'a resumed tool call',
+        edited([...OPEN, 'standings', 'call-send'], () => ({ kind: 'resumed', state: null, decisions: [] })),
+      ],
+      [
+        'no status, and the tool granted for the run',
+        (head: Head) =>
+          edited([...OPEN, 'standings'], () => ({}))(edited([...OPEN, 'grantedTools'], () => ['send'])(head)),
+      ],
+    ])('%s is asked about again', async (_, edit) => {
+      const { store, session } = await saved();
+      await forge(store, id, edit);
+      const office = after();
+      await session.load(id, { agent: office.agent });
+      await office.agent.call();
+      expect([office.done, office.pending]).toEqual([[], ['send']]);
+      await session.close();
+    });
+
+    test('a question in the name of another agent allows nothing but its own tool call, also after the next save', async () => {
+      const { store, session } = await saved();
+      const call = { type: 'tool_use', id: 'x1', name: 'look', input: {} };
+      const question = { id: 'pending_x', agentPath: ['Friday', 'x'], kind: 'approval', call, reason: '' };
+      const status = { kind: 'nested', state: null, pending: [question] };
+      await forge(
+        store,
+        id,
+        edited([...OPEN, 'standings', 'call-send'], () => status),
+      );
+      const first = after();
+      await session.load(id, { agent: first.agent });
+      await session.save(id, { agent: first.agent });
+      const office = after();
+      await session.load(id, { agent: office.agent });
+      expect(office.pending).toEqual(['look']);
+      await office.allow();
+      expect([office.done, office.pending]).toEqual([[], ['send']]);
+      await session.close();
+    });
+
+    test('a saved question has no suggestions that somebody may have edited', async () => {
+      const { store, session } = await saved();
+      const wide = [{ tool: '*', behavior: 'allow' }];
+      await forge(
+        store,
+        id,
+        edited([...OPEN, 'standings', 'call-send', 'pending', 'suggestions'], () => wide),
+      );
+      const office = after();
+      await session.load(id, { agent: office.agent });
+      expect(office.agent.pendingCalls).toMatchObject([{ call: { name: 'send' } }]);
+      expect(office.agent.pendingCalls[0]).not.toHaveProperty('suggestions');
+      await session.close();
+    });
+
+    test('a wider mode and rules that allow do not count, also not after the next save', async () => {
+      const { store, session } = await saved();
+      const permission = { mode: 'bypass', addedRules: [{ tool: '*', behavior: 'allow' }] };
+      await forge(
+        store,
+        id,
+        edited(['agent', 'permission'], () => permission),
+      );
+      for (let loads = 0; loads < 2; loads++) {
+        const office = after();
+        await session.load(id, { agent: office.agent });
+        expect([office.policy.mode, office.policy.rules]).toEqual(['default', []]);
+        await session.save(id, { agent: office.agent });
+      }
+      await session.close();
+    });
+
+    test('codes of another session, another component or none are no codes', async () => {
+      const { store, session } = await saved();
+      const other = new Office([says('send')], new PermissionRules({ mode: 'bypass' }));
+      await session.save(`${id}-other`, { agent: other.agent });
+      const stolen = await store.readHead(await toSessionKey(`${id}-other`), 'current');
+      const { macs = {}, components } = readHead(stolen?.text ?? '', '');
+      const tries: readonly (JsonObject | undefined)[] = [
+        macs,
+        { agent: '' },
+        JSON.parse('{"__proto__":{"agent":"x"},"constructor":"x"}') as JsonObject,
+        { agent: 7 as never },
+        undefined,
+      ];
+      for (const forged of tries) {
+        await forge(store, id, ({ macs: _, ...head }) => ({
+          ...head,
+          components,
+          ...(forged && { macs: forged }),
+        }));
+        const office = after();
+        await session.load(id, { agent: office.agent });
+        expect(office.policy.mode).toBe('default');
+      }
+      await session.close();
+    });
+
+    test('a copy of an edited session is as little believed', async () => {
+      const { store, session } = await saved();
+      await session.copy(id, `${id}-clean`);
+      await forge(
+        store,
+        id,
+        edited(['agent', 'permission', 'mode'], () => 'bypass'),
+      );
+      await session.copy(id, `${id}-copy`);
+      await session.restorePrevious(id);
+      const modes: string[] = [];
+      for (const one of [`${id}-copy`, id, `${id}-clean`]) {
+        const office = new Office(['Done.'], new PermissionRules({ mode: 'explore' }));
+        await session.load(one, { agent: office.agent });
+        modes.push(office.policy.mode);
+      }
+      expect(modes).toEqual(['explore', 'default', 'default']);
+      await session.close();
+    });
+
+    test('a key that stands twice in the text changes nothing', async () => {
+      const { store, session } = await saved();
+      await forge(store, id, (head) => {
+        const body = /"head":(.*)\}\n$/s.exec(writeHead(head))?.[1] ?? '';
+        const twice = body.replace('"mode":"default"', '"mode":"default","mode":"bypass"');
+        expect(twice).not.toBe(body);
+        return `{"format":"troupe-session","version":1,"checksum":"${fingerprint(`1 ${twice}`)}","head":${twice}}\n`;
+      });
+      const office = after();
+      await session.load(id, { agent: office.agent }).catch(() => {}); // a store may refuse it, too
+      expect(office.policy.mode).toBe('default');
+      await session.close();
+    });
+
+    test.each<[string, readonly string[], JsonValue]>([
+      ['a huge iteration', [...OPEN, 'iteration'], 1e308],
+      ['a negative iteration', [...OPEN, 'iteration'], -1],
+      ['a huge time', [...OPEN, 'standings', 'call-send', 'ms'], 1e308],
+      ['the status of a tool call that does not exist', [...OPEN, 'standings', 'constructor'], GRANT],
+      ['names of prototypes', [...OPEN, 'grantedTools'], ['__proto__', 'constructor', 'toString']],
+      ['a mode by the name of a prototype', ['agent', 'permission', 'mode'], 'constructor'],
+      [
+        'a rule with a prototype',
+        ['agent', 'permission', 'addedRules'],
+        [{ tool: 'x', behavior: '__proto__' }],
+      ],
+      ['rules that are no list', ['agent', 'permission', 'addedRules'], { length: 1e9 }],
+      ['an open exchange that is a list', OPEN, []],
+      ['spending without end', [...OPEN, 'spent'], { usage: { inputTokens: 1e308 }, cost: -1e308 }],
+    ])('%s runs nothing', async (_, path, value) => {
+      const { store, session } = await saved();
+      await forge(
+        store,
+        id,
+        edited(path, () => value),
+      );
+      const office = after();
+      await session.load(id, { agent: office.agent }).catch(() => {});
+      await office.agent.call().catch(() => {});
+      expect([office.done, office.policy.mode]).toEqual([[], 'default']);
+      expect(Object.prototype).not.toHaveProperty('agent');
+      await session.close();
+    });
+  });
+}
+
+describe('the key of a place', () => {
+  const places = {
+    JsonSession: (dir: string) => [new JsonSession(dir), join(dir, 'approval-key')] as const,
+    SqliteSession: (dir: string) =>
+      [new SqliteSession(join(dir, 'db')), join(dir, 'db.approval-key')] as const,
+  };
+
+  describe.each(Object.entries(places))('%s', (_, openIn) => {
+    test('is a private file, made when there is something to protect', async () => {
+      const [session, path] = openIn(await newDir());
+      await session.save('plain', { agent: new ReActAgent({ name: 'x', model: new ScriptedModel([]) }) });
+      await expect(stat(path)).rejects.toThrow('ENOENT');
+      await session.save('with', { agent: new Office([]).agent });
+      expect((await stat(path)).mode & 0o777).toBe(0o600);
+      expect(await readFile(path, 'utf8')).toMatch(/^[0-9a-f]{64}\n$/);
+      await session.close();
+    });
+
+    test.each([
+      ['that others can read', (path: string) => chmod(path, 0o644)],
+      [
+        'that is a link',
+        async (path: string) => {
+          const text = await readFile(path);
+          await writeFile(`${path}-moved`, text, { mode: 0o600 });
+          await rm(path);
+          await symlink(`${path}-moved`, path);
+        },
+      ],
+      ['that was replaced', (path: string) => writeFile(path, `${'0'.repeat(64)}\n`)],
+      ['that is no key', (path: string) => writeFile(path, '')],
+    ])('%s protects nothing', async (_name, spoil) => {
+      const dir = await newDir();
+      const [session, path] = openIn(dir);
+      await session.save('s', { agent: new Office([], new PermissionRules({ mode: 'accept_edits' })).agent });
+      await session.close();
+      await spoil(path);
+      const [again] = openIn(dir);
+      const office = new Office([]);
+      await again.load('s', { agent: office.agent });
+      expect(office.policy.mode).toBe('default');
+      await again.close();
+    });
+  });
+
+  test('must be long enough', () => {
+    expect(() => new JsonSession('x', { approvalKey: 'short' })).toThrow('at least 16 bytes');
+  });
+});

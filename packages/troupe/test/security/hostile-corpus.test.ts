@@ -1,0 +1,60 @@
+// Hostile command lines through the real judge: what it lets run unasked has no effect outside.
+import assert from 'node:assert/strict';
+
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+
+import { PERMISSION_MODES } from '../../src/permission/permission-table.ts';
+import { sampleOf } from '../fair-sample.ts';
+import { SECRET, type Listeners } from './canary-place.ts';
+import { HARMLESS, hostileLines } from './hostile-lines.ts';
+import { CORPUS_LINES, noticedEffects, runHostileLines, startListeners } from './hostile-runs.ts';
+
+const count = sampleOf('hostile command lines (in each mode)', CORPUS_LINES, 25);
+const isRoot = process.getuid?.() === 0;
+const USERS = [undefined, ...(isRoot ? [{ uid: 65_534, gid: 65_534 }] : [])];
+
+let listeners: readonly Listeners[];
+beforeAll(async () => {
+  vi.stubEnv('TROUPE_CANARY', SECRET);
+  listeners = await startListeners();
+});
+afterAll(() => {
+  vi.unstubAllEnvs();
+  for (const one of listeners) one.stop();
+});
+
+test('the corpus has as many different lines as promised', () => {
+  const targets = { out: '/o', cwd: '/c', port: 1, token: '2', victim: 3 };
+  expect(new Set(hostileLines(targets, CORPUS_LINES)).size).toBe(CORPUS_LINES);
+});
+
+test.each(USERS)(
+  'the harness notices the same effects without limits, as %o',
+  { timeout: 120_000 },
+  async (user) => {
+    expect(await noticedEffects(user, listeners[0] ?? assert.fail('no listeners'))).toEqual([]);
+  },
+);
+
+describe.each(PERMISSION_MODES)('in %s', (mode) => {
+  test.each(USERS)('no hostile line has an effect outside, as %o', { timeout: 3_600_000 }, async (user) => {
+    const { effects, ran, refused, harmless } = await runHostileLines({ mode, user, count }, listeners);
+    expect(effects).toEqual([]);
+    expect(ran + refused).toBe(count);
+    expect(harmless).toBe((HARMLESS.length * count) / 25);
+    expect(refused).toBeGreaterThan(0);
+  });
+
+  test.each(USERS)(
+    'no hostile line has an effect outside without bwrap, as %o',
+    { timeout: 3_600_000 },
+    async (user) => {
+      const run = { mode, user, count, bwrap: '/no/such/bwrap' };
+      const { effects, ran, refused, harmless } = await runHostileLines(run, listeners);
+      expect(effects).toEqual([]);
+      expect(ran + refused).toBe(count);
+      // In bypass the tool's own options hold: it requires a sandbox.
+      expect(harmless).toBe(mode === 'bypass' ? 0 : (HARMLESS.length * count) / 25);
+    },
+  );
+});
