@@ -22,6 +22,7 @@ const PARTS: Readonly<Record<string, readonly [first: string, ...args: string[]]
   names: ['tools/check-names.ts'],
   words: ['tools/check-words.ts'],
   quirks: [...SOURCES, 'tools/quirk-table.ts'],
+  tools: [...SOURCES, 'tools/provider-tool-table.ts'],
   format: ['node_modules/oxfmt/bin/oxfmt', '--check'],
 };
 

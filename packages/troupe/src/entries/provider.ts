@@ -43,3 +43,5 @@ export {
 } from '../model/wrappers/tape.ts';
 export { WrapperModel, type RelayOptions } from '../model/wrappers/wrapper-model.ts';
 export { TokenCounterBase, type CountOptions } from '../token/token-counter-base.ts';
+export type { ProviderToolBlock, ProviderToolResultBlock, ProviderToolUseBlock } from '../message/blocks.ts';
+export type { Citation } from '../message/citation.ts';

@@ -21,6 +21,10 @@ function partOf(block: ContentBlock): JsonObject {
       return { type: 'text', content: block.text };
     case 'thinking':
       return { type: 'reasoning', content: block.thinking };
+    case 'provider_tool_use':
+      return { type: 'server_tool_call', id: block.id, name: block.name, arguments: block.input };
+    case 'provider_tool_result':
+      return { type: 'server_tool_call_response', id: block.id, response: outputOf(block.output) };
     case 'tool_use':
       return { type: 'tool_call', id: block.id, name: block.name, arguments: block.rawInput ?? block.input };
     case 'tool_result':

@@ -108,7 +108,7 @@ export const STRICTNESS = {
   openrouter: {
     ...OTHER,
     bodyKeys: [...OTHER.bodyKeys, 'top_k', 'reasoning'],
-    assistantKeys: [...OTHER.assistantKeys, 'reasoning', 'reasoning_details'],
+    assistantKeys: [...OTHER.assistantKeys, 'reasoning', 'reasoning_details', 'annotations'],
   },
   mistral: {
     ...OTHER,

@@ -23,7 +23,7 @@ const WHOLE: Readonly<Record<string, (recording: Uint8Array) => JsonObject>> = {
 
 /** Recordings whose point is their stream: broken, or in a shape that no whole answer has. */
 const STREAMS_ONLY =
-  /^(?:disconnect|error-in-stream|failed-in-stream|open-call|careless-calls|late-reasoning|malformed-call)$/;
+  /^(?:disconnect|error-in-stream|failed-in-stream|open-call|careless-calls|late-reasoning|malformed-call|image-generation)$/;
 
 describe.each(LOOPBACK_WIRES)('$name without streaming', ({ name, make, answers, contentType }) => {
   const toWhole = WHOLE[name]!;

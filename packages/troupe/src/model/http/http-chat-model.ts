@@ -2,6 +2,7 @@ import { TroupeError } from '../../errors.ts';
 import type { FormatterBase } from '../../formatter/formatter-base.ts';
 import type { MediaLoader } from '../../formatter/media-loader.ts';
 import type { MediaBlock, Prompt } from '../../formatter/prompt.ts';
+import type { ContentBlock } from '../../message/blocks.ts';
 import type { ModelDelta } from '../../message/model-delta.ts';
 import type { Pricing } from '../../message/usage.ts';
 import { monotonic } from '../../util/clock.ts';
@@ -119,6 +120,7 @@ export abstract class HttpChatModel extends ChatModelBase {
       formatter,
       media,
       takesUrl: (block) => this.takesUrl(block),
+      takesBack: (block) => this.takesBack(block),
       onRepair,
     });
   }
@@ -135,6 +137,11 @@ export abstract class HttpChatModel extends ChatModelBase {
 
   /** Tells whether the provider downloads a medium by URL itself. */
   protected takesUrl(_block: MediaBlock): boolean {
+    return false;
+  }
+
+  /** Tells whether the provider takes back a call of its own tools, its result, or citations, as they are. */
+  protected takesBack(_block: ContentBlock): boolean {
     return false;
   }
 

@@ -1,4 +1,5 @@
 import type { MediaBlock, Prompt } from '../../formatter/prompt.ts';
+import type { ContentBlock } from '../../message/blocks.ts';
 import {
   HttpChatModel,
   type HttpModelOptions,
@@ -12,8 +13,9 @@ import type { JsonValue } from '../../util/json.ts';
 import { GEMINI, GeminiEndpoint } from './gemini-endpoint.ts';
 import { GeminiDecoder } from './gemini-from-wire.ts';
 import { geminiTools, toGeminiOptions } from './gemini-options.ts';
-import { isFetched } from './gemini-to-wire.ts';
+import { isFetched, isTakenByGemini } from './gemini-to-wire.ts';
 import { GeminiWriter } from './gemini-writer.ts';
+import type { GoogleTool } from './google-tools.ts';
 
 export interface GeminiChatModelOptions extends HttpModelOptions {
   /** Model name, with or without the prefix `models/`. */
@@ -22,6 +24,8 @@ export interface GeminiChatModelOptions extends HttpModelOptions {
   readonly apiKey?: HttpModelOptions['apiKey'];
   /** Platform that hosts the model: `vertex(…)` of `troupe/vertex`. @default Google's Gemini API */
   readonly hosting?: ModelHosting | undefined;
+  /** Tools that Google runs itself, made by `googleTools`. */
+  readonly providerTools?: readonly GoogleTool[] | undefined;
 }
 
 /**
@@ -33,6 +37,7 @@ export class GeminiChatModel extends HttpChatModel {
   override readonly host: string;
   readonly #endpoint: GeminiEndpoint;
   readonly #writer: GeminiWriter;
+  readonly #providerTools: readonly GoogleTool[];
   readonly #hosting: ModelHosting | undefined;
 
   constructor(options: GeminiChatModelOptions) {
@@ -45,12 +50,17 @@ export class GeminiChatModel extends HttpChatModel {
     });
     this.#endpoint = new GeminiEndpoint(options);
     this.#hosting = options.hosting;
+    this.#providerTools = options.providerTools ?? [];
     this.host = this.#endpoint.host;
     this.#writer = new GeminiWriter(this.#endpoint.dialect);
   }
 
   protected override takesUrl(block: MediaBlock): boolean {
     return isFetched(block);
+  }
+
+  protected override takesBack(block: ContentBlock): boolean {
+    return isTakenByGemini(block);
   }
 
   protected override toCall(
@@ -60,20 +70,28 @@ export class GeminiChatModel extends HttpChatModel {
   ): WireCall | Promise<WireCall> {
     const { structured, generation } = request;
     const schema = structured && this.#writer.schema(structured.schema, "the answer's schema");
-    const { tools: googleTools } = generation.extra ?? {};
-    const texts = this.#writer.texts(
-      prompt,
-      geminiTools(request),
-      Array.isArray(googleTools) ? (googleTools as readonly JsonValue[]) : [],
-    );
+    const { tools: given } = generation.extra ?? {};
+    const own = this.#providerTools.map(({ tool }) => tool);
+    const googleTools = [...own, ...(Array.isArray(given) ? (given as readonly JsonValue[]) : [])];
+    const texts = this.#writer.texts(prompt, geminiTools(request), googleTools);
     const hosting = this.#hosting;
-    const options = toGeminiOptions(request, this.#endpoint.dialect, schema);
+    const options = toGeminiOptions(request, this.#endpoint.dialect, schema, own.length > 0);
     const body = jsonBody(hosting === undefined ? options : { ...options, serviceTier: undefined }, texts);
     const { settings } = request;
     if (hosting !== undefined) return this.#endpoint.hostedCall(hosting, request, body, signal);
-    return settings.isStreamed
-      ? this.#endpoint.call('streamGenerateContent', settings, body, { alt: 'sse' })
-      : this.#endpoint.call('generateContent', settings, body);
+    return this.#guarded(
+      settings.isStreamed
+        ? this.#endpoint.call('streamGenerateContent', settings, body, { alt: 'sse' })
+        : this.#endpoint.call('generateContent', settings, body),
+    );
+  }
+
+  /** A request whose errors show no header of an MCP server. */
+  #guarded(call: WireCall): WireCall {
+    return {
+      ...call,
+      secrets: [...(call.secrets ?? []), ...this.#providerTools.flatMap(({ secrets = [] }) => secrets)],
+    };
   }
 
   protected override newDecoder(): WireDecoder {

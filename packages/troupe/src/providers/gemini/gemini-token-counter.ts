@@ -1,6 +1,7 @@
 import { ChatFormatter } from '../../formatter/chat-formatter.ts';
 import { MediaLoader } from '../../formatter/media-loader.ts';
 import { PromptMedia } from '../../formatter/prompt-media.ts';
+import { ProviderParts } from '../../formatter/provider-parts.ts';
 import type { Msg } from '../../message/msg.ts';
 import { PLAIN_CAPABILITIES, type ToolSchema } from '../../model/chat-model-base.ts';
 import { secretsInQuery } from '../../model/http/headers.ts';
@@ -15,7 +16,7 @@ import { TokenCounterBase, type CountOptions } from '../../token/token-counter-b
 import { platformFetch } from '../../util/net/http.ts';
 import { isJsonObject, readJson } from '../../util/json.ts';
 import { GEMINI, GeminiEndpoint } from './gemini-endpoint.ts';
-import { isFetched } from './gemini-to-wire.ts';
+import { isFetched, isTakenByGemini } from './gemini-to-wire.ts';
 import { GeminiWriter } from './gemini-writer.ts';
 
 export type GeminiTokenCounterOptions = Pick<
@@ -38,6 +39,7 @@ export class GeminiTokenCounter extends TokenCounterBase {
   readonly #writer: GeminiWriter;
   readonly #estimate: EstimateTokenCounter;
   /** Downloads nothing. */
+  readonly #providerParts = new ProviderParts(isTakenByGemini);
   readonly #media = new PromptMedia({
     loader: new MediaLoader(),
     capabilities: { ...PLAIN_CAPABILITIES, vision: true, audio: true, video: true, files: true },
@@ -60,7 +62,8 @@ export class GeminiTokenCounter extends TokenCounterBase {
   ): Promise<number> {
     if (messages.length === 0 && tools.length === 0) return 0;
     const { formatter = new ChatFormatter() } = this.#options;
-    const prompt = await this.#media.prepare(await formatter.format(messages, { tools, signal }), signal);
+    const formatted = await formatter.format(messages, { tools, signal });
+    const prompt = await this.#media.prepare(this.#providerParts.prepare(formatted), signal);
     const generateContentRequest = jsonBody(
       { model: this.#endpoint.model },
       this.#writer.texts(prompt, tools),
