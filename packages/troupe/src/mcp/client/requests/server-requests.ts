@@ -51,6 +51,8 @@ export interface AskableToolCall {
 interface RunningToolCall extends AskableToolCall {
   questions: number;
   samplings: number;
+  /** Aborted when the tool call is over, also for a server that still waits for an answer. */
+  readonly over: AbortSignal;
 }
 
 /** Maximum questions during one tool call; further ones are cancelled. */
@@ -95,19 +97,21 @@ export class ServerRequests {
 
   /** Runs a tool call at the server, and connects questions of the server with the tool call. */
   async run<T>(askable: AskableToolCall, work: () => Promise<T>): Promise<T> {
-    const call: RunningToolCall = { ...askable, questions: 0, samplings: 0 };
+    const end = new AbortController();
+    const call: RunningToolCall = { ...askable, questions: 0, samplings: 0, over: end.signal };
     this.#running.add(call);
     try {
       return await this.#scope.run(call, work);
     } finally {
       this.#running.delete(call);
+      end.abort();
     }
   }
 
-  /** The tool call that a request belongs to. */
+  /** The tool call that a request belongs to. Undefined for a request on the response of a tool call that is over. */
   #current(): RunningToolCall | undefined {
     const exact = this.#scope.getStore();
-    if (exact !== undefined && this.#running.has(exact)) return exact;
+    if (exact !== undefined) return this.#running.has(exact) ? exact : undefined;
     const [only, ...others] = this.#running;
     return others.length === 0 ? only : undefined;
   }
@@ -122,7 +126,7 @@ export class ServerRequests {
     }
     const { elicitation } = this.#options;
     const handler = typeof elicitation === 'function' ? elicitation : undefined;
-    const answer = await this.#ask(question, handler, mcpReq.signal);
+    const answer = await this.#ask(question, handler, this.#current(), mcpReq.signal);
     if (answer.action !== 'accept') return { action: answer.action };
     if (params.mode === 'url') return { action: 'accept' };
     const content = question.schema === undefined ? {} : await checkedAnswer(question, answer.content ?? {});
@@ -144,11 +148,11 @@ export class ServerRequests {
       const request = readSampling(params, sampling);
       if (approval === 'ask') {
         const question = samplingQuestion(this.#options.name, request.shown);
-        const answer = await this.#ask(question, undefined, mcpReq.signal);
+        const answer = await this.#ask(question, undefined, call, mcpReq.signal);
         if (answer.action !== 'accept' || answer.content !== ALLOW)
           throw new Error('the user did not allow it');
       }
-      return await answerSampling(request, params, sampling, mcpReq.signal);
+      return await answerSampling(request, params, sampling, untilOver(call, mcpReq.signal));
     } catch (error) {
       throw refused(`The model was not asked: ${messageOf(error)}`);
     }
@@ -158,9 +162,10 @@ export class ServerRequests {
   async #ask(
     question: UserQuestion,
     handler: McpQuestionHandler | undefined,
-    signal: AbortSignal,
+    call: RunningToolCall | undefined,
+    requestSignal: AbortSignal,
   ): Promise<McpAnswer> {
-    const call = this.#current();
+    const signal = untilOver(call, requestSignal);
     const ask = handler ?? call?.onQuestion;
     if (call === undefined && handler === undefined && this.#running.size > 0) this.#warn();
     if (call !== undefined) call.questions += 1;
@@ -179,6 +184,11 @@ export class ServerRequests {
     const advice = 'Let it have one tool call at a time, or make the client with stateful: false.';
     getLogger().log('warn', `${this.#options.name} asked while several of its tool calls ran. ${advice}`);
   }
+}
+
+/** Signal that is aborted when the server withdraws its request, or the tool call is over. */
+function untilOver(call: RunningToolCall | undefined, signal: AbortSignal): AbortSignal {
+  return call === undefined ? signal : AbortSignal.any([signal, call.over]);
 }
 
 /** Values of a form, as the protocol has them. */
