@@ -110,10 +110,11 @@ describe('a question of a model', () => {
   });
 
   test('with choices takes several if it says so, in their order and once each', async () => {
-    const choices = ['red', 'blue', 'green'];
+    const choices = ['red', 'blue', 'green', '1', 'undefined'];
     const agent = friday([asking({ question: 'Which?', choices, multiple: true }), 'Painted.']);
     await agent.call('Paint.');
-    await expect(answer(agent, ['red', 'pink'])).rejects.toThrow('out of the choices');
+    for (const wrong of [['red', 'pink'], [1], [['red']], 1, undefined])
+      await expect(answer(agent, wrong)).rejects.toThrow('out of the choices');
     await answer(agent, ['green', 'red', 'green']);
     expect(await outputs(agent)).toEqual(['The user answered: red, green\n{"answer":["red","green"]}']);
   });
