@@ -113,8 +113,8 @@ describe('a question of a model', () => {
     const choices = ['red', 'blue', 'green', '1', 'undefined'];
     const agent = friday([asking({ question: 'Which?', choices, multiple: true }), 'Painted.']);
     await agent.call('Paint.');
-    for (const wrong of [['red', 'pink'], [1], [['red']], 1, undefined])
-      await expect(answer(agent, wrong)).rejects.toThrow('out of the choices');
+    const wrong: any[] = [['red', 'pink'], [1], [['red']], 1, undefined];
+    for (const given of wrong) await expect(answer(agent, given)).rejects.toThrow('out of the choices');
     await answer(agent, ['green', 'red', 'green']);
     expect(await outputs(agent)).toEqual(['The user answered: red, green\n{"answer":["red","green"]}']);
   });

@@ -165,8 +165,7 @@ test('words do not say that a person has been to a page, a decision does', async
       ) as string,
     ]);
   }
-  const [{ id }] = agent.pendingCalls as [{ id: string }];
-  const decisions = [{ id, verdict: 'answer' }];
+  const decisions = agent.pendingCalls.map(({ id }) => ({ id, verdict: 'answer' }));
   await send(server, says('', { taskId, parts: [{ data: { decisions } }] }));
   expect(await resultsOf(agent)).toEqual(['The user has been to the page, and says that it is done.']);
 });

@@ -5,15 +5,19 @@ import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 
-import { McpClient, type McpAnswer, type McpClientOptions } from '../../src/mcp/index.ts';
+import { ReActAgent, Toolkit } from '../../src/index.ts';
+import { McpClient, registerMcpClient, type McpAnswer, type McpClientOptions } from '../../src/mcp/index.ts';
 import type { ModelCallOptions, ModelRequest } from '../../src/model/chat-model-base.ts';
 import { ScriptedModel } from '../../src/testing/index.ts';
 import { parseJson, type JsonObject } from '../../src/util/json.ts';
 import { until } from './mcp-servers.ts';
 
-/** A server over stdio that sends a request during the tool call `ask`, and neither answers nor withdraws anything. */
+/**
+ * A server over stdio that sends a request during the tool call `ask`, and neither answers nor withdraws anything; its tool `pages` is
+ * refused until pages were visited.
+ */
 const STUBBORN = `
 const { createInterface } = require('node:readline');
 const say = (message) => console.log(JSON.stringify({ jsonrpc: '2.0', ...message }));
@@ -23,8 +27,13 @@ createInterface({ input: process.stdin }).on('line', (line) => {
   if (method === 'initialize')
     say({ id, result: { protocolVersion: params.protocolVersion, capabilities: { tools: {} }, serverInfo: { name: 's', version: '1' } } });
   else if (method === 'tools/list')
-    say({ id, result: { tools: ['ask'].map((name) => ({ name, inputSchema: { type: 'object' } })) } });
-  else say({ id: 'q' + id, ...params.arguments });
+    say({ id, result: { tools: ['ask', 'pages'].map((name) => ({ name, inputSchema: { type: 'object' } })) } });
+  else if (params.name === 'pages') {
+    globalThis.refusals = (globalThis.refusals ?? 0) + 1;
+    const { elicitations, times = 1 } = params.arguments;
+    if (refusals > times) say({ id, result: { content: [{ type: 'text', text: 'done after ' + times }] } });
+    else say({ id, error: { code: -32042, message: 'log in first', data: { elicitations } } });
+  } else say({ id: 'q' + id, ...params.arguments });
 });
 `;
 
@@ -104,8 +113,8 @@ interface SlowServer extends AsyncDisposable {
 async function slowServer(): Promise<SlowServer> {
   const responses = new Map<string, ServerResponse>();
   const answers = new Map<unknown, unknown>();
-  const answer = (response: ServerResponse, body: JsonObject): void => {
-    const { id, method, params = {}, result } = body as { [key: string]: any };
+  const answer = (response: ServerResponse, body: any): void => {
+    const { id, method, params = {}, result } = body;
     const say = (message: object): void => {
       response.writeHead(200, { 'content-type': 'application/json', 'mcp-session-id': 'one' });
       response.end(JSON.stringify({ jsonrpc: '2.0', id, ...message }));
@@ -125,7 +134,7 @@ async function slowServer(): Promise<SlowServer> {
   };
   const server = createServer((request, response) => {
     if (request.method !== 'POST') return void response.writeHead(405).end();
-    void text(request).then((body) => answer(response, parseJson(body) as JsonObject));
+    void text(request).then((body) => answer(response, parseJson(body)));
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -168,4 +177,63 @@ test('a question of a tool call that is over is not put to the person behind ano
   expect(asked).toEqual(['Bob']);
   expect(server.answers.get('own')).toEqual({ action: 'accept', content: { name: 'Bob' } });
   expect(server.answers.get('late')).toEqual({ action: 'cancel' });
+});
+
+describe('a tool call that is refused until a person has been to pages', () => {
+  const page = (url: string): JsonObject => ({ mode: 'url', message: 'Log in.', url, elicitationId: url });
+  const two = ['https://a.example/', 'https://b.example/'].map(page);
+
+  async function friday(client: McpClient, input: JsonObject): Promise<ReActAgent> {
+    const toolkit = new Toolkit();
+    await registerMcpClient(toolkit, client);
+    const model = new ScriptedModel([{ toolCalls: [{ name: 'pages', input }] }, 'Done.']);
+    return new ReActAgent({ name: 'Friday', model, toolkit, console: false });
+  }
+
+  async function outputsOf(agent: ReActAgent): Promise<unknown[]> {
+    const history = await agent.memory.getMemory();
+    return history.flatMap((msg) => msg.getContentBlocks('tool_result')).map(({ output }) => output);
+  }
+
+  const decide = (agent: ReActAgent, verdict: 'answer' | 'deny') =>
+    agent.call(undefined, { decisions: agent.pendingCalls.map(({ id }) => ({ id, verdict })) });
+
+  test('asks for each page, and is repeated once', async () => {
+    await using client = stubborn();
+    const agent = await friday(client, { elicitations: two });
+    await agent.call('Go.');
+    for (const url of ['https://a.example/', 'https://b.example/']) {
+      expect(agent.pendingCalls.map(({ question }) => question)).toEqual([
+        { message: 'stubborn asks: Log in.', url },
+      ]);
+      await decide(agent, 'answer');
+    }
+    expect(await outputsOf(agent)).toEqual(['done after 1']);
+  });
+
+  test.each<[string, JsonObject, 'answer' | 'deny']>([
+    ['is an error when the person declines', { elicitations: two }, 'deny'],
+    [
+      'is an error when it is refused again',
+      { elicitations: [page('https://a.example/')], times: 9 },
+      'answer',
+    ],
+  ])('%s', async (_, input, verdict) => {
+    await using client = stubborn();
+    const agent = await friday(client, input);
+    await agent.call('Go.');
+    await decide(agent, verdict);
+    expect(await outputsOf(agent)).toEqual([expect.stringContaining('log in first') as string]);
+  });
+
+  test.each<[string, JsonObject]>([
+    ['pages that may not be shown', { elicitations: [page('http://evil.example/')] }],
+    ['what is no page', { elicitations: ['https://a.example/'] }],
+    ['no list', { elicitations: 5 }],
+  ])('is an error without a question for %s', async (_, input) => {
+    await using client = stubborn();
+    const agent = await friday(client, input);
+    expect((await agent.call('Go.')).text).toBe('Done.');
+    expect(await outputsOf(agent)).toEqual([expect.stringContaining('log in first') as string]);
+  });
 });

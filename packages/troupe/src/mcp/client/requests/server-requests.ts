@@ -86,7 +86,9 @@ export class ServerRequests {
   install(client: Client): void {
     const { elicitation, sampling, roots } = this.#options;
     if (elicitation !== false)
-      client.setRequestHandler('elicitation/create', ({ params }, context) => this.#elicit(params, context));
+      client.setRequestHandler('elicitation/create', ({ params }, { mcpReq }) =>
+        this.#elicit(params, mcpReq.signal),
+      );
     if (sampling !== undefined)
       client.setRequestHandler('sampling/createMessage', ({ params }, context) =>
         this.#sample(params, sampling, context),
@@ -101,10 +103,22 @@ export class ServerRequests {
     const call: RunningToolCall = { ...askable, questions: 0, samplings: 0, over: end.signal };
     this.#running.add(call);
     try {
-      return await this.#scope.run(call, work);
+      return await this.#scope.run(call, () => this.#afterVisits(call, work));
     } finally {
       this.#running.delete(call);
       end.abort();
+    }
+  }
+
+  /** Repeats a tool call that the server refused until a person has been to its pages. The refused one has had no effect. */
+  async #afterVisits<T>({ over }: RunningToolCall, work: () => Promise<T>): Promise<T> {
+    try {
+      return await work();
+    } catch (error) {
+      const pages = this.#options.elicitation === false ? [] : requiredPages(error);
+      if (pages.length === 0) throw error;
+      for (const page of pages) if ((await this.#elicit(page, over)).action !== 'accept') throw error;
+      return work();
     }
   }
 
@@ -116,7 +130,7 @@ export class ServerRequests {
     return others.length === 0 ? only : undefined;
   }
 
-  async #elicit(params: ElicitRequest['params'], { mcpReq }: ClientContext): Promise<ElicitResult> {
+  async #elicit(params: ElicitRequest['params'], signal: AbortSignal): Promise<ElicitResult> {
     let question: UserQuestion;
     try {
       question = toServerQuestion(this.#options.name, params);
@@ -126,7 +140,7 @@ export class ServerRequests {
     }
     const { elicitation } = this.#options;
     const handler = typeof elicitation === 'function' ? elicitation : undefined;
-    const answer = await this.#ask(question, handler, this.#current(), mcpReq.signal);
+    const answer = await this.#ask(question, handler, this.#current(), signal);
     if (answer.action !== 'accept') return { action: answer.action };
     if (params.mode === 'url') return { action: 'accept' };
     const content = question.schema === undefined ? {} : await checkedAnswer(question, answer.content ?? {});
@@ -184,6 +198,18 @@ export class ServerRequests {
     const advice = 'Let it have one tool call at a time, or make the client with stateful: false.';
     getLogger().log('warn', `${this.#options.name} asked while several of its tool calls ran. ${advice}`);
   }
+}
+
+/** Pages that a server names in its refusal of a tool call. Empty for other errors. */
+function requiredPages(error: unknown): readonly ElicitRequest['params'][] {
+  const { ProtocolError, ProtocolErrorCode, specTypeSchemas } = mcpClientSdk;
+  const isRefusal = error instanceof ProtocolError && error.code === ProtocolErrorCode.UrlElicitationRequired;
+  const { elicitations } = isRefusal && isJsonObject(error.data) ? error.data : {};
+  return (Array.isArray(elicitations) ? elicitations : []).map((one: unknown) => {
+    const read = specTypeSchemas.ElicitRequestURLParams['~standard'].validate(one);
+    if (read.issues === undefined) return read.value;
+    throw error;
+  });
 }
 
 /** Signal that is aborted when the server withdraws its request, or the tool call is over. */
