@@ -110,10 +110,11 @@ describe('a question of a model', () => {
   });
 
   test('with choices takes several if it says so, in their order and once each', async () => {
-    const choices = ['red', 'blue', 'green'];
+    const choices = ['red', 'blue', 'green', '1', 'undefined'];
     const agent = friday([asking({ question: 'Which?', choices, multiple: true }), 'Painted.']);
     await agent.call('Paint.');
-    await expect(answer(agent, ['red', 'pink'])).rejects.toThrow('out of the choices');
+    const wrong: any[] = [['red', 'pink'], [1], [['red']], 1, undefined];
+    for (const given of wrong) await expect(answer(agent, given)).rejects.toThrow('out of the choices');
     await answer(agent, ['green', 'red', 'green']);
     expect(await outputs(agent)).toEqual(['The user answered: red, green\n{"answer":["red","green"]}']);
   });

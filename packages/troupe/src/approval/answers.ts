@@ -98,8 +98,8 @@ function checkedChoice(choices: readonly string[], answer: unknown): string {
 }
 
 function checkedChoices(choices: readonly string[], answer: unknown): readonly string[] {
-  const chosen = Array.isArray(answer) ? answer : [answer];
-  if (!chosen.every((one) => choices.includes(String(one))))
+  const chosen: readonly unknown[] = Array.isArray(answer) ? answer : [answer];
+  if (!chosen.every((one) => typeof one === 'string' && choices.includes(one)))
     throw new TypeError(`it must be a list out of the choices: ${listed(choices)}`);
   return choices.filter((choice) => chosen.includes(choice)); // in the order of the question, each once
 }

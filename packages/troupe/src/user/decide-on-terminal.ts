@@ -90,20 +90,24 @@ async function decide(
 
 async function answerTo(question: UserQuestion, person: Respondent): Promise<UserAnswer | undefined> {
   const { choices, multiple = false, schema, url } = question;
-  if (url !== undefined) {
-    await person.ask('  Enter when you are done there: ');
-    return undefined;
-  }
-  if (schema !== undefined) return checkedAnswer(question, await new UserForm(schema).fillIn(person));
+  if (url !== undefined) return visited(person);
   const several = multiple ? 'numbers, with commas between them' : 'number';
+  const prompt = choices === undefined ? '  answer: ' : `  ${several}: `;
   for (;;) {
-    const line = await person.ask(choices === undefined ? '  answer: ' : `  ${several}: `);
     try {
-      return await answerFromText(question, line);
+      if (schema !== undefined)
+        return await checkedAnswer(question, await new UserForm(schema).fillIn(person));
+      return await answerFromText(question, await person.ask(prompt));
     } catch (error) {
+      if (!(error instanceof TypeError)) throw error;
       person.say(oneLine(`  ! ${messageOf(error)} (or /decline)`));
     }
   }
+}
+
+/** Waits for an empty line; words such as "no" are no consent. */
+async function visited(person: Respondent): Promise<undefined> {
+  for (;;) if ((await person.ask('  Enter when you are done there, or /decline: ')).trim() === '') return;
 }
 
 async function approve(

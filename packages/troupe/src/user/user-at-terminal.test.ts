@@ -353,6 +353,34 @@ describe('pending tool calls on a pipe', () => {
     ]);
   });
 
+  test('words are not taken for a visit of a page', async () => {
+    const page = asked({ message: 'Sign in.', url: 'https://a.example/' });
+    expect(await decide([page, page], 'no\n\nnever\n/decline\n')).toEqual([
+      'boss > mailer asks:',
+      '  Sign in.',
+      '  https://a.example/',
+      '  Enter when you are done there, or /decline: no',
+      '  Enter when you are done there, or /decline: ',
+      'boss > mailer asks:',
+      '  Sign in.',
+      '  https://a.example/',
+      '  Enter when you are done there, or /decline: never',
+      '  Enter when you are done there, or /decline: /decline',
+      '{"verdict":"answer"}',
+      '{"verdict":"deny","reason":""}',
+    ]);
+  });
+
+  test('a field that is only too long for the check of its format is asked for again', async () => {
+    const schema = { type: 'object', properties: { page: { type: 'string', format: 'uri' } } };
+    const long = `https://a.example/${'a'.repeat(2_100)}`;
+    const lines = await decide([asked({ message: 'Which?', schema })], `${long}\nhttps://b.example/\n`);
+    expect(lines.filter((line) => line.startsWith('  !'))).toEqual([
+      '  ! page: String is too long (2118 > 2048) (or /decline)',
+    ]);
+    expect(lines.at(-1)).toBe('{"verdict":"answer","answer":{"page":"https://b.example/"}}');
+  });
+
   test('stay pending at the end of the input, and when the questions are withdrawn', async () => {
     const ended = await decide([asked({ message: 'Which?' })], '');
     expect(ended.at(-1)).toBe('InputEndedError: There is no more input on the terminal.');

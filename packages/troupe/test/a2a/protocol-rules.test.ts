@@ -110,6 +110,10 @@ describe('JSON-RPC', () => {
     const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'SendMessage', params: says('Hi') });
     const answer = await post(server, body, { ...HEADERS, 'content-type': 'text/plain' });
     expect([answer.status, answer.error.code]).toEqual([415, -32005]);
+    const alike = await post(server, body, { ...HEADERS, 'content-type': 'application/jsonish' });
+    expect([alike.status, alike.error.code]).toEqual([415, -32005]);
+    const same = await post(server, body, { ...HEADERS, 'content-type': 'Application/JSON ; charset=utf-8' });
+    expect(same).toMatchObject({ status: 200, result: { task: {} } });
   });
 
   test('another version of A2A is -32009, also an empty one, which is 0.3 (VER-SERVER-002, VER-SERVER-003)', async () => {
@@ -241,6 +245,32 @@ describe('params (CORE-ERR-002)', () => {
       { message, configuration: { acceptedOutputModes: 'all' } },
       'acceptedOutputModes',
     ],
+    ['metadata that are a text', 'SendMessage', { message, metadata: 'x' }, 'metadata must'],
+    [
+      'metadata of a message that are a list',
+      'SendMessage',
+      { message: { ...message, metadata: [1] } },
+      'message.metadata must',
+    ],
+    [
+      'metadata of a part that are a number',
+      'SendMessage',
+      { message: { ...message, parts: [{ text: 'Hi', metadata: 5 }] } },
+      'parts[0].metadata must',
+    ],
+    [
+      'extensions that are a text',
+      'SendMessage',
+      { message: { ...message, extensions: 'x' } },
+      'extensions must',
+    ],
+    [
+      'ids of other tasks that are numbers',
+      'SendMessage',
+      { message: { ...message, referenceTaskIds: [1] } },
+      'referenceTaskIds must',
+    ],
+    ['a tenant that is a number', 'GetTask', { id: 't', tenant: 5 }, 'tenant must'],
     ['no id', 'GetTask', {}, 'id is required'],
     ['an id that is a number', 'GetTask', { id: 5 }, 'id must'],
     ['a negative historyLength', 'GetTask', { id: 't', historyLength: -1 }, 'historyLength'],
@@ -251,6 +281,10 @@ describe('params (CORE-ERR-002)', () => {
     ['an unknown state', 'ListTasks', { status: 'TASK_STATE_TIRED' }, 'status'],
     ['a negative historyLength', 'ListTasks', { historyLength: -1 }, 'historyLength'],
     ['a page of nothing', 'ListTasks', { pageSize: 0 }, 'pageSize'],
+    ['a page size that is true', 'ListTasks', { pageSize: true }, 'pageSize'],
+    ['a page size that is a text', 'ListTasks', { page_size: '5' }, 'pageSize'],
+    ['a page token that is a list', 'ListTasks', { pageToken: [] }, 'pageToken'],
+    ['a time that is a number', 'ListTasks', { statusTimestampAfter: 0 }, 'statusTimestampAfter'],
     ['a page token that is not ours', 'ListTasks', { pageToken: 'x' }, 'pageToken'],
   ])('%s for %s is -32602, and says what is wrong', async (_, method, params, problem) => {
     await using server = echoServer();

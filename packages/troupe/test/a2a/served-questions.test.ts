@@ -4,7 +4,14 @@ import { expect, test } from 'vitest';
 
 import { serveA2A, type A2AServer } from '../../src/a2a/index.ts';
 import { askUserTool } from '../../src/entries/ask-user.ts';
-import { findHistoryFaults, InMemorySession, ReActAgent, tool, type JsonObject } from '../../src/index.ts';
+import {
+  findHistoryFaults,
+  InMemorySession,
+  ReActAgent,
+  tool,
+  ToolSuspension,
+  type JsonObject,
+} from '../../src/index.ts';
 import { ScriptedModel } from '../../src/testing/index.ts';
 import { remoteAgent } from './a2a-agents.ts';
 import { FakeRemote, IDS, task as remoteTask } from './fake-remote.ts';
@@ -17,6 +24,14 @@ const TRIP = {
 };
 const call = (input: JsonObject, id = 'q1') => ({ name: 'ask_user', id, input });
 
+/** Sends the person to a page. */
+const SIGN = tool({
+  name: 'sign',
+  execute: () => {
+    throw ToolSuspension.ask({ message: 'Sign here.', url: 'https://sign.example/' });
+  },
+});
+
 /** A served agent that makes these tool calls and then says "Done.", and the agent. */
 function asking(...toolCalls: { name: string; id: string; input: JsonObject }[]): {
   server: A2AServer;
@@ -25,7 +40,7 @@ function asking(...toolCalls: { name: string; id: string; input: JsonObject }[])
   const agent = new ReActAgent({
     name: 'clerk',
     model: new ScriptedModel([{ toolCalls }, 'Done.']),
-    tools: [askUserTool(), tool({ name: 'pay', sideEffect: true, execute: () => 'paid' })],
+    tools: [askUserTool(), tool({ name: 'pay', sideEffect: true, execute: () => 'paid' }), SIGN],
     permissionPolicy: { decide: ({ call: one }) => ({ behavior: one.name === 'pay' ? 'ask' : 'allow' }) },
     parallelToolCalls: true,
     console: false,
@@ -135,6 +150,24 @@ test('words answer the question beside an approval, and approve nothing', async 
   const decisions = [{ id: pending[0].id, verdict: 'allow' }];
   await send(server, says('', { taskId, parts: [{ data: { decisions } }] }));
   expect(await resultsOf(agent)).toEqual(['paid', 'The user answered: yes']);
+});
+
+test('words do not say that a person has been to a page, a decision does', async () => {
+  const { server, agent } = asking({ name: 'sign', id: 's1', input: {} });
+  await using _ = server;
+  const { id: taskId } = await send(server, says('Go.'));
+  for (const words of ['No, never!', ' ']) {
+    const waiting = await send(server, says(words, { taskId }));
+    expect([waiting.status.state, waiting.status.message.parts[0].text]).toEqual([
+      INPUT_REQUIRED,
+      expect.stringMatching(
+        /^Calls wait for a decision\. Send a data part: .*\nSign here\.\nhttps:\/\/sign\.example\/$/,
+      ) as string,
+    ]);
+  }
+  const decisions = agent.pendingCalls.map(({ id }) => ({ id, verdict: 'answer' }));
+  await send(server, says('', { taskId, parts: [{ data: { decisions } }] }));
+  expect(await resultsOf(agent)).toEqual(['The user has been to the page, and says that it is done.']);
 });
 
 test('of two questions words answer none, decisions both', async () => {

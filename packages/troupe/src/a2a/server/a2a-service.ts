@@ -81,7 +81,7 @@ export class A2AService {
     const { authenticate, maxBodyBytes } = this.#options;
     const user = authenticate === undefined ? '' : await authenticate(request);
     if (typeof user !== 'string') return refuse(401, 'Unauthorized', { 'www-authenticate': 'Bearer' });
-    if (!request.headers.get('content-type')?.startsWith('application/json')) return wrongContentType();
+    if (!isJson(request)) return wrongContentType();
     const text = await readText(request, maxBodyBytes);
     if (text === undefined) return refuse(413, 'Too large');
     const disconnected = new AbortController();
@@ -123,6 +123,11 @@ export class A2AService {
 function toRpcError(error: unknown): object {
   if (isJsonObject(error) && typeof error['code'] === 'number') return error;
   return a2aServer.JsonRpcTransportHandler.mapToJSONRPCError(error);
+}
+
+function isJson({ headers }: Request): boolean {
+  const [type = ''] = (headers.get('content-type') ?? '').split(';');
+  return type.trim().toLowerCase() === 'application/json';
 }
 
 function wrongContentType(): Response {

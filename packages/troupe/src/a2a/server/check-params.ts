@@ -14,6 +14,8 @@ const BASE64 = /^[A-Za-z0-9+/_-]*={0,2}$/;
 export function checkParams(method: string, params: JsonValue | undefined): void {
   if (method === 'GetExtendedAgentCard' && params === undefined) return;
   if (!isJsonObject(params)) throw malformed('params must be an object.');
+  checkText(params, 'tenant');
+  checkMetadata(params, 'metadata');
   switch (method) {
     case 'SendMessage':
     case 'SendStreamingMessage':
@@ -41,12 +43,13 @@ function checkSend(params: JsonObject): void {
   const { parts } = message;
   if (!Array.isArray(parts) || parts.length === 0) throw malformed('message.parts must be a list of parts.');
   parts.forEach((part: JsonValue, i) => checkPart(part, `message.parts[${i}]`));
+  checkMetadata(message, 'message.metadata');
+  checkTexts(message, 'extensions', 'extensions');
+  checkTexts(message, 'referenceTaskIds', 'reference_task_ids');
   if (!isJsonObject(configuration)) throw malformed('configuration must be an object.');
   checkHistoryLength(configuration);
   checkBoolean(configuration, 'returnImmediately', 'return_immediately');
-  const modes = either(configuration, 'acceptedOutputModes', 'accepted_output_modes') ?? [];
-  if (!Array.isArray(modes) || !modes.every((mode) => typeof mode === 'string'))
-    throw malformed('configuration.acceptedOutputModes must be a list of media types.');
+  checkTexts(configuration, 'acceptedOutputModes', 'accepted_output_modes');
 }
 
 function checkPart(part: JsonValue, where: string): void {
@@ -62,12 +65,17 @@ function checkPart(part: JsonValue, where: string): void {
   }
   for (const name of ['mediaType', 'media_type', 'filename'])
     if (typeof (part[name] ?? '') !== 'string') throw malformed(`${where}.${name} must be a text.`);
+  checkMetadata(part, `${where}.metadata`);
 }
 
 function checkList(params: JsonObject): void {
   checkId(params, 'contextId', false);
   checkHistoryLength(params);
   checkBoolean(params, 'includeArtifacts', 'include_artifacts');
+  checkText(params, 'pageToken', 'page_token');
+  checkText(params, 'statusTimestampAfter', 'status_timestamp_after');
+  if (typeof (either(params, 'pageSize', 'page_size') ?? 0) !== 'number')
+    throw malformed('pageSize must be a whole number from 1 to 100.');
   const { status } = params;
   const isKnown = status === undefined || status === null || a2aSdk.taskStateFromJSON(status) >= 0;
   if (!isKnown) throw malformed('status must be a state of tasks, such as TASK_STATE_WORKING.');
@@ -89,6 +97,21 @@ function checkHistoryLength(params: JsonObject): void {
 function checkBoolean(params: JsonObject, name: string, otherName: string): void {
   if (typeof (either(params, name, otherName) ?? false) !== 'boolean')
     throw malformed(`${name} must be true or false.`);
+}
+
+function checkText(params: JsonObject, name: string, otherName = name): void {
+  if (typeof (either(params, name, otherName) ?? '') !== 'string') throw malformed(`${name} must be a text.`);
+}
+
+function checkTexts(params: JsonObject, name: string, otherName: string): void {
+  const list = either(params, name, otherName) ?? [];
+  if (!Array.isArray(list) || !list.every((one) => typeof one === 'string'))
+    throw malformed(`${name} must be a list of texts.`);
+}
+
+/** @param where the name of the field, for the error */
+function checkMetadata({ metadata }: JsonObject, where: string): void {
+  if (!isJsonObject(metadata ?? {})) throw malformed(`${where} must be an object.`);
 }
 
 /** A field by its name in JSON, or by its name in the protocol buffer. */

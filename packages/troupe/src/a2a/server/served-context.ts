@@ -229,9 +229,10 @@ function adviceFor(pending: readonly PendingCall[], error: unknown): string {
   const questions = pending.flatMap(({ question }) =>
     question === undefined ? [] : [questionText(question)],
   );
-  return questions.length === 0 ? DECIDE : [messageOf(error), ...questions].join('\n');
+  const isRefused = TroupeError.isInstance(error) && error.code === 'decision_refused';
+  return [questions.length > 0 && isRefused ? messageOf(error) : DECIDE, ...questions].join('\n');
 }
 
 const DECIDE =
-  'Calls wait for a decision. Send a data part: {"decisions":[{"id":"…","verdict":"allow"}]}, or "deny", or "result" with an "output".';
+  'Calls wait for a decision. Send a data part: {"decisions":[{"id":"…","verdict":"allow"}]}, or "deny", or "answer" with an "answer", or "result" with an "output".';
 const OTHERS_WAIT = 'Another task of this context waits for a decision. Decide about it, or cancel it.';

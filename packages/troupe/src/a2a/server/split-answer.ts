@@ -7,14 +7,15 @@ import { isJsonObject } from '../../util/json.ts';
 
 /**
  * Takes the answer to a question out of a message: a data part, or words. Only if exactly one question is pending; words never
- * decide about approvals. The agent refuses an answer that does not fit.
+ * decide about approvals, nor say that a person has been to a page. The agent refuses an answer that does not fit.
  */
 export async function splitAnswer(
   parts: readonly Part[],
   pending: readonly PendingCall[],
 ): Promise<{ readonly parts: readonly Part[]; readonly decisions: readonly PendingDecision[] }> {
   const [asked, ...others] = pending.filter(({ question }) => question !== undefined);
-  if (asked?.question === undefined || others.length > 0) return { parts, decisions: [] };
+  const isAnswerable = asked?.question !== undefined && asked.question.url === undefined;
+  if (!isAnswerable || others.length > 0) return { parts, decisions: [] };
   const decided = (answer: UserAnswer | undefined, used: (part: Part) => boolean) => ({
     parts: parts.filter((part) => !used(part)),
     decisions: [{ id: asked.id, verdict: 'answer' as const, answer }],

@@ -42,7 +42,10 @@ export class StdioTransport implements Transport {
   #isOver = false;
   #isClosing = false;
   #hasExited = false;
+  /** Standard error that is logged, without secrets. */
   #stderr = '';
+  /** Standard error after its last complete line: it may end within a secret. */
+  #unlogged = '';
   /** Reason for the end of the process, if known. */
   problem: string | undefined;
 
@@ -67,7 +70,7 @@ export class StdioTransport implements Transport {
     this.#child = child;
     this.#stopTracking = endWithProgram(child);
     child.stdout.on('data', (chunk: Buffer) => this.#read(chunk));
-    child.stderr.setEncoding('utf8').on('data', (text: string) => this.#log(text));
+    child.stderr.setEncoding('utf8').on('data', (text: string) => this.#onStderr(text));
     child.stdout.once('end', () => this.#onClosed('output'));
     child.stdin.on('error', () => this.#onClosed('input'));
     for (const stream of [child.stdout, child.stderr]) stream.on('error', () => {}); // 'exit' follows
@@ -182,6 +185,7 @@ export class StdioTransport implements Transport {
   #finish(): void {
     if (this.#isOver) return;
     this.#isOver = true;
+    this.#log(this.#unlogged);
     this.#stopTracking();
     const child = this.#child;
     for (const stream of [child?.stdin, child?.stdout, child?.stderr]) stream?.destroy();
@@ -199,14 +203,22 @@ export class StdioTransport implements Transport {
       .join(' | ');
   }
 
-  #log(text: string): void {
-    const shown = this.#secrets.hide(text);
+  /** Logs complete lines, and of a line without an end all but its last characters. */
+  #onStderr(text: string): void {
+    const shown = this.#secrets.hide(this.#unlogged + text);
+    const end = Math.max(shown.lastIndexOf('\n') + 1, shown.length - MAX_LOG_CHARS);
+    this.#unlogged = shown.slice(end);
+    this.#log(shown.slice(0, end));
+  }
+
+  #log(shown: string): void {
+    if (shown.trim() === '') return;
     this.#stderr = (this.#stderr + shown).slice(-MAX_LOG_CHARS);
     getLogger().log('debug', shown.slice(0, MAX_LOG_CHARS).trimEnd());
   }
 
   #withoutSecrets(line: string): JSONRPCMessage {
-    return mcpClientSdk.deserializeMessage(this.#secrets.hide(line));
+    return mcpClientSdk.deserializeMessage(JSON.stringify(this.#secrets.hideIn(parseJson(line))));
   }
 }
 

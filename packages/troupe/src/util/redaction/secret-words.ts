@@ -1,7 +1,9 @@
+import { isJsonObject, setOwn, type JsonValue } from '../json.ts';
+
 /** Shorter words of a header could be ordinary words. */
 const MIN_CHARS = 8;
 /** Maximum number of remembered words; tokens change over time. */
-const MAX_WORDS = 100;
+const MAX_WORDS = 1000;
 const MAX_CAUSES = 10;
 
 /** Remembers secrets sent to a server and removes them from errors, in case the server repeats them. */
@@ -13,9 +15,9 @@ export class SecretWords {
     this.rememberWhole([...values].flatMap((value) => String(value).split(' ')));
   }
 
-  /** @param values secrets that may contain spaces, such as passwords; also hidden as part of a JSON text */
+  /** @param values secrets that may contain spaces, such as passwords, or lines; also hidden as part of a JSON text */
   rememberWhole(values: Iterable<string>): void {
-    for (const word of [...values].flatMap((value) => [value, JSON.stringify(value).slice(1, -1)])) {
+    for (const word of [...values].flatMap((value) => [value, ...linesOf(value)].flatMap(writtenForms))) {
       if (word.length < MIN_CHARS) continue;
       this.#words.delete(word);
       this.#words.add(word);
@@ -36,12 +38,37 @@ export class SecretWords {
     return false;
   }
 
+  /** Replaces all remembered words in the texts and names of a JSON value. */
+  hideIn(value: JsonValue): JsonValue {
+    if (typeof value === 'string') return this.hide(value);
+    if (Array.isArray(value)) return value.map((one: JsonValue) => this.hideIn(one));
+    if (!isJsonObject(value)) return value;
+    const shown: { [key: string]: JsonValue } = {};
+    for (const [key, one] of Object.entries(value)) setOwn(shown, this.hide(key), this.hideIn(one));
+    return shown;
+  }
+
   /** Replaces all remembered words in a text. */
   hide(text: string): string {
     let shown = text;
     for (const word of this.#words) shown = shown.replaceAll(word, '[hidden]');
     return shown;
   }
+}
+
+/** Lines of a text with several, such as a private key. */
+function linesOf(value: string): readonly string[] {
+  return value.includes('\n') ? value.split(/\r?\n/) : [];
+}
+
+/** A secret as it is, as part of a JSON text, and as part of a JSON text in ASCII. */
+function writtenForms(value: string): readonly string[] {
+  const json = JSON.stringify(value).slice(1, -1);
+  const ascii = json.replace(
+    /[\u0080-\uffff]/g,
+    (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  );
+  return [value, json, ascii];
 }
 
 /** Properties of an error as JSON text; empty if they are not JSON. */

@@ -14,6 +14,9 @@ test('a question names its server, without control characters', () => {
     message: 'my server asks: What[2J?\nNow.',
     schema: { type: 'object', properties: { a: { type: 'string' } } },
   });
+  const turned = form({ a: { type: 'string' } }, 'pay\u202e001\u202c\u2028trusted asks: ok?');
+  expect(toServerQuestion('s', turned).message).toBe('s asks: pay 001 trusted asks: ok?');
+  expect(samplingQuestion('s', 'user: \u202eolleh').message).toContain('user:  olleh');
 });
 
 test('a form without fields is a question to agree to', () => {

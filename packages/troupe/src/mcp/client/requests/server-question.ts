@@ -29,7 +29,7 @@ const THIS_MACHINE = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])$/;
  * @throws TypeError that says what is not allowed
  */
 export function toServerQuestion(server: string, params: ElicitRequest['params']): UserQuestion {
-  const message = `${oneLine(server)} asks: ${withoutControls(params.message)}`;
+  const message = `${oneLine(server)} asks: ${plainLines(params.message)}`;
   if (params.mode === 'url')
     return toUserQuestion({ message, url: checkedPage(params.url) }, QUESTION_LIMITS);
   const { requestedSchema: schema } = params;
@@ -44,8 +44,13 @@ const YES = 'Yes';
 /** Question whether a server may use the model. The person sees the conversation, cut to what can be read. */
 export function samplingQuestion(server: string, conversation: string): UserQuestion {
   const start = `${oneLine(server)} wants to use your model for this conversation:\n`;
-  const message = start + cutText(withoutControls(conversation), QUESTION_LIMITS.maxChars - start.length);
+  const message = start + cutText(plainLines(conversation), QUESTION_LIMITS.maxChars - start.length);
   return toUserQuestion({ message, choices: [ALLOW, DENY] }, QUESTION_LIMITS);
+}
+
+/** Text of a server without characters that control a terminal or turn the reading order around. */
+function plainLines(text: string): string {
+  return withoutControls(text).split('\n').map(oneLine).join('\n');
 }
 
 /** Choices about the use of the model. */

@@ -51,6 +51,8 @@ export interface AskableToolCall {
 interface RunningToolCall extends AskableToolCall {
   questions: number;
   samplings: number;
+  /** Aborted when the tool call is over, also for a server that still waits for an answer. */
+  readonly over: AbortSignal;
 }
 
 /** Maximum questions during one tool call; further ones are cancelled. */
@@ -84,7 +86,9 @@ export class ServerRequests {
   install(client: Client): void {
     const { elicitation, sampling, roots } = this.#options;
     if (elicitation !== false)
-      client.setRequestHandler('elicitation/create', ({ params }, context) => this.#elicit(params, context));
+      client.setRequestHandler('elicitation/create', ({ params }, { mcpReq }) =>
+        this.#elicit(params, mcpReq.signal),
+      );
     if (sampling !== undefined)
       client.setRequestHandler('sampling/createMessage', ({ params }, context) =>
         this.#sample(params, sampling, context),
@@ -95,24 +99,38 @@ export class ServerRequests {
 
   /** Runs a tool call at the server, and connects questions of the server with the tool call. */
   async run<T>(askable: AskableToolCall, work: () => Promise<T>): Promise<T> {
-    const call: RunningToolCall = { ...askable, questions: 0, samplings: 0 };
+    const end = new AbortController();
+    const call: RunningToolCall = { ...askable, questions: 0, samplings: 0, over: end.signal };
     this.#running.add(call);
     try {
-      return await this.#scope.run(call, work);
+      return await this.#scope.run(call, () => this.#afterVisits(call, work));
     } finally {
       this.#running.delete(call);
+      end.abort();
     }
   }
 
-  /** The tool call that a request belongs to. */
+  /** Repeats a tool call that the server refused until a person has been to its pages. The refused one has had no effect. */
+  async #afterVisits<T>({ over }: RunningToolCall, work: () => Promise<T>): Promise<T> {
+    try {
+      return await work();
+    } catch (error) {
+      const pages = this.#options.elicitation === false ? [] : requiredPages(error);
+      if (pages.length === 0) throw error;
+      for (const page of pages) if ((await this.#elicit(page, over)).action !== 'accept') throw error;
+      return work();
+    }
+  }
+
+  /** The tool call that a request belongs to. Undefined for a request on the response of a tool call that is over. */
   #current(): RunningToolCall | undefined {
     const exact = this.#scope.getStore();
-    if (exact !== undefined && this.#running.has(exact)) return exact;
+    if (exact !== undefined) return this.#running.has(exact) ? exact : undefined;
     const [only, ...others] = this.#running;
     return others.length === 0 ? only : undefined;
   }
 
-  async #elicit(params: ElicitRequest['params'], { mcpReq }: ClientContext): Promise<ElicitResult> {
+  async #elicit(params: ElicitRequest['params'], signal: AbortSignal): Promise<ElicitResult> {
     let question: UserQuestion;
     try {
       question = toServerQuestion(this.#options.name, params);
@@ -122,7 +140,7 @@ export class ServerRequests {
     }
     const { elicitation } = this.#options;
     const handler = typeof elicitation === 'function' ? elicitation : undefined;
-    const answer = await this.#ask(question, handler, mcpReq.signal);
+    const answer = await this.#ask(question, handler, this.#current(), signal);
     if (answer.action !== 'accept') return { action: answer.action };
     if (params.mode === 'url') return { action: 'accept' };
     const content = question.schema === undefined ? {} : await checkedAnswer(question, answer.content ?? {});
@@ -144,11 +162,11 @@ export class ServerRequests {
       const request = readSampling(params, sampling);
       if (approval === 'ask') {
         const question = samplingQuestion(this.#options.name, request.shown);
-        const answer = await this.#ask(question, undefined, mcpReq.signal);
+        const answer = await this.#ask(question, undefined, call, mcpReq.signal);
         if (answer.action !== 'accept' || answer.content !== ALLOW)
           throw new Error('the user did not allow it');
       }
-      return await answerSampling(request, params, sampling, mcpReq.signal);
+      return await answerSampling(request, params, sampling, untilOver(call, mcpReq.signal));
     } catch (error) {
       throw refused(`The model was not asked: ${messageOf(error)}`);
     }
@@ -158,9 +176,10 @@ export class ServerRequests {
   async #ask(
     question: UserQuestion,
     handler: McpQuestionHandler | undefined,
-    signal: AbortSignal,
+    call: RunningToolCall | undefined,
+    requestSignal: AbortSignal,
   ): Promise<McpAnswer> {
-    const call = this.#current();
+    const signal = untilOver(call, requestSignal);
     const ask = handler ?? call?.onQuestion;
     if (call === undefined && handler === undefined && this.#running.size > 0) this.#warn();
     if (call !== undefined) call.questions += 1;
@@ -179,6 +198,23 @@ export class ServerRequests {
     const advice = 'Let it have one tool call at a time, or make the client with stateful: false.';
     getLogger().log('warn', `${this.#options.name} asked while several of its tool calls ran. ${advice}`);
   }
+}
+
+/** Pages that a server names in its refusal of a tool call. Empty for other errors. */
+function requiredPages(error: unknown): readonly ElicitRequest['params'][] {
+  const { ProtocolError, ProtocolErrorCode, specTypeSchemas } = mcpClientSdk;
+  const isRefusal = error instanceof ProtocolError && error.code === ProtocolErrorCode.UrlElicitationRequired;
+  const { elicitations } = isRefusal && isJsonObject(error.data) ? error.data : {};
+  return (Array.isArray(elicitations) ? elicitations : []).map((one: unknown) => {
+    const read = specTypeSchemas.ElicitRequestURLParams['~standard'].validate(one);
+    if (read.issues === undefined) return read.value;
+    throw error;
+  });
+}
+
+/** Signal that is aborted when the server withdraws its request, or the tool call is over. */
+function untilOver(call: RunningToolCall | undefined, signal: AbortSignal): AbortSignal {
+  return call === undefined ? signal : AbortSignal.any([signal, call.over]);
 }
 
 /** Values of a form, as the protocol has them. */
