@@ -1,0 +1,3 @@
+/** Entry `@troupe/studio`. */
+
+export { FILE_SCHEME, STUDIO_HEADER, STUDIO_PROTOCOL } from './protocol.ts';
