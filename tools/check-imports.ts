@@ -23,6 +23,7 @@ const LAYERS: readonly (readonly string[])[] = [
   ['approval'],
   ['react', 'user'],
   ['subagent', 'pipeline'],
+  ['studio'],
   ['index', 'entries'],
 ];
 

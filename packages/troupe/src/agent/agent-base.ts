@@ -17,6 +17,7 @@ import { AGENT_HOOK_POINTS, CALL_HOOK_TYPES, type AgentHooks } from './agent-hoo
 import type { ConsoleView } from './printing/console-view.ts';
 import { Printer, programConsole, type PrintedMsg } from './printing/printer.ts';
 import { EventListeners, type ListenOptions } from './event-listeners.ts';
+import { isProgramObserved, tellObservers } from './program-observers.ts';
 import { CallQueue, type OnBusy } from './call-queue.ts';
 import type { Interrupt } from './interrupt.ts';
 import { Subscribers, type Observer } from './subscribers.ts';
@@ -408,7 +409,10 @@ export abstract class AgentBase extends HookedModule implements Observer, AsyncD
       try {
         this.#assertOpen();
         return await control.run(() =>
-          forkRunConfig(() => new AgentCall(this, control, this.#parts).answer(msgs)),
+          forkRunConfig(() => {
+            if (isProgramObserved()) this.#tellCall(control, msgs);
+            return new AgentCall(this, control, this.#parts).answer(msgs);
+          }),
         );
       } finally {
         this.#queue.leave();
@@ -417,6 +421,12 @@ export abstract class AgentBase extends HookedModule implements Observer, AsyncD
     } finally {
       control.end();
     }
+  }
+
+  #tellCall(control: TurnControl, msgs: readonly Msg[]): void {
+    const { agentId, runId, replyId, agentPath, outerToolCallId: toolCallId } = control;
+    const call = { agent: this, agentId, runId, replyId, agentPath, msgs, toolCallId };
+    tellObservers((observer) => observer.onCall(call));
   }
 
   #assertOpen(): void {
