@@ -285,8 +285,12 @@ export type EntryBody =
   | {
       readonly kind: 'input';
       readonly callId: string;
+      /** Reply of the agent call: messages of its agent carry this id (`MsgView.replyId`). */
+      readonly replyId: string;
       readonly agentId: string;
       readonly agentPath: readonly string[];
+      /** Tool call of the agent around: a sub-agent is folded under this tool call. Its messages are not added to the conversation. */
+      readonly toolCallId?: string;
       readonly messages: readonly MsgJson[];
     }
   /** A whole message of an AgentScope program. The same id replaces the message before. */

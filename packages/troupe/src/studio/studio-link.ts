@@ -70,7 +70,7 @@ export class StudioLink {
       const welcome = await this.#request('GET', 'program/hello');
       if (!isJsonObject(welcome) || welcome['studio'] !== STUDIO_MARK) return 'other';
       if (welcome['protocol'] !== PROGRAM_PROTOCOL) {
-        const versions = `${PROGRAM_PROTOCOL}, the Studio speaks ${String(welcome['protocol']).slice(0, 20)}`;
+        const versions = `${PROGRAM_PROTOCOL}, the Studio speaks ${JSON.stringify(welcome['protocol'])}`;
         getLogger().log('warn', `This program speaks version ${versions}: some views may be missing.`);
       }
       return 'troupe';

@@ -37,6 +37,8 @@ export interface StudioProgramOptions {
   readonly callAgent?:
     | ((agent: AgentBase, msgs: readonly Msg[], options: CallOptions, runId: string) => Promise<Msg>)
     | undefined;
+  /** Whether a run is none of the Studio's business, such as a replay. @default all runs are shown */
+  readonly isIgnored?: ((runId: string) => boolean) | undefined;
   /** Called when the first question is open, and when none is: a program must not end while it waits for an answer. */
   readonly onQuestions?: ((isOpen: boolean) => void) | undefined;
 }
@@ -123,8 +125,18 @@ export class StudioProgram implements ProgramObserver {
     return items;
   }
 
+  /** Makes an agent known before its first call, so that a person can call it. Tells its pending tool calls. */
+  addAgent(agent: AgentBase, runId: string): void {
+    this.#know({ agent, agentId: agent.id, agentPath: [agent.name] }, runId);
+    const known = this.#agents.get(agent.id);
+    if (known === undefined || agent.pendingCalls.length === 0) return;
+    known.hadPending = true;
+    this.#options.send(this.#pendingItem(runId, agent.id, agent.pendingCalls), 0);
+  }
+
   onCall(call: ObservedCall): void {
     const { runId, project, name, createdAt } = getRunConfig();
+    if (this.#isIgnored(runId)) return;
     this.announceRun(runId, { project, name, createdAt });
     this.#know(call, runId);
     if (this.#inputs.size >= MAX_UNSENT_INPUTS) this.#inputs.delete(firstKey(this.#inputs));
@@ -133,12 +145,15 @@ export class StudioProgram implements ProgramObserver {
 
   onEvent(event: AgentEvent, agent: AgentBase): void {
     const { runId } = getRunConfig();
+    if (this.#isIgnored(runId)) return;
     this.#sendInput(runId, event.replyId);
     this.#send(runId, { kind: 'event', event, agentId: agent.id }, sizeOf(event));
     if (event.type === 'run_end') this.#afterRun(runId, agent, event.agentPath.length === 1);
   }
 
   onPrompt(prompt: ObservedPrompt): void {
+    const { runId } = getRunConfig();
+    if (this.#isIgnored(runId)) return;
     const { runId: callId, replyId, agentId, agentPath, purpose, modelName } = prompt;
     const parts: Record<string, JsonValue> = {};
     let chars = 0;
@@ -160,7 +175,6 @@ export class StudioProgram implements ProgramObserver {
       { ...prompt.generation, ...(prompt.toolChoice !== undefined && { toolChoice: prompt.toolChoice }) },
       'settings',
     );
-    const { runId } = getRunConfig();
     const facts = {
       callId,
       replyId,
@@ -199,7 +213,7 @@ export class StudioProgram implements ProgramObserver {
         facts,
         structuredModel,
         answer: (data) => settle('answered', () => resolve(data)),
-        end: (reason) => settle('withdrawn', () => reject(reason as Error)),
+        end: (reason) => settle('withdrawn', () => reject(reason)),
       });
       if (this.#questions.size === 1) this.#options.onQuestions?.(true);
       this.#send(runId, { kind: 'question', question: facts });
@@ -284,7 +298,10 @@ export class StudioProgram implements ProgramObserver {
     return { ok: true };
   }
 
-  #know({ agent, agentId, agentPath }: ObservedCall, runId: string): void {
+  #know(
+    { agent, agentId, agentPath }: Pick<ObservedCall, 'agent' | 'agentId' | 'agentPath'>,
+    runId: string,
+  ): void {
     if (this.#agents.has(agentId)) return;
     if (this.#agents.size >= MAX_AGENTS) this.#agents.delete(firstKey(this.#agents));
     const modelName = modelNameOf(agent);
@@ -351,6 +368,10 @@ export class StudioProgram implements ProgramObserver {
     const wanted = path.join('/');
     const found = [...this.#agents.values()].findLast(({ facts }) => facts.path.join('/') === wanted);
     return found?.agent.deref();
+  }
+
+  #isIgnored(runId: string): boolean {
+    return this.#options.isIgnored?.(runId) ?? false;
   }
 
   #send(runId: string, body: ProgramItemBody, chars = 0): boolean {
