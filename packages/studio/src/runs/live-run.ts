@@ -39,7 +39,7 @@ export class LiveRun {
     fields: Pick<StudioRun, 'id' | 'project' | 'name' | 'source' | 'createdAt'> & Partial<StudioRun>,
   ): LiveRun {
     return new LiveRun({
-      status: 'idle',
+      status: fields.source === 'otlp' ? 'done' : 'idle',
       updatedAt: fields.createdAt,
       lastSeq: 0,
       removedUpTo: 0,

@@ -15,7 +15,7 @@ import type {
   WaitingState,
 } from '../protocol.ts';
 import type { StudioStore } from '../store/studio-store.ts';
-import { LiveRun, textOf } from './live-run.ts';
+import { firstLine, LiveRun, textOf } from './live-run.ts';
 import { withoutMedia } from './stored-media.ts';
 
 /** Hears of every change, after it is stored. */
@@ -166,7 +166,7 @@ export class RunHub {
       const text = textOf(msg.content);
       live.change({
         messages: live.record.messages + 1,
-        preview: text.slice(0, 160),
+        preview: firstLine(text),
         rootAgent: live.record.rootAgent ?? reply.name,
       });
       this.store.addRunText(runId, text);

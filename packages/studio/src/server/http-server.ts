@@ -116,7 +116,8 @@ function routes({ page, api, programs, agentScope, otlp, access, onFailure }: Ht
   app.route('/as/:key/v1', otlp);
   app.get('*', (c) => {
     const path = c.req.path.slice(1);
-    const file = page.get(path) ?? (/\.\w+$/.test(path) ? undefined : page.get('index.html'));
+    const asset = /(?:^|\/)(assets\/[^/]+)$/.exec(path)?.[1]; // relative to any address of the page
+    const file = page.get(asset ?? path) ?? (/\.\w+$/.test(path) ? undefined : page.get('index.html'));
     if (file === undefined) throw new ApiFailure('not_found', 'There is no such file.');
     return c.body(file.body, 200, {
       'content-type': file.type,

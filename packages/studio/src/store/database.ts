@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, renameSync, statSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, renameSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 
@@ -108,6 +108,7 @@ function configured(path: string): DatabaseSync {
   try {
     // one Studio for each database; the lock ends with the process
     db.exec('PRAGMA auto_vacuum = INCREMENTAL; PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = WAL');
+    if (path !== ':memory:') chmodSync(path, 0o600); // conversations are private
     db.exec('PRAGMA synchronous = NORMAL; BEGIN IMMEDIATE; COMMIT');
     return db;
   } catch (error) {
