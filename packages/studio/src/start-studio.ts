@@ -37,8 +37,10 @@ export interface StudioOptions {
   readonly publicUrl?: string | undefined;
   /** Token for logging in. @default a new one at each start */
   readonly token?: string | undefined;
-  /** Folder for the database and the token file. @default `TROUPE_STUDIO_DIR`, or `.troupe/studio` in the home folder */
+  /** Folder for the database. @default `TROUPE_STUDIO_DIR`, or `.troupe/studio` in the home folder */
   readonly dir?: string | undefined;
+  /** Folder in which programs of the same user find the token. @default `TROUPE_STUDIO_DIR`, or `.troupe/studio` in the home folder */
+  readonly tokenDir?: string | undefined;
   /** Lets AgentScope programs and tracers of this machine write without a key. @default false */
   readonly openReceivers?: boolean | undefined;
   /** Project of conversations. @default 'conversations' */
@@ -88,8 +90,9 @@ export async function startStudio(options: StudioOptions = {}): Promise<Studio> 
     log = (line) => void process.stderr.write(`${line}\n`),
   } = options;
   assertReachable(options);
-  const dir = options.dir ?? (process.env['TROUPE_STUDIO_DIR'] || join(homedir(), '.troupe', 'studio'));
-  mkdirSync(dir, { recursive: true, mode: 0o700 });
+  const userDir = process.env['TROUPE_STUDIO_DIR'] || join(homedir(), '.troupe', 'studio');
+  const { dir = userDir, tokenDir = userDir } = options;
+  for (const folder of [dir, tokenDir]) mkdirSync(folder, { recursive: true, mode: 0o700 });
   const path = join(dir, 'studio.sqlite');
   const { db, setAside } = openDatabase(path, Date.now());
   if (setAside !== undefined)
@@ -201,7 +204,7 @@ export async function startStudio(options: StudioOptions = {}): Promise<Studio> 
     secret: store.meta('secret', newSecret),
   });
 
-  const tokenFile = join(dir, `token-${port}`);
+  const tokenFile = join(tokenDir, `token-${port}`);
   writeFileSync(tokenFile, `${token}\n`, { mode: 0o600 });
   const stopTrimming = hub.listen({
     onEntries: (runId) => {

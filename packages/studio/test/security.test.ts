@@ -252,9 +252,11 @@ describe('large requests', () => {
 
 test('a Studio beyond this machine needs an https address and a token', async () => {
   const dir = studios.folder();
-  await expect(startStudio({ host: '0.0.0.0', port: 0, dir })).rejects.toThrow('It needs: publicUrl');
+  await expect(startStudio({ host: '0.0.0.0', port: 0, dir, tokenDir: dir })).rejects.toThrow(
+    'It needs: publicUrl',
+  );
   await expect(
-    startStudio({ host: '0.0.0.0', port: 0, dir, publicUrl: 'https://studio.example.com' }),
+    startStudio({ host: '0.0.0.0', port: 0, dir, tokenDir: dir, publicUrl: 'https://studio.example.com' }),
   ).rejects.toThrow('token');
   await expect(
     startStudio({

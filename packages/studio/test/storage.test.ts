@@ -36,7 +36,9 @@ test('a corrupt database is set aside with a message, and the Studio starts', as
 test('a second Studio on the same folder is refused with advice', async () => {
   const dir = studios.folder();
   await studios.start({ dir });
-  await expect(startStudio({ dir, port: 0, log: () => {} })).rejects.toThrow('Another Studio uses');
+  await expect(startStudio({ dir, tokenDir: dir, port: 0, log: () => {} })).rejects.toThrow(
+    'Another Studio uses',
+  );
 });
 
 test('old runs that have ended are deleted, and runs that go on are kept', () => {

@@ -145,7 +145,7 @@ export class Studios {
   async start(options: StudioOptions = {}): Promise<StudioClient> {
     const { dir, remove } = temporaryFolder();
     this.#closers.push(remove);
-    const studio = await startStudio({ port: 0, dir, log: () => {}, ...options });
+    const studio = await startStudio({ port: 0, dir, tokenDir: dir, log: () => {}, ...options });
     this.#closers.push(() => studio.close());
     return new StudioClient(studio).login();
   }

@@ -12,6 +12,8 @@ interface Program {
   readonly runIds: Set<string>;
   lastBatch: number;
   deliver: Deliver | undefined;
+  /** Commands for a program that is about to connect, or to connect again. */
+  readonly queue: ProgramCommand[];
   /** Cancels the timer after which the program counts as lost. */
   stopTimer: () => void;
 }
@@ -70,6 +72,7 @@ export class Programs {
     const program = this.#program(programId);
     program.stopTimer();
     program.deliver = deliver;
+    for (const command of program.queue.splice(0)) if (this.#commands.has(command.id)) deliver(command);
     this.#hub.setConnected(program.runIds, true);
     return () => {
       if (program.deliver !== deliver) return;
@@ -80,9 +83,8 @@ export class Programs {
 
   /** Sends a command to the program of a run and waits for its result. */
   command(runId: string, body: CommandBody): Promise<CommandResult> {
-    const found = [...this.#programs].find(
-      ([, { runIds, deliver }]) => runIds.has(runId) && deliver !== undefined,
-    );
+    const having = [...this.#programs].filter(([, { runIds }]) => runIds.has(runId));
+    const found = having.find(([, { deliver }]) => deliver !== undefined) ?? having.at(-1);
     const id = randomBytes(12).toString('base64url');
     if (found === undefined)
       return Promise.resolve({
@@ -92,7 +94,7 @@ export class Programs {
         code: 'gone',
         message: 'The program is not connected.',
       });
-    const [programId, { deliver }] = found;
+    const [programId, { deliver, queue }] = found;
     return new Promise((resolve) => {
       const settle = (result: CommandResult): void => {
         if (!this.#commands.delete(id)) return;
@@ -105,7 +107,8 @@ export class Programs {
         fail('timeout', 'The program did not answer in time.'),
       );
       this.#commands.set(id, { programId, settle, stopTimer });
-      deliver?.({ id, runId, ...body });
+      if (deliver === undefined) queue.push({ id, runId, ...body });
+      else deliver({ id, runId, ...body });
     });
   }
 
@@ -124,7 +127,13 @@ export class Programs {
   #program(id: string): Program {
     const known = this.#programs.get(id);
     if (known !== undefined) return known;
-    const program: Program = { runIds: new Set(), lastBatch: 0, deliver: undefined, stopTimer: () => {} };
+    const program: Program = {
+      runIds: new Set(),
+      lastBatch: 0,
+      deliver: undefined,
+      queue: [],
+      stopTimer: () => {},
+    };
     this.#programs.set(id, program);
     return program;
   }
