@@ -16,8 +16,8 @@ export default defineConfig({
     chunkSizeWarningLimit: 800,
     // Libraries mark files for servers of React; a bundle for the browser has no use for the marks.
     rolldownOptions: {
-      onwarn: (warning, warn) => {
-        if (warning.code !== 'MODULE_LEVEL_DIRECTIVE') warn(warning);
+      onLog: (level, log, handle) => {
+        if (log.code !== 'MODULE_LEVEL_DIRECTIVE') handle(level, log);
       },
     },
   },

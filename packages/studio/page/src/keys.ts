@@ -17,6 +17,11 @@ function isTyping(target: EventTarget | null): boolean {
   );
 }
 
+/** Whether Enter has a meaning of its own there. */
+function isControl(target: EventTarget | null): boolean {
+  return target instanceof HTMLElement && target.closest('button, a, summary, [role=option]') !== null;
+}
+
 function find(key: string): ((event: KeyboardEvent) => void | false) | undefined {
   for (const map of maps.toReversed()) {
     const command = map.current[key];
@@ -34,6 +39,7 @@ function onKeyDown(event: KeyboardEvent): void {
     return;
   }
   if (isTyping(event.target) || document.querySelector('dialog[open]') !== null) return;
+  if (event.key === 'Enter' && isControl(event.target)) return;
   if (event.key.length === 1 && !settings.get().hasLetterKeys) return;
   const isChord = first !== undefined && event.timeStamp - first.at < CHORD_MS;
   const command = (isChord ? find(`${first?.key} ${event.key}`) : undefined) ?? find(event.key);

@@ -7,7 +7,7 @@ import { CodeBlock } from '../markdown/code-block.tsx';
 import { Markdown } from '../markdown/markdown.tsx';
 import { formatBytes, formatMs } from '../parts/format.ts';
 import { JsonTree } from '../parts/json-tree.tsx';
-import { WaitingCard } from '../waiting/waiting-card.tsx';
+import { showWaiting } from '../waiting/shown-waiting.ts';
 import { agentColour } from './agent-colour.ts';
 import { Media } from './media.tsx';
 import { argumentsInLine } from './arguments-line.ts';
@@ -70,7 +70,12 @@ export const ToolCall = memo(function ToolCall({ row, onToggle, canDecide }: Too
       {isOpen && (
         <div className="tool-body">
           {isAsking && canDecide ? (
-            <WaitingCard waiting={waiting} isInline />
+            <>
+              {input !== undefined && <ToolInput input={input} raw={call?.rawInput} />}
+              <button type="button" className="link decide" onClick={() => showWaiting(waiting.id)}>
+                ◆ {t.decideBelow}
+              </button>
+            </>
           ) : (
             <>
               {waiting?.editedInput !== undefined && <p className="tool-note">{t.argumentsEdited}</p>}

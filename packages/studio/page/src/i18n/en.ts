@@ -237,6 +237,7 @@ export const en = {
   waitsFor: (path: string) => `${path} waits for you`,
   needsPermission: 'needs your permission',
   needsResult: 'needs a result from you',
+  decideBelow: 'Decide below',
   approve: 'Approve',
   approveEdited: 'Approve with these arguments',
   edit: 'Edit',

@@ -220,6 +220,7 @@ export const zh: Dictionary = {
   waitsFor: (path) => `${path} 在等您`,
   needsPermission: '需要您的许可',
   needsResult: '需要您给出结果',
+  decideBelow: '在下方决定',
   approve: '批准',
   approveEdited: '按这些参数批准',
   edit: '编辑',

@@ -14,7 +14,7 @@ export interface JsonRow {
 
 const MAX_TEXT = 2000;
 
-/** The visible rows of a JSON value. Containers up to `depth` are open unless `folds` says otherwise. */
+/** The visible rows of a JSON value. The value itself has no row if it has children. Containers up to `depth` are open unless `folds` says otherwise. */
 export function jsonRows(
   value: JsonValue,
   folds: ReadonlyMap<string, boolean>,
@@ -33,14 +33,16 @@ export function jsonRows(
     const children: (readonly [string, JsonValue | undefined])[] = Array.isArray(present)
       ? present.map((child: JsonValue, index) => [String(index), child])
       : Object.entries(present);
-    const isOpen = folds.get(path) ?? level < depth;
+    const isOpen = level === 0 || (folds.get(path) ?? level < depth);
     const type = Array.isArray(present) ? 'array' : 'object';
     rows.push({ path, name, depth: level, type, text: '', count: children.length, isOpen });
     if (!isOpen) continue;
     for (const [key, child] of children.reverse())
       stack.push({ value: child ?? null, name: key, path: `${path}/${key}`, depth: level + 1 });
   }
-  return rows;
+  const [root] = rows;
+  if (root?.isOpen !== true || rows.length === 1) return rows;
+  return rows.slice(1).map((row) => ({ ...row, depth: row.depth - 1 }));
 }
 
 function leafOf(value: string | number | boolean | null): Pick<JsonRow, 'type' | 'text'> {

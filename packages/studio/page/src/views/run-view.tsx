@@ -33,6 +33,7 @@ import { act } from '../server/actions.ts';
 import { post } from '../server/request.ts';
 import { settings } from '../settings.ts';
 import { Strip } from '../travel/strip.tsx';
+import { shownWaiting } from '../waiting/shown-waiting.ts';
 import { WaitingCard } from '../waiting/waiting-card.tsx';
 import { useInfo, useRunDetail } from './queries.ts';
 
@@ -296,7 +297,7 @@ function RunHeader({ run, detail, isInspecting, onInspect, onTravel }: RunHeader
         {total !== undefined && run.source !== 'conversation' && <span>{formatMs(total)}</span>}
         {run.workMs > 0 && <span>{t.workTime(formatMs(run.workMs))}</span>}
         {run.waitMs > 0 && <span className="wait">{t.waitTime(formatMs(run.waitMs))}</span>}
-        {run.usage.modelCalls > 0 && (
+        {run.usage.inputTokens > 0 && (
           <span title={t.tokensInOut}>
             {formatCount(run.usage.inputTokens)} → {formatCount(run.usage.outputTokens)}
           </span>
@@ -351,9 +352,13 @@ function RunHeader({ run, detail, isInspecting, onInspect, onTravel }: RunHeader
 /** What waits, over the composer: deciding needs no scrolling. */
 function WaitingRegion({ waiting }: { waiting: readonly Waiting[] }) {
   const t = useText();
-  const [at, setAt] = useState(0);
-  const index = Math.min(at, waiting.length - 1);
+  const shown = useStore(shownWaiting);
+  const index = Math.max(
+    0,
+    waiting.findIndex(({ id }) => id === shown),
+  );
   const one = waiting[index];
+  const setAt = (next: number): void => shownWaiting.set(waiting[next]?.id);
   if (one === undefined) return null;
   const position =
     waiting.length > 1 ? (

@@ -27,8 +27,6 @@ const GUARD_MS = 400;
 
 interface CardProps {
   readonly waiting: Waiting;
-  /** Below its tool call, where agents and tool are shown already. */
-  readonly isInline?: boolean;
   /** Link to the run, outside of the run's page. */
   readonly hasRunLink?: boolean;
   /** Position among all that wait, such as `1 of 3`. */
@@ -36,7 +34,7 @@ interface CardProps {
 }
 
 /** A question or an approval that waits for a person. Shows the innermost tool with its arguments. Folder `waiting`: start here. */
-export function WaitingCard({ waiting, isInline = false, hasRunLink = false, position }: CardProps) {
+export function WaitingCard({ waiting, hasRunLink = false, position }: CardProps) {
   const t = useText();
   const { language } = useStore(settings);
   const now = useNow(5000);
@@ -45,11 +43,10 @@ export function WaitingCard({ waiting, isInline = false, hasRunLink = false, pos
     <section
       className="card"
       data-state={waiting.state}
-      data-inline={isInline}
+      tabIndex={-1}
       aria-label={t.waitsFor(waiting.agentPath.join(' › '))}
     >
-      {!isInline && (
-        <header className="card-head">
+              <header className="card-head">
           <span className="card-sign" aria-hidden="true">
             ◆
           </span>
@@ -58,7 +55,6 @@ export function WaitingCard({ waiting, isInline = false, hasRunLink = false, pos
           {position}
           <span className="meta">{formatAgo(waiting.askedAt, now, language)}</span>
         </header>
-      )}
       {waiting.kind === 'approval' ? (
         <Approval key={waiting.id} waiting={waiting} />
       ) : (
