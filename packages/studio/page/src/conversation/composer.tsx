@@ -10,6 +10,7 @@ import { formatBytes } from '../parts/format.ts';
 import { act } from '../server/actions.ts';
 import { messageOf } from '../server/request.ts';
 import { settings } from '../settings.ts';
+import { followEnd } from './follow.ts';
 import { contentOf, readAttachment, type Attachment } from './attachments.ts';
 
 type Mode = 'send' | 'steer' | 'follow_up';
@@ -77,6 +78,7 @@ export function Composer({ run, cast, maxFileBytes, suggestions }: ComposerProps
     if (!hasWorked) return;
     setText('');
     setAttachments([]);
+    followEnd();
   };
   const interrupt = async (): Promise<void> => {
     setAsked(false);

@@ -5,6 +5,7 @@ import { Virtualizer, type VirtualizerHandle } from 'virtua';
 import { useText } from '../i18n/use-text.ts';
 import { useKeys } from '../keys.ts';
 import { useStore, type Store } from '../live/store.ts';
+import { followWishes } from './follow.ts';
 import { Message } from './message.tsx';
 import { NoticeLine } from './notice-line.tsx';
 import type { Row } from './rows.ts';
@@ -69,6 +70,8 @@ export function Conversation(props: ConversationProps) {
   useEffect(() => {
     if (isFollowing.current) toEnd();
   }, [rows]);
+  const wishes = useStore(followWishes);
+  useEffect(follow, [wishes]);
 
   const onScroll = (): void => {
     const element = scroller.current;
@@ -95,8 +98,14 @@ export function Conversation(props: ConversationProps) {
     onSelect(row);
     list.current?.scrollToIndex(rows.indexOf(row), { align: 'nearest' });
   };
+  const count = useRef(rows.length);
+  count.current = rows.length;
   const toggle = useRef((key: string, isOpen: boolean): void => {
+    const element = scroller.current;
+    // The row that is opened stays where it is.
     isFollowing.current = false;
+    if (element !== null && element.scrollHeight - element.scrollTop - element.clientHeight >= NEAR_END)
+      setUnseenFrom((before) => before ?? count.current);
     folds.set(new Map(folds.get()).set(key, isOpen));
   });
   const find = (from: number, step: number, test: (row: Row) => boolean): void => {

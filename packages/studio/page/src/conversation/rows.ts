@@ -174,18 +174,16 @@ class RowMaker {
     if (isGroup) {
       const names = quiet.map(({ call, result }) => call?.name ?? result?.name ?? '');
       this.#rows.push({ kind: 'tools', key: groupKey, depth, seq, names, isOpen, colour });
-      this.#lastSpeaker = undefined;
     }
     for (const row of rows) {
       const isInGroup = isGroup && isQuiet(row);
       if (isInGroup && !isOpen) continue;
       if (!isHidden && !(isQuiet(row) && !this.#options.showsTools)) this.#rows.push(row);
-      this.#lastSpeaker = undefined;
       const id = row.call?.id ?? row.result?.id ?? '';
       if (!row.isOpen && this.#options.agent === undefined) continue;
-      for (const child of this.#children.get(callKeyOf(msg.agentPath, id)) ?? [])
-        this.#message(child, depth + 1);
-      this.#lastSpeaker = undefined;
+      const children = this.#children.get(callKeyOf(msg.agentPath, id)) ?? [];
+      for (const child of children) this.#message(child, depth + 1);
+      if (children.length > 0) this.#lastSpeaker = undefined;
     }
   }
 

@@ -12,7 +12,7 @@ import {
 } from 'lucide-react';
 import { lazy, Suspense, useEffect, useMemo, useRef, useState } from 'react';
 
-import type { RunDetail, StudioRun, Waiting } from '../../../src/protocol.ts';
+import type { RunDetail, StudioRun, Suggestion, Waiting } from '../../../src/protocol.ts';
 import { Cast } from '../conversation/cast.tsx';
 import { Composer } from '../conversation/composer.tsx';
 import { Conversation } from '../conversation/conversation.tsx';
@@ -167,7 +167,7 @@ function OpenRun({ detail, run, tape }: { detail: RunDetail; run: StudioRun; tap
             run={run}
             cast={cast}
             maxFileBytes={info.data?.limits.maxFileBytes ?? 1024 * 1024}
-            suggestions={offered?.suggestions ?? []}
+            suggestions={unusedSuggestions(offered?.suggestions ?? [], fold)}
           />
         ) : (
           <p className="composer-closed">{t.nothingRuns}</p>
@@ -206,6 +206,14 @@ function selectSeq(rows: readonly Row[], seq: number, selected: Store<string | u
   if (row === undefined) return;
   selected.set(row.key);
   document.querySelector(`[data-seq="${row.seq}"]`)?.scrollIntoView({ block: 'nearest' });
+}
+
+/** Suggestions whose text was not sent yet. */
+function unusedSuggestions(suggestions: readonly Suggestion[], fold: TapeFold): readonly Suggestion[] {
+  const said = new Set<string>();
+  for (const { role, content } of fold.conversation.messages)
+    if (role === 'user') for (const block of content) if (block.type === 'text') said.add(block.text);
+  return suggestions.filter(({ text }) => !said.has(text));
 }
 
 function numberOf(text: string | null): number | undefined {

@@ -308,7 +308,7 @@ function Question({ waiting }: { waiting: QuestionWaiting }) {
     >
       <p className="card-tool">
         <ShieldQuestion size={16} aria-hidden />
-        <strong>{t.asksYou(waiting.agentName)}</strong>
+        <strong>{t.asksYou}</strong>
       </p>
       <Problems id={id} problems={problems} />
       {waiting.state === 'waiting' && (
