@@ -228,6 +228,7 @@ export function Composer({ run, cast, maxFileBytes, suggestions }: ComposerProps
           <button
             type="submit"
             className="button primary"
+            aria-label={t.send}
             disabled={isOff || isSending || (text.trim() === '' && attachments.length === 0)}
           >
             <SendHorizontal size={14} aria-hidden /> <span>{t.send}</span>

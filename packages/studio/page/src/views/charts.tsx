@@ -21,27 +21,31 @@ interface Measure {
   readonly key: 'tokens' | 'cost' | 'latency' | 'cache' | 'errors' | 'calls';
   readonly values: (series: ChartSeries) => readonly (number | null)[];
   readonly format: (value: number) => string;
+  /** Smallest top of the axis. */
+  readonly top: number;
 }
 
 const MEASURES: readonly Measure[] = [
   {
     key: 'tokens',
+    top: 10,
     values: ({ inputTokens, outputTokens }) =>
       inputTokens.map((count, at) => count + (outputTokens[at] ?? 0)),
     format: formatCount,
   },
-  { key: 'cost', values: ({ cost }) => cost, format: formatCost },
-  { key: 'latency', values: ({ p95Ms }) => p95Ms, format: formatMs },
+  { key: 'cost', top: 0.01, values: ({ cost }) => cost, format: formatCost },
+  { key: 'latency', top: 100, values: ({ p95Ms }) => p95Ms, format: formatMs },
   {
     key: 'cache',
+    top: 100,
     values: ({ cachedTokens, inputTokens }) =>
       cachedTokens.map((count, at) =>
         (inputTokens[at] ?? 0) > 0 ? (100 * count) / (inputTokens[at] ?? 1) : null,
       ),
     format: (value) => `${Math.round(value)} %`,
   },
-  { key: 'calls', values: ({ calls }) => calls, format: formatCount },
-  { key: 'errors', values: ({ errors }) => errors, format: formatCount },
+  { key: 'calls', top: 4, values: ({ calls }) => calls, format: formatCount },
+  { key: 'errors', top: 4, values: ({ errors }) => errors, format: formatCount },
 ];
 
 /** Measures that tools have. */
@@ -153,7 +157,7 @@ function Plot({ charts, measure, t }: { charts: Charts; measure: Measure; t: Dic
       label: one.key,
       stroke: colour(`--agent-${index % 8}`),
       width: 2,
-      points: { show: charts.times.length < 60, size: 5 },
+      points: { show: true, size: 4 },
       spanGaps: false,
       value: (_, value: number | null) => (value === null ? '–' : measure.format(value)),
     }));
@@ -165,7 +169,7 @@ function Plot({ charts, measure, t }: { charts: Charts; measure: Measure; t: Dic
         axis,
         { ...axis, size: 62, values: (_, values) => values.map((value) => measure.format(value)) },
       ],
-      scales: { y: { range: (_, __, max) => [0, max > 0 ? max * 1.1 : 1] } },
+      scales: { y: { range: (_, __, max) => [0, Math.max(max * 1.1, measure.top)] } },
       legend: { show: charts.series.length > 1 },
     };
     const data: uPlot.AlignedData = [

@@ -1,4 +1,5 @@
 import { useQuery } from '@tanstack/react-query';
+import { GitBranch } from 'lucide-react';
 import type { ContentBlock } from 'troupe';
 
 import type { ComparedTurn, Comparison, StudioRun, TurnInfo } from '../../../src/protocol.ts';
@@ -44,7 +45,7 @@ function RunHead({ run }: { run: StudioRun }) {
   return (
     <section className="compare-head" aria-label={run.name}>
       <h2>
-        {run.forkOf !== undefined && <span className="fork">⑂ </span>}
+        {run.forkOf !== undefined && <GitBranch size={14} className="fork" aria-label={t.branchOf} />}{' '}
         <a href={hrefOf(['runs', run.id])}>{run.name}</a>
       </h2>
       <p className="sums">

@@ -56,13 +56,13 @@ export function Now() {
       {running.length > 0 && (
         <section aria-labelledby="running">
           <h2 id="running">{t.runningNow}</h2>
-          <RunList runs={running} />
+          <RunList label={t.runningNow} runs={running} />
         </section>
       )}
       {others.length > 0 && (
         <section aria-labelledby="recent">
           <h2 id="recent">{t.recent}</h2>
-          <RunList runs={others} />
+          <RunList label={t.recent} runs={others} />
         </section>
       )}
       {runs.data.runs.length === 0 && agents.length === 0 && <FirstStart info={info.data} />}

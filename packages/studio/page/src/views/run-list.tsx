@@ -1,3 +1,5 @@
+import { GitBranch } from 'lucide-react';
+
 import type { StudioRun } from '../../../src/protocol.ts';
 import { useText } from '../i18n/use-text.ts';
 import { useStore } from '../live/store.ts';
@@ -7,18 +9,20 @@ import { hrefOf } from '../route.ts';
 import { settings } from '../settings.ts';
 
 interface RunListProps {
+  /** Name for screen readers. @default `Runs` */
+  readonly label?: string;
   readonly runs: readonly StudioRun[];
   readonly chosen?: ReadonlySet<string>;
   readonly onChoose?: (id: string, isChosen: boolean) => void;
 }
 
 /** Runs as a table; on a phone, as blocks. */
-export function RunList({ runs, chosen, onChoose }: RunListProps) {
+export function RunList({ label, runs, chosen, onChoose }: RunListProps) {
   const t = useText();
   const { language } = useStore(settings);
   const now = useNow(10_000);
   return (
-    <div className="table-wrap" role="region" aria-label={t.runs} tabIndex={0}>
+    <div className="table-wrap" role="region" aria-label={label ?? t.runs} tabIndex={0}>
       <table className="runs">
         <thead>
           <tr>
@@ -63,7 +67,7 @@ export function RunList({ runs, chosen, onChoose }: RunListProps) {
                 <a href={hrefOf(['runs', run.id])}>
                   {run.forkOf !== undefined && (
                     <span className="fork" title={t.branchOf}>
-                      ⑂{' '}
+                      <GitBranch size={13} aria-hidden />{' '}
                     </span>
                   )}
                   {run.name}

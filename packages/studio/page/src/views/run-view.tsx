@@ -133,7 +133,10 @@ function OpenRun({ detail, run, tape }: { detail: RunDetail; run: StudioRun; tap
         chosen={agent}
         onChoose={(key) => changeQuery({ agent: key })}
       />
-      <section className="talk" aria-label={t.conversation}>
+      <section className="talk" aria-labelledby="talk">
+        <h2 className="hidden" id="talk">
+          {t.conversation}
+        </h2>
         {at !== undefined && (
           <p className="looking">
             <History size={14} aria-hidden /> {t.lookingAt(at, state.fold.lastSeq)}
@@ -271,7 +274,11 @@ function RunHeader({ run, detail, isInspecting, onInspect, onTravel }: RunHeader
   };
   return (
     <header className="run-head">
-      <a className="crumb" href={hrefOf(['runs'], { project: run.project })}>
+      <a
+        className="crumb"
+        href={hrefOf(['runs'], { project: run.project })}
+        aria-label={`${t.runs}: ${run.project}`}
+      >
         <ChevronLeft size={16} aria-hidden />
         <span>{run.project}</span>
       </a>
@@ -315,7 +322,7 @@ function RunHeader({ run, detail, isInspecting, onInspect, onTravel }: RunHeader
       <span className="spring" />
       {run.forkOf !== undefined && (
         <a className="button small fork" href={hrefOf(['compare'], { a: run.forkOf.runId, b: run.id })}>
-          ⑂ {t.compareWithParent}
+          <GitBranch size={14} aria-hidden /> <span>{t.compareWithParent}</span>
         </a>
       )}
       {detail.branches.length > 0 && (
@@ -325,7 +332,7 @@ function RunHeader({ run, detail, isInspecting, onInspect, onTravel }: RunHeader
           value=""
           onChange={(event) => goTo(['runs', event.target.value])}
         >
-          <option value="">⑂ {t.branchCount(detail.branches.length)}</option>
+          <option value="">{t.branchCount(detail.branches.length)}</option>
           {detail.branches.map(({ id, name }) => (
             <option key={id} value={id}>
               {name}
@@ -334,12 +341,22 @@ function RunHeader({ run, detail, isInspecting, onInspect, onTravel }: RunHeader
         </select>
       )}
       {run.can.replay && (
-        <button type="button" className="button small" onClick={() => onTravel('replay')}>
+        <button
+          type="button"
+          className="button small"
+          aria-label={t.replay}
+          onClick={() => onTravel('replay')}
+        >
           <History size={14} aria-hidden /> <span>{t.replay}</span>
         </button>
       )}
       {run.can.branch && (
-        <button type="button" className="button small" onClick={() => onTravel('branch')}>
+        <button
+          type="button"
+          className="button small"
+          aria-label={t.branch}
+          onClick={() => onTravel('branch')}
+        >
           <GitBranch size={14} aria-hidden /> <span>{t.branch}</span>
         </button>
       )}

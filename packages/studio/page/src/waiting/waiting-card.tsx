@@ -46,15 +46,15 @@ export function WaitingCard({ waiting, hasRunLink = false, position }: CardProps
       tabIndex={-1}
       aria-label={t.waitsFor(waiting.agentPath.join(' › '))}
     >
-              <header className="card-head">
-          <span className="card-sign" aria-hidden="true">
-            ◆
-          </span>
-          <span className="card-path">{waiting.agentPath.join(' › ')}</span>
-          {hasRunLink && <a href={hrefOf(['runs', waiting.runId])}>{waiting.runName}</a>}
-          {position}
-          <span className="meta">{formatAgo(waiting.askedAt, now, language)}</span>
-        </header>
+      <header className="card-head">
+        <span className="card-sign" aria-hidden="true">
+          ◆
+        </span>
+        <span className="card-path">{waiting.agentPath.join(' › ')}</span>
+        {hasRunLink && <a href={hrefOf(['runs', waiting.runId])}>{waiting.runName}</a>}
+        {position}
+        <span className="meta">{formatAgo(waiting.askedAt, now, language)}</span>
+      </header>
       {waiting.kind === 'approval' ? (
         <Approval key={waiting.id} waiting={waiting} />
       ) : (
