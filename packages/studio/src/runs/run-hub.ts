@@ -287,9 +287,9 @@ export class RunHub {
       case 'agent':
         return this.store.putAgent(runId, {
           ...item.agent,
+          hubs: item.agent.hubs ?? [],
           isRunning: false,
           isReachable: true,
-          hubs: [],
         } satisfies AgentInfo);
       case 'input': {
         const messages = item.input.messages as readonly object[] as readonly MsgJson[];
