@@ -265,7 +265,7 @@ export interface AgentInfo {
   readonly modelName?: string;
   /** Whether the program still has the agent, so that a person can step in. */
   readonly isReachable: boolean;
-  /** Names of the hubs in which it takes part, which the page shows as rooms. */
+  /** Ids of the hubs in which it takes part: agents with the same id share a room. */
   readonly hubs: readonly string[];
 }
 

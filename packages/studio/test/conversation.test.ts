@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test } from 'vitest';
 
-import { InMemorySession, PermissionRules, ReActAgent, tool } from 'troupe';
+import { InMemorySession, MsgHub, PermissionRules, ReActAgent, tool, withRunConfig } from 'troupe';
 import { ConversationView } from 'troupe/events';
 import { ScriptedModel } from 'troupe/testing';
 import { z } from 'zod';
@@ -203,6 +203,31 @@ describe('a conversation from the page', () => {
       (entry) => isEnd(entry) && textsOf(again, run.id).some((text) => text.includes('It is sent.')),
     );
     expect(ran).toEqual(['bob: Hi']);
+  });
+});
+
+describe('other agents of the program in which the Studio runs', () => {
+  test('are shown in their own run, with the hub that they share', async () => {
+    const page = await studios.start();
+    const live = await page.live();
+    live.send({ type: 'watch_runs' });
+    const agentOf = (name: string) =>
+      new ReActAgent({ name, model: new ScriptedModel(['Hi.']), console: false });
+    const [ann, bob] = [agentOf('Ann'), agentOf('Bob')];
+    await withRunConfig({ runId: 'party', name: 'party' }, async () => {
+      await using hub = new MsgHub({ participants: [ann, bob], name: 'kitchen' });
+      await hub.open();
+      await ann.call('Hello?');
+      await bob.call();
+    });
+    await live.until(({ messages }) =>
+      messages.find((one) => one.type === 'run' && one.run.id === 'party' && one.run.preview === 'Hi.'),
+    );
+    const { body } = await page.get('api/runs/party');
+    const found = new Map(body.agents.map(({ name, hubs }: any) => [name, hubs]));
+    expect([...found.keys()].toSorted()).toEqual(['Ann', 'Bob']);
+    expect(found.get('Ann')).toEqual([expect.stringMatching(/^hub_/)]);
+    expect(found.get('Bob')).toEqual(found.get('Ann'));
   });
 });
 

@@ -78,8 +78,12 @@ const WANTED = {
 };
 
 describe('the OTLP receiver', () => {
-  const send = (page: StudioClient, body: BodyInit, headers: Record<string, string>, path = 'v1/traces') =>
-    fetch(`${page.studio.url}/${path}`, { method: 'POST', body, headers });
+  const send = (
+    page: StudioClient,
+    body: string | Uint8Array<ArrayBuffer>,
+    headers: Record<string, string>,
+    path = 'v1/traces',
+  ) => fetch(`${page.studio.url}/${path}`, { method: 'POST', body, headers });
   const bearer = (page: StudioClient) => ({ authorization: `Bearer ${page.studio.token}` });
 
   test('takes protobuf, plain and packed, and shows the span in its run', async () => {
@@ -225,7 +229,7 @@ describe('programs written for the Studio of AgentScope', () => {
       preview: 'Hello',
     });
     const unknown = await push('x', { runId: 'r2' });
-    expect([unknown.status, (await unknown.json()).error.message]).toEqual([
+    expect([unknown.status, ((await unknown.json()) as any).error.message]).toEqual([
       400,
       'Run with id r2 does not exist',
     ]);

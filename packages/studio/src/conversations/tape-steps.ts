@@ -1,6 +1,7 @@
 import { gunzipSync, gzipSync } from 'node:zlib';
 
 import { Msg, type Step, type StepRunner } from 'troupe';
+import { redactKeys } from 'troupe/studio';
 
 /** One step of an agent call: its key, and its result as JSON. */
 export interface TapeStep extends Step {
@@ -11,10 +12,10 @@ export interface TapeStep extends Step {
 const MAX_PACKED_BYTES = 8 * 1024 * 1024;
 const MAX_UNPACKED_BYTES = 128 * 1024 * 1024;
 
-/** Packs a value for the database; undefined if it is too large or no JSON. */
+/** Packs a value for the database, without keys; undefined if it is too large or no JSON. */
 export function pack(value: unknown): Uint8Array | undefined {
   try {
-    const packed = gzipSync(JSON.stringify(value), { level: 1 });
+    const packed = gzipSync(redactKeys(JSON.stringify(value)), { level: 1 });
     return packed.byteLength > MAX_PACKED_BYTES ? undefined : packed;
   } catch {
     return undefined; // the result of a step of the program's own is no JSON

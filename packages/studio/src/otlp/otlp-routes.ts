@@ -2,7 +2,9 @@ import { gunzip, inflate, type InputType } from 'node:zlib';
 import { promisify } from 'node:util';
 
 import { Hono, type Context } from 'hono';
+import { redactKeys } from 'troupe/studio';
 
+import type { Span } from '../protocol.ts';
 import type { RunHub } from '../runs/run-hub.ts';
 import { ApiFailure } from '../server/api-failure.ts';
 import { readBytes } from '../server/request-body.ts';
@@ -72,7 +74,7 @@ function storeSpans(hub: RunHub, received: readonly ReceivedSpan[]): void {
     for (const { span, service, runId } of received) {
       if (runId !== undefined && hub.run(runId) === undefined)
         hub.openRun({ id: runId, project: service || 'traces', name: span.name, source: 'otlp' });
-      hub.store.putSpan(span, runId, service);
+      hub.store.putSpan(JSON.parse(redactKeys(JSON.stringify(span))) as Span, runId, service);
     }
   });
 }

@@ -86,7 +86,8 @@ export class LiveRun {
     this.#runningAgents.clear();
   }
 
-  addEvent(event: AgentEvent, agentId: string): void {
+  /** @param redact removes keys from the text of a preview */
+  addEvent(event: AgentEvent, agentId: string, redact: (text: string) => string): void {
     const isRoot = event.agentPath.length === 1;
     const { messages, errors, workMs } = this.#record;
     switch (event.type) {
@@ -116,7 +117,7 @@ export class LiveRun {
         return this.change({
           workMs: workMs + event.durationMs,
           errors: errors + (this.#hasFailed ? 1 : 0),
-          ...(text && { preview: firstLine(text) }),
+          ...(text && { preview: firstLine(redact(text)) }),
         });
       }
       default:

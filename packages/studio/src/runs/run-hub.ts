@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 
 import type { AgentEvent, JsonObject, PendingCall } from 'troupe';
-import type { ProgramIdentity, ProgramItem, PromptFacts } from 'troupe/studio';
+import { redactKeys, type ProgramIdentity, type ProgramItem, type PromptFacts } from 'troupe/studio';
 
 import type {
   AgentInfo,
@@ -14,6 +14,7 @@ import type {
   Waiting,
   WaitingState,
 } from '../protocol.ts';
+import { readStored } from '../store/json-text.ts';
 import type { StudioStore } from '../store/studio-store.ts';
 import { firstLine, LiveRun, textOf } from './live-run.ts';
 import { withoutMedia } from './stored-media.ts';
@@ -147,7 +148,8 @@ export class RunHub {
       const kept = withoutMedia(body, ({ id, mediaType, bytes }) =>
         this.store.putFile(runId, id, mediaType, bytes),
       );
-      const entry = { ...(kept as EntryBody), seq, at };
+      const text = JSON.stringify({ ...(kept as EntryBody), seq, at });
+      const entry = readStored<RunEntry>(redactKeys(text)); // once, whoever sent it
       live.change({ lastSeq: seq, updatedAt: at });
       this.store.putEntry(runId, entry);
       this.#mark(runId);
@@ -166,10 +168,10 @@ export class RunHub {
       const text = textOf(msg.content);
       live.change({
         messages: live.record.messages + 1,
-        preview: firstLine(text),
+        preview: firstLine(redactKeys(text)),
         rootAgent: live.record.rootAgent ?? reply.name,
       });
-      this.store.addRunText(runId, text);
+      this.store.addRunText(runId, redactKeys(text));
       this.addEntry(runId, {
         kind: 'message',
         replyId: reply.id,
@@ -285,15 +287,15 @@ export class RunHub {
       case 'agent':
         return this.store.putAgent(runId, {
           ...item.agent,
+          hubs: item.agent.hubs ?? [],
           isRunning: false,
           isReachable: true,
-          hubs: [],
         } satisfies AgentInfo);
       case 'input': {
         const messages = item.input.messages as readonly object[] as readonly MsgJson[];
         if (item.input.agentPath.length === 1) {
           live.change({ messages: live.record.messages + messages.length });
-          for (const { content } of messages) this.store.addRunText(runId, textOf(content));
+          for (const { content } of messages) this.store.addRunText(runId, redactKeys(textOf(content)));
         }
         this.addEntry(runId, { kind: 'input', ...item.input, messages });
         return;
@@ -305,7 +307,7 @@ export class RunHub {
       case 'inside': {
         const { agentId, data, leftOut } = item.inside;
         const seq = this.addEntry(runId, { kind: 'snapshot', agentId });
-        return this.store.putInside(runId, agentId, seq, JSON.stringify({ ...data, leftOut }));
+        return this.store.putInside(runId, agentId, seq, redactKeys(JSON.stringify({ ...data, leftOut })));
       }
       case 'pending':
         return this.#takePending(runId, item);
@@ -332,13 +334,13 @@ export class RunHub {
 
   #takeEvent(live: LiveRun, event: AgentEvent, agentId: string): void {
     const runId = live.record.id;
-    live.addEvent(event, agentId);
+    live.addEvent(event, agentId, redactKeys);
     this.addEntry(runId, { kind: 'event', event, agentId });
     const agent = event.agentPath.at(-1) ?? '';
     const { project } = live.record;
     const at = this.#now();
     if (event.type === 'run_end' && event.msg !== undefined)
-      this.store.addRunText(runId, textOf(event.msg.content));
+      this.store.addRunText(runId, redactKeys(textOf(event.msg.content)));
     if (event.type === 'model_end') {
       this.#endPrompt(live, event);
       const { usage, durationMs, modelName, status } = event;
@@ -379,7 +381,7 @@ export class RunHub {
   #takePrompt(live: LiveRun, facts: PromptFacts): void {
     const runId = live.record.id;
     for (const [hash, part] of Object.entries(facts.parts))
-      this.store.putPart(runId, hash, JSON.stringify(part));
+      this.store.putPart(runId, hash, redactKeys(JSON.stringify(part)));
     if (live.prompts === 0) live.prompts = this.store.prompts(runId).at(-1)?.n ?? 0;
     const n = ++live.prompts;
     const { callId, replyId, agentId, agentPath, purpose, modelName, messages, tools, settings } = facts;

@@ -278,6 +278,11 @@ export abstract class AgentBase extends HookedModule implements Observer, AsyncD
     );
   }
 
+  /** Ids of the hubs in which the agent takes part. */
+  get hubs(): readonly string[] {
+    return this.#subscribers.hubs;
+  }
+
   removeSubscribers(hub: string): void {
     if (!this.#subscribers.remove(hub))
       getLogger().log('warn', `${this.name} has no subscribers in the hub '${hub}'.`);

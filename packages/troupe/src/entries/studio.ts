@@ -25,5 +25,6 @@ export {
   type RunInfo,
 } from '../studio/program-protocol.ts';
 export { StudioConnection, type StudioConnectionOptions } from '../studio/studio-connection.ts';
+export { redactKeys } from '../util/redaction/key-patterns.ts';
 export { StudioProgram, type StudioProgramOptions } from '../studio/studio-program.ts';
 export { StudioUserInput, type StudioUserInputOptions } from '../studio/studio-user-input.ts';

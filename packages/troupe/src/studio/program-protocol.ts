@@ -84,6 +84,8 @@ export interface AgentFacts {
   readonly className: string;
   readonly path: readonly string[];
   readonly modelName?: string;
+  /** Ids of the hubs in which it takes part. */
+  readonly hubs: readonly string[];
 }
 
 export interface CallInput {

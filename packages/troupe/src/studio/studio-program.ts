@@ -302,17 +302,25 @@ export class StudioProgram implements ProgramObserver {
     { agent, agentId, agentPath }: Pick<ObservedCall, 'agent' | 'agentId' | 'agentPath'>,
     runId: string,
   ): void {
-    if (this.#agents.has(agentId)) return;
-    if (this.#agents.size >= MAX_AGENTS) this.#agents.delete(firstKey(this.#agents));
+    const { hubs } = agent;
+    const known = this.#agents.get(agentId);
+    if (known?.runId === runId && known.facts.hubs.join() === hubs.join()) return;
+    if (known === undefined && this.#agents.size >= MAX_AGENTS) this.#agents.delete(firstKey(this.#agents));
     const modelName = modelNameOf(agent);
     const facts: AgentFacts = {
       id: agentId,
       name: agent.name,
       className: agent.constructor.name,
       path: agentPath,
+      hubs,
       ...(modelName !== undefined && { modelName }),
     };
-    this.#agents.set(agentId, { agent: new WeakRef(agent), runId, facts, hadPending: false });
+    this.#agents.set(agentId, {
+      agent: new WeakRef(agent),
+      runId,
+      facts,
+      hadPending: known?.hadPending ?? false,
+    });
     this.#send(runId, { kind: 'agent', agent: facts });
   }
 
