@@ -4,7 +4,7 @@
 // @ts-check
 
 import { spawnSync } from 'node:child_process';
-import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
@@ -87,3 +87,10 @@ await build({
     },
   },
 });
+
+// A page of a package, with a Vite configuration of its own, is built beside its entries.
+const page = join(dir, 'page', 'vite.config.ts');
+if (existsSync(page)) {
+  const target = { outDir: resolve(out, 'page'), emptyOutDir: true };
+  await build({ root: join(dir, 'page'), configFile: resolve(page), logLevel: 'warn', build: target });
+}

@@ -1,7 +1,7 @@
 // Each rule of check-imports fires on the smallest source that breaks it, and stays silent on its neighbour that does not.
 
 import { describe, expect, test } from 'vitest';
-import { checkProject, readImports } from './check-imports.ts';
+import { checkDependent, checkProject, readImports } from './check-imports.ts';
 
 const SRC = 'packages/troupe/src';
 
@@ -332,4 +332,32 @@ test('all forms of imports are read', () => {
     'type ./p.ts',
     './r.ts',
   ]);
+});
+
+describe('a package that uses the library', () => {
+  const problemsIn = (specifier: string): string[] =>
+    checkDependent({
+      src: 'packages/studio/src',
+      sources: new Map([
+        ['a.ts', `import { x } from '${specifier}';\n`],
+        ['b.ts', ''],
+      ]),
+      dependencies: ['hono'],
+      entries: ['troupe', 'troupe/events'],
+    });
+
+  test.each(['troupe', 'troupe/events', 'hono', 'hono/cookie', 'node:http', './b.ts'])(
+    'may import %s',
+    (specifier) => {
+      expect(problemsIn(specifier)).toEqual([]);
+    },
+  );
+
+  test.each([
+    ['troupe/util/json', 'troupe/util/json is not a public entry'],
+    ['express', 'express is not a dependency of this package'],
+    ['../../troupe/src/index.ts', '../../troupe/src/index.ts is not a source file of this package'],
+  ])('may not import %s', (specifier, reason) => {
+    expect(problemsIn(specifier)).toEqual([`packages/studio/src/a.ts:1: ${reason}`]);
+  });
 });

@@ -23,6 +23,7 @@ const LAYERS: readonly (readonly string[])[] = [
   ['approval'],
   ['react', 'user'],
   ['subagent', 'pipeline'],
+  ['studio'],
   ['index', 'entries'],
 ];
 
@@ -358,7 +359,57 @@ function readProject(): Project {
   };
 }
 
+/** A package of this repository that uses the library. */
+export interface Dependent {
+  /** Folder of its sources. */
+  readonly src: string;
+  /** Sources by their path below `src`, without tests. */
+  readonly sources: ReadonlyMap<string, string>;
+  readonly dependencies: readonly string[];
+  /** Public entries of the library, such as `troupe/events`. */
+  readonly entries: readonly string[];
+}
+
+/** Violations of a dependent package: it imports its own files, its dependencies, and the library only by public entries. */
+export function checkDependent({ src, sources, dependencies, entries }: Dependent): string[] {
+  const problems: string[] = [];
+  const files = new Map<string, Set<string>>();
+  for (const [file, source] of sources) {
+    for (const { specifier, isTypeOnly, line } of readImports(source)) {
+      const here = `${src}/${file}:${line}`;
+      if (specifier.startsWith('.')) {
+        const target = posix.join(posix.dirname(file), specifier);
+        if (!sources.has(target)) problems.push(`${here}: ${specifier} is not a source file of this package`);
+        else if (!isTypeOnly) files.set(file, (files.get(file) ?? new Set()).add(target));
+      } else if (packageOf(specifier) === 'troupe') {
+        if (!entries.includes(specifier)) problems.push(`${here}: ${specifier} is not a public entry`);
+      } else if (!specifier.startsWith('node:') && !dependencies.includes(packageOf(specifier))) {
+        problems.push(`${here}: ${specifier} is not a dependency of this package`);
+      }
+    }
+  }
+  for (const cycle of cyclesOf(files))
+    problems.push(`files import each other in a circle: ${cycle.join(' -> ')}`);
+  return problems;
+}
+
+function readDependent(folder: string): Dependent {
+  const manifest = (dir: string): Record<'dependencies' | 'optionalDependencies' | 'exports', object> =>
+    JSON.parse(readFileSync(join(ROOT, dir, 'package.json'), 'utf8')) as never;
+  const { dependencies, optionalDependencies } = manifest(folder);
+  const src = `${folder}/src`;
+  const files = filesBelow(src, '.ts').filter((file) => !/\.test(-d)?\.ts$/.test(file));
+  return {
+    src,
+    sources: new Map(files.map((file) => [file, readFileSync(join(ROOT, src, file), 'utf8')])),
+    dependencies: Object.keys({ ...dependencies, ...optionalDependencies }),
+    entries: Object.keys(manifest('packages/troupe').exports).map((entry) => posix.join('troupe', entry)),
+  };
+}
+
 if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) {
   const project = readProject();
-  report(checkProject(project), `${project.sources.size} files in order`);
+  const studio = readDependent('packages/studio');
+  const problems = [...checkProject(project), ...checkDependent(studio)];
+  report(problems, `${project.sources.size + studio.sources.size} files in order`);
 }

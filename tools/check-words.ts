@@ -8,7 +8,15 @@ import { filesBelow, report, ROOT } from './lib/files.ts';
 import { lineAt, readSource } from './lib/source-text.ts';
 
 const SRC = 'packages/troupe/src';
-const FOLDERS = ['packages/troupe/src', 'packages/troupe/test', 'examples', 'tools', 'bench'];
+const FOLDERS = [
+  'packages/troupe/src',
+  'packages/troupe/test',
+  'packages/studio/src',
+  'packages/studio/test',
+  'examples',
+  'tools',
+  'bench',
+];
 
 /** Words that refer to a subject elsewhere. */
 const PRONOUNS = new Set('that those it what whatever whoever who they them such ones there'.split(' '));

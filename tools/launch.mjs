@@ -30,7 +30,8 @@ const NODE_PACKAGES = {
  * @type {Record<string, string[] | undefined>}
  */
 const COMMANDS = {
-  start: ['examples/chat/main.ts'],
+  start: ['examples/studio/main.ts'],
+  chat: ['examples/chat/main.ts'],
   test: ['node_modules/vitest/vitest.mjs', 'run'],
   'test:long': ['tools/test-long.mjs'],
   check: ['tools/check.ts'],
@@ -234,6 +235,14 @@ function sourceHash(dir) {
     .filter((file) => file.endsWith('.ts') && !/\.test(-d)?\.ts$/.test(file))
     .map((file) => `${dir}/src/${file}`)
     .sort();
+  const page = inRoot(`${dir}/page`);
+  const pageFiles = fs.existsSync(page)
+    ? fs
+        .readdirSync(page, { recursive: true, encoding: 'utf8' })
+        .map((file) => `${dir}/page/${file}`)
+        .filter((file) => fs.statSync(inRoot(file)).isFile() && !/\.test\.tsx?$/.test(file))
+        .sort()
+    : [];
   const settings = [
     'package-lock.json',
     'tsconfig.base.json',
@@ -242,7 +251,8 @@ function sourceHash(dir) {
     'tools/build.mjs',
   ];
   const all = createHash('sha256');
-  for (const file of [...settings, ...sources]) all.update(`${file}\n`).update(fs.readFileSync(inRoot(file)));
+  for (const file of [...settings, ...sources, ...pageFiles])
+    all.update(`${file}\n`).update(fs.readFileSync(inRoot(file)));
   return all.digest('hex');
 }
 

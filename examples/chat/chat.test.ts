@@ -29,7 +29,7 @@ test('calculates and tells the time with the offline model', async () => {
 test('lists and reads files with the offline model', async () => {
   const agent = silentAgent(new OfflineModel());
   expect((await agent.call('List the files')).text).toContain('chat-agent.ts');
-  expect((await agent.call('Read main.ts')).text).toContain('npm start');
+  expect((await agent.call('Read main.ts')).text).toContain('npm run chat');
   expect((await agent.call('Read ../package.json')).text).toContain(
     "There is no '../package.json' in this folder.",
   );

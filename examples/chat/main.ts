@@ -1,4 +1,4 @@
-// `npm start`: a chat in the terminal with an agent that has a few tools.
+// `npm run chat`: a chat in the terminal with an agent that has a few tools.
 
 import { InputEndedError, interruptOnCtrlC, TerminalUserInput, UserAgent, type Msg } from 'troupe';
 

@@ -51,11 +51,11 @@ export { lineLogger, silentLogger, type Logger, type LogLevel } from './config/l
 export {
   getLogger,
   getRunConfig,
-  init,
   withRunConfig,
   type InitOptions,
   type RunConfig,
 } from './config/run-config.ts';
+export { init } from './studio/init.ts';
 export {
   AgentBusyError,
   AgentClosedError,

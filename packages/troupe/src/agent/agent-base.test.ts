@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 
 import { timeUntilSettled } from '../../test/time-until-settled.ts';
-import { getRunConfig, init, withRunConfig } from '../config/run-config.ts';
+import { getRunConfig, setRunConfig, withRunConfig } from '../config/run-config.ts';
 import { AgentBusyError, AgentClosedError, HookError, InterruptedError } from '../errors.ts';
 import type { AgentEvent } from '../event/agent-event.ts';
 import { Msg, type MsgInput } from '../message/msg.ts';
@@ -134,7 +134,7 @@ describe('call', () => {
 
   test('has a run configuration of its own', async () => {
     const agent = new TestAgent(async () => {
-      init({ project: 'inner' });
+      setRunConfig({ project: 'inner' });
       await undefined;
       return Msg.assistant(getRunConfig().project);
     });

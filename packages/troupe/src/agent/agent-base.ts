@@ -21,6 +21,7 @@ import { AGENT_HOOK_POINTS, CALL_HOOK_TYPES, type AgentHooks } from './agent-hoo
 import type { ConsoleView } from './printing/console-view.ts';
 import { Printer, programConsole, type PrintedMsg } from './printing/printer.ts';
 import { EventListeners, type ListenOptions } from './event-listeners.ts';
+import { isProgramObserved, tellObservers } from './program-observers.ts';
 import { CallQueue, type OnBusy } from './call-queue.ts';
 import type { Interrupt } from './interrupt.ts';
 import { Subscribers, type Observer } from './subscribers.ts';
@@ -283,6 +284,11 @@ export abstract class AgentBase extends HookedModule implements Observer, AsyncD
     );
   }
 
+  /** Ids of the hubs in which the agent takes part. */
+  get hubs(): readonly string[] {
+    return this.#subscribers.hubs;
+  }
+
   removeSubscribers(hub: string): void {
     if (!this.#subscribers.remove(hub))
       getLogger().log('warn', `${this.name} has no subscribers in the hub '${hub}'.`);
@@ -433,13 +439,14 @@ export abstract class AgentBase extends HookedModule implements Observer, AsyncD
       try {
         this.#assertOpen();
         return await control.run(() =>
-          forkRunConfig(() =>
-            traced(
+          forkRunConfig(() => {
+            if (isProgramObserved()) this.#tellCall(control, msgs);
+            return traced(
               () => operationOf(this, control, msgs),
               () => new AgentCall(this, control, this.#parts).answer(msgs),
               { outcomeOf },
-            ),
-          ),
+            );
+          }),
         );
       } finally {
         this.#queue.leave();
@@ -448,6 +455,12 @@ export abstract class AgentBase extends HookedModule implements Observer, AsyncD
     } finally {
       control.end();
     }
+  }
+
+  #tellCall(control: TurnControl, msgs: readonly Msg[]): void {
+    const { agentId, runId, replyId, agentPath, outerToolCallId: toolCallId } = control;
+    const call = { agent: this, agentId, runId, replyId, agentPath, msgs, toolCallId };
+    tellObservers((observer) => observer.onCall(call));
   }
 
   #assertOpen(): void {

@@ -4,6 +4,8 @@ import { assertEventType, type AgentEvent, type EventType } from '../event/agent
 import type { EventObservers } from '../event/event-outlet.ts';
 import type { BlockChange } from '../message/block-change.ts';
 import { describe } from '../util/json.ts';
+import type { AgentBase } from './agent-base.ts';
+import { isProgramObserved, tellObservers } from './program-observers.ts';
 import { runOutsideOfRuns } from './turn/run-scope.ts';
 
 export interface ListenOptions {
@@ -31,16 +33,16 @@ const BLOCK_EVENTS: Readonly<Record<BlockChange['type'], true>> = {
 };
 
 /**
- * The listeners of one agent. Each is called with its events in their order, outside of the run, and nobody waits for it. An error of a
+ * The listeners of one agent, and the observers of the whole program, which hear each event from its own agent. Each is called with its events in their order, outside of the run, and nobody waits for it. An error of a
  * listener is logged.
  */
 export class EventListeners implements EventObservers {
-  readonly #agent: { readonly name: string };
+  readonly #agent: AgentBase;
   /** Replaced by every change, so that a change while an event is told counts from the next event on. */
   #entries: readonly Entry[] = [];
   #blockEntries: readonly Entry[] = [];
 
-  constructor(agent: { readonly name: string }) {
+  constructor(agent: AgentBase) {
     this.#agent = agent;
   }
 
@@ -59,14 +61,17 @@ export class EventListeners implements EventObservers {
   }
 
   wants(type: EventType, isNested: boolean): boolean {
+    if (!isNested && isProgramObserved()) return true;
     return this.#entries.length > 0 && this.#entries.some((entry) => isFor(entry, type, isNested));
   }
 
   wantsBlocks(isNested: boolean): boolean {
+    if (!isNested && isProgramObserved()) return true;
     return this.#blockEntries.some(({ nested }) => nested || !isNested);
   }
 
   notify(event: AgentEvent, isNested: boolean): void {
+    if (!isNested) tellObservers((observer) => observer.onEvent(event, this.#agent));
     for (const entry of this.#entries) if (isFor(entry, event.type, isNested)) this.#call(entry, event);
   }
 

@@ -31,6 +31,11 @@ export class Subscribers {
   readonly #hubs = new Map<string, readonly Observer[]>();
   readonly #deliveries = new Set<Delivery>();
 
+  /** Ids of the hubs. */
+  get hubs(): readonly string[] {
+    return [...this.#hubs.keys()];
+  }
+
   get isEmpty(): boolean {
     return this.#hubs.size === 0;
   }

@@ -1,14 +1,14 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 
-import { init } from '../config/run-config.ts';
+import { setRunConfig } from '../config/run-config.ts';
 import { Msg } from '../message/msg.ts';
 import { FakeClock } from '../testing/fake-clock.ts';
 import { CharTokenCounter } from '../token/char-token-counter.ts';
 import { TokenCounterBase } from '../token/token-counter-base.ts';
 import { TokenMeter } from './token-meter.ts';
 
-beforeEach(() => init({ logging: 'silent' }));
-afterEach(() => init({}));
+beforeEach(() => setRunConfig({ logging: 'silent' }));
+afterEach(() => setRunConfig({}));
 
 /** Fails once, then counts 7 tokens. */
 class RecoveringCounter extends TokenCounterBase {

@@ -49,22 +49,22 @@ describe('the run configuration', () => {
   });
 
   test('changes in parts', () => {
-    config.init({ project: 'Zoo' });
-    const { logger: _, ...rest } = config.init({ name: 'first', runId: 'r1' });
+    config.setRunConfig({ project: 'Zoo' });
+    const { logger: _, ...rest } = config.setRunConfig({ name: 'first', runId: 'r1' });
     expect(rest).toEqual({ ...DEFAULT, project: 'Zoo', name: 'first', runId: 'r1' });
     expect({ ...config.getRunConfig() }).toMatchObject(rest);
   });
 
   test('stays as it is where nothing is said, or nothing but an empty text', () => {
-    const before = config.init({ project: 'Zoo' });
-    expect(config.init()).toEqual(before);
-    expect(config.init({})).toEqual(before);
-    expect(config.init({ project: '', name: '', runId: '' })).toEqual(before);
+    const before = config.setRunConfig({ project: 'Zoo' });
+    expect(config.setRunConfig()).toEqual(before);
+    expect(config.setRunConfig({})).toEqual(before);
+    expect(config.setRunConfig({ project: '', name: '', runId: '' })).toEqual(before);
   });
 
   test('does not change a configuration that somebody holds', () => {
     const before = config.getRunConfig();
-    config.init({ project: 'Zoo' });
+    config.setRunConfig({ project: 'Zoo' });
     expect(before.project).toBe(DEFAULT.project);
     for (const held of [
       before,
@@ -77,16 +77,16 @@ describe('the run configuration', () => {
 
   test('takes a logger, which gets everything', () => {
     const logger = collector();
-    config.init({ logging: logger });
+    config.setRunConfig({ logging: logger });
     config.getLogger().log('debug', 'a');
-    config.init({ project: 'Zoo' });
+    config.setRunConfig({ project: 'Zoo' });
     config.getLogger().log('error', 'b');
     expect(logger.lines).toEqual(['debug a', 'error b']);
   });
 
   test('takes a level, which writes to standard error', () => {
     const write = vi.spyOn(process.stderr, 'write').mockReturnValue(true);
-    config.init({ logging: 'warn' });
+    config.setRunConfig({ logging: 'warn' });
     config.getLogger().log('info', 'a');
     config.getLogger().log('warn', 'b');
     const lines = write.mock.calls.map(([text]) => String(text));
@@ -107,7 +107,7 @@ describe('the run configuration', () => {
     const before = config.getRunConfig();
     let error: unknown;
     try {
-      config.init({ project: 'Zoo', ...options });
+      config.setRunConfig({ project: 'Zoo', ...options });
     } catch (thrown) {
       error = thrown;
     }
@@ -119,9 +119,9 @@ describe('the run configuration', () => {
 
 describe('a scope', () => {
   test('has its own configuration, and starts with the one around it', () => {
-    config.init({ project: 'Zoo' });
+    config.setRunConfig({ project: 'Zoo' });
     const seen = config.withRunConfig({ name: 'inner' }, () => {
-      config.init({ runId: 'r-inner' });
+      config.setRunConfig({ runId: 'r-inner' });
       return config.withRunConfig({ project: 'Circus' }, () => config.getRunConfig());
     });
     expect(seen).toMatchObject({ project: 'Circus', name: 'inner', runId: 'r-inner' });
@@ -134,11 +134,11 @@ describe('a scope', () => {
     const log: string[] = [];
     const task = (id: string): Promise<void> =>
       config.withRunConfig({}, async () => {
-        config.init({ runId: id });
+        config.setRunConfig({ runId: id });
         await gate();
         log.push(config.getRunConfig().runId);
         await Promise.resolve();
-        config.init({ name: `name of ${id}` });
+        config.setRunConfig({ name: `name of ${id}` });
         await gate();
         log.push(config.getRunConfig().name);
       });
@@ -169,7 +169,7 @@ describe('a scope', () => {
 
   test('has its own logger', () => {
     const [outer, inner] = [collector(), collector()];
-    config.init({ logging: outer });
+    config.setRunConfig({ logging: outer });
     config.withRunConfig({ logging: inner }, () => config.getLogger().log('info', 'inner'));
     config.withRunConfig({}, () => config.getLogger().log('info', 'inherited'));
     config.withRunConfig({ logging: silentLogger }, () => config.getLogger().log('info', 'lost'));
@@ -177,17 +177,17 @@ describe('a scope', () => {
   });
 
   test('is what a call of an agent is', async () => {
-    const { init, getRunConfig } = await import('./run-config.ts');
+    const { setRunConfig, getRunConfig } = await import('./run-config.ts');
     const { AgentBase: Base } = await import('../agent/agent-base.ts');
     const { Msg: FreshMsg } = await import('../message/msg.ts');
     class Tester extends Base {
       override async reply(): Promise<Msg> {
-        init({ project: 'Inner' });
+        setRunConfig({ project: 'Inner' });
         await Promise.resolve();
         return FreshMsg.assistant(getRunConfig().project);
       }
     }
-    init({ project: 'Outer' });
+    setRunConfig({ project: 'Outer' });
     expect((await new Tester({ name: 'a' }).call()).text).toBe('Inner');
     expect(getRunConfig().project).toBe('Outer');
   });

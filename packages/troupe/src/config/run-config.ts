@@ -40,19 +40,8 @@ export function getLogger(): Logger {
   return currentScope().config.logger;
 }
 
-/**
- * Sets parts of the configuration, for what runs after this in the same scope: the
- * program, or the innermost `withRunConfig` or agent call around it.
- *
- * @example
- * ```ts
- * import { getRunConfig, init } from 'troupe';
- *
- * init({ project: 'weather', name: 'nightly', logging: 'warn' });
- * console.log(getRunConfig().project); // weather
- * ```
- */
-export function init(options: InitOptions = {}): RunConfig {
+/** Sets parts of the configuration of the current scope. `init` of the root entry calls it. */
+export function setRunConfig(options: InitOptions = {}): RunConfig {
   const scope = currentScope();
   scope.config = changed(scope.config, options);
   return scope.config;

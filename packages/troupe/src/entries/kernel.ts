@@ -2,6 +2,13 @@
 
 export type { ModelPrompt } from '../react/react-agent-base.ts';
 export type { SpanAttributes } from '../tracing/tracer.ts';
+export {
+  observeProgram,
+  type ObservedCall,
+  type ObservedPlace,
+  type ObservedPrompt,
+  type ProgramObserver,
+} from '../agent/program-observers.ts';
 export type { Observer } from '../agent/subscribers.ts';
 export type { StepInit } from '../event/step.ts';
 export type { Emit, EventBody, EventOrigin } from '../event/agent-event.ts';
@@ -22,6 +29,7 @@ export type { AuthorizeRequest, CallToolOptions, Offload, ToolVerdict } from '..
 export type { NextOptions, NextToolCall, ToolCallContext } from '../toolkit/call/tool-middleware.ts';
 export type { Suspension } from '../toolkit/tool/tool-suspension.ts';
 export type { LiveSchema, PlainToolOptions, ToolSettings } from '../toolkit/tool/tool.ts';
+export type { ToolGroupDescription } from '../toolkit/tool-table.ts';
 export { abortableItems } from '../util/abort.ts';
 export type { JsonLimits } from '../util/json.ts';
 export { toJsonSchema, validateWith, type Validation } from '../util/schema.ts';

@@ -1,3 +1,4 @@
+import { isProgramObserved, tellObservers } from '../agent/program-observers.ts';
 import type { ContextCompressor } from '../compression/context-compressor.ts';
 import { MsgDraft } from '../message/msg-draft.ts';
 import { Msg } from '../message/msg.ts';
@@ -103,6 +104,7 @@ export class ModelCaller {
     try {
       // one key for both purposes, so that runs recorded by older versions are replayed
       const step = { kind: 'model', name: purpose, key: 'reasoning', modelName: model.modelName } as const;
+      if (isProgramObserved()) this.#tellPrompt({ purpose, ...request }, prompt, reply);
       const recorded = await control.steps.run(step, async () => {
         const { signal } = control;
         const deltas = model.stream({ ...request, ...prompt, formatter, agentName }, { signal });
@@ -125,6 +127,15 @@ export class ModelCaller {
       }
       throw error;
     }
+  }
+
+  #tellPrompt({ purpose, tools = [], toolChoice }: ModelCall, prompt: ModelPrompt, reply: ReplyState): void {
+    const { agentId, runId, replyId, agentPath } = reply.control;
+    const { messages, generation } = prompt;
+    const { modelName } = reply.options.model;
+    const place = { agentId, runId, replyId, agentPath };
+    const observed = { ...place, purpose, modelName, messages, tools, toolChoice, generation };
+    tellObservers((observer) => observer.onPrompt(observed));
   }
 
   /** Returns whether the history is shorter now. @param force the model refused the prompt as too long */

@@ -2,7 +2,7 @@ import { TroupeError } from '../errors.ts';
 import { getLogger } from '../config/run-config.ts';
 import type { ToolSchema } from '../model/chat-model-base.ts';
 import type { AnySchema } from '../util/schema.ts';
-import { RegisteredTool } from './tool/registered-tool.ts';
+import { BASIC_GROUP, RegisteredTool } from './tool/registered-tool.ts';
 import { ToolModules } from './tool-modules.ts';
 import type { ToolGroupTable } from './tool-group-table.ts';
 import type { Tool } from './tool/tool.ts';
@@ -12,6 +12,14 @@ import type { Tool } from './tool/tool.ts';
  * or number the new tool (`search_2`).
  */
 export type NamesakeStrategy = 'raise' | 'skip' | 'override' | 'rename';
+
+/** A tool group with its tools, for people. */
+export interface ToolGroupDescription {
+  readonly name: string;
+  readonly description: string;
+  readonly isActive: boolean;
+  readonly tools: readonly ToolSchema[];
+}
 
 /**
  * Tools of a toolkit, in the order of registration. A table with a base table shows the tools of both, and
@@ -41,6 +49,17 @@ export class ToolTable {
       schemas.length === this.#offered.length && schemas.every((one, i) => one === this.#offered[i]);
     if (!isSame) this.#offered = Object.freeze(schemas);
     return this.#offered;
+  }
+
+  /** All groups with their tools, `basic` first. */
+  described(): readonly ToolGroupDescription[] {
+    const basic = { name: BASIC_GROUP, description: 'Tools that are always active.' };
+    return [basic, ...this.groups.all].map(({ name, description }) => ({
+      name,
+      description,
+      isActive: this.groups.isActive(name),
+      tools: [...this.#all()].filter(({ group }) => group === name).map((tool) => tool.shown()),
+    }));
   }
 
   /** Returns the name under which the tool is registered. @throws TroupeError */

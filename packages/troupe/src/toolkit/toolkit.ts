@@ -18,7 +18,7 @@ import { ToolGroupTable, type ToolGroupOptions } from './tool-group-table.ts';
 import type { ToolMiddleware } from './call/tool-middleware.ts';
 import type { ToolOutput } from './tool/tool-output.ts';
 import type { ToolModules } from './tool-modules.ts';
-import { ToolTable, type NamesakeStrategy } from './tool-table.ts';
+import { ToolTable, type NamesakeStrategy, type ToolGroupDescription } from './tool-table.ts';
 import type { PlainToolOptions, Tool, ToolCallResult, ToolOptions, ToolSettings } from './tool/tool.ts';
 
 export interface ToolkitOptions {
@@ -183,6 +183,11 @@ export class Toolkit extends StateModule {
   removeToolGroups(names: readonly string[]): void {
     this.#tools.groups.remove(names);
     this.#tools.removeGroups(names);
+  }
+
+  /** All groups with the schemas of their tools, `basic` first, for a view of the toolkit. */
+  describeGroups(): readonly ToolGroupDescription[] {
+    return this.#tools.described();
   }
 
   /** Names of the active groups, without `basic`. */

@@ -5,15 +5,19 @@ export interface Clock {
   now(): number;
   /** Whole milliseconds since some start. Never jumps: for durations and deadlines inside one program. */
   monotonic(): number;
-  /** Calls back once after `ms`; the returned function cancels the timer. */
-  startTimer(ms: number, callback: () => void): () => void;
+  /**
+   * Calls back once after `ms`; the returned function cancels the timer.
+   * @param isBackground whether the program may end before the timer
+   */
+  startTimer(ms: number, callback: () => void, isBackground?: boolean): () => void;
 }
 
 const systemClock: Clock = {
   now: () => Date.now(),
   monotonic: () => Math.round(performance.now()),
-  startTimer(ms, callback) {
-    const timer = setTimeout(callback, ms);
+  startTimer(ms, callback, isBackground = false) {
+    const timer: { unref?: () => void } & ReturnType<typeof setTimeout> = setTimeout(callback, ms);
+    if (isBackground) timer.unref?.();
     return () => clearTimeout(timer);
   },
 };
@@ -44,8 +48,9 @@ export function timestamp(): string {
   return latest.text;
 }
 
-export function startTimer(ms: number, callback: () => void): () => void {
-  return clock.startTimer(ms, callback);
+/** @param isBackground whether the program may end before the timer */
+export function startTimer(ms: number, callback: () => void, isBackground = false): () => void {
+  return clock.startTimer(ms, callback, isBackground);
 }
 
 /** Waits for `ms`. Rejects with the signal's reason as soon as the signal is aborted. */

@@ -1,0 +1,74 @@
+import { gunzipSync, gzipSync } from 'node:zlib';
+
+import { Msg, type Step, type StepRunner } from 'troupe';
+import { redactKeys } from 'troupe/studio';
+
+/** One step of an agent call: its key, and its result as JSON. */
+export interface TapeStep extends Step {
+  readonly result: unknown;
+}
+
+/** Maximum bytes of a packed state or list of steps. Larger ones are not kept: no branch or replay of that turn. */
+const MAX_PACKED_BYTES = 8 * 1024 * 1024;
+const MAX_UNPACKED_BYTES = 128 * 1024 * 1024;
+
+/** Packs a value for the database, without keys; undefined if it is too large or no JSON. */
+export function pack(value: unknown): Uint8Array | undefined {
+  try {
+    const packed = gzipSync(redactKeys(JSON.stringify(value)), { level: 1 });
+    return packed.byteLength > MAX_PACKED_BYTES ? undefined : packed;
+  } catch {
+    return undefined; // the result of a step of the program's own is no JSON
+  }
+}
+
+export function unpack<T>(packed: Uint8Array): T {
+  return JSON.parse(gunzipSync(packed, { maxOutputLength: MAX_UNPACKED_BYTES }).toString('utf8')) as T;
+}
+
+/** A runner that runs every step and notes its result. */
+export function recordingSteps(steps: TapeStep[]): StepRunner {
+  return async (step, body) => {
+    const result = await body();
+    steps.push({ kind: step.kind, name: step.name, key: step.key, result });
+    return result;
+  };
+}
+
+/** Ends a replay: the code takes a step that the tape does not have. */
+export class OffTapeError extends Error {
+  override readonly name = 'OffTapeError';
+
+  constructor(readonly step: Step) {
+    super(`The tape has no step ${step.name}.`);
+  }
+}
+
+/** A runner that gives the recorded results and runs nothing but writes to the agent's own memory. */
+export function replayingSteps(steps: readonly TapeStep[], onStep: (step: Step) => void): StepRunner {
+  const byKey = new Map(steps.map((step) => [step.key, step]));
+  return async <T>(step: Step, body: () => Promise<T>): Promise<T> => {
+    if (step.kind === 'write') return body();
+    const recorded = byKey.get(step.key);
+    if (recorded === undefined || recorded.kind !== step.kind) throw new OffTapeError(step);
+    onStep(step);
+    return recorded.result as T;
+  };
+}
+
+/** A runner for a branch that gives recorded results of the same tool calls, and runs everything else. */
+export function recordedTools(steps: readonly TapeStep[], made: TapeStep[]): StepRunner {
+  const record = recordingSteps(made);
+  const byKey = new Map(steps.filter(({ kind }) => kind === 'tool').map((step) => [step.key, step]));
+  return async <T>(step: Step, body: () => Promise<T>): Promise<T> => {
+    const recorded = step.kind === 'tool' ? byKey.get(step.key) : undefined;
+    if (recorded === undefined || recorded.name !== step.name) return record(step, body);
+    made.push(recorded);
+    return recorded.result as T;
+  };
+}
+
+/** Messages of a tape as messages. */
+export function toMsgs(messages: readonly unknown[]): Msg[] {
+  return messages.map((msg) => Msg.from(msg));
+}

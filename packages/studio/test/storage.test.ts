@@ -1,0 +1,114 @@
+import { readdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+import { afterEach, expect, test } from 'vitest';
+
+import { RunHub } from '../src/runs/run-hub.ts';
+import { startStudio } from '../src/start-studio.ts';
+import { openDatabase } from '../src/store/database.ts';
+import { enforceRetention, trimRun } from '../src/store/retention.ts';
+import { StudioStore } from '../src/store/studio-store.ts';
+import { Studios } from './studio-client.ts';
+
+const studios = new Studios();
+afterEach(() => studios.closeAll());
+const DAY_MS = 86_400_000;
+
+/** A hub with a database in memory and a clock of the test. */
+function hubAt(start: number): { hub: RunHub; clock: { now: number } } {
+  const clock = { now: start };
+  const { db } = openDatabase(':memory:', start);
+  return { hub: new RunHub(new StudioStore(db, ':memory:'), () => clock.now), clock };
+}
+
+test('a corrupt database is set aside with a message, and the Studio starts', async () => {
+  const dir = studios.folder();
+  writeFileSync(join(dir, 'studio.sqlite'), 'SQLite format 3\0 and then nonsense'.repeat(1000));
+  const lines: string[] = [];
+  const page = await studios.start({ dir, log: (line) => lines.push(line) });
+  expect(lines).toEqual([expect.stringContaining('It was set aside as')]);
+  const { body } = await page.get('api/info');
+  expect(body.storage.setAside).toContain('studio.sqlite.set-aside-');
+  expect(readdirSync(dir).filter((name) => name.startsWith('studio.sqlite.set-aside'))).toHaveLength(1);
+  expect((await page.get('api/runs')).body.runs).toEqual([]);
+});
+
+test('a second Studio on the same folder is refused with advice', async () => {
+  const dir = studios.folder();
+  await studios.start({ dir });
+  await expect(startStudio({ dir, tokenDir: dir, port: 0, log: () => {} })).rejects.toThrow(
+    'Another Studio uses',
+  );
+});
+
+test('old runs that have ended are deleted, and runs that go on are kept', () => {
+  const { hub, clock } = hubAt(Date.UTC(2026, 0, 1));
+  hub.openRun({ id: 'old', project: 'p', name: 'old', source: 'otlp' });
+  hub.openRun({ id: 'going', project: 'p', name: 'going', source: 'agentscope', isConnected: true });
+  hub.putWaiting(
+    {
+      id: 'q',
+      runId: 'going',
+      runName: '',
+      agentPath: [],
+      askedAt: '',
+      changedAt: '',
+      state: 'waiting',
+      kind: 'question',
+      agentId: 'a',
+      agentName: 'a',
+      schema: null,
+    },
+    'a',
+  );
+  clock.now += 40 * DAY_MS;
+  hub.openRun({ id: 'new', project: 'p', name: 'new', source: 'otlp' });
+  const limits = { keepDays: 30, maxBytes: 1024 ** 3, maxRunEntries: 100 };
+  expect(enforceRetention(hub, limits, clock.now)).toBe(1);
+  expect(['old', 'going', 'new'].map((id) => hub.run(id)?.status)).toEqual([undefined, 'waiting', 'done']);
+});
+
+test('the oldest runs are deleted while the database is too large', () => {
+  const { hub, clock } = hubAt(Date.UTC(2026, 0, 1));
+  for (let n = 0; n < 20; n++) {
+    clock.now += 1000;
+    hub.openRun({ id: `run-${n}`, project: 'p', name: 'x', source: 'otlp' });
+    hub.addEntry(`run-${n}`, { kind: 'program', state: 'connected', reason: 'x'.repeat(100_000) });
+  }
+  const limits = { keepDays: null, maxBytes: 1_000_000, maxRunEntries: 100 };
+  expect(enforceRetention(hub, limits, clock.now)).toBeGreaterThan(5);
+  expect(hub.store.usedBytes).toBeLessThan(1_000_000);
+  expect([hub.run('run-0'), hub.run('run-19')?.id]).toEqual([undefined, 'run-19']);
+});
+
+test('a run with too many entries loses the oldest ones, and says so', () => {
+  const { hub } = hubAt(0);
+  hub.openRun({ id: 'long', project: 'p', name: 'x', source: 'program' });
+  for (let n = 0; n < 150; n++) hub.addEntry('long', { kind: 'dropped', count: n });
+  trimRun(hub, 'long', { keepDays: null, maxBytes: 1, maxRunEntries: 100 });
+  expect(hub.run('long')).toMatchObject({ lastSeq: 150, removedUpTo: 60 });
+  expect(hub.store.entries('long', 0, 1000, 1000).map(({ seq }) => seq)).toEqual(
+    Array.from({ length: 90 }, (_, i) => i + 61),
+  );
+});
+
+test('nothing is told that could not be stored', () => {
+  const { hub } = hubAt(0);
+  const told: number[] = [];
+  hub.listen({
+    onEntries: (_id, entries) => told.push(...entries.map(({ seq }) => seq)),
+    onRun() {},
+    onRunsDeleted() {},
+    onWaiting() {},
+  });
+  hub.openRun({ id: 'r', project: 'p', name: 'x', source: 'program' });
+  const fail = (): void =>
+    hub.change(() => {
+      hub.addEntry('r', { kind: 'dropped', count: 1 });
+      throw new Error('the disk is full');
+    });
+  expect(fail).toThrow('the disk is full');
+  expect([told, hub.run('r')?.lastSeq]).toEqual([[], 0]);
+  hub.addEntry('r', { kind: 'dropped', count: 2 });
+  expect([told, hub.run('r')?.lastSeq]).toEqual([[1], 1]);
+});
