@@ -31,8 +31,10 @@ function toAgentScopeBlock(block: ContentBlock): JsonObject {
     case 'file':
       return { type: 'text', text: `[file ${block.filename ?? ''}]` };
     case 'tool_use':
+    case 'provider_tool_use':
       return { type: 'tool_use', id: block.id, name: block.name, input: block.input };
-    case 'tool_result': {
+    case 'tool_result':
+    case 'provider_tool_result': {
       const { id, name, output } = block;
       const shown = typeof output === 'string' ? output : output.map(toAgentScopeBlock);
       return { type: 'tool_result', id, name, output: shown };
