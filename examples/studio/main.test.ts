@@ -28,7 +28,7 @@ async function start(): Promise<{ child: ChildProcess; url: string; token: strin
   });
   children.push(child);
   let text = '';
-  for await (const chunk of child.stdout!.setEncoding('utf8')) {
+  for await (const chunk of child.stdout.setEncoding('utf8')) {
     text += String(chunk);
     const [, url, token] = /(http:\/\/127\.0\.0\.1:\d+)\/#t=(\S+)/.exec(text) ?? [];
     if (url !== undefined && token !== undefined) return { child, url, token };
